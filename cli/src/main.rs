@@ -21,6 +21,7 @@ mod render;
 mod sizes;
 mod sources;
 mod threshold;
+mod wave;
 
 use std::ffi::OsString;
 use std::io::ErrorKind;

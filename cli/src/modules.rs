@@ -1,22 +1,78 @@
 //! Modules from files, binary or text.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, ValueHint};
+use wprof::component::{Component, is_component};
 use wprof::{Engine, Module};
 use wprof_profiler::Profile;
 
 use crate::commands::help;
 use crate::{names, output, progress};
 
-/// Loads and validates a module; on a terminal a spinner shows if that takes long.
+/// What a file holds.
+pub enum Program {
+    /// A module.
+    Module(Module),
+    /// A component, with core modules.
+    Component(Component),
+}
+
+/// Loads and validates a module or component; on a terminal a spinner shows if that takes long.
 ///
 /// # Errors
 /// If it cannot be read or is invalid.
-pub fn load(engine: &Engine, path: &Path) -> Result<Module> {
+pub fn open(engine: &Engine, path: &Path) -> Result<Program> {
     let loading = format!("loading {}", short(path));
-    progress::during(&loading, || Module::from_file(engine, path)).map_err(failure)
+    let load = || match holds_component(path) {
+        true => Component::from_file(engine, path).map(Program::Component),
+        false => Module::from_file(engine, path).map(Program::Module),
+    };
+    progress::during(&loading, load).map_err(failure)
+}
+
+/// Loads and validates a module; on a terminal a spinner shows if that takes long.
+///
+/// # Errors
+/// If it cannot be read, is invalid, or is a component.
+pub fn load(engine: &Engine, path: &Path) -> Result<Module> {
+    match open(engine, path)? {
+        Program::Module(module) => Ok(module),
+        Program::Component(_) => {
+            bail!("{} is a component: only `wprof run` takes components so far", path.display())
+        }
+    }
+}
+
+/// The core module of a component that a profile of it is of: the largest, as the others mostly adapt calls.
+///
+/// # Errors
+/// If there is none.
+pub fn main_module(component: &Component, path: &Path) -> Result<Module> {
+    let size = |module: &&Module| module.info().bytes.len();
+    // Of several of one size the first.
+    let largest = component.modules().iter().rev().max_by_key(size);
+    largest
+        .cloned()
+        .with_context(|| format!("{} has no core module: there is nothing to run", path.display()))
+}
+
+/// Whether a file begins as a component does. What can be read only once is not looked at.
+fn holds_component(path: &Path) -> bool {
+    const HEAD: u64 = 1 << 12;
+    let mut head = Vec::new();
+    let read = |head: &mut Vec<u8>| -> io::Result<()> {
+        let file = File::open(path)?;
+        if file.metadata()?.is_file() {
+            file.take(HEAD).read_to_end(head)?;
+        }
+        Ok(())
+    };
+    // Whoever loads it says what is wrong with it.
+    read(&mut head).is_ok() && is_component(&head)
 }
 
 /// Compiles all functions of a module that was at `path`; on a terminal a bar shows if that takes long.
@@ -122,7 +178,13 @@ pub fn of_hash(hash: [u8; 32], path: &Path) -> Result<Module> {
 /// The same, with what to do if it is not there or another one.
 fn checked(hash: [u8; 32], path: &Path, advice: &str) -> Result<Module> {
     ensure!(path.exists(), "the module {} does not exist: {advice}", path.display());
-    let module = load(&plain_engine()?, path)?;
+    let module = match open(&plain_engine()?, path)? {
+        Program::Component(component) => match component.modules().iter().find(|m| m.hash() == hash) {
+            Some(module) => module.clone(),
+            None => main_module(&component, path)?,
+        },
+        Program::Module(module) => module,
+    };
     ensure!(
         module.hash() == hash,
         "{} is not the module that ran, or has changed since: {advice}",

@@ -34,7 +34,7 @@ const COMPONENT: [u8; 4] = [0x0d, 0, 1, 0];
 /// The error that says of a module what it uses that is not run yet, or the same one if it is just not valid.
 pub(super) fn explained(bytes: &[u8], error: ModuleError) -> ModuleError {
     if bytes.get(4..8) == Some(&COMPONENT) {
-        let message = "a component, and wprof does not run components yet: give it the core module inside";
+        let message = "a component rather than a module: load it as one, or give the core module inside";
         return ModuleError { offset: 4, message: message.into() };
     }
     if first_error(bytes, features()).is_none_or(|offset| offset != error.offset) {
@@ -96,9 +96,7 @@ mod tests {
 
     #[test]
     fn components_are_named() {
-        assert!(
-            refused("(component)").message.starts_with("a component, and wprof does not run components yet")
-        );
+        assert!(refused("(component)").message.starts_with("a component rather than a module"));
     }
 
     #[test]

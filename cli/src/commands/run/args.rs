@@ -92,6 +92,7 @@ More examples:
   wprof run --collect events=instructions,fuel json.wasm 20 2
   wprof run --collect edges --collect events=costs.toml json.wasm
   wprof run --invoke fib fib.wat 30               call an exported function
+  wprof run --invoke 'greet(\"you\")' hello.wasm    call one of a component
   wprof run --profile off -q tool.wasm            run without a profile
   wprof run --budget instructions=50_000_000 json.wasm
   wprof run --budget 2% json.wasm 4000 150        let sampling cost at most 2% of the time
@@ -201,6 +202,9 @@ pub struct ProgramArgs {
     #[arg(long = "env", value_name = "NAME[=VALUE]", value_parser = variable, help_heading = help::PROGRAM)]
     pub env: Vec<(String, String)>,
     /// Call this exported function instead of `_start`, and print its results
+    ///
+    /// Of a component, whose functions take strings, lists and more, the arguments are part of it: 'f("text", [1, 2])'. A
+    /// function of an exported instance is 'pkg:name/instance#f(1)', or 'f(1)' if there is only one of that name.
     #[arg(long, value_name = "FUNC", help_heading = help::PROGRAM)]
     pub invoke: Option<String>,
     /// Give the program something for imports that are missing: functions that trap with their name, or return zeros
@@ -244,7 +248,7 @@ pub struct ProgramArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 50_000)]
     #[arg(help_heading = help::LIMITS, hide_short_help = true)]
     pub max_locals: u32,
-    /// The module (.wasm or .wat), then the program's arguments
+    /// The module or component (.wasm or .wat), then the program's arguments
     #[arg(value_name = "MODULE [ARG]", required = true, trailing_var_arg = true, num_args = 1..)]
     #[arg(value_hint = ValueHint::FilePath)]
     command: Vec<String>,

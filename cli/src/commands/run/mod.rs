@@ -5,6 +5,7 @@
 
 mod args;
 pub mod collect;
+mod component;
 pub mod ending;
 mod host;
 mod interruption;
@@ -33,6 +34,7 @@ pub use reoptimize::{ReoptimizeArgs, decided, decisions};
 
 use live::Live;
 
+use crate::modules::Program;
 use crate::render::numbers::{count_of, duration, grouped};
 use crate::render::page::Page;
 use crate::render::screen::{ColorChoice, Screen};
@@ -46,7 +48,10 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
         check_output(path, &counted)?;
     }
     let engine = Engine::new(&config(&args, &counted)?).map_err(modules::failure)?;
-    let module = modules::load(&engine, args.program.module())?;
+    let (module, component) = match modules::open(&engine, args.program.module())? {
+        Program::Module(module) => (module, None),
+        Program::Component(all) => (modules::main_module(&all, args.program.module())?, Some(all)),
+    };
     ensure!(
         args.extend.is_none() || is_sampled(&counted),
         "--extend needs sampling: leave out --exact, --profile and --collect"
@@ -58,8 +63,8 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
     }
     let spare = args.output.as_ref().map(|_| spare_descriptors()).transpose()?;
     let has_core_dump = args.coredump.is_some();
-    let kept =
-        Kept { bursts, live, has_profile: wants_profile(&args), has_core_dump, ..Kept::profile(&counted) };
+    let has_profile = wants_profile(&args);
+    let kept = Kept { component, bursts, live, has_profile, has_core_dump, ..Kept::profile(&counted) };
     let mut outcome = program::run(&args.program, &module, kept)?;
     ending::report(&outcome, &counted);
     let mut profile = outcome.profile.take();

@@ -7,8 +7,9 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
+use wprof::component::Component;
 use wprof::wasi::WasiCtx;
-use wprof::{Error, ErrorKind, Instance, Module, Stop, Store, TraceSummary, WasmCoreDump};
+use wprof::{Error, ErrorKind, Instance, Linker, Module, Stop, Store, TraceSummary, WasmCoreDump};
 use wprof_profiler::{Bursts, Ending, Profile};
 
 use super::args::ProgramArgs;
@@ -16,7 +17,7 @@ use super::collect::Counted;
 use super::interruption::Interruption;
 use super::live::{Following, Live};
 use super::threads::{self, Threads};
-use super::{ending, host, invoke, stubs};
+use super::{component, ending, host, invoke, stubs};
 use crate::modules::failure;
 
 /// How a run went.
@@ -51,6 +52,8 @@ pub struct Outcome {
 
 /// What is kept of a run.
 pub struct Kept<'a> {
+    /// The component that the module is the main one of, if it is run as a part of one.
+    pub component: Option<Component>,
     /// What is counted.
     pub counted: &'a Counted,
     /// Where the trace goes, if there is one.
@@ -68,7 +71,15 @@ pub struct Kept<'a> {
 impl<'a> Kept<'a> {
     /// The profile only.
     pub fn profile(counted: &'a Counted) -> Kept<'a> {
-        Kept { counted, trace: None, bursts: None, live: None, has_profile: true, has_core_dump: false }
+        Kept {
+            component: None,
+            counted,
+            trace: None,
+            bursts: None,
+            live: None,
+            has_profile: true,
+            has_core_dump: false,
+        }
     }
 
     /// A trace only.
@@ -102,13 +113,13 @@ pub fn run(args: &ProgramArgs, module: &Module, kept: Kept<'_>) -> Result<Outcom
 
 fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> Result<Outcome> {
     let mut linker = host::linker(module.engine())?;
-    let Kept { counted, trace, bursts, live, has_profile, has_core_dump } = kept;
+    let Kept { component, counted, trace, bursts, live, has_profile, has_core_dump } = kept;
     let (was_counted, is_traced) = (counted.is_on(), trace.is_some());
     let deadline = args.timeout.map(|timeout| Instant::now() + timeout);
     let can_stop = was_counted || is_traced;
     let has_profile = was_counted && has_profile;
     let limits = threads::Limits { stack: args.max_stack, deadline, can_stop, has_profile };
-    let (wasi, threads) = match Threads::are_wanted(module) {
+    let (wasi, threads) = match component.is_none() && Threads::are_wanted(module) {
         true => {
             let threads = Threads::new(module, &mut linker, wasi, limits)?;
             (threads.context(), Some(threads))
@@ -116,9 +127,8 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
         false => (wasi, None),
     };
     let mut store = Store::try_new(module.engine(), wasi).map_err(failure)?;
-    stubs::define_known(&mut linker, &mut store, module)?;
-    if let Some(stubs) = args.stub_imports {
-        stubs::define_missing(&mut linker, &mut store, module, stubs)?;
+    if component.is_none() {
+        stubs::define(&mut linker, &mut store, module, args.stub_imports)?;
     }
     let program = args.module().display().to_string();
     if let Some(TraceTarget { file, max_size }) = trace {
@@ -140,13 +150,12 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     let live = live.map(|live| live.follow(&mut store, module, started)).transpose()?;
     store.set_deadline(deadline).map_err(failure)?;
     threads.iter().for_each(|threads| threads.begin(store.interrupt_handle()));
-    let (instance, ended) = match linker.instantiate(&mut store, module) {
-        Ok(instance) => (Some(instance), call(args, &mut store, instance)?),
-        Err(error) if is_of_program(&error) => (Instance::newest_of(&store, module), Err(error)),
-        Err(error) => {
-            let missing = host::missing_imports(&linker, &mut store, module, args.module());
-            return Err(missing.unwrap_or_else(|| failure(error)));
+    let (instance, ended) = match component {
+        Some(component) => {
+            let ended = component::call(args, &mut store, &component)?;
+            (Instance::newest_of(&store, module), ended)
         }
+        None => run_module(args, &mut store, module, &linker)?,
     };
     let wall = clock.elapsed();
     let dump = ended.as_ref().err().filter(|_| has_core_dump).and_then(WasmCoreDump::new);
@@ -183,6 +192,23 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
         burst_log,
         core_dump,
     })
+}
+
+/// Instantiates a module and calls it: gives its instance, if there is one, and how the program ended.
+fn run_module(
+    args: &ProgramArgs,
+    store: &mut Store<WasiCtx>,
+    module: &Module,
+    linker: &Linker<WasiCtx>,
+) -> Result<(Option<Instance>, Result<(), Error>)> {
+    match linker.instantiate(&mut *store, module) {
+        Ok(instance) => Ok((Some(instance), call(args, store, instance)?)),
+        Err(error) if is_of_program(&error) => Ok((Instance::newest_of(&*store, module), Err(error))),
+        Err(error) => {
+            let missing = host::missing_imports(linker, store, module, args.module());
+            Err(missing.unwrap_or_else(|| failure(error)))
+        }
+    }
 }
 
 /// Whether the program's own code ended it, which it can do while it is instantiated.

@@ -24,9 +24,20 @@ pub enum Stubs {
 /// The longest text of a program's that a message shows, in UTF-16 units.
 const MAX_TEXT: usize = 1000;
 
+/// Defines what toolchains want besides WASI, and stubs for whatever is missing then if they are wanted.
+pub fn define(
+    linker: &mut Linker<WasiCtx>,
+    store: &mut Store<WasiCtx>,
+    module: &Module,
+    stubs: Option<Stubs>,
+) -> Result<()> {
+    define_known(linker, store, module)?;
+    stubs.map_or(Ok(()), |stubs| define_missing(linker, store, module, stubs))
+}
+
 /// Defines what toolchains want besides WASI, as far as the module imports it and nobody has defined it: `env.abort` of
 /// AssemblyScript and Emscripten, and what Emscripten calls in STANDALONE_WASM modules.
-pub fn define_known(linker: &mut Linker<WasiCtx>, store: &mut Store<WasiCtx>, module: &Module) -> Result<()> {
+fn define_known(linker: &mut Linker<WasiCtx>, store: &mut Store<WasiCtx>, module: &Module) -> Result<()> {
     for import in module.imports().filter(|import| import.module() == "env") {
         let ExternType::Func(ty) = import.ty() else { continue };
         if ty.results().len() > 0 || linker.get(&mut *store, "env", import.name()).is_some() {
@@ -68,7 +79,7 @@ fn text(caller: &mut Caller<'_, WasiCtx>, at: u32) -> Option<String> {
 }
 
 /// Defines all imports that are still missing: functions as wanted; globals are zero, memories and tables empty.
-pub fn define_missing(
+fn define_missing(
     linker: &mut Linker<WasiCtx>,
     store: &mut Store<WasiCtx>,
     module: &Module,

@@ -1,0 +1,266 @@
+//! Reading values: the type says what is expected, so nothing is guessed.
+
+use anyhow::{Context, Result, bail, ensure};
+use wprof::component::{FuncType, Type, TypeKind, Val};
+
+/// Splits a call such as `f(1, 2)` into the function's name and what stands between the parentheses, if there are any.
+///
+/// # Errors
+/// If there is no closing parenthesis at the end.
+pub fn call(text: &str) -> Result<(&str, Option<&str>)> {
+    let Some((name, rest)) = text.split_once('(') else { return Ok((text.trim(), None)) };
+    let args = rest.trim_end().strip_suffix(')');
+    Ok((name.trim(), Some(args.with_context(|| format!("`{text}` does not end with `)`"))?)))
+}
+
+/// Arguments of a function, separated by commas.
+///
+/// # Errors
+/// If they are not of its types: the error says which is not, and what is expected.
+pub fn arguments(ty: &FuncType, text: &str) -> Result<Vec<Val>> {
+    let mut reader = Reader { text, rest: text };
+    let mut values = Vec::new();
+    for (index, (name, param)) in ty.params().enumerate() {
+        if index > 0 {
+            reader.expect(',')?;
+        }
+        let is_missing = reader.peek().is_none();
+        ensure!(!is_missing, "argument `{name}` is missing: the function is {ty}");
+        values.push(reader.value(param).with_context(|| format!("argument `{name}`"))?);
+    }
+    reader.accept(',');
+    ensure!(reader.peek().is_none(), "too many arguments at `{}`: the function is {ty}", reader.rest);
+    Ok(values)
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    rest: &'t str,
+}
+
+impl<'t> Reader<'t> {
+    fn value(&mut self, ty: &Type) -> Result<Val> {
+        Ok(match ty.kind() {
+            TypeKind::Bool => match self.word() {
+                "true" => Val::Bool(true),
+                "false" => Val::Bool(false),
+                other => bail!("expected true or false, got `{other}`"),
+            },
+            TypeKind::S8 => Val::S8(self.number(ty)?),
+            TypeKind::U8 => Val::U8(self.number(ty)?),
+            TypeKind::S16 => Val::S16(self.number(ty)?),
+            TypeKind::U16 => Val::U16(self.number(ty)?),
+            TypeKind::S32 => Val::S32(self.number(ty)?),
+            TypeKind::U32 => Val::U32(self.number(ty)?),
+            TypeKind::S64 => Val::S64(self.number(ty)?),
+            TypeKind::U64 => Val::U64(self.number(ty)?),
+            TypeKind::Float32 => Val::Float32(self.number(ty)?),
+            TypeKind::Float64 => Val::Float64(self.number(ty)?),
+            TypeKind::Char => {
+                let text = self.quoted('\'')?;
+                let mut chars = text.chars();
+                match (chars.next(), chars.next()) {
+                    (Some(char), None) => Val::Char(char),
+                    _ => bail!("expected one character, such as 'x', got '{text}'"),
+                }
+            }
+            TypeKind::String => Val::String(self.quoted('"')?),
+            TypeKind::List(element) => {
+                self.expect('[')?;
+                Val::List(self.until(']', |reader| reader.value(element))?)
+            }
+            TypeKind::Tuple(types) => self.tuple(ty, types)?,
+            TypeKind::Record(fields) => self.record(fields)?,
+            TypeKind::Variant(cases) => {
+                let name = self.name().to_owned();
+                let Some((_, held)) = cases.iter().find(|(case, _)| *case == name) else {
+                    bail!("expected a value of {ty}, got `{name}`")
+                };
+                let held = held.as_ref().map(|ty| self.held(ty)).transpose()?;
+                Val::Variant(name, held)
+            }
+            TypeKind::Enum(names) => {
+                let name = self.name().to_owned();
+                ensure!(names.contains(&name), "expected a value of {ty}, got `{name}`");
+                Val::Enum(name)
+            }
+            TypeKind::Option(some) => self.option(some)?,
+            TypeKind::Result { ok, err } => match self.word() {
+                "ok" => Val::Result(Ok(ok.as_ref().map(|ty| self.held(ty)).transpose()?)),
+                "err" => Val::Result(Err(err.as_ref().map(|ty| self.held(ty)).transpose()?)),
+                other => bail!("expected ok or err, got `{other}`"),
+            },
+            TypeKind::Flags(names) => {
+                self.expect('{')?;
+                let flag = |reader: &mut Self| {
+                    let name = reader.name().to_owned();
+                    ensure!(names.contains(&name), "expected flags of {ty}, got `{name}`");
+                    Ok(name)
+                };
+                Val::Flags(self.until('}', flag)?)
+            }
+            _ => bail!("a value of type {ty} cannot be given on the command line"),
+        })
+    }
+
+    fn tuple(&mut self, ty: &Type, types: &[Type]) -> Result<Val> {
+        self.expect('(')?;
+        let mut types = types.iter();
+        let values = self.until(')', |reader| {
+            reader.value(types.next().with_context(|| format!("too many values for {ty}"))?)
+        })?;
+        ensure!(types.next().is_none(), "too few values for {ty}");
+        Ok(Val::Tuple(values))
+    }
+
+    /// Fields in any order; those that are options may be left out.
+    fn record(&mut self, fields: &[(String, Type)]) -> Result<Val> {
+        self.expect('{')?;
+        // An empty record would be flags without any: `{:}`.
+        if self.accept(':') {
+            self.expect('}')?;
+            return complete(fields, Vec::new());
+        }
+        let given = self.until('}', |reader| {
+            let name = reader.name().to_owned();
+            let field = fields.iter().find(|(field, _)| *field == name);
+            let (_, ty) = field.with_context(|| format!("there is no field `{name}`"))?;
+            reader.expect(':')?;
+            let value = reader.value(ty).with_context(|| format!("field `{name}`"))?;
+            Ok((name, value))
+        })?;
+        complete(fields, given)
+    }
+
+    /// `some(value)`, `none`, or the value alone, if it cannot be mistaken.
+    fn option(&mut self, some: &Type) -> Result<Val> {
+        let before = self.rest;
+        match self.word() {
+            "none" => return Ok(Val::Option(None)),
+            "some" => return Ok(Val::Option(Some(self.held(some)?))),
+            _ => self.rest = before,
+        }
+        let is_nested = matches!(some.kind(), TypeKind::Option(_) | TypeKind::Result { .. });
+        ensure!(!is_nested, "expected some(…) or none at `{before}`");
+        Ok(Val::Option(Some(Box::new(self.value(some)?))))
+    }
+
+    fn held(&mut self, ty: &Type) -> Result<Box<Val>> {
+        self.expect('(')?;
+        let value = self.value(ty)?;
+        self.expect(')')?;
+        Ok(Box::new(value))
+    }
+
+    /// What stands between an opening character, which was read, and a closing one, separated by commas.
+    fn until<V>(&mut self, end: char, mut each: impl FnMut(&mut Self) -> Result<V>) -> Result<Vec<V>> {
+        let mut all = Vec::new();
+        while !self.accept(end) {
+            if !all.is_empty() {
+                self.expect(',')?;
+                // One more comma may stand before the end.
+                if self.accept(end) {
+                    break;
+                }
+            }
+            all.push(each(self)?);
+        }
+        Ok(all)
+    }
+
+    fn number<N: std::str::FromStr>(&mut self, ty: &Type) -> Result<N> {
+        self.peek();
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+        let text = self.take_while(is_part);
+        text.parse().ok().with_context(|| format!("expected a number of type {ty}, got `{text}`"))
+    }
+
+    /// A name, which may be marked by `%` as no keyword.
+    fn name(&mut self) -> &'t str {
+        self.accept('%');
+        self.word()
+    }
+
+    fn word(&mut self) -> &'t str {
+        self.peek();
+        self.take_while(|c| c.is_ascii_alphanumeric() || c == '-')
+    }
+
+    fn quoted(&mut self, quote: char) -> Result<String> {
+        self.expect(quote)?;
+        let mut text = String::new();
+        let mut chars = self.rest.char_indices();
+        while let Some((at, char)) = chars.next() {
+            if char == quote {
+                self.rest = &self.rest[at + char.len_utf8()..];
+                return Ok(text);
+            }
+            if char != '\\' {
+                text.push(char);
+                continue;
+            }
+            match chars.next().map(|(_, escape)| escape) {
+                Some('n') => text.push('\n'),
+                Some('r') => text.push('\r'),
+                Some('t') => text.push('\t'),
+                Some(char @ ('\\' | '\'' | '"')) => text.push(char),
+                Some('u') => {
+                    let digits: String = chars.by_ref().map(|(_, c)| c).take_while(|&c| c != '}').collect();
+                    let digits = digits.strip_prefix('{').unwrap_or_default();
+                    let char = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32);
+                    text.push(char.context("expected a character such as \\u{e9}")?);
+                }
+                _ => bail!("unknown escape: \\n, \\r, \\t, \\\\, \\', \\\" and \\u{{…}} are known"),
+            }
+        }
+        bail!("no closing {quote} in `{}`", self.text)
+    }
+
+    fn take_while(&mut self, is_part: impl Fn(char) -> bool) -> &'t str {
+        let end = self.rest.find(|c| !is_part(c)).unwrap_or(self.rest.len());
+        let (taken, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        taken
+    }
+
+    /// The next character that is no space.
+    fn peek(&mut self) -> Option<char> {
+        self.rest = self.rest.trim_start();
+        self.rest.chars().next()
+    }
+
+    fn accept(&mut self, wanted: char) -> bool {
+        let is_there = self.peek() == Some(wanted);
+        if is_there {
+            self.rest = &self.rest[wanted.len_utf8()..];
+        }
+        is_there
+    }
+
+    fn expect(&mut self, wanted: char) -> Result<()> {
+        if self.accept(wanted) {
+            return Ok(());
+        }
+        match self.rest {
+            "" => bail!("expected `{wanted}` at the end of `{}`", self.text),
+            rest => bail!("expected `{wanted}` at `{rest}`"),
+        }
+    }
+}
+
+/// The fields in the type's order.
+fn complete(fields: &[(String, Type)], mut given: Vec<(String, Val)>) -> Result<Val> {
+    let field = |(name, ty): &(String, Type)| {
+        let at = given.iter().position(|(field, _)| field == name);
+        match (at, ty.kind()) {
+            (Some(at), _) => Ok(given.swap_remove(at)),
+            (None, TypeKind::Option(_)) => Ok((name.clone(), Val::Option(None))),
+            (None, _) => bail!("field `{name}` is missing"),
+        }
+    };
+    let all = fields.iter().map(field).collect::<Result<_>>()?;
+    match given.first() {
+        None => Ok(Val::Record(all)),
+        Some((name, _)) => bail!("field `{name}` is there twice"),
+    }
+}
