@@ -103,13 +103,16 @@ fn main() -> Result<()> {
     Ok(())
 }
 
+/// Finds the programs of a suite in a folder, and leaves what it makes of them in another.
+type Find = fn(&Path, &Path) -> Result<Vec<Stranger>>;
+
 fn measure(args: &Args, scratch: &Path) -> Result<Vec<Row>> {
     let wprof = match &args.wprof {
         Some(path) => fs::canonicalize(path).with_context(|| format!("cannot find {}", path.display()))?,
         None => beside_this_program("wprof")?,
     };
     let mut strangers = Vec::new();
-    let suites: [(&Option<PathBuf>, fn(&Path, &Path) -> Result<Vec<Stranger>>); 4] = [
+    let suites: [(&Option<PathBuf>, Find); 4] = [
         (&args.sightglass, strangers::sightglass),
         (&args.polybench, strangers::polybench),
         (&args.embench, strangers::embench),

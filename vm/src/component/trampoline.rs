@@ -73,7 +73,7 @@ fn lower_call<T: 'static>(
     };
     let (Some(ty), Some(result)) = (&ty.result, result) else { return Ok(None) };
     result.check(ty).map_err(|error| Error::new(ErrorKind::Type, format_args!("host function: {error}")))?;
-    let at = flat.last().unwrap_or_default() as u32;
+    let at = flat.next_back().unwrap_or_default() as u32;
     // A result cannot be lent.
     let lent = &mut Vec::new();
     state.staying(options.instance, || {

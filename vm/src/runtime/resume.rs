@@ -34,8 +34,8 @@ pub unsafe fn stack_for(code: TrapCode, activation: &Activation, sp: usize) -> O
     let (limit, own) = unsafe { ((*activation.context).stack_limit, (*activation.context).own_stack) };
     match code {
         TrapCode::Budget => (sp >= limit).then_some(sp - RED_ZONE),
-        // SAFETY: the store that was entered holds the page.
         TrapCode::Interrupt => {
+            // SAFETY: the store that was entered holds the page.
             let asks = unsafe { (*activation.interrupt).is_to_ask() };
             (asks && sp >= limit).then_some(sp - RED_ZONE)
         }

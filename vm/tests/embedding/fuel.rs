@@ -13,7 +13,10 @@ const WAT: &str = r#"(module
         (call $look)
         (local.get $sum)))"#;
 
-fn fueled(config: &mut Config) -> Result<(Store<Vec<u64>>, TypedFunc<i32, i32>)> {
+/// A store that keeps what fuel the host saw, and the program in it.
+type Fueled = (Store<Vec<u64>>, TypedFunc<i32, i32>);
+
+fn fueled(config: &mut Config) -> Result<Fueled> {
     let engine = Engine::new(config.consume_fuel(true))?;
     let mut linker = Linker::new(&engine);
     linker.func_wrap("host", "look", |mut caller: Caller<'_, Vec<u64>>| -> Result<()> {
@@ -50,7 +53,7 @@ fn programs_consume_what_they_do() -> Outcome {
             assert_eq!(run.call(&mut store, n)?, n * (n + 1) / 2);
             let left = store.get_fuel()?;
             assert!(left < *store.data().last().expect("it looked") + 1000, "what came after the call");
-            assert_eq!(store.event_count("fuel")? > 0, true);
+            assert!(store.event_count("fuel")? > 0);
             Ok(1_001_000 - left)
         };
         let (one, ten, hundred) = (of_run(1)?, of_run(10)?, of_run(100)?);
