@@ -63,6 +63,8 @@ fn of_run(own: &Path, program: &str, args: &str, options: &[&str]) -> Result<u64
     let file = home().join("programs").join(program).with_extension("wasm");
     let mut command = Command::new("valgrind");
     command.args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]);
+    // With an arena a thread, what is copied when a vector of the compiler's grows is another in each run.
+    command.env("MALLOC_ARENA_MAX", "1");
     command.arg(own).args(["run", "--eager"]).args(options).arg(file).args(args.split(' '));
     let output =
         command.stdin(Stdio::null()).stdout(Stdio::null()).output().context("cannot run valgrind")?;

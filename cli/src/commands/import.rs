@@ -18,9 +18,9 @@ use super::instrument::binary;
 
 const EXAMPLES: &str = "\
 Examples:
-  node --cpu-prof --cpu-prof-name=x.cpuprofile app.js
   wprof import --cpuprofile x.cpuprofile -m app.wasm -o time.wprof
-  wprof import --cpuprofile x.cpuprofile -m app.wasm --into f.wprof -o both.wprof";
+  wprof import --cpuprofile x.cpuprofile -m app.wasm --into f.wprof -o both.wprof
+  node --cpu-prof --cpu-prof-name=x.cpuprofile app.js   writes x.cpuprofile";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\

@@ -1,5 +1,7 @@
 //! Components, ready to be instantiated.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -56,7 +58,14 @@ impl Component {
     /// If it cannot be read, and as [`Component::new`].
     pub fn from_file(engine: &Engine, path: impl AsRef<Path>) -> Result<Component> {
         let path = path.as_ref();
-        let read = std::fs::read(path).map_err(|e| Error::with_source(ErrorKind::System, Box::new(e)));
+        let most = engine.config().max_module_size as u64;
+        let read = || {
+            let mut bytes = Vec::new();
+            // One byte more tells that it is too large.
+            File::open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        let read = read().map_err(|e: io::Error| Error::with_source(ErrorKind::System, Box::new(e)));
         read.and_then(|bytes| Component::new(engine, bytes)).map_err(|e| e.context(path.display()))
     }
 
