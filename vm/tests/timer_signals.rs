@@ -27,32 +27,15 @@ fn handled() -> u64 {
 }
 
 /// Loops with and without calls, recursion, tail calls, traps, calls through a table and of the host, growing memory.
-const ALL_KINDS: &str = r#"(module
+const ALL_KINDS: &str = concat!(
+    r#"(module
     (import "host" "id" (func $id (param i64) (result i64)))
     (type $unary (func (param i64) (result i64)))
     (memory 1 40)
     (table 4 funcref) (elem (i32.const 0) $fib $collatz $id $down)
-    (func $fib (param $n i64) (result i64)
-        (if (result i64) (i64.lt_u (local.get $n) (i64.const 2))
-            (then (local.get $n))
-            (else (i64.add
-                (call $fib (i64.sub (local.get $n) (i64.const 1)))
-                (call $fib (i64.sub (local.get $n) (i64.const 2)))))))
-    (func $collatz (param $n i64) (result i64) (local $steps i64)
-        (block $done
-            (loop $again
-                (br_if $done (i64.le_u (local.get $n) (i64.const 1)))
-                (local.set $steps (i64.add (local.get $steps) (i64.const 1)))
-                (local.set $n (select
-                    (i64.add (i64.mul (local.get $n) (i64.const 3)) (i64.const 1))
-                    (i64.shr_u (local.get $n) (i64.const 1))
-                    (i32.wrap_i64 (i64.and (local.get $n) (i64.const 1)))))
-                (br $again)))
-        (local.get $steps))
-    (func $down (param $n i64) (result i64)
-        (if (i64.eqz (local.get $n)) (then (return (i64.const 5))))
-        (return_call_indirect (type $unary) (i64.sub (local.get $n) (i64.const 1)) (i32.const 3)))
-    (func $deep (export "deep") (param $n i64) (result i64)
+"#,
+    include_str!("programs/all_kinds.wat"),
+    r#"    (func $deep (export "deep") (param $n i64) (result i64)
         (i64.add (call $deep (i64.add (local.get $n) (i64.const 1))) (i64.const 1)))
     (func (export "trap") (result i64)
         (drop (call $fib (i64.const 12)))
@@ -66,7 +49,8 @@ const ALL_KINDS: &str = r#"(module
                     (i32.and (i32.wrap_i64 (local.get $i)) (i32.const 3)))))
             (local.set $sum (i64.add (local.get $sum) (i64.load (i32.const 100))))
             (br_if $again (i64.lt_u (local.tee $i (i64.add (local.get $i) (i64.const 1))) (i64.const 300))))
-        (local.get $sum)))"#;
+        (local.get $sum)))"#
+);
 
 /// What a store comes to: results, traps, and what was counted.
 fn outcome(engine: &Engine, module: &Module) -> Result<(Vec<String>, Option<Profile>, u64)> {

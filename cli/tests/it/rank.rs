@@ -1,20 +1,7 @@
 //! `wprof rank`: failing runs and passing ones, and the order of tests.
 
+use super::residual::called;
 use super::{Folder, wprof};
-
-/// Bits 0 and 1 decide two ifs, and bit 2 ends the second one in a trap.
-const TWO: &str = r#"(module (func $two (export "two") (param i32)
-  (if (i32.and (local.get 0) (i32.const 1)) (then nop))
-  (if (i32.and (local.get 0) (i32.const 2))
-    (then (if (i32.and (local.get 0) (i32.const 4)) (then unreachable))))))"#;
-
-/// The profile of a call of `TWO`.
-fn called(folder: &Folder, argument: &str) -> String {
-    let (module, profile) = (folder.file("two.wat", TWO), folder.path(&format!("{argument}.wprof")));
-    let args = ["run", "-q", "-o", &profile, "--collect", "paths", "--invoke", "two", &module, argument];
-    assert!(wprof(&args).code.is_some());
-    profile
-}
 
 #[test]
 fn a_combination_that_fails_comes_first() {

@@ -6,13 +6,13 @@ use super::{COUNT, Folder, Ran, json, wprof};
 
 /// Bits 0 and 1 decide two ifs, and bit 2 ends the second one in a trap. So calls with 1 and 2 cross all edges but
 /// those that lead to the trap, and a call with 3 only combines them.
-const TWO: &str = r#"(module (func $two (export "two") (param i32)
+pub const TWO: &str = r#"(module (func $two (export "two") (param i32)
   (if (i32.and (local.get 0) (i32.const 1)) (then nop))
   (if (i32.and (local.get 0) (i32.const 2))
     (then (if (i32.and (local.get 0) (i32.const 4)) (then unreachable))))))"#;
 
 /// The profile of a call of `TWO`.
-fn called(folder: &Folder, argument: &str) -> String {
+pub fn called(folder: &Folder, argument: &str) -> String {
     let (module, profile) = (folder.file("two.wat", TWO), folder.path(&format!("{argument}.wprof")));
     let args = ["run", "-q", "-o", &profile, "--collect", "paths", "--invoke", "two", &module, argument];
     assert!(wprof(&args).code.is_some());
