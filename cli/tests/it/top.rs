@@ -35,7 +35,12 @@ struct Running(std::process::Child);
 
 impl Running {
     fn start(module: &str, profile: &str) -> Self {
-        let run = ["run", "-q", "--profile", "adaptive", "--live", "20ms", "-o", profile, module];
+        Self::start_at_rate("1000", module, profile)
+    }
+
+    fn start_at_rate(rate: &str, module: &str, profile: &str) -> Self {
+        let mode = ["run", "-q", "--profile", "adaptive", "--rate", rate];
+        let run = [&mode[..], &["--live", "20ms", "-o", profile, module]].concat();
         let child = command(&run).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         Self(child)
     }
@@ -66,20 +71,35 @@ fn a_running_program_has_a_profile_that_grows() {
 
 #[test]
 fn somebody_elses_program_is_followed() {
-    let folder = Folder::new();
-    let (module, profile) = (busy(&folder, 10_000_000), folder.path("f.wprof"));
-    let _running = Running::start(&module, &profile);
-    until(|| Profile::read(&profile).ok().filter(|profile| profile.ops() > 0));
-    let shown = wprof(&["top", "--follow", &profile, "--looks", "3", "-n", "5"]).succeeded();
+    let shown = followed("off");
     assert_eq!(shown.matches("busy.wat still running after ").count(), 3, "{shown}");
     assert_eq!(shown.matches("instructions/s").count(), 3, "{shown}");
     let hottest = shown.lines().rfind(|line| line.ends_with("  work")).expect("it is shown");
     let figures: Vec<&str> = hottest.split_whitespace().collect();
     let share = |text: &str| text.trim_start_matches('>').trim_end_matches('%').parse::<f64>().unwrap();
     assert!(share(figures[0]) > 90.0 && share(figures[3]) > 90.0, "{hottest}");
-    // The time now takes two words.
-    assert!(figures[5].replace(',', "").parse::<u64>().unwrap() > 1_000_000, "{hottest}");
+    assert!(figures[1].replace(',', "").parse::<u64>().unwrap() > 1_000_000, "{hottest}");
     assert!(!shown.contains('\x1b'), "{shown}");
+}
+
+/// Snapshots take the program's thread some time, too.
+#[test]
+fn somebody_elses_program_is_followed_by_time() {
+    let shown = followed("1000");
+    let rows: Vec<&str> = shown.lines().filter(|line| line.ends_with("  work")).collect();
+    let hottest = rows.last().expect("it is shown");
+    let share = hottest.split_whitespace().next().and_then(|share| share.strip_suffix('%'));
+    assert!(share.and_then(|share| share.parse::<f64>().ok()).is_some_and(|share| share > 50.0), "{shown}");
+    assert!(hottest.contains(" ms ") || hottest.contains(" s "), "{hottest}");
+}
+
+/// What three looks at a program show that is sampled so often.
+fn followed(rate: &str) -> String {
+    let folder = Folder::new();
+    let (module, profile) = (busy(&folder, 10_000_000), folder.path("f.wprof"));
+    let _running = Running::start_at_rate(rate, &module, &profile);
+    until(|| Profile::read(&profile).ok().filter(|profile| profile.ops() > 0));
+    wprof(&["top", "--follow", &profile, "--looks", "3", "-n", "5"]).succeeded()
 }
 
 #[test]
