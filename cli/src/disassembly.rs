@@ -1,6 +1,6 @@
 //! One function of a module as text, line by line with offsets.
 
-mod thinned;
+mod selected;
 
 use std::collections::HashMap;
 use std::io;
@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use wasmprinter::Print;
 use wprof::Module;
 
-use thinned::Thinned;
+use selected::Selected;
 
 /// Deeper code is not indented further: a large switch nests hundreds of blocks.
 const DEEPEST: usize = 24;
@@ -50,7 +50,7 @@ pub fn of_functions(module: &Module, funcs: &[u32]) -> Result<HashMap<u32, Vec<L
     let mut funcs = funcs.to_vec();
     funcs.sort_unstable();
     funcs.dedup();
-    let Thinned { bytes, bodies } = Thinned::new(info, &funcs);
+    let Selected { bytes, bodies } = Selected::new(info, &funcs);
     let body = |(&func, code): (&u32, Range<usize>)| Body { func, starts_at: info.body(func).start, code };
     let bodies: Vec<Body> = funcs.iter().zip(bodies).map(body).collect();
     let mut extract = Extract { bodies: &bodies, inside: false, lines: Vec::new(), found: HashMap::new() };

@@ -26,11 +26,11 @@ pub mod hints;
 pub mod limits;
 pub mod module;
 pub mod options;
+pub mod parallel;
 mod passes;
 pub mod plan;
 pub mod reoptimize;
 mod target;
-pub mod threads;
 mod translate;
 mod validate;
 

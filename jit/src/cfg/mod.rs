@@ -9,8 +9,8 @@
 mod atomics;
 mod build;
 mod dump;
+mod likely_next;
 mod liveness;
-mod next;
 mod ops;
 mod stack;
 mod types;
@@ -26,8 +26,8 @@ use crate::limits;
 
 pub(crate) use atomics::{Action, Atomic, Update};
 pub use build::{build, operand_types};
+pub(crate) use likely_next::Division;
 pub use liveness::Liveness;
-pub(crate) use next::Division;
 pub(crate) use ops::{Call, Operators, is_call, is_left_at, is_throw, may_stop};
 pub use ops::{instruction_offsets, is_structure, ops_executed};
 pub use stack::{StackId, TypeStacks};

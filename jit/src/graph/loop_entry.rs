@@ -10,7 +10,7 @@
 //! frame that has to wait for it at one loop, in code that is worse by far, need not wait again at the next.
 //!
 //! Input: a graph that is entered by calls. Output: the same graph, with the nodes that frames enter as well; how they
-//! come there is `translate/approach.rs`.
+//! come there is `translate/osr_entry.rs`.
 //! Invariant: nobody but who enters a loop gives a number up to [`MOST_LOOP_ENTRIES`] for the caller's vmctx.
 
 use super::{BlockGraph, Elsewhere, Node};

@@ -19,7 +19,7 @@ use super::{
     Import, ModuleBytes, ModuleInfo, SegmentMode, proposals,
 };
 use crate::limits::MAX_OPERANDS;
-use crate::threads::share_out;
+use crate::parallel::share_out;
 
 /// Why bytes are not a module that this engine accepts.
 #[derive(Debug, Clone, thiserror::Error)]

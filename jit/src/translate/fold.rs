@@ -7,7 +7,7 @@ use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
 use cranelift_codegen::ir::{InstBuilder, InstructionData, Opcode, Value, types};
 
 use super::Translator;
-use super::homes::Homes;
+use super::variables::Homes;
 use crate::options::Pass;
 
 impl Translator<'_> {

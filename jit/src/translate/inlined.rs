@@ -12,7 +12,7 @@ use hashbrown::HashMap;
 use wasmparser::Operator;
 
 use super::Translator;
-use super::homes::Local;
+use super::variables::Local;
 use crate::abi::clif_type;
 use crate::cfg::StackId;
 use crate::clif::zero;

@@ -3,12 +3,11 @@
 //! Input: a [`Cfg`] and a [`BlockGraph`] over it. Output: a CLIF function, the wasm [`Origin`] of each source
 //! location in it, and what the marks in it stand for. A node is translated from its block's bytes, given the locals
 //! and the operand stack at its entry, which are frontend variables, of which Cranelift makes SSA form, or in the
-//! frame (`homes.rs`).
+//! frame (`variables.rs`).
 //!
 //! Source: the order of branch targets and the sealing of loop headers follow what was measured for Cranelift: a
 //! header is sealed as soon as its last predecessor is there, else redundant phis stay.
 
-mod approach;
 mod atomic;
 mod bulk;
 mod call;
@@ -21,12 +20,12 @@ mod flow;
 mod fold;
 mod global;
 mod heap;
-mod homes;
 mod inlined;
 mod interesting;
 mod memory;
 mod metric;
 mod numeric;
+mod osr_entry;
 mod path;
 mod path_row;
 mod probe;
@@ -39,6 +38,7 @@ mod switch;
 mod table;
 mod target;
 mod transfer;
+mod variables;
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -58,13 +58,13 @@ use crate::code::{Fact, Origin, Origins};
 use crate::graph::{BlockGraph, Node};
 use crate::options::{CompilerOptions, Passes};
 use crate::target::Target;
-use approach::Approach;
 pub use env::ModuleEnv;
-use homes::{Homes, Local};
 use inlined::AroundCalls;
+use osr_entry::Approach;
 use path::PathRegister;
 use region::{Region, Regions};
 use stack::OperandStack;
+use variables::{Homes, Local};
 
 type Result<T> = std::result::Result<T, CompileError>;
 

@@ -7,7 +7,7 @@ use cranelift_codegen::ir::{Type, Value, types};
 use cranelift_frontend::FunctionBuilder;
 
 use super::Translator;
-use super::homes::{Home, Homes};
+use super::variables::{Home, Homes};
 use crate::abi::clif_type;
 use crate::cfg::{StackId, TypeStacks};
 

@@ -17,7 +17,7 @@ use wprof_jit::reoptimize::{Advice, Basis, Decision, LittleGain};
 use wprof_profiler::{CodeTier, Profile};
 
 use super::burst_code::BurstCode;
-use super::first::{Ahead, Claim, FirstCompilations, State};
+use super::first_compilation::{Ahead, Claim, FirstCompilations, State};
 use super::parts::{PartCode, PartedFunction};
 use super::phases::Phase;
 use super::trials::Trials;

@@ -1,14 +1,13 @@
 //! Modules: validated at load, compiled function by function on first call.
 
 mod affordable;
-mod ahead;
 mod burst_code;
 mod cached;
 mod calls;
 mod code;
 mod counters;
 mod file;
-mod first;
+mod first_compilation;
 mod frames;
 mod hash;
 mod interface;
@@ -18,6 +17,7 @@ mod parts;
 mod phases;
 mod plans;
 mod reoptimized;
+mod speculation;
 mod symbols;
 mod trials;
 mod versions;

@@ -14,7 +14,7 @@ use wprof_jit::module::ModuleInfo;
 use wprof_jit::plan::FunctionPlan;
 use wprof_profiler::CodeTier;
 
-use super::first::Ahead;
+use super::first_compilation::Ahead;
 use super::{CompiledVersion, ModuleInner};
 use crate::{Engine, Result, Strategy};
 

@@ -8,7 +8,7 @@ use wprof_jit::plan::FunctionPlan;
 use wprof_jit::plan::Probe;
 
 use super::ModuleInner;
-use super::first::Claim;
+use super::first_compilation::Claim;
 use crate::runtime::vmctx;
 use crate::{Collect, Error, ErrorKind, ProfilingConfig, Result};
 

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use wprof_profiler::{BurstSpan, Thinned};
+use wprof_profiler::{BurstSpan, Downsampled};
 
 /// So many are kept at most.
 const MOST: usize = 4096;
@@ -13,13 +13,13 @@ pub struct BurstSpans {
     since: Instant,
     /// The one that runs.
     open: Option<BurstSpan>,
-    ended: Thinned<BurstSpan>,
+    ended: Downsampled<BurstSpan>,
 }
 
 impl BurstSpans {
     /// None yet. Times count from `since` on.
     pub fn new(since: Instant) -> BurstSpans {
-        BurstSpans { since, open: None, ended: Thinned::new(MOST) }
+        BurstSpans { since, open: None, ended: Downsampled::new(MOST) }
     }
 
     /// A burst begins after so many checks.

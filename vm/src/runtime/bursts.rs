@@ -11,11 +11,11 @@ use wprof_jit::compile::Origin;
 use wprof_profiler::{BurstEvent, BurstLengths, Bursts, Rate, Version};
 
 use super::burst_cost::BurstCost;
+use super::burst_pacing::Pace;
 use super::burst_spans::BurstSpans;
 use super::burst_time::BurstTime;
 use super::code::registry;
 use super::loaded::LoadedModule;
-use super::pace::Pace;
 use super::store::{Pending, StoreOpaque};
 use super::{cpu_time, fork};
 use crate::arch;

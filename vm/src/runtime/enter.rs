@@ -14,7 +14,7 @@ use super::frames::Frame;
 use super::hooks::CallHook;
 use super::stack::{self, Place};
 use super::store::{FuncPtr, Pending, StoreOpaque, StoreWith};
-use super::{alt_stack, deadline, frames, host, wake};
+use super::{alt_stack, deadline, frames, host, thread_wakeup};
 use super::{entries, events};
 use crate::{Error, Trap, arch};
 
@@ -152,7 +152,7 @@ unsafe fn call_wasm(
     let (context, interrupt) = unsafe {
         let store = &mut *store.as_ptr();
         if store.depth == 0 {
-            store.interrupt().set_thread(wake::thread_id());
+            store.interrupt().set_thread(thread_wakeup::thread_id());
         }
         store.trace_entry(func);
         store.depth += 1;

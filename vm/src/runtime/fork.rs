@@ -18,7 +18,7 @@ use std::sync::{Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::code::reservation::Copies;
 use super::code::{arena, registry};
-use super::{wake, watch};
+use super::{thread_wakeup, timer_thread};
 
 /// How many `fork`s lie between this process and the first that used the library.
 static FORKS: AtomicU32 = AtomicU32::new(0);
@@ -63,7 +63,7 @@ struct Held {
     copies: Copies,
     _objects: registry::Held,
     _spaces: arena::Held,
-    _timers: watch::Held,
+    _timers: timer_thread::Held,
     _compiling: RwLockWriteGuard<'static, ()>,
 }
 
@@ -88,7 +88,7 @@ pub fn install() {
 
 unsafe extern "C" fn prepare() {
     let compiling = COMPILING.write().unwrap_or_else(PoisonError::into_inner);
-    let (timers, spaces) = (watch::hold(), arena::hold());
+    let (timers, spaces) = (timer_thread::hold(), arena::hold());
     let (objects, copies) = (registry::hold(), Copies::take());
     let held = Held { copies, _objects: objects, _spaces: spaces, _timers: timers, _compiling: compiling };
     // SAFETY: we hold `COMPILING`, and whoever held it before has taken its `Held` away.
@@ -102,7 +102,7 @@ unsafe extern "C" fn in_parent() {
 
 unsafe extern "C" fn in_child() {
     FORKS.fetch_add(1, Ordering::Relaxed);
-    wake::forget_thread_id();
+    thread_wakeup::forget_thread_id();
     // SAFETY: as in `in_parent`: this is the thread that has run `prepare`, and the only one.
     if let Some(Held { copies, .. }) = unsafe { (*HELD.0.get()).take() } {
         copies.install();

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::fstat;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
-use wprof_jit::threads::share_out;
+use wprof_jit::parallel::share_out;
 
 use super::code::reservation::PAGE;
 use super::pages::{PART, SharedPages, parts_of, prefer_large_pages};

@@ -5,8 +5,8 @@
 //! again. A poll may fault although the flag is taken, if the two happen at once: then there is nothing to do but
 //! make the page readable and poll again.
 //!
-//! Where code has checks instead of polls the timer of the process ([`watch`]) makes them fire, by a signal
-//! (`runtime::fire`); it also knows the time.
+//! Where code has checks instead of polls the timer of the process ([`timer_thread`]) makes them fire, by a signal
+//! (`runtime::forced_check`); it also knows the time.
 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, Ordering};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 
-use super::{fire, wake, watch};
+use super::{forced_check, thread_wakeup, timer_thread};
 use crate::Trap;
 
 const SIZE: usize = 4096;
@@ -123,7 +123,7 @@ impl InterruptPage {
         }
         self.protect(MprotectFlags::empty());
         if self.is_watched.load(Ordering::Relaxed) {
-            watch::request();
+            timer_thread::request();
         }
     }
 
@@ -132,8 +132,8 @@ impl InterruptPage {
     /// # Errors
     /// If the system has no thread or event for the timer.
     pub fn watch(self: &Arc<Self>) -> std::io::Result<()> {
-        fire::signal();
-        watch::add(self)?;
+        forced_check::signal();
+        timer_thread::add(self)?;
         self.is_watched.store(true, Ordering::Relaxed);
         Ok(())
     }
@@ -152,7 +152,7 @@ impl InterruptPage {
             self.make_readable();
         }
         alarms.deadline = at;
-        watch::schedule(self, alarms.next());
+        timer_thread::schedule(self, alarms.next());
         Ok(())
     }
 
@@ -164,7 +164,7 @@ impl InterruptPage {
         every.map_or(Ok(()), |_| self.watch())?;
         let mut alarms = self.alarms();
         alarms.tick = every.map(|every| (Instant::now() + every, every));
-        watch::schedule(self, alarms.next());
+        timer_thread::schedule(self, alarms.next());
         Ok(())
     }
 
@@ -181,12 +181,12 @@ impl InterruptPage {
             self.ticked.store(true, Ordering::SeqCst);
             alarms.signals = SIGNALS_OF_TICK;
         }
-        watch::schedule(self, alarms.next());
+        timer_thread::schedule(self, alarms.next());
         let tells_of_tick = self.has_ticked() && alarms.signals > 0;
         alarms.signals = alarms.signals.saturating_sub(1);
         drop(alarms);
         if self.is_requested() || tells_of_tick {
-            fire::send(self.thread());
+            forced_check::send(self.thread());
         }
         if self.requested.load(Ordering::SeqCst) == Request::Deadline as u8 {
             self.wake();
@@ -205,19 +205,19 @@ impl InterruptPage {
     }
 
     /// Makes the system call fail in which a host function of the store waits, if one does right now. See
-    /// [`wake::install`].
+    /// [`thread_wakeup::install`].
     pub fn wake(&self) {
-        wake::send(self.thread());
+        thread_wakeup::send(self.thread());
     }
 
     /// Notes which thread runs the store from now on; 0 for none.
     pub fn set_thread(&self, id: i32) {
         self.thread.store(id, Ordering::SeqCst);
         if id != 0 && self.is_watched.load(Ordering::Relaxed) {
-            watch::restart_in_child();
+            timer_thread::restart_in_child();
             // Either the timer, which looks at the thread after a request, sees this one, or we see the request.
             if self.requested.load(Ordering::SeqCst) != 0 {
-                watch::request();
+                timer_thread::request();
             }
         }
     }
@@ -288,7 +288,7 @@ impl InterruptPage {
 impl Drop for InterruptPage {
     fn drop(&mut self) {
         if *self.is_watched.get_mut() {
-            watch::remove(self);
+            timer_thread::remove(self);
         }
         // SAFETY: mapped by `new`; machine code reads it only while the store, which holds this, lives.
         let _ = unsafe { munmap(self.page.as_ptr().cast(), SIZE) };

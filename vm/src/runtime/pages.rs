@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 
 use rustix::fs::{MemfdFlags, memfd_create, sendfile};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap};
-use wprof_jit::threads::share_out;
+use wprof_jit::parallel::share_out;
 
 use super::code::reservation::PAGE;
 use super::rlimits;

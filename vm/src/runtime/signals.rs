@@ -21,8 +21,8 @@
 //!
 //! Where the pc is elsewhere, in host code that may hold any lock, it only loads ([`registry::is_code`]), changes the
 //! protection of pages and reads a file ([`DemandPages::fault`](super::demand::DemandPages::fault)), and calls the
-//! previous handler. The other handlers of this library: that of [`fire`](super::fire) acts only on a pc in machine code,
-//! where it looks code up and changes a register and two cells; that of [`wake`](super::wake) does nothing.
+//! previous handler. The other handlers of this library: that of [`forced_check`](super::forced_check) acts only on a pc in machine code,
+//! where it looks code up and changes a register and two cells; that of [`thread_wakeup`](super::thread_wakeup) does nothing.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;

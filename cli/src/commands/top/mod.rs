@@ -3,9 +3,9 @@
 //! The program runs in a process of its own, `wprof run --live`, which writes its profile again and again; here that
 //! file is looked at whenever it is new. So a program that somebody else has started is followed in the same way.
 
-mod looks;
 mod process;
 mod replaced;
+mod snapshots;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,9 +18,9 @@ use wprof_profiler::{Ending, Profile};
 
 use crate::durations;
 use crate::render::screen::ColorChoice;
-use looks::{Looks, Place};
 use process::Process;
 use replaced::Replaced;
+use snapshots::{Place, Snapshots};
 
 /// How often we look whether there is something new.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -78,10 +78,10 @@ pub fn execute(args: &TopArgs, color: ColorChoice) -> Result<ExitCode> {
     }
 }
 
-/// Looks at a file until the run ends that it is of.
+/// Snapshots at a file until the run ends that it is of.
 fn follow(args: &TopArgs, path: &Path, color: ColorChoice) -> Result<ExitCode> {
     ensure!(path.exists(), "{} does not exist: give a file that `wprof run --live` writes", path.display());
-    let (mut looks, mut file) = (Looks::new(Place::Output, args.top, color), Replaced::new(path));
+    let (mut looks, mut file) = (Snapshots::new(Place::Output, args.top, color), Replaced::new(path));
     let mut news = Instant::now();
     while args.looks.is_none_or(|most| looks.count() < most) {
         match file.look()? {
@@ -106,7 +106,7 @@ fn has_ended(profile: &Profile) -> bool {
 /// Runs the program, and looks at its profile until it has ended.
 fn run(args: &TopArgs, color: ColorChoice) -> Result<ExitCode> {
     let mut process = Process::start(&args.program, args.every, args.output.as_deref())?;
-    let mut looks = Looks::new(Place::Messages, args.top, color);
+    let mut looks = Snapshots::new(Place::Messages, args.top, color);
     let mut file = Replaced::new(process.profile());
     let mut news = Instant::now();
     loop {

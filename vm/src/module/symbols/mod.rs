@@ -1,7 +1,7 @@
 //! Source functions and lines of code: from DWARF in the module or in a file of its own, or else from a source map.
 
-mod beside;
 mod data_url;
+mod debug_files;
 mod dwarf;
 mod guard;
 mod source_map;
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use hashbrown::{HashMap, HashSet};
 use wprof_jit::module::ModuleInfo;
 
-pub use beside::DebugFile;
+pub use debug_files::DebugFile;
 use dwarf::DebugInfo;
 use source_map::SourceMap;
 
@@ -89,8 +89,9 @@ impl Symbols {
 
     /// The file or address that `info` names and nothing was read from.
     pub fn missing<'a>(&self, info: &'a ModuleInfo) -> Option<&'a str> {
-        let sections = [beside::DEBUG_FILE, source_map::SOURCE_MAP].into_iter().filter(|_| self.0.is_none());
-        let mut names = sections.filter_map(|section| beside::named(info, section));
+        let sections =
+            [debug_files::DEBUG_FILE, source_map::SOURCE_MAP].into_iter().filter(|_| self.0.is_none());
+        let mut names = sections.filter_map(|section| debug_files::named(info, section));
         names.find(|name| !name.starts_with("data:"))
     }
 

@@ -10,7 +10,7 @@ use std::path::Path;
 use serde::Deserialize;
 use wprof_jit::module::ModuleInfo;
 
-use super::{FrameSymbol, Rows, SourceRow, beside, data_url};
+use super::{FrameSymbol, Rows, SourceRow, data_url, debug_files};
 
 /// The section that names a source map.
 pub const SOURCE_MAP: &str = "sourceMappingURL";
@@ -50,8 +50,8 @@ struct File {
 impl SourceMap {
     /// Reads the map of a module, which was read from the file `module` if it was, if there is one.
     pub fn find(info: &ModuleInfo, module: Option<&Path>) -> Option<SourceMap> {
-        let own = beside::named(info, SOURCE_MAP).and_then(data_url::content);
-        let text = own.or_else(|| beside::read(info, SOURCE_MAP, module?))?;
+        let own = debug_files::named(info, SOURCE_MAP).and_then(data_url::content);
+        let text = own.or_else(|| debug_files::read(info, SOURCE_MAP, module?))?;
         let (files, mappings) = parse(&text)?;
         let mut map = SourceMap { files, mappings: Vec::new() };
         map.keep_code(info, mappings);

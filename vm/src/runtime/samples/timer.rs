@@ -14,7 +14,7 @@ use libc::{itimerspec, siginfo_t, timer_t, timespec};
 
 use super::{drain, handler};
 use crate::runtime::fork::Generation;
-use crate::runtime::{alt_stack, wake};
+use crate::runtime::{alt_stack, thread_wakeup};
 
 /// How many signals in a row find the thread outside of wasm code before it is left alone.
 const MOST_IDLE: u32 = 50;
@@ -87,7 +87,7 @@ fn create() -> Option<timer_t> {
         let mut event = MaybeUninit::<libc::sigevent>::zeroed().assume_init();
         event.sigev_notify = libc::SIGEV_THREAD_ID;
         event.sigev_signo = signal;
-        event.sigev_notify_thread_id = wake::thread_id();
+        event.sigev_notify_thread_id = thread_wakeup::thread_id();
         let made = libc::timer_create(libc::CLOCK_THREAD_CPUTIME_ID, &mut event, id.as_mut_ptr());
         (made == 0).then(|| id.assume_init())
     }

@@ -1,4 +1,4 @@
-//! Looks at a running program on a screen, one after the other.
+//! Snapshots at a running program on a screen, one after the other.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub enum Place {
 }
 
 /// A screen with the last look.
-pub struct Looks {
+pub struct Snapshots {
     place: Place,
     top: Option<usize>,
     color: ColorChoice,
@@ -41,7 +41,7 @@ pub struct Looks {
     silence: u64,
 }
 
-impl Looks {
+impl Snapshots {
     /// None yet.
     pub fn new(place: Place, top: Option<usize>, color: ColorChoice) -> Self {
         Self { place, top, color, last: None, text: String::new(), count: 0, silence: 0 }

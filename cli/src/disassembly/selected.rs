@@ -10,14 +10,14 @@ use wprof_jit::module::ModuleInfo;
 const STUB: [u8; 3] = [0, 0x00, 0x0b];
 
 /// The module.
-pub struct Thinned {
+pub struct Selected {
     /// Its bytes.
     pub bytes: Vec<u8>,
     /// Where the code of the functions is that have theirs, ascending.
     pub bodies: Vec<Range<usize>>,
 }
 
-impl Thinned {
+impl Selected {
     /// All of the module but the code of functions other than `kept`, which are ascending.
     pub fn new(info: &ModuleInfo, kept: &[u32]) -> Self {
         let module = &info.bytes[..];

@@ -10,7 +10,7 @@ use wprof_jit::compile::Tier;
 use wprof_jit::plan::FunctionPlan;
 
 use super::ModuleInner;
-use super::first::Ahead;
+use super::first_compilation::Ahead;
 use super::parts::PartedFunction;
 use crate::background::{Job, Task};
 use crate::{Module, Result};

@@ -4,14 +4,14 @@
 
 /// What was kept of a sequence.
 #[derive(Clone, Debug)]
-pub struct Thinned<T> {
+pub struct Downsampled<T> {
     kept: Vec<T>,
     most: usize,
     every: u64,
     seen: u64,
 }
 
-impl<T> Thinned<T> {
+impl<T> Downsampled<T> {
     /// Keeps no more than `most`, which is at least 2.
     pub fn new(most: usize) -> Self {
         Self { kept: Vec::new(), most: most.max(2), every: 1, seen: 0 }
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn what_is_kept_is_spread_evenly_over_all() {
         for (most, count) in [(2, 0_u64), (2, 1), (2, 100), (5, 5), (5, 6), (8, 1000), (1, 3)] {
-            let mut thinned = Thinned::new(most);
+            let mut thinned = Downsampled::new(most);
             (0..count).for_each(|number| thinned.push(number));
             let expected: Vec<u64> = (0..count).step_by(thinned.every as usize).collect();
             assert_eq!(thinned.kept(), expected, "{count} in {most}");
