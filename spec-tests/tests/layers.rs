@@ -28,7 +28,7 @@ type File = (Vec<String>, Vec<String>);
 
 /// The modules of `jit`, by floor: each imports only those of floors below its own.
 const FLOORS_OF_JIT: [&[&str]; 9] = [
-    &["error", "limits", "threads"],
+    &["error", "limits", "parallel"],
     &["module"],
     &["abi"],
     &["cfg", "code", "options", "validate"],

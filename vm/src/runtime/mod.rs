@@ -8,7 +8,7 @@
 //! stores and the rest of the API, which calls functions that are `unsafe` here in a few places, with what it has checked.
 //!
 //! **Offered**: memory for code, and what lies at a pc (`code`); instances and what they consist of (`store`, `instance`,
-//! `memory`, `table`); entering wasm code and coming back (`enter`); stopping it (`interrupt`, `signals`, `fire`); frames
+//! `memory`, `table`); entering wasm code and coming back (`enter`); stopping it (`interrupt`, `signals`, `forced_check`); frames
 //! and their places in wasm (`walk`, `frames`); raw counters, rows, call records and recordings, to be read while the host
 //! runs. What they mean is said above, by profiles.
 //!
