@@ -20,7 +20,7 @@ impl Program {
         let bytes: Arc<[u8]> = std::fs::read(path).expect("it is in the repository").into();
         let info = module::parse(bytes).expect("valid module");
         let layout = VmLayout::new(&info);
-        let type_ids = (0..info.types.len() as u32).collect();
+        let type_ids = (0..info.types.len()).collect();
         Program { info, layout, type_ids }
     }
 

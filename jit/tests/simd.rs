@@ -82,7 +82,7 @@ fn compile(compiler: &Compiler, wat: &str) -> Result<usize, String> {
     let bytes: Arc<[u8]> = wat::parse_str(wat).map_err(|e| e.to_string())?.into();
     let info = module::parse(bytes).map_err(|e| e.to_string())?;
     let layout = VmLayout::new(&info);
-    let type_ids: Vec<u32> = (0..info.types.len() as u32).collect();
+    let type_ids: Vec<u32> = (0..info.types.len()).collect();
     let env = ModuleEnv {
         info: &info,
         layout: &layout,

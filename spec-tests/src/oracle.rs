@@ -146,8 +146,8 @@ impl<'a> Writer<'a> {
         let block = &cfg.blocks[index as usize];
         let mut code = Vec::new();
         match &block.how {
-            // The interpreter knows no exceptions.
-            End::Trap | End::Call(_) | End::Throw(..) => {}
+            // The interpreter knows no exceptions, and no typed references.
+            End::Trap | End::Call(_) | End::Throw(..) | End::NullBranch => {}
             End::Jump | End::TailCall => code = self.count(func, What::Edge(index, 0)),
             End::Branch => {
                 let [taken, not_taken] = [0, 1].map(|edge| self.counter(func, What::Edge(index, edge)));

@@ -16,9 +16,9 @@ pub fn define(linker: &mut Linker<()>, store: &mut Store<()>) -> Result<()> {
         let global = Global::new(&mut *store, GlobalType::new(value.ty(), false), value)?;
         linker.define(&*store, "spectest", name, global)?;
     }
-    let ty = TableType::new(RefType::Func, 10, Some(20));
-    for (name, ty) in [("table", ty), ("table64", TableType { is_64: true, ..ty })] {
-        let table = Table::new(&mut *store, ty, Ref::null(RefType::Func))?;
+    let ty = TableType::new(RefType::FUNCREF, 10, Some(20));
+    for (name, ty) in [("table", ty.clone()), ("table64", TableType { is_64: true, ..ty.clone() })] {
+        let table = Table::new(&mut *store, ty, Ref::null(&RefType::FUNCREF))?;
         linker.define(&*store, "spectest", name, table)?;
     }
     let memory = Memory::new(&mut *store, MemoryType::new(1, Some(2)))?;
@@ -41,7 +41,7 @@ fn prints(linker: &mut Linker<()>) -> Result<()> {
         ("print_f64_f64", &[F64, F64]),
     ];
     for (name, params) in all {
-        let ty = wprof::FuncType::new(params.iter().copied(), []);
+        let ty = wprof::FuncType::new(params.iter().cloned(), []);
         linker.func_new("spectest", name, ty, |_, _, _| Ok(()))?;
     }
     Ok(())

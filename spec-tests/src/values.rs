@@ -17,8 +17,12 @@ pub fn argument(arg: &WastArg<'_>) -> Result<Val, String> {
         WastArgCore::F32(v) => Val::F32(v.bits),
         WastArgCore::F64(v) => Val::F64(v.bits),
         WastArgCore::V128(v) => Val::V128(u128::from_le_bytes(v.to_le_bytes())),
-        WastArgCore::RefNull(HeapType::Abstract { ty: AbstractHeapType::Func, .. }) => Val::FuncRef(None),
-        WastArgCore::RefNull(HeapType::Abstract { ty: AbstractHeapType::Extern, .. }) => Val::ExternRef(None),
+        WastArgCore::RefNull(HeapType::Abstract { ty, .. }) => match ty {
+            AbstractHeapType::Func | AbstractHeapType::NoFunc => Val::FuncRef(None),
+            AbstractHeapType::Extern | AbstractHeapType::NoExtern => Val::ExternRef(None),
+            AbstractHeapType::Exn | AbstractHeapType::NoExn => Val::ExnRef(None),
+            _ => Val::AnyRef(None),
+        },
         WastArgCore::RefExtern(n) => Val::from(ExternRef::new(*n)),
         other => return Err(format!("argument {other:?} is not supported")),
     })
@@ -39,17 +43,24 @@ fn core_matches(expected: &WastRetCore<'_>, found: &Val) -> bool {
         (WastRetCore::F32(e), Val::F32(f)) => f32_matches(e, *f),
         (WastRetCore::F64(e), Val::F64(f)) => f64_matches(e, *f),
         (WastRetCore::V128(e), Val::V128(f)) => v128_matches(e, *f),
-        (WastRetCore::RefNull(None), Val::FuncRef(None) | Val::ExternRef(None) | Val::ExnRef(None)) => true,
-        (WastRetCore::RefNull(Some(HeapType::Abstract { ty, .. })), found) => match found {
-            Val::FuncRef(None) => *ty == AbstractHeapType::Func,
-            Val::ExternRef(None) => *ty == AbstractHeapType::Extern,
-            Val::ExnRef(None) => matches!(ty, AbstractHeapType::Exn | AbstractHeapType::NoExn),
-            _ => false,
-        },
+        (WastRetCore::RefNull(None), found) => found.to_ref().is_some_and(|found| found.is_null()),
+        (WastRetCore::RefNull(Some(ty)), found) => is_null_of(ty, found),
         (WastRetCore::RefExtern(None), Val::ExternRef(Some(_))) => true,
         (WastRetCore::RefExtern(Some(n)), Val::ExternRef(Some(e))) => e.downcast_ref::<u32>() == Some(n),
         (WastRetCore::RefFunc(None), Val::FuncRef(Some(_))) => true,
         (WastRetCore::Either(cases), found) => cases.iter().any(|case| core_matches(case, found)),
+        _ => false,
+    }
+}
+
+/// Whether a value is null, of the hierarchy of a type. Which type a null reference is of cannot be seen.
+fn is_null_of(ty: &HeapType<'_>, found: &Val) -> bool {
+    let HeapType::Abstract { ty, .. } = ty else { return matches!(found, Val::FuncRef(None)) };
+    match found {
+        Val::FuncRef(None) => matches!(ty, AbstractHeapType::Func | AbstractHeapType::NoFunc),
+        Val::ExternRef(None) => matches!(ty, AbstractHeapType::Extern | AbstractHeapType::NoExtern),
+        Val::ExnRef(None) => matches!(ty, AbstractHeapType::Exn | AbstractHeapType::NoExn),
+        Val::AnyRef(None) => true,
         _ => false,
     }
 }

@@ -117,7 +117,7 @@ fn loops_are_unrolled_and_split_and_cold_code_lies_apart() {
         let module = Module::new(&wprof::Engine::default(), &case.wasm).expect("valid");
         let info = module.info();
         let layout = VmLayout::new(info);
-        let type_ids: Vec<u32> = (0..info.types.len() as u32).collect();
+        let type_ids: Vec<u32> = (0..info.types.len()).collect();
         let events = &[];
         let env = ModuleEnv {
             info,

@@ -3,7 +3,7 @@
 //! `cargo test -p wprof-spec-tests --test suite -- simd_` runs what has `simd_` in its name. A run of everything ends
 //! with the counts that the README states.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +14,7 @@ use wprof_spec_tests::script::{self, Tally};
 use wprof_spec_tests::skips::{self, Skip};
 
 /// The proposals beyond the core of 2.0. Version 1 and the proposals that became 2.0 add nothing to its scripts.
-const PROPOSALS: [Proposal; 8] = [
+const PROPOSALS: [Proposal; 9] = [
     Proposal::Simd,
     Proposal::RelaxedSimd,
     Proposal::TailCall,
@@ -22,6 +22,7 @@ const PROPOSALS: [Proposal; 8] = [
     Proposal::MultiMemory,
     Proposal::Memory64,
     Proposal::ExceptionHandling,
+    Proposal::FunctionReferences,
     Proposal::Threads,
 ];
 
@@ -59,7 +60,15 @@ fn main() {
 fn scripts() -> impl Iterator<Item = (String, TestFile<'static>)> {
     let core = spec(SpecVersion::V2).map(|file| ("core".to_string(), file));
     let proposals = PROPOSALS.into_iter().flat_map(|p| proposal(p).map(move |file| (p.to_string(), file)));
-    core.chain(proposals).chain(more())
+    core.chain(proposals).chain(newest()).chain(more())
+}
+
+/// The scripts of the core of 3.0 that neither 2.0 nor a proposal has word for word.
+fn newest() -> impl Iterator<Item = (String, TestFile<'static>)> {
+    let older = spec(SpecVersion::V2).chain(PROPOSALS.into_iter().flat_map(proposal));
+    let older: BTreeSet<&str> = older.map(|file| file.contents).collect();
+    let new = spec(SpecVersion::V3).filter(move |file| !older.contains(file.contents));
+    new.map(|file| ("core-3".to_string(), file))
 }
 
 /// The scripts in `MORE`.

@@ -10,7 +10,7 @@ use std::ops::Range;
 use crate::runtime::loaded;
 use crate::runtime::store::StoreOpaque;
 use crate::runtime::store_memory::StoreMemory;
-use crate::{AsContext, Error, FrameInfo, MemoryType, Module, RefType, ValType};
+use crate::{AsContext, Error, FrameInfo, HeapType, MemoryType, Module, RefType, ValType};
 
 /// The frames of an error, which can be written with the state of the store that it came up in.
 #[derive(Clone, Debug)]
@@ -132,6 +132,16 @@ fn memories(store: &StoreOpaque) -> Vec<u8> {
     }))
 }
 
+/// The code of the type above all of a hierarchy: a dump has no types of its own, and no reference that is not null.
+fn top(ty: &RefType) -> u8 {
+    match ty.heap_type().top() {
+        HeapType::Extern => 0x6f,
+        HeapType::Exn => 0x69,
+        HeapType::Any => 0x6e,
+        _ => 0x70,
+    }
+}
+
 fn globals(store: &StoreOpaque) -> Vec<u8> {
     all((0..store.global_count()).map(|index| {
         let (ty, value) = (store.global_type(index), store.global(index));
@@ -142,10 +152,10 @@ fn globals(store: &StoreOpaque) -> Vec<u8> {
             ValType::F64 => (0x7c, [&[F64_CONST][..], &value.u64().to_le_bytes()].concat()),
             ValType::V128 => (0x7b, [&V128_CONST[..], &value.u128().to_le_bytes()].concat()),
             // What a reference is to is not in a dump.
-            ValType::Ref(RefType::Func) => (0x70, vec![REF_NULL, 0x70]),
-            ValType::Ref(RefType::Extern) => (0x6f, vec![REF_NULL, 0x6f]),
-            ValType::Ref(RefType::Exn) => (0x69, vec![REF_NULL, 0x69]),
-            ValType::Ref(RefType::NoExn) => (0x74, vec![REF_NULL, 0x74]),
+            ValType::Ref(ty) => {
+                let code = top(&ty);
+                (code, vec![REF_NULL, code])
+            }
         };
         init.push(END);
         [vec![code, u8::from(ty.mutable)], init].concat()

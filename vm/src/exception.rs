@@ -45,7 +45,7 @@ impl ExnRef {
                 format!("the tag's exceptions carry {} values, got {}", tag.ty.params().len(), values.len());
             return Err(Error::new(ErrorKind::Type, message));
         }
-        values.iter().zip(tag.ty.params()).try_for_each(|(value, ty)| value.check_type(ty))?;
+        values.iter().zip(tag.ty.params()).try_for_each(|(value, ty)| value.check_type(&ty, opaque))?;
         let carried: Vec<VmValue> = values.iter().map(|value| value.to_vm(opaque)).collect();
         let exception = Arc::new(Exception::new(tag, &carried));
         // What it refers to is kept as long as the store knows it.
@@ -66,7 +66,7 @@ impl ExnRef {
         let opaque = &store.as_context().0.opaque;
         opaque.index(self.0.tag.handle);
         // SAFETY: they are of these types, and the store is theirs.
-        self.0.typed().map(|(ty, value)| unsafe { Val::from_vm(value, ty, opaque) }).collect()
+        self.0.typed().map(|(ty, value)| unsafe { Val::from_vm(value, &ty, opaque) }).collect()
     }
 }
 

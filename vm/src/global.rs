@@ -14,8 +14,8 @@ impl Global {
     /// # Errors
     /// If the value is of another type.
     pub fn new(mut store: impl AsContextMut, ty: GlobalType, value: Val) -> Result<Global> {
-        value.check_type(ty.content)?;
         let opaque = &mut store.as_context_mut().0.opaque;
+        value.check_type(&ty.content, opaque)?;
         let value = value.to_vm(opaque);
         let index = opaque.add_global(ty, value, None);
         Ok(Global(opaque.handle(index)))
@@ -32,7 +32,7 @@ impl Global {
         let opaque = &store.as_context_mut().0.opaque;
         let index = opaque.index(self.0);
         // SAFETY: a global of this store holds a value of its type.
-        unsafe { Val::from_vm(opaque.global(index), opaque.global_type(index).content, opaque) }
+        unsafe { Val::from_vm(opaque.global(index), &opaque.global_type(index).content, opaque) }
     }
 
     /// Changes its value.
@@ -43,7 +43,7 @@ impl Global {
         let opaque = &mut store.as_context_mut().0.opaque;
         let index = opaque.index(self.0);
         let ty = opaque.global_type(index);
-        value.check_type(ty.content)?;
+        value.check_type(&ty.content, opaque)?;
         if !ty.mutable {
             return Err(Error::new(ErrorKind::Type, "an immutable global cannot be set"));
         }

@@ -51,12 +51,12 @@ pub(crate) fn check_type(import: &Import, expected: &ExternType, found: &ExternT
 
 fn type_of(store: &StoreOpaque, item: &Extern) -> ExternType {
     match item {
-        Extern::Func(f) => ExternType::Func(store.func_type(f.0).ty.clone()),
+        Extern::Func(f) => ExternType::Func(store.func_type(f.0).func_type()),
         Extern::Global(g) => ExternType::Global(store.global_type(store.index(g.0))),
         Extern::Tag(t) => ExternType::Tag(TagType::new(store.tags[store.index(t.0) as usize].ty.clone())),
         Extern::Table(t) => {
             let table = store.table(store.index(t.0));
-            ExternType::Table(TableType { minimum: table.len(), ..table.ty() })
+            ExternType::Table(TableType { minimum: table.len(), ..table.ty().clone() })
         }
         Extern::Memory(m) => {
             let memory = store.memory(store.index(m.0));
@@ -68,6 +68,7 @@ fn type_of(store: &StoreOpaque, item: &Extern) -> ExternType {
 fn fits(expected: &ExternType, found: &ExternType) -> bool {
     match (expected, found) {
         (ExternType::Table(e), ExternType::Table(f)) => {
+            // Both write to it.
             e.element == f.element
                 && e.is_64 == f.is_64
                 && limits_fit((e.minimum, e.maximum), (f.minimum, f.maximum))
@@ -75,6 +76,10 @@ fn fits(expected: &ExternType, found: &ExternType) -> bool {
         (ExternType::Memory(e), ExternType::Memory(f)) => {
             (e.is_64, e.is_shared) == (f.is_64, f.is_shared)
                 && limits_fit((e.minimum, e.maximum), (f.minimum, f.maximum))
+        }
+        (ExternType::Func(e), ExternType::Func(f)) => f.matches(e),
+        (ExternType::Global(e), ExternType::Global(f)) if !e.mutable && !f.mutable => {
+            f.content.matches(&e.content)
         }
         _ => expected == found,
     }

@@ -77,7 +77,7 @@ pub use exception::{Tag, ThrownException};
 pub use exnref::ExnRef;
 pub use externals::Extern;
 pub use externref::ExternRef;
-pub use func::{Func, IntoFunc, Ref, TypedFunc, Val, WasmParams, WasmResults, WasmRet, WasmTy};
+pub use func::{AnyRef, Func, IntoFunc, Ref, TypedFunc, Val, WasmParams, WasmResults, WasmRet, WasmTy};
 pub use global::Global;
 pub use instance::{Export, Instance};
 pub use instance_pre::InstancePre;
@@ -94,7 +94,10 @@ pub use store::{AsContext, AsContextMut, Store, StoreContext, StoreContextMut};
 pub use table::Table;
 pub use trace::TraceSummary;
 pub use trap::{OutOfBudget, Trap};
-pub use types::{ExternType, FuncType, GlobalType, MemoryType, RefType, TableType, TagType, ValType};
+pub use types::{
+    ArrayType, ExternType, FuncType, GlobalType, HeapType, MemoryType, RefType, StructType, TableType,
+    TagType, ValType,
+};
 pub use wprof_jit::compile::{Pass, PassSet, PassesError, Stage};
 pub use wprof_jit::events::{BUILT_IN as BUILT_IN_EVENTS, EventModel};
 pub use wprof_jit::plan::{Checks, Counting, EntryChecks, Interesting, Metric, SystemEvent, Tracing};

@@ -53,7 +53,7 @@ pub(crate) fn admit_instance<T: 'static>(store: &mut StoreInner<T>, module: &Mod
     let tables = &info.tables[info.imported_tables as usize..];
     admit_counts(store, 1, memories.len(), tables.len())?;
     memories.iter().try_for_each(|ty| admit_size_of_memory(store, MemoryType::from_parser(ty)))?;
-    tables.iter().try_for_each(|ty| admit_size_of_table(store, TableType::from_parser(ty)))
+    tables.iter().try_for_each(|ty| admit_size_of_table(store, &TableType::from_parser(ty, module.types())))
 }
 
 /// Asks whether a memory may be made.
@@ -79,7 +79,7 @@ pub(crate) fn admit_shared<T: 'static>(store: &mut StoreInner<T>, memory: &Arc<S
 ///
 /// # Errors
 /// If it may not.
-pub(crate) fn admit_table<T: 'static>(store: &mut StoreInner<T>, ty: TableType) -> Result<()> {
+pub(crate) fn admit_table<T: 'static>(store: &mut StoreInner<T>, ty: &TableType) -> Result<()> {
     admit_counts(store, 0, 0, 1)?;
     admit_size_of_table(store, ty)
 }
@@ -112,7 +112,7 @@ fn admit_size_of_memory<T: 'static>(store: &mut StoreInner<T>, ty: MemoryType) -
     admit(store, Growth { what: Grows::Memory, current: 0, desired, maximum, has_failed: false })
 }
 
-fn admit_size_of_table<T: 'static>(store: &mut StoreInner<T>, ty: TableType) -> Result<()> {
+fn admit_size_of_table<T: 'static>(store: &mut StoreInner<T>, ty: &TableType) -> Result<()> {
     let (desired, maximum) = (ty.minimum, ty.maximum);
     admit(store, Growth { what: Grows::Table, current: 0, desired, maximum, has_failed: false })
 }

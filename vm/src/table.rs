@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use crate::limiter;
 use crate::runtime::growth;
 use crate::runtime::store::Stored;
-use crate::{AsContext, AsContextMut, Error, ErrorKind, Ref, RefType, Result, TableType};
+use crate::{AsContext, AsContextMut, Error, ErrorKind, Ref, Result, TableType};
 
 /// A table in a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,9 +18,9 @@ impl Table {
     /// # Errors
     /// If `init` is of another type, or the table's minimum above the limits.
     pub fn new(mut store: impl AsContextMut, ty: TableType, init: Ref) -> Result<Table> {
-        check(&init, ty.element)?;
         let inner = store.as_context_mut().0;
-        limiter::admit_table(inner, ty)?;
+        init.check_type(&ty.element, &inner.opaque)?;
+        limiter::admit_table(inner, &ty)?;
         let opaque = &mut inner.opaque;
         let word = init.to_word(opaque);
         let index = opaque.add_table(ty, word, None)?;
@@ -31,7 +31,7 @@ impl Table {
     pub fn ty(&self, store: impl AsContext) -> TableType {
         let opaque = &store.as_context().0.opaque;
         let table = opaque.table(opaque.index(self.0));
-        TableType { minimum: table.len(), ..table.ty() }
+        TableType { minimum: table.len(), ..table.ty().clone() }
     }
 
     /// Number of elements.
@@ -46,7 +46,7 @@ impl Table {
         let table = opaque.table(opaque.index(self.0));
         let word = *table.elements().get(usize::try_from(index).ok()?)?;
         // SAFETY: a table of this store holds references of its element type.
-        Some(unsafe { Ref::from_word(word, table.ty().element, opaque) })
+        Some(unsafe { Ref::from_word(word, &table.ty().element, opaque) })
     }
 
     /// Changes an element.
@@ -56,7 +56,7 @@ impl Table {
     pub fn set(&self, mut store: impl AsContextMut, index: u64, value: Ref) -> Result<()> {
         let opaque = &mut store.as_context_mut().0.opaque;
         let table = opaque.index(self.0);
-        check(&value, opaque.table(table).ty().element)?;
+        value.check_type(&opaque.table(table).ty().element, opaque)?;
         let size = opaque.table(table).len();
         if index >= size {
             return Err(Error::new(ErrorKind::Type, format_args!("element {index} of a table of {size}")));
@@ -73,7 +73,7 @@ impl Table {
     pub fn grow(&self, mut store: impl AsContextMut, delta: u64, init: Ref) -> Result<u64> {
         let inner = store.as_context_mut().0;
         let table = inner.opaque.index(self.0);
-        check(&init, inner.opaque.table(table).ty().element)?;
+        init.check_type(&inner.opaque.table(table).ty().element, &inner.opaque)?;
         let word = init.to_word(&mut inner.opaque);
         // SAFETY: the store is whole and borrowed exclusively.
         let old = unsafe { growth::table(NonNull::from(inner).cast(), table, delta, word, false)? };
@@ -82,11 +82,4 @@ impl Table {
             Error::new(ErrorKind::Limit, message)
         })
     }
-}
-
-fn check(value: &Ref, ty: RefType) -> Result<()> {
-    if value.ty() == ty {
-        return Ok(());
-    }
-    Err(Error::new(ErrorKind::Type, format_args!("expected a reference of type {ty}, got a {}", value.ty())))
 }

@@ -255,7 +255,7 @@ fn segments_of_instances_that_could_not_be_made_are_there() -> Outcome {
     let file = file_of(&Module::new(&engine, text)?.info().bytes)?;
     let module = Module::from_file(&engine, file.path())?;
     let mut store = Store::new(&engine, ());
-    let table = Table::new(&mut store, TableType::new(RefType::Func, 1, None), Ref::Func(None))?;
+    let table = Table::new(&mut store, TableType::new(RefType::FUNCREF, 1, None), Ref::Func(None))?;
     let memory = Memory::new(&mut store, MemoryType::new(40, None))?;
     let imports = [Extern::Table(table), Extern::Memory(memory)];
     let error = Instance::new(&mut store, &module, &imports).expect_err("a segment does not fit");

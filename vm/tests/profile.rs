@@ -300,7 +300,7 @@ fn frames_belong_to_the_instance_that_they_run_in() -> Outcome {
     let module = Module::new(&engine, wat)?;
     for (depth, fails, calls) in [(10, false, [6, 5]), (11, true, [6, 6]), (-1, false, [0, 0])] {
         let mut store = Store::new(&engine, ());
-        let table = Table::new(&mut store, TableType::new(RefType::Func, 3, None), Ref::Func(None))?;
+        let table = Table::new(&mut store, TableType::new(RefType::FUNCREF, 3, None), Ref::Func(None))?;
         let mut linker = Linker::new(&engine);
         linker.func_wrap(
             "host",

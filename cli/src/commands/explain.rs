@@ -212,7 +212,7 @@ fn code(
 ) -> Result<String> {
     let (info, events) = (module.info(), &collection.events);
     let layout = VmLayout::new(info);
-    let type_ids: Vec<u32> = (0..info.types.len() as u32).collect();
+    let type_ids: Vec<u32> = (0..info.types.len()).collect();
     let env =
         ModuleEnv { info, layout: &layout, type_ids: &type_ids, events, slots: 0, dispatch_cells: Some(0) };
     let compiler = compiler(args, collection)?;

@@ -265,8 +265,22 @@ pub mod func_ref {
     pub const TYPE: i32 = 16;
     /// `u32`: the function's index as it is in a word of the trace, or that of `HOST_CALLEE`.
     pub const TRACE_TOKEN: i32 = 20;
+    /// Pointer to the [`super::display`] of the type.
+    pub const DISPLAY: i32 = 24;
     /// Size.
-    pub const SIZE: u32 = 24;
+    pub const SIZE: u32 = 32;
+}
+
+/// The types that one is a subtype of: how many there are, itself included, then the id of each, the uppermost first,
+/// all `u32`. A type with so many above it that its id is number `n` is above another one if that has more than `n`
+/// ids and number `n` is its.
+pub mod display {
+    /// How many ids follow.
+    pub const LEN: i32 = 0;
+    /// The first id.
+    pub const IDS: i32 = 4;
+    /// Bytes of an id.
+    pub const ID_SIZE: i32 = 4;
 }
 
 /// An imported function.

@@ -244,10 +244,14 @@ impl<'a> Builder<'a> {
             Operator::End => self.end(at, next),
             Operator::Br { relative_depth } => self.jump(*relative_depth, at, next),
             Operator::BrIf { relative_depth } => self.br_if(*relative_depth, at, next),
+            Operator::BrOnNull { relative_depth } => self.br_on(*relative_depth, true, at, next),
+            Operator::BrOnNonNull { relative_depth } => self.br_on(*relative_depth, false, at, next),
             Operator::BrTable { targets } => self.br_table(targets, at, next)?,
             Operator::Return => self.jump(self.frames.len() as u32 - 1, at, next),
             Operator::Unreachable => self.close(End::Trap, &[], at, next),
-            Operator::ReturnCall { .. } | Operator::ReturnCallIndirect { .. } => {
+            Operator::ReturnCall { .. }
+            | Operator::ReturnCallIndirect { .. }
+            | Operator::ReturnCallRef { .. } => {
                 self.close(End::TailCall, &[0], at, next);
             }
             _ if self.exception(op, body, (at, next))? => {}
@@ -378,6 +382,19 @@ impl<'a> Builder<'a> {
         self.arrive(not_taken, next);
     }
 
+    /// A branch on whether a reference is null; it goes along where it is not.
+    fn br_on(&mut self, depth: u32, is_null: bool, at: u32, next: u32) {
+        if self.open.is_none() {
+            return;
+        }
+        let (reference, below) = self.stacks.pop(self.stack).expect("validated: there is a reference");
+        let rest = if is_null { self.stacks.push(below, types::non_null(reference)) } else { below };
+        let taken = self.label_at(depth);
+        let not_taken = self.label(rest, 0);
+        self.close(End::NullBranch, &[taken, not_taken], at, next);
+        self.arrive(not_taken, next);
+    }
+
     fn br_table(&mut self, targets: &wasmparser::BrTable<'_>, at: u32, next: u32) -> Result<()> {
         if self.open.is_none() {
             return Ok(());
@@ -411,7 +428,7 @@ impl<'a> Builder<'a> {
             BlockType::Empty => (Vec::new(), Vec::new()),
             BlockType::Type(t) => (Vec::new(), vec![t]),
             BlockType::FuncType(i) => {
-                let ty = &self.info.types[i as usize];
+                let ty = self.info.types.func(i);
                 (ty.params().to_vec(), ty.results().to_vec())
             }
         }

@@ -36,6 +36,7 @@ impl fmt::Display for Cfg {
             let how = match &block.how {
                 End::Jump => "jump",
                 End::Branch => "branch",
+                End::NullBranch => "branch on null",
                 End::Switch(_) => "switch",
                 End::TailCall => "tail call",
                 End::Trap => "trap",

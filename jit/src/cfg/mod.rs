@@ -59,6 +59,9 @@ pub enum End {
     Jump,
     /// Pops an i32; edge 0 is taken if it is not zero, edge 1 otherwise.
     Branch,
+    /// Pops a reference; edge 0, to the label, is taken if it is null, or if it is not, as the instruction says. One that is
+    /// not null goes along.
+    NullBranch,
     /// Pops an i32 `i`; edge `table[i]` is taken, the last entry being the default. Equal targets share an edge.
     Switch(Box<[u32]>),
     /// A tail call; its edge leads to `Exit`.

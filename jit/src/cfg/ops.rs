@@ -16,7 +16,7 @@ pub fn is_structure(op: &Operator<'_>) -> bool {
 pub(crate) enum Call {
     /// The function of this index.
     Direct(u32),
-    /// One that a table holds.
+    /// One that a table holds, or that a reference is to.
     Indirect,
 }
 
@@ -28,6 +28,7 @@ impl Call {
                 Some(Call::Direct(function_index))
             }
             Operator::CallIndirect { .. } | Operator::ReturnCallIndirect { .. } => Some(Call::Indirect),
+            Operator::CallRef { .. } | Operator::ReturnCallRef { .. } => Some(Call::Indirect),
             _ => None,
         }
     }
@@ -35,7 +36,7 @@ impl Call {
 
 /// Whether `op` calls a function and comes back.
 pub(crate) fn is_call(op: &Operator<'_>) -> bool {
-    matches!(op, Operator::Call { .. } | Operator::CallIndirect { .. })
+    matches!(op, Operator::Call { .. } | Operator::CallIndirect { .. } | Operator::CallRef { .. })
 }
 
 /// Whether `op` throws an exception.
@@ -58,6 +59,7 @@ pub(crate) fn may_stop(op: &Operator<'_>) -> bool {
         }
         I32Const { .. } | I64Const { .. } | F32Const { .. } | F64Const { .. } => true,
         If { .. } | Br { .. } | BrIf { .. } | BrTable { .. } | Return => true,
+        BrOnNull { .. } | BrOnNonNull { .. } => true,
         I32Eqz | I32Eq | I32Ne | I32LtS | I32LtU | I32GtS | I32GtU | I32LeS | I32LeU | I32GeS | I32GeU => {
             true
         }

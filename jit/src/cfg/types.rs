@@ -2,7 +2,9 @@
 //!
 //! The validator knows too, but it checks all anew: with it a CFG takes a fifth more instructions. Debug builds ask both.
 
-use wasmparser::{ContType, FrameKind, FuncType, ModuleArity, Operator, RefType, SubType, ValType};
+use wasmparser::{
+    ContType, FrameKind, FuncType, ModuleArity, Operator, PackedIndex, RefType, SubType, ValType,
+};
 
 use super::{Atomic, StackId, TypeStacks};
 use crate::module::ModuleInfo;
@@ -21,7 +23,9 @@ pub(super) fn after(
     };
     match *op {
         Call { function_index } => return Some(call(stacks, info.func_type(function_index), 0)),
-        CallIndirect { type_index, .. } => return Some(call(stacks, &info.types[type_index as usize], 1)),
+        CallIndirect { type_index, .. } | CallRef { type_index } => {
+            return Some(call(stacks, info.types.func(type_index), 1));
+        }
         _ => {}
     }
     let (pops, pushes) = op.operator_arity(&Others)?;
@@ -36,7 +40,8 @@ pub(super) fn after(
                 TypedSelect { ty } => ty,
                 TableGet { table } => ValType::Ref(info.tables[table as usize].element_type),
                 RefNull { hty } => ValType::Ref(RefType::new(true, hty)?),
-                RefFunc { .. } => ValType::FUNCREF,
+                RefFunc { function_index } => reference_to(info, function_index),
+                RefAsNonNull => non_null(stacks.pop(stack)?.0),
                 MemorySize { mem } | MemoryGrow { mem } => index(info.memories[mem as usize].memory64),
                 TableSize { table } | TableGrow { table } => index(info.tables[table as usize].table64),
                 _ => result(op),
@@ -45,6 +50,17 @@ pub(super) fn after(
         }
         _ => None,
     }
+}
+
+/// The type of a reference to a function of the module.
+fn reference_to(info: &ModuleInfo, func: u32) -> ValType {
+    let index = PackedIndex::from_module_index(info.funcs[func as usize]);
+    ValType::Ref(RefType::concrete(false, index.expect("no more types than wasmparser allows")))
+}
+
+/// The type of a reference of type `ty` that is not null.
+pub(super) fn non_null(ty: ValType) -> ValType {
+    ty.as_reference_type().map_or(ty, |ty| ValType::Ref(ty.as_non_null()))
 }
 
 /// The type of indices and sizes.

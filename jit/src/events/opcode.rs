@@ -66,6 +66,7 @@ fn accepted(proposal: &str) -> bool {
         "sign_extension" => features.sign_extension(),
         "saturating_float_to_int" => features.saturating_float_to_int(),
         "bulk_memory" => features.bulk_memory(),
+        "function_references" => features.function_references(),
         "reference_types" => features.reference_types(),
         "simd" => features.simd(),
         "relaxed_simd" => features.relaxed_simd(),

@@ -7,13 +7,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use wasmparser::Operator;
 use wprof_profiler::{Callee, ContextTree, Profile};
 
 use super::section::write_u32;
 use super::{IndirectCalls, MetadataSection, Profiled};
 use crate::CompileError;
-use crate::cfg::Operators;
+use crate::cfg::{Call, Operators};
 use crate::module::ModuleInfo;
 
 /// The section; empty if no calls are known.
@@ -128,7 +127,7 @@ fn indirect_sites(info: &ModuleInfo, function: &Profiled<'_>) -> Result<Vec<u32>
     for block in &function.cfg.blocks {
         let mut operators = Operators::new(info, block.start, block.limit);
         while let Some((op, at)) = operators.next()? {
-            if matches!(op, Operator::CallIndirect { .. } | Operator::ReturnCallIndirect { .. }) {
+            if matches!(Call::of(&op), Some(Call::Indirect)) {
                 sites.push(at);
             }
         }

@@ -15,6 +15,8 @@ const CALL: u8 = 0x10;
 const CALL_INDIRECT: u8 = 0x11;
 const RETURN_CALL: u8 = 0x12;
 const RETURN_CALL_INDIRECT: u8 = 0x13;
+const CALL_REF: u8 = 0x14;
+const RETURN_CALL_REF: u8 = 0x15;
 const TABLE_SET: u8 = 0x26;
 const PREFIX: u8 = 0xfc;
 /// Behind the prefix.
@@ -52,10 +54,7 @@ impl FunctionCalls {
 
     /// Whether an instruction whose first byte is this wants to be seen. Most do not, and all are asked.
     pub fn wants(code: u8) -> bool {
-        matches!(
-            code,
-            LOOP | END | CALL | CALL_INDIRECT | RETURN_CALL | RETURN_CALL_INDIRECT | TABLE_SET | PREFIX
-        )
+        matches!(code, LOOP | END | CALL..=RETURN_CALL_REF | TABLE_SET | PREFIX)
     }
 
     /// Notes the instruction that `reader` stands at, if it is a call; it is valid, and behind it so many constructs
@@ -75,7 +74,7 @@ impl FunctionCalls {
                 let ty = reader.read_var_u32()?;
                 self.through_tables.push((reader.read_var_u32()?, ty));
             }
-            RETURN_CALL_INDIRECT => {}
+            RETURN_CALL_INDIRECT | CALL_REF | RETURN_CALL_REF => {}
             code => {
                 self.written_tables.extend(written_table(code, reader)?);
                 return Ok(());

@@ -10,8 +10,7 @@
 //! Invariant: a call through a cell does what `call_indirect` does; the callee, if there is one, is of the same
 //! instance.
 
-use hashbrown::HashMap;
-use wasmparser::{FuncType, RefType};
+use wasmparser::RefType;
 
 use super::{ConstExpr, ConstOp, ElementItems, ElementSegment, Entity, ModuleInfo, SegmentMode};
 
@@ -59,11 +58,8 @@ impl ConstantTables {
     /// types, tables first, they are called.
     pub(super) fn new(info: &ModuleInfo, written: &[u32], called: &[(u32, u32)]) -> ConstantTables {
         let mut tables = ConstantTables { elements: elements(info, written), dispatches: Vec::new() };
-        let mut first_equal: HashMap<&FuncType, u32> = HashMap::new();
-        let firsts: Vec<u32> =
-            (0..).zip(&info.types).map(|(at, ty)| *first_equal.entry(ty).or_insert(at)).collect();
         let mut pairs: Vec<(u32, u32)> =
-            called.iter().map(|&(table, ty)| (table, firsts[ty as usize])).collect();
+            called.iter().map(|&(table, ty)| (table, info.types.canonical(ty))).collect();
         pairs.sort_unstable();
         pairs.dedup();
         let mut cells = 0_u32;
@@ -72,8 +68,7 @@ impl ConstantTables {
             let len = elements.len() as u32;
             let end = cells.saturating_add(len + 1);
             // Imported functions are called with another vmctx.
-            let is_imported =
-                |&func: &u32| info.is_imported_func(func) && info.func_type(func) == &info.types[ty as usize];
+            let is_imported = |&func: &u32| info.is_imported_func(func) && info.is_func_of(func, ty);
             if end <= MOST_CELLS && !elements.iter().flatten().any(is_imported) {
                 tables.dispatches.push(Dispatch { table, ty, first: cells, len });
                 cells = end;
@@ -94,8 +89,8 @@ impl ConstantTables {
 
     /// The number of the dispatch for calls through a table with a type; `None` if there is none.
     pub fn find(&self, info: &ModuleInfo, table: u32, ty: u32) -> Option<usize> {
-        let ty = &info.types[ty as usize];
-        self.dispatches.iter().position(|of| of.table == table && &info.types[of.ty as usize] == ty)
+        let ty = info.types.canonical(ty);
+        self.dispatches.iter().position(|of| of.table == table && of.ty == ty)
     }
 
     /// What the cells of a dispatch lead to, in order.
@@ -104,11 +99,11 @@ impl ConstantTables {
         info: &'a ModuleInfo,
         dispatch: &Dispatch,
     ) -> impl Iterator<Item = Target> + 'a {
-        let ty = &info.types[dispatch.ty as usize];
+        let ty = dispatch.ty;
         let elements = self.elements[dispatch.table as usize].as_deref().unwrap_or_default();
         let target = move |&func: &Option<u32>| match func {
             None => Target::Null,
-            Some(func) if info.func_type(func) == ty => Target::Func(func),
+            Some(func) if info.is_func_of(func, ty) => Target::Func(func),
             Some(_) => Target::BadSignature,
         };
         elements.iter().map(target).chain([Target::OutOfBounds])
@@ -127,14 +122,17 @@ impl ConstantTables {
 fn elements(info: &ModuleInfo, written: &[u32]) -> Vec<Option<Vec<Option<u32>>>> {
     let is_exported = |table: u32| info.exports.iter().any(|(_, entity)| *entity == Entity::Table(table));
     let mut room = MOST_ELEMENTS;
+    let inits = &info.table_inits;
     let initial = |(index, table): (u32, &wasmparser::TableType)| {
+        let init = index.checked_sub(info.imported_tables).and_then(|own| inits[own as usize].as_ref());
+        let element = init.map_or(Some(None), function)?;
         let is_own = index >= info.imported_tables && !is_exported(index) && !written.contains(&index);
         let is_usual = table.element_type == RefType::FUNCREF && !table.table64;
         if !is_own || !is_usual || table.initial > room {
             return None;
         }
         room -= table.initial;
-        Some(vec![None; table.initial as usize])
+        Some(vec![element; table.initial as usize])
     };
     let mut tables: Vec<Option<Vec<Option<u32>>>> = (0..).zip(&info.tables).map(initial).collect();
     for segment in &info.elements {
@@ -166,14 +164,16 @@ fn in_bounds(info: &ModuleInfo, segment: &ElementSegment, table: u32, offset: &C
 fn functions(segment: &ElementSegment) -> Option<Vec<Option<u32>>> {
     match &segment.items {
         ElementItems::Funcs(funcs) => Some(funcs.iter().copied().map(Some).collect()),
-        ElementItems::Exprs(exprs) => exprs
-            .iter()
-            .map(|expr| match expr.0[..] {
-                [ConstOp::RefFunc(func)] => Some(Some(func)),
-                [ConstOp::RefNull] => Some(None),
-                _ => None,
-            })
-            .collect(),
+        ElementItems::Exprs(exprs) => exprs.iter().map(function).collect(),
+    }
+}
+
+/// What an element is, if that is the same in all instances.
+fn function(expr: &ConstExpr) -> Option<Option<u32>> {
+    match expr.0[..] {
+        [ConstOp::RefFunc(func)] => Some(Some(func)),
+        [ConstOp::RefNull] => Some(None),
+        _ => None,
     }
 }
 

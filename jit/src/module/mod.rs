@@ -10,6 +10,7 @@ mod constant_tables;
 mod parse;
 mod proposals;
 mod toggles;
+mod types;
 
 use std::ops::Range;
 
@@ -26,6 +27,7 @@ pub use const_expr::{ConstArith, ConstExpr, ConstOp};
 pub use constant_tables::{ConstantTables, Dispatch, Target};
 pub use parse::{ModuleError, features, parse};
 pub use toggles::{Proposal, check_allowed};
+pub use types::{Types, with_references};
 
 /// What an import or export is, with its index in its index space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -108,8 +110,8 @@ pub struct DataSegment {
 /// A module without its code.
 #[derive(Clone)]
 pub struct ModuleInfo {
-    /// Function types by type index.
-    pub types: Vec<FuncType>,
+    /// Types by type index.
+    pub types: Types,
     /// Imports, in order.
     pub imports: Vec<Import>,
     /// Type index of each function.
@@ -120,6 +122,8 @@ pub struct ModuleInfo {
     pub bodies: Vec<Range<usize>>,
     /// Tables.
     pub tables: Vec<TableType>,
+    /// What the elements of each table that is no import are at first, unless that is null.
+    pub table_inits: Vec<Option<ConstExpr>>,
     /// How many tables are imports.
     pub imported_tables: u32,
     /// Memories.
@@ -176,12 +180,17 @@ impl std::fmt::Debug for ModuleInfo {
 impl ModuleInfo {
     /// The type of function `func`.
     pub fn func_type(&self, func: u32) -> &FuncType {
-        &self.types[self.funcs[func as usize] as usize]
+        self.types.func(self.funcs[func as usize])
+    }
+
+    /// Whether `func` may be called as one of type `ty`: its own is equal to that, or below it.
+    pub fn is_func_of(&self, func: u32, ty: u32) -> bool {
+        self.types.is_subtype(self.funcs[func as usize], ty)
     }
 
     /// The type of tag `tag`: its parameters are what its exceptions carry.
     pub fn tag_type(&self, tag: u32) -> &FuncType {
-        &self.types[self.tags[tag as usize] as usize]
+        self.types.func(self.tags[tag as usize])
     }
 
     /// Number of functions with a body here.

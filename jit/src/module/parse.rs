@@ -2,21 +2,20 @@
 //!
 //! Input: bytes of a binary module. Output: [`ModuleInfo`]. Function bodies are validated, on all cores when there
 //! are many, and otherwise left alone.
-//! Source: WebAssembly 2.0 with relaxed SIMD, tail calls, extended constants, multi-memory, memory64, threads, exceptions
-//! (and what they were before).
+//! Source: WebAssembly 3.0 without the instructions of garbage collection; threads, and exceptions as they were before.
 
 use std::ops::Range;
 
 use wasmparser::{
     BinaryReaderError, DataKind, ElementItems as RawItems, ElementKind, ExternalKind, FuncToValidate,
-    FuncValidator, FuncValidatorAllocations, FunctionBody, Parser, Payload, TypeRef, ValidPayload, Validator,
-    ValidatorResources, WasmFeatures,
+    FuncValidator, FuncValidatorAllocations, FunctionBody, Parser, Payload, TableInit, TypeRef, ValidPayload,
+    Validator, ValidatorResources, WasmFeatures,
 };
 
 use super::calls::{Calls, FunctionCalls, tables_used};
 use super::{
     BranchHints, ConstExpr, ConstantTables, DataSegment, ElementItems, ElementSegment, Entity, Global,
-    Import, ModuleBytes, ModuleInfo, SegmentMode, proposals,
+    Import, ModuleBytes, ModuleInfo, SegmentMode, Types, proposals,
 };
 use crate::limits::MAX_OPERANDS;
 use crate::parallel::share_out;
@@ -56,6 +55,8 @@ pub fn features() -> WasmFeatures {
         | WasmFeatures::EXCEPTIONS
         | WasmFeatures::LEGACY_EXCEPTIONS
         | WasmFeatures::THREADS
+        | WasmFeatures::FUNCTION_REFERENCES
+        | WasmFeatures::GC
 }
 
 /// Parses and validates `bytes`.
@@ -79,6 +80,7 @@ fn accepted(bytes: &ModuleBytes) -> Result<ModuleInfo> {
         }
         info.add(payload)?;
     }
+    info.types.finish();
     let functions = validate_bodies(bodies)?;
     let (written, called) = tables_used(&functions);
     info.constant_tables = ConstantTables::new(&info, &written, &called);
@@ -141,7 +143,9 @@ fn validate_body(
     let bytes = body.as_bytes();
     while !reader.eof() {
         let offset = reader.original_position();
-        let is_wanted = FunctionCalls::wants(bytes[(offset - body.range().start) as usize]);
+        let code = bytes[(offset - body.range().start) as usize];
+        check_runs(code, offset)?;
+        let is_wanted = FunctionCalls::wants(code);
         let before = is_wanted.then(|| reader.clone());
         reader.visit_operator(&mut validator.visitor(offset))??;
         if let Some(before) = before {
@@ -154,6 +158,19 @@ fn validate_body(
     }
     reader.finish_expression(&validator.visitor(reader.original_position()))?;
     Ok(calls.compact())
+}
+
+/// First bytes of the instructions of garbage collection.
+const REF_EQ: u8 = 0xd3;
+const COLLECTED: u8 = 0xfb;
+
+/// Their types are known and validated, so that references to functions can have recursive types and subtypes.
+fn check_runs(code: u8, offset: u64) -> Result<()> {
+    if matches!(code, REF_EQ | COLLECTED) {
+        let message = "wprof does not run instructions of garbage collection yet";
+        return Err(ModuleError::new(offset as usize, message));
+    }
+    Ok(())
 }
 
 fn range(range: Range<u64>) -> Range<usize> {
@@ -178,12 +195,13 @@ fn entity(kind: ExternalKind, index: u32) -> Entity {
 impl ModuleInfo {
     fn empty(bytes: ModuleBytes) -> ModuleInfo {
         ModuleInfo {
-            types: Vec::new(),
+            types: Types::default(),
             imports: Vec::new(),
             funcs: Vec::new(),
             imported_funcs: 0,
             bodies: Vec::new(),
             tables: Vec::new(),
+            table_inits: Vec::new(),
             imported_tables: 0,
             memories: Vec::new(),
             imported_memories: 0,
@@ -210,7 +228,11 @@ impl ModuleInfo {
 
     fn add(&mut self, payload: Payload<'_>) -> Result<()> {
         match payload {
-            Payload::TypeSection(reader) => self.add_types(reader)?,
+            Payload::TypeSection(reader) => {
+                for group in reader {
+                    self.types.add_group(group?.into_types());
+                }
+            }
             Payload::ImportSection(reader) => {
                 for import in reader.into_imports() {
                     self.add_import(&import?);
@@ -223,7 +245,12 @@ impl ModuleInfo {
             }
             Payload::TableSection(reader) => {
                 for table in reader {
-                    self.tables.push(table?.ty);
+                    let table = table?;
+                    self.tables.push(table.ty);
+                    self.table_inits.push(match &table.init {
+                        TableInit::RefNull => None,
+                        TableInit::Expr(init) => Some(const_expr(init)?),
+                    });
                 }
             }
             Payload::MemorySection(reader) => {
@@ -271,24 +298,6 @@ impl ModuleInfo {
         Ok(())
     }
 
-    fn add_types(&mut self, reader: wasmparser::TypeSectionReader<'_>) -> Result<()> {
-        for group in reader.into_iter_with_offsets() {
-            let (offset, group) = group?;
-            for ty in group.into_types() {
-                match ty.composite_type.inner {
-                    wasmparser::CompositeInnerType::Func(f) => self.types.push(f),
-                    _ => {
-                        return Err(ModuleError::new(
-                            offset as usize,
-                            "wprof does not run garbage-collected types yet",
-                        ));
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
     fn add_import(&mut self, import: &wasmparser::Import<'_>) {
         let entity = match import.ty {
             TypeRef::Func(ty) | TypeRef::FuncExact(ty) => {
@@ -330,7 +339,9 @@ impl ModuleInfo {
             ElementItems::Exprs(exprs) => exprs.iter().flat_map(ConstExpr::funcs).collect(),
         });
         let in_globals = self.globals.iter().filter_map(|g| g.init.as_ref()).flat_map(ConstExpr::funcs);
-        let mut all: Vec<u32> = exported.chain(in_segments).chain(in_globals).chain(self.start).collect();
+        let in_tables = self.table_inits.iter().flatten().flat_map(ConstExpr::funcs);
+        let mut all: Vec<u32> =
+            exported.chain(in_segments).chain(in_globals).chain(in_tables).chain(self.start).collect();
         all.retain(|&f| !self.is_imported_func(f));
         all.sort_unstable();
         all.dedup();

@@ -8,24 +8,13 @@ use wasmparser::{Validator, WasmFeatures};
 use super::parse::{ModuleError, features};
 
 /// Proposals that are not run yet, each with those that it builds on.
-const PROPOSALS: [(&str, WasmFeatures); 8] = [
-    ("typed function references", WasmFeatures::FUNCTION_REFERENCES),
-    ("garbage collection", WasmFeatures::FUNCTION_REFERENCES.union(WasmFeatures::GC)),
+const PROPOSALS: [(&str, WasmFeatures); 6] = [
     ("wide arithmetic", WasmFeatures::WIDE_ARITHMETIC),
     ("custom page sizes", WasmFeatures::CUSTOM_PAGE_SIZES),
     ("memory control", WasmFeatures::MEMORY_CONTROL),
-    ("stack switching", WasmFeatures::STACK_SWITCHING.union(WasmFeatures::FUNCTION_REFERENCES)),
-    (
-        "shared-everything threads",
-        WasmFeatures::SHARED_EVERYTHING_THREADS
-            .union(WasmFeatures::THREADS)
-            .union(WasmFeatures::FUNCTION_REFERENCES)
-            .union(WasmFeatures::GC),
-    ),
-    (
-        "custom descriptors",
-        WasmFeatures::CUSTOM_DESCRIPTORS.union(WasmFeatures::FUNCTION_REFERENCES).union(WasmFeatures::GC),
-    ),
+    ("stack switching", WasmFeatures::STACK_SWITCHING),
+    ("shared-everything threads", WasmFeatures::SHARED_EVERYTHING_THREADS.union(WasmFeatures::THREADS)),
+    ("custom descriptors", WasmFeatures::CUSTOM_DESCRIPTORS),
 ];
 
 /// The version and layer in the header of a component.
@@ -72,14 +61,6 @@ mod tests {
     #[test]
     fn what_is_not_run_yet_is_named() {
         let cases = [
-            ("typed function references", "(module (type $f (func)) (func (param (ref $f))))"),
-            (
-                "typed function references",
-                "(module (type $f (func)) (func (param (ref null $f)) (call_ref $f (local.get 0))))",
-            ),
-            ("garbage collection", "(module (type (struct (field i32))))"),
-            ("garbage collection", "(module (func (result i31ref) (ref.i31 (i32.const 1))))"),
-            ("garbage collection", "(module (type (array i8)))"),
             (
                 "wide arithmetic",
                 "(module (func (param i64) (result i64 i64) (i64.mul_wide_u (local.get 0) (local.get 0))))",
@@ -92,6 +73,19 @@ mod tests {
             assert_eq!(error.message, expected, "{wat}");
             assert!(error.offset > 0, "{wat}");
         }
+    }
+
+    #[test]
+    fn instructions_of_garbage_collection_are_named() {
+        for wat in [
+            "(module (func (result i31ref) (ref.i31 (i32.const 1))))",
+            "(module (func (param eqref) (drop (ref.eq (local.get 0) (local.get 0)))))",
+        ] {
+            let error = refused(wat);
+            assert!(error.message.contains("garbage collection"), "{error}");
+        }
+        let constant = "(module (type $s (struct)) (global (ref $s) (struct.new $s)))";
+        assert_eq!(refused(constant).message, "constant expression not supported");
     }
 
     #[test]

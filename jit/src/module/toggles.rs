@@ -38,6 +38,10 @@ pub enum Proposal {
     Exceptions,
     /// Shared memories and atomic instructions.
     Threads,
+    /// References to functions of one type, and calls by reference. Without them there are no recursive types.
+    FunctionReferences,
+    /// Recursive types and subtypes.
+    Gc,
 }
 
 impl Proposal {
@@ -58,6 +62,8 @@ impl Proposal {
             Proposal::MutableGlobal => "wasm_mutable_global",
             Proposal::Exceptions => "wasm_exceptions",
             Proposal::Threads => "wasm_threads",
+            Proposal::FunctionReferences => "wasm_function_references",
+            Proposal::Gc => "wasm_gc",
         }
     }
 
@@ -71,13 +77,17 @@ impl Proposal {
             Proposal::MultiMemory => WasmFeatures::MULTI_MEMORY,
             Proposal::ExtendedConst => WasmFeatures::EXTENDED_CONST,
             Proposal::BulkMemory => WasmFeatures::BULK_MEMORY,
-            Proposal::ReferenceTypes => WasmFeatures::REFERENCE_TYPES,
+            Proposal::ReferenceTypes => {
+                WasmFeatures::REFERENCE_TYPES | WasmFeatures::FUNCTION_REFERENCES | WasmFeatures::GC
+            }
             Proposal::MultiValue => WasmFeatures::MULTI_VALUE,
             Proposal::SignExtension => WasmFeatures::SIGN_EXTENSION,
             Proposal::SaturatingFloatToInt => WasmFeatures::SATURATING_FLOAT_TO_INT,
             Proposal::MutableGlobal => WasmFeatures::MUTABLE_GLOBAL,
             Proposal::Exceptions => WasmFeatures::EXCEPTIONS | WasmFeatures::LEGACY_EXCEPTIONS,
             Proposal::Threads => WasmFeatures::THREADS,
+            Proposal::FunctionReferences => WasmFeatures::FUNCTION_REFERENCES | WasmFeatures::GC,
+            Proposal::Gc => WasmFeatures::GC,
         }
     }
 }

@@ -145,10 +145,11 @@ fn call_of(info: &ModuleInfo, op: &Operator<'_>) -> Option<Call> {
             Some(Call::Host)
         }
         Operator::Call { function_index } => Some(Call::Direct(function_index)),
-        Operator::CallIndirect { .. } => Some(Call::Indirect),
+        Operator::CallIndirect { .. } | Operator::CallRef { .. } => Some(Call::Indirect),
         // The runtime, which is host, comes back where the function itself catches the exception.
         ref op if is_throw(op) => Some(Call::Host),
         Operator::ReturnCall { .. } | Operator::ReturnCallIndirect { .. } => Some(Call::Tail),
+        Operator::ReturnCallRef { .. } => Some(Call::Tail),
         _ => None,
     }
 }

@@ -132,7 +132,7 @@ impl<'a> Inlining<'a> {
             Operator::Call { function_index } => {
                 Some(Call { at, next, callee: Ok(function_index), count, wrong: 0, is_guess: false })
             }
-            Operator::CallIndirect { type_index, .. } => {
+            Operator::CallIndirect { type_index, .. } | Operator::CallRef { type_index } => {
                 let guess = self.guess(cfg, at, type_index);
                 let share = guess.as_ref().map_or(0.0, |&(_, share)| share);
                 let right = (count as f64 * share) as u64;
@@ -143,14 +143,14 @@ impl<'a> Inlining<'a> {
         }
     }
 
-    /// The function that a call through a table calls mostly, and its share of the calls.
+    /// The function that a call through a table or a reference calls mostly, and its share of the calls.
     fn guess(&self, cfg: &Cfg, at: u32, type_index: u32) -> Result<(u32, f64), Refusal> {
         let info = self.by.info;
         let targets =
             self.advice(cfg.func).and_then(|advice| advice.targets.get(&at)).ok_or(Refusal::ManyCallees)?;
         let (callee, share) = targets.most().ok_or(Refusal::Host)?;
         let fits = callee < info.funcs.len() as u32
-            && info.func_type(callee) == &info.types[type_index as usize]
+            && info.is_func_of(callee, type_index)
             && info.escaped_index(callee).is_some();
         match fits && self.by.policy.is_guessed(share) {
             true => Ok((callee, share)),

@@ -1,4 +1,7 @@
-//! Calls: direct through code slots, to imports and through tables through function references.
+//! Calls: direct through code slots; to imports, through tables and by reference through function references.
+//!
+//! A table may hold functions of a type below that of the call: then the displays of types tell (`abi::display`). Of
+//! final types there are none, so that one comparison is enough.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, SigRef, Value, types};
@@ -7,7 +10,9 @@ use wprof_profiler::HOST_CALLEE;
 
 use super::Translator;
 use super::region::Region;
-use crate::abi::{TrapCode, code_slots, dispatch_cell, func_import, func_ref, trace_word, wasm_signature};
+use crate::abi::{
+    TrapCode, code_slots, dispatch_cell, display, func_import, func_ref, trace_word, wasm_signature,
+};
 use crate::clif::trace::Bits;
 use crate::options::Pass;
 use crate::plan::{Probe, Probes};
@@ -124,6 +129,10 @@ impl Translator<'_> {
             Operator::ReturnCallIndirect { type_index, table_index } => {
                 Some(self.through_table(type_index, table_index))
             }
+            Operator::CallRef { type_index } | Operator::ReturnCallRef { type_index } => {
+                let reference = self.pop();
+                Some(self.referenced(type_index, reference, TrapCode::NullReference))
+            }
             _ => None,
         }
     }
@@ -167,17 +176,68 @@ impl Translator<'_> {
     fn through_table(&mut self, type_index: u32, table: u32) -> Callee {
         let index = self.pop();
         let reference = self.load_element(table, index);
-        // Loading the type of a null reference faults; that is the null check.
+        if !self.holds_only(table, type_index) {
+            self.check_type(reference, type_index);
+        }
+        self.referenced(type_index, reference, TrapCode::IndirectCallToNull)
+    }
+
+    /// Whether all that is in a table, but null, is of a type.
+    fn holds_only(&self, table: u32, type_index: u32) -> bool {
+        let info = self.env.info;
+        let element = info.tables[table as usize].element_type.type_index();
+        let element = element.and_then(|index| index.as_module_index());
+        element.is_some_and(|element| info.types.is_subtype(element, type_index))
+    }
+
+    /// Traps unless a function, maybe null, is of a type or of one below it. Loading the type of a null reference faults.
+    fn check_type(&mut self, reference: Value, type_index: u32) {
         let null = TrapCode::IndirectCallToNull.to_clif();
         let flags = MemFlagsData::new().with_aligned().with_readonly().with_trap_code(Some(null));
         let ty = self.builder.ins().load(types::I32, flags, reference, func_ref::TYPE);
+        let differs = self.is_other_type(ty, type_index);
+        if self.env.info.types.get(type_index).is_final {
+            self.builder.ins().trapnz(differs, TrapCode::BadSignature.to_clif());
+            return;
+        }
+        let (other, fits) = (self.builder.create_block(), self.builder.create_block());
+        self.builder.ins().brif(differs, other, &[], fits, &[]);
+        self.builder.seal_block(other);
+        self.builder.switch_to_block(other);
+        let flags = MemFlagsData::trusted().with_readonly();
+        let display = self.builder.ins().load(types::I64, flags, reference, func_ref::DISPLAY);
+        self.check_above(display, type_index);
+        self.builder.ins().jump(fits, &[]);
+        self.builder.seal_block(fits);
+        self.builder.switch_to_block(fits);
+    }
+
+    /// Traps unless a type is above the one with this display, or is that.
+    fn check_above(&mut self, display: Value, type_index: u32) {
+        let depth = self.env.info.types.depth(type_index);
+        let flags = MemFlagsData::trusted().with_readonly();
+        let len = self.builder.ins().load(types::I32, flags, display, display::LEN);
+        let is_short = self.builder.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, len, i64::from(depth));
+        self.builder.ins().trapnz(is_short, TrapCode::BadSignature.to_clif());
+        let place = display::IDS + depth as i32 * display::ID_SIZE;
+        let id = self.builder.ins().load(types::I32, flags, display, place);
+        let differs = self.is_other_type(id, type_index);
+        self.builder.ins().trapnz(differs, TrapCode::BadSignature.to_clif());
+    }
+
+    fn is_other_type(&mut self, id: Value, type_index: u32) -> Value {
         let expected = i64::from(self.env.type_ids[type_index as usize]);
         let expected = self.builder.ins().iconst(types::I32, expected);
-        let differs = self.builder.ins().icmp(IntCC::NotEqual, ty, expected);
-        self.builder.ins().trapnz(differs, TrapCode::BadSignature.to_clif());
+        self.builder.ins().icmp(IntCC::NotEqual, id, expected)
+    }
+
+    /// The callee that a reference, maybe null, is to.
+    fn referenced(&mut self, type_index: u32, reference: Value, null: TrapCode) -> Callee {
+        // Loading from a null reference faults; that is the null check, before anything of the call is counted.
+        let flags = MemFlagsData::new().with_aligned().with_readonly().with_trap_code(Some(null.to_clif()));
+        let slots = self.builder.ins().load(types::I64, flags, reference, func_ref::SLOTS);
         self.count_target(reference);
         let flags = MemFlagsData::trusted().with_readonly();
-        let slots = self.builder.ins().load(types::I64, flags, reference, func_ref::SLOTS);
         let vmctx = self.builder.ins().load(types::I64, flags, reference, func_ref::VMCTX);
         let token = self.options.traced.then(|| {
             let token = self.builder.ins().load(types::I32, flags, reference, func_ref::TRACE_TOKEN);
@@ -188,7 +248,7 @@ impl Translator<'_> {
 
     /// The callee behind a row of code slots.
     fn resolve(&mut self, type_index: u32, slots: Value, vmctx: Value, token: Option<Value>) -> Callee {
-        let ty = &self.env.info.types[type_index as usize];
+        let ty = self.env.info.types.func(type_index);
         let operands = self.pop_many(ty.params().len());
         let args = [vmctx, self.vmctx].into_iter().chain(operands).collect();
         let signature = self.signature_of(type_index);
@@ -202,7 +262,7 @@ impl Translator<'_> {
     }
 
     fn signature_of(&mut self, type_index: u32) -> SigRef {
-        let new = || self.builder.import_signature(wasm_signature(&self.env.info.types[type_index as usize]));
+        let new = || self.builder.import_signature(wasm_signature(self.env.info.types.func(type_index)));
         *self.signatures.entry(self.env.type_ids[type_index as usize]).or_insert_with(new)
     }
 }

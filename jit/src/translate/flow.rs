@@ -3,6 +3,7 @@
 //! An edge that moves operands, has probes or leaves the function gets a CLIF block of its own; Cranelift makes the
 //! empty ones vanish.
 
+use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value};
 use smallvec::SmallVec;
 use wasmparser::Operator;
@@ -29,8 +30,8 @@ impl Translator<'_> {
                 others.filter_map(|(wire, _)| wire.to).for_each(|to| self.arrived(to));
                 self.go_along(&block.edges[sure], &node.wires[sure]);
             }
-            (End::Branch, None) => {
-                let condition = self.pop();
+            (End::Branch | End::NullBranch, _) => {
+                let condition = self.branch_condition(last);
                 let branch = self.landings(&block.edges, &node.wires);
                 let [taken, not_taken] = [branch.landings[0].block, branch.landings[1].block];
                 self.branch(condition, (taken, not_taken), self.is_usually_taken(node));
@@ -57,6 +58,22 @@ impl Translator<'_> {
                 self.call_and_catch(node, last, catches);
             }
             (End::Throw(thrown, catches), _) => self.throw(node, *thrown, catches),
+        }
+    }
+
+    /// What a branch tests, as an i32; operands that go along are left, or sent where the edge not taken has them.
+    fn branch_condition(&mut self, last: Option<&Operator<'_>>) -> Value {
+        let tested = self.pop();
+        match last {
+            Some(Operator::BrOnNull { .. }) => {
+                self.define_operand(self.stack.height(), tested);
+                self.compare_with_null(IntCC::Equal, tested)
+            }
+            Some(Operator::BrOnNonNull { .. }) => {
+                self.push(tested);
+                self.compare_with_null(IntCC::NotEqual, tested)
+            }
+            _ => tested,
         }
     }
 

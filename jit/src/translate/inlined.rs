@@ -1,7 +1,7 @@
 //! Inlined calls: parameters become locals of the callee's frame, results are left where the caller expects them.
 //!
 //! The operands of an inlined function lie above those that its caller keeps, so that results need not be moved. A
-//! call through a table whose callee was guessed compares the function reference found there with the guess's own,
+//! call through a table or a reference whose callee was guessed compares the function reference with the guess's own,
 //! which is the check for null and for the type as well; or the index, if the table is constant and has the guess in
 //! one place.
 
@@ -71,17 +71,12 @@ impl Translator<'_> {
         Operands { below: self.stack.below(), above: self.stack.values().iter().map(ty).collect() }
     }
 
-    /// Pops the index of a call through a table. What follows is done if it leads to function `guess`.
+    /// Pops the index of a call through a table, or the reference that is called. What follows is done if it leads to function `guess`.
     fn guess(&mut self, guess: u32, op: &Operator<'_>, node: &Node) {
-        let Operator::CallIndirect { table_index, .. } = *op else { unreachable!("only these have guesses") };
-        let index = self.pop();
-        let is_right = match self.env.info.constant_tables.only_index(table_index, guess) {
-            Some(only) => self.builder.ins().icmp_imm_u(IntCC::Equal, index, i64::from(only)),
-            None => {
-                let reference = self.load_element(table_index, index);
-                let expected = self.func_ref(guess);
-                self.builder.ins().icmp(IntCC::Equal, reference, expected)
-            }
+        let value = self.pop();
+        let is_right = match *op {
+            Operator::CallIndirect { table_index, .. } => self.is_guessed_at(table_index, value, guess),
+            _ => self.is_guessed(value, guess),
         };
         let (right, wrong) = (self.builder.create_block(), node.wires[1].to.expect("it does the call"));
         let not_right = self.block_of(wrong);
@@ -89,6 +84,21 @@ impl Translator<'_> {
         self.arrived(wrong);
         self.builder.seal_block(right);
         self.builder.switch_to_block(right);
+    }
+
+    fn is_guessed_at(&mut self, table: u32, index: Value, guess: u32) -> Value {
+        match self.env.info.constant_tables.only_index(table, guess) {
+            Some(only) => self.builder.ins().icmp_imm_u(IntCC::Equal, index, i64::from(only)),
+            None => {
+                let reference = self.load_element(table, index);
+                self.is_guessed(reference, guess)
+            }
+        }
+    }
+
+    fn is_guessed(&mut self, reference: Value, guess: u32) -> Value {
+        let expected = self.func_ref(guess);
+        self.builder.ins().icmp(IntCC::Equal, reference, expected)
     }
 
     /// Defines the locals of an inlined frame: parameters, then zeros.

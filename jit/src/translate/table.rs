@@ -33,10 +33,13 @@ impl Translator<'_> {
             }
             Operator::RefIsNull => {
                 let value = self.pop();
-                let zero = self.builder.ins().iconst(types::I64, 0);
-                let is_null = self.builder.ins().icmp(IntCC::Equal, value, zero);
-                let is_null = self.builder.ins().uextend(types::I32, is_null);
+                let is_null = self.compare_with_null(IntCC::Equal, value);
                 self.push(is_null);
+            }
+            Operator::RefAsNonNull => {
+                let value = self.pop();
+                self.builder.ins().trapz(value, TrapCode::NullReference.to_clif());
+                self.push(value);
             }
             Operator::RefFunc { function_index } => {
                 let value = self.func_ref(function_index);
@@ -45,6 +48,13 @@ impl Translator<'_> {
             _ => return false,
         }
         true
+    }
+
+    /// How a reference compares with null, as an i32.
+    pub(super) fn compare_with_null(&mut self, how: IntCC, reference: Value) -> Value {
+        let null = self.builder.ins().iconst(types::I64, 0);
+        let truth = self.builder.ins().icmp(how, reference, null);
+        self.builder.ins().uextend(types::I32, truth)
     }
 
     /// The element of `table` at `index` (of the table's index type); traps if there is none.

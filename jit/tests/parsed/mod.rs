@@ -19,7 +19,7 @@ impl Parsed {
         let bytes: Arc<[u8]> = wat::parse_str(wat).expect("valid text").into();
         let info = module::parse(bytes).expect("valid module");
         let layout = VmLayout::new(&info);
-        let type_ids = (0..info.types.len() as u32).collect();
+        let type_ids = (0..info.types.len()).collect();
         Parsed { info, layout, type_ids }
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use wprof::{
     AsContext, AsContextMut, Caller, Engine, Error, ErrorKind, Exit, Extern, ExternRef, ExternType, FuncType,
-    Global, Instance, Linker, Memory, Module, Ref, RefType, Reoptimization, Store, Table, Tag, Val, ValType,
+    Global, HeapType, Instance, Linker, Memory, Module, Ref, Reoptimization, Store, Table, Tag, Val, ValType,
     event_count,
 };
 use wprof_profiler::Profile;
@@ -199,10 +199,14 @@ fn imports(
             }
             ExternType::Global(ty) => {
                 globals += 1;
-                Global::new(&mut *store, ty, to_val(imported_value(globals, parser_type(ty.content))))?.into()
+                let value = to_val(imported_value(globals, parser_type(&ty.content)));
+                Global::new(&mut *store, ty, value)?.into()
             }
             ExternType::Memory(ty) => Memory::new(&mut *store, ty)?.into(),
-            ExternType::Table(ty) => Table::new(&mut *store, ty, Ref::null(ty.element))?.into(),
+            ExternType::Table(ty) => {
+                let null = Ref::null(&ty.element);
+                Table::new(&mut *store, ty, null)?.into()
+            }
             ExternType::Tag(ty) => Tag::new(&mut *store, &ty).into(),
         });
     }
@@ -218,7 +222,7 @@ fn host_function(
     log: Arc<Mutex<HostLog>>,
 ) -> Result<Extern, Error> {
     let mut linker = Linker::new(store.engine());
-    let types: Vec<_> = ty.results().map(parser_type).collect();
+    let types: Vec<_> = ty.results().map(|ty| parser_type(&ty)).collect();
     let (module, called) = name.clone();
     let noted = name.clone();
     linker.func_new(&module, &name.1, ty, move |mut caller: Caller<'_, Host>, args, results| {
@@ -319,19 +323,23 @@ fn from_val(val: &Val) -> Value {
         Val::FuncRef(f) => Value::Func(f.is_some()),
         Val::ExternRef(e) => Value::Extern(e.as_ref().and_then(|e| e.downcast_ref::<u32>()).copied()),
         Val::ExnRef(e) => Value::Func(e.is_some()),
+        Val::AnyRef(_) => Value::Func(false),
     }
     .canonical()
 }
 
-fn parser_type(ty: ValType) -> wasmparser::ValType {
+fn parser_type(ty: &ValType) -> wasmparser::ValType {
     match ty {
         ValType::I32 => wasmparser::ValType::I32,
         ValType::I64 => wasmparser::ValType::I64,
         ValType::F32 => wasmparser::ValType::F32,
         ValType::F64 => wasmparser::ValType::F64,
         ValType::V128 => wasmparser::ValType::V128,
-        ValType::Ref(RefType::Func) => wasmparser::ValType::FUNCREF,
-        ValType::Ref(RefType::Extern) => wasmparser::ValType::EXTERNREF,
-        ValType::Ref(RefType::Exn | RefType::NoExn) => wasmparser::ValType::EXNREF,
+        ValType::Ref(ty) => wasmparser::ValType::Ref(match ty.heap_type().top() {
+            HeapType::Extern => wasmparser::RefType::EXTERNREF,
+            HeapType::Exn => wasmparser::RefType::EXNREF,
+            HeapType::Any => wasmparser::RefType::ANYREF,
+            _ => wasmparser::RefType::FUNCREF,
+        }),
     }
 }

@@ -83,8 +83,8 @@ fn call_exports(store: &mut Store<()>, instance: Instance) {
     let exports: Vec<Extern> = instance.exports(&*store).map(|export| export.into_extern()).collect();
     for func in exports.into_iter().filter_map(Extern::into_func).take(8) {
         let ty = func.ty(&*store);
-        let arguments: Vec<Val> = ty.params().map(Val::default_for).collect();
-        let mut results: Vec<Val> = ty.results().map(Val::default_for).collect();
+        let arguments: Vec<Val> = ty.params().map(|ty| Val::default_for(&ty)).collect();
+        let mut results: Vec<Val> = ty.results().map(|ty| Val::default_for(&ty)).collect();
         if let Err(error) = func.call(&mut *store, &arguments, &mut results) {
             let _ = format!("{error:?}");
         }

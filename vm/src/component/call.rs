@@ -50,7 +50,7 @@ fn entered<T: 'static>(
     let flat = state
         .staying(options.instance, || lower_args(ty, args, &mut Lower::new(store, options, state, lent)))?;
     let params: CoreVals = core_type.params().zip(flat).map(|(ty, bits)| core(ty, bits)).collect();
-    let mut results: CoreVals = core_type.results().map(crate::Val::default_for).collect();
+    let mut results: CoreVals = core_type.results().map(|ty| crate::Val::default_for(&ty)).collect();
     func.call(&mut *store, &params, &mut results)?;
     // A result cannot have borrowed handles.
     let mut loans = Loans::default();

@@ -197,10 +197,10 @@ impl Inner {
             TypeKind::Variant(_) | TypeKind::Enum(_) | TypeKind::Option(_) | TypeKind::Result { .. } => {
                 let mut joined = Vec::new();
                 for ty in self.cases.iter().flatten() {
-                    for (index, &flat) in ty.flat().iter().enumerate() {
+                    for (index, flat) in ty.flat().iter().enumerate() {
                         match joined.get_mut(index) {
-                            Some(slot) => *slot = join(*slot, flat),
-                            None => joined.push(flat),
+                            Some(slot) => *slot = join(slot, flat),
+                            None => joined.push(flat.clone()),
                         }
                     }
                 }
@@ -219,16 +219,16 @@ fn layout_of<'t>(types: impl Iterator<Item = &'t Type>) -> (u32, u32) {
 
 /// The core values of all, no more than are needed to see that there are too many.
 pub fn flatten_all<'t>(types: impl Iterator<Item = &'t Type>) -> Vec<ValType> {
-    types.flat_map(|ty| ty.flat().iter().copied()).take(MAX_FLAT_PARAMS + 1).collect()
+    types.flat_map(|ty| ty.flat().iter().cloned()).take(MAX_FLAT_PARAMS + 1).collect()
 }
 
 /// What holds either of two.
-fn join(a: ValType, b: ValType) -> ValType {
-    let is_narrow = |ty| matches!(ty, ValType::I32 | ValType::F32);
-    match (a, b) {
-        _ if a == b => a,
-        _ if is_narrow(a) && is_narrow(b) => ValType::I32,
-        _ => ValType::I64,
+fn join(a: &ValType, b: &ValType) -> ValType {
+    let is_narrow = |ty: &ValType| matches!(ty, ValType::I32 | ValType::F32);
+    match a == b {
+        true => a.clone(),
+        false if is_narrow(a) && is_narrow(b) => ValType::I32,
+        false => ValType::I64,
     }
 }
 

@@ -49,6 +49,11 @@ toggles! {
     wasm_exceptions = Exceptions;
     /// Whether modules may have shared memories and use atomic instructions
     wasm_threads = Threads;
+    /// Whether modules may have references to functions of one type, and call by reference; without these also no
+    /// recursive types
+    wasm_function_references = FunctionReferences;
+    /// Whether modules may have recursive types and subtypes
+    wasm_gc = Gc;
 }
 
 impl Config {

@@ -128,14 +128,14 @@ pub(crate) fn dynamic<T: 'static>(
         let params: Vec<Val> = values
             .iter()
             .zip(types.params())
-            .map(|(v, ty)| unsafe { Val::from_vm(*v, ty, opaque) })
+            .map(|(v, ty)| unsafe { Val::from_vm(*v, &ty, opaque) })
             .collect();
-        let mut results: Vec<Val> = types.results().map(Val::default_for).collect();
+        let mut results: Vec<Val> = types.results().map(|ty| Val::default_for(&ty)).collect();
         func(caller.reborrow(), &params, &mut results)?;
         let opaque = &mut caller.as_context_mut().0.opaque;
         for ((result, ty), value) in results.iter().zip(types.results()).zip(values) {
             result
-                .check_type(ty)
+                .check_type(&ty, opaque)
                 .map_err(|e| Error::new(ErrorKind::Type, format_args!("host function: {e}")))?;
             *value = result.to_vm(opaque);
         }

@@ -13,13 +13,13 @@ use smallvec::SmallVec;
 pub(crate) use host::dynamic;
 pub use host::{HostFunc, IntoFunc, WasmRet};
 pub use typed::TypedFunc;
-pub use val::{Ref, Val};
+pub use val::{AnyRef, Ref, Val};
 pub use values::{WasmParams, WasmResults, WasmTy};
 
 use crate::caller::Caller;
 use crate::runtime::abi::VmValue;
 use crate::runtime::enter::Ended;
-use crate::runtime::store::FuncPtr;
+use crate::runtime::store::{FuncPtr, StoreOpaque};
 use crate::runtime::{enter, host as runtime_host};
 use crate::{AsContext, AsContextMut, Error, ErrorKind, FuncType, Result, ValType, WasmBacktrace};
 
@@ -59,7 +59,7 @@ impl Func {
 
     /// Its type.
     pub fn ty(&self, store: impl AsContext) -> FuncType {
-        store.as_context().0.opaque.func_type(self.0).ty.clone()
+        store.as_context().0.opaque.func_type(self.0).func_type()
     }
 
     /// Calls it.
@@ -72,8 +72,8 @@ impl Func {
     /// If it is another store's, or a host function that it calls panics.
     pub fn call(&self, mut store: impl AsContextMut, params: &[Val], results: &mut [Val]) -> Result<()> {
         let context = store.as_context_mut();
-        let ty = context.0.opaque.func_type(self.0).ty.clone();
-        check_params(&ty, params)?;
+        let ty = context.0.opaque.func_type(self.0).func_type();
+        check_params(&ty, params, &context.0.opaque)?;
         if results.len() != ty.results().len() {
             let message = format!("expected room for {} results, got {}", ty.results().len(), results.len());
             return Err(Error::new(ErrorKind::Type, message));
@@ -85,7 +85,7 @@ impl Func {
         unsafe { enter::call(context.0, self.0, &mut values).map_err(error)? };
         for ((result, value), ty) in results.iter_mut().zip(&values).zip(ty.results()) {
             // SAFETY: the function has left results of its types.
-            *result = unsafe { Val::from_vm(*value, ty, &context.0.opaque) };
+            *result = unsafe { Val::from_vm(*value, &ty, &context.0.opaque) };
         }
         Ok(())
     }
@@ -97,7 +97,7 @@ impl Func {
     pub fn typed<P: WasmParams, R: WasmResults>(&self, store: impl AsContext) -> Result<TypedFunc<P, R>> {
         let ty = self.ty(store);
         let wanted = FuncType::new(P::types(), R::types());
-        if ty != wanted {
+        if !is_called_as(&ty, &wanted) {
             return Err(Error::new(ErrorKind::Type, format_args!("type mismatch: it is {ty}, not {wanted}")));
         }
         Ok(TypedFunc::new(*self))
@@ -112,10 +112,20 @@ fn error(ended: Ended) -> Error {
     }
 }
 
-fn check_params(ty: &FuncType, params: &[Val]) -> Result<()> {
+/// Whether a function of type `ty` takes and gives what one of type `wanted` does, or takes more and gives less. Which
+/// types it has above it does not matter.
+fn is_called_as(ty: &FuncType, wanted: &FuncType) -> bool {
+    let all_match = |given: Vec<ValType>, expected: Vec<ValType>| {
+        given.len() == expected.len() && given.iter().zip(&expected).all(|(given, ty)| given.matches(ty))
+    };
+    all_match(wanted.params().collect(), ty.params().collect())
+        && all_match(ty.results().collect(), wanted.results().collect())
+}
+
+fn check_params(ty: &FuncType, params: &[Val], store: &StoreOpaque) -> Result<()> {
     if params.len() != ty.params().len() {
         let message = format!("expected {} arguments, got {}", ty.params().len(), params.len());
         return Err(Error::new(ErrorKind::Type, message));
     }
-    params.iter().zip(ty.params()).try_for_each(|(value, ty): (&Val, ValType)| value.check_type(ty))
+    params.iter().zip(ty.params()).try_for_each(|(value, ty): (&Val, ValType)| value.check_type(&ty, store))
 }

@@ -3,7 +3,7 @@
 
 use crate::runtime::abi::VmValue;
 use crate::runtime::store::StoreOpaque;
-use crate::{Error, ErrorKind, ExnRef, ExternRef, Func, RefType, Result, ValType};
+use crate::{AsContext, Error, ErrorKind, ExnRef, ExternRef, Func, HeapType, RefType, Result, ValType};
 
 /// A reference of any type.
 #[derive(Clone, Debug)]
@@ -14,7 +14,13 @@ pub enum Ref {
     Extern(Option<ExternRef>),
     /// An exception, or null.
     Exn(Option<ExnRef>),
+    /// What wasm code has made, or null.
+    Any(Option<AnyRef>),
 }
+
+/// What wasm code makes and can look into. As it runs no instruction yet that makes any, there is none.
+#[derive(Clone, Copy, Debug)]
+pub enum AnyRef {}
 
 /// A value of any type. Floats are bits, so that a NaN keeps its payload.
 #[derive(Clone, Debug)]
@@ -35,30 +41,34 @@ pub enum Val {
     ExternRef(Option<ExternRef>),
     /// An exnref.
     ExnRef(Option<ExnRef>),
+    /// An anyref.
+    AnyRef(Option<AnyRef>),
 }
 
 impl Ref {
     /// The null reference of a type.
-    pub fn null(ty: RefType) -> Ref {
-        match ty {
-            RefType::Func => Ref::Func(None),
-            RefType::Extern => Ref::Extern(None),
-            RefType::Exn | RefType::NoExn => Ref::Exn(None),
+    pub fn null(ty: &RefType) -> Ref {
+        match ty.heap_type().top() {
+            HeapType::Extern => Ref::Extern(None),
+            HeapType::Exn => Ref::Exn(None),
+            HeapType::Any => Ref::Any(None),
+            _ => Ref::Func(None),
         }
     }
 
-    /// Its type.
+    /// Its type, as far as it can be told without the store: [`Ref::matches_ty`] knows more.
     pub fn ty(&self) -> RefType {
         match self {
-            Ref::Func(_) => RefType::Func,
-            Ref::Extern(_) => RefType::Extern,
-            Ref::Exn(_) => RefType::Exn,
+            Ref::Func(_) => RefType::FUNCREF,
+            Ref::Extern(_) => RefType::EXTERNREF,
+            Ref::Exn(_) => RefType::EXNREF,
+            Ref::Any(_) => RefType::ANYREF,
         }
     }
 
     /// Whether it is null.
     pub fn is_null(&self) -> bool {
-        matches!(self, Ref::Func(None) | Ref::Extern(None) | Ref::Exn(None))
+        matches!(self, Ref::Func(None) | Ref::Extern(None) | Ref::Exn(None) | Ref::Any(None))
     }
 
     /// As a table element.
@@ -67,17 +77,56 @@ impl Ref {
             Ref::Func(f) => store.func_word(f.map(|f| f.0)),
             Ref::Extern(value) => store.externs.insert(value.clone()),
             Ref::Exn(value) => store.exception_word(value.as_ref().map(|value| value.0.clone())),
+            Ref::Any(value) => value.map_or(0, |value| match value {}),
         }
     }
 
     /// # Safety
     /// `word` is a reference of type `ty` of wasm code of this store.
-    pub(crate) unsafe fn from_word(word: u64, ty: RefType, store: &StoreOpaque) -> Ref {
-        match ty {
+    pub(crate) unsafe fn from_word(word: u64, ty: &RefType, store: &StoreOpaque) -> Ref {
+        match ty.heap_type().top() {
+            HeapType::Extern => Ref::Extern(store.externs.get(word)),
+            HeapType::Exn => Ref::Exn(store.exceptions.get(word).map(ExnRef)),
+            HeapType::Any => Ref::Any(None),
             // SAFETY: as required above.
-            RefType::Func => Ref::Func(unsafe { store.func_of_word(word) }.map(Func)),
-            RefType::Extern => Ref::Extern(store.externs.get(word)),
-            RefType::Exn | RefType::NoExn => Ref::Exn(store.exceptions.get(word).map(ExnRef)),
+            _ => Ref::Func(unsafe { store.func_of_word(word) }.map(Func)),
+        }
+    }
+
+    /// Whether it is of type `ty`.
+    ///
+    /// # Panics
+    /// If it is another store's.
+    pub fn matches_ty(&self, store: impl AsContext, ty: &RefType) -> bool {
+        self.is_of(ty, &store.as_context().0.opaque)
+    }
+
+    fn is_of(&self, ty: &RefType, store: &StoreOpaque) -> bool {
+        if self.is_null() {
+            return ty.is_nullable() && self.ty().heap_type().top() == ty.heap_type().top();
+        }
+        match (self, ty.heap_type()) {
+            (Ref::Func(Some(func)), HeapType::ConcreteFunc(ty)) => {
+                store.func_type(func.0).func_type().matches(ty)
+            }
+            (_, of) => self.ty().heap_type().matches(of),
+        }
+    }
+
+    pub(crate) fn check_type(&self, ty: &RefType, store: &StoreOpaque) -> Result<()> {
+        if self.is_of(ty, store) {
+            return Ok(());
+        }
+        let message = format!("expected a reference of type {ty}, got one of type {}", self.told(store));
+        Err(Error::new(ErrorKind::Type, message))
+    }
+
+    /// What messages say that it is.
+    fn told(&self, store: &StoreOpaque) -> String {
+        match self {
+            Ref::Func(Some(func)) => format!("function {}", store.func_type(func.0).func_type()),
+            _ if self.is_null() => format!("{}, null", self.ty()),
+            _ => self.ty().to_string(),
         }
     }
 }
@@ -88,13 +137,14 @@ impl From<Ref> for Val {
             Ref::Func(f) => Val::FuncRef(f),
             Ref::Extern(e) => Val::ExternRef(e),
             Ref::Exn(e) => Val::ExnRef(e),
+            Ref::Any(a) => Val::AnyRef(a),
         }
     }
 }
 
 impl Val {
-    /// Zero or null of a type.
-    pub fn default_for(ty: ValType) -> Val {
+    /// Zero or null of a type; null also where that is not of the type.
+    pub fn default_for(ty: &ValType) -> Val {
         match ty {
             ValType::I32 => Val::I32(0),
             ValType::I64 => Val::I64(0),
@@ -105,7 +155,7 @@ impl Val {
         }
     }
 
-    /// Its type.
+    /// Its type, as far as it can be told without the store: [`Val::matches_ty`] knows more.
     pub fn ty(&self) -> ValType {
         match self {
             Val::I32(_) => ValType::I32,
@@ -116,6 +166,7 @@ impl Val {
             Val::FuncRef(_) => ValType::FUNCREF,
             Val::ExternRef(_) => ValType::EXTERNREF,
             Val::ExnRef(_) => ValType::EXNREF,
+            Val::AnyRef(_) => ValType::ANYREF,
         }
     }
 
@@ -150,13 +201,24 @@ impl Val {
             Val::FuncRef(f) => Some(Ref::Func(*f)),
             Val::ExternRef(e) => Some(Ref::Extern(e.clone())),
             Val::ExnRef(e) => Some(Ref::Exn(e.clone())),
+            Val::AnyRef(a) => Some(Ref::Any(*a)),
             _ => None,
         }
     }
 
-    pub(crate) fn check_type(&self, ty: ValType) -> Result<()> {
-        let is_null_exception = ty == ValType::Ref(RefType::NoExn) && matches!(self, Val::ExnRef(None));
-        if self.ty() == ty || is_null_exception {
+    /// Whether it is of type `ty`.
+    ///
+    /// # Panics
+    /// If it is another store's.
+    pub fn matches_ty(&self, store: impl AsContext, ty: &ValType) -> bool {
+        self.check_type(ty, &store.as_context().0.opaque).is_ok()
+    }
+
+    pub(crate) fn check_type(&self, ty: &ValType, store: &StoreOpaque) -> Result<()> {
+        if let (Some(reference), ValType::Ref(ty)) = (self.to_ref(), ty) {
+            return reference.check_type(ty, store);
+        }
+        if self.ty() == *ty {
             return Ok(());
         }
         Err(Error::new(
@@ -175,12 +237,13 @@ impl Val {
             Val::FuncRef(f) => VmValue::from_u64(store.func_word(f.map(|f| f.0))),
             Val::ExternRef(e) => VmValue::from_u64(store.externs.insert(e.clone())),
             Val::ExnRef(e) => VmValue::from_u64(store.exception_word(e.as_ref().map(|e| e.0.clone()))),
+            Val::AnyRef(a) => VmValue::from_u64(a.map_or(0, |a| match a {})),
         }
     }
 
     /// # Safety
     /// `value` is of type `ty` and, if a reference, one of wasm code of this store.
-    pub(crate) unsafe fn from_vm(value: VmValue, ty: ValType, store: &StoreOpaque) -> Val {
+    pub(crate) unsafe fn from_vm(value: VmValue, ty: &ValType, store: &StoreOpaque) -> Val {
         match ty {
             ValType::I32 => Val::I32(value.u32() as i32),
             ValType::I64 => Val::I64(value.u64() as i64),

@@ -15,7 +15,7 @@ use super::counters::Counters;
 use crate::code_cache::{CachedCode, CachedFunction, CachedModule, CachedTrampoline, Placed};
 use crate::runtime::code::no_code_memory;
 use crate::runtime::cpu_time;
-use crate::runtime::types::FuncTypeEntry;
+use crate::runtime::types::TypeEntry;
 use crate::{Error, Module, Result};
 
 /// Code is stored again when one function in so many is new or better.
@@ -83,7 +83,7 @@ impl ModuleInner {
 
     fn trampolines(&self) -> Vec<CachedTrampoline<Placed>> {
         let entries = (0..).zip(&self.types);
-        let pair = |(ty, entry): (u32, &Arc<FuncTypeEntry>)| {
+        let pair = |(ty, entry): (u32, &Arc<TypeEntry>)| {
             let of = |address: Option<&usize>, is_entry| {
                 let code = CachedCode::of(self.engine.core().trampoline_code(*address?)?);
                 Some(CachedTrampoline { ty, is_entry, code })
@@ -108,13 +108,12 @@ impl ModuleInner {
         }
         self.code.first.lock().counters = counters;
         self.restore_functions(functions)?;
-        let (types, wanted): (Vec<_>, Vec<_>) = trampolines
+        let (entries, wanted): (Vec<_>, Vec<_>) = trampolines
             .into_iter()
-            .filter_map(|t| Some(((self.info.types.get(t.ty as usize)?, t.is_entry), t.code.into_code())))
+            .filter_map(|t| Some(((self.types.get(t.ty as usize)?.clone(), t.is_entry), t.code.into_code())))
             .unzip();
         let places = self.engine.core().place_trampolines(wanted)?;
-        for ((ty, is_entry), address) in types.into_iter().zip(places) {
-            let entry = self.engine.core().types().entry(ty);
+        for ((entry, is_entry), address) in entries.into_iter().zip(places) {
             let place = if is_entry { &entry.host_to_wasm } else { &entry.wasm_to_host };
             self.engine.core().keep_one(place, address);
         }

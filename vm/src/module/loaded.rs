@@ -15,6 +15,7 @@ use crate::background::{Compiles, Promotion};
 use crate::runtime::code::CodeSlots;
 use crate::runtime::image::Image;
 use crate::runtime::loaded::{LoadedModule, Owner};
+use crate::runtime::types::TypeEntry;
 
 impl Module {
     /// The module as the runtime sees it.
@@ -52,8 +53,8 @@ impl LoadedModule for ModuleInner {
         &self.layout
     }
 
-    fn func_type_id(&self, func: u32) -> u32 {
-        self.type_ids[self.info.funcs[func as usize] as usize]
+    fn types(&self) -> &[Arc<TypeEntry>] {
+        &self.types
     }
 
     fn slots(&self) -> &CodeSlots {

@@ -27,6 +27,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use wasmparser::{CompositeInnerType, SubType};
 use wprof_jit::abi::VmLayout;
 use wprof_jit::compile::Tier;
 use wprof_jit::module::{Entity, ModuleBytes, ModuleInfo};
@@ -42,10 +43,9 @@ use crate::code_cache::CachedModule;
 use crate::runtime::code::{CodeSlots, no_code_memory};
 use crate::runtime::fork;
 use crate::runtime::image::Image;
-use crate::runtime::types::FuncTypeEntry;
-use crate::{
-    Engine, Error, ErrorKind, ExternType, FuncType, GlobalType, MemoryType, Result, TableType, TagType,
-};
+use crate::runtime::types::TypeEntry;
+use crate::types::defined::DefinedType;
+use crate::{Engine, Error, ErrorKind, ExternType, GlobalType, MemoryType, Result, TableType, TagType};
 use calls::Calls;
 use code::ModuleCode;
 use file::{Contents, check_size};
@@ -66,7 +66,7 @@ pub struct ModuleInner {
     info: ModuleInfo,
     layout: VmLayout,
     /// The function types, which keep their ids.
-    types: Vec<Arc<FuncTypeEntry>>,
+    types: Vec<Arc<TypeEntry>>,
     type_ids: Vec<u32>,
     slots: CodeSlots,
     part_rows: PartRows,
@@ -104,8 +104,8 @@ impl Module {
             check_late(image, &info)?;
         }
         let layout = VmLayout::new(&info);
-        let types: Vec<Arc<FuncTypeEntry>> =
-            info.types.iter().map(|ty| engine.core().types().entry(ty)).collect();
+        let types: Vec<Arc<TypeEntry>> =
+            DefinedType::all_of(&info.types).iter().map(|ty| engine.core().types().entry(ty)).collect();
         let type_ids: Vec<u32> = types.iter().map(|entry| entry.id).collect();
         let hash = ModuleHash::new(&info);
         check_profiles(engine, || hash.get(&info.bytes))?;
@@ -285,14 +285,22 @@ impl Module {
     }
 
     pub(crate) fn entity_type(&self, entity: Entity) -> ExternType {
-        let info = self.info();
+        let (info, types) = (self.info(), &self.0.types[..]);
+        let func = |index: u32| types[index as usize].func_type();
         match entity {
-            Entity::Func(f) => ExternType::Func(FuncType(info.func_type(f).clone())),
-            Entity::Table(t) => ExternType::Table(TableType::from_parser(&info.tables[t as usize])),
+            Entity::Func(f) => ExternType::Func(func(info.funcs[f as usize])),
+            Entity::Table(t) => ExternType::Table(TableType::from_parser(&info.tables[t as usize], types)),
             Entity::Memory(m) => ExternType::Memory(MemoryType::from_parser(&info.memories[m as usize])),
-            Entity::Global(g) => ExternType::Global(GlobalType::from_parser(&info.globals[g as usize].ty)),
-            Entity::Tag(t) => ExternType::Tag(TagType::new(FuncType(info.tag_type(t).clone()))),
+            Entity::Global(g) => {
+                ExternType::Global(GlobalType::from_parser(&info.globals[g as usize].ty, types))
+            }
+            Entity::Tag(t) => ExternType::Tag(TagType::new(func(info.tags[t as usize]))),
         }
+    }
+
+    /// Its types, by type index.
+    pub(crate) fn types(&self) -> &[Arc<TypeEntry>] {
+        &self.0.types
     }
 
     pub(crate) fn inner(&self) -> &Arc<ModuleInner> {
@@ -382,7 +390,13 @@ fn lazy_slots(
     at: Option<usize>,
 ) -> std::io::Result<CodeSlots> {
     let count = rows.count();
-    let in_memory: Vec<bool> = info.types.iter().map(|ty| engine.compiler().returns_in_memory(ty)).collect();
+    let in_memory: Vec<bool> = {
+        let in_memory = |ty: &SubType| match &ty.composite_type.inner {
+            CompositeInnerType::Func(ty) => engine.compiler().returns_in_memory(ty),
+            _ => false,
+        };
+        info.types.iter().map(in_memory).collect()
+    };
     let usual = engine.core().stubs().up_to(count, false)?;
     let special = engine.core().stubs().up_to(if in_memory.contains(&true) { count } else { 0 }, true)?;
     let is_special = |row: u32| in_memory[info.funcs[rows.func(row) as usize] as usize];

@@ -188,6 +188,8 @@ pub struct VmFuncRef {
     pub ty: u32,
     /// Its index, or `HOST_CALLEE`, as they are in a word of the trace.
     pub trace_token: u32,
+    /// That of the type's entry.
+    pub display: *const u32,
 }
 
 /// An imported function (`abi::func_import`).
@@ -277,6 +279,7 @@ mod tests {
             vmctx = abi::func_ref::VMCTX,
             ty = abi::func_ref::TYPE,
             trace_token = abi::func_ref::TRACE_TOKEN,
+            display = abi::func_ref::DISPLAY,
         });
         check!(VmFuncImport {
             slots = abi::func_import::SLOTS,

@@ -11,7 +11,7 @@ use wprof_jit::reoptimize::Policy;
 use super::account::Account;
 use super::code::registry::CodeObject;
 use super::code::{CodeArena, CodeSpace, Stubs, TrapStubs, no_code_memory};
-use super::types::{FuncTypeEntry, TypeRegistry};
+use super::types::{TypeEntry, TypeRegistry};
 use super::{fork, rlimits, signals};
 use crate::arch;
 use crate::config::{Config, PerfFormat, ProfilingConfig};
@@ -148,21 +148,23 @@ impl EngineCore {
     }
 
     /// The trampoline by which the host calls wasm functions of a type.
-    pub fn host_to_wasm(&self, entry: &FuncTypeEntry) -> Result<usize> {
+    pub fn host_to_wasm(&self, entry: &TypeEntry) -> Result<usize> {
         if let Some(&address) = entry.host_to_wasm.get() {
             return Ok(address);
         }
         let _quiet = fork::quiet();
-        let address = self.place_trampoline(self.compiler().host_to_wasm(&entry.ty.0)?)?;
+        let address =
+            self.place_trampoline(self.compiler().host_to_wasm(entry.ty.definition().unwrap_func())?)?;
         Ok(self.keep_one(&entry.host_to_wasm, address))
     }
 
     /// The trampoline by which wasm calls host functions of a type.
-    pub fn wasm_to_host(&self, entry: &FuncTypeEntry) -> Result<usize> {
+    pub fn wasm_to_host(&self, entry: &TypeEntry) -> Result<usize> {
         if let Some(&address) = entry.wasm_to_host.get() {
             return Ok(address);
         }
-        let address = self.place_trampoline(self.compiler().wasm_to_host(&entry.ty.0)?)?;
+        let address =
+            self.place_trampoline(self.compiler().wasm_to_host(entry.ty.definition().unwrap_func())?)?;
         Ok(self.keep_one(&entry.wasm_to_host, address))
     }
 

@@ -49,7 +49,7 @@ pub type Outcome = Result<(), Ended>;
 /// this store's.
 pub unsafe fn call<D>(store: &mut StoreWith<D>, func: FuncPtr, values: &mut [VmValue]) -> Outcome {
     let entry = store.opaque.func_type(func);
-    debug_assert!(values.len() >= entry.ty.array_len());
+    debug_assert!(values.len() >= entry.func_type().array_len());
     // SAFETY: the store is whole and borrowed exclusively.
     unsafe { deadline::act_before_call(NonNull::from(&mut *store).cast())? };
     store.opaque.check_data()?;

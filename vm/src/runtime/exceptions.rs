@@ -12,7 +12,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::abi::VmValue;
 use super::store::{StoreId, StoreOpaque, Stored};
-use crate::{Error, ErrorKind, FuncType, RefType, ValType};
+use crate::{Error, ErrorKind, FuncType, ValType};
 
 /// A tag: what kind of exception it is.
 #[derive(Debug)]
@@ -175,8 +175,8 @@ impl Exceptions {
             let exception = self.by_address[&address].clone();
             for (ty, value) in exception.typed() {
                 match ty {
-                    ValType::Ref(RefType::Extern) => visit(value.u64()),
-                    ValType::Ref(RefType::Exn) => self.keep(value.u64()),
+                    ValType::Ref(ty) if ty.is_extern() => visit(value.u64()),
+                    ValType::Ref(ty) if ty.is_exn() => self.keep(value.u64()),
                     _ => {}
                 }
             }

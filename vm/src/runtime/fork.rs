@@ -19,6 +19,7 @@ use std::sync::{Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use super::code::reservation::Copies;
 use super::code::{arena, registry};
 use super::{thread_wakeup, timer_thread};
+use crate::types::defined;
 
 /// How many `fork`s lie between this process and the first that used the library.
 static FORKS: AtomicU32 = AtomicU32::new(0);
@@ -61,6 +62,7 @@ pub fn quiet() -> RwLockReadGuard<'static, ()> {
 /// What is held from before `fork` until after it.
 struct Held {
     copies: Copies,
+    _types: defined::Held,
     _objects: registry::Held,
     _spaces: arena::Held,
     _timers: timer_thread::Held,
@@ -90,7 +92,15 @@ unsafe extern "C" fn prepare() {
     let compiling = COMPILING.write().unwrap_or_else(PoisonError::into_inner);
     let (timers, spaces) = (timer_thread::hold(), arena::hold());
     let (objects, copies) = (registry::hold(), Copies::take());
-    let held = Held { copies, _objects: objects, _spaces: spaces, _timers: timers, _compiling: compiling };
+    let types = defined::hold();
+    let held = Held {
+        copies,
+        _types: types,
+        _objects: objects,
+        _spaces: spaces,
+        _timers: timers,
+        _compiling: compiling,
+    };
     // SAFETY: we hold `COMPILING`, and whoever held it before has taken its `Held` away.
     unsafe { *HELD.0.get() = Some(held) };
 }

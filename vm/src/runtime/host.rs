@@ -16,7 +16,7 @@ use super::deadline;
 use super::hooks::CallHook;
 use super::store::{FuncPtr, Pending, StoreOpaque, StoreWith};
 use super::store_ptr::StorePtr;
-use super::types::FuncTypeEntry;
+use super::types::TypeEntry;
 use crate::Result;
 
 /// The code of a host function, which gets the store, the index of the instance that calls it, if one does, and the array
@@ -37,7 +37,7 @@ pub struct HostHead {
     vm: VmHostContext,
     context: StorePtr<VmStoreContext>,
     /// Its type.
-    pub entry: Arc<FuncTypeEntry>,
+    pub entry: Arc<TypeEntry>,
     /// Module and name, if it was defined by these.
     pub name: Option<(String, String)>,
     /// How often it was called; counted only when profiling.
@@ -107,20 +107,25 @@ pub fn add<D: 'static>(
     name: Option<(String, String)>,
 ) -> Result<FuncPtr> {
     const fn may_be_shared<T: Send + Sync>() {}
-    const { may_be_shared::<(Arc<HostFunc<D>>, Arc<FuncTypeEntry>)>() };
+    const { may_be_shared::<(Arc<HostFunc<D>>, Arc<TypeEntry>)>() };
     let opaque = &mut store.opaque;
     let entry = opaque.engine().types().entry(&func.ty.0);
     let code = match entry.wasm_to_host.get() {
         Some(&address) => address,
         None => {
-            let in_memory = opaque.engine().compiler().returns_in_memory(&func.ty.0);
+            let in_memory = opaque.engine().compiler().returns_in_memory(func.ty.signature());
             let stubs = opaque.engine().stubs().up_to(1, in_memory);
             stubs.map_err(no_code_memory)?(0)
         }
     };
     let slots = VmCodeSlots { entry: code.into(), instrumented_entry: code.into() };
-    let func_ref =
-        VmFuncRef { slots: ptr::null(), vmctx: ptr::null_mut(), ty: entry.id, trace_token: HOST_CALLEE };
+    let func_ref = VmFuncRef {
+        slots: ptr::null(),
+        vmctx: ptr::null_mut(),
+        ty: entry.id,
+        trace_token: HOST_CALLEE,
+        display: entry.display(),
+    };
     let counted = opaque.engine().config().profiling != crate::ProfilingConfig::Off;
     let vm = VmHostContext { magic: host_context::MAGIC, func: shim::<D>, slots, func_ref };
     let routine = opaque.host_routine(name.as_ref());

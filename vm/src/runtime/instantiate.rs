@@ -25,7 +25,7 @@ use super::store::{FuncPtr, StoreOpaque};
 use super::unfinished::Unfinished;
 use super::vmctx::VmCtx;
 use crate::limits::check_count;
-use crate::{Error, FuncType, GlobalType, MemoryType, Result, TableType};
+use crate::{Error, GlobalType, MemoryType, Result, TableType};
 
 /// What an instance imports: things of the same store, of the right types, in the order of the module's imports of
 /// that kind.
@@ -157,11 +157,13 @@ fn fill_func_refs(module: &dyn LoadedModule, vmctx: &VmCtx) {
     for (i, &func) in (0..).zip(&module.info().escaped_funcs) {
         let slots = ptr::from_ref(module.slots().row(func));
         let callee = vmctx.head().as_ptr().cast::<c_void>();
+        let ty = &module.types()[module.info().funcs[func as usize] as usize];
         let func_ref = VmFuncRef {
             slots,
             vmctx: callee,
-            ty: module.func_type_id(func),
+            ty: ty.id,
             trace_token: func.reverse_bits(),
+            display: ty.display(),
         };
         // SAFETY: a place in a fresh vmctx that the layout gave for this.
         unsafe { vmctx.at(module.layout().func_ref(i)).write(func_ref) };
@@ -172,9 +174,12 @@ fn add_definitions(store: &mut StoreOpaque, index: u32) -> Result<()> {
     let i = index as usize;
     let module = store.instances[i].module.clone();
     let (info, layout) = (module.info(), module.layout());
-    for (n, ty) in (0..).zip(&info.tables[info.imported_tables as usize..]) {
+    for (n, (ty, init)) in
+        (0..).zip(info.tables[info.imported_tables as usize..].iter().zip(&info.table_inits))
+    {
         let definition: NonNull<VmTable> = store.instances[i].vmctx.at(layout.table(n));
-        let table = store.add_table(TableType::from_parser(ty), 0, Some(definition))?;
+        let init = init.as_ref().map_or(0, |init| eval(store, index, init).u64());
+        let table = store.add_table(TableType::from_parser(ty, module.types()), init, Some(definition))?;
         store.instances[i].tables.push(table);
     }
     for (n, ty) in (0..).zip(&info.memories[info.imported_memories as usize..]) {
@@ -191,7 +196,7 @@ fn add_definitions(store: &mut StoreOpaque, index: u32) -> Result<()> {
         let cell: NonNull<VmValue> = store.instances[i].vmctx.at(layout.global(n));
         let init = global.init.as_ref().expect("defined globals have an initial value");
         let value = eval(store, index, init);
-        let global = store.add_global(GlobalType::from_parser(&global.ty), value, Some(cell));
+        let global = store.add_global(GlobalType::from_parser(&global.ty, module.types()), value, Some(cell));
         store.instances[i].globals.push(global);
     }
     add_tags(store, &*module, i);
@@ -204,7 +209,7 @@ fn add_tags(store: &mut StoreOpaque, module: &dyn LoadedModule, instance: usize)
     for tag in info.imported_tags..info.tags.len() as u32 {
         let names = info.exports.iter().filter(|(_, entity)| *entity == Entity::Tag(tag));
         let name = names.map(|(name, _)| format!("`{name}`")).next().unwrap_or_else(|| tag.to_string());
-        let index = store.add_tag(FuncType(info.tag_type(tag).clone()), name);
+        let index = store.add_tag(module.types()[info.tags[tag as usize] as usize].func_type(), name);
         store.instances[instance].tags.push(index);
     }
     let instance = &store.instances[instance];

@@ -17,6 +17,7 @@ use wprof_profiler::Side;
 
 use super::code::CodeSlots;
 use super::image::Image;
+use super::types::TypeEntry;
 use crate::Result;
 
 /// A module that was parsed and validated, and can be instantiated and run.
@@ -27,8 +28,8 @@ pub trait LoadedModule: Any + Debug + Send + Sync {
     /// Where what is in a vmctx of its instances.
     fn layout(&self) -> &VmLayout;
 
-    /// The engine-wide id of the type of a function.
-    fn func_type_id(&self, func: u32) -> u32;
+    /// Its types, by type index.
+    fn types(&self) -> &[Arc<TypeEntry>];
 
     /// The rows through which its functions are called.
     fn slots(&self) -> &CodeSlots;

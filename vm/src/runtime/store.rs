@@ -36,7 +36,7 @@ use super::table::TableData;
 use super::trace::Trace;
 use super::transfer::TransferBuffer;
 use super::trials::TimedCall;
-use super::types::FuncTypeEntry;
+use super::types::TypeEntry;
 use super::walk;
 use crate::limits::check_count;
 use crate::{Error, GlobalType, MemoryType, Result, StoreLimits, TableType, ValType};
@@ -359,7 +359,7 @@ impl StoreOpaque {
     ///
     /// # Panics
     /// If it is another store's.
-    pub fn func_type(&self, func: FuncPtr) -> Arc<FuncTypeEntry> {
+    pub fn func_type(&self, func: FuncPtr) -> Arc<TypeEntry> {
         self.engine.types().get(self.func_ref(func).ty)
     }
 
@@ -495,7 +495,7 @@ impl StoreOpaque {
 
     /// The type of global number `index`.
     pub fn global_type(&self, index: u32) -> GlobalType {
-        self.globals[index as usize].ty
+        self.globals[index as usize].ty.clone()
     }
 
     /// What machine code reads and writes of global number `index`.

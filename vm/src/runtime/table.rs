@@ -49,8 +49,8 @@ impl TableData {
     }
 
     /// Its type as declared.
-    pub fn ty(&self) -> TableType {
-        self.ty
+    pub fn ty(&self) -> &TableType {
+        &self.ty
     }
 
     /// What machine code reads.
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_table_that_is_to_stop_growing_is_as_it_was() {
-        let ty = TableType::new(RefType::Func, 2, None);
+        let ty = TableType::new(RefType::FUNCREF, 2, None);
         let mut table = TableData::new(ty, 1, &StoreLimits::default(), None).expect("made");
         assert_eq!(table.grow(2 * ELEMENTS, 5, || true), None);
         assert_eq!(table.elements(), [1, 1]);

@@ -171,8 +171,8 @@ fn what_a_limiter_refuses_is_not_made() -> Outcome {
     let error = Instance::new(&mut store, &module, &[]).expect_err("a page is too much");
     assert!(error.to_string().contains("a memory of 65536 bytes: the store's limiter refuses it"), "{error}");
     assert!(Memory::new(&mut store, MemoryType::new(1, None)).is_err());
-    assert!(Table::new(&mut store, TableType::new(RefType::Func, 2, None), Ref::Func(None)).is_err());
-    assert!(Table::new(&mut store, TableType::new(RefType::Func, 1, None), Ref::Func(None)).is_ok());
+    assert!(Table::new(&mut store, TableType::new(RefType::FUNCREF, 2, None), Ref::Func(None)).is_err());
+    assert!(Table::new(&mut store, TableType::new(RefType::FUNCREF, 1, None), Ref::Func(None)).is_ok());
     Ok(())
 }
 
@@ -235,7 +235,7 @@ fn limits_are_a_limiter() -> Outcome {
         }
         assert!(Instance::new(&mut store, &module, &[]).is_err());
         assert!(Memory::new(&mut store, MemoryType::new(0, None)).is_err());
-        assert!(Table::new(&mut store, TableType::new(RefType::Func, 0, None), Ref::Func(None)).is_err());
+        assert!(Table::new(&mut store, TableType::new(RefType::FUNCREF, 0, None), Ref::Func(None)).is_err());
     }
     Ok(())
 }

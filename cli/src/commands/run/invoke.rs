@@ -54,7 +54,7 @@ fn initialize(store: &mut Store<WasiCtx>, instance: Instance) -> Result<(), Erro
 }
 
 fn results(store: &mut Store<WasiCtx>, func: Func, params: &[Val]) -> Result<String, Error> {
-    let mut results: Vec<Val> = func.ty(&*store).results().map(Val::default_for).collect();
+    let mut results: Vec<Val> = func.ty(&*store).results().map(|ty| Val::default_for(&ty)).collect();
     func.call(store, params, &mut results)?;
     Ok(results.iter().map(|value| format!("{}\n", shown(value))).collect())
 }
@@ -113,6 +113,7 @@ fn shown(value: &Val) -> String {
         Val::V128(bits) => format!("{bits:#034x}"),
         Val::FuncRef(func) => if func.is_some() { "<function>" } else { "null" }.to_owned(),
         Val::ExternRef(value) => if value.is_some() { "<external>" } else { "null" }.to_owned(),
+        Val::AnyRef(_) => "null".to_owned(),
         Val::ExnRef(value) => value.as_ref().map_or("null".to_owned(), |value| format!("<{value}>")),
     }
 }

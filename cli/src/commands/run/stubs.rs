@@ -96,13 +96,14 @@ fn define_missing(
                 continue;
             }
             ExternType::Global(ty) => {
-                let zero = Val::default_for(ty.content);
+                let zero = Val::default_for(&ty.content);
                 Global::new(&mut *store, ty, zero).map_err(failure)?.into()
             }
             ExternType::Tag(ty) => Tag::new(&mut *store, &ty).into(),
             ExternType::Memory(ty) => Memory::new(&mut *store, ty).map_err(failure)?.into(),
             ExternType::Table(ty) => {
-                Table::new(&mut *store, ty, Ref::null(ty.element)).map_err(failure)?.into()
+                let null = Ref::null(&ty.element);
+                Table::new(&mut *store, ty, null).map_err(failure)?.into()
             }
         };
         linker.define(&mut *store, from, name, item).map_err(failure)?;
@@ -122,7 +123,7 @@ fn define_function(
         Stubs::Trap => Err(Error::from(Trap::UnreachableCodeReached)
             .context(format_args!("the program called {shown}, which wprof does not provide"))),
         Stubs::Zero => {
-            results.iter_mut().zip(&types).for_each(|(result, &ty)| *result = Val::default_for(ty));
+            results.iter_mut().zip(&types).for_each(|(result, ty)| *result = Val::default_for(ty));
             Ok(())
         }
     });

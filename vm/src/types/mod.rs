@@ -1,24 +1,20 @@
 //! The types of wasm values, functions and everything that can be imported or exported.
 
+mod composite;
+pub(crate) mod defined;
+mod reference;
+
 use std::fmt;
 
 use wasmparser as wp;
 
-/// The type of a reference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RefType {
-    /// `funcref`: a function or null.
-    Func,
-    /// `externref`: a value of the host's or null.
-    Extern,
-    /// `exnref`: an exception or null.
-    Exn,
-    /// `nullexnref`: null.
-    NoExn,
-}
+pub use composite::{ArrayType, FuncType, StructType};
+use defined::Others;
+pub(crate) use reference::Resolve;
+pub use reference::{HeapType, RefType};
 
 /// The type of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ValType {
     /// A 32-bit integer.
     I32,
@@ -36,68 +32,42 @@ pub enum ValType {
 
 impl ValType {
     /// `funcref`.
-    pub const FUNCREF: ValType = ValType::Ref(RefType::Func);
+    pub const FUNCREF: ValType = ValType::Ref(RefType::FUNCREF);
     /// `externref`.
-    pub const EXTERNREF: ValType = ValType::Ref(RefType::Extern);
+    pub const EXTERNREF: ValType = ValType::Ref(RefType::EXTERNREF);
     /// `exnref`.
-    pub const EXNREF: ValType = ValType::Ref(RefType::Exn);
+    pub const EXNREF: ValType = ValType::Ref(RefType::EXNREF);
+    /// `anyref`.
+    pub const ANYREF: ValType = ValType::Ref(RefType::ANYREF);
 
-    pub(crate) fn from_parser(ty: wp::ValType) -> ValType {
+    /// Whether all values of this type are of the other one, too.
+    pub fn matches(&self, other: &ValType) -> bool {
+        match (self, other) {
+            (ValType::Ref(own), ValType::Ref(other)) => own.matches(other),
+            _ => self == other,
+        }
+    }
+
+    pub(crate) fn from_parser(ty: wp::ValType, types: &(impl Resolve + ?Sized)) -> ValType {
         match ty {
             wp::ValType::I32 => ValType::I32,
             wp::ValType::I64 => ValType::I64,
             wp::ValType::F32 => ValType::F32,
             wp::ValType::F64 => ValType::F64,
             wp::ValType::V128 => ValType::V128,
-            wp::ValType::Ref(r) => ValType::Ref(RefType::from_parser(r)),
+            wp::ValType::Ref(r) => ValType::Ref(RefType::from_parser(r, types)),
         }
     }
 
-    pub(crate) fn to_parser(self) -> wp::ValType {
+    pub(crate) fn to_parser(&self, others: &mut Others) -> wp::ValType {
         match self {
             ValType::I32 => wp::ValType::I32,
             ValType::I64 => wp::ValType::I64,
             ValType::F32 => wp::ValType::F32,
             ValType::F64 => wp::ValType::F64,
             ValType::V128 => wp::ValType::V128,
-            ValType::Ref(r) => wp::ValType::Ref(r.to_parser()),
+            ValType::Ref(r) => wp::ValType::Ref(r.to_parser(others)),
         }
-    }
-}
-
-impl RefType {
-    pub(crate) fn from_parser(ty: wp::RefType) -> RefType {
-        match ty.heap_type() {
-            wp::HeapType::Abstract { ty: wp::AbstractHeapType::Extern, .. } => RefType::Extern,
-            wp::HeapType::Abstract { ty: wp::AbstractHeapType::Exn, .. } => RefType::Exn,
-            wp::HeapType::Abstract { ty: wp::AbstractHeapType::NoExn, .. } => RefType::NoExn,
-            _ => RefType::Func,
-        }
-    }
-
-    /// Whether a store frees what references of this type refer to when nobody holds them any more.
-    pub(crate) fn is_collected(self) -> bool {
-        matches!(self, RefType::Extern | RefType::Exn)
-    }
-
-    pub(crate) fn to_parser(self) -> wp::RefType {
-        match self {
-            RefType::Func => wp::RefType::FUNCREF,
-            RefType::Extern => wp::RefType::EXTERNREF,
-            RefType::Exn => wp::RefType::EXNREF,
-            RefType::NoExn => wp::RefType::NULLEXNREF,
-        }
-    }
-}
-
-impl fmt::Display for RefType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            RefType::Func => "funcref",
-            RefType::Extern => "externref",
-            RefType::Exn => "exnref",
-            RefType::NoExn => "nullexnref",
-        })
     }
 }
 
@@ -114,47 +84,8 @@ impl fmt::Display for ValType {
     }
 }
 
-/// The type of a function.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct FuncType(pub(crate) wp::FuncType);
-
-impl FuncType {
-    /// A function from `params` to `results`.
-    pub fn new(
-        params: impl IntoIterator<Item = ValType>,
-        results: impl IntoIterator<Item = ValType>,
-    ) -> FuncType {
-        let parser = |types: Vec<ValType>| types.into_iter().map(ValType::to_parser).collect::<Vec<_>>();
-        let params = parser(params.into_iter().collect());
-        let results = parser(results.into_iter().collect());
-        FuncType(wp::FuncType::new(params, results))
-    }
-
-    /// Types of the parameters.
-    pub fn params(&self) -> impl ExactSizeIterator<Item = ValType> + '_ {
-        self.0.params().iter().map(|&t| ValType::from_parser(t))
-    }
-
-    /// Types of the results.
-    pub fn results(&self) -> impl ExactSizeIterator<Item = ValType> + '_ {
-        self.0.results().iter().map(|&t| ValType::from_parser(t))
-    }
-
-    /// How many values a call's argument and result array must hold.
-    pub(crate) fn array_len(&self) -> usize {
-        self.0.params().len().max(self.0.results().len())
-    }
-}
-
-impl fmt::Display for FuncType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let list = |types: Vec<ValType>| types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        write!(f, "({}) -> ({})", list(self.params().collect()), list(self.results().collect()))
-    }
-}
-
 /// The type of a global.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GlobalType {
     /// Type of its value.
     pub content: ValType,
@@ -168,8 +99,8 @@ impl GlobalType {
         GlobalType { content, mutable }
     }
 
-    pub(crate) fn from_parser(ty: &wp::GlobalType) -> GlobalType {
-        GlobalType { content: ValType::from_parser(ty.content_type), mutable: ty.mutable }
+    pub(crate) fn from_parser(ty: &wp::GlobalType, types: &(impl Resolve + ?Sized)) -> GlobalType {
+        GlobalType { content: ValType::from_parser(ty.content_type, types), mutable: ty.mutable }
     }
 }
 
@@ -213,7 +144,7 @@ impl MemoryType {
 }
 
 /// The type of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TableType {
     /// Type of its elements.
     pub element: RefType,
@@ -231,8 +162,8 @@ impl TableType {
         TableType { element, minimum: minimum.into(), maximum: maximum.map(Into::into), is_64: false }
     }
 
-    pub(crate) fn from_parser(ty: &wp::TableType) -> TableType {
-        let element = RefType::from_parser(ty.element_type);
+    pub(crate) fn from_parser(ty: &wp::TableType, types: &(impl Resolve + ?Sized)) -> TableType {
+        let element = RefType::from_parser(ty.element_type, types);
         TableType { element, minimum: ty.initial, maximum: ty.maximum, is_64: ty.table64 }
     }
 }
@@ -302,7 +233,32 @@ mod tests {
     fn types_read_like_wasm_text() {
         let ty = FuncType::new([ValType::I32, ValType::FUNCREF], [ValType::F64]);
         assert_eq!(ExternType::Func(ty).to_string(), "function (i32, funcref) -> (f64)");
-        let table = TableType::new(RefType::Extern, 1, Some(2));
+        let table = TableType::new(RefType::EXTERNREF, 1, Some(2));
         assert_eq!(ExternType::Table(table).to_string(), "table 1 2 externref");
+        let concrete = RefType::new(true, HeapType::ConcreteFunc(FuncType::new([], [])));
+        let types = [concrete, RefType::new(false, HeapType::Func), RefType::NULLEXNREF, RefType::NULLREF];
+        let texts = types.map(|ty| ty.to_string());
+        assert_eq!(texts, ["(ref null concrete func)", "(ref func)", "nullexnref", "nullref"]);
+    }
+
+    #[test]
+    fn a_reference_matches_what_is_above_it() {
+        let ty = FuncType::new([ValType::I32], []);
+        let of = |is_nullable, heap_type: &HeapType| RefType::new(is_nullable, heap_type.clone());
+        let (concrete, other) = (HeapType::ConcreteFunc(ty), HeapType::ConcreteFunc(FuncType::new([], [])));
+        let is = |a: RefType, b: RefType| a.matches(&b);
+        assert!(
+            is(of(false, &concrete), of(true, &concrete)) && !is(of(true, &concrete), of(false, &concrete))
+        );
+        assert!(is(of(false, &concrete), RefType::FUNCREF) && !is(RefType::FUNCREF, of(true, &concrete)));
+        assert!(
+            is(RefType::NULLFUNCREF, of(true, &concrete)) && !is(RefType::NULLFUNCREF, of(false, &concrete))
+        );
+        assert!(
+            !is(of(false, &concrete), of(false, &other)) && !is(RefType::NULLFUNCREF, RefType::EXTERNREF)
+        );
+        assert!(
+            is(of(true, &HeapType::I31), of(true, &HeapType::Eq)) && is(RefType::NULLREF, RefType::ANYREF)
+        );
     }
 }

@@ -1,0 +1,235 @@
+//! Types that modules define, as values that belong to no module: equal types are one, in the whole process.
+//!
+//! What is shared is the recursive group ([`Group`]), since types of a group may refer to each other; a [`DefinedType`]
+//! is a position in one. In a group a reference to a type of its own is a position (`UnpackedIndex::RecGroup`), one to
+//! another group an index into the list of those that it has (`UnpackedIndex::Module`), in the order in which they are
+//! met. As these are shared as well, two groups are equal if types and list are, the list by address. So types are
+//! compared, and hashed, in constant time.
+//!
+//! Invariant: groups refer to earlier ones only, so that none keeps itself: a group goes with the last that has one of its
+//! types, be it a module, a host function, a store or a value of the embedder's.
+//! Source: WebAssembly 3.0, "Types" (iso-recursive equality). Where types are numbered and code compares them is
+//! `runtime::types`.
+
+use std::hash::{Hash, Hasher};
+use std::mem;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use hashbrown::HashMap;
+use wasmparser::{SubType, UnpackedIndex};
+use wprof_jit::module::{Types, with_references};
+
+/// One type of a recursive group.
+#[derive(Clone)]
+pub struct DefinedType {
+    group: Arc<Group>,
+    position: u32,
+}
+
+/// A recursive group. There are no two that are equal.
+struct Group {
+    structure: Arc<Structure>,
+}
+
+/// What a group is known by.
+#[derive(Default, PartialEq, Eq, Hash)]
+struct Structure {
+    types: Box<[SubType]>,
+    /// The types of other groups that these refer to.
+    others: Vec<DefinedType>,
+}
+
+/// All groups that somebody has.
+type Groups = HashMap<Arc<Structure>, Weak<Group>>;
+
+static GROUPS: Mutex<Option<Groups>> = Mutex::new(None);
+
+/// What `fork` holds.
+pub(crate) struct Held {
+    _groups: MutexGuard<'static, Option<Groups>>,
+}
+
+/// Keeps all others from making and dropping types until it is dropped.
+pub(crate) fn hold() -> Held {
+    Held { _groups: lock() }
+}
+
+fn lock() -> MutexGuard<'static, Option<Groups>> {
+    GROUPS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl PartialEq for DefinedType {
+    fn eq(&self, other: &DefinedType) -> bool {
+        self.position == other.position && Arc::ptr_eq(&self.group, &other.group)
+    }
+}
+
+impl Eq for DefinedType {}
+
+impl Hash for DefinedType {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (Arc::as_ptr(&self.group), self.position).hash(state);
+    }
+}
+
+impl std::fmt::Debug for DefinedType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("DefinedType").field(self.definition()).finish()
+    }
+}
+
+impl DefinedType {
+    /// The types of a module, by type index.
+    pub(crate) fn all_of(module: &Types) -> Vec<DefinedType> {
+        let mut all = Vec::with_capacity(module.len() as usize);
+        for range in module.groups() {
+            add_group(module, range, &mut all);
+        }
+        all
+    }
+
+    /// A type that is alone in its group; `others` are those that it refers to.
+    pub(crate) fn alone(ty: SubType, others: Others) -> DefinedType {
+        DefinedType { group: group([ty].into(), others.types), position: 0 }
+    }
+
+    /// What it is defined as; of the references in it [`DefinedType::resolve`] tells the meaning.
+    pub(crate) fn definition(&self) -> &SubType {
+        &self.group.structure.types[self.position as usize]
+    }
+
+    /// The type that a reference in its definition is to.
+    pub(crate) fn resolve(&self, reference: UnpackedIndex) -> DefinedType {
+        match reference {
+            UnpackedIndex::RecGroup(position) => DefinedType { group: self.group.clone(), position },
+            UnpackedIndex::Module(at) => self.group.structure.others[at as usize].clone(),
+            UnpackedIndex::Id(_) => unreachable!("types are as they were read, not the validator's"),
+        }
+    }
+
+    /// The type that it names as its supertype.
+    pub(crate) fn supertype(&self) -> Option<DefinedType> {
+        self.definition().supertype_idxs.first().map(|index| self.resolve(index.unpack()))
+    }
+
+    /// Whether its values are also of the other type.
+    pub(crate) fn is_subtype_of(&self, other: &DefinedType) -> bool {
+        self == other || self.supertype().is_some_and(|above| above.is_subtype_of(other))
+    }
+}
+
+/// The types of other groups that one refers to, while it is put together.
+#[derive(Default)]
+pub(crate) struct Others {
+    types: Vec<DefinedType>,
+    places: HashMap<DefinedType, u32>,
+}
+
+impl Others {
+    /// How a definition refers to `ty`.
+    pub(crate) fn reference(&mut self, ty: &DefinedType) -> UnpackedIndex {
+        let next = self.types.len() as u32;
+        let place = *self.places.entry(ty.clone()).or_insert(next);
+        if place == next {
+            self.types.push(ty.clone());
+        }
+        UnpackedIndex::Module(place)
+    }
+}
+
+fn add_group(module: &Types, range: Range<u32>, all: &mut Vec<DefinedType>) {
+    let mut others = Others::default();
+    let mut of = |index: u32| match range.contains(&index) {
+        true => UnpackedIndex::RecGroup(index - range.start),
+        false => others.reference(&all[index as usize]),
+    };
+    let types: Box<[SubType]> =
+        range.clone().map(|index| with_references(module.get(index), &mut of)).collect();
+    if types.is_empty() {
+        return;
+    }
+    let group = group(types, others.types);
+    all.extend((0..range.end - range.start).map(|position| DefinedType { group: group.clone(), position }));
+}
+
+/// The group of this structure.
+fn group(types: Box<[SubType]>, others: Vec<DefinedType>) -> Arc<Group> {
+    let structure = Arc::new(Structure { types, others });
+    let mut held = lock();
+    let groups = held.get_or_insert_default();
+    let found = groups.get(&structure).and_then(Weak::upgrade);
+    let (group, dead) = match found {
+        Some(group) => (group, None),
+        None => {
+            // That of one which goes just now: its key goes, too.
+            let dead = groups.remove_entry(&structure);
+            let group = Arc::new(Group { structure: structure.clone() });
+            groups.insert(structure.clone(), Arc::downgrade(&group));
+            (group, dead)
+        }
+    };
+    // What types these have is let go where that may take the lock again.
+    drop(held);
+    drop((dead, structure));
+    group
+}
+
+impl Drop for Group {
+    /// Chains of groups may be as long as a module has types: one goes after the other rather than one in the other.
+    fn drop(&mut self) {
+        let mut pending = vec![mem::take(&mut self.structure)];
+        while let Some(structure) = pending.pop().filter(|structure| !structure.types.is_empty()) {
+            drop(forget(&structure));
+            let others = Arc::into_inner(structure).map(|structure| structure.others).unwrap_or_default();
+            let last = others.into_iter().filter_map(|other| Arc::into_inner(other.group));
+            pending.extend(last.map(|mut group| mem::take(&mut group.structure)));
+        }
+    }
+}
+
+/// Takes a group that goes off the list, unless another one of this structure is there already.
+fn forget(structure: &Arc<Structure>) -> Option<(Arc<Structure>, Weak<Group>)> {
+    let mut held = lock();
+    let groups = held.as_mut()?;
+    let (listed, _) = groups.get_key_value(structure)?;
+    Arc::ptr_eq(listed, structure).then(|| groups.remove_entry(structure)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn types(text: &str) -> Vec<DefinedType> {
+        let info = wprof_jit::module::parse(wat::parse_str(text).expect("valid text"));
+        DefinedType::all_of(&info.expect("valid module").types)
+    }
+
+    #[test]
+    fn equal_groups_of_two_modules_are_one() {
+        let text = "(module
+            (type $f (sub (func)))
+            (rec (type $a (sub $f (func))) (type $b (func (param (ref $a) (ref null $f))))))";
+        let (one, other) = (types(text), types(text));
+        assert_eq!(one, other);
+        assert!(one[1].is_subtype_of(&other[0]) && !one[0].is_subtype_of(&other[1]));
+        assert_eq!(one[1].supertype(), Some(other[0].clone()));
+        // The same types, but not of one group.
+        let apart = types("(module (type $f (sub (func))) (type $a (sub $f (func))))");
+        assert_eq!(apart[0], one[0]);
+        assert_ne!(apart[1], one[1]);
+    }
+
+    #[test]
+    fn long_chains_of_groups_go_with_the_last_type() {
+        let mut text = "(module (type (func (param i32 f64 i32 f64 i64)))".to_owned();
+        (0..100_000).for_each(|at| text += &format!("(type (func (param (ref {at}))))"));
+        let mut all = types(&(text + ")"));
+        let first = Arc::downgrade(&all[0].group);
+        let last = all.pop();
+        drop(all);
+        assert!(first.upgrade().is_some());
+        drop(last);
+        assert!(first.upgrade().is_none());
+    }
+}
