@@ -25,6 +25,7 @@
 
 #[allow(unsafe_code, reason = "assembly")]
 mod arch;
+mod artifact;
 mod background;
 mod backtrace;
 mod bursts;

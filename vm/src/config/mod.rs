@@ -59,6 +59,7 @@ pub struct Config {
     pub(crate) background_compilation: bool,
     pub(crate) speculative_compilation: bool,
     pub(crate) code_cache: Option<PathBuf>,
+    pub(crate) module_version: Option<String>,
     pub(crate) hash_ahead: bool,
     pub(crate) demand_paging: bool,
     pub(crate) padding: Option<u32>,
@@ -110,6 +111,7 @@ impl Config {
             background_compilation: true,
             speculative_compilation: cores() > 1,
             code_cache: None,
+            module_version: None,
             hash_ahead: true,
             demand_paging: true,
             padding: None,
@@ -371,6 +373,15 @@ impl Config {
     /// (default: yes), rather than at load. The file must not be written to then while the module is used.
     pub fn demand_paging(&mut self, enable: bool) -> &mut Self {
         self.demand_paging = enable;
+        self
+    }
+
+    /// What tells whether modules that were compiled ahead are for this program (default: `None`, by the build id of the program:
+    /// only what the very same program made). With a version of the embedder's own several programs can share them, such as
+    /// one that compiles and one that runs: as long as it is the same, so must be everything that wprof is built of and
+    /// how, or undefined behaviour follows.
+    pub fn module_version(&mut self, version: Option<String>) -> &mut Self {
+        self.module_version = version;
         self
     }
 

@@ -1,6 +1,7 @@
 //! Modules: validated at load, compiled function by function on first call.
 
 mod affordable;
+mod artifact;
 mod burst_code;
 mod cached;
 mod calls;
@@ -28,6 +29,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use wprof_jit::abi::VmLayout;
+use wprof_jit::code::stand_ins::StandIns;
 use wprof_jit::compile::Tier;
 use wprof_jit::module::{Entity, ModuleBytes, ModuleInfo};
 
@@ -38,7 +40,7 @@ pub use symbols::{FrameSymbol, SourceRow};
 pub(crate) use versions::CompiledVersion;
 
 use crate::background::{Job, Task};
-use crate::code_cache::CachedModule;
+use crate::code_cache::{CachedConstants, CachedModule};
 use crate::runtime::code::{CodeSlots, no_code_memory};
 use crate::runtime::fork;
 use crate::runtime::image::Image;
@@ -69,6 +71,8 @@ pub struct ModuleInner {
     types: Vec<Arc<FuncTypeEntry>>,
     type_ids: Vec<u32>,
     slots: CodeSlots,
+    /// What its code has for its constants, if it is compiled for being kept and not for being run.
+    stand_ins: Option<StandInConstants>,
     part_rows: PartRows,
     code: ModuleCode,
     hash: ModuleHash,
@@ -96,6 +100,10 @@ impl Module {
     }
 
     fn load(engine: &Engine, contents: Contents, file: Option<&Path>) -> Result<Module> {
+        Module::load_with(engine, contents, file, Kept::InCache)
+    }
+
+    fn load_with(engine: &Engine, contents: Contents, file: Option<&Path>, kept: Kept) -> Result<Module> {
         let _quiet = fork::quiet();
         let Contents { bytes, image } = contents;
         let info = parse(engine, bytes)?;
@@ -109,10 +117,16 @@ impl Module {
         let type_ids: Vec<u32> = types.iter().map(|entry| entry.id).collect();
         let hash = ModuleHash::new(&info);
         check_profiles(engine, || hash.get(&info.bytes))?;
-        let cached = engine.code_cache().and_then(|cache| cache.load(&hash.get(&info.bytes)));
-        let cached = cached.filter(|cached| cached.type_ids == type_ids);
+        let (cached, stand_ins) = match kept {
+            Kept::InCache => (engine.code_cache().and_then(|cache| cache.load(&hash.get(&info.bytes))), None),
+            Kept::Artifact(code) => (Some(code), None),
+            Kept::StandIns(stand_ins) => (None, Some(stand_ins)),
+        };
+        let is_for_other_types = |of: &CachedConstants| of.type_ids != type_ids;
+        let cached = cached.filter(|cached| !cached.constants.as_ref().is_some_and(is_for_other_types));
         let part_rows = PartRows::new(engine, &info);
         let (slots, cached) = slots(engine, &info, &part_rows, cached).map_err(no_code_memory)?;
+        let stand_ins = stand_ins.map(|of| StandInConstants::new(of, &slots, type_ids.len()));
         let code = ModuleCode::new(engine);
         let code = code.advised(engine.config().advice.as_deref());
         let (engine, names, symbols) = (engine.clone(), OnceLock::new(), OnceLock::new());
@@ -124,6 +138,7 @@ impl Module {
             types,
             type_ids,
             slots,
+            stand_ins,
             part_rows,
             code,
             hash,
@@ -366,12 +381,42 @@ fn slots(
     rows: &PartRows,
     cached: Option<CachedModule>,
 ) -> std::io::Result<(CodeSlots, Option<CachedModule>)> {
-    if let Some(cached) = cached
-        && let Ok(slots) = lazy_slots(engine, info, rows, Some(cached.slots as usize))
+    let at = cached.as_ref().and_then(|cached| Some(cached.constants.as_ref()?.slots as usize));
+    if at.is_some()
+        && let Ok(slots) = lazy_slots(engine, info, rows, at)
     {
-        return Ok((slots, Some(cached)));
+        return Ok((slots, cached));
     }
-    Ok((lazy_slots(engine, info, rows, None)?, None))
+    let slots = lazy_slots(engine, info, rows, None)?;
+    let is_usable = at.is_none() && slots.is_low();
+    Ok((slots, cached.filter(|_| is_usable)))
+}
+
+/// What there is of a module's code when it is loaded.
+enum Kept {
+    /// What the engine's code cache has.
+    InCache,
+    /// This.
+    Artifact(CachedModule),
+    /// Nothing, and code is to have stand-ins for its constants.
+    StandIns(StandIns),
+}
+
+/// Stand-ins for all constants of a module's code.
+#[derive(Debug)]
+struct StandInConstants {
+    slots: u64,
+    dispatch_cells: Option<u64>,
+    type_ids: Vec<u32>,
+}
+
+impl StandInConstants {
+    fn new(of: StandIns, slots: &CodeSlots, types: usize) -> StandInConstants {
+        let cells = slots.dispatch_cells().map(|cells| (cells - slots.address()) as u64);
+        let type_ids = (of.types..).take(types).collect();
+        let slots = u64::from(of.slots);
+        StandInConstants { slots, dispatch_cells: cells.map(|cells| slots + cells), type_ids }
+    }
 }
 
 /// The slots of a module of which nothing is compiled yet, at a given address if it matters.

@@ -86,6 +86,7 @@ pub mod interrupt;
 pub mod lazy;
 pub mod loaded;
 pub mod many_frames;
+pub mod mapped_file;
 pub mod memory;
 pub mod metrics;
 pub mod pages;
