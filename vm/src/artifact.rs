@@ -88,7 +88,9 @@ pub fn read(made_for: &MadeFor, bytes: &[u8]) -> Result<(Range<usize>, CachedMod
         return Err(refused(PARTS[0]));
     }
     let found = head[MAGIC.len()..HASHES].chunks(HASH);
-    if let Some((_, other)) = found.zip(&made_for.0).zip(PARTS).find(|((found, is), _)| *found != is.as_slice()) {
+    if let Some((_, other)) =
+        found.zip(&made_for.0).zip(PARTS).find(|((found, is), _)| *found != is.as_slice())
+    {
         return Err(refused(other));
     }
     if Sha256::digest(&bytes[HASHED..]).as_slice() != &bytes[HASHES..HASHED] {

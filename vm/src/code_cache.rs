@@ -160,6 +160,24 @@ fn read_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
     from.deserialize_bytes(Bytes)
 }
 
+/// The folder, which is made if need be, by its full name; `None` if it cannot be, or others than the user may write to it.
+pub fn private_folder(folder: &Path) -> Option<PathBuf> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).ok()?;
+    let folder = folder.canonicalize().ok()?;
+    let found = fs::metadata(&folder).ok()?;
+    let is_private = found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0;
+    is_private.then_some(folder)
+}
+
+/// The SHA-256 hash of `bytes` in hexadecimal digits.
+pub fn hash_name(bytes: &[u8]) -> String {
+    name_of(&Sha256::digest(bytes))
+}
+
+fn name_of(hash: &[u8]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// A folder with such files.
 #[derive(Debug)]
 pub struct CodeCache {
@@ -172,13 +190,7 @@ impl CodeCache {
     /// The cache in `folder`, which is made if need be; `None` if it cannot be, or others may write to it. `compiler`:
     /// what code depends on besides the module.
     pub fn open(folder: &Path, compiler: &str) -> Option<CodeCache> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).ok()?;
-        let folder = folder.canonicalize().ok()?;
-        let found = fs::metadata(&folder).ok()?;
-        let is_private = found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0;
-        if !is_private {
-            return None;
-        }
+        let folder = private_folder(folder)?;
         let version = format!("{} {:?} {compiler}", env!("CARGO_PKG_VERSION"), build_id::of_program()?);
         Some(CodeCache { folder, compiler: Sha256::digest(version).into() })
     }
@@ -214,8 +226,7 @@ impl CodeCache {
 
     fn path(&self, module: &[u8; HASH]) -> PathBuf {
         let key = Sha256::new().chain_update(self.compiler).chain_update(module).finalize();
-        let name: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
-        self.folder.join(name)
+        self.folder.join(name_of(&key))
     }
 
     /// Removes the oldest files until `bytes` more fit. Errors are left to the next time.

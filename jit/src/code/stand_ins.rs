@@ -29,8 +29,7 @@ pub struct StandIns {
 /// Those of the code that is kept.
 pub const FIRST: StandIns = StandIns { slots: 0x2000_0140, types: 0x5000_0000 };
 /// Those of the code that it is compared with.
-pub const SECOND: StandIns =
-    StandIns { slots: FIRST.slots + SLOTS_APART, types: FIRST.types + TYPES_APART };
+pub const SECOND: StandIns = StandIns { slots: FIRST.slots + SLOTS_APART, types: FIRST.types + TYPES_APART };
 
 /// Where code has a constant, in four bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -148,9 +147,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_not_filled() {
         let all = [Place::Slots(0), Place::Slots(4), Place::Type(9)];
-        let fill_with = |slots, type_ids: &[u32]| {
-            fill(&mut of(FIRST), &all, Constants { slots, type_ids })
-        };
+        let fill_with = |slots, type_ids: &[u32]| fill(&mut of(FIRST), &all, Constants { slots, type_ids });
         assert_eq!(fill_with(0x4000_0000, &[1, 2, 3]), Some(()));
         assert_eq!(fill_with(0x7fff_ffff, &[1, 2, 3]), None);
         assert_eq!(fill_with(u64::MAX, &[1, 2, 3]), None);

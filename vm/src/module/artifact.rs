@@ -115,7 +115,12 @@ impl<B: Deref<Target = [u8]>> Deref for Part<B> {
 
 /// Compiles a module with stand-ins, once with each, in an engine of its own: what the given one has in the background does not
 /// meddle.
-fn compile(engine: &Engine, bytes: &[u8], mut config: Config, advice: Option<Arc<Advice>>) -> Result<Vec<u8>> {
+fn compile(
+    engine: &Engine,
+    bytes: &[u8],
+    mut config: Config,
+    advice: Option<Arc<Advice>>,
+) -> Result<Vec<u8>> {
     if config.weights.is_some() || config.interesting.is_some() {
         let message = "code depends on weights and interesting paths: compile ahead without them";
         return Err(Error::new(ErrorKind::Artifact, message));
@@ -126,10 +131,14 @@ fn compile(engine: &Engine, bytes: &[u8], mut config: Config, advice: Option<Arc
     let own = Engine::new(&config)?;
     let made_for = MadeFor::of(engine)?;
     if made_for != MadeFor::of(&own)? {
-        return Err(Error::new(ErrorKind::Artifact, "these settings of the engine do not allow to compile ahead"));
+        return Err(Error::new(
+            ErrorKind::Artifact,
+            "these settings of the engine do not allow to compile ahead",
+        ));
     }
     let compiled = share_out(vec![FIRST, SECOND], |stand_ins: StandIns| {
-        let module = Module::load_with(&own, ModuleBytes::from(bytes).into(), None, Kept::StandIns(stand_ins))?;
+        let module =
+            Module::load_with(&own, ModuleBytes::from(bytes).into(), None, Kept::StandIns(stand_ins))?;
         module.inner().code.set_advice(advice.clone());
         module.compile_all()?;
         module.inner().prepare_trampolines()?;
@@ -144,10 +153,12 @@ fn compile(engine: &Engine, bytes: &[u8], mut config: Config, advice: Option<Arc
 /// The code of a module with the places of its stand-ins. Functions of which these cannot be told are left out: they will be
 /// compiled when they are called.
 fn compared(first: CachedModule<Placed>, second: CachedModule<Placed>) -> CachedModule<Placed> {
-    let is_planned_alike = first.counters == second.counters && first.functions.len() == second.functions.len();
+    let is_planned_alike =
+        first.counters == second.counters && first.functions.len() == second.functions.len();
     let functions = first.functions.into_iter().zip(second.functions).filter(|_| is_planned_alike);
     let function = |(first, second): (CachedFunction<Placed>, CachedFunction<Placed>)| {
-        let is_same = (first.row, first.known, first.is_left_soon) == (second.row, second.known, second.is_left_soon);
+        let is_same =
+            (first.row, first.known, first.is_left_soon) == (second.row, second.known, second.is_left_soon);
         let code = first.code.compared(&second.code).filter(|_| is_same)?;
         Some(CachedFunction { code, ..first })
     };

@@ -13,7 +13,9 @@ use wprof_jit::compile::MachineCode;
 use super::ModuleInner;
 use super::code::Compiled;
 use super::counters::Counters;
-use crate::code_cache::{CachedCode, CachedConstants, CachedFunction, CachedModule, CachedTrampoline, Placed};
+use crate::code_cache::{
+    CachedCode, CachedConstants, CachedFunction, CachedModule, CachedTrampoline, Placed,
+};
 use crate::runtime::code::no_code_memory;
 use crate::runtime::cpu_time;
 use crate::runtime::types::FuncTypeEntry;

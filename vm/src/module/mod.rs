@@ -14,6 +14,7 @@ mod hash;
 mod interface;
 mod loaded;
 mod names;
+mod own_artifacts;
 mod parts;
 mod phases;
 mod plans;
@@ -35,6 +36,7 @@ use wprof_jit::module::{Entity, ModuleBytes, ModuleInfo};
 
 pub use interface::{ExportType, ImportType};
 pub use names::demangle;
+pub use own_artifacts::OwnArtifacts;
 pub use reoptimized::Reoptimization;
 pub use symbols::{FrameSymbol, SourceRow};
 pub(crate) use versions::CompiledVersion;
@@ -44,6 +46,7 @@ use crate::code_cache::{CachedConstants, CachedModule};
 use crate::runtime::code::{CodeSlots, no_code_memory};
 use crate::runtime::fork;
 use crate::runtime::image::Image;
+use crate::runtime::memory_image::MemoryImage;
 use crate::runtime::types::FuncTypeEntry;
 use crate::{
     Engine, Error, ErrorKind, ExternType, FuncType, GlobalType, MemoryType, Result, TableType, TagType,
@@ -82,6 +85,7 @@ pub struct ModuleInner {
     file: Option<PathBuf>,
     /// Its bytes again, with those that are late, if it was read from a large file.
     image: Option<Arc<Image>>,
+    memory_images: OnceLock<Option<Vec<Arc<MemoryImage>>>>,
     debug_file: OnceLock<Option<DebugFile>>,
     calls: Calls,
 }
@@ -146,6 +150,7 @@ impl Module {
             symbols,
             file,
             image,
+            memory_images: OnceLock::new(),
             debug_file,
             calls: Calls::default(),
         });
