@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, ValueHint};
 use wprof::component::{Component, is_component};
-use wprof::{Engine, Module};
+use wprof::{Engine, Module, OwnArtifacts};
 use wprof_profiler::Profile;
 
 use crate::commands::help;
@@ -27,9 +27,11 @@ pub enum Program {
 /// If it cannot be read or is invalid.
 pub fn open(engine: &Engine, path: &Path) -> Result<Program> {
     let loading = format!("loading {}", short(path));
-    let load = || match holds_component(path) {
-        true => Component::from_file(engine, path).map(Program::Component),
-        false => Module::from_file(engine, path).map(Program::Module),
+    let head = head_of(path);
+    let load = || match &head {
+        head if is_component(head) => Component::from_file(engine, path).map(Program::Component),
+        head if Module::is_precompiled(head) => compiled_ahead(engine, path).map(Program::Module),
+        _ => Module::from_file(engine, path).map(Program::Module),
     };
     progress::during(&loading, load).map_err(failure)
 }
@@ -60,8 +62,13 @@ pub fn main_module(component: &Component, path: &Path) -> Result<Module> {
         .with_context(|| format!("{} has no core module: there is nothing to run", path.display()))
 }
 
-/// Whether a file begins as a component does. What can be read only once is not looked at.
-fn holds_component(path: &Path) -> bool {
+/// A module that `wprof compile` has made for this user: its code may do all that the user may, so nobody else's is taken.
+fn compiled_ahead(engine: &Engine, path: &Path) -> wprof::Result<Module> {
+    OwnArtifacts::of_user()?.load(engine, path)
+}
+
+/// How a file begins; of what can be read only once nothing is looked at.
+fn head_of(path: &Path) -> Vec<u8> {
     const HEAD: u64 = 1 << 12;
     let mut head = Vec::new();
     let read = |head: &mut Vec<u8>| -> io::Result<()> {
@@ -72,7 +79,8 @@ fn holds_component(path: &Path) -> bool {
         Ok(())
     };
     // Whoever loads it says what is wrong with it.
-    read(&mut head).is_ok() && is_component(&head)
+    let _ = read(&mut head);
+    head
 }
 
 /// Compiles all functions of a module that was at `path`; on a terminal a bar shows if that takes long.

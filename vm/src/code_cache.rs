@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
+use wprof_jit::code::stand_ins::{self, Constants, Place};
 use wprof_jit::compile::MachineCode;
 
 use crate::runtime::code::registry::CodeObject;
@@ -29,16 +30,23 @@ const HASH: usize = 32;
 /// What is kept of a module; of its code all but the bytes as `C`.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct CachedModule<C = MachineCode> {
-    /// Address of its code slots, which its code holds as constants.
-    pub slots: u64,
-    /// Engine-wide ids of its types, likewise.
-    pub type_ids: Vec<u32>,
+    /// What its code holds as constants; `None` if that has stand-ins for them.
+    pub constants: Option<CachedConstants>,
     /// Which counters its functions have, also those of which there is no code here.
     pub counters: Vec<FunctionCounters>,
     /// Its functions.
     pub functions: Vec<CachedFunction<C>>,
     /// Trampolines for its types.
     pub trampolines: Vec<CachedTrampoline<C>>,
+}
+
+/// What code holds as constants.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CachedConstants {
+    /// Address of its module's code slots.
+    pub slots: u64,
+    /// Engine-wide ids of the types.
+    pub type_ids: Vec<u32>,
 }
 
 /// The counters of one function.
@@ -90,6 +98,8 @@ pub struct CachedCode<C> {
     /// Its bytes, which serde would pass on one after the other.
     #[serde(serialize_with = "write_bytes", deserialize_with = "read_bytes")]
     bytes: Vec<u8>,
+    /// Where they have stand-ins.
+    places: Vec<Place>,
     rest: C,
 }
 
@@ -106,14 +116,27 @@ impl Serialize for Placed {
 impl CachedCode<Placed> {
     /// What was placed, and its bytes.
     pub fn of((bytes, object): (Vec<u8>, Arc<CodeObject>)) -> Self {
-        CachedCode { bytes, rest: Placed(object) }
+        CachedCode { bytes, places: Vec::new(), rest: Placed(object) }
+    }
+
+    /// The same with the places where it has stand-ins, given the same code with the others; `None` if these differ by
+    /// more.
+    pub fn compared(mut self, other: &Self) -> Option<Self> {
+        self.places = stand_ins::places(&self.bytes, &other.bytes)?;
+        // Addresses in this process are nothing for others to know.
+        for reloc in &self.rest.0.code.relocs {
+            self.bytes.get_mut(reloc.offset as usize..)?.get_mut(..size_of::<u64>())?.fill(0);
+        }
+        let is_same = |a, b| postcard::to_stdvec(a).ok() == postcard::to_stdvec(b).ok();
+        is_same(&self.rest, &other.rest).then_some(self)
     }
 }
 
 impl CachedCode<MachineCode> {
-    /// The code as it was compiled.
-    pub fn into_code(self) -> MachineCode {
-        MachineCode { bytes: self.bytes, ..self.rest }
+    /// The code as it was compiled, with the constants of its module; `None` if they do not fit.
+    pub fn into_code(mut self, constants: Constants<'_>) -> Option<MachineCode> {
+        stand_ins::fill(&mut self.bytes, &self.places, constants)?;
+        Some(MachineCode { bytes: self.bytes, ..self.rest })
     }
 }
 
@@ -137,6 +160,24 @@ fn read_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
     from.deserialize_bytes(Bytes)
 }
 
+/// The folder, which is made if need be, by its full name; `None` if it cannot be, or others than the user may write to it.
+pub fn private_folder(folder: &Path) -> Option<PathBuf> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).ok()?;
+    let folder = folder.canonicalize().ok()?;
+    let found = fs::metadata(&folder).ok()?;
+    let is_private = found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0;
+    is_private.then_some(folder)
+}
+
+/// The SHA-256 hash of `bytes` in hexadecimal digits.
+pub fn hash_name(bytes: &[u8]) -> String {
+    name_of(&Sha256::digest(bytes))
+}
+
+fn name_of(hash: &[u8]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// A folder with such files.
 #[derive(Debug)]
 pub struct CodeCache {
@@ -149,13 +190,7 @@ impl CodeCache {
     /// The cache in `folder`, which is made if need be; `None` if it cannot be, or others may write to it. `compiler`:
     /// what code depends on besides the module.
     pub fn open(folder: &Path, compiler: &str) -> Option<CodeCache> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).ok()?;
-        let folder = folder.canonicalize().ok()?;
-        let found = fs::metadata(&folder).ok()?;
-        let is_private = found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0;
-        if !is_private {
-            return None;
-        }
+        let folder = private_folder(folder)?;
         let version = format!("{} {:?} {compiler}", env!("CARGO_PKG_VERSION"), build_id::of_program()?);
         Some(CodeCache { folder, compiler: Sha256::digest(version).into() })
     }
@@ -191,8 +226,7 @@ impl CodeCache {
 
     fn path(&self, module: &[u8; HASH]) -> PathBuf {
         let key = Sha256::new().chain_update(self.compiler).chain_update(module).finalize();
-        let name: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
-        self.folder.join(name)
+        self.folder.join(name_of(&key))
     }
 
     /// Removes the oldest files until `bytes` more fit. Errors are left to the next time.

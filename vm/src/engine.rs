@@ -70,6 +70,12 @@ impl Engine {
         (proofs.proven(), proofs.unproven())
     }
 
+    /// How many memories, and how many instances without theirs, are kept for the next instances now: see
+    /// [`Config::pooling`].
+    pub fn pooled(&self) -> (usize, usize) {
+        self.0.core.pool().map_or((0, 0), |pool| pool.kept_now())
+    }
+
     /// Its settings.
     pub fn config(&self) -> &Config {
         self.0.core.config()

@@ -17,6 +17,8 @@ pub enum ErrorKind {
     Module,
     /// A function of the module could not be compiled.
     Compile,
+    /// A module could not be compiled ahead; or what was, cannot be used: it is damaged, or was made for something else.
+    Artifact,
     /// Imports are missing or do not fit.
     Link,
     /// Wasm code trapped: see [`Error::trap`].

@@ -25,6 +25,7 @@
 
 #[allow(unsafe_code, reason = "assembly")]
 mod arch;
+mod artifact;
 mod background;
 mod backtrace;
 mod bursts;
@@ -68,7 +69,7 @@ pub mod wasi;
 
 pub use backtrace::{FrameInfo, WasmBacktrace};
 pub use caller::Caller;
-pub use config::{Adaptive, Collect, Config, PerfFormat, ProfilingConfig, Strategy, Trigger};
+pub use config::{Adaptive, Collect, Config, PerfFormat, PoolingConfig, ProfilingConfig, Strategy, Trigger};
 pub use core_dump::WasmCoreDump;
 pub use engine::Engine;
 pub use error::{Error, ErrorKind, Exit, Result};
@@ -85,7 +86,9 @@ pub use interrupt::InterruptHandle;
 pub use limits::{ResourceLimiter, StoreLimits, StoreLimitsBuilder};
 pub use linker::Linker;
 pub use memory::Memory;
-pub use module::{ExportType, FrameSymbol, ImportType, Module, Reoptimization, SourceRow, demangle};
+pub use module::{
+    ExportType, FrameSymbol, ImportType, Module, OwnArtifacts, Reoptimization, SourceRow, demangle,
+};
 pub use runtime::account::ProfilingCost;
 pub use runtime::deadline::UpdateDeadline;
 pub use runtime::hooks::CallHook;

@@ -29,7 +29,7 @@ impl Memory {
         let inner = store.as_context_mut().0;
         limiter::admit_memory(inner, ty)?;
         let opaque = &mut inner.opaque;
-        let index = opaque.add_memory(ty, None)?;
+        let index = opaque.add_memory(ty, None, None)?;
         Ok(Memory(opaque.handle(index)))
     }
 

@@ -2,6 +2,7 @@
 
 mod annotate;
 mod collect;
+mod compile;
 mod completions;
 mod diff;
 mod explain;
@@ -59,6 +60,8 @@ pub enum Command {
     Hints(hints::HintsArgs),
     /// Show the paths that ran but that no test covered
     Residual(residual::ResidualArgs),
+    /// Compile a module ahead, with what an earlier profile tells
+    Compile(compile::CompileArgs),
     /// Rank paths by how well they tell failing runs from passing ones, and tests by the paths they add
     Rank(rank::RankArgs),
     /// Convert a profile for other tools: flame graphs, pprof, coverage, …
@@ -92,6 +95,7 @@ impl Command {
             Command::Diff(args) => return diff::execute(&args, color),
             Command::Collect(args) => return collect::execute(&args, color),
             Command::Import(args) => import::execute(&args)?,
+            Command::Compile(args) => compile::execute(&args)?,
             Command::Instrument(args) => instrument::execute(&args)?,
             Command::Overlap(args) => overlap::execute(&args, color)?,
             Command::Report(args) => report::execute(&args, color)?,

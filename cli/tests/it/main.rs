@@ -11,6 +11,7 @@ mod code_cache;
 mod collect;
 mod command_line;
 mod comparison;
+mod compile;
 mod components;
 mod contexts;
 mod explain;

@@ -3,6 +3,7 @@
 mod accesses;
 mod origins;
 mod positions;
+pub mod stand_ins;
 
 use cranelift_codegen::ir::LibCall;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -145,12 +145,21 @@ impl Compiler {
     /// Everything that its code depends on besides what is compiled: equal for two code generators that make the same
     /// code, given the same version of this crate.
     pub fn fingerprint(&self) -> String {
+        format!("{} {}", self.settings(), self.machine())
+    }
+
+    /// The part of its fingerprint that it was told.
+    pub fn settings(&self) -> String {
+        format!("{:?} {:?}", self.options, self.in_bursts)
+    }
+
+    /// The part that the processor decides: what code needs of it.
+    pub fn machine(&self) -> String {
         let machine = |isa: &OwnedTargetIsa| {
             let features: Vec<String> = isa.isa_flags().iter().map(ToString::to_string).collect();
             format!("{} {} {}", isa.triple(), isa.flags(), features.join(" "))
         };
-        let Compiler { options, in_bursts, best, fast, .. } = self;
-        format!("{options:?} {in_bursts:?} {} {}", machine(best), machine(fast))
+        format!("{} {}", machine(&self.best), machine(&self.fast))
     }
 
     /// Compiles a function as planned. All versions count with the same counters.

@@ -3,6 +3,7 @@
 mod collection;
 mod fuel;
 mod perf;
+mod pooling;
 mod profiling;
 mod proposals;
 
@@ -20,6 +21,7 @@ use wprof_profiler::{ExtendedPaths, Extension, Profile, TableShape};
 
 pub(crate) use fuel::FUEL;
 pub use perf::PerfFormat;
+pub use pooling::PoolingConfig;
 pub use profiling::{Adaptive, Collect, ProfilingConfig, Trigger};
 
 use crate::StoreLimits;
@@ -28,6 +30,12 @@ use crate::StoreLimits;
 const MEMORIES_WITHIN_LIMIT: u64 = 4;
 /// What is inaccessible behind memories that are not: all indices into them are checked.
 const SMALL_GUARD: u64 = 1 << 16;
+
+/// The least that wasm code and what it calls can do with.
+const LEAST_STACK: usize = 64 << 10;
+/// More is as good as no limit.
+const MOST_STACK: usize = 1 << 40;
+const PAGE: usize = 4096;
 
 /// How many extended paths an instance counts, about.
 const EXTENDED_PATHS: usize = 1 << 12;
@@ -59,6 +67,9 @@ pub struct Config {
     pub(crate) background_compilation: bool,
     pub(crate) speculative_compilation: bool,
     pub(crate) code_cache: Option<PathBuf>,
+    pub(crate) module_version: Option<String>,
+    pub(crate) pooling: Option<PoolingConfig>,
+    pub(crate) max_wasm_stack: Option<usize>,
     pub(crate) hash_ahead: bool,
     pub(crate) demand_paging: bool,
     pub(crate) padding: Option<u32>,
@@ -110,6 +121,9 @@ impl Config {
             background_compilation: true,
             speculative_compilation: cores() > 1,
             code_cache: None,
+            module_version: None,
+            pooling: None,
+            max_wasm_stack: None,
             hash_ahead: true,
             demand_paging: true,
             padding: None,
@@ -374,11 +388,42 @@ impl Config {
         self
     }
 
+    /// What tells whether modules that were compiled ahead are for this program (default: `None`, by the build id of the program:
+    /// only what the very same program made). With a version of the embedder's own several programs can share them, such as
+    /// one that compiles and one that runs: as long as it is the same, so must be everything that wprof is built of and
+    /// how, or undefined behaviour follows.
+    pub fn module_version(&mut self, version: Option<String>) -> &mut Self {
+        self.module_version = version;
+        self
+    }
+
+    /// What is kept of instances for the next ones (default: `None`, nothing).
+    pub fn pooling(&mut self, pooling: Option<PoolingConfig>) -> &mut Self {
+        self.pooling = pooling;
+        self
+    }
+
+    /// How many bytes of stack wasm code may use, rounded up to whole pages, whatever its caller's stack has (default: `None`,
+    /// all of its caller's). At least 64 KiB. What needs more traps with [`Trap::StackOverflow`](crate::Trap::StackOverflow).
+    ///
+    /// Wasm, and the host functions that it calls, then run on a stack of this size, which each thread keeps for the next
+    /// call. Host functions are not called with less than a quarter of it left, or 512 KiB (1 MiB in debug builds) if that is less.
+    pub fn max_wasm_stack(&mut self, bytes: Option<usize>) -> &mut Self {
+        let whole = |bytes: usize| bytes.clamp(LEAST_STACK, MOST_STACK).next_multiple_of(PAGE);
+        self.max_wasm_stack = bytes.map(whole);
+        self
+    }
+
     /// The folder that programs of one user share as a code cache; `None` if the environment names no place for it.
     pub fn default_code_cache() -> Option<PathBuf> {
+        Some(Config::user_caches()?.join("code"))
+    }
+
+    /// The folder for what programs of one user keep, other than of code.
+    pub(crate) fn user_caches() -> Option<PathBuf> {
         let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let caches = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
-        Some(caches.join("wprof/code"))
+        Some(caches.join("wprof"))
     }
 
     /// After how many entries and rounds of loops a function is optimised, for each 100 bytes of its bytecode

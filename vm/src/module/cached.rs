@@ -1,18 +1,21 @@
 //! A module's code on its way to the code cache and back.
 //!
-//! Code holds the address of its module's slots and the ids of its types as constants: kept code is used only where
-//! both are the same again.
+//! Code holds the address of its module's slots and the ids of its types as constants: what the cache keeps is used only
+//! where both are the same again. What was compiled ahead has stand-ins for them, and is used anywhere.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use wprof_jit::code::stand_ins::Constants;
 use wprof_jit::compile::MachineCode;
 
 use super::ModuleInner;
 use super::code::Compiled;
 use super::counters::Counters;
-use crate::code_cache::{CachedCode, CachedFunction, CachedModule, CachedTrampoline, Placed};
+use crate::code_cache::{
+    CachedCode, CachedConstants, CachedFunction, CachedModule, CachedTrampoline, Placed,
+};
 use crate::runtime::code::no_code_memory;
 use crate::runtime::cpu_time;
 use crate::runtime::types::TypeEntry;
@@ -55,7 +58,7 @@ impl Module {
 }
 
 impl ModuleInner {
-    fn snapshot(&self) -> CachedModule<Placed> {
+    pub(super) fn snapshot(&self) -> CachedModule<Placed> {
         // Held so that no counter is given out, and nothing is called for the first time, meanwhile.
         let first = self.code.first.lock();
         let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
@@ -73,8 +76,10 @@ impl ModuleInner {
         let mut functions: Vec<_> = functions.iter().chain(&first.ready).flat_map(cached).collect();
         functions.sort_unstable_by_key(|function| function.row);
         CachedModule {
-            slots: self.slots.address() as u64,
-            type_ids: self.type_ids.clone(),
+            constants: self.stand_ins.is_none().then(|| CachedConstants {
+                slots: self.slots.address() as u64,
+                type_ids: self.type_ids.clone(),
+            }),
             counters: first.counters.all(),
             functions,
             trampolines: self.trampolines(),
@@ -110,7 +115,10 @@ impl ModuleInner {
         self.restore_functions(functions)?;
         let (entries, wanted): (Vec<_>, Vec<_>) = trampolines
             .into_iter()
-            .filter_map(|t| Some(((self.types.get(t.ty as usize)?.clone(), t.is_entry), t.code.into_code())))
+            .filter_map(|t| {
+                let entry = self.types.get(t.ty as usize)?.clone();
+                Some(((entry, t.is_entry), t.code.into_code(self.constants())?))
+            })
             .unzip();
         let places = self.engine.core().place_trampolines(wanted)?;
         for ((entry, is_entry), address) in entries.into_iter().zip(places) {
@@ -120,11 +128,16 @@ impl ModuleInner {
         Ok(())
     }
 
+    fn constants(&self) -> Constants<'_> {
+        Constants { slots: self.slots.address() as u64, type_ids: &self.type_ids }
+    }
+
     fn restore_functions(self: &Arc<Self>, functions: Vec<CachedFunction<MachineCode>>) -> Result<()> {
         let mut rows = Vec::with_capacity(functions.len());
         let mut pieces = Vec::with_capacity(functions.len());
         for CachedFunction { row, code, saved, known, is_left_soon } in functions {
-            let code = code.into_code();
+            // What does not fit is compiled when it is called.
+            let Some(code) = code.into_code(self.constants()) else { continue };
             self.slots.fill(&self.info, &code.dispatches);
             rows.push((row, saved, known, is_left_soon));
             pieces.push((code, Some(self.owner(self.part_rows.func(row)))));

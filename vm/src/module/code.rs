@@ -196,6 +196,13 @@ impl ModuleCode {
         self
     }
 
+    /// Sets what is known of the functions, if anything is.
+    pub(super) fn set_advice(&self, advice: Option<Arc<Advice>>) {
+        if advice.is_some() {
+            *self.advice.write().unwrap_or_else(PoisonError::into_inner) = advice;
+        }
+    }
+
     /// Number of functions that have been called or compiled for it, and bytes of address space.
     pub fn size(&self) -> (usize, usize) {
         let ready = self.first.lock().ready.len();
@@ -501,10 +508,15 @@ impl ModuleInner {
     }
 
     pub(super) fn env(&self) -> ModuleEnv<'_> {
-        let slots = self.slots.address() as u64;
         let events = &self.engine.collection().events;
-        let dispatch_cells = self.slots.dispatch_cells().map(|address| address as u64);
-        let ModuleInner { info, layout, type_ids, .. } = self;
+        let (slots, dispatch_cells, type_ids) = match &self.stand_ins {
+            Some(of) => (of.slots, of.dispatch_cells, &of.type_ids),
+            None => {
+                let cells = self.slots.dispatch_cells().map(|address| address as u64);
+                (self.slots.address() as u64, cells, &self.type_ids)
+            }
+        };
+        let ModuleInner { info, layout, .. } = self;
         ModuleEnv { info, layout, type_ids, events, slots, dispatch_cells }
     }
 }

@@ -15,6 +15,7 @@ use crate::background::{Compiles, Promotion};
 use crate::runtime::code::CodeSlots;
 use crate::runtime::image::Image;
 use crate::runtime::loaded::{LoadedModule, Owner};
+use crate::runtime::memory_image::{MemoryImage, images_of};
 use crate::runtime::types::TypeEntry;
 
 impl Module {
@@ -63,6 +64,12 @@ impl LoadedModule for ModuleInner {
 
     fn image(&self) -> Option<&Arc<Image>> {
         self.image.as_ref()
+    }
+
+    fn memory_images(&self) -> Option<&[Arc<MemoryImage>]> {
+        // What is read late is shared by the file's image.
+        let make = || self.image.is_none().then(|| images_of(&self.info)).flatten();
+        self.memory_images.get_or_init(make).as_deref()
     }
 
     fn counter_capacity(&self) -> u64 {

@@ -1,6 +1,7 @@
 //! Modules: validated at load, compiled function by function on first call.
 
 mod affordable;
+mod artifact;
 mod burst_code;
 mod cached;
 mod calls;
@@ -13,6 +14,7 @@ mod hash;
 mod interface;
 mod loaded;
 mod names;
+mod own_artifacts;
 mod parts;
 mod phases;
 mod plans;
@@ -29,20 +31,23 @@ use std::sync::{Arc, OnceLock};
 
 use wasmparser::{CompositeInnerType, SubType};
 use wprof_jit::abi::VmLayout;
+use wprof_jit::code::stand_ins::StandIns;
 use wprof_jit::compile::Tier;
 use wprof_jit::module::{Entity, ModuleBytes, ModuleInfo};
 
 pub use interface::{ExportType, ImportType};
 pub use names::demangle;
+pub use own_artifacts::OwnArtifacts;
 pub use reoptimized::Reoptimization;
 pub use symbols::{FrameSymbol, SourceRow};
 pub(crate) use versions::CompiledVersion;
 
 use crate::background::{Job, Task};
-use crate::code_cache::CachedModule;
+use crate::code_cache::{CachedConstants, CachedModule};
 use crate::runtime::code::{CodeSlots, no_code_memory};
 use crate::runtime::fork;
 use crate::runtime::image::Image;
+use crate::runtime::memory_image::MemoryImage;
 use crate::runtime::types::TypeEntry;
 use crate::types::defined::DefinedType;
 use crate::{Engine, Error, ErrorKind, ExternType, GlobalType, MemoryType, Result, TableType, TagType};
@@ -69,6 +74,8 @@ pub struct ModuleInner {
     types: Vec<Arc<TypeEntry>>,
     type_ids: Vec<u32>,
     slots: CodeSlots,
+    /// What its code has for its constants, if it is compiled for being kept and not for being run.
+    stand_ins: Option<StandInConstants>,
     part_rows: PartRows,
     code: ModuleCode,
     hash: ModuleHash,
@@ -78,6 +85,7 @@ pub struct ModuleInner {
     file: Option<PathBuf>,
     /// Its bytes again, with those that are late, if it was read from a large file.
     image: Option<Arc<Image>>,
+    memory_images: OnceLock<Option<Vec<Arc<MemoryImage>>>>,
     debug_file: OnceLock<Option<DebugFile>>,
     calls: Calls,
 }
@@ -96,6 +104,10 @@ impl Module {
     }
 
     fn load(engine: &Engine, contents: Contents, file: Option<&Path>) -> Result<Module> {
+        Module::load_with(engine, contents, file, Kept::InCache)
+    }
+
+    fn load_with(engine: &Engine, contents: Contents, file: Option<&Path>, kept: Kept) -> Result<Module> {
         let _quiet = fork::quiet();
         let Contents { bytes, image } = contents;
         let info = parse(engine, bytes)?;
@@ -109,10 +121,16 @@ impl Module {
         let type_ids: Vec<u32> = types.iter().map(|entry| entry.id).collect();
         let hash = ModuleHash::new(&info);
         check_profiles(engine, || hash.get(&info.bytes))?;
-        let cached = engine.code_cache().and_then(|cache| cache.load(&hash.get(&info.bytes)));
-        let cached = cached.filter(|cached| cached.type_ids == type_ids);
+        let (cached, stand_ins) = match kept {
+            Kept::InCache => (engine.code_cache().and_then(|cache| cache.load(&hash.get(&info.bytes))), None),
+            Kept::Artifact(code) => (Some(code), None),
+            Kept::StandIns(stand_ins) => (None, Some(stand_ins)),
+        };
+        let is_for_other_types = |of: &CachedConstants| of.type_ids != type_ids;
+        let cached = cached.filter(|cached| !cached.constants.as_ref().is_some_and(is_for_other_types));
         let part_rows = PartRows::new(engine, &info);
         let (slots, cached) = slots(engine, &info, &part_rows, cached).map_err(no_code_memory)?;
+        let stand_ins = stand_ins.map(|of| StandInConstants::new(of, &slots, type_ids.len()));
         let code = ModuleCode::new(engine);
         let code = code.advised(engine.config().advice.as_deref());
         let (engine, names, symbols) = (engine.clone(), OnceLock::new(), OnceLock::new());
@@ -124,6 +142,7 @@ impl Module {
             types,
             type_ids,
             slots,
+            stand_ins,
             part_rows,
             code,
             hash,
@@ -131,6 +150,7 @@ impl Module {
             symbols,
             file,
             image,
+            memory_images: OnceLock::new(),
             debug_file,
             calls: Calls::default(),
         });
@@ -374,12 +394,42 @@ fn slots(
     rows: &PartRows,
     cached: Option<CachedModule>,
 ) -> std::io::Result<(CodeSlots, Option<CachedModule>)> {
-    if let Some(cached) = cached
-        && let Ok(slots) = lazy_slots(engine, info, rows, Some(cached.slots as usize))
+    let at = cached.as_ref().and_then(|cached| Some(cached.constants.as_ref()?.slots as usize));
+    if at.is_some()
+        && let Ok(slots) = lazy_slots(engine, info, rows, at)
     {
-        return Ok((slots, Some(cached)));
+        return Ok((slots, cached));
     }
-    Ok((lazy_slots(engine, info, rows, None)?, None))
+    let slots = lazy_slots(engine, info, rows, None)?;
+    let is_usable = at.is_none() && slots.is_low();
+    Ok((slots, cached.filter(|_| is_usable)))
+}
+
+/// What there is of a module's code when it is loaded.
+enum Kept {
+    /// What the engine's code cache has.
+    InCache,
+    /// This.
+    Artifact(CachedModule),
+    /// Nothing, and code is to have stand-ins for its constants.
+    StandIns(StandIns),
+}
+
+/// Stand-ins for all constants of a module's code.
+#[derive(Debug)]
+struct StandInConstants {
+    slots: u64,
+    dispatch_cells: Option<u64>,
+    type_ids: Vec<u32>,
+}
+
+impl StandInConstants {
+    fn new(of: StandIns, slots: &CodeSlots, types: usize) -> StandInConstants {
+        let cells = slots.dispatch_cells().map(|cells| (cells - slots.address()) as u64);
+        let type_ids = (of.types..).take(types).collect();
+        let slots = u64::from(of.slots);
+        StandInConstants { slots, dispatch_cells: cells.map(|cells| slots + cells), type_ids }
+    }
 }
 
 /// The slots of a module of which nothing is compiled yet, at a given address if it matters.

@@ -11,6 +11,7 @@ use wprof_jit::reoptimize::Policy;
 use super::account::Account;
 use super::code::registry::CodeObject;
 use super::code::{CodeArena, CodeSpace, Stubs, TrapStubs, no_code_memory};
+use super::pool::Pool;
 use super::types::{TypeEntry, TypeRegistry};
 use super::{fork, rlimits, signals};
 use crate::arch;
@@ -33,6 +34,7 @@ pub struct EngineCore {
     raise: usize,
     trap_stubs: TrapStubs,
     account: Option<Arc<Account>>,
+    pool: Option<Arc<Pool>>,
 }
 
 impl EngineCore {
@@ -63,8 +65,10 @@ impl EngineCore {
             ProfilingConfig::Adaptive(adaptive) if config.background_compilation => adaptive.allowance(),
             _ => None,
         };
+        let pool = config.pooling.map(|pooling| Arc::new(Pool::new(pooling)));
         Ok(EngineCore {
             config,
+            pool,
             address_space,
             collection,
             bursts,
@@ -107,6 +111,11 @@ impl EngineCore {
     /// What keeps an adaptive profile to its allowance, if it has one.
     pub fn account(&self) -> Option<&Arc<Account>> {
         self.account.as_ref()
+    }
+
+    /// What is kept of instances that are gone, if anything is.
+    pub fn pool(&self) -> Option<&Arc<Pool>> {
+        self.pool.as_ref()
     }
 
     pub fn compiler(&self) -> &Compiler {

@@ -65,7 +65,8 @@ pub unsafe fn call<D>(store: &mut StoreWith<D>, func: FuncPtr, values: &mut [VmV
     let place = match &target {
         // It runs where we are, and enters wasm by a call of its own.
         Target::Host(_) => Place::Here(0..0),
-        Target::Wasm(..) => Place::find().map_err(|e| Error::system("no memory for a stack", e))?,
+        Target::Wasm(..) => Place::find(store.opaque.engine().config().max_wasm_stack)
+            .map_err(|e| Error::system("no memory for a stack", e))?,
     };
     let is_wasm = matches!(target, Target::Wasm(..));
     if is_wasm {

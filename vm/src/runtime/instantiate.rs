@@ -20,6 +20,7 @@ use super::const_eval::eval;
 use super::entries;
 use super::instance::InstanceData;
 use super::loaded::LoadedModule;
+use super::memory_image::MemoryImage;
 use super::paths::PathTable;
 use super::store::{FuncPtr, StoreOpaque};
 use super::unfinished::Unfinished;
@@ -56,7 +57,7 @@ pub fn instantiate(
     check_count("instances", store.instances.len(), store.limits.instances)?;
     store.check_traced(module)?;
     let index = store.instances.len() as u32;
-    let vmctx = VmCtx::new(module.layout(), module.counter_capacity())
+    let vmctx = VmCtx::new(module.layout(), module.counter_capacity(), store.engine().pool())
         .map_err(|e| Error::system("no memory for an instance", e))?;
     let segments = module.info().data.len().max(module.info().elements.len());
     let dropped: Box<[AtomicU8]> = (0..2 * segments).map(|_| AtomicU8::new(0)).collect();
@@ -173,7 +174,7 @@ fn fill_func_refs(module: &dyn LoadedModule, vmctx: &VmCtx) {
 fn add_definitions(store: &mut StoreOpaque, index: u32) -> Result<()> {
     let i = index as usize;
     let module = store.instances[i].module.clone();
-    let (info, layout) = (module.info(), module.layout());
+    let (info, layout, images) = (module.info(), module.layout(), images(store, &*module));
     for (n, (ty, init)) in
         (0..).zip(info.tables[info.imported_tables as usize..].iter().zip(&info.table_inits))
     {
@@ -184,7 +185,8 @@ fn add_definitions(store: &mut StoreOpaque, index: u32) -> Result<()> {
     }
     for (n, ty) in (0..).zip(&info.memories[info.imported_memories as usize..]) {
         let definition: NonNull<VmMemory> = store.instances[i].vmctx.at(layout.memory(n));
-        let memory = store.add_memory(MemoryType::from_parser(ty), Some(definition))?;
+        let image = images.and_then(|images| images.get(n as usize)).cloned();
+        let memory = store.add_memory(MemoryType::from_parser(ty), Some(definition), image)?;
         if ty.shared {
             let place: NonNull<NonNull<VmMemory>> = store.instances[i].vmctx.at(layout.memory(n));
             // SAFETY: a place in a fresh vmctx that the layout gave for this.
@@ -201,6 +203,12 @@ fn add_definitions(store: &mut StoreOpaque, index: u32) -> Result<()> {
     }
     add_tags(store, &*module, i);
     Ok(())
+}
+
+/// What the module's memories hold from the start, if instances share that.
+fn images<'m>(store: &StoreOpaque, module: &'m dyn LoadedModule) -> Option<&'m [Arc<MemoryImage>]> {
+    let style = store.engine().compiler().options().memory;
+    store.engine().pool().filter(|_| style.is_static()).and_then(|_| module.memory_images())
 }
 
 /// Adds the tags that a module defines, and lets its code know all.
@@ -242,8 +250,13 @@ fn apply_elements(store: &mut StoreOpaque, index: u32) -> Result<()> {
 
 fn apply_data(store: &mut StoreOpaque, index: u32) -> Result<()> {
     let module = store.instances[index as usize].module.clone();
+    let is_there = images(store, &*module).is_some();
     for (segment, data) in (0..).zip(&module.info().data) {
         if let SegmentMode::Active { target, offset } = &data.mode {
+            if is_there {
+                store.instances[index as usize].drop_data(segment);
+                continue;
+            }
             let at = offset_value(store, index, offset, module.info().memories[*target as usize].memory64);
             let len = data.bytes.len() as u32;
             bulk::memory_init(store, index, *target, segment, at, 0, len).map_err(|error| match error {

@@ -17,6 +17,7 @@ use wprof_profiler::Side;
 
 use super::code::CodeSlots;
 use super::image::Image;
+use super::memory_image::MemoryImage;
 use super::types::TypeEntry;
 use crate::Result;
 
@@ -36,6 +37,9 @@ pub trait LoadedModule: Any + Debug + Send + Sync {
 
     /// Its bytes again, with those that are read late; nothing if none are.
     fn image(&self) -> Option<&Arc<Image>>;
+
+    /// What the memories that it defines hold from the start, if that is known; made when somebody asks.
+    fn memory_images(&self) -> Option<&[Arc<MemoryImage>]>;
 
     /// How many counters an instance has room for.
     fn counter_capacity(&self) -> u64;

@@ -18,7 +18,9 @@ use super::abi::VmMemory;
 use super::code::reservation::PAGE;
 use super::demand::{DemandList, DemandPages};
 use super::image::Image;
+use super::memory_image::MemoryImage;
 use super::pages::{prefer_large_pages, whole_pages};
+use super::pool::Pool;
 use super::rlimits;
 use super::store_ptr::StorePtr;
 use crate::{Error, ErrorKind, MemoryType, Result, StoreLimits};
@@ -46,10 +48,33 @@ unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
+impl Default for Mapping {
+    /// No address space.
+    fn default() -> Mapping {
+        Mapping { base: NonNull::dangling(), size: 0 }
+    }
+}
+
 impl Mapping {
     /// Where it begins.
     pub fn base(&self) -> NonNull<u8> {
         self.base
+    }
+
+    /// Its size in bytes.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Accessible memory, all zero, which the system gives as it is touched.
+    ///
+    /// # Errors
+    /// If the system has none.
+    pub fn zeroed(size: usize) -> std::io::Result<Mapping> {
+        let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
+        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
+        let base = unsafe { mmap_anonymous(ptr::null_mut(), size, access, flags)? };
+        Ok(Mapping { base: NonNull::new(base.cast()).expect("the kernel does not map page 0"), size })
     }
 
     /// Inaccessible address space.
@@ -135,6 +160,8 @@ pub struct LinearMemory {
     /// Bytes it may grow to.
     limit: u64,
     movable: bool,
+    /// Bytes that are accessible: its size, which the definition has, too, as long as that is there.
+    accessible: u64,
     /// How often a part of it became a mapping of its own.
     split: u32,
     /// Pages that are read when they are touched. Those of the store are in a list besides, for the signal handler.
@@ -142,6 +169,17 @@ pub struct LinearMemory {
     demand_of_store: Arc<DemandList>,
     definition: StorePtr<VmMemory>,
     owns_definition: bool,
+    /// Where the mapping comes from and goes, if anywhere, and with which size it began.
+    pooled: Option<(Pooled, u64)>,
+}
+
+/// The pool that a memory comes from, and what it holds from the start.
+#[derive(Debug)]
+pub struct Pooled {
+    /// The pool.
+    pub pool: Arc<Pool>,
+    /// Its image, if there is one.
+    pub image: Option<Arc<MemoryImage>>,
 }
 
 impl LinearMemory {
@@ -155,6 +193,7 @@ impl LinearMemory {
         limits: &StoreLimits,
         definition: Option<NonNull<VmMemory>>,
         demand_of_store: Arc<DemandList>,
+        pooled: Option<Pooled>,
     ) -> Result<LinearMemory> {
         let limit =
             ty.maximum.map_or(u64::MAX, |m| m.saturating_mul(WASM_PAGE)).min(limits.memory_bytes(ty.is_64));
@@ -169,13 +208,13 @@ impl LinearMemory {
             true => MOVABLE_RESERVATION.min(limit).max(minimum),
         };
         let failed = |e: std::io::Error| Error::system("no address space for a linear memory", e);
-        let mapping = match Mapping::reserve(reservation.saturating_add(style.guard)) {
-            // What moves when it grows can begin with what it needs.
-            Err(_) if !is_static => Mapping::reserve(minimum.saturating_add(style.guard)),
-            reserved => reserved,
+        let pooled = pooled.filter(|_| is_static);
+        let size = reservation.saturating_add(style.guard);
+        let mapping = match &pooled {
+            Some(Pooled { pool, image }) => pool.memory(size, minimum, image.as_ref()),
+            None => own_mapping(size, minimum, (!is_static).then_some(style.guard)),
         };
         let mapping = mapping.map_err(failed)?;
-        mapping.make_accessible(0, minimum).map_err(failed)?;
         let content = VmMemory { base: mapping.base.as_ptr(), len: minimum };
         let owns_definition = definition.is_none();
         let definition = definition.unwrap_or_else(|| NonNull::from(Box::leak(Box::new(content))));
@@ -192,11 +231,13 @@ impl LinearMemory {
             guard,
             limit,
             movable,
+            accessible: minimum,
             split: 0,
             demand: Vec::new(),
             demand_of_store,
             definition,
             owns_definition,
+            pooled: pooled.map(|pooled| (pooled, minimum)),
         })
     }
 
@@ -344,6 +385,7 @@ impl LinearMemory {
             self.move_to_larger(old, new)?;
         }
         self.mapping.make_accessible(old, new).ok()?;
+        self.accessible = new;
         let content = VmMemory { base: self.mapping.base.as_ptr(), len: new };
         // SAFETY: as in `len`; no machine code of the store runs at the same time.
         unsafe { self.definition.write(content) };
@@ -369,8 +411,24 @@ impl LinearMemory {
     }
 }
 
+/// Address space for a memory, accessible up to `minimum`. What may move when it grows, with a guard of its own, can begin with
+/// what it needs.
+fn own_mapping(size: u64, minimum: u64, guard_of_movable: Option<u64>) -> std::io::Result<Mapping> {
+    let mapping = match (Mapping::reserve(size), guard_of_movable) {
+        (Err(_), Some(guard)) => Mapping::reserve(minimum.saturating_add(guard))?,
+        (reserved, _) => reserved?,
+    };
+    mapping.make_accessible(0, minimum)?;
+    Ok(mapping)
+}
+
 impl Drop for LinearMemory {
     fn drop(&mut self) {
+        // Of several mappings, or with pages on demand, it is not what it was by forgetting what was written.
+        let is_plain = self.split == 0 && self.demand.is_empty();
+        if let Some((Pooled { pool, image }, minimum)) = self.pooled.take().filter(|_| is_plain) {
+            pool.put_memory(std::mem::take(&mut self.mapping), minimum, self.accessible, image);
+        }
         if self.owns_definition {
             // SAFETY: leaked by `new`; the instances that import it go with the same store.
             drop(unsafe { Box::from_raw(self.definition.as_ptr()) });
@@ -392,7 +450,7 @@ mod tests {
     fn a_movable_memory_keeps_its_contents_when_it_moves() {
         let ty = MemoryType::new(1, None);
         let mut memory =
-            LinearMemory::new(ty, style(2 * WASM_PAGE), &StoreLimits::default(), None, Arc::default())
+            LinearMemory::new(ty, style(2 * WASM_PAGE), &StoreLimits::default(), None, Arc::default(), None)
                 .expect("made");
         memory.data_on_demand()[WASM_PAGE as usize - 1] = 7;
         let before = memory.data().as_ptr();
@@ -415,9 +473,15 @@ mod tests {
         let large = LARGE_GROWTH / WASM_PAGE;
         let ty = MemoryType::new(1, None);
         for (reservation, most) in [(4 << 30, 2 * MOST_SPLIT as usize + 1), (WASM_PAGE, 1)] {
-            let mut memory =
-                LinearMemory::new(ty, style(reservation), &StoreLimits::default(), None, Arc::default())
-                    .expect("made");
+            let mut memory = LinearMemory::new(
+                ty,
+                style(reservation),
+                &StoreLimits::default(),
+                None,
+                Arc::default(),
+                None,
+            )
+            .expect("made");
             for _ in 0..3 * MOST_SPLIT {
                 assert!(memory.grow(large).is_some() && memory.grow(1).is_some());
             }
@@ -454,13 +518,14 @@ mod tests {
     #[test]
     fn growth_stops_at_the_maximum_and_at_the_limit() {
         let ty = MemoryType::new(1, Some(3));
-        let mut memory = LinearMemory::new(ty, style(4 << 30), &StoreLimits::default(), None, Arc::default())
-            .expect("made");
+        let mut memory =
+            LinearMemory::new(ty, style(4 << 30), &StoreLimits::default(), None, Arc::default(), None)
+                .expect("made");
         assert_eq!(memory.grow(3), None);
         assert_eq!(memory.grow(2), Some(1));
         let limits = StoreLimits { memory_size: WASM_PAGE, ..StoreLimits::default() };
         let mut memory =
-            LinearMemory::new(MemoryType::new(0, None), style(4 << 30), &limits, None, Arc::default())
+            LinearMemory::new(MemoryType::new(0, None), style(4 << 30), &limits, None, Arc::default(), None)
                 .expect("made");
         assert_eq!((memory.grow(2), memory.grow(1), memory.grow(u64::MAX)), (None, Some(0), None));
     }

@@ -3,7 +3,8 @@
 //! Wasm code uses its stack to the end: the guard page stops it. So there must be one. Threads have one below their
 //! stack, and so has the main thread unless it may grow without a limit. Other stacks (fibers, threads whose stack the
 //! embedder made) may have anything below: there wasm runs on a stack of our own, and so do the host functions that it
-//! calls. An explicit check in each prologue would cost everybody.
+//! calls. An explicit check in each prologue would cost everybody. So it does where the embedder has said how much stack
+//! wasm may use (`Config::max_wasm_stack`).
 //!
 //! Host functions are not called any more when less than a reserve is left.
 
@@ -43,15 +44,19 @@ pub enum Place {
 }
 
 impl Place {
-    /// The place for an entry from here.
+    /// The place for an entry from here: of `size` bytes, if wasm is to have so many whatever there is.
     ///
     /// # Errors
     /// If the system has no memory for a stack.
-    pub fn find() -> io::Result<Place> {
+    pub fn find(size: Option<usize>) -> io::Result<Place> {
         let sp = arch::stack_pointer();
-        match guarded_around(sp) {
+        let is_right = |stack: &Range<usize>| {
+            let (low, high) = OWN.get();
+            size.is_none_or(|size| (low..high) == *stack && stack.len() == size)
+        };
+        match guarded_around(sp).filter(is_right) {
             Some(stack) => Ok(Place::Here(stack)),
-            None => OwnStack::take().map(Place::Own),
+            None => OwnStack::take(size.unwrap_or(OWN_SIZE)).map(Place::Own),
         }
     }
 
@@ -103,9 +108,13 @@ pub struct OwnStack {
 }
 
 impl OwnStack {
-    fn take() -> io::Result<OwnStack> {
-        let kept = FREE.try_with(|free| free.borrow_mut().pop()).ok().flatten();
-        let stack = kept.map_or_else(|| GuardedStack::new(OWN_SIZE), Ok)?;
+    fn take(size: usize) -> io::Result<OwnStack> {
+        let of_size = |free: &mut Vec<GuardedStack>| {
+            let at = free.iter().rposition(|stack| stack.top().addr() - stack.low().addr() == size)?;
+            Some(free.remove(at))
+        };
+        let kept = FREE.try_with(|free| of_size(&mut free.borrow_mut())).ok().flatten();
+        let stack = kept.map_or_else(|| GuardedStack::new(size), Ok)?;
         let around = OWN.replace((stack.low().addr(), stack.top().addr()));
         Ok(OwnStack { stack: Some(stack), around })
     }
@@ -122,9 +131,11 @@ impl Drop for OwnStack {
         // At the end of the thread there is nobody to keep it.
         let _ = FREE.try_with(|free| {
             let mut free = free.borrow_mut();
-            if free.len() < MOST_KEPT {
-                free.push(stack);
+            if free.len() == MOST_KEPT {
+                // It may be of a size that nobody wants any more.
+                free.remove(0);
             }
+            free.push(stack);
         });
     }
 }

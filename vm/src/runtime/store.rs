@@ -26,7 +26,8 @@ use super::host::AnyHostContext;
 use super::host_clock::{HostClock, Span};
 use super::instance::InstanceData;
 use super::interrupt::InterruptPage;
-use super::memory::LinearMemory;
+use super::memory::{LinearMemory, Pooled};
+use super::memory_image::MemoryImage;
 use super::metrics::Metrics;
 use super::samples::{self, Ring};
 use super::shared_memory::SharedData;
@@ -382,18 +383,24 @@ impl StoreOpaque {
         NonNull::new(word as *mut VmFuncRef).map(|pointer| FuncPtr { store: self.id, pointer })
     }
 
-    /// Adds a memory.
+    /// Adds a memory, which holds what the image has if there is one.
     ///
     /// # Errors
     /// As [`LinearMemory::new`], or if there are too many.
-    pub fn add_memory(&mut self, ty: MemoryType, definition: Option<NonNull<VmMemory>>) -> Result<u32> {
+    pub fn add_memory(
+        &mut self,
+        ty: MemoryType,
+        definition: Option<NonNull<VmMemory>>,
+        image: Option<Arc<MemoryImage>>,
+    ) -> Result<u32> {
         check_count("memories", self.memories.len(), self.limits.memories)?;
         let style = self.engine.compiler().options().memory;
         self.memories.push(match ty.is_shared {
             true => StoreMemory::Shared(Arc::new(SharedData::new(ty, style, &self.limits)?)),
             false => {
                 let demand = self.demand.clone();
-                StoreMemory::Own(LinearMemory::new(ty, style, &self.limits, definition, demand)?)
+                let pooled = self.engine.pool().map(|pool| Pooled { pool: pool.clone(), image });
+                StoreMemory::Own(LinearMemory::new(ty, style, &self.limits, definition, demand, pooled)?)
             }
         });
         Ok(self.memories.len() as u32 - 1)

@@ -3,14 +3,17 @@
 //! Counters take address space for the worst case (one per byte of code, for paths all that there is) and memory only
 //! where functions count.
 
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use rustix::mm::{Advice, madvise};
 use wprof_jit::abi::VmLayout;
 use wprof_jit::limits::MAX_VMCTX_OFFSET;
 
 use super::abi::VmContext;
+use super::memory::Mapping;
+use super::pool::Pool;
 
 /// How many counters a vmctx has room for, given the size of the module's code in bytes.
 pub fn counter_capacity(layout: &VmLayout, code_bytes: u64) -> u64 {
@@ -23,39 +26,38 @@ pub fn counter_capacity(layout: &VmLayout, code_bytes: u64) -> u64 {
 /// The memory of one vmctx.
 #[derive(Debug)]
 pub struct VmCtx {
-    base: NonNull<u8>,
-    size: usize,
+    /// Machine code writes to it only while its store is lent to it, exclusively; what can be changed by a shared reference
+    /// to this (`set_counter`) are atomics.
+    mapping: Mapping,
     fixed: usize,
+    /// Where the mapping comes from and goes, if anywhere.
+    pool: Option<Arc<Pool>>,
 }
-
-// SAFETY: a mapping that this owns alone. Machine code writes to it only while its store is lent to it, exclusively; what
-// can be changed by a shared reference to this (`set_counter`) are atomics.
-unsafe impl Send for VmCtx {}
-// SAFETY: as above.
-unsafe impl Sync for VmCtx {}
 
 impl VmCtx {
     /// Zeroed memory for `layout` with `counters` counters.
     ///
     /// # Errors
     /// If the system has no address space for it.
-    pub fn new(layout: &VmLayout, counters: u64) -> std::io::Result<VmCtx> {
+    pub fn new(layout: &VmLayout, counters: u64, pool: Option<&Arc<Pool>>) -> std::io::Result<VmCtx> {
         let fixed = layout.size_without_counters() as usize;
         let size = (layout.counter(0) + counters * 8).next_multiple_of(4096) as usize;
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
-        let base =
-            unsafe { mmap_anonymous(ptr::null_mut(), size, ProtFlags::READ | ProtFlags::WRITE, flags)? };
-        // One counter must not take a huge page: with paths most are never touched. A kernel may know no huge pages.
-        // SAFETY: advice about our own mapping.
-        let _ = unsafe { madvise(base, size, Advice::LinuxNoHugepage) };
-        let base = NonNull::new(base.cast()).expect("the kernel does not map page 0");
-        Ok(VmCtx { base, size, fixed })
+        let mapping = match pool.and_then(|pool| pool.vmctx(size)) {
+            Some(mapping) => mapping,
+            None => {
+                let mapping = Mapping::zeroed(size)?;
+                // One counter must not take a huge page: with paths most are never touched. A kernel may know no huge pages.
+                // SAFETY: advice about our own mapping.
+                let _ = unsafe { madvise(mapping.base().as_ptr().cast(), size, Advice::LinuxNoHugepage) };
+                mapping
+            }
+        };
+        Ok(VmCtx { mapping, fixed, pool: pool.cloned() })
     }
 
     /// The head, and what machine code is passed.
     pub fn head(&self) -> NonNull<VmContext> {
-        self.base.cast()
+        self.mapping.base().cast()
     }
 
     /// The `T` at `offset`, an offset that the layout gave for one. Not dereferenced here.
@@ -63,7 +65,7 @@ impl VmCtx {
         let offset = offset as usize;
         assert!(offset + size_of::<T>() <= self.fixed && offset.is_multiple_of(align_of::<T>()));
         // SAFETY: inside the mapping, as just checked.
-        unsafe { self.base.add(offset).cast() }
+        unsafe { self.mapping.base().add(offset).cast() }
     }
 
     /// The value of the counter at `offset`, as of now.
@@ -77,17 +79,19 @@ impl VmCtx {
     }
 
     fn cell(&self, offset: u64) -> &AtomicU64 {
-        assert!(offset + 8 <= self.size as u64);
+        assert!(offset + 8 <= self.mapping.size() as u64);
         // SAFETY: inside the mapping, as just checked, and aligned, since the counters start at a multiple of 64.
         // Machine code updates it with plain instructions while its store is lent to it, when nobody has a reference to
         // this but the host code that it waits for.
-        unsafe { self.base.add(offset as usize).cast::<AtomicU64>().as_ref() }
+        unsafe { self.mapping.base().add(offset as usize).cast::<AtomicU64>().as_ref() }
     }
 }
 
 impl Drop for VmCtx {
     fn drop(&mut self) {
-        // SAFETY: mapped by `new` with this size; it is dropped with its store, when no wasm code of it runs.
-        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.size) };
+        // It is dropped with its store, when no wasm code of it runs.
+        if let Some(pool) = &self.pool {
+            pool.put_vmctx(std::mem::take(&mut self.mapping));
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! What a product needs that embeds the engine: modules that are instantiated many times, limits, deadlines, hooks, fuel.
 
+mod artifacts;
 mod call_hooks;
 mod core_dumps;
 mod deadlines;
@@ -7,6 +8,8 @@ mod example;
 mod fuel;
 mod instance_pre;
 mod limiters;
+mod pooling;
+mod stacks;
 mod toggles;
 
 use wprof::{Collect, Config, Engine, ProfilingConfig, Result, Strategy};

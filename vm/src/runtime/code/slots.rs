@@ -71,10 +71,14 @@ impl CodeSlots {
         Ok(slots)
     }
 
+    /// Whether all of it lies where an instruction can name it.
+    pub fn is_low(&self) -> bool {
+        self.address() + bytes(self.rows, self.cells) <= HIGHEST
+    }
+
     /// Address of the dispatch cells, if machine code can use them.
     pub fn dispatch_cells(&self) -> Option<usize> {
-        let end = self.address() + bytes(self.rows, self.cells);
-        (self.cells > 0 && end <= HIGHEST)
+        (self.cells > 0 && self.is_low())
             .then(|| self.address() + (self.rows + TRAPS) * size_of::<VmCodeSlots>())
     }
 

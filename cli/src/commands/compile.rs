@@ -1,0 +1,58 @@
+//! `wprof compile`: a module compiled ahead, for `wprof run`.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args, ValueHint};
+use wprof::{Config, Engine, OwnArtifacts};
+
+use super::run::{COLLECT_HELP, PassesArgs, ProfileArgs, ReoptimizeArgs};
+use super::{help, instrument};
+use crate::{modules, output, progress};
+
+const EXAMPLES: &str = "\
+Examples:
+  wprof compile json.wasm -o json.cwasm        compile and optimize all functions
+  wprof run json.cwasm 4000 150                run it
+  wprof compile --profile-use f.wprof json.wasm -o json.cwasm";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, after_long_help = format!("\
+The file holds the module and its machine code. `wprof run` takes it in place of the module, in the same version of \
+wprof, on the same kind of processor, with the same options for what is collected: what differs is an \
+error that says so.
+
+Machine code is not checked as a module is: it may do all that the user may. So wprof remembers what it has compiled, and \
+runs no other file.
+
+{COLLECT_HELP}
+
+{EXAMPLES}"))]
+pub struct CompileArgs {
+    #[command(flatten)]
+    profile: ProfileArgs,
+    #[command(flatten)]
+    reoptimize: ReoptimizeArgs,
+    #[command(flatten)]
+    passes: PassesArgs,
+    /// Write the compiled module to this file
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = help::OUTPUT)]
+    output: PathBuf,
+    /// The module (.wasm or .wat)
+    #[arg(value_name = "MODULE", value_hint = ValueHint::FilePath)]
+    module: PathBuf,
+}
+
+pub fn execute(args: &CompileArgs) -> Result<()> {
+    let mut config = Config::new();
+    args.profile.counted(None, None)?.configure(&mut config);
+    config.passes(args.passes.set());
+    args.reoptimize.configure(&mut config)?;
+    let engine = Engine::new(&config).map_err(modules::failure)?;
+    let bytes = instrument::binary(&args.module)?;
+    let own = OwnArtifacts::of_user().map_err(modules::failure)?;
+    let compiling = format!("compiling {}", args.module.display());
+    let compiled = progress::during(&compiling, || own.precompile_module(&engine, bytes));
+    let compiled = compiled.map_err(|error| modules::failure(error.context(args.module.display())))?;
+    output::write_file(&args.output, |out| out.write_all(&compiled))
+}

@@ -1,0 +1,112 @@
+//! Artefacts: a module compiled ahead, with the module.
+//!
+//! Layout: [`MAGIC`]; three SHA-256 hashes of what the code was made for ([`MadeFor`]); the SHA-256 hash of what follows; the
+//! length of the module, in eight bytes; the module; its code, a [`CachedModule`] in postcard, with stand-ins for what is known
+//! when it is loaded (`wprof_jit::code::stand_ins`).
+//! Invariant: nothing of the code is looked at before all hashes are right, so that a file that is cut or damaged is an
+//! error. That does not protect from whoever makes a file on purpose: its code runs as that of the process.
+
+use std::ops::Range;
+
+use sha2::{Digest, Sha256};
+
+use crate::code_cache::{CachedModule, Placed};
+use crate::runtime::build_id;
+use crate::{Engine, Error, ErrorKind, Result};
+
+/// How an artefact begins. The last byte is the version of the format.
+const MAGIC: [u8; 8] = *b"\0wprofc\x01";
+const HASH: usize = 32;
+const HASHES: usize = MAGIC.len() + 3 * HASH;
+/// Where what is hashed begins.
+const HASHED: usize = HASHES + HASH;
+const MODULE: usize = HASHED + size_of::<u64>();
+
+/// What code is made for: what must be the same where it runs.
+#[derive(Debug, PartialEq, Eq)]
+pub struct MadeFor([[u8; HASH]; 3]);
+
+/// The parts of it, and what to say if one is another.
+const PARTS: [&str; 3] = [
+    "it was made by another build of wprof: compile the module with this one",
+    "it was made for another processor: compile the module on this one",
+    "it was made with other settings of the engine: compile the module with these, or use those",
+];
+
+impl MadeFor {
+    /// What an engine makes code for.
+    ///
+    /// # Errors
+    /// If this program cannot be told from others.
+    pub fn of(engine: &Engine) -> Result<MadeFor> {
+        let config = engine.config();
+        let build = match &config.module_version {
+            Some(version) => version.clone().into_bytes(),
+            None => build_id::of_program()
+                .ok_or_else(|| refused("this program has no build id: set Config::module_version"))?
+                .to_vec(),
+        };
+        let (compiler, strategy) = (engine.compiler(), config.strategy);
+        let settings = format!("{} {:?} {strategy:?}", compiler.settings(), engine.collection());
+        let hash = |bytes: &[u8]| Sha256::new().chain_update(MAGIC).chain_update(bytes).finalize().into();
+        Ok(MadeFor([hash(&build), hash(compiler.machine().as_bytes()), hash(settings.as_bytes())]))
+    }
+}
+
+/// Whether these bytes begin as an artefact does.
+pub fn is_artifact(bytes: &[u8]) -> bool {
+    bytes.starts_with(&MAGIC[..MAGIC.len() - 1])
+}
+
+/// The artefact of a module.
+///
+/// # Errors
+/// If its code cannot be written.
+pub fn write(made_for: &MadeFor, module: &[u8], code: &CachedModule<Placed>) -> Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(MODULE + 2 * module.len());
+    bytes.extend(MAGIC);
+    made_for.0.iter().for_each(|hash| bytes.extend(hash));
+    bytes.extend([0; HASH]);
+    bytes.extend((module.len() as u64).to_le_bytes());
+    bytes.extend(module);
+    let mut bytes = postcard::to_extend(code, bytes).map_err(|e| refused(&e.to_string()))?;
+    let hash = Sha256::digest(&bytes[HASHED..]);
+    bytes[HASHES..HASHED].copy_from_slice(&hash);
+    Ok(bytes)
+}
+
+/// Where the module is in an artefact, and its code.
+///
+/// # Errors
+/// If it is none, was made for something else, or is damaged.
+pub fn read(made_for: &MadeFor, bytes: &[u8]) -> Result<(Range<usize>, CachedModule)> {
+    if !is_artifact(bytes) {
+        return Err(refused("it is no module that was compiled ahead"));
+    }
+    let Some((head, _)) = bytes.split_at_checked(MODULE) else { return Err(damaged()) };
+    if head[..MAGIC.len()] != MAGIC {
+        return Err(refused(PARTS[0]));
+    }
+    let found = head[MAGIC.len()..HASHES].chunks(HASH);
+    if let Some((_, other)) =
+        found.zip(&made_for.0).zip(PARTS).find(|((found, is), _)| *found != is.as_slice())
+    {
+        return Err(refused(other));
+    }
+    if Sha256::digest(&bytes[HASHED..]).as_slice() != &bytes[HASHES..HASHED] {
+        return Err(damaged());
+    }
+    let len: [u8; 8] = head[HASHED..].try_into().map_err(|_| damaged())?;
+    let end = usize::try_from(u64::from_le_bytes(len)).ok().and_then(|len| MODULE.checked_add(len));
+    let end = end.filter(|&end| end <= bytes.len()).ok_or_else(damaged)?;
+    let code = postcard::from_bytes(&bytes[end..]).map_err(|_| damaged())?;
+    Ok((MODULE..end, code))
+}
+
+fn damaged() -> Error {
+    refused("it is damaged or cut off: compile the module again")
+}
+
+fn refused(why: &str) -> Error {
+    Error::new(ErrorKind::Artifact, format_args!("cannot use a compiled module: {why}"))
+}

@@ -1,0 +1,178 @@
+//! Modules compiled ahead: made of a module, kept by the embedder, loaded where they are wanted.
+
+use std::ops::Deref;
+use std::path::Path;
+use std::sync::Arc;
+
+use wprof_jit::code::stand_ins::{FIRST, SECOND, StandIns};
+use wprof_jit::module::ModuleBytes;
+use wprof_jit::parallel::share_out;
+use wprof_jit::reoptimize::Advice;
+use wprof_profiler::Profile;
+
+use super::{Kept, ModuleInner};
+use crate::artifact::{self, MadeFor};
+use crate::code_cache::{CachedFunction, CachedModule, Placed};
+use crate::runtime::mapped_file::MappedFile;
+use crate::{Config, Engine, Error, ErrorKind, Module, Result};
+
+impl Engine {
+    /// Compiles a module ahead, binary or, with feature `wat`, in the text format: all of its functions, optimised, each twice. What
+    /// comes of it is for [`Module::deserialize`], in this process or another with the same program, processor and settings.
+    ///
+    /// # Errors
+    /// As [`Module::new`] and [`Module::compile_all`]; and if the engine has [`Config::weights`](crate::Config::weights) or
+    /// [`Config::interesting_paths`](crate::Config::interesting_paths), which code depends on.
+    pub fn precompile_module(&self, bytes: impl AsRef<[u8]>) -> Result<Vec<u8>> {
+        compile(self, bytes.as_ref(), self.config().clone(), None)
+    }
+
+    /// The same with what an earlier profile of the module tells: hot functions get superblocks, inlined calls and guessed
+    /// callees, as by [`Config::profile_use`](crate::Config::profile_use).
+    ///
+    /// # Errors
+    /// As [`Engine::precompile_module`], and if the profile is of another module.
+    pub fn precompile_module_with(&self, bytes: impl AsRef<[u8]>, profile: Arc<Profile>) -> Result<Vec<u8>> {
+        let mut config = self.config().clone();
+        config.profile_use(profile);
+        compile(self, bytes.as_ref(), config, None)
+    }
+}
+
+impl Module {
+    /// Compiles it ahead, as [`Engine::precompile_module`] does, with what is known of it by now: what bursts have told this process,
+    /// or an earlier profile.
+    ///
+    /// # Errors
+    /// As [`Engine::precompile_module`], and if its file cannot be read any more.
+    pub fn serialize(&self) -> Result<Vec<u8>> {
+        let (engine, advice) = (self.engine(), self.inner().advice());
+        compile(engine, &self.bytes()?, engine.config().clone(), advice)
+    }
+
+    /// Loads a module that was compiled ahead. Nothing of it is compiled again: functions are published when they are called.
+    ///
+    /// # Errors
+    /// If it is none, is damaged, or was made by another build of this program, for another processor or with other settings;
+    /// else as [`Module::new`].
+    ///
+    /// # Safety
+    /// The bytes have machine code, which runs with all that this process may do. Hashes tell accidents, not intent: the bytes
+    /// must be what [`Engine::precompile_module`] or [`Module::serialize`] gave, kept where nobody else can write.
+    #[expect(unsafe_code, reason = "the caller vouches for machine code")]
+    pub unsafe fn deserialize(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Module> {
+        load(engine, Arc::new(bytes.as_ref().to_vec()), None)
+    }
+
+    /// The same from a file, of which the module's bytes are not copied: the file is mapped as long as the module is used.
+    ///
+    /// # Errors
+    /// As [`Module::deserialize`], and if the file cannot be read.
+    ///
+    /// # Safety
+    /// As [`Module::deserialize`]; and the file must not be written to or cut as long as the module, a clone or an instance
+    /// of it is there. It may be removed or replaced by another.
+    #[expect(unsafe_code, reason = "the caller vouches for machine code, and for the file")]
+    pub unsafe fn deserialize_file(engine: &Engine, path: impl AsRef<Path>) -> Result<Module> {
+        let path = path.as_ref();
+        // SAFETY: the caller promises that nobody writes to it.
+        let mapped = unsafe { MappedFile::open(path) };
+        let mapped = mapped.map_err(|e| Error::with_source(ErrorKind::System, Box::new(e)));
+        let load = |file| load(engine, Arc::new(file), Some(path));
+        mapped.and_then(load).map_err(|e| e.context(path.display()))
+    }
+
+    /// Whether these bytes begin as a module that was compiled ahead.
+    pub fn is_precompiled(bytes: &[u8]) -> bool {
+        artifact::is_artifact(bytes)
+    }
+}
+
+/// Loads an artefact, whose owner vouches for it.
+pub(super) fn load<B>(engine: &Engine, owner: Arc<B>, file: Option<&Path>) -> Result<Module>
+where
+    B: Deref<Target = [u8]> + Send + Sync + 'static,
+{
+    let (module, code) = artifact::read(&MadeFor::of(engine)?, &owner)?;
+    super::check_size(engine, module.len() as u64)?;
+    let bytes = ModuleBytes::kept_by(Arc::new(Part { owner, range: module }));
+    Module::load_with(engine, bytes.into(), file, Kept::Artifact(code))
+}
+
+/// A part of some bytes.
+struct Part<B> {
+    owner: Arc<B>,
+    range: std::ops::Range<usize>,
+}
+
+impl<B: Deref<Target = [u8]>> Deref for Part<B> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.owner[self.range.clone()]
+    }
+}
+
+/// Compiles a module with stand-ins, once with each, in an engine of its own: what the given one has in the background does not
+/// meddle.
+fn compile(
+    engine: &Engine,
+    bytes: &[u8],
+    mut config: Config,
+    advice: Option<Arc<Advice>>,
+) -> Result<Vec<u8>> {
+    if config.weights.is_some() || config.interesting.is_some() {
+        let message = "code depends on weights and interesting paths: compile ahead without them";
+        return Err(Error::new(ErrorKind::Artifact, message));
+    }
+    super::check_size(engine, bytes.len() as u64)?;
+    config.background_compilation(false);
+    (config.code_cache, config.perf) = (None, None);
+    let own = Engine::new(&config)?;
+    let made_for = MadeFor::of(engine)?;
+    if made_for != MadeFor::of(&own)? {
+        return Err(Error::new(
+            ErrorKind::Artifact,
+            "these settings of the engine do not allow to compile ahead",
+        ));
+    }
+    let compiled = share_out(vec![FIRST, SECOND], |stand_ins: StandIns| {
+        let module =
+            Module::load_with(&own, ModuleBytes::from(bytes).into(), None, Kept::StandIns(stand_ins))?;
+        module.inner().code.set_advice(advice.clone());
+        module.compile_all()?;
+        module.inner().prepare_trampolines()?;
+        Ok(module)
+    });
+    let compiled = compiled.into_iter().collect::<Result<Vec<Module>>>()?;
+    let [first, second] = &compiled[..] else { unreachable!("one for each") };
+    let code = compared(first.inner().snapshot(), second.inner().snapshot());
+    artifact::write(&made_for, &first.info().bytes, &code)
+}
+
+/// The code of a module with the places of its stand-ins. Functions of which these cannot be told are left out: they will be
+/// compiled when they are called.
+fn compared(first: CachedModule<Placed>, second: CachedModule<Placed>) -> CachedModule<Placed> {
+    let is_planned_alike =
+        first.counters == second.counters && first.functions.len() == second.functions.len();
+    let functions = first.functions.into_iter().zip(second.functions).filter(|_| is_planned_alike);
+    let function = |(first, second): (CachedFunction<Placed>, CachedFunction<Placed>)| {
+        let is_same =
+            (first.row, first.known, first.is_left_soon) == (second.row, second.known, second.is_left_soon);
+        let code = first.code.compared(&second.code).filter(|_| is_same)?;
+        Some(CachedFunction { code, ..first })
+    };
+    CachedModule { functions: functions.filter_map(function).collect(), ..first }
+}
+
+impl ModuleInner {
+    /// Makes the trampolines that hosts are likely to need: of the types of functions that are not the module's own affair.
+    fn prepare_trampolines(&self) -> Result<()> {
+        let core = self.engine.core();
+        let entry = |func: u32| &self.types[self.info.funcs[func as usize] as usize];
+        for &func in &self.info.escaped_funcs {
+            core.host_to_wasm(entry(func))?;
+        }
+        (0..self.info.imported_funcs).try_for_each(|func| core.wasm_to_host(entry(func)).map(drop))
+    }
+}

@@ -1,0 +1,83 @@
+//! Artefacts that need nobody to vouch for them: those that were made here.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::artifact;
+use crate::code_cache::{hash_name, private_folder};
+use crate::{Config, Engine, Error, ErrorKind, Module, Result};
+
+/// Modules that this user has compiled ahead on this machine. A folder that only the user can write to remembers the hash of
+/// each, so that they can be loaded without `unsafe`, wherever the files have been meanwhile.
+///
+/// ```
+/// # fn main() -> wprof::Result<()> {
+/// # let folder = tempfile::tempdir()?;
+/// # let (folder, file) = (folder.path().join("own"), folder.path().join("m.cwasm"));
+/// use wprof::{Engine, OwnArtifacts};
+///
+/// let engine = Engine::default();
+/// let own = OwnArtifacts::open(&folder)?;
+/// std::fs::write(&file, own.precompile_module(&engine, "(module (func (export \"f\")))")?)?;
+/// assert!(own.load(&engine, &file)?.get_export("f").is_some());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct OwnArtifacts {
+    folder: PathBuf,
+}
+
+impl OwnArtifacts {
+    /// Those that `folder` remembers, which is made if need be.
+    ///
+    /// # Errors
+    /// If it cannot be made, or others may write to it.
+    pub fn open(folder: impl AsRef<Path>) -> Result<OwnArtifacts> {
+        let folder = folder.as_ref();
+        let found = private_folder(folder).map(|folder| OwnArtifacts { folder });
+        let name = folder.display();
+        found.ok_or_else(|| refused(format_args!("{name} must be a folder that only the user can write to")))
+    }
+
+    /// Those of the user, beside [`Config::default_code_cache`].
+    ///
+    /// # Errors
+    /// As [`OwnArtifacts::open`], and if the environment names no place for them.
+    pub fn of_user() -> Result<OwnArtifacts> {
+        let caches = Config::user_caches().ok_or_else(|| refused("HOME is not set"))?;
+        OwnArtifacts::open(caches.join("compiled"))
+    }
+
+    /// Compiles a module ahead, as [`Engine::precompile_module`] does, and remembers it.
+    ///
+    /// # Errors
+    /// As there, and if the folder cannot be written to.
+    pub fn precompile_module(&self, engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Vec<u8>> {
+        let artifact = engine.precompile_module(bytes)?;
+        fs::write(self.folder.join(hash_name(&artifact)), [])
+            .map_err(|e| Error::system("cannot remember a compiled module", e))?;
+        Ok(artifact)
+    }
+
+    /// Loads one from a file.
+    ///
+    /// # Errors
+    /// If it is none of these, or the file cannot be read; and as [`Module::deserialize`].
+    pub fn load(&self, engine: &Engine, path: impl AsRef<Path>) -> Result<Module> {
+        let path = path.as_ref();
+        let load = || {
+            let bytes = fs::read(path).map_err(|e| Error::with_source(ErrorKind::System, Box::new(e)))?;
+            if !self.folder.join(hash_name(&bytes)).exists() {
+                return Err(refused("it was not made by this user on this machine: compile the module here"));
+            }
+            artifact::load(engine, Arc::new(bytes), Some(path))
+        };
+        load().map_err(|e| e.context(path.display()))
+    }
+}
+
+fn refused(why: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Artifact, format_args!("cannot use a compiled module: {why}"))
+}

@@ -1,0 +1,72 @@
+//! How much stack wasm may use.
+
+use wprof::*;
+
+use super::{Outcome, engines};
+
+/// Calls itself so many times, and the host at the innermost, which may call back.
+const PROGRAM: &str = r#"(module
+    (import "host" "inner" (func $inner (param i32) (result i32)))
+    (func $deep (export "deep") (param i32) (result i32)
+        (if (result i32) (local.get 0)
+            (then (i32.add (i32.const 1) (call $deep (i32.sub (local.get 0) (i32.const 1)))))
+            (else (call $inner (i32.const 0))))))"#;
+
+fn deepest(engine: &Engine) -> Result<i32> {
+    let mut linker = Linker::new(engine);
+    linker.func_wrap("host", "inner", |x: i32| x)?;
+    let mut store = Store::new(engine, ());
+    let instance = linker.instantiate(&mut store, &Module::new(engine, PROGRAM)?)?;
+    let deep = instance.get_typed_func::<i32, i32>(&mut store, "deep")?;
+    let (mut fits, mut overflows) = (0, 100_000_000);
+    while overflows - fits > 1 {
+        let depth = (fits + overflows) / 2;
+        match deep.call(&mut store, depth) {
+            Ok(result) => {
+                assert_eq!(result, depth);
+                fits = depth;
+            }
+            Err(error) => {
+                assert_eq!(error.trap(), Some(Trap::StackOverflow));
+                overflows = depth;
+            }
+        }
+    }
+    Ok(fits)
+}
+
+#[test]
+fn wasm_has_as_much_stack_as_was_said_wherever_it_is_called() -> Outcome {
+    for engine in engines()? {
+        let with = |bytes| Engine::new(engine.config().clone().max_wasm_stack(Some(bytes)));
+        let (small, large) = (with(256 << 10)?, with(2 << 20)?);
+        // Once, so that all of it is compiled.
+        deepest(&small)?;
+        let (one, eight) = (deepest(&small)?, deepest(&large)?);
+        assert!((7 * one..9 * one).contains(&eight), "{one} calls and {eight}");
+        let engine = small.clone();
+        let thread = std::thread::Builder::new().stack_size(16 << 20).spawn(move || deepest(&engine))?;
+        // Frames of bursts, which come by chance, are of another size.
+        let there = thread.join().expect("no panic")?;
+        assert!((9 * one / 10..11 * one / 10).contains(&there), "{one} calls, and {there} on another thread");
+    }
+    Ok(())
+}
+
+#[test]
+fn calls_back_into_wasm_share_the_stack() -> Outcome {
+    let engine = Engine::new(Config::new().max_wasm_stack(Some(4 << 20)))?;
+    let module = Module::new(&engine, PROGRAM)?;
+    let mut linker: Linker<Option<TypedFunc<i32, i32>>> = Linker::new(&engine);
+    linker.func_wrap("host", "inner", |mut caller: Caller<'_, Option<TypedFunc<i32, i32>>>, _: i32| {
+        let deep = caller.data().expect("set before");
+        deep.call(&mut caller, 10)
+    })?;
+    let mut store = Store::new(&engine, None);
+    let instance = linker.instantiate(&mut store, &module)?;
+    let deep = instance.get_typed_func::<i32, i32>(&mut store, "deep")?;
+    *store.data_mut() = Some(deep);
+    let error = deep.call(&mut store, 10).expect_err("it never ends");
+    assert_eq!(error.trap(), Some(Trap::StackOverflow));
+    Ok(())
+}
