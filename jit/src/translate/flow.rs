@@ -32,6 +32,7 @@ impl Translator<'_> {
             (End::Branch, None) => {
                 let condition = self.pop();
                 let branch = self.landings(&block.edges, &node.wires);
+                self.stay_in_strip(node);
                 let [taken, not_taken] = [branch.landings[0].block, branch.landings[1].block];
                 self.branch(condition, (taken, not_taken), self.is_usually_taken(node));
                 self.land(branch, &block.edges, &node.wires);
