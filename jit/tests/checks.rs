@@ -103,3 +103,41 @@ fn checks_of_inlined_loops_do_so_too() {
     assert_eq!(text.matches("add $-1, %r15\n").count(), 1, "{text}");
     assert_eq!(text.matches("mov %r15").count(), 0, "{text}");
 }
+
+/// Rounds that are known ahead: each calls, so the loop is not unrolled.
+const COUNTED: &str = "(module (func $round) (func (param $n i32) (local $i i32)
+    (loop $again (call $round)
+        (br_if $again (i32.ne (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $n))))))";
+
+/// The instructions of the smallest loop.
+fn smallest_loop(text: &str) -> Vec<&str> {
+    let lines: Vec<&str> = text.lines().collect();
+    let from = |(index, line): (usize, &&str)| {
+        let label = line.split_whitespace().last().filter(|_| line.contains(" j"))?;
+        let target = lines[..index].iter().position(|line| *line == format!("{label}:"))?;
+        Some((target, index))
+    };
+    let loops = lines.iter().enumerate().filter_map(from);
+    let (from, to) = loops.min_by_key(|(from, to)| to - from).expect("it has a loop");
+    lines[from..=to].to_vec()
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn rounds_of_counted_loops_do_not_check() {
+    let parsed = Parsed::new(COUNTED);
+    let checks = Some(Checks::default());
+    let collection = Collection { checks, ..Collection::default() };
+    let code = |passes: &str| {
+        let passes = passes.parse().expect("names of passes");
+        let options = CompilerOptions { passes, ..CompilerOptions::default() };
+        let compiler = Compiler::new(options.collecting(&collection)).expect("this machine");
+        let plan = FunctionPlan::new(&parsed.info, 1, &collection, 0).expect("within limits");
+        let graph = compiler.version(&plan, Tier::Optimized);
+        compiler.disassemble(&parsed.env(0), &plan.cfg, &graph, Tier::Optimized).expect("within limits")
+    };
+    let (with, without) = (code("all"), code("-strips"));
+    assert!(smallest_loop(&without).iter().any(|line| line.contains("%r15")), "{without}");
+    assert!(!smallest_loop(&with).iter().any(|line| line.contains("%r15")), "{with}");
+    assert!(with.contains("%r15"), "{with}");
+}

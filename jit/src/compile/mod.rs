@@ -210,6 +210,10 @@ impl Compiler {
             false => graph,
         };
         let graph = self.without_joins(graph, plan);
+        let graph = match self.options.passes.of(plan.cfg.func).has(Pass::Strips) {
+            true => graph.stripped(&plan.cfg, &plan.strips),
+            false => graph,
+        };
         match self.main_loop(plan) {
             Some(header) if !plan.in_bursts => graph.entered_at(&plan.cfg, &[header]),
             _ => graph,

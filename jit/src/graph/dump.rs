@@ -87,6 +87,9 @@ impl fmt::Display for BlockGraph {
                 }
                 None => {}
             }
+            if node.strip.is_some() {
+                f.write_str(" strip")?;
+            }
             probes(f, &node.probes)?;
             writeln!(f)?;
             for inner in &node.inner {

@@ -13,6 +13,7 @@ mod loop_entry;
 mod parts;
 mod resume;
 mod split_loop;
+mod strip;
 mod superblock;
 mod unroll;
 
@@ -106,6 +107,9 @@ pub struct Node {
     pub rounds: u32,
     /// When to go on in another copy of the block instead.
     pub guard: Option<Guard>,
+    /// Of the header of a loop that is checked once in several rounds: by which test it goes on; see
+    /// [`BlockGraph::stripped`].
+    pub strip: Option<Countdown>,
     /// The edge that its branch goes along, if a guard has made that sure: it is not tested.
     pub sure: Option<u32>,
     /// Of an inlined frame's node that is checked: where its caller goes on, if the frame leaves for another version.
@@ -180,6 +184,7 @@ impl BlockGraph {
             count: None,
             rounds: 0,
             guard: None,
+            strip: None,
             sure: None,
             behind: None,
             elsewhere: None,

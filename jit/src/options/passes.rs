@@ -71,6 +71,7 @@ macro_rules! passes {
 
 passes! {
     Unroll, "unroll", Graph, "Copies small loops that count or check, with one count or check for all copies.";
+    Strips, "strips", Graph, "Counts the checks of several rounds of a counted loop at once.";
     Dispatch, "dispatch", Graph, "Copies the switch of an interpreter's loop into each of its cases.";
     SplitLoops, "split-loops", Graph, "Copies small loops for each value of the path register.";
     Switches, "switches", Translation, "Tests the cases of a small switch one after the other.";

@@ -19,6 +19,7 @@ mod references;
 mod round_path;
 mod small_loop;
 mod split;
+mod strip;
 mod system_event;
 mod targets;
 mod trace;
@@ -42,6 +43,7 @@ pub use probe::{PathCells, Probe, Probes};
 pub use round_path::{RoundCell, RoundPath};
 pub use small_loop::SmallLoop;
 pub use split::{Part, Place, Position, SplitCfg};
+pub use strip::{ROUNDS as ROUNDS_OF_STRIP, Strip};
 pub use system_event::SystemEvent;
 pub use targets::{CELLS_PER_SITE, FunctionTargets};
 pub use trace::{FunctionTrace, Moment, Tracing};
@@ -174,6 +176,8 @@ pub struct FunctionPlan {
     pub trace: Option<FunctionTrace>,
     /// Loops that are unrolled in optimised code.
     pub loops: Vec<SmallLoop>,
+    /// Loops that are checked once in several rounds there.
+    pub strips: Vec<Strip>,
     /// How often an earlier run came along each prefix of a path, if paths are counted and there is one.
     pub prefixes: Option<PrefixCounts>,
     /// Its calls, if calling contexts are counted.
@@ -208,7 +212,9 @@ impl FunctionPlan {
     ) -> Result<FunctionPlan, CompileError> {
         let cfg = Arc::new(crate::cfg::build(info, func)?);
         let loops = collection.loops(info, &cfg)?;
-        FunctionPlan::with_loops(info, func, collection, first_counter, (cfg, loops))
+        let plan = FunctionPlan::with_loops(info, func, collection, first_counter, (cfg, loops))?;
+        let strips = plan.stripped_loops(info, collection)?;
+        Ok(FunctionPlan { strips, ..plan })
     }
 
     /// The same for baseline code, which unrolls nothing: if counters do not depend on loops, it knows of none.
@@ -268,6 +274,7 @@ impl FunctionPlan {
             events,
             trace,
             loops,
+            strips: Vec::new(),
             prefixes,
             contexts,
             targets,
@@ -278,6 +285,15 @@ impl FunctionPlan {
             in_bursts,
             records_bursts: collection.records_bursts,
         })
+    }
+
+    /// The loops whose checks of several rounds are counted at once: in checking code, which has no other probes in them.
+    fn stripped_loops(&self, info: &ModuleInfo, collection: &Collection) -> Result<Vec<Strip>, CompileError> {
+        let unrolls = collection.checks.is_some_and(|checks| checks.unroll);
+        let (Some(checks), true) = (&self.checks, unrolls && collection.is_off() && !self.in_bursts) else {
+            return Ok(Vec::new());
+        };
+        Ok(Strip::all(info, &self.cfg, &checks.headers, &self.loops)?)
     }
 
     /// Where the probes of the plan stand.

@@ -106,7 +106,7 @@ impl Translator<'_> {
     }
 
     /// Whether it counts them in the pinned register.
-    fn counts_checks_in_register(&self) -> bool {
+    pub(super) fn counts_checks_in_register(&self) -> bool {
         self.counts_checks() && self.options.pinned_cell() == Some(store_context::CHECKS)
     }
 

@@ -33,6 +33,7 @@ impl Translator<'_> {
             (End::Branch | End::NullBranch, _) => {
                 let condition = self.branch_condition(last);
                 let branch = self.landings(&block.edges, &node.wires);
+                self.stay_in_strip(node);
                 let [taken, not_taken] = [branch.landings[0].block, branch.landings[1].block];
                 self.branch(condition, (taken, not_taken), self.is_usually_taken(node));
                 self.land(branch, &block.edges, &node.wires);

@@ -34,6 +34,7 @@ mod reference;
 mod region;
 mod simd;
 mod stack;
+mod strip;
 mod switch;
 mod table;
 mod target;
@@ -64,6 +65,7 @@ use osr_entry::Approach;
 use path::PathRegister;
 use region::{Region, Regions};
 use stack::OperandStack;
+use strip::OpenStrip;
 use variables::{Homes, Local};
 
 type Result<T> = std::result::Result<T, CompileError>;
@@ -132,6 +134,8 @@ struct Translator<'a> {
     builder: FunctionBuilder<'a>,
     /// Index of the node being translated.
     node: usize,
+    /// By the header's node, the strips of loops of which not all latches are translated.
+    strips: HashMap<u32, OpenStrip>,
     regions: Regions,
     /// The CLIF block of each node.
     blocks: Vec<ir::Block>,
@@ -219,6 +223,7 @@ impl<'a> Translator<'a> {
             graph,
             builder,
             node: 0,
+            strips: HashMap::new(),
             regions: Regions::default(),
             blocks,
             pending,
@@ -318,6 +323,9 @@ impl<'a> Translator<'a> {
             self.send_parameters_home();
         }
         self.probes(&node.probes);
+        if let Some(countdown) = &node.strip {
+            self.begin_strip(countdown);
+        }
         let mut operators = Operators::new(self.env.info, node.start, block.limit);
         let mut last = None;
         let mut inner = node.inner.iter().peekable();

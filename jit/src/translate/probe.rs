@@ -142,10 +142,7 @@ impl Translator<'_> {
         let local = self.read_local(countdown.local);
         let plus = self.countdown_constant(countdown, countdown.plus);
         let first = self.builder.ins().iadd(local, plus);
-        let bound = match countdown.bound {
-            Bound::Constant(bound) => self.countdown_constant(countdown, bound),
-            Bound::Local(bound) => self.read_local(bound),
-        };
+        let bound = self.countdown_bound(countdown);
         let way = countdown.step * i64::from(tests - 1);
         let order = match countdown.goes_on {
             GoesOn::Until => {
@@ -172,8 +169,16 @@ impl Translator<'_> {
         self.builder.ins().icmp(ends_if, last, bound)
     }
 
+    /// What a countdown's local is compared with.
+    pub(super) fn countdown_bound(&mut self, countdown: &Countdown) -> Value {
+        match countdown.bound {
+            Bound::Constant(bound) => self.countdown_constant(countdown, bound),
+            Bound::Local(bound) => self.read_local(bound),
+        }
+    }
+
     /// A constant of as many bits as a countdown counts with.
-    fn countdown_constant(&mut self, countdown: &Countdown, value: i64) -> Value {
+    pub(super) fn countdown_constant(&mut self, countdown: &Countdown, value: i64) -> Value {
         match countdown.is_64 {
             true => self.builder.ins().iconst(types::I64, value),
             false => self.builder.ins().iconst(types::I32, i64::from(value as u32)),

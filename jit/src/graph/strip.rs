@@ -1,0 +1,55 @@
+//! Strips: loops that are checked once in several rounds.
+//!
+//! Input: a graph with its probes, and the [`Strip`]s of its function. Output: the same graph, whose headers of these
+//! loops are marked; how code goes round such a loop is `translate/strip.rs`.
+//! Invariant: a latch is that of a strip only if all that leads to it runs through the strip's header. A graph that is
+//! entered in the middle, or that has copies of a loop's blocks, may have others; these lead to the check each time.
+
+use super::{BlockGraph, Node};
+use crate::cfg::Cfg;
+use crate::plan::{Probe, Strip};
+
+impl BlockGraph {
+    /// The same graph, in which the loops of `strips` are checked once in several rounds where that is possible.
+    #[must_use]
+    pub fn stripped(mut self, cfg: &Cfg, strips: &[Strip]) -> BlockGraph {
+        for node in &mut self.nodes {
+            let is_whole = node.frame == 0 && node.start == cfg.blocks[node.block as usize].start;
+            let is_checked = node.guard.is_none() && node.probes.contains(&Probe::Check);
+            if is_whole && is_checked {
+                let strip = strips.iter().find(|strip| strip.header == node.block);
+                node.strip = strip.map(|strip| strip.countdown);
+            }
+        }
+        self
+    }
+
+    /// The nodes that go round the strip which begins at node `header`, ascending.
+    pub fn latches_of_strip(&self, header: u32) -> Vec<u32> {
+        let Some(countdown) = self.nodes[header as usize].strip else { return Vec::new() };
+        let is_plain = |node: &Node| node.frame == 0 && node.call.is_none() && node.sure.is_none();
+        let is_latch = |node: &Node| {
+            let wire = node.wires.get(countdown.edge as usize).filter(|_| node.block == countdown.block);
+            is_plain(node) && wire.is_some_and(|wire| wire.to == Some(header) && wire.probes.is_empty())
+        };
+        let all = self.nodes.iter().zip(0..).filter(|(node, _)| is_latch(node)).map(|(_, index)| index);
+        let mut latches: Vec<u32> = all.collect();
+        if !latches.is_empty() {
+            let beside = self.reached_beside(header);
+            latches.retain(|&latch| !beside[latch as usize]);
+        }
+        latches
+    }
+
+    /// By node, whether it can be reached without running through this one.
+    fn reached_beside(&self, avoided: u32) -> Vec<bool> {
+        let mut reached = vec![false; self.nodes.len()];
+        let mut pending: Vec<u32> = self.loop_entries.iter().copied().chain([0]).collect();
+        while let Some(node) = pending.pop() {
+            if node != avoided && !std::mem::replace(&mut reached[node as usize], true) {
+                pending.extend(self.nodes[node as usize].targets());
+            }
+        }
+        reached
+    }
+}

@@ -1,0 +1,73 @@
+//! Strips: loops that are checked once in several rounds, as it is known ahead how many there will be.
+//!
+//! Input: a function, and the headers that are checked. Output: the loops among these which a test at their end of a
+//! local and a bound, and nothing else, leaves ([`Countdown`]), but those that are unrolled. Their code counts the
+//! checks of up to [`ROUNDS`] rounds at once, and goes through these by a test that takes the place of the loop's own:
+//! see `translate/strip.rs`. So a round costs nothing.
+//! A loop that is left elsewhere may make one round each time it is entered; then what is computed ahead costs more
+//! than the checks, and rounds would be counted that it does not make.
+//! Source: strip mining, as in Allen & Kennedy, *Optimizing Compilers for Modern Architectures*, 2001, 2.1; as used for
+//! checks: the safepoints of HotSpot's counted loops.
+
+use wasmparser::BinaryReaderError;
+use wprof_profiler::{BlockId, Loop, LoopId};
+
+use super::{Countdown, SmallLoop, TripCounts};
+use crate::cfg::{Cfg, Target};
+use crate::module::ModuleInfo;
+
+/// In how many rounds a loop is checked once at least: so that it comes to a check soon, and what is done once for all
+/// of them is a small part of even the shortest.
+pub const ROUNDS: u32 = 64;
+
+/// A loop that is checked once in several rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Strip {
+    /// Its header.
+    pub header: u32,
+    /// By which test it goes on; at the end of the block with its only back edge.
+    pub countdown: Countdown,
+}
+
+impl Strip {
+    /// Those of a function with checks at these loop headers, ascending, of which `small` loops are unrolled.
+    ///
+    /// # Errors
+    /// If the bytes are not those that were validated.
+    pub fn all(
+        info: &ModuleInfo,
+        cfg: &Cfg,
+        headers: &[u32],
+        small: &[SmallLoop],
+    ) -> Result<Vec<Strip>, BinaryReaderError> {
+        let (loops, trips) = (cfg.loops(), TripCounts::new(info, cfg));
+        let mut all = Vec::new();
+        for &header in headers {
+            let is_unrolled = small.iter().any(|found| found.blocks[0] == header);
+            let Some(id) = loops.headed_by(BlockId(header)).filter(|_| !is_unrolled) else { continue };
+            let Some(latch) = only_exit(cfg, id, loops.get(id)) else { continue };
+            let countdown = trips.countdown(id, BlockId(latch))?;
+            let at_end = countdown.filter(|countdown| countdown.block == latch);
+            all.extend(at_end.map(|countdown| Strip { header, countdown }));
+        }
+        Ok(all)
+    }
+}
+
+/// The block with a loop's only back edge, which takes no operands along, if nothing else leaves the loop but what
+/// fails.
+fn only_exit(cfg: &Cfg, id: LoopId, found: &Loop) -> Option<u32> {
+    let (shape, loops) = (cfg.shape(), cfg.loops());
+    let &[back] = loops.back_edges(shape, id).as_slice() else { return None };
+    let latch = shape.edge(back).from.0;
+    let stays = |target: &Target| match *target {
+        Target::Block(to) => loops.contains(id, BlockId(to)) || cfg.blocks[to as usize].how.is_failure(),
+        Target::Exit => false,
+    };
+    let others = loops.blocks(id).iter().filter(|block| block.0 != latch);
+    let mut edges = others.flat_map(|block| &cfg.blocks[block.index()].edges);
+    let takes_none =
+        |edge: &crate::cfg::Edge| edge.target != Target::Block(found.header.0) || edge.arity == 0;
+    let is_only = !found.irreducible && edges.all(|edge| stays(&edge.target));
+    (is_only && cfg.blocks[latch as usize].edges.iter().all(takes_none)).then_some(latch)
+}

@@ -1,0 +1,127 @@
+//! Strips: how a loop is checked once in several rounds.
+//!
+//! A check costs each round two instructions. Where it is known how many rounds a loop makes ([`Strip`]), its header is
+//! a block that checks, counts the checks of the rounds to come, at most [`ROUNDS_OF_STRIP`], and computes where they
+//! end, the *stop*; behind it begins an inner loop. The latch tests first whether the local is the stop. If it is not,
+//! the loop goes on, and needs no other test; if it is, the loop's own test tells whether it ends or comes to the
+//! check again. The inner loop and the one around it are loops to Cranelift like others.
+//!
+//! Invariant: with `first` as what the next test looks at, the stop is `first + n * step`, where no value before it is
+//! the bound or beyond it. So the loop's own test would go on at each of them; it is come to exactly, and after `n`
+//! rounds more at the latest there is a check, whether or not the loop ends.
+//! Example: `loop: check; body; i += 1; if i != n goto loop` becomes `loop: check; stop = i + 1 + min(n - i - 1, 63);
+//! inner: body; i += 1; if i != stop goto inner; if i != n goto loop`.
+//!
+//! [`Strip`]: crate::plan::Strip
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{self, InstBuilder, Type, Value, types};
+
+use super::Translator;
+use crate::graph::Node;
+use crate::plan::{Countdown, GoesOn, ROUNDS_OF_STRIP};
+
+/// A strip of a loop whose latches are not all translated.
+pub(super) struct OpenStrip {
+    /// Where the inner loop begins.
+    inner: ir::Block,
+    /// What the local is when it ends.
+    stop: Value,
+    /// The latches, which are nodes, that are still to come.
+    latches: Vec<u32>,
+}
+
+impl Translator<'_> {
+    /// Behind the check of a header: counts what the rounds to come would count, and begins the inner loop.
+    pub(super) fn begin_strip(&mut self, countdown: &Countdown) {
+        let header = self.node as u32;
+        let latches = self.graph.latches_of_strip(header);
+        if latches.is_empty() || !self.counts_checks_in_register() {
+            return;
+        }
+        let (stop, rounds) = self.strip_ahead(countdown);
+        let count = self.builder.ins().get_pinned_reg(types::I64);
+        let left = self.builder.ins().isub(count, rounds);
+        self.builder.ins().set_pinned_reg(left);
+        let inner = self.builder.create_block();
+        self.builder.ins().jump(inner, &[]);
+        self.builder.switch_to_block(inner);
+        self.forget_addresses();
+        self.strips.insert(header, OpenStrip { inner, stop, latches });
+    }
+
+    /// At the end of a node, if it is the latch of a strip: goes on in the inner loop unless that ends.
+    pub(super) fn stay_in_strip(&mut self, node: &Node) {
+        let index = self.node as u32;
+        let is_latch = |strip: &OpenStrip| strip.latches.contains(&index);
+        let headers = node.wires.iter().filter_map(|wire| wire.to);
+        let Some(header) = headers.into_iter().find(|to| self.strips.get(to).is_some_and(is_latch)) else {
+            return;
+        };
+        let countdown = self.graph.nodes[header as usize].strip.expect("the header of a strip");
+        let local = self.read_local(countdown.local);
+        let rest = self.countdown_constant(&countdown, countdown.plus.wrapping_sub(countdown.step));
+        let tested = self.builder.ins().iadd(local, rest);
+        let strip = self.strips.get_mut(&header).expect("it is open");
+        strip.latches.retain(|&latch| latch != index);
+        let (inner, stop, is_last) = (strip.inner, strip.stop, strip.latches.is_empty());
+        let goes_on = self.builder.ins().icmp(IntCC::NotEqual, tested, stop);
+        let behind = self.builder.create_block();
+        self.builder.ins().brif(goes_on, inner, &[], behind, &[]);
+        self.builder.seal_block(behind);
+        if is_last {
+            self.builder.seal_block(inner);
+            self.strips.remove(&header);
+        }
+        self.builder.switch_to_block(behind);
+    }
+
+    /// Where the rounds end that come before the next check, and how many these are but for one, with 64 bits.
+    fn strip_ahead(&mut self, countdown: &Countdown) -> (Value, Value) {
+        let ty = if countdown.is_64 { types::I64 } else { types::I32 };
+        let local = self.read_local(countdown.local);
+        let plus = self.countdown_constant(countdown, countdown.plus);
+        let first = self.builder.ins().iadd(local, plus);
+        let bound = self.countdown_bound(countdown);
+        let distance = self.distance(countdown, first, bound);
+        // Of steps that are no power of 2 perhaps fewer.
+        let step = countdown.step.unsigned_abs();
+        let shift = i64::from(step.next_power_of_two().trailing_zeros());
+        let rounds = self.builder.ins().ushr_imm_u(distance, shift);
+        let most = self.builder.ins().iconst(types::I64, i64::from(ROUNDS_OF_STRIP) - 1);
+        let is_far = self.builder.ins().icmp(IntCC::UnsignedGreaterThan, rounds, most);
+        let rounds = self.builder.ins().select(is_far, most, rounds);
+        let way = self.builder.ins().imul_imm_s(rounds, countdown.step);
+        let way = self.narrowed(way, ty);
+        (self.builder.ins().iadd(first, way), rounds)
+    }
+
+    /// How far what is tested first is from the bound, in the direction of the steps, with 64 bits: 0 if it is beyond it.
+    fn distance(&mut self, countdown: &Countdown, first: Value, bound: Value) -> Value {
+        let (from, to) = if countdown.step > 0 { (first, bound) } else { (bound, first) };
+        let order = match countdown.goes_on {
+            GoesOn::Until => {
+                // In a circle: it is met sooner or later, perhaps behind an overflow.
+                let distance = self.builder.ins().isub(to, from);
+                return if countdown.is_64 {
+                    distance
+                } else {
+                    self.builder.ins().uextend(types::I64, distance)
+                };
+            }
+            GoesOn::Below(order) | GoesOn::Above(order) => order,
+        };
+        let [from, to] = [from, to].map(|value| match order.is_signed {
+            true => self.builder.ins().sextend(types::I64, value),
+            false => self.builder.ins().uextend(types::I64, value),
+        });
+        let distance = self.builder.ins().isub(to, from);
+        let zero = self.builder.ins().iconst(types::I64, 0);
+        let is_beyond = self.builder.ins().icmp(IntCC::SignedLessThan, distance, zero);
+        self.builder.ins().select(is_beyond, zero, distance)
+    }
+
+    fn narrowed(&mut self, value: Value, ty: Type) -> Value {
+        if ty == types::I64 { value } else { self.builder.ins().ireduce(ty, value) }
+    }
+}

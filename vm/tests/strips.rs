@@ -1,0 +1,157 @@
+//! Loops that are checked once in several rounds make the rounds that they should, count the checks of all of them, and
+//! can be interrupted.
+
+use std::time::Duration;
+
+use wprof::profiler::BurstLengths;
+use wprof::*;
+
+type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
+
+/// How a loop counts: the type, what it adds, and how what is tested compares with the bound while the loop goes on.
+type Way = (&'static str, i64, &'static str);
+
+const WAYS: [Way; 14] = [
+    ("i32", 1, "ne"),
+    ("i32", -1, "ne"),
+    ("i32", 4, "ne"),
+    ("i32", -3, "ne"),
+    ("i64", 1, "ne"),
+    ("i64", -8, "ne"),
+    ("i32", 1, "lt_s"),
+    ("i32", 3, "lt_u"),
+    ("i32", 1, "le_s"),
+    ("i32", 2, "le_u"),
+    ("i32", -1, "gt_s"),
+    ("i32", -5, "gt_u"),
+    ("i32", -1, "ge_s"),
+    ("i32", -2, "ge_u"),
+];
+
+/// A function for each way, which gives how many rounds it makes from one number to another, and traps after 1000. A
+/// round calls, so that it is not unrolled.
+fn text(ways: &[Way]) -> String {
+    let mut text = String::from(
+        "(module (global $rounds (mut i32) (i32.const 0))
+        (func $round (if (i32.gt_u (global.get $rounds) (i32.const 1000)) (then unreachable))
+            (global.set $rounds (i32.add (global.get $rounds) (i32.const 1))))",
+    );
+    for (number, (ty, step, goes_on)) in ways.iter().enumerate() {
+        text += &format!(
+            "(func (export \"f{number}\") (param $from i64) (param $to i64) (result i32)
+                (local $i {ty}) (local $bound {ty})
+                (global.set $rounds (i32.const 0))
+                (local.set $i {from}) (local.set $bound {to})
+                (loop $again (call $round) (br_if $again ({ty}.{goes_on}
+                    (local.tee $i ({ty}.add (local.get $i) ({ty}.const {step}))) (local.get $bound))))
+                (global.get $rounds))",
+            from = narrow(ty, "$from"),
+            to = narrow(ty, "$to"),
+        );
+    }
+    text + ")"
+}
+
+fn narrow(ty: &str, local: &str) -> String {
+    match ty {
+        "i32" => format!("(i32.wrap_i64 (local.get {local}))"),
+        _ => format!("(local.get {local})"),
+    }
+}
+
+/// Where loops begin and end: near to each other, and near to where numbers overflow.
+fn ends() -> Vec<(i64, i64)> {
+    let near = [i64::from(i32::MIN), i64::from(i32::MAX), i64::MIN, i64::MAX, 0, -1];
+    let around = near.iter().flat_map(|&at| [-3, -1, 0, 2].map(|by| at.wrapping_add(by)));
+    let lengths = [0, 1, 2, 63, 64, 65, 127, 128, 129, 130, 384, 640, -1, -64, -65, -66, -129, -384];
+    around.flat_map(|from| lengths.map(|by| (from, from.wrapping_add(by)))).collect()
+}
+
+/// How many rounds each way makes between these ends; `None` if they are too many.
+fn rounds(config: &Config) -> Result<Vec<Option<i32>>> {
+    let engine = Engine::new(config)?;
+    let module = Module::new(&engine, text(&WAYS))?;
+    let mut store = Store::new(&engine, ());
+    let instance = Linker::new(&engine).instantiate(&mut store, &module)?;
+    let mut all = Vec::new();
+    for number in 0..WAYS.len() {
+        let way = instance.get_typed_func::<(i64, i64), i32>(&mut store, &format!("f{number}"))?;
+        all.extend(ends().into_iter().map(|ends| way.call(&mut store, ends).ok()));
+    }
+    Ok(all)
+}
+
+fn adaptive(lengths: BurstLengths, strategy: Strategy) -> Config {
+    let mut config = Config::new();
+    config.strategy(strategy).background_compilation(false).promote_after(3).reoptimization(None);
+    config.profiling(ProfilingConfig::Adaptive(Adaptive { lengths, ..Adaptive::default() }));
+    config
+}
+
+#[test]
+fn loops_make_the_same_rounds_however_they_count() -> Outcome {
+    let mut plain = Config::new();
+    plain.strategy(Strategy::Baseline).profiling(ProfilingConfig::Off);
+    let expected = rounds(&plain)?;
+    assert!(expected.iter().any(Option::is_none) && expected.iter().any(|r| *r > Some(300)));
+    for strategy in [Strategy::Optimized, Strategy::Tiered] {
+        for (checking, instrumented) in [(1_000_000, 10), (100, 3), (1, 1)] {
+            let config = adaptive(BurstLengths::new(checking, instrumented), strategy);
+            assert_eq!(rounds(&config)?, expected, "{strategy:?} {checking}:{instrumented}");
+        }
+    }
+    let mut reoptimized = adaptive(BurstLengths::new(20, 30), Strategy::Tiered);
+    assert_eq!(rounds(reoptimized.reoptimization(Some(Policy::eager())))?, expected);
+    Ok(())
+}
+
+/// How many paths bursts of one check see in a loop of so many rounds.
+fn seen(rounds: i64, passes: PassSet) -> Result<u64> {
+    let mut config = adaptive(BurstLengths::new(100, 1), Strategy::Optimized);
+    let engine = Engine::new(config.passes(passes))?;
+    let wat = "(module (func $round) (func (export \"f\") (param $n i64)
+        (loop $again (call $round)
+            (br_if $again (i64.ne (local.tee $n (i64.sub (local.get $n) (i64.const 1))) (i64.const 0))))))";
+    let module = Module::new(&engine, wat)?;
+    let mut store = Store::new(&engine, ());
+    let instance = Linker::new(&engine).instantiate(&mut store, &module)?;
+    instance.get_typed_func::<i64, ()>(&mut store, "f")?.call(&mut store, rounds)?;
+    let profile = instance.profile(&store)?;
+    let paths = profile.functions.iter().filter_map(|function| function.paths.as_ref());
+    Ok(paths.flat_map(|paths| &paths.finished).map(|path| path.count).sum())
+}
+
+#[test]
+fn each_round_counts_as_a_check() -> Outcome {
+    let without = PassSet::all().with(Pass::Strips, false);
+    for rounds in [30_000, 30_001, 100_000] {
+        let (seen, expected) = (seen(rounds, PassSet::all())?, seen(rounds, without.clone())?);
+        // A burst begins at the next check: up to 64 rounds later than one more.
+        assert!(expected > 100 && seen <= expected && seen > expected / 2, "{seen} {expected}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_loop_that_counts_for_ever_is_interrupted() -> Outcome {
+    // The bound is never met, as it is odd; or everything is at most it.
+    for (step, goes_on, bound) in [(2, "ne", 7), (1, "le_u", -1)] {
+        let engine = Engine::new(&adaptive(BurstLengths::new(1_000_000, 10), Strategy::Optimized))?;
+        let wat = format!(
+            "(module (func $round) (func (export \"f\") (param $n i32)
+                (loop $again (call $round) (br_if $again (i32.{goes_on}
+                    (local.tee $n (i32.add (local.get $n) (i32.const {step}))) (i32.const {bound}))))))"
+        );
+        let module = Module::new(&engine, wat)?;
+        let mut store = Store::new(&engine, ());
+        let instance = Linker::new(&engine).instantiate(&mut store, &module)?;
+        let handle = store.interrupt_handle();
+        let interrupter = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(20));
+            handle.interrupt();
+        });
+        assert!(instance.get_typed_func::<i32, ()>(&mut store, "f")?.call(&mut store, 0).is_err());
+        interrupter.join().expect("it only waits");
+    }
+    Ok(())
+}
