@@ -7,18 +7,17 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
 use super::component::Component;
+use super::host_func::HostFunc;
 use super::instance::Instance;
 use super::plan::{Imported, Plan, Step, Target, Trampoline};
 use super::resource::ResourceType;
 use super::state::State;
+use super::typed::{Params, Results};
 use super::trampoline::{Callee, lowered, resource_drop, resource_new, resource_rep};
 use super::val::Val;
 use crate::store::StoreContextMut;
 use crate::{AsContextMut, Engine, Error, ErrorKind, Func, Result, ValType};
 
-/// A function of the host's: gets arguments, and leaves a result where there is room for one.
-pub type HostFunc<T> =
-    dyn Fn(StoreContextMut<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static;
 /// What is done when an owned resource of the host's is dropped.
 type Destructor<T> = dyn Fn(StoreContextMut<'_, T>, u32) -> Result<()> + Send + Sync + 'static;
 
@@ -35,7 +34,7 @@ pub struct Linker<T: 'static> {
 struct Names<T: 'static>(HashMap<String, Definition<T>>);
 
 enum Definition<T: 'static> {
-    Func(Arc<HostFunc<T>>),
+    Func(HostFunc<T>),
     Resource(ResourceType, Arc<Destructor<T>>),
     Instance(Names<T>),
 }
@@ -90,8 +89,10 @@ impl<T: 'static> Linker<T> {
     ) -> Result<Instance> {
         let plan = component.plan();
         self.check_imports(plan)?;
+        let resources = self.resources(plan);
+        self.check_types(plan, &resources)?;
         let mut store = store.as_context_mut();
-        let state = State::new(component, self.resources(plan));
+        let state = State::new(component, resources);
         self.place_destructors(&mut store, &state, plan);
         for step in &plan.steps {
             self.carry_out(&mut store, &state, step)?;
@@ -119,10 +120,22 @@ impl<T: 'static> Linker<T> {
         Err(Error::new(ErrorKind::Link, message))
     }
 
+    /// Fails unless host functions with a static type have the types with which they are imported.
+    fn check_types(&self, plan: &Plan, resources: &[ResourceType]) -> Result<()> {
+        for import in &plan.imports {
+            if let (Imported::Func(ty), Some(Definition::Func(func))) = (&import.item, self.find(&import.path))
+            {
+                let name = || format!("import `{}` has another type", import.path.join("#"));
+                func.check(ty, resources).map_err(|error| error.context(name()))?;
+            }
+        }
+        Ok(())
+    }
+
     /// The types of the plan's resources: the host's, and new ones.
     fn resources(&self, plan: &Plan) -> Vec<ResourceType> {
         let mut all: Vec<ResourceType> =
-            (0..plan.resources.len()).map(|index| ResourceType::host(&format!("resource {index}"))).collect();
+            (0..plan.resources.len()).map(|index| ResourceType::named(&format!("resource {index}"))).collect();
         for import in &plan.imports {
             if let (Imported::Resource(index), Some(Definition::Resource(ty, _))) =
                 (&import.item, self.find(&import.path))
@@ -243,7 +256,20 @@ impl<'a, T: 'static> LinkerInstance<'a, T> {
         name: &str,
         func: impl Fn(StoreContextMut<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
     ) -> Result<()> {
-        self.insert(name, Definition::Func(Arc::new(func)))
+        self.insert(name, Definition::Func(HostFunc::dynamic(func)))
+    }
+
+    /// Names a function with a static type: of a tuple of parameters, to `()` or `(R,)`. Whether a component imports it with
+    /// that type is seen when it is instantiated.
+    ///
+    /// # Errors
+    /// If the name is taken.
+    pub fn func_wrap<P: Params, R: Results>(
+        &mut self,
+        name: &str,
+        func: impl Fn(StoreContextMut<'_, T>, P) -> Result<R> + Send + Sync + 'static,
+    ) -> Result<()> {
+        self.insert(name, Definition::Func(HostFunc::typed(func)))
     }
 
     /// Names a resource of the host's. The closure gets the number that represents one, when a component drops it.
