@@ -13,10 +13,10 @@ use super::plan::{Imported, Plan, Step, Target, Trampoline};
 use super::resource::ResourceType;
 use super::state::State;
 use super::typed::{Params, Results};
-use super::trampoline::{Callee, lowered, resource_drop, resource_new, resource_rep};
+use super::trampoline::{Callee, OWN, lowered, resource_drop, resource_new, resource_rep};
 use super::val::Val;
 use crate::store::StoreContextMut;
-use crate::{AsContextMut, Engine, Error, ErrorKind, Func, Result, ValType};
+use crate::{AsContextMut, Engine, Error, ErrorKind, Func, Result, Trap, ValType};
 
 /// What is done when an owned resource of the host's is dropped.
 type Destructor<T> = dyn Fn(StoreContextMut<'_, T>, u32) -> Result<()> + Send + Sync + 'static;
@@ -73,6 +73,36 @@ impl<T: 'static> Linker<T> {
     /// If the name is one of something else.
     pub fn instance(&mut self, name: &str) -> Result<LinkerInstance<'_, T>> {
         self.root().into_instance(name)
+    }
+
+    /// Defines each import of a component that has no definition: functions trap, and there are none of the resources.
+    ///
+    /// # Errors
+    /// If an import has the name of something else.
+    pub fn define_unknown_imports_as_traps(&mut self, component: &Component) -> Result<()> {
+        for import in &component.plan().imports {
+            let Some((name, instances)) = import.path.split_last() else { continue };
+            if self.find(&import.path).is_some() {
+                continue;
+            }
+            let shown = import.path.join("#");
+            let mut names = self.root();
+            for instance in instances {
+                // Other functions of the same interface may be there under another version.
+                let known = names.names.known(instance).unwrap_or(instance).to_owned();
+                names = names.into_instance(&known)?;
+            }
+            match import.item {
+                Imported::Func(_) => names.func_new(name, move |_, _, _| {
+                    let trap = Error::from(Trap::UnreachableCodeReached);
+                    Err(trap.context(format_args!("unknown import `{shown}` called")))
+                })?,
+                Imported::Resource(_) => {
+                    names.resource(name, ResourceType::named(&shown), |_, _| Ok(()))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Instantiates a component, with the start functions of its core modules.
@@ -179,13 +209,16 @@ impl<T: 'static> Linker<T> {
                 let func = match &plan.trampolines[*index as usize] {
                     Trampoline::Lower { func, ty, options } => {
                         let options = state.options(store, options)?;
-                        lowered(store, state, (ty.clone(), options), self.callee(plan, *func)?)
+                        let (callee, name) = (self.callee(plan, *func)?, function_name(plan, *func));
+                        lowered(store, state, (ty.clone(), options), (callee, (name.0, &name.1)))
                     }
                     &Trampoline::ResourceNew { resource, instance } => {
                         resource_new(store, state, (resource, instance))
                     }
                     &Trampoline::ResourceDrop { resource, instance } => {
-                        resource_drop(store, state, (resource, instance))
+                        let (interface, name) = resource_name(plan, resource);
+                        let name = format!("[resource-drop]{name}");
+                        resource_drop(store, state, (resource, instance), (interface, &name))
                     }
                     &Trampoline::ResourceRep { resource, instance } => {
                         resource_rep(store, state, (resource, instance))
@@ -220,10 +253,42 @@ impl<T: 'static> Linker<T> {
 
 impl<T: 'static> Names<T> {
     fn find(&self, name: &str) -> Option<&Definition<T>> {
-        self.0.get(name).or_else(|| {
-            let wanted = compatible(name)?;
-            self.0.iter().find(|(defined, _)| compatible(defined) == Some(wanted)).map(|(_, found)| found)
-        })
+        self.0.get(name).or_else(|| self.0.get(self.known(name)?))
+    }
+
+    /// The name under which one is defined that fits.
+    fn known(&self, name: &str) -> Option<&str> {
+        if let Some((known, _)) = self.0.get_key_value(name) {
+            return Some(known);
+        }
+        let wanted = compatible(name)?;
+        self.0.keys().map(String::as_str).find(|defined| compatible(defined) == Some(wanted))
+    }
+}
+
+/// The interface and the name of a function, for profiles.
+fn function_name(plan: &Plan, target: Target) -> (&str, String) {
+    match target {
+        Target::Imported(index) => {
+            let (interface, name) = name_of(&plan.imports[index as usize].path);
+            (interface, name.to_owned())
+        }
+        Target::Lifted(index) => (OWN, format!("function {index}")),
+    }
+}
+
+/// The same for a resource.
+fn resource_name(plan: &Plan, resource: u32) -> (&str, &str) {
+    let is_it = |item: &Imported| matches!(item, Imported::Resource(index) if *index == resource);
+    let import = plan.imports.iter().find(|import| is_it(&import.item));
+    import.map_or((OWN, "resource"), |import| name_of(&import.path))
+}
+
+fn name_of(path: &[String]) -> (&str, &str) {
+    match path {
+        [.., interface, name] => (interface, name),
+        [name] => (OWN, name),
+        [] => (OWN, ""),
     }
 }
 

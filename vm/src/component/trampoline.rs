@@ -13,6 +13,9 @@ use super::types::{FuncType, MAX_FLAT_PARAMS};
 use crate::store::StoreContextMut;
 use crate::{AsContextMut, Func, Result, ValType};
 
+/// What profiles have for the interface of functions that are no import.
+pub const OWN: &str = "component";
+
 /// What a lowered function calls.
 pub enum Callee<T: 'static> {
     Host(HostFunc<T>),
@@ -25,12 +28,12 @@ pub fn lowered<T: 'static>(
     store: &mut StoreContextMut<'_, T>,
     state: &Arc<State>,
     (ty, options): (Arc<FuncType>, Options),
-    callee: Callee<T>,
+    (callee, name): (Callee<T>, (&str, &str)),
 ) -> Func {
     let state = state.clone();
     let core_type = ty.lowered();
     let result_type = core_type.results().next();
-    Func::new(store, core_type, move |mut caller, params, results| {
+    Func::named(store, name, core_type, move |mut caller, params, results| {
         state.check_may_leave(options.instance)?;
         let flat: SmallVec<[u64; MAX_FLAT_PARAMS + 1]> = params.iter().map(bits).collect();
         let mut store = caller.as_context_mut();
@@ -63,7 +66,7 @@ pub fn resource_new<T: 'static>(
     (resource, instance): (u32, u32),
 ) -> Func {
     let (state, ty) = (state.clone(), crate::FuncType::new([ValType::I32], [ValType::I32]));
-    Func::new(store, ty, move |_, params, results| {
+    Func::named(store, (OWN, "resource.new"), ty, move |_, params, results| {
         state.check_may_leave(instance)?;
         let rep = bits(&params[0]) as u32;
         let handle = state.with_handles(instance, |handles| handles.add(resource, rep, true))?;
@@ -77,9 +80,10 @@ pub fn resource_drop<T: 'static>(
     store: &mut StoreContextMut<'_, T>,
     state: &Arc<State>,
     (resource, instance): (u32, u32),
+    name: (&str, &str),
 ) -> Func {
     let (state, ty) = (state.clone(), crate::FuncType::new([ValType::I32], []));
-    Func::new(store, ty, move |mut caller, params, _| {
+    Func::named(store, name, ty, move |mut caller, params, _| {
         state.check_may_leave(instance)?;
         let handle = bits(&params[0]) as u32;
         state.drop_handle(&mut caller.as_context_mut(), instance, (handle, resource))
@@ -93,7 +97,7 @@ pub fn resource_rep<T: 'static>(
     (resource, instance): (u32, u32),
 ) -> Func {
     let (state, ty) = (state.clone(), crate::FuncType::new([ValType::I32], [ValType::I32]));
-    Func::new(store, ty, move |_, params, results| {
+    Func::named(store, (OWN, "resource.rep"), ty, move |_, params, results| {
         let handle = bits(&params[0]) as u32;
         let rep = state.with_handles(instance, |handles| Ok(handles.get(handle, resource)?.rep))?;
         results[0] = crate::Val::I32(rep as i32);

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use cap_std::fs::Dir;
+use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 
 use super::attributes::type_of;
@@ -60,8 +61,10 @@ pub fn preopened(host: &mut Host<'_>, (): ()) -> Outcome<Vec<(File, String)>> {
 
 /// The list is read by a handle of its own: others of the same folder go on elsewhere.
 pub fn read_directory(host: &mut Host<'_>, (of,): (File,)) -> Outcome<Resource<EntryStream>> {
-    let dir = folder(host, &of)?.dir.open_dir(".")?;
-    let folder = Folder::new(dir, false, None);
+    // `Dir::open_dir` would give a handle that cannot be read from.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let dir = openat(&folder(host, &of)?.dir, ".", flags, Mode::empty())?;
+    let folder = Folder::new(Dir::from_std_file(dir.into()), false, None);
     host.push_open(|| Ok(EntryStream { folder, read: VecDeque::new(), position: OWN_ENTRIES }))
 }
 

@@ -112,6 +112,11 @@ impl OutputStream {
         self.drain(guest, waits)
     }
 
+    /// Whether all writes wait: what is pending for a standard stream would be lost where a program ends itself.
+    fn waits(&self) -> bool {
+        !self.is_leased
+    }
+
     fn check_open(&self) -> Streamed {
         if self.is_over { Err(StreamFail::Closed) } else { Ok(()) }
     }
@@ -180,7 +185,7 @@ pub fn write(host: &mut Host<'_>, (stream, bytes): (Stream, Vec<u8>)) -> Streame
     on(host, &stream, |stream, guest| {
         stream.check_open()?;
         stream.use_permit(bytes.len() as u64)?;
-        stream.put(guest, bytes, false)
+        stream.put(guest, bytes, stream.waits())
     })
 }
 
@@ -188,7 +193,7 @@ pub fn write_zeroes(host: &mut Host<'_>, (stream, len): (Stream, u64)) -> Stream
     on(host, &stream, |stream, guest| {
         stream.check_open()?;
         stream.use_permit(len)?;
-        stream.put(guest, vec![0; len as usize], false)
+        stream.put(guest, vec![0; len as usize], stream.waits())
     })
 }
 
