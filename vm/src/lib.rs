@@ -66,6 +66,8 @@ mod trap;
 mod types;
 #[cfg(feature = "wasi")]
 pub mod wasi;
+#[cfg(feature = "wasi")]
+pub mod wasi2;
 
 pub use backtrace::{FrameInfo, WasmBacktrace};
 pub use caller::Caller;

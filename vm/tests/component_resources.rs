@@ -165,7 +165,7 @@ const BORROWS: &str = r#"(component
 
 #[test]
 fn resources_of_the_host_are_lent_and_owned() -> Outcome {
-    let file = ResourceType::host("file");
+    let file = ResourceType::named("file");
     let dropped = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::new(Mutex::new(None));
     let program = || {

@@ -118,3 +118,94 @@ fn a_component_has_a_profile_of_its_largest_module() {
     let report = wprof(&["report", &profile]).succeeded();
     assert!(report.contains("count"), "{report}");
 }
+
+/// A command of WASI 0.2 that writes `hello` if it has no arguments beside its name, and fails otherwise.
+const COMMAND: &str = r#"(component
+  (import "wasi:io/error@0.2.0" (instance $error (export "error" (type (sub resource)))))
+  (alias export $error "error" (type $error-type))
+  (import "wasi:io/streams@0.2.0" (instance $streams
+    (export "output-stream" (type $out (sub resource)))
+    (alias outer 1 $error-type (type $e'))
+    (export "error" (type $e (eq $e')))
+    (type $se (variant (case "last-operation-failed" (own $e)) (case "closed")))
+    (export "stream-error" (type $stream-error (eq $se)))
+    (export "[method]output-stream.blocking-write-and-flush"
+      (func (param "self" (borrow $out)) (param "contents" (list u8)) (result (result (error $stream-error)))))))
+  (alias export $streams "output-stream" (type $output))
+  (import "wasi:cli/stdout@0.2.0" (instance $stdout
+    (alias outer 1 $output (type $out')) (export "output-stream" (type $out (eq $out')))
+    (export "get-stdout" (func (result (own $out))))))
+  (import "wasi:cli/environment@0.2.0" (instance $environment
+    (export "get-arguments" (func (result (list string))))))
+  (core module $libc
+    (memory (export "memory") 1)
+    (global $next (mut i32) (i32.const 1024))
+    (func (export "realloc") (param i32 i32 i32 i32) (result i32)
+      (global.set $next (i32.and (i32.add (global.get $next) (i32.const 7)) (i32.const -8)))
+      (global.get $next)
+      (global.set $next (i32.add (global.get $next) (local.get 3)))))
+  (core instance $libc (instantiate $libc))
+  (core func $write (canon lower (func $streams "[method]output-stream.blocking-write-and-flush")
+    (memory (core memory $libc "memory"))))
+  (core func $stdout (canon lower (func $stdout "get-stdout")))
+  (core func $arguments (canon lower (func $environment "get-arguments")
+    (memory (core memory $libc "memory")) (realloc (core func $libc "realloc"))))
+  (core module $m
+    (import "libc" "memory" (memory 1))
+    (import "w" "write" (func $write (param i32 i32 i32 i32)))
+    (import "w" "stdout" (func $stdout (result i32)))
+    (import "w" "arguments" (func $arguments (param i32)))
+    (data (i32.const 64) "hello\0a")
+    (func $main (export "run") (result i32)
+      (call $arguments (i32.const 0))
+      (if (i32.ne (i32.load (i32.const 4)) (i32.const 1)) (then (return (i32.const 1))))
+      (call $write (call $stdout) (i32.const 64) (i32.const 6) (i32.const 32))
+      (i32.const 0)))
+  (core instance $m (instantiate $m (with "libc" (instance $libc)) (with "w" (instance
+    (export "write" (func $write)) (export "stdout" (func $stdout)) (export "arguments" (func $arguments))))))
+  (func $run (result (result)) (canon lift (core func $m "run")))
+  (instance $run (export "run" (func $run)))
+  (export "wasi:cli/run@0.2.0" (instance $run)))"#;
+
+#[test]
+fn commands_of_wasi_0_2_run_like_programs() {
+    let folder = Folder::new();
+    let (command, profile) = (folder.file("command.wat", COMMAND), folder.path("p.wprof"));
+    let ran = wprof(&["run", "--exact", "-o", &profile, &command]);
+    assert!(ran.err.contains("main"), "{}", ran.err);
+    assert!(ran.err.contains("core module 0") && ran.err.contains("p.core0.wprof"), "{}", ran.err);
+    assert_eq!(ran.succeeded(), "hello\n");
+    let report = wprof(&["report", &profile]).succeeded();
+    assert!(report.contains("main"), "{report}");
+    let other = wprof(&["report", &folder.path("p.core0.wprof")]).succeeded();
+    assert!(other.contains("function"), "{other}");
+    assert_eq!(wprof(&["run", "-q", &command, "argument"]).code, Some(1));
+    assert_eq!(wprof(&["run", "-q", "--profile", "off", &command]).succeeded(), "hello\n");
+}
+
+#[test]
+fn calls_of_the_host_are_called_as_in_their_interface() {
+    let folder = Folder::new();
+    let (command, profile) = (folder.file("command.wat", COMMAND), folder.path("p.wprof"));
+    wprof(&["run", "-q", "--collect", "contexts", "-o", &profile, &command]).succeeded();
+    let report = wprof(&["report", "--contexts", &profile]).succeeded();
+    assert!(report.contains("output-stream.blocking-write-and-flush"), "{report}");
+}
+
+#[test]
+fn an_interface_that_is_not_there_is_named() {
+    let folder = Folder::new();
+    let proxy = folder.file(
+        "proxy.wat",
+        r#"(component (import "wasi:http/outgoing-handler@0.2.0" (instance (export "handle" (func))))
+        (core module $m (func (export "run") (result i32) (i32.const 0))) (core instance $m (instantiate $m))
+        (func $run (result (result)) (canon lift (core func $m "run")))
+        (instance $run (export "run" (func $run)))
+        (export "wasi:cli/run@0.2.0" (instance $run)))"#,
+    );
+    let said = wprof(&["run", &proxy]).failed();
+    assert!(said.contains("wasi:http/outgoing-handler@0.2.0#handle"), "{said}");
+    assert!(said.contains("component::Linker") && said.contains("wasi:cli"), "{said}");
+    wprof(&["run", "-q", "--stub-imports", &proxy]).succeeded();
+    assert!(wprof(&["run", "-q", "--stub-imports=zero", &proxy]).failed().contains("--stub-imports=trap"));
+}

@@ -8,6 +8,7 @@ use super::lift::{Lift, Loans};
 use super::lower::Lower;
 use super::resource::ResourceAny;
 use super::state::{Lifted, State};
+use super::typed::Flat;
 use super::types::{FuncType, MAX_FLAT_PARAMS, MAX_FLAT_RESULTS};
 use super::val::Val;
 use crate::store::StoreContextMut;
@@ -55,13 +56,13 @@ fn entered<T: 'static>(
     // A result cannot have borrowed handles.
     let mut loans = Loans::default();
     let mut lift = Lift::new(&*store, options, state, &mut loans);
-    let mut flat = results.iter().map(bits);
+    let flat: Vec<u64> = results.iter().map(bits).collect();
     let result = match &ty.result {
         None => None,
         Some(result) if result.flat().len() > MAX_FLAT_RESULTS => {
-            Some(lift.load_aligned(result, flat.next().unwrap_or_default() as u32)?)
+            Some(lift.load_aligned(result, flat.first().copied().unwrap_or_default() as u32)?)
         }
-        Some(result) => Some(lift.flat(result, &mut flat)?),
+        Some(result) => Some(lift.flat(result, &mut Flat(&flat))?),
     };
     state.check_returned(options.instance)?;
     if let Some(post_return) = options.post_return {
@@ -72,7 +73,7 @@ fn entered<T: 'static>(
 
 fn lower_args<T: 'static>(ty: &FuncType, args: &[Val], lower: &mut Lower<'_, '_, T>) -> Result<Vec<u64>> {
     if ty.flat_params().len() > MAX_FLAT_PARAMS {
-        let at = lower.allocate(&ty.params_in_memory(), &Val::Tuple(args.to_vec()))?;
+        let at = lower.allocate(&ty.tuple, &Val::Tuple(args.to_vec()))?;
         return Ok(vec![u64::from(at)]);
     }
     let mut flat = Vec::new();

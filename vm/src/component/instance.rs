@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::component::Component;
 use super::func::Func;
 use super::plan::Export;
 use super::resource::ResourceType;
@@ -27,6 +28,11 @@ impl Instance {
             }
         }
         None
+    }
+
+    /// The component that it is an instance of.
+    pub fn component(&self) -> &Component {
+        &self.0.component
     }
 
     /// The instances of its core modules, in the order in which they were made.

@@ -9,6 +9,7 @@ use super::resource::ResourceAny;
 use super::state::{Options, State};
 use super::strings::Shape;
 use super::trap;
+use super::typed::Flat;
 use super::types::{Type, TypeKind};
 use super::val::Val;
 use crate::{AsContext, Error, ErrorKind, Result};
@@ -63,19 +64,17 @@ impl<'a> Lift<'a> {
 
     /// The value at an address, which must be aligned.
     pub fn load_aligned(&mut self, ty: &Type, at: u32) -> Result<Val> {
-        if !at.is_multiple_of(ty.align()) {
-            return Err(trap(format_args!("pointer {at:#x} is not aligned to {} bytes", ty.align())));
-        }
+        check_aligned(ty, at)?;
         self.load(ty, u64::from(at))
     }
 
     /// A value from core values, as bits.
-    pub fn flat(&mut self, ty: &Type, values: &mut impl Iterator<Item = u64>) -> Result<Val> {
+    pub fn flat(&mut self, ty: &Type, values: &mut Flat<'_>) -> Result<Val> {
         let mut next = || values.next().unwrap_or_default();
         Ok(match ty.kind() {
             TypeKind::String => {
                 let (at, length) = (next() as u32, next() as u32);
-                self.string(at, length)?
+                Val::String(self.text(at, length)?)
             }
             TypeKind::List(element) => {
                 let (at, length) = (next() as u32, next() as u32);
@@ -89,8 +88,8 @@ impl<'a> Lift<'a> {
                 let number = next() as u32;
                 let held = case(ty, number)?;
                 // All cases have as many core values as the largest.
-                let rest: Vec<u64> = values.take(ty.flat().len() - 1).collect();
-                let held = held.map(|ty| self.flat(ty, &mut rest.into_iter())).transpose()?;
+                let mut rest = values.first(ty.flat().len() - 1);
+                let held = held.map(|ty| self.flat(ty, &mut rest)).transpose()?;
                 Val::of_case(ty, number as usize, held)
             }
             _ => {
@@ -100,10 +99,16 @@ impl<'a> Lift<'a> {
         })
     }
 
-    fn load(&mut self, ty: &Type, at: u64) -> Result<Val> {
+    pub fn load(&mut self, ty: &Type, at: u64) -> Result<Val> {
         Ok(match ty.kind() {
-            TypeKind::String => self.string(self.u32(at)?, self.u32(at + 4)?)?,
-            TypeKind::List(element) => self.list(element, self.u32(at)?, self.u32(at + 4)?)?,
+            TypeKind::String => {
+                let (at, length) = self.pair(at)?;
+                Val::String(self.text(at, length)?)
+            }
+            TypeKind::List(element) => {
+                let (at, length) = self.pair(at)?;
+                self.list(element, at, length)?
+            }
             TypeKind::Record(_) | TypeKind::Tuple(_) => {
                 let field = |(offset, ty)| self.load(ty, at + u64::from(offset));
                 let fields = ty.fields().map(field).collect::<Result<_>>()?;
@@ -152,34 +157,65 @@ impl<'a> Lift<'a> {
     }
 
     fn own(&mut self, handle: u32, resource: u32) -> Result<Val> {
-        let rep = self.state.with_handles(self.instance, |handles| handles.remove_owned(handle, resource))?;
+        let rep = self.own_rep(handle, resource)?;
         let home = Some((self.state.clone(), resource));
         Ok(Val::Resource(ResourceAny::new(self.state.resources[resource as usize].clone(), rep, true, home)))
     }
 
-    fn borrow(&mut self, handle: u32, resource: u32) -> Result<Val> {
+    /// What an owned handle stands for, which the instance has no more.
+    pub fn own_rep(&mut self, handle: u32, resource: u32) -> Result<u32> {
+        self.state.with_handles(self.instance, |handles| handles.remove_owned(handle, resource))
+    }
+
+    /// What a handle stands for, which is lent to the call.
+    pub fn borrow_rep(&mut self, handle: u32, resource: u32) -> Result<u32> {
+        self.charge(size_of::<(u32, u32)>())?;
         let rep = self.state.with_handles(self.instance, |handles| {
             let handle = handles.get(handle, resource)?;
             handle.loans += 1;
             Ok(handle.rep)
         })?;
         self.loans.handles.push((handle, resource));
+        Ok(rep)
+    }
+
+    fn borrow(&mut self, handle: u32, resource: u32) -> Result<Val> {
+        let rep = self.borrow_rep(handle, resource)?;
         let lent = ResourceAny::new(self.state.resources[resource as usize].clone(), rep, false, None);
         self.loans.borrowed.push(lent.clone());
         Ok(Val::Resource(lent))
     }
 
-    fn string(&mut self, at: u32, length: u32) -> Result<Val> {
+    pub fn text(&mut self, at: u32, length: u32) -> Result<String> {
         let shape = Shape::of(self.encoding, length)?;
         if !at.is_multiple_of(shape.align) {
             return Err(trap(format_args!("string pointer {at:#x} is not aligned to {} bytes", shape.align)));
         }
         // A character may become four bytes.
         self.charge(shape.bytes as usize * 2)?;
-        shape.read(self.bytes(u64::from(at), u64::from(shape.bytes))?).map(Val::String)
+        shape.read(self.bytes(u64::from(at), u64::from(shape.bytes))?)
     }
 
     fn list(&mut self, element: &Type, at: u32, length: u32) -> Result<Val> {
+        self.elements(element, at, length, size_of::<Val>(), Lift::load).map(Val::List)
+    }
+
+    /// A list of bytes.
+    pub fn byte_list(&mut self, at: u32, length: u32) -> Result<Vec<u8>> {
+        let bytes = self.bytes(u64::from(at), u64::from(length))?;
+        self.charge(bytes.len())?;
+        Ok(bytes.to_vec())
+    }
+
+    /// The values of a list, each of which takes so many bytes of the host's.
+    pub fn elements<V>(
+        &mut self,
+        element: &Type,
+        at: u32,
+        length: u32,
+        cost: usize,
+        load: impl Fn(&mut Self, &Type, u64) -> Result<V>,
+    ) -> Result<Vec<V>> {
         if !at.is_multiple_of(element.align()) {
             return Err(trap(format_args!(
                 "list pointer {at:#x} is not aligned to {} bytes",
@@ -188,16 +224,17 @@ impl<'a> Lift<'a> {
         }
         let size = u64::from(element.size());
         self.bytes(u64::from(at), size * u64::from(length))?;
-        self.charge(length as usize * size_of::<Val>())?;
-        let values = (0..u64::from(length)).map(|index| self.load(element, u64::from(at) + index * size));
-        values.collect::<Result<_>>().map(Val::List)
+        self.charge(length as usize * cost)?;
+        (0..u64::from(length)).map(|index| load(self, element, u64::from(at) + index * size)).collect()
     }
 
-    fn u32(&self, at: u64) -> Result<u32> {
-        self.integer(at, 4).map(|value| value as u32)
+    /// An address and a length.
+    pub fn pair(&self, at: u64) -> Result<(u32, u32)> {
+        Ok((self.integer(at, 4)? as u32, self.integer(at + 4, 4)? as u32))
     }
 
-    fn integer(&self, at: u64, size: u32) -> Result<u64> {
+    /// An integer of so many bytes.
+    pub fn integer(&self, at: u64, size: u32) -> Result<u64> {
         let mut bytes = [0; 8];
         bytes[..size as usize].copy_from_slice(self.bytes(at, u64::from(size))?);
         Ok(u64::from_le_bytes(bytes))
@@ -221,8 +258,16 @@ impl<'a> Lift<'a> {
     }
 }
 
+/// Fails unless a value of a type can be at an address.
+pub fn check_aligned(ty: &Type, at: u32) -> Result<()> {
+    match at.is_multiple_of(ty.align()) {
+        true => Ok(()),
+        false => Err(trap(format_args!("pointer {at:#x} is not aligned to {} bytes", ty.align()))),
+    }
+}
+
 /// What a case of a type holds.
-fn case(ty: &Type, number: u32) -> Result<Option<&Type>> {
+pub fn case(ty: &Type, number: u32) -> Result<Option<&Type>> {
     let case = ty.cases().get(number as usize);
     let unknown =
         || trap(format_args!("discriminant {number} is out of range: there are {}", ty.cases().len()));

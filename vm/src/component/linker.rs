@@ -7,18 +7,17 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
 use super::component::Component;
+use super::host_func::HostFunc;
 use super::instance::Instance;
 use super::plan::{Imported, Plan, Step, Target, Trampoline};
 use super::resource::ResourceType;
 use super::state::State;
-use super::trampoline::{Callee, lowered, resource_drop, resource_new, resource_rep};
+use super::typed::{Params, Results};
+use super::trampoline::{Callee, OWN, lowered, resource_drop, resource_new, resource_rep};
 use super::val::Val;
 use crate::store::StoreContextMut;
-use crate::{AsContextMut, Engine, Error, ErrorKind, Func, Result, ValType};
+use crate::{AsContextMut, Engine, Error, ErrorKind, Func, Result, Trap, ValType};
 
-/// A function of the host's: gets arguments, and leaves a result where there is room for one.
-pub type HostFunc<T> =
-    dyn Fn(StoreContextMut<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static;
 /// What is done when an owned resource of the host's is dropped.
 type Destructor<T> = dyn Fn(StoreContextMut<'_, T>, u32) -> Result<()> + Send + Sync + 'static;
 
@@ -35,7 +34,7 @@ pub struct Linker<T: 'static> {
 struct Names<T: 'static>(HashMap<String, Definition<T>>);
 
 enum Definition<T: 'static> {
-    Func(Arc<HostFunc<T>>),
+    Func(HostFunc<T>),
     Resource(ResourceType, Arc<Destructor<T>>),
     Instance(Names<T>),
 }
@@ -76,6 +75,36 @@ impl<T: 'static> Linker<T> {
         self.root().into_instance(name)
     }
 
+    /// Defines each import of a component that has no definition: functions trap, and there are none of the resources.
+    ///
+    /// # Errors
+    /// If an import has the name of something else.
+    pub fn define_unknown_imports_as_traps(&mut self, component: &Component) -> Result<()> {
+        for import in &component.plan().imports {
+            let Some((name, instances)) = import.path.split_last() else { continue };
+            if self.find(&import.path).is_some() {
+                continue;
+            }
+            let shown = import.path.join("#");
+            let mut names = self.root();
+            for instance in instances {
+                // Other functions of the same interface may be there under another version.
+                let known = names.names.known(instance).unwrap_or(instance).to_owned();
+                names = names.into_instance(&known)?;
+            }
+            match import.item {
+                Imported::Func(_) => names.func_new(name, move |_, _, _| {
+                    let trap = Error::from(Trap::UnreachableCodeReached);
+                    Err(trap.context(format_args!("unknown import `{shown}` called")))
+                })?,
+                Imported::Resource(_) => {
+                    names.resource(name, ResourceType::named(&shown), |_, _| Ok(()))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Instantiates a component, with the start functions of its core modules.
     ///
     /// # Errors
@@ -90,8 +119,10 @@ impl<T: 'static> Linker<T> {
     ) -> Result<Instance> {
         let plan = component.plan();
         self.check_imports(plan)?;
+        let resources = self.resources(plan);
+        self.check_types(plan, &resources)?;
         let mut store = store.as_context_mut();
-        let state = State::new(component, self.resources(plan));
+        let state = State::new(component, resources);
         self.place_destructors(&mut store, &state, plan);
         for step in &plan.steps {
             self.carry_out(&mut store, &state, step)?;
@@ -119,10 +150,22 @@ impl<T: 'static> Linker<T> {
         Err(Error::new(ErrorKind::Link, message))
     }
 
+    /// Fails unless host functions with a static type have the types with which they are imported.
+    fn check_types(&self, plan: &Plan, resources: &[ResourceType]) -> Result<()> {
+        for import in &plan.imports {
+            if let (Imported::Func(ty), Some(Definition::Func(func))) = (&import.item, self.find(&import.path))
+            {
+                let name = || format!("import `{}` has another type", import.path.join("#"));
+                func.check(ty, resources).map_err(|error| error.context(name()))?;
+            }
+        }
+        Ok(())
+    }
+
     /// The types of the plan's resources: the host's, and new ones.
     fn resources(&self, plan: &Plan) -> Vec<ResourceType> {
         let mut all: Vec<ResourceType> =
-            (0..plan.resources.len()).map(|index| ResourceType::host(&format!("resource {index}"))).collect();
+            (0..plan.resources.len()).map(|index| ResourceType::named(&format!("resource {index}"))).collect();
         for import in &plan.imports {
             if let (Imported::Resource(index), Some(Definition::Resource(ty, _))) =
                 (&import.item, self.find(&import.path))
@@ -166,13 +209,16 @@ impl<T: 'static> Linker<T> {
                 let func = match &plan.trampolines[*index as usize] {
                     Trampoline::Lower { func, ty, options } => {
                         let options = state.options(store, options)?;
-                        lowered(store, state, (ty.clone(), options), self.callee(plan, *func)?)
+                        let (callee, name) = (self.callee(plan, *func)?, function_name(plan, *func));
+                        lowered(store, state, (ty.clone(), options), (callee, (name.0, &name.1)))
                     }
                     &Trampoline::ResourceNew { resource, instance } => {
                         resource_new(store, state, (resource, instance))
                     }
                     &Trampoline::ResourceDrop { resource, instance } => {
-                        resource_drop(store, state, (resource, instance))
+                        let (interface, name) = resource_name(plan, resource);
+                        let name = format!("[resource-drop]{name}");
+                        resource_drop(store, state, (resource, instance), (interface, &name))
                     }
                     &Trampoline::ResourceRep { resource, instance } => {
                         resource_rep(store, state, (resource, instance))
@@ -207,10 +253,42 @@ impl<T: 'static> Linker<T> {
 
 impl<T: 'static> Names<T> {
     fn find(&self, name: &str) -> Option<&Definition<T>> {
-        self.0.get(name).or_else(|| {
-            let wanted = compatible(name)?;
-            self.0.iter().find(|(defined, _)| compatible(defined) == Some(wanted)).map(|(_, found)| found)
-        })
+        self.0.get(name).or_else(|| self.0.get(self.known(name)?))
+    }
+
+    /// The name under which one is defined that fits.
+    fn known(&self, name: &str) -> Option<&str> {
+        if let Some((known, _)) = self.0.get_key_value(name) {
+            return Some(known);
+        }
+        let wanted = compatible(name)?;
+        self.0.keys().map(String::as_str).find(|defined| compatible(defined) == Some(wanted))
+    }
+}
+
+/// The interface and the name of a function, for profiles.
+fn function_name(plan: &Plan, target: Target) -> (&str, String) {
+    match target {
+        Target::Imported(index) => {
+            let (interface, name) = name_of(&plan.imports[index as usize].path);
+            (interface, name.to_owned())
+        }
+        Target::Lifted(index) => (OWN, format!("function {index}")),
+    }
+}
+
+/// The same for a resource.
+fn resource_name(plan: &Plan, resource: u32) -> (&str, &str) {
+    let is_it = |item: &Imported| matches!(item, Imported::Resource(index) if *index == resource);
+    let import = plan.imports.iter().find(|import| is_it(&import.item));
+    import.map_or((OWN, "resource"), |import| name_of(&import.path))
+}
+
+fn name_of(path: &[String]) -> (&str, &str) {
+    match path {
+        [.., interface, name] => (interface, name),
+        [name] => (OWN, name),
+        [] => (OWN, ""),
     }
 }
 
@@ -243,7 +321,20 @@ impl<'a, T: 'static> LinkerInstance<'a, T> {
         name: &str,
         func: impl Fn(StoreContextMut<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
     ) -> Result<()> {
-        self.insert(name, Definition::Func(Arc::new(func)))
+        self.insert(name, Definition::Func(HostFunc::dynamic(func)))
+    }
+
+    /// Names a function with a static type: of a tuple of parameters, to `()` or `(R,)`. Whether a component imports it with
+    /// that type is seen when it is instantiated.
+    ///
+    /// # Errors
+    /// If the name is taken.
+    pub fn func_wrap<P: Params, R: Results>(
+        &mut self,
+        name: &str,
+        func: impl Fn(StoreContextMut<'_, T>, P) -> Result<R> + Send + Sync + 'static,
+    ) -> Result<()> {
+        self.insert(name, Definition::Func(HostFunc::typed(func)))
     }
 
     /// Names a resource of the host's. The closure gets the number that represents one, when a component drops it.

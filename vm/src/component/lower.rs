@@ -4,6 +4,7 @@
 //!
 //! Invariant: values were checked against their types before.
 
+use super::lift::check_aligned;
 use super::resource::ResourceAny;
 use super::state::{Options, State};
 use super::strings;
@@ -77,15 +78,18 @@ impl<'a, 's, T: 'static> Lower<'a, 's, T> {
 
     /// Puts a value at an address, which must be aligned.
     pub fn store_aligned(&mut self, ty: &Type, value: &Val, at: u32) -> Result<()> {
-        if !at.is_multiple_of(ty.align()) {
-            return Err(trap(format_args!("pointer {at:#x} is not aligned to {} bytes", ty.align())));
-        }
-        self.check_bounds(at, u64::from(ty.size()))?;
+        self.check_room(ty, at)?;
         self.store(ty, value, at)
     }
 
+    /// Fails unless there is room for a value of a type at an address, which must be aligned.
+    pub fn check_room(&self, ty: &Type, at: u32) -> Result<()> {
+        check_aligned(ty, at)?;
+        self.check_bounds(at, u64::from(ty.size()))
+    }
+
     /// Puts a value where there is room for it.
-    fn store(&mut self, ty: &Type, value: &Val, at: u32) -> Result<()> {
+    pub fn store(&mut self, ty: &Type, value: &Val, at: u32) -> Result<()> {
         match (ty.kind(), value) {
             (TypeKind::String, Val::String(text)) => {
                 let pair = self.string(text)?;
@@ -138,8 +142,7 @@ impl<'a, 's, T: 'static> Lower<'a, 's, T> {
             (Val::Resource(value), TypeKind::Own(resource)) => {
                 value.check(&self.state.resources[*resource as usize])?;
                 let rep = value.take()?;
-                let add = |handles: &mut super::handles::Handles| handles.add(*resource, rep, true);
-                u64::from(self.state.with_handles(self.options.instance, add)?)
+                u64::from(self.own_rep(*resource, rep)?)
             }
             (Val::Resource(value), TypeKind::Borrow(resource)) => {
                 value.check(&self.state.resources[*resource as usize])?;
@@ -151,7 +154,19 @@ impl<'a, 's, T: 'static> Lower<'a, 's, T> {
         })
     }
 
-    fn string(&mut self, text: &str) -> Result<(u32, u32)> {
+    /// A handle of the instance for a resource that is passed on to it.
+    pub fn own_rep(&self, resource: u32, rep: u32) -> Result<u32> {
+        self.state.with_handles(self.options.instance, |handles| handles.add(resource, rep, true))
+    }
+
+    /// A list of bytes, copied at once.
+    pub fn byte_list(&mut self, bytes: &[u8]) -> Result<(u32, u32)> {
+        let at = self.reserve(1, bytes.len() as u64)?;
+        self.write(at, bytes)?;
+        Ok((at, bytes.len() as u32))
+    }
+
+    pub fn string(&mut self, text: &str) -> Result<(u32, u32)> {
         let (bytes, align, length) = strings::write(self.options.encoding, text)?;
         let at = self.reserve(align, bytes.len() as u64)?;
         self.write(at, &bytes)?;
@@ -173,7 +188,7 @@ impl<'a, 's, T: 'static> Lower<'a, 's, T> {
     }
 
     /// Has the instance give us memory.
-    fn reserve(&mut self, align: u32, size: u64) -> Result<u32> {
+    pub fn reserve(&mut self, align: u32, size: u64) -> Result<u32> {
         let Ok(bytes) = i32::try_from(size) else {
             return Err(trap(format_args!("value of {size} bytes is too long")));
         };
@@ -200,12 +215,12 @@ impl<'a, 's, T: 'static> Lower<'a, 's, T> {
         }
     }
 
-    fn pair(&mut self, at: u32, (first, second): (u32, u32)) -> Result<()> {
+    pub fn pair(&mut self, at: u32, (first, second): (u32, u32)) -> Result<()> {
         self.write(at, &first.to_le_bytes())?;
         self.write(at + 4, &second.to_le_bytes())
     }
 
-    fn write(&mut self, at: u32, bytes: &[u8]) -> Result<()> {
+    pub fn write(&mut self, at: u32, bytes: &[u8]) -> Result<()> {
         let memory = self.options.memory;
         let memory =
             memory.ok_or_else(|| Error::new(ErrorKind::Type, "there is no memory to pass values in"))?;

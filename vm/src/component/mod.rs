@@ -48,6 +48,7 @@ mod call;
 mod component;
 mod func;
 mod handles;
+mod host_func;
 mod inline;
 mod instance;
 mod lift;
@@ -59,7 +60,9 @@ mod resolve;
 mod resource;
 mod state;
 mod strings;
+mod table;
 mod trampoline;
+mod typed;
 mod types;
 mod val;
 
@@ -68,6 +71,8 @@ pub use func::Func;
 pub use instance::Instance;
 pub use linker::{Linker, LinkerInstance};
 pub use resource::{ResourceAny, ResourceType};
+pub use table::{Resource, ResourceTable, ResourceTableError};
+pub use typed::{ComponentType, Lift, Lower, Params, Results};
 pub use types::{FuncType, Type, TypeKind};
 pub use val::Val;
 

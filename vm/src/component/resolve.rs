@@ -45,7 +45,7 @@ impl Resolver<'_> {
             .map(|(name, ty)| Ok((name.to_string(), self.value(ty)?)))
             .collect::<Result<_>>()?;
         let result = self.optional(ty.result.as_ref())?;
-        Ok(Arc::new(FuncType { params, result }))
+        Ok(Arc::new(FuncType::new(params, result)))
     }
 
     fn optional(&mut self, ty: Option<&ComponentValType>) -> Result<Option<Type>> {

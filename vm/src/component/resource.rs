@@ -1,5 +1,6 @@
 //! Resources as the host has them.
 
+use std::any::{TypeId, type_name};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,18 +9,33 @@ use crate::{AsContextMut, Error, ErrorKind, Result};
 
 /// The type of a resource: a component's, of which each instance has its own, or the host's.
 #[derive(Clone, Debug)]
-pub struct ResourceType(Arc<str>);
+pub struct ResourceType(Of);
+
+#[derive(Clone, Debug)]
+enum Of {
+    Named(Arc<str>),
+    Rust(TypeId, &'static str),
+}
 
 impl ResourceType {
+    /// The resource of the host's that is a `T` in a [`ResourceTable`](super::ResourceTable): always the same one.
+    pub fn host<T: 'static>() -> ResourceType {
+        ResourceType(Of::Rust(TypeId::of::<T>(), type_name::<T>()))
+    }
+
     /// A new resource of the host's, unlike all others. The name is for messages.
-    pub fn host(name: &str) -> ResourceType {
-        ResourceType(name.into())
+    pub fn named(name: &str) -> ResourceType {
+        ResourceType(Of::Named(name.into()))
     }
 }
 
 impl PartialEq for ResourceType {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        match (&self.0, &other.0) {
+            (Of::Named(this), Of::Named(that)) => Arc::ptr_eq(this, that),
+            (Of::Rust(this, _), Of::Rust(that, _)) => this == that,
+            _ => false,
+        }
     }
 }
 
@@ -27,7 +43,10 @@ impl Eq for ResourceType {}
 
 impl fmt::Display for ResourceType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        match &self.0 {
+            Of::Named(name) => f.write_str(name),
+            Of::Rust(_, name) => f.write_str(name),
+        }
     }
 }
 

@@ -218,7 +218,7 @@ fn layout_of<'t>(types: impl Iterator<Item = &'t Type>) -> (u32, u32) {
 }
 
 /// The core values of all, no more than are needed to see that there are too many.
-pub fn flatten_all<'t>(types: impl Iterator<Item = &'t Type>) -> Vec<ValType> {
+fn flatten_all<'t>(types: impl Iterator<Item = &'t Type>) -> Vec<ValType> {
     types.flat_map(|ty| ty.flat().iter().cloned()).take(MAX_FLAT_PARAMS + 1).collect()
 }
 
@@ -241,9 +241,16 @@ pub fn align_to(offset: u32, align: u32) -> u32 {
 pub struct FuncType {
     pub(super) params: Vec<(String, Type)>,
     pub(super) result: Option<Type>,
+    /// All parameters as one tuple, as which they are passed in memory.
+    pub(super) tuple: Type,
 }
 
 impl FuncType {
+    pub(super) fn new(params: Vec<(String, Type)>, result: Option<Type>) -> FuncType {
+        let tuple = Type::new(TypeKind::Tuple(params.iter().map(|(_, ty)| ty.clone()).collect()));
+        FuncType { params, result, tuple }
+    }
+
     /// Names and types of the parameters.
     pub fn params(&self) -> impl ExactSizeIterator<Item = (&str, &Type)> {
         self.params.iter().map(|(name, ty)| (name.as_str(), ty))
@@ -254,22 +261,18 @@ impl FuncType {
         self.result.as_ref()
     }
 
-    pub(super) fn flat_params(&self) -> Vec<ValType> {
-        flatten_all(self.params.iter().map(|(_, ty)| ty))
+    /// The core values of the parameters; cut off where there are too many to be passed.
+    pub(super) fn flat_params(&self) -> &[ValType] {
+        self.tuple.flat()
     }
 
     pub(super) fn flat_results(&self) -> Vec<ValType> {
         flatten_all(self.result.iter())
     }
 
-    /// All parameters as one tuple, as which they are passed in memory.
-    pub(super) fn params_in_memory(&self) -> Type {
-        Type::new(TypeKind::Tuple(self.params.iter().map(|(_, ty)| ty.clone()).collect()))
-    }
-
     /// The core function that an import of it becomes.
     pub(super) fn lowered(&self) -> crate::FuncType {
-        let (mut params, mut results) = (self.flat_params(), self.flat_results());
+        let (mut params, mut results) = (self.flat_params().to_vec(), self.flat_results());
         if params.len() > MAX_FLAT_PARAMS {
             params = vec![ValType::I32];
         }

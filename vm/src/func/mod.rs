@@ -44,6 +44,17 @@ impl Func {
         Func(runtime_host::add(store.as_context_mut().0, &func, None).expect("memory for a stub"))
     }
 
+    /// The same, with a module and a name for profiles.
+    pub(crate) fn named<T: 'static>(
+        mut store: impl AsContextMut<Data = T>,
+        (module, name): (&str, &str),
+        ty: FuncType,
+        func: impl Fn(Caller<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
+    ) -> Func {
+        let (func, name) = (Arc::new(dynamic(ty, func)), Some((module.to_owned(), name.to_owned())));
+        Func(runtime_host::add(store.as_context_mut().0, &func, name).expect("memory for a stub"))
+    }
+
     /// A host function whose type follows from the closure's: up to 16 parameters, the first of which may be a
     /// [`Caller`], and a value, a tuple of values, or a [`Result`] of those.
     ///

@@ -14,13 +14,13 @@ use super::host_file::filetype_of;
 /// What WASI tells of a file.
 #[derive(Debug, Default)]
 pub struct Attributes {
-    device: u64,
-    inode: u64,
-    filetype: u8,
-    links: u64,
-    size: u64,
+    pub device: u64,
+    pub inode: u64,
+    pub filetype: u8,
+    pub links: u64,
+    pub size: u64,
     /// Of access, modification and change of status, in nanoseconds since 1970.
-    times: [u64; 3],
+    pub times: [u64; 3],
 }
 
 impl Attributes {

@@ -4,11 +4,11 @@ use std::io::Cursor;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use cap_std::fs::Dir;
 use rustix::fs::OFlags;
 
-use super::WasiCtx;
 use super::clocks::{Clocks, SystemClocks};
 use super::descriptors::{Descriptor, Descriptors, What};
 use super::folder::Folder;
@@ -17,6 +17,7 @@ use super::pipe::OutputPipe;
 use super::random::Random;
 use super::strings::Strings;
 use super::system::System;
+use super::{Implementation, WasiCtx};
 use crate::{Error, ErrorKind, Result};
 
 /// How many descriptors a program may have open unless told otherwise. The process has a limit, too, for all of its
@@ -100,7 +101,7 @@ impl WasiCtxBuilder {
     pub fn inherit_stdio(&mut self) -> &mut Self {
         let [stdin, stdout, stderr] =
             [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];
-        let stream = |fd, is_output| Descriptor::stream(What::File(HostFile::standard(fd)), is_output);
+        let stream = |fd, is_output| Descriptor::stream(What::File(Arc::new(HostFile::standard(fd))), is_output);
         self.standard = [stream(stdin, false), stream(stdout, true), stream(stderr, true)];
         self
     }
@@ -190,12 +191,13 @@ impl WasiCtxBuilder {
         let builder = std::mem::take(self);
         let initial = builder.standard.into_iter().chain(builder.folders).chain(builder.sockets);
         let descriptors = Descriptors::new(initial.collect(), builder.max_descriptors);
-        WasiCtx::new(System {
+        WasiCtx(Implementation::Usual(Box::new(System {
             args: builder.args,
             env: builder.env,
             clocks: builder.clocks.unwrap_or_else(|| Box::new(SystemClocks::new())),
             random: builder.random,
             descriptors,
-        })
+            resources: Mutex::default(),
+        })))
     }
 }

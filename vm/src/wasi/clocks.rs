@@ -82,6 +82,6 @@ fn duration(time: Timespec) -> Duration {
 }
 
 /// Nanoseconds, as WASI counts time.
-pub(super) fn nanoseconds(time: Duration) -> u64 {
+pub(crate) fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,10 +1,15 @@
 //! The table of what a program has open.
 
 use std::io::Cursor;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
+use rustix::fs::{fdatasync, fstat, fsync, futimens};
 use rustix::io::Errno;
 
-use super::constants::fdflags;
+use super::attributes::{Attributes, NewTime, timestamps};
+use super::constants::{fdflags, filetype};
+use super::fail::Outcome;
 use super::folder::Folder;
 use super::host_file::{HostFile, Shape};
 use super::pipe::OutputPipe;
@@ -30,7 +35,7 @@ pub struct Descriptor {
 #[derive(Debug)]
 pub enum What {
     /// A file of the host's.
-    File(HostFile),
+    File(Arc<HostFile>),
     /// A folder.
     Folder(Folder),
     /// Input from memory.
@@ -66,7 +71,68 @@ impl Descriptor {
             flags,
             is_readable: is_connection,
             is_writable: is_connection,
-            ..Descriptor::new(What::File(file))
+            ..Descriptor::new(What::File(Arc::new(file)))
+        }
+    }
+
+    /// Its attributes.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn attributes(&self) -> Result<Attributes, Errno> {
+        Ok(match &self.what {
+            What::File(file) => {
+                let stat = fstat(file)?;
+                let filetype = file.filetype(&stat);
+                match file.is_standard() {
+                    true => Attributes::of_stream(&stat, filetype),
+                    false => Attributes::of_file(&stat, filetype),
+                }
+            }
+            What::Folder(folder) => Attributes::of_file(&fstat(&folder.dir)?, filetype::DIRECTORY),
+            What::Input(_) | What::Output(_) | What::Nothing => Attributes::of_memory(filetype::UNKNOWN),
+        })
+    }
+
+    /// Sets the times of access and modification.
+    ///
+    /// # Errors
+    /// The system's; if the program may not change them.
+    pub fn set_times(&self, times: [NewTime; 2]) -> Outcome {
+        let times = timestamps(times);
+        match &self.what {
+            What::Folder(folder) => {
+                folder.check_writable()?;
+                Ok(futimens(&folder.dir, &times)?)
+            }
+            What::File(file) if !file.is_standard() && self.is_changeable => Ok(futimens(file, &times)?),
+            What::File(file) if !file.is_standard() => Err(Errno::PERM.into()),
+            _ => Err(Errno::BADF.into()),
+        }
+    }
+
+    /// Has the system write what it holds back; without the attributes if only data matter.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn sync(&self, with_attributes: bool) -> Outcome {
+        let sync = |fd: BorrowedFd<'_>| if with_attributes { fsync(fd) } else { fdatasync(fd) };
+        match &self.what {
+            What::File(file) => Ok(sync(file.as_fd())?),
+            What::Folder(folder) => Ok(sync(folder.dir.as_fd())?),
+            What::Input(_) | What::Output(_) | What::Nothing => Ok(()),
+        }
+    }
+
+    /// The file, if it has positions and may be changed.
+    ///
+    /// # Errors
+    /// If it has none or may not.
+    pub fn writable_file(&self) -> Result<&HostFile, Errno> {
+        match &self.what {
+            What::File(file) if file.shape == Shape::Positioned && self.is_writable => Ok(file),
+            What::File(file) if file.shape != Shape::Positioned && !file.is_standard() => Err(Errno::INVAL),
+            _ => Err(Errno::BADF),
         }
     }
 
@@ -115,6 +181,26 @@ impl Descriptors {
         Ok(index as u32)
     }
 
+    /// Counts something that is open and has no number.
+    ///
+    /// # Errors
+    /// If no more can be open.
+    pub fn lease(&mut self) -> Result<(), Errno> {
+        self.check_room()?;
+        self.open += 1;
+        Ok(())
+    }
+
+    /// Such a thing is closed.
+    pub fn give_back(&mut self) {
+        self.open -= 1;
+    }
+
+    /// Those that were there from the beginning, as long as they are open.
+    pub fn all(&self) -> impl Iterator<Item = &Descriptor> {
+        self.slots.iter().flatten()
+    }
+
     /// # Errors
     /// If it is not open.
     pub fn get(&self, fd: u32) -> Result<&Descriptor, Errno> {
@@ -155,7 +241,7 @@ impl Descriptors {
     ///
     /// # Errors
     /// If it is not.
-    pub fn file(&self, fd: u32) -> Result<(&Descriptor, &HostFile), Errno> {
+    pub fn file(&self, fd: u32) -> Result<(&Descriptor, &Arc<HostFile>), Errno> {
         let descriptor = self.get(fd)?;
         match &descriptor.what {
             What::File(file) => Ok((descriptor, file)),

@@ -17,7 +17,7 @@ const CHUNK: usize = 32 << 10;
 
 /// Positions in a list as programs see them, of which the system's lie this much behind: those before are for the two
 /// entries that are made here.
-const OWN_ENTRIES: u64 = 2;
+pub const OWN_ENTRIES: u64 = 2;
 
 /// A folder that is open for a program.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 use super::fail::{Fail, Outcome, bad_pointer};
 use crate::runtime::shared_memory::SharedData;
 use crate::runtime::store::StoreOpaque;
-use crate::{Error, ErrorKind, Memory, Result};
+use crate::{Error, ErrorKind, Memory, Result, Trap};
 
 /// The most bytes that one call reads or writes, so that it ends soon: programs go on with the rest.
 const MAX_TRANSFER: usize = 256 << 20;
@@ -66,6 +66,8 @@ enum Source<'a> {
     /// A memory of a store of ours; parts of it may not be there before they are touched.
     Store(&'a mut StoreOpaque, Memory),
     Bytes(&'a mut [u8]),
+    /// A store alone: values are passed in another way.
+    None(&'a mut StoreOpaque),
 }
 
 /// Buffers in memory, none of them empty.
@@ -87,6 +89,19 @@ impl<'a> Guest<'a> {
         Guest { memory: Source::Store(store, memory), preview, turns: Turns::default() }
     }
 
+    /// A program that passes values otherwise: it has no memory here.
+    pub(crate) fn without_memory(store: &'a mut StoreOpaque) -> Guest<'a> {
+        Guest { memory: Source::None(store), preview: Preview::One, turns: Turns::default() }
+    }
+
+    /// Why it is to stop: that ends the call that it makes.
+    pub(crate) fn take_interruption(&mut self) -> Option<Trap> {
+        match &mut self.memory {
+            Source::Store(store, _) | Source::None(store) => store.interrupt().take().map(Trap::from),
+            Source::Bytes(_) => None,
+        }
+    }
+
     /// Which version of WASI it uses.
     pub fn preview(&self) -> Preview {
         self.preview
@@ -105,14 +120,14 @@ impl<'a> Guest<'a> {
     /// Whether it is to stop: a function that waits returns then.
     pub fn is_interrupted(&self) -> bool {
         match &self.memory {
-            Source::Store(store, _) => store.interrupt().is_requested(),
+            Source::Store(store, _) | Source::None(store) => store.interrupt().is_requested(),
             Source::Bytes(_) => false,
         }
     }
 
     /// # Errors
     /// If it is to stop. What the function returns does not matter then.
-    pub(super) fn check(&self) -> Outcome {
+    pub(crate) fn check(&self) -> Outcome {
         if self.is_interrupted() { Err(Errno::INTR.into()) } else { Ok(()) }
     }
 
@@ -151,6 +166,7 @@ impl<'a> Guest<'a> {
                 store.memory_mut(index).own_mut().map(|memory| memory.data_on_demand())
             }
             Source::Bytes(bytes) => Some(bytes),
+            Source::None(_) => Some(&mut []),
         }
     }
 
@@ -164,6 +180,7 @@ impl<'a> Guest<'a> {
         match &self.memory {
             Source::Store(store, memory) => store.memory(store.index(memory.0)).len(),
             Source::Bytes(bytes) => bytes.len() as u64,
+            Source::None(_) => 0,
         }
     }
 
@@ -172,6 +189,7 @@ impl<'a> Guest<'a> {
         match &self.memory {
             Source::Store(store, memory) => store.memory(store.index(memory.0)).read(at, to),
             Source::Bytes(bytes) => to.copy_from_slice(&bytes[at..at + to.len()]),
+            Source::None(_) => {}
         }
     }
 
@@ -183,6 +201,7 @@ impl<'a> Guest<'a> {
                 store.memory_mut(index).write(at, from);
             }
             Source::Bytes(bytes) => bytes[at..at + from.len()].copy_from_slice(from),
+            Source::None(_) => {}
         }
     }
 

@@ -22,29 +22,33 @@
 //! ```
 #![allow(clippy::too_many_arguments, reason = "they are WASI's")]
 
-mod attributes;
+pub(crate) mod attributes;
 mod builder;
-mod calls;
-mod clocks;
-mod constants;
-mod descriptors;
-mod fail;
-mod folder;
+pub(crate) mod calls;
+pub(crate) mod clocks;
+pub(crate) mod constants;
+pub(crate) mod descriptors;
+pub(crate) mod fail;
+pub(crate) mod folder;
 mod functions;
-mod guest;
-mod host_file;
+pub(crate) mod guest;
+pub(crate) mod host_file;
+pub(crate) mod opening;
+pub(crate) mod paths;
 mod pipe;
 mod random;
 mod strings;
-mod system;
+pub(crate) mod system;
 mod turns;
-mod wait;
+pub(crate) mod wait;
 
 pub use builder::WasiCtxBuilder;
 pub use clocks::{Clock, Clocks};
 pub use guest::{Guest, Preview};
 pub use pipe::OutputPipe;
 pub use turns::SharedWasi;
+
+use system::System;
 
 use crate::{AsContextMut, Caller, Error, ErrorKind, Extern, Linker, Memory, Result};
 
@@ -55,17 +59,40 @@ pub const MODULE: &str = "wasi_snapshot_preview1";
 pub const MODULE_OF_PREVIEW_0: &str = "wasi_unstable";
 
 /// The state of one program's system interface.
-pub struct WasiCtx(Box<dyn Wasi>);
+pub struct WasiCtx(Implementation);
+
+enum Implementation {
+    /// The usual one, which has WASI 0.2 as well.
+    Usual(Box<System>),
+    Own(Box<dyn Wasi>),
+}
 
 impl WasiCtx {
-    /// A context with an implementation of one's own.
+    /// A context with an implementation of one's own, of preview 1 only.
     pub fn new(implementation: impl Wasi) -> WasiCtx {
-        WasiCtx(Box::new(implementation))
+        WasiCtx(Implementation::Own(Box::new(implementation)))
     }
 
     /// Its functions, for who calls them from another engine than this.
     pub fn functions(&mut self) -> &mut dyn Wasi {
-        &mut *self.0
+        match &mut self.0 {
+            Implementation::Usual(system) => &mut **system,
+            Implementation::Own(own) => &mut **own,
+        }
+    }
+
+    /// The usual implementation.
+    ///
+    /// # Errors
+    /// If it has one of its own.
+    pub(crate) fn system(&mut self) -> Result<&mut System> {
+        match &mut self.0 {
+            Implementation::Usual(system) => Ok(system),
+            Implementation::Own(_) => {
+                let message = "WASI 0.2 needs a context of WasiCtxBuilder, this one has preview 1 only";
+                Err(Error::new(ErrorKind::Host, message))
+            }
+        }
     }
 }
 
@@ -107,7 +134,7 @@ macro_rules! define_trait {
                         let memory = memory(&mut caller)?;
                         let store = caller.as_context_mut().0;
                         let mut guest = Guest::in_store(&mut store.opaque, memory, preview);
-                        context(&mut store.above.data).0.$name(&mut guest, $($arg),*)
+                        context(&mut store.above.data).functions().$name(&mut guest, $($arg),*)
                     };
                     linker.func_wrap(module, stringify!($name), func)?;
                 )*

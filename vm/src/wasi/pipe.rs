@@ -31,7 +31,7 @@ impl OutputPipe {
         self.lock().bytes.clone()
     }
 
-    pub(super) fn write(&self, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
+    pub(crate) fn write(&self, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
         let mut collected = self.lock();
         let before = collected.bytes.len();
         for slice in slices {

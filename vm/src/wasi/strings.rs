@@ -34,6 +34,12 @@ impl Strings {
         Ok(())
     }
 
+    /// All of them, without the zero bytes.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let from = |&start: &u32| self.bytes.get(start as usize..).unwrap_or_default();
+        self.starts.iter().map(from).map(|rest| rest.split(|&byte| byte == 0).next().unwrap_or_default())
+    }
+
     /// Tells a program how many there are, and how many bytes.
     ///
     /// # Errors

@@ -1,5 +1,7 @@
 //! The usual implementation: the host's system, as far as the program was given it.
 
+use std::sync::Mutex;
+
 use super::Wasi;
 use super::clocks::Clocks;
 use super::descriptors::Descriptors;
@@ -8,14 +10,17 @@ use super::guest::Guest;
 use super::random::Random;
 use super::strings::Strings;
 use crate::Result;
+use crate::component::ResourceTable;
 
 /// What one program has of the host. Its functions are in `calls`.
 pub struct System {
-    pub(super) args: Strings,
-    pub(super) env: Strings,
-    pub(super) clocks: Box<dyn Clocks>,
-    pub(super) random: Random,
-    pub(super) descriptors: Descriptors,
+    pub args: Strings,
+    pub env: Strings,
+    pub clocks: Box<dyn Clocks>,
+    pub random: Random,
+    pub descriptors: Descriptors,
+    /// What a component has of WASI 0.2. Nobody waits for the lock: whoever has the system has it alone.
+    pub resources: Mutex<ResourceTable>,
 }
 
 macro_rules! implement {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, Timespec, poll};
 use rustix::io::Errno;
 
+use super::clocks::Clocks;
 use super::fail::Outcome;
 use super::guest::Guest;
 
@@ -39,6 +40,41 @@ pub fn wait(guest: &Guest<'_>, fds: &mut [PollFd<'_>], time: Option<Duration>) -
             Err(errno) => return Err(errno.into()),
         }
     }
+}
+
+/// Waits until something happens to one of the descriptors, or until no time is left, of which `left` knows how much there
+/// is: a clock may jump meanwhile, so it is asked now and then.
+///
+/// # Errors
+/// As [`wait`].
+pub fn wait_until(
+    guest: &Guest<'_>,
+    clocks: &dyn Clocks,
+    fds: &mut [PollFd<'_>],
+    left: impl Fn() -> Option<Duration>,
+) -> Outcome {
+    loop {
+        let left = left();
+        let count = match left {
+            Some(Duration::ZERO) => ready(fds, Duration::ZERO).or_else(unless_interrupted)?,
+            // Time may pass at once.
+            Some(left) => match ready(fds, Duration::ZERO).or_else(unless_interrupted)? {
+                0 if clocks.pass(left) => 0,
+                0 => wait(guest, fds, Some(left.min(SLICE)))?,
+                count => count,
+            },
+            None => wait(guest, fds, None)?,
+        };
+        if count > 0 || left == Some(Duration::ZERO) {
+            return Ok(());
+        }
+        guest.check()?;
+    }
+}
+
+/// A signal is no event.
+fn unless_interrupted(errno: Errno) -> Result<usize, Errno> {
+    if errno == Errno::INTR { Ok(0) } else { Err(errno) }
 }
 
 /// How many descriptors are ready, at once or in a short time.

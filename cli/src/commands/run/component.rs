@@ -1,20 +1,20 @@
 //! Running components: which function is called, with which arguments.
 
 use anyhow::{Result, anyhow, bail};
-use wprof::component::{Component, FuncType, Linker, Val};
+use wprof::component::{Component, FuncType, Instance, Linker, Val};
 use wprof::wasi::WasiCtx;
-use wprof::{Error, ErrorKind, Store};
+use wprof::{Error, ErrorKind, Instance as CoreInstance, Module, Store, wasi2};
+use wprof_profiler::Profile;
 
 use super::args::ProgramArgs;
+use super::stubs::Stubs;
+use crate::modules::failure;
 use crate::{names, output, wave};
 
-/// What commands of WASI 0.2 export to be run.
-const RUN: &str = "wasi:cli/run@";
-
-/// Instantiates a component, calls the function that `--invoke` names, and prints its result.
+/// Runs a command; or instantiates a component, calls the function that `--invoke` names, and prints its result.
 ///
 /// # Errors
-/// If there is none, or the arguments do not fit. The inner error is the program's.
+/// If there is nothing to be called, or the arguments do not fit. The inner error is the program's.
 pub fn call(
     args: &ProgramArgs,
     store: &mut Store<WasiCtx>,
@@ -22,40 +22,76 @@ pub fn call(
 ) -> Result<Result<(), Error>> {
     let funcs = component.funcs();
     let Some(invoke) = &args.invoke else {
-        let is_command = funcs.iter().any(|(name, _)| name.starts_with(RUN));
-        let what =
-            if is_command { "a command of WASI 0.2, which is not supported yet" } else { "a component" };
-        bail!(
-            "this is {what}: call one of its functions with --invoke 'FUNC(ARGUMENTS)'{}",
-            exported(&funcs)
-        );
+        if wasi2::run_name(funcs.iter().map(|(name, _)| name)).is_none() {
+            bail!(
+                "this component is no command, which exports wasi:cli/run@0.2: call one of its functions with --invoke \
+                 'FUNC(ARGUMENTS)'{}",
+                exported(&funcs)
+            );
+        }
+        return instantiated(args, store, component, |store, instance| Ok(wasi2::run(store, instance)));
     };
     let (name, given) = wave::call(invoke)?;
     let (name, ty) = find(&funcs, name)?;
     let given = given.map_or_else(|| args.rest().join(", "), ToOwned::to_owned);
     let params = wave::arguments(ty, &given)?;
-    let linker = Linker::new(component.engine());
-    let instance = match linker.instantiate(&mut *store, component) {
-        Ok(instance) => instance,
-        Err(error) if error.kind() == ErrorKind::Link => return Err(missing_imports(&error)),
-        Err(error) => return Ok(Err(error)),
-    };
-    let func = instance.get_func(name).ok_or_else(|| anyhow!("no function is exported as `{name}`"))?;
-    let mut results = vec![Val::Bool(false); usize::from(ty.result().is_some())];
-    Ok(match func.call(store, &params, &mut results) {
-        Ok(()) => {
-            let lines: String = results.iter().map(|value| format!("{}\n", wave::shown(value))).collect();
-            output::print(&lines)?;
-            Ok(())
-        }
-        Err(error) => Err(error),
+    instantiated(args, store, component, |store, instance| {
+        let func = instance.get_func(name).ok_or_else(|| anyhow!("no function is exported as `{name}`"))?;
+        let mut results = vec![Val::Bool(false); usize::from(ty.result().is_some())];
+        Ok(match func.call(store, &params, &mut results) {
+            Ok(()) => {
+                let lines: String = results.iter().map(|value| format!("{}\n", wave::shown(value))).collect();
+                output::print(&lines)?;
+                Ok(())
+            }
+            Err(error) => Err(error),
+        })
     })
+}
+
+/// Instantiates a component, with WASI 0.2, and does something with it.
+fn instantiated(
+    args: &ProgramArgs,
+    store: &mut Store<WasiCtx>,
+    component: &Component,
+    act: impl FnOnce(&mut Store<WasiCtx>, &Instance) -> Result<Result<(), Error>>,
+) -> Result<Result<(), Error>> {
+    let mut linker = Linker::new(component.engine());
+    wasi2::add_to_linker(&mut linker, |wasi: &mut WasiCtx| wasi).map_err(failure)?;
+    match args.stub_imports {
+        None => {}
+        Some(Stubs::Trap) => linker.define_unknown_imports_as_traps(component).map_err(failure)?,
+        Some(Stubs::Zero) => bail!("imports of components have no zeros to return: give --stub-imports=trap"),
+    }
+    match linker.instantiate(&mut *store, component) {
+        Ok(instance) => act(store, &instance),
+        Err(error) if error.kind() == ErrorKind::Link => Err(missing_imports(&error)),
+        Err(error) => Ok(Err(error)),
+    }
+}
+
+/// Profiles of the core modules that ran beside the main one, with their numbers.
+///
+/// # Errors
+/// If nothing was counted.
+pub fn others(store: &Store<WasiCtx>, component: &Component, main: &Module) -> Result<Vec<(usize, Profile)>> {
+    let all = component.modules().iter().enumerate();
+    let others = all.filter(|(_, module)| module.hash() != main.hash());
+    let profile = |(number, module): (usize, &Module)| {
+        let profile = CoreInstance::newest_of(store, module)?.profile(store);
+        Some(profile.map(|profile| (number, profile)).map_err(failure))
+    };
+    let ran = |profile: &Result<(usize, Profile)>| {
+        profile.as_ref().map_or(true, |(_, profile)| !profile.functions.is_empty())
+    };
+    others.filter_map(profile).filter(ran).collect()
 }
 
 fn missing_imports(error: &Error) -> anyhow::Error {
     anyhow!(
-        "{}\nwprof run gives components no imports yet, WASI 0.2 included: run it in a host of your own with the crate \
-        wprof, whose component::Linker defines them",
+        "{}\nwprof run gives components wasi:cli, clocks, filesystem, io, random and sockets of WASI 0.2: run it with \
+         --stub-imports if it does without the others, or in a host of your own with the crate wprof, whose \
+         component::Linker defines them",
         names::harmless(&error.to_string())
     )
 }

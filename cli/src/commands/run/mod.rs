@@ -19,11 +19,12 @@ mod threads;
 
 use std::fs::{self, File};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use wprof::component::Component;
 use wprof::{Config, Engine, Module, ProfilingConfig, ProfilingCost};
 use wprof_profiler::{Ending, Profile, Run};
 
@@ -59,11 +60,13 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
     let bursts = args.bursts.as_deref().map(|path| burst_file(path, &counted)).transpose()?;
     let live = live(&args, &counted)?;
     if args.eager {
-        modules::compile(&module, args.program.module())?;
+        let all = component.as_ref().map_or(std::slice::from_ref(&module), Component::modules);
+        all.iter().try_for_each(|module| modules::compile(module, args.program.module()))?;
     }
     let spare = args.output.as_ref().map(|_| spare_descriptors()).transpose()?;
     let has_core_dump = args.coredump.is_some();
     let has_profile = wants_profile(&args);
+    let modules = component.as_ref().map_or(vec![module.clone()], |all| all.modules().to_vec());
     let kept = Kept { component, bursts, live, has_profile, has_core_dump, ..Kept::profile(&counted) };
     let mut outcome = program::run(&args.program, &module, kept)?;
     ending::report(&outcome, &counted);
@@ -71,14 +74,22 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
     if let Some(profile) = &mut profile {
         complete(profile, &args.program, &outcome);
     }
+    let mut others = std::mem::take(&mut outcome.others);
+    others.iter_mut().for_each(|(_, profile)| complete(profile, &args.program, &outcome));
     if !args.quiet {
         let mut page = Page::new(Screen::of(io::stderr(), color));
         summarize(&mut page, &args, &module, &outcome, profile.as_ref());
+        others.iter().for_each(|other| summarize_other(&mut page, &args, &modules, other));
         output::tell(format_args!("{}", page.into_text()));
     }
     drop(spare);
     match (&args.output, &profile) {
-        (Some(path), Some(profile)) => super::write_profile(profile, path)?,
+        (Some(path), Some(profile)) => {
+            super::write_profile(profile, path)?;
+            for (number, profile) in &others {
+                super::write_profile(profile, &path_of_other(path, *number))?;
+            }
+        }
         (Some(path), None) => output::tell_line(format_args!(
             "wprof: the program ended too early: there is no profile to write to {}",
             path.display()
@@ -97,14 +108,32 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
             eprintln!("wprof: {} reached its size limit and has only the first bursts", path.display());
         }
     }
-    if let Err(error) = module.update_code_cache()
-        && args.verbose
-    {
-        output::tell_line(format_args!("wprof: {error}"));
+    for module in &modules {
+        if let Err(error) = module.update_code_cache()
+            && args.verbose
+        {
+            output::tell_line(format_args!("wprof: {error}"));
+        }
     }
     // The process ends now, and the system frees what they have sooner than they would.
-    std::mem::forget((engine, module));
+    std::mem::forget((engine, module, modules));
     Ok(ending::exit_code(&outcome))
+}
+
+/// Where the profile of another core module of a component goes: beside that of the main one.
+fn path_of_other(path: &Path, number: usize) -> PathBuf {
+    let extension = path.extension().map(|extension| format!(".{}", extension.to_string_lossy()));
+    path.with_extension(format!("core{number}{}", extension.unwrap_or_default()))
+}
+
+/// A line on another core module of a component.
+fn summarize_other(page: &mut Page, args: &RunArgs, modules: &[Module], (number, profile): &(usize, Profile)) {
+    let name = modules.get(*number).and_then(Module::name).map(names::harmless);
+    let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
+    let functions = count_of(profile.functions.len() as u64, "function");
+    let file = args.output.as_deref().map(|path| path_of_other(path, *number));
+    let file = file.map(|file| format!(": its profile is {}", file.display())).unwrap_or_default();
+    summary::write_detail(page, &format!("core module {number}{name} ran {functions}{file}"));
 }
 
 /// Descriptors that the program cannot have, so that its profile can be written whatever it leaves open.

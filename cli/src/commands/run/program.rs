@@ -40,6 +40,8 @@ pub struct Outcome {
     pub stop: Option<Stop>,
     /// What was counted, unless it ended too early.
     pub profile: Option<Profile>,
+    /// Profiles of the other core modules of a component that ran, with their numbers in it.
+    pub others: Vec<(usize, Profile)>,
     /// What became of the trace.
     pub trace: Option<Result<TraceSummary, Error>>,
     /// The bursts, if there were any.
@@ -150,9 +152,9 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     let live = live.map(|live| live.follow(&mut store, module, started)).transpose()?;
     store.set_deadline(deadline).map_err(failure)?;
     threads.iter().for_each(|threads| threads.begin(store.interrupt_handle()));
-    let (instance, ended) = match component {
+    let (instance, ended) = match &component {
         Some(component) => {
-            let ended = component::call(args, &mut store, &component)?;
+            let ended = component::call(args, &mut store, component)?;
             (Instance::newest_of(&store, module), ended)
         }
         None => run_module(args, &mut store, module, &linker)?,
@@ -170,6 +172,10 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     let spent = counted.budget.as_ref().map(|budget| store.event_count(&budget.kind));
     let spent = spent.transpose().map_err(failure)?;
     let (stop, bursts) = (store.stop().map_err(failure)?, store.bursts());
+    let others = match &component {
+        Some(component) if has_profile => component::others(&store, component, module)?,
+        _ => Vec::new(),
+    };
     let instance = instance.filter(|_| has_profile);
     let mut profile = instance.map(|instance| instance.profile(&store)).transpose().map_err(failure)?;
     if let Some(profile) = &mut profile {
@@ -187,6 +193,7 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
         stop,
         was_counted,
         profile,
+        others,
         trace,
         bursts,
         burst_log,

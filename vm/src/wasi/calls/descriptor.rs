@@ -1,9 +1,9 @@
 //! Functions about what is open, whatever it is.
 
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fstat, futimens};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fstat};
 use rustix::io::Errno;
 
-use crate::wasi::attributes::{Attributes, NewTime, timestamps};
+use crate::wasi::attributes::NewTime;
 use crate::wasi::constants::{fdflags, filetype, known, rights};
 use crate::wasi::descriptors::{Descriptor, What};
 use crate::wasi::fail::Outcome;
@@ -30,7 +30,7 @@ impl System {
         let (filetype, base, inheriting) = match &descriptor.what {
             What::File(file) => {
                 let base = rights_of(descriptor, file);
-                (file.filetype(&fstat(file)?), base, base)
+                (file.filetype(&fstat(&**file)?), base, base)
             }
             What::Folder(folder) => rights_in(folder),
             What::Input(_) => (filetype::UNKNOWN, rights::OF_READING, rights::OF_READING),
@@ -53,7 +53,7 @@ impl System {
             && file.shape == Shape::Positioned
         {
             let append = if flags & fdflags::APPEND != 0 { OFlags::APPEND } else { OFlags::empty() };
-            fcntl_setfl(file, fcntl_getfl(file)?.difference(OFlags::APPEND) | append)?;
+            fcntl_setfl(&**file, fcntl_getfl(&**file)?.difference(OFlags::APPEND) | append)?;
         }
         descriptor.flags = flags;
         Ok(())
@@ -72,19 +72,7 @@ impl System {
     }
 
     pub fn fd_filestat_get(&mut self, guest: &mut Guest<'_>, fd: u32, at: u32) -> Outcome {
-        let attributes = match &self.descriptors.get(fd)?.what {
-            What::File(file) => {
-                let stat = fstat(file)?;
-                let filetype = file.filetype(&stat);
-                match file.is_standard() {
-                    true => Attributes::of_stream(&stat, filetype),
-                    false => Attributes::of_file(&stat, filetype),
-                }
-            }
-            What::Folder(folder) => Attributes::of_file(&fstat(&folder.dir)?, filetype::DIRECTORY),
-            What::Input(_) | What::Output(_) | What::Nothing => Attributes::of_memory(filetype::UNKNOWN),
-        };
-        attributes.write(guest, at)
+        self.descriptors.get(fd)?.attributes()?.write(guest, at)
     }
 
     pub fn fd_filestat_set_times(
@@ -95,22 +83,7 @@ impl System {
         modified: u64,
         flags: u32,
     ) -> Outcome {
-        let times = timestamps(NewTime::both(accessed, modified, flags)?);
-        let descriptor = self.descriptors.get(fd)?;
-        match &descriptor.what {
-            What::Folder(folder) => {
-                folder.check_writable()?;
-                futimens(&folder.dir, &times)?;
-            }
-            What::File(file) if !file.is_standard() => {
-                if !descriptor.is_changeable {
-                    return Err(Errno::PERM.into());
-                }
-                futimens(file, &times)?;
-            }
-            _ => return Err(Errno::BADF.into()),
-        }
-        Ok(())
+        self.descriptors.get(fd)?.set_times(NewTime::both(accessed, modified, flags)?)
     }
 
     pub fn fd_prestat_get(&mut self, guest: &mut Guest<'_>, fd: u32, stat: u32) -> Outcome {

@@ -2,13 +2,13 @@
 
 use std::num::NonZeroU64;
 
-use rustix::fs::{Advice, FallocateFlags, SeekFrom, fadvise, fallocate, fdatasync, fsync, ftruncate, seek};
+use rustix::fs::{Advice, FallocateFlags, SeekFrom, fadvise, fallocate, ftruncate, seek};
 use rustix::io::Errno;
 
 use crate::wasi::descriptors::What;
 use crate::wasi::fail::Outcome;
 use crate::wasi::guest::{Guest, Preview};
-use crate::wasi::host_file::{HostFile, Shape};
+use crate::wasi::host_file::Shape;
 use crate::wasi::system::System;
 
 /// What an offset is counted from.
@@ -45,38 +45,19 @@ impl System {
     }
 
     pub fn fd_allocate(&mut self, _: &mut Guest<'_>, fd: u32, offset: u64, len: u64) -> Outcome {
-        Ok(fallocate(self.writable(fd)?, FallocateFlags::empty(), offset, len)?)
+        Ok(fallocate(self.descriptors.get(fd)?.writable_file()?, FallocateFlags::empty(), offset, len)?)
     }
 
     pub fn fd_filestat_set_size(&mut self, _: &mut Guest<'_>, fd: u32, size: u64) -> Outcome {
-        Ok(ftruncate(self.writable(fd)?, size)?)
-    }
-
-    /// A file with positions that may be changed.
-    fn writable(&self, fd: u32) -> Result<&HostFile, Errno> {
-        match self.descriptors.file(fd)? {
-            (descriptor, file) if file.shape == Shape::Positioned && descriptor.is_writable => Ok(file),
-            (_, file) if file.shape == Shape::Positioned || file.is_standard() => Err(Errno::BADF),
-            _ => Err(Errno::INVAL),
-        }
+        Ok(ftruncate(self.descriptors.get(fd)?.writable_file()?, size)?)
     }
 
     pub fn fd_sync(&mut self, _: &mut Guest<'_>, fd: u32) -> Outcome {
-        match &self.descriptors.get(fd)?.what {
-            What::File(file) => fsync(file)?,
-            What::Folder(folder) => fsync(&folder.dir)?,
-            What::Input(_) | What::Output(_) | What::Nothing => {}
-        }
-        Ok(())
+        self.descriptors.get(fd)?.sync(true)
     }
 
     pub fn fd_datasync(&mut self, _: &mut Guest<'_>, fd: u32) -> Outcome {
-        match &self.descriptors.get(fd)?.what {
-            What::File(file) => fdatasync(file)?,
-            What::Folder(folder) => fdatasync(&folder.dir)?,
-            What::Input(_) | What::Output(_) | What::Nothing => {}
-        }
-        Ok(())
+        self.descriptors.get(fd)?.sync(false)
     }
 
     /// Positions are kept here, so that every one that WASI can name can be sought, as in Wasmtime; file systems have

@@ -7,3 +7,5 @@ mod poll;
 mod program;
 mod socket;
 mod transfer;
+
+pub use transfer::wait_for;

@@ -18,7 +18,7 @@ use crate::wasi::fail::{Outcome, number};
 use crate::wasi::guest::{ELEMENTS_PER_CHECK, Guest, Preview, Record};
 use crate::wasi::host_file::{HostFile, Shape};
 use crate::wasi::system::System;
-use crate::wasi::wait::{ready, wait};
+use crate::wasi::wait::wait_until;
 
 /// One of the program's wishes.
 struct Subscription {
@@ -103,23 +103,8 @@ impl System {
             Some((PollFd::new(self.waitable(fd)?, events), state))
         });
         let (mut fds, states): (Vec<_>, Vec<_>) = waited.unzip();
-        loop {
-            let left = if is_ready_at_once { Some(Duration::ZERO) } else { times.left(&*self.clocks) };
-            let count = match left {
-                Some(Duration::ZERO) => ready(&mut fds, Duration::ZERO).or_else(unless_interrupted)?,
-                // Time may pass at once; and a clock may jump while the thread waits, so its time is looked at now and then.
-                Some(left) => match ready(&mut fds, Duration::ZERO).or_else(unless_interrupted)? {
-                    0 if self.clocks.pass(left) => 0,
-                    0 => wait(guest, &mut fds, Some(left.min(LOOK_AGAIN)))?,
-                    count => count,
-                },
-                None => wait(guest, &mut fds, None)?,
-            };
-            if count > 0 || left == Some(Duration::ZERO) {
-                break;
-            }
-            guest.check()?;
-        }
+        let left = || if is_ready_at_once { Some(Duration::ZERO) } else { times.left(&*self.clocks) };
+        wait_until(guest, &*self.clocks, &mut fds, left)?;
         fds.iter().zip(states).for_each(|(fd, state)| *state = fd.revents());
         Ok(())
     }
@@ -194,9 +179,6 @@ fn left_in(descriptor: &Descriptor, file: &HostFile) -> Result<u64, Errno> {
     Ok(size.saturating_sub(descriptor.position))
 }
 
-/// How long a program may wait for a clock before it is looked at again.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
-
 const EVENT_SIZE: u32 = 32;
 
 fn subscription_size(preview: Preview) -> u32 {
@@ -204,11 +186,6 @@ fn subscription_size(preview: Preview) -> u32 {
         Preview::Zero => 56,
         Preview::One => 48,
     }
-}
-
-/// A signal is no event.
-fn unless_interrupted(errno: Errno) -> Result<usize, Errno> {
-    if errno == Errno::INTR { Ok(0) } else { Err(errno) }
 }
 
 /// Goes through a list.

@@ -1,0 +1,222 @@
+//! Rust types as types of the component model: what host functions with a static type take and give.
+//!
+//! Values go between Rust and a component's memory without a [`Val`] in between; bytes are copied at once. `Val` itself is of
+//! any type.
+
+mod compound;
+mod function;
+mod scalar;
+
+pub use function::{Params, Results, check};
+
+use super::lift::Lift as Lifting;
+use super::lower::Lower as Lowering;
+use super::resource::ResourceType;
+use super::types::{Type, TypeKind};
+use super::val::Val;
+use crate::{Error, ErrorKind, Result};
+
+/// Core values of a call that are still to be lifted.
+#[derive(Clone, Copy)]
+pub struct Flat<'a>(pub &'a [u64]);
+
+impl Flat<'_> {
+    /// Splits off the first values.
+    pub fn first(&mut self, count: usize) -> Self {
+        let (first, rest) = self.0.split_at(count.min(self.0.len()));
+        self.0 = rest;
+        Flat(first)
+    }
+}
+
+impl Iterator for Flat<'_> {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        let (first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*first)
+    }
+}
+
+/// A Rust type that stands for types of the component model: integers, floats, `bool`, `char`, `String`, `Vec`, `Option`,
+/// `Result`, tuples, [`Resource`](super::Resource), and [`Val`] for any type. `()` stands for what a case of a `result` does
+/// not hold.
+pub trait ComponentType: Sized {
+    /// # Errors
+    /// If it does not stand for this type.
+    #[doc(hidden)]
+    fn check(ty: &Type, resources: &[ResourceType]) -> Result<()>;
+
+    /// The same for what a case of a `result` holds, if anything.
+    ///
+    /// # Errors
+    /// If it does not stand for it.
+    #[doc(hidden)]
+    fn check_case(ty: Option<&Type>, resources: &[ResourceType]) -> Result<()> {
+        ty.map_or_else(|| Err(unfit("nothing")), |ty| Self::check(ty, resources))
+    }
+}
+
+/// A type of which components pass values to the host.
+pub trait Lift: ComponentType {
+    /// From core values.
+    ///
+    /// # Errors
+    /// If they stand for none.
+    #[doc(hidden)]
+    fn flat(lift: &mut Lifting<'_>, ty: &Type, values: &mut Flat<'_>) -> Result<Self>;
+
+    /// From memory.
+    ///
+    /// # Errors
+    /// If what is there stands for none.
+    #[doc(hidden)]
+    fn load(lift: &mut Lifting<'_>, ty: &Type, at: u64) -> Result<Self>;
+
+    /// A list of them.
+    ///
+    /// # Errors
+    /// As the above.
+    #[doc(hidden)]
+    fn list(lift: &mut Lifting<'_>, element: &Type, at: u32, length: u32) -> Result<Vec<Self>> {
+        lift.elements(element, at, length, size_of::<Self>(), Self::load)
+    }
+
+    /// What a case of a `result` holds, from core values.
+    ///
+    /// # Errors
+    /// As the above.
+    #[doc(hidden)]
+    fn flat_case(lift: &mut Lifting<'_>, ty: Option<&Type>, values: &mut Flat<'_>) -> Result<Self> {
+        ty.map_or_else(|| Err(unfit("nothing")), |ty| Self::flat(lift, ty, values))
+    }
+
+    /// The same from memory.
+    ///
+    /// # Errors
+    /// As the above.
+    #[doc(hidden)]
+    fn load_case(lift: &mut Lifting<'_>, ty: Option<&Type>, at: u64) -> Result<Self> {
+        ty.map_or_else(|| Err(unfit("nothing")), |ty| Self::load(lift, ty, at))
+    }
+}
+
+/// A type of which the host passes values to components.
+pub trait Lower: ComponentType {
+    /// To core values.
+    ///
+    /// # Errors
+    /// If the component has no room for what is passed in memory.
+    #[doc(hidden)]
+    fn flat<T: 'static>(
+        self,
+        lower: &mut Lowering<'_, '_, T>,
+        ty: &Type,
+        to: &mut Vec<u64>,
+    ) -> Result<()>;
+
+    /// To memory.
+    ///
+    /// # Errors
+    /// If the component has no room for what is passed by a pointer.
+    #[doc(hidden)]
+    fn store<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, at: u32) -> Result<()>;
+
+    /// A list of them.
+    ///
+    /// # Errors
+    /// As the above.
+    #[doc(hidden)]
+    fn list<T: 'static>(
+        list: Vec<Self>,
+        lower: &mut Lowering<'_, '_, T>,
+        element: &Type,
+    ) -> Result<(u32, u32)> {
+        let length = list.len();
+        let at = lower.reserve(element.align(), u64::from(element.size()) * length as u64)?;
+        for (index, value) in (0..).zip(list) {
+            value.store(lower, element, at + index * element.size())?;
+        }
+        Ok((at, length as u32))
+    }
+
+    /// What a case of a `result` holds, to core values.
+    ///
+    /// # Errors
+    /// As the above.
+    #[doc(hidden)]
+    fn flat_case<T: 'static>(
+        self,
+        lower: &mut Lowering<'_, '_, T>,
+        ty: Option<&Type>,
+        to: &mut Vec<u64>,
+    ) -> Result<()> {
+        ty.map_or_else(|| Err(unfit("nothing")), |ty| self.flat(lower, ty, to))
+    }
+
+    /// The same to memory.
+    ///
+    /// # Errors
+    /// As the above.
+    #[doc(hidden)]
+    fn store_case<T: 'static>(
+        self,
+        lower: &mut Lowering<'_, '_, T>,
+        ty: Option<&Type>,
+        at: u32,
+    ) -> Result<()> {
+        ty.map_or_else(|| Err(unfit("nothing")), |ty| self.store(lower, ty, at))
+    }
+}
+
+impl ComponentType for Val {
+    fn check(_: &Type, _: &[ResourceType]) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Lift for Val {
+    fn flat(lift: &mut Lifting<'_>, ty: &Type, values: &mut Flat<'_>) -> Result<Val> {
+        lift.flat(ty, values)
+    }
+
+    fn load(lift: &mut Lifting<'_>, ty: &Type, at: u64) -> Result<Val> {
+        lift.load(ty, at)
+    }
+}
+
+impl Lower for Val {
+    fn flat<T: 'static>(
+        self,
+        lower: &mut Lowering<'_, '_, T>,
+        ty: &Type,
+        to: &mut Vec<u64>,
+    ) -> Result<()> {
+        of_host(&self, ty)?;
+        lower.flat(ty, &self, to)
+    }
+
+    fn store<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, at: u32) -> Result<()> {
+        of_host(&self, ty)?;
+        lower.store(ty, &self, at)
+    }
+}
+
+/// Checks what a host function gives.
+///
+/// # Errors
+/// If it is not of the type.
+pub fn of_host(value: &Val, ty: &Type) -> Result<()> {
+    value.check(ty).map_err(|error| Error::new(ErrorKind::Type, format_args!("host function: {error}")))
+}
+
+/// The host's type is another one.
+fn unfit(ty: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Link, format_args!("the component has {ty}"))
+}
+
+/// Fails unless the type is as it is to be.
+fn fits(ty: &Type, is_it: impl FnOnce(&TypeKind) -> bool) -> Result<()> {
+    if is_it(ty.kind()) { Ok(()) } else { Err(unfit(ty)) }
+}

@@ -1,0 +1,180 @@
+//! Functions of `descriptor` about what is in folders, and the folders that a program is given.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+use cap_std::fs::Dir;
+use rustix::fs::{Mode, OFlags, openat};
+use rustix::io::Errno;
+
+use super::attributes::type_of;
+use super::files::File;
+use super::host::{Host, table};
+use crate::component::{Resource, Val};
+use crate::wasi::constants::fdflags;
+use crate::wasi::descriptors::{Descriptor, What};
+use crate::wasi::fail::Outcome;
+use crate::wasi::folder::{Entry, Folder, OWN_ENTRIES};
+use crate::wasi::opening::How;
+
+/// `directory-entry-stream`: what of a folder's list was not asked for yet.
+pub struct EntryStream {
+    folder: Folder,
+    read: VecDeque<Entry>,
+    /// The position behind what was read.
+    position: u64,
+}
+
+/// A folder that is open.
+pub fn folder<'h>(host: &'h mut Host<'_>, of: &File) -> Outcome<&'h Folder> {
+    match &host.table().get(of)?.what {
+        What::Folder(folder) => Ok(folder),
+        _ => Err(Errno::NOTDIR.into()),
+    }
+}
+
+/// Whether flags have one of this name.
+pub fn has(flags: &Val, name: &str) -> bool {
+    matches!(flags, Val::Flags(names) if names.iter().any(|set| set == name))
+}
+
+/// The folders that a program was given, each with its name. It gets them anew each time.
+pub fn preopened(host: &mut Host<'_>, (): ()) -> Outcome<Vec<(File, String)>> {
+    let mut given: Vec<(Dir, bool, String)> = Vec::new();
+    for descriptor in host.system.descriptors.all() {
+        if let What::Folder(folder) = &descriptor.what
+            && let Some(name) = &folder.preopened_as
+        {
+            given.push((
+                folder.dir.try_clone()?,
+                folder.is_writable,
+                String::from_utf8_lossy(name).into_owned(),
+            ));
+        }
+    }
+    let add = |(dir, is_writable, name): (Dir, bool, String)| {
+        let folder = Folder::new(dir, is_writable, None);
+        Ok((host.push_open(|| Ok(Descriptor::new(What::Folder(folder))))?, name))
+    };
+    given.into_iter().map(add).collect()
+}
+
+/// The list is read by a handle of its own: others of the same folder go on elsewhere.
+pub fn read_directory(host: &mut Host<'_>, (of,): (File,)) -> Outcome<Resource<EntryStream>> {
+    // `Dir::open_dir` would give a handle that cannot be read from.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let dir = openat(&folder(host, &of)?.dir, ".", flags, Mode::empty())?;
+    let folder = Folder::new(Dir::from_std_file(dir.into()), false, None);
+    host.push_open(|| Ok(EntryStream { folder, read: VecDeque::new(), position: OWN_ENTRIES }))
+}
+
+pub fn read_directory_entry(
+    host: &mut Host<'_>,
+    (stream,): (Resource<EntryStream>,),
+) -> Outcome<Option<Val>> {
+    let stream = host.table().get_mut(&stream)?;
+    if stream.read.is_empty() {
+        stream.read.extend(stream.folder.entries(stream.position)?.iter().cloned());
+    }
+    let Some(entry) = stream.read.pop_front() else { return Ok(None) };
+    stream.position = entry.next;
+    let name = String::from_utf8(entry.name).map_err(|_| Errno::ILSEQ)?;
+    let fields = [("type", type_of(entry.filetype)), ("name", Val::String(name))];
+    Ok(Some(Val::Record(fields.map(|(name, value)| (name.to_owned(), value)).into())))
+}
+
+pub fn drop_entries(host: &mut Host<'_>, stream: Resource<EntryStream>) -> Outcome {
+    host.table().delete(stream)?;
+    host.give_back();
+    Ok(())
+}
+
+pub fn create_directory_at(host: &mut Host<'_>, (of, path): (File, String)) -> Outcome<()> {
+    folder(host, &of)?.create_dir(Path::new(&path))
+}
+
+pub fn remove_directory_at(host: &mut Host<'_>, (of, path): (File, String)) -> Outcome<()> {
+    folder(host, &of)?.remove_dir(PathBuf::from(path))
+}
+
+pub fn unlink_file_at(host: &mut Host<'_>, (of, path): (File, String)) -> Outcome<()> {
+    folder(host, &of)?.remove_file(Path::new(&path))
+}
+
+pub fn symlink_at(host: &mut Host<'_>, (of, target, path): (File, String, String)) -> Outcome<()> {
+    folder(host, &of)?.symlink(Path::new(&target), Path::new(&path))
+}
+
+pub fn readlink_at(host: &mut Host<'_>, (of, path): (File, String)) -> Outcome<String> {
+    let target = folder(host, &of)?.dir.read_link(path)?;
+    target.into_os_string().into_string().map_err(|_| Errno::ILSEQ.into())
+}
+
+/// Two folders at once.
+fn folders<'h>(host: &'h mut Host<'_>, from: &File, to: &File) -> Outcome<(&'h Folder, &'h Folder)> {
+    let table = &*host.table();
+    match (&table.get(from)?.what, &table.get(to)?.what) {
+        (What::Folder(from), What::Folder(to)) => Ok((from, to)),
+        _ => Err(Errno::NOTDIR.into()),
+    }
+}
+
+pub fn link_at(
+    host: &mut Host<'_>,
+    (of, flags, path, to, new_path): (File, Val, String, File, String),
+) -> Outcome<()> {
+    let (from, to) = folders(host, &of, &to)?;
+    from.hard_link(Path::new(&path), has(&flags, "symlink-follow"), (to, Path::new(&new_path)))
+}
+
+pub fn rename_at(
+    host: &mut Host<'_>,
+    (of, path, to, new_path): (File, String, File, String),
+) -> Outcome<()> {
+    let (from, to) = folders(host, &of, &to)?;
+    from.rename(Path::new(&path), (to, Path::new(&new_path)))
+}
+
+pub fn open_at(
+    host: &mut Host<'_>,
+    (of, path_flags, path, open_flags, flags): (File, Val, String, Val, Val),
+) -> Outcome<File> {
+    let how = how(&path_flags, &open_flags, &flags)?;
+    host.lease()?;
+    let Host { guest, system } = host;
+    let opened = match &table(system).get(&of)?.what {
+        What::Folder(folder) => how.open(guest, folder, Path::new(&path)),
+        _ => Err(Errno::NOTDIR.into()),
+    };
+    let added = opened.and_then(|descriptor| Ok(table(system).push(descriptor)?));
+    if added.is_err() {
+        host.give_back();
+    }
+    added
+}
+
+/// How a file is to be opened, by the flags of WASI 0.2.
+fn how(path_flags: &Val, open_flags: &Val, flags: &Val) -> Result<How, Errno> {
+    let opens = |name| has(open_flags, name);
+    let is_folder = opens("directory");
+    if is_folder && (opens("create") || opens("exclusive") || opens("truncate")) {
+        return Err(Errno::INVAL);
+    }
+    let sync = [
+        ("file-integrity-sync", fdflags::SYNC),
+        ("data-integrity-sync", fdflags::DSYNC),
+        ("requested-write-sync", fdflags::RSYNC),
+    ];
+    let sync = sync.into_iter().filter(|(name, _)| has(flags, name)).fold(0, |all, (_, flag)| all | flag);
+    let writes = has(flags, "write");
+    Ok(How {
+        follows: has(path_flags, "symlink-follow"),
+        creates: opens("create"),
+        is_exclusive: opens("exclusive"),
+        truncates: opens("truncate"),
+        is_folder,
+        reads: has(flags, "read") || !writes,
+        writes,
+        flags: sync,
+    })
+}

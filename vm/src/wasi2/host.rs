@@ -1,0 +1,73 @@
+//! What a function gets of the program that calls it and of the host.
+
+use std::sync::PoisonError;
+
+use rustix::io::Errno;
+
+use crate::component::{ResourceTable, ResourceTableError};
+use crate::wasi::fail::{Fail, Outcome};
+use crate::wasi::guest::Guest;
+use crate::wasi::system::System;
+use crate::{Error, ErrorKind};
+
+/// A program that calls, with what it has of the host.
+pub struct Host<'a> {
+    /// Whether it is to stop.
+    pub guest: Guest<'a>,
+    pub system: &'a mut System,
+}
+
+impl<'a> Host<'a> {
+    /// Its resources.
+    pub fn table(&mut self) -> &mut ResourceTable {
+        table(self.system)
+    }
+
+    /// Counts one more open file.
+    ///
+    /// # Errors
+    /// If no more can be open.
+    pub fn lease(&mut self) -> Result<(), Errno> {
+        self.system.descriptors.lease()
+    }
+
+    /// Closes a file that was counted.
+    pub fn give_back(&mut self) {
+        self.system.descriptors.give_back();
+    }
+
+    /// Adds something that counts as an open file.
+    ///
+    /// # Errors
+    /// If no more can be open, or the table is full.
+    pub fn push_open<R: Send + 'static>(
+        &mut self,
+        value: impl FnOnce() -> Outcome<R>,
+    ) -> Outcome<crate::component::Resource<R>> {
+        self.lease()?;
+        let pushed = value().and_then(|value| Ok(self.table().push(value)?));
+        if pushed.is_err() {
+            self.give_back();
+        }
+        pushed
+    }
+}
+
+/// The resources of a system.
+pub fn table(system: &mut System) -> &mut ResourceTable {
+    system.resources.get_mut().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl From<ResourceTableError> for Fail {
+    fn from(error: ResourceTableError) -> Fail {
+        match error {
+            ResourceTableError::Full => Fail::End(Error::new(ErrorKind::Limit, error)),
+            _ => Fail::End(trap(error)),
+        }
+    }
+}
+
+/// A misuse for which WASI prescribes a trap.
+pub fn trap(why: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Trap, format_args!("wasm trap: {why}"))
+}

@@ -1,0 +1,157 @@
+//! `input-stream` of `wasi:io/streams`.
+
+use std::io::{IoSliceMut, Read};
+use std::sync::Arc;
+
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+
+use super::errors::{StreamFail, Streamed};
+use super::host::{Host, table};
+use super::poll::{Pollable, Wish};
+use crate::component::Resource;
+use crate::wasi::calls::wait_for;
+use crate::wasi::descriptors::What;
+use crate::wasi::fail::{Fail, Outcome};
+use crate::wasi::guest::Guest;
+use crate::wasi::host_file::HostFile;
+
+/// The most bytes that one call reads: programs go on with the rest.
+pub const MOST: u64 = 1 << 20;
+
+/// What can be read from.
+pub struct InputStream {
+    source: Source,
+    /// Whether it is at its end or has failed.
+    is_over: bool,
+    /// Whether it counts as an open file.
+    is_leased: bool,
+}
+
+enum Source {
+    /// The program's standard input, if that is in memory.
+    Memory,
+    /// A file, from a position if it has any.
+    File(Arc<HostFile>, u64),
+}
+
+impl InputStream {
+    /// Standard input.
+    pub fn standard(what: &What) -> InputStream {
+        let source = match what {
+            What::File(file) => Source::File(file.clone(), 0),
+            _ => Source::Memory,
+        };
+        InputStream { source, is_over: false, is_leased: false }
+    }
+
+    /// What is behind a position of a file.
+    pub fn of_file(file: Arc<HostFile>, position: u64) -> InputStream {
+        InputStream { source: Source::File(file, position), is_over: false, is_leased: true }
+    }
+
+    /// What there is to wait for before something can be read.
+    pub fn wish(&self) -> Wish {
+        match &self.source {
+            Source::File(file, _) if file.may_wait() && !self.is_over => {
+                Wish::File(file.clone(), PollFlags::IN)
+            }
+            _ => Wish::Ready,
+        }
+    }
+}
+
+/// Reads at most so many bytes; none if there are none yet and nothing is to wait.
+///
+/// # Errors
+/// If the stream is at its end, or fails.
+pub fn take(host: &mut Host<'_>, stream: &Resource<InputStream>, len: u64, waits: bool) -> Streamed<Vec<u8>> {
+    let Host { guest, system } = host;
+    if table(system).get(stream)?.is_over {
+        return Err(StreamFail::Closed);
+    }
+    if len == 0 {
+        return Ok(Vec::new());
+    }
+    let mut bytes = vec![0; len.min(MOST) as usize];
+    let read = match &mut table(system).get_mut(stream)?.source {
+        Source::File(file, position) => read(guest, (file, position), &mut bytes, waits),
+        Source::Memory => match &mut system.descriptors.get_mut(0).map_err(Fail::from)?.what {
+            What::Input(input) => input.read(&mut bytes).map(Some).map_err(Fail::from),
+            _ => Ok(Some(0)),
+        },
+    };
+    let is_over = &mut table(system).get_mut(stream)?.is_over;
+    match read {
+        Ok(None) => Ok(Vec::new()),
+        Ok(Some(0)) => {
+            *is_over = true;
+            Err(StreamFail::Closed)
+        }
+        Ok(Some(len)) => {
+            bytes.truncate(len);
+            Ok(bytes)
+        }
+        Err(fail) => {
+            *is_over = true;
+            Err(fail.into())
+        }
+    }
+}
+
+/// Reads once from a file; nothing if there is nothing yet.
+fn read(
+    guest: &Guest<'_>,
+    (file, position): (&HostFile, &mut u64),
+    bytes: &mut [u8],
+    waits: bool,
+) -> Outcome<Option<usize>> {
+    loop {
+        if file.may_wait() {
+            match wait_for(guest, file, PollFlags::IN, !waits) {
+                Err(Fail::Errno(Errno::AGAIN)) => return Ok(None),
+                waited => waited?,
+            }
+        }
+        match file.read(&mut [IoSliceMut::new(bytes)], *position) {
+            Err(Errno::INTR) => guest.check()?,
+            Err(Errno::AGAIN) if waits => {}
+            Err(Errno::AGAIN) => return Ok(None),
+            done => {
+                let len = done?;
+                *position = position.saturating_add(len as u64);
+                return Ok(Some(len));
+            }
+        }
+    }
+}
+
+pub fn read_now(host: &mut Host<'_>, (stream, len): (Resource<InputStream>, u64)) -> Streamed<Vec<u8>> {
+    take(host, &stream, len, false)
+}
+
+pub fn blocking_read(host: &mut Host<'_>, (stream, len): (Resource<InputStream>, u64)) -> Streamed<Vec<u8>> {
+    take(host, &stream, len, true)
+}
+
+pub fn skip(host: &mut Host<'_>, (stream, len): (Resource<InputStream>, u64)) -> Streamed<u64> {
+    take(host, &stream, len, false).map(|bytes| bytes.len() as u64)
+}
+
+pub fn blocking_skip(host: &mut Host<'_>, (stream, len): (Resource<InputStream>, u64)) -> Streamed<u64> {
+    take(host, &stream, len, true).map(|bytes| bytes.len() as u64)
+}
+
+pub fn subscribe(
+    host: &mut Host<'_>,
+    (stream,): (Resource<InputStream>,),
+) -> Outcome<Resource<Pollable>> {
+    Ok(host.table().push_child(Pollable::Input(stream.rep()), &stream)?)
+}
+
+pub fn drop(host: &mut Host<'_>, stream: Resource<InputStream>) -> Outcome {
+    if host.table().delete(stream)?.is_leased {
+        host.give_back();
+    }
+    Ok(())
+}

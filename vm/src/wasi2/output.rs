@@ -1,0 +1,278 @@
+//! `output-stream` of `wasi:io/streams`.
+//!
+//! A program asks how many bytes it may write, and then all of them are taken: what the system does not take at once is kept
+//! here, and nothing more may be written until that is gone.
+
+use std::io::IoSlice;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::{Errno, ReadWriteFlags};
+
+use super::errors::{StreamFail, Streamed};
+use super::host::{Host, table, trap};
+use super::input::{InputStream, take};
+use super::poll::{Pollable, Wish};
+use crate::component::Resource;
+use crate::wasi::OutputPipe;
+use crate::wasi::calls::wait_for;
+use crate::wasi::descriptors::What;
+use crate::wasi::fail::{Fail, Outcome};
+use crate::wasi::guest::Guest;
+use crate::wasi::host_file::{HostFile, Shape};
+use crate::wasi::wait::ready;
+
+/// How many bytes may be written at once.
+const PERMIT: u64 = 64 << 10;
+/// How many bytes functions take that write and wait.
+const MOST_AT_ONCE: u64 = 4096;
+
+/// What can be written to.
+pub struct OutputStream {
+    sink: Sink,
+    /// What was taken and is not written yet.
+    pending: Vec<u8>,
+    /// How many bytes the program may write now.
+    permit: u64,
+    /// Whether it has failed.
+    is_over: bool,
+    /// Whether it counts as an open file.
+    is_leased: bool,
+}
+
+enum Sink {
+    File(Arc<HostFile>, Place),
+    Memory(OutputPipe),
+    Nothing,
+}
+
+/// Where in a file with positions is written.
+pub enum Place {
+    At(u64),
+    End,
+}
+
+impl OutputStream {
+    fn new(sink: Sink, is_leased: bool) -> OutputStream {
+        OutputStream { sink, pending: Vec::new(), permit: 0, is_over: false, is_leased }
+    }
+
+    /// Standard output or error.
+    pub fn standard(what: &What) -> OutputStream {
+        let sink = match what {
+            What::File(file) => Sink::File(file.clone(), Place::At(0)),
+            What::Output(pipe) => Sink::Memory(pipe.clone()),
+            _ => Sink::Nothing,
+        };
+        OutputStream::new(sink, false)
+    }
+
+    /// A file.
+    pub fn of_file(file: Arc<HostFile>, place: Place) -> OutputStream {
+        OutputStream::new(Sink::File(file, place), true)
+    }
+
+    /// What there is to wait for before something can be written.
+    pub fn wish(&self) -> Wish {
+        match &self.sink {
+            Sink::File(file, _) if file.may_wait() && !self.is_over => {
+                Wish::File(file.clone(), PollFlags::OUT)
+            }
+            _ => Wish::Ready,
+        }
+    }
+
+    /// Writes what is pending, as far as that can be done at once, or all of it.
+    fn drain(&mut self, guest: &Guest<'_>, waits: bool) -> Streamed {
+        while !self.pending.is_empty() {
+            match self.sink.write(&self.pending) {
+                Ok(len) => _ = self.pending.drain(..len),
+                Err(Errno::INTR) => guest.check()?,
+                Err(Errno::AGAIN) => match &self.sink {
+                    Sink::File(file, _) if waits => wait_for(guest, file, PollFlags::OUT, false)?,
+                    _ => return Ok(()),
+                },
+                Err(errno) => {
+                    self.is_over = true;
+                    self.pending = Vec::new();
+                    return Err(StreamFail::Failed(errno));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes all of some bytes.
+    fn put(&mut self, guest: &Guest<'_>, bytes: Vec<u8>, waits: bool) -> Streamed {
+        match self.pending.is_empty() {
+            true => self.pending = bytes,
+            false => self.pending.extend(bytes),
+        }
+        self.drain(guest, waits)
+    }
+
+    /// Whether all writes wait: what is pending for a standard stream would be lost where a program ends itself.
+    fn waits(&self) -> bool {
+        !self.is_leased
+    }
+
+    fn check_open(&self) -> Streamed {
+        if self.is_over { Err(StreamFail::Closed) } else { Ok(()) }
+    }
+
+    /// How many bytes may be written now.
+    fn permitted(&mut self, guest: &Guest<'_>) -> Streamed<u64> {
+        self.check_open()?;
+        self.drain(guest, false)?;
+        self.permit = match &self.sink {
+            _ if !self.pending.is_empty() => 0,
+            Sink::File(file, _) if file.may_wait() => {
+                let count = ready(&mut [PollFd::new(&**file, PollFlags::OUT)], Duration::ZERO);
+                if matches!(count, Ok(0) | Err(Errno::INTR)) { 0 } else { PERMIT }
+            }
+            _ => PERMIT,
+        };
+        Ok(self.permit)
+    }
+
+    /// Uses up a permission.
+    fn use_permit(&mut self, len: u64) -> Streamed {
+        let left = self.permit.checked_sub(len);
+        let more = || trap(format_args!("a write of {len} bytes, where `check-write` has allowed {}", self.permit));
+        self.permit = left.ok_or_else(|| StreamFail::End(Fail::End(more())))?;
+        Ok(())
+    }
+}
+
+impl Sink {
+    /// Writes once.
+    fn write(&mut self, bytes: &[u8]) -> Result<usize, Errno> {
+        let slices = &[IoSlice::new(bytes)];
+        match self {
+            Sink::Nothing => Ok(bytes.len()),
+            Sink::Memory(pipe) => pipe.write(slices),
+            Sink::File(file, Place::End) if file.shape == Shape::Positioned => {
+                // Whoever else writes to it: one after the other.
+                rustix::io::pwritev2(&**file, slices, 0, ReadWriteFlags::APPEND)
+            }
+            Sink::File(file, Place::End) => file.write(slices, 0),
+            Sink::File(file, Place::At(position)) => {
+                let len = file.write(slices, *position)?;
+                *position = position.saturating_add(len as u64);
+                Ok(len)
+            }
+        }
+    }
+}
+
+type Stream = Resource<OutputStream>;
+
+/// Does something with a stream.
+fn on<R>(
+    host: &mut Host<'_>,
+    stream: &Stream,
+    act: impl FnOnce(&mut OutputStream, &Guest<'_>) -> Streamed<R>,
+) -> Streamed<R> {
+    act(table(host.system).get_mut(stream)?, &host.guest)
+}
+
+pub fn check_write(host: &mut Host<'_>, (stream,): (Stream,)) -> Streamed<u64> {
+    on(host, &stream, OutputStream::permitted)
+}
+
+pub fn write(host: &mut Host<'_>, (stream, bytes): (Stream, Vec<u8>)) -> Streamed {
+    on(host, &stream, |stream, guest| {
+        stream.check_open()?;
+        stream.use_permit(bytes.len() as u64)?;
+        stream.put(guest, bytes, stream.waits())
+    })
+}
+
+pub fn write_zeroes(host: &mut Host<'_>, (stream, len): (Stream, u64)) -> Streamed {
+    on(host, &stream, |stream, guest| {
+        stream.check_open()?;
+        stream.use_permit(len)?;
+        stream.put(guest, vec![0; len as usize], stream.waits())
+    })
+}
+
+pub fn blocking_write_and_flush(host: &mut Host<'_>, (stream, bytes): (Stream, Vec<u8>)) -> Streamed {
+    check_length(bytes.len() as u64)?;
+    on(host, &stream, |stream, guest| {
+        stream.check_open()?;
+        stream.put(guest, bytes, true)
+    })
+}
+
+pub fn blocking_write_zeroes_and_flush(host: &mut Host<'_>, (stream, len): (Stream, u64)) -> Streamed {
+    check_length(len)?;
+    on(host, &stream, |stream, guest| {
+        stream.check_open()?;
+        stream.put(guest, vec![0; len as usize], true)
+    })
+}
+
+fn check_length(len: u64) -> Streamed {
+    let long = || trap(format_args!("{len} bytes are written at once, at most {MOST_AT_ONCE} can be"));
+    if len <= MOST_AT_ONCE { Ok(()) } else { Err(StreamFail::End(Fail::End(long()))) }
+}
+
+pub fn flush(host: &mut Host<'_>, (stream,): (Stream,)) -> Streamed {
+    on(host, &stream, |stream, guest| {
+        stream.check_open()?;
+        stream.drain(guest, false)
+    })
+}
+
+pub fn blocking_flush(host: &mut Host<'_>, (stream,): (Stream,)) -> Streamed {
+    on(host, &stream, |stream, guest| {
+        stream.check_open()?;
+        stream.drain(guest, true)
+    })
+}
+
+pub fn splice(host: &mut Host<'_>, params: (Stream, Resource<InputStream>, u64)) -> Streamed<u64> {
+    spliced(host, params, false)
+}
+
+pub fn blocking_splice(host: &mut Host<'_>, params: (Stream, Resource<InputStream>, u64)) -> Streamed<u64> {
+    spliced(host, params, true)
+}
+
+/// Writes what is read from another stream.
+fn spliced(
+    host: &mut Host<'_>,
+    (stream, from, len): (Stream, Resource<InputStream>, u64),
+    waits: bool,
+) -> Streamed<u64> {
+    let room = on(host, &stream, |stream, guest| match stream.permitted(guest)? {
+        0 if waits => {
+            stream.drain(guest, true)?;
+            Ok(PERMIT)
+        }
+        room => Ok(room),
+    })?;
+    let bytes = take(host, &from, len.min(room), waits)?;
+    let count = bytes.len() as u64;
+    on(host, &stream, |stream, guest| stream.put(guest, bytes, waits))?;
+    Ok(count)
+}
+
+pub fn subscribe(host: &mut Host<'_>, (stream,): (Stream,)) -> Outcome<Resource<Pollable>> {
+    Ok(host.table().push_child(Pollable::Output(stream.rep()), &stream)?)
+}
+
+/// What was taken is written first, however long that takes.
+pub fn drop(host: &mut Host<'_>, stream: Stream) -> Outcome {
+    let mut stream = host.table().delete(stream)?;
+    let drained = stream.drain(&host.guest, true);
+    if stream.is_leased {
+        host.give_back();
+    }
+    match drained {
+        // Nobody is there to be told of other errors.
+        Err(StreamFail::End(fail)) => Err(fail),
+        _ => Ok(()),
+    }
+}
