@@ -63,11 +63,16 @@ impl Engine {
         Engine::new(Config::new().profiling(profiling))
     }
 
-    /// How many functions were proven to do what Cranelift's code for them does, and how many could not be and run as
-    /// Cranelift wrote them: see [`Config::verify`]. Code from the cache and baseline code are not among them.
+    /// How many functions were proven to do behind our passes what they did before, and how many could not be and run
+    /// without the passes in question: see [`Config::verify`]. Code from the cache and baseline code are not among them.
     pub fn proofs(&self) -> (u64, u64) {
         let proofs = self.0.core.compiler().proofs();
         (proofs.proven(), proofs.unproven())
+    }
+
+    /// What could not be proven of the first few functions, for those who work on the passes: see [`Config::verify`].
+    pub fn unproven(&self) -> Vec<String> {
+        self.0.core.compiler().proofs().reports()
     }
 
     /// Its settings.
