@@ -90,7 +90,8 @@ fn code_of_programs_is_proven_to_do_what_it_did_before_the_passes() {
             program.functions().for_each(|func| drop(program.code_by(&compiler, func, kind)));
         }
         let (proven, unproven) = (compiler.proofs().proven(), compiler.proofs().unproven());
-        assert!(proven > 100 && unproven == 0, "{proven} proven, {unproven} not");
+        let reports = compiler.proofs().reports().join("\n");
+        assert!(proven > 100 && unproven == 0, "{proven} proven, {unproven} not:\n{reports}");
     }
 }
 

@@ -42,6 +42,8 @@ pub enum Mode {
     Reoptimized,
     /// The same, and in optimised code no value but vectors is in a register across a call.
     Frame,
+    /// As `Reoptimized`, and of each function it must be proven that the passes left what it does as it was.
+    Proven,
     /// Optimised code in which every memory access is compared with the size, and every growth moves the memory.
     Checked,
     /// Like `Checked`, without Spectre guards: a failed comparison branches to the trap.
@@ -58,7 +60,7 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 18] = [
+    pub const ALL: [Mode; 19] = [
         Mode::Off,
         Mode::Baseline,
         Mode::Tiered,
@@ -71,6 +73,7 @@ impl Mode {
         Mode::Timed,
         Mode::Reoptimized,
         Mode::Frame,
+        Mode::Proven,
         Mode::Checked,
         Mode::Unguarded,
         Mode::Conservative,
@@ -101,6 +104,7 @@ impl Mode {
             Mode::Timed => "timed",
             Mode::Reoptimized => "reoptimized",
             Mode::Frame => "frame",
+            Mode::Proven => "proven",
             Mode::Checked => "checked",
             Mode::Unguarded => "unguarded",
             Mode::Conservative => "conservative",
@@ -148,11 +152,12 @@ impl Mode {
                 let profiling = ProfilingConfig::Adaptive(Adaptive { trigger, ..counted(1, 3, "orig") });
                 config.strategy(Strategy::Tiered).shared_loops_above(0).profiling(profiling)
             }
-            Mode::Reoptimized | Mode::Frame => {
+            Mode::Reoptimized | Mode::Frame | Mode::Proven => {
                 let profiling = bursts(3, 5, "default");
                 if self == Mode::Frame {
                     config.values_across_calls(0);
                 }
+                config.verify(self == Mode::Proven);
                 config
                     .strategy(Strategy::Tiered)
                     .loop_entries_above(0)

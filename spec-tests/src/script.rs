@@ -26,6 +26,8 @@ pub struct Tally {
     pub skipped: u32,
     /// What went wrong, by line.
     pub failures: Vec<(usize, String)>,
+    /// Functions of which it was proven that the passes left what they do as it was, where that is asked for.
+    pub proven: u64,
 }
 
 /// `Err` says why a directive does not do what it should.
@@ -74,7 +76,10 @@ fn run_in(file: &TestFile<'_>, engine: &Engine, skips: &[Skip]) -> Outcome<Tally
         }
     }
     script.keep_code()?;
-    Ok(apply_skips(tally, skips))
+    let mut tally = apply_skips(tally, skips);
+    tally.proven = engine.proofs().0;
+    tally.failures.extend(engine.unproven().into_iter().map(|report| (0, report)));
+    Ok(tally)
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {

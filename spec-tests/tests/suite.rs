@@ -41,6 +41,7 @@ struct Count {
     passed: u32,
     skipped: u32,
     failed: u32,
+    proven: u64,
 }
 
 fn main() {
@@ -122,6 +123,7 @@ fn add(count: &mut Count, tally: &Tally) {
     count.passed += tally.passed;
     count.skipped += tally.skipped;
     count.failed += tally.failures.len() as u32;
+    count.proven += tally.proven;
 }
 
 fn verdict(tally: &Tally) -> Result<(), Failed> {
@@ -135,7 +137,11 @@ fn verdict(tally: &Tally) -> Result<(), Failed> {
 
 /// What the README states.
 fn summary(counts: &BTreeMap<(String, Mode), Count>) {
-    println!("{:<40}{:<12}{:>8}{:>10}{:>8}{:>8}", "group", "mode", "scripts", "passed", "skipped", "failed");
+    let titles = ["scripts", "passed", "skipped", "failed", "proven"];
+    println!(
+        "{:<40}{:<12}{:>8}{:>10}{:>8}{:>8}{:>8}",
+        "group", "mode", titles[0], titles[1], titles[2], titles[3], titles[4]
+    );
     let mut totals: BTreeMap<Mode, Count> = BTreeMap::new();
     for ((group, mode), count) in counts {
         row(group, *mode, count);
@@ -144,10 +150,11 @@ fn summary(counts: &BTreeMap<(String, Mode), Count>) {
         total.passed += count.passed;
         total.skipped += count.skipped;
         total.failed += count.failed;
+        total.proven += count.proven;
     }
     totals.iter().for_each(|(mode, total)| row("all", *mode, total));
 }
 
-fn row(group: &str, mode: Mode, Count { scripts, passed, skipped, failed }: &Count) {
-    println!("{group:<40}{:<12}{scripts:>8}{passed:>10}{skipped:>8}{failed:>8}", mode.name());
+fn row(group: &str, mode: Mode, Count { scripts, passed, skipped, failed, proven }: &Count) {
+    println!("{group:<40}{:<12}{scripts:>8}{passed:>10}{skipped:>8}{failed:>8}{proven:>8}", mode.name());
 }

@@ -63,8 +63,8 @@ impl Engine {
         Engine::new(Config::new().profiling(profiling))
     }
 
-    /// How many functions were proven to do what Cranelift's code for them does, and how many could not be and run as
-    /// Cranelift wrote them: see [`Config::verify`]. Code from the cache and baseline code are not among them.
+    /// How many functions were proven to do behind our passes what they did before, and how many could not be and run
+    /// without the passes in question: see [`Config::verify`]. Code from the cache and baseline code are not among them.
     pub fn proofs(&self) -> (u64, u64) {
         let proofs = self.0.core.compiler().proofs();
         (proofs.proven(), proofs.unproven())
@@ -74,6 +74,11 @@ impl Engine {
     /// [`Config::pooling`].
     pub fn pooled(&self) -> (usize, usize) {
         self.0.core.pool().map_or((0, 0), |pool| pool.kept_now())
+    }
+
+    /// What could not be proven of the first few functions, for those who work on the passes: see [`Config::verify`].
+    pub fn unproven(&self) -> Vec<String> {
+        self.0.core.compiler().proofs().reports()
     }
 
     /// Its settings.

@@ -331,15 +331,17 @@ impl Compiler {
         let passes = if catches { passes.only(Pass::SinglePass) } else { passes };
         let Translated { mut origins, checks, dispatches } =
             translate(env, options, (isa, self.target), cfg, graph, &mut context.func, builder)?;
+        let proofs = (self.options.proves && !catches).then_some(&self.proofs);
+        let mut unproven = None;
         if tier == Tier::Optimized {
             let preserved = Preserved::new(self.target.integers_across_calls(&*self.rest), &self.options);
-            let pipeline = Pipeline { func: cfg.func, passes, checks: &checks, preserved };
-            pipeline.run(context, isa, &mut origins)?;
+            let proves = proofs.is_some();
+            let pipeline = Pipeline { func: cfg.func, passes, checks: &checks, preserved, proves };
+            unproven = pipeline.run(context, isa, &mut origins)?;
         }
         origins.check(cfg.func)?;
-        let proofs = (self.options.proves && !catches).then_some(&self.proofs);
-        let output =
-            Output { target: self.target, func: cfg.func, origins: &origins, with_positions, passes, proofs };
+        let (target, func, origins) = (self.target, cfg.func, &origins);
+        let output = Output { target, func, origins, with_positions, passes, proofs, unproven };
         let in_one_pass = match tier {
             Tier::Baseline => self.in_one_pass(context, baseline.as_deref_mut(), &output)?,
             Tier::Optimized => None,

@@ -1,5 +1,6 @@
 //! From CLIF that is ready to machine code with its tables: Cranelift's code generation, and the target's passes.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cranelift_codegen::binemit::Reloc as RelocKind;
@@ -18,10 +19,10 @@ use crate::code::{
     Reloc, TrapSite, VMCTX_SLOT,
 };
 use crate::options::{Passes, Stage};
+use crate::passes::Unproven;
 use crate::target::{Finished, Target};
 
 /// What machine code is made with.
-#[derive(Clone, Copy)]
 pub(super) struct Output<'a> {
     /// What it is for.
     pub target: &'static dyn Target,
@@ -35,19 +36,35 @@ pub(super) struct Output<'a> {
     pub passes: Passes,
     /// If it must be proven that they left what it does as it was: where that is counted.
     pub proofs: Option<&'a Proofs>,
+    /// What could not be proven of the passes over its CLIF.
+    pub unproven: Unproven,
 }
 
-/// Of how many functions was to be proven that the passes over finished machine code left what they do as it was.
+/// Of how many functions was to be proven that the passes left what they do as it was.
 #[derive(Debug, Default)]
 pub struct Proofs {
     proven: AtomicU64,
     unproven: AtomicU64,
+    reports: Mutex<Vec<String>>,
 }
 
+/// So many reports are kept.
+const REPORTS: usize = 8;
+
 impl Proofs {
-    fn add(&self, is_proven: bool) {
-        let count = if is_proven { &self.proven } else { &self.unproven };
+    fn add(&self, unproven: Unproven) {
+        let count = if unproven.is_none() { &self.proven } else { &self.unproven };
         count.fetch_add(1, Ordering::Relaxed);
+        if let (Some(report), Ok(mut reports)) = (unproven, self.reports.lock())
+            && reports.len() < REPORTS
+        {
+            reports.push(report);
+        }
+    }
+
+    /// What could not be proven, of the first few functions, in words for those who work on the passes.
+    pub fn reports(&self) -> Vec<String> {
+        self.reports.lock().map_or_else(|_| Vec::new(), |reports| reports.clone())
     }
 
     /// How many were proven.
@@ -55,7 +72,7 @@ impl Proofs {
         self.proven.load(Ordering::Relaxed)
     }
 
-    /// How many were not, and run as Cranelift wrote them.
+    /// How many were not, and run without the passes in question.
     pub fn unproven(&self) -> u64 {
         self.unproven.load(Ordering::Relaxed)
     }
@@ -85,9 +102,11 @@ impl Output<'_> {
         };
         let Some((mut validator, original)) = original else { return Ok(code) };
         validator.locate_calls(&compiled.buffer);
-        let is_proven = validator.check(&original, &code, &hints).is_ok();
+        let checked = validator.check(&original, &code, &hints);
+        let is_proven = checked.is_ok();
+        let unproven = checked.err().map(|report| format!("function {}: {report}", self.func));
         if let Some(proofs) = self.proofs {
-            proofs.add(is_proven);
+            proofs.add(self.unproven.clone().or(unproven));
         }
         Ok(if is_proven { code } else { original })
     }

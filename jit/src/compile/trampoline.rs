@@ -42,7 +42,8 @@ fn compile(
     let mut registers = regalloc2::Ctx::default();
     let origins = &Origins::default();
     let (target, passes) = (target::plain(), Passes::NONE);
-    let output = Output { target, func: 0, origins, with_positions: false, passes, proofs: None };
+    let output =
+        Output { target, func: 0, origins, with_positions: false, passes, proofs: None, unproven: None };
     output.generate(&mut context, &mut registers, isa)
 }
 

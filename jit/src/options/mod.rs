@@ -80,8 +80,8 @@ pub struct CompilerOptions {
     pub canonical_nans: bool,
     /// Run Cranelift's verifier on everything, and prove that rewritten machine code does what it did (slow; tests do).
     pub verify: bool,
-    /// Prove of each function that the passes over finished machine code left what it does as it was; where that cannot
-    /// be proven, its code stays as Cranelift wrote it.
+    /// Prove of each pass over a function's CLIF, and of those over its finished machine code, that it left what the
+    /// function does as it was; what cannot be proven is undone.
     pub proves: bool,
     /// Let so many integers be alive across calls in optimised code, and no floats, whatever that costs; as many as pay
     /// with `None`.

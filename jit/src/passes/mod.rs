@@ -18,5 +18,5 @@ mod results;
 mod spilling;
 
 pub(crate) use allocation::takes_long;
-pub(crate) use pipeline::Pipeline;
+pub(crate) use pipeline::{Pipeline, Unproven};
 pub(crate) use spilling::Preserved;

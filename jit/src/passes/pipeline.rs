@@ -17,6 +17,7 @@ use crate::clif::check::Check;
 use crate::clif::resolve_aliases;
 use crate::code::Origins;
 use crate::options::{Pass, Passes};
+use crate::validate::clif;
 
 /// The work on one function.
 pub(crate) struct Pipeline<'a> {
@@ -25,7 +26,12 @@ pub(crate) struct Pipeline<'a> {
     pub checks: &'a [Check],
     /// What calls leave as it was, if that is known of the machine.
     pub preserved: Option<spilling::Preserved>,
+    /// Whether it must be proven of each pass that it left what the function does as it was; it is undone if not.
+    pub proves: bool,
 }
+
+/// What the passes could not be proven to have left as it was, if anything.
+pub(crate) type Unproven = Option<String>;
 
 /// What a pass does.
 type Work = fn(&Pipeline<'_>, &mut Context, &Origins);
@@ -66,21 +72,32 @@ impl Pipeline<'_> {
         context: &mut Context,
         isa: &dyn TargetIsa,
         origins: &mut Origins,
-    ) -> Result<(), CompileError> {
-        self.each(&BEFORE_OPTIMIZER, context, origins);
+    ) -> Result<Unproven, CompileError> {
+        let before = self.each(&BEFORE_OPTIMIZER, context, origins);
         context
             .optimize(isa, &mut ControlPlane::default())
             .map_err(|error| CompileError::Codegen { func: self.func, message: format!("{error:?}") })?;
-        self.each(&AFTER_OPTIMIZER, context, origins);
+        let between = self.each(&AFTER_OPTIMIZER, context, origins);
         self.lower(context, origins);
-        self.each(&AFTER_LOWERING, context, origins);
-        Ok(())
+        let behind = self.each(&AFTER_LOWERING, context, origins);
+        Ok(before.or(between).or(behind))
     }
 
-    fn each(&self, all: &[(Pass, Work)], context: &mut Context, origins: &Origins) {
-        for (_, work) in all.iter().filter(|(pass, _)| self.passes.has(*pass)) {
+    fn each(&self, all: &[(Pass, Work)], context: &mut Context, origins: &Origins) -> Unproven {
+        let mut unproven = None;
+        for &(pass, work) in all.iter().filter(|(pass, _)| self.passes.has(*pass)) {
+            let original = self.proves.then(|| context.func.clone());
             work(self, context, origins);
+            if let Some(original) = original
+                && let Err(report) = clif::check(&original, &context.func)
+            {
+                unproven.get_or_insert(format!("pass `{}`, function {}: {report}", pass.name(), self.func));
+                context.func = original;
+                context.flowgraph();
+                context.compute_loop_analysis();
+            }
         }
+        unproven
     }
 
     /// What must be done.

@@ -17,6 +17,7 @@
 //! value numbering by partition refinement, Alpern, Wegman & Zadeck, POPL 1988; Kildall, POPL 1973.
 //! Oracle: the tests of each target, and faults put into each pass, each of which it finds.
 
+pub(crate) mod clif;
 mod memory;
 mod product;
 mod state;

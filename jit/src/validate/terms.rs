@@ -56,6 +56,10 @@ pub(crate) enum Op {
     Routine { number: u32, addend: i64 },
     /// An operation on each bit by itself, by its mnemonic.
     Bitwise(u32),
+    /// The bits of the operand that a number has, too.
+    Masked(u64),
+    /// The operand shifted to the right, by less than 64 bits; its sign comes from the left if `is_signed`.
+    ShiftedRight { by: u8, is_signed: bool },
     /// One of the results of another instruction.
     Instruction { code: u32, part: u8, more: u32 },
 }
@@ -266,12 +270,23 @@ impl Terms {
         }
     }
 
+    /// What a term is made of.
+    pub fn operands(&self, term: Term) -> Args {
+        match &self.nodes[term as usize] {
+            Node::Symbol(_) => Args::new(),
+            Node::Sum(_, parts) => parts.iter().map(|&(part, _)| part).collect(),
+            Node::Apply(_, args) => args.clone(),
+        }
+    }
+
     pub fn apply(&mut self, op: Op, args: &[Term]) -> Term {
         let most = match op {
             Op::Low(bits) => mask(bits),
             Op::Load(bytes @ 1..=4) => mask(8 * bytes as u8),
             Op::AtMost(most) => most,
             Op::Condition(_) => 1,
+            Op::Masked(mask) => mask,
+            Op::ShiftedRight { by, is_signed: false } => u64::MAX >> by,
             // No bit is set above all of the operands'.
             Op::Bitwise(_) => {
                 let bits = args.iter().map(|&arg| 64 - self.most(arg).leading_zeros()).max().unwrap_or(0);
@@ -312,6 +327,11 @@ impl Terms {
                 self.apply(op, &parts)
             }
             Some((Op::Low(more), &[inner])) => self.low(bits.min(more), inner),
+            Some((Op::SignExtend(more), &[inner])) if bits <= more => self.low(bits, inner),
+            Some((Op::Masked(number), &[inner])) => {
+                let inner = self.low(bits, inner);
+                self.masked(inner, number & mask(bits))
+            }
             Some((Op::Insert { bits: inserted, from: 0 }, &[_, inner])) if inserted >= bits => {
                 self.low(bits, inner)
             }
@@ -319,7 +339,47 @@ impl Terms {
         }
     }
 
+    /// The bits of a term that a number has, too.
+    pub fn masked(&mut self, term: Term, number: u64) -> Term {
+        let all = u64::MAX.checked_shr(self.most(term).leading_zeros()).unwrap_or(0);
+        let number = number & all;
+        match (self.as_constant(term), self.as_apply(term)) {
+            (Some(constant), _) => self.constant(constant & number),
+            _ if number == all => term,
+            _ if number == 0 => self.constant(0),
+            _ if number & (number + 1) == 0 => self.low(number.count_ones() as u8, term),
+            (_, Some((Op::Masked(other), &[inner]))) => self.masked(inner, number & other),
+            _ => self.apply(Op::Masked(number), &[term]),
+        }
+    }
+
+    /// A term shifted to the right by less than 64 bits; its sign comes from the left if it `is_signed`.
+    pub fn shifted_right(&mut self, term: Term, by: u8, is_signed: bool) -> Term {
+        debug_assert!(by < 64);
+        match (self.as_constant(term), self.as_apply(term)) {
+            _ if by == 0 => term,
+            (Some(number), _) if is_signed => self.constant((number as i64 >> by) as u64),
+            (Some(number), _) => self.constant(number >> by),
+            (_, Some((Op::ShiftedRight { by: first, is_signed: sign }, &[inner]))) if sign == is_signed => {
+                match first + by {
+                    by @ 0..64 => self.shifted_right(inner, by, is_signed),
+                    _ if is_signed => self.shifted_right(inner, 63, true),
+                    _ => self.constant(0),
+                }
+            }
+            _ => self.apply(Op::ShiftedRight { by, is_signed }, &[term]),
+        }
+    }
+
     pub fn sign_extended(&mut self, bits: u8, term: Term) -> Term {
+        // What has that many copies of its sign is extended already.
+        if let Some((Op::Low(low), &[inner])) = self.as_apply(term)
+            && let Some((Op::ShiftedRight { by, is_signed: true }, _)) = self.as_apply(inner)
+            && low == bits
+            && by >= 64 - bits
+        {
+            return inner;
+        }
         let term = self.low(bits, term);
         match self.as_constant(term) {
             Some(number) => {

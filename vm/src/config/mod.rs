@@ -499,9 +499,10 @@ impl Config {
     }
 
     /// Whether all code is checked that is compiled (default: no). Cranelift verifies what it is given, as it always does
-    /// in debug builds. And each function whose finished machine code is rewritten must be proven to do the same as
-    /// before: the same stores, calls, traps, branches and results. Where that cannot be proven the function runs as
-    /// Cranelift wrote it; [`Engine::proofs`](crate::Engine::proofs) tells how often.
+    /// in debug builds. And each pass over a function, over its CLIF or its finished machine code, must be proven to
+    /// leave what it does as it was: the same stores, calls, traps, branches and results. Where that cannot be proven the
+    /// function runs without that pass; [`Engine::proofs`](crate::Engine::proofs) tells how often,
+    /// [`Engine::unproven`](crate::Engine::unproven) why.
     pub fn verify(&mut self, enable: bool) -> &mut Self {
         self.compiler.verify = enable || cfg!(debug_assertions);
         self.compiler.proves = enable;
