@@ -101,9 +101,11 @@ pub struct Bursts {
     ended: u32,
     /// Checks from the end of the last burst until the next one begins.
     between: u64,
-    /// Checks that were between bursts, and in bursts, up to the last change from one to the other.
+    /// Checks that were in no burst, up to the last change, and checks in bursts that have ended.
     passed: u64,
     seen: u64,
+    /// How many checks the burst that runs is to have, or the last one had.
+    planned: i64,
     /// How many bursts have begun.
     pub begun: u64,
     /// The same, but one that is so many times as long as the first counts as that many.
@@ -128,6 +130,7 @@ impl Bursts {
             between: 0,
             passed: 0,
             seen: 0,
+            planned: 0,
             begun: 0,
             begun_by_length: 0,
             squares: 0,
@@ -145,13 +148,7 @@ impl Bursts {
     /// Changes how long the phases are: a burst that runs ends at its next check, and the time until the next one
     /// begins anew.
     pub fn set_lengths(&mut self, lengths: BurstLengths) {
-        match self.counts() {
-            true => self.seen = self.seen.saturating_sub(self.instrumented.cast_unsigned()),
-            false => {
-                let left = self.checking.saturating_add(1).max(0).cast_unsigned();
-                self.passed = self.passed.saturating_add(self.between.saturating_sub(left));
-            }
-        }
+        (self.passed, self.seen) = self.passed_and_seen();
         (self.lengths, self.scale, self.ended) = (lengths, 1, 0);
         self.rest();
     }
@@ -169,7 +166,14 @@ impl Bursts {
     /// The burst that runs has some checks more.
     pub fn prolong(&mut self, checks: u32) {
         self.instrumented = self.instrumented.saturating_add(i64::from(checks));
-        self.seen = self.seen.saturating_add(u64::from(checks));
+        self.planned = self.planned.saturating_add(i64::from(checks));
+    }
+
+    /// A check in the burst that runs was in code for which there is no instrumented code: what follows it is not
+    /// counted.
+    pub fn miss(&mut self) {
+        self.planned -= 1;
+        self.passed += 1;
     }
 
     /// A check in instrumented code: the version to go on in.
@@ -189,7 +193,8 @@ impl Bursts {
     /// The burst that was to begin, or has begun, cannot: there is no instrumented code where the program is. It is
     /// tried again soon, then less and less soon, for there may be such code elsewhere, or in a moment.
     pub fn lose(&mut self) {
-        self.seen = self.seen.saturating_sub(self.length().cast_unsigned());
+        // The check that has come is in no burst.
+        self.passed = self.passed.saturating_add(1);
         self.begun -= 1;
         self.begun_by_length -= u64::from(self.scale);
         self.squares -= u64::from(self.scale).pow(2);
@@ -207,9 +212,7 @@ impl Bursts {
 
     /// The burst that runs ends before its time: the program has come to where nothing counts.
     pub fn cut(&mut self) {
-        self.seen = self.seen.saturating_sub(self.instrumented.max(0).cast_unsigned());
-        self.grow();
-        self.rest();
+        self.end(self.planned - self.instrumented);
     }
 
     /// The burst has ended, but the frame cannot leave its code, as there is no checking code where it is. After some
@@ -231,7 +234,7 @@ impl Bursts {
 
     /// How many checks there were before the burst that runs.
     pub fn checks_before(&self) -> u64 {
-        self.passed.saturating_add(self.seen).saturating_sub(self.length().cast_unsigned())
+        self.passed.saturating_add(self.seen)
     }
 
     /// Whether a burst runs.
@@ -243,23 +246,29 @@ impl Bursts {
         self.begun += 1;
         self.begun_by_length += u64::from(self.scale);
         self.squares = self.squares.saturating_add(u64::from(self.scale).pow(2));
-        self.passed = self.passed.saturating_add(self.between);
-        self.seen = self.seen.saturating_add(self.length().cast_unsigned());
-        (self.checking, self.instrumented, self.waits) = (0, self.length(), 0);
+        // The check that begins the burst is in it.
+        self.passed = self.passed.saturating_add(self.between - 1);
+        self.planned = self.length();
+        (self.checking, self.instrumented, self.waits) = (0, self.planned, 0);
         Version::Instrumented
     }
 
     fn step(&mut self) -> Version {
-        if self.lengths.instrumented != BurstLengths::FOREVER {
-            self.instrumented -= 1;
-        }
+        self.instrumented -= 1;
         if self.instrumented > 0 {
             return Version::Instrumented;
         }
         self.retry = RETRY;
+        self.end(self.planned);
+        Version::Checking
+    }
+
+    /// The burst has ended, which had so many checks; that at which it ends is in no burst.
+    fn end(&mut self, checks: i64) {
+        self.seen = self.seen.saturating_add(checks.max(0).cast_unsigned());
+        self.passed = self.passed.saturating_add(1);
         self.grow();
         self.rest();
-        Version::Checking
     }
 
     /// A burst has ended: the phases get longer when there were enough of this length.
@@ -295,12 +304,20 @@ impl Bursts {
         of_one_weight.map_or(0, |bursts| bursts.try_into().unwrap_or(self.begun))
     }
 
-    /// The share of checks that were in bursts, those that were lost counted as others.
+    /// The share of all checks that were in bursts, those that were lost or missed counted as others.
     pub fn rate(&self) -> Rate {
-        match self.lengths.instrumented {
-            BurstLengths::FOREVER => Rate { counted: self.begun, of: self.begun + self.lost },
-            _ => Rate { counted: self.seen, of: self.seen.saturating_add(self.passed) },
+        let (passed, seen) = self.passed_and_seen();
+        Rate { counted: seen, of: seen.saturating_add(passed) }
+    }
+
+    /// How many checks were in no burst, and how many in bursts, so far.
+    fn passed_and_seen(&self) -> (u64, u64) {
+        if self.counts() {
+            let in_this = (self.planned - self.instrumented).saturating_add(1).max(0);
+            return (self.passed, self.seen.saturating_add(in_this.cast_unsigned()));
         }
+        let left = self.checking.saturating_add(1).max(0).cast_unsigned();
+        (self.passed.saturating_add(self.between.saturating_sub(left)), self.seen)
     }
 }
 

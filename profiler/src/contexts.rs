@@ -32,7 +32,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FigureKind, Metric, PathCount, UnfinishedPath, metric};
+use crate::{FigureKind, INSTRUCTIONS, Metric, PathCount, UnfinishedPath, metric};
 pub use build::{ContextLink, ContextLog};
 pub use call_edges::CallEdge;
 pub use callers::CallerRow;
@@ -184,6 +184,12 @@ impl ContextTree {
     /// By record: the figures of one metric.
     pub fn amounts(&self, column: usize) -> Vec<u64> {
         self.records.iter().map(|record| record.metrics.get(column).copied().unwrap_or(0)).collect()
+    }
+
+    /// By record: the instructions that bursts have counted in it, if they have.
+    pub fn sampled_instructions(&self) -> Option<Vec<u64>> {
+        let column = self.metrics.iter().position(|metric| metric.name == INSTRUCTIONS)?;
+        Some(self.amounts(column))
     }
 
     /// Whether the callers of some calls are not known: see [`Callee::Beyond`].

@@ -40,9 +40,15 @@ impl FigureKind {
         }
     }
 
-    /// The kind of a sum of two figures.
+    /// The kind of a sum of two figures; that of two samples is a sample of both.
     pub fn merged(self, other: Self) -> Self {
-        if self == other { self } else { Self::Derived }
+        match (self, other) {
+            (Self::Sampled { rate }, Self::Sampled { rate: other }) => {
+                Self::Sampled { rate: rate.plus(other) }
+            }
+            _ if self == other => self,
+            _ => Self::Derived,
+        }
     }
 }
 
@@ -56,6 +62,13 @@ pub struct Rate {
 }
 
 impl Rate {
+    /// The share of both together; saturates.
+    pub fn plus(self, other: Self) -> Self {
+        let [counted, of] = [(self.counted, other.counted), (self.of, other.of)]
+            .map(|(ours, theirs)| ours.saturating_add(theirs));
+        Self { counted, of }
+    }
+
     /// What a count of this share is of the whole: the count itself if nothing was counted; saturates.
     pub fn scaled_up(self, count: u64) -> u64 {
         match u128::from(count) * u128::from(self.of) {

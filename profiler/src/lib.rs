@@ -104,7 +104,7 @@ pub use hot_path_table::{Branch, HotPathTable, PathDescriptor, PathName, TableSh
 pub use id::{BlockId, EdgeId, LoopId};
 pub use limits::ReadLimits;
 pub use loops::{Loop, Loops};
-pub use metric::Metric;
+pub use metric::{INSTRUCTIONS, Metric};
 pub use path_counts::{PathCount, UnfinishedExit, UnfinishedPath};
 pub use path_model::{PathModel, entropy};
 pub use path_numbering::{MAX_PATHS, Path, PathNumbering};

@@ -7,6 +7,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// What the metric of a calling context tree is called that has the instructions which bursts have counted.
+pub const INSTRUCTIONS: &str = "instructions";
+
 /// Something that was measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Metric {

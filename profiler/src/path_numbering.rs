@@ -121,6 +121,11 @@ impl PathNumbering {
         pseudo.filter(|&(_, to)| to != self.view.exit())
     }
 
+    /// How many paths begin at ENTRY: those with the lowest numbers. Prefixes that do have sums below that, too.
+    pub fn paths_from_entry(&self) -> u64 {
+        self.starts().map(|(edge, _)| self.values[edge.index()]).min().unwrap_or(self.paths)
+    }
+
     /// Whether crossing a real edge ends a path.
     pub fn ends_path(&self, edge: EdgeId) -> bool {
         edge.index() < self.real && self.view.edge(edge).to == self.view.exit()

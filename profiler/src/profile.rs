@@ -18,6 +18,7 @@ mod paths;
 mod rank;
 mod residual;
 mod run;
+mod shares;
 mod verify;
 
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,7 @@ pub use paths::{HotPath, PathProfile};
 pub use rank::{Predictor, Suspect, TestGain, order_tests, suspects};
 pub use residual::{PathEnd, Residual, ResidualError, UntestedPath};
 pub use run::{Ending, Run};
+pub use shares::{Share, Shares};
 pub use verify::InvalidProfile;
 
 use crate::{

@@ -1,7 +1,7 @@
 //! Samples of programs: what they say is what exact profiles say.
 
 use wprof::{Collect, Engine, ProfilingConfig, Strategy};
-use wprof_profiler::{BurstLengths, Change, Comparison, PathCount, Profile, overlap};
+use wprof_profiler::{BurstLengths, Change, Comparison, PathChange, PathCount, Profile, overlap};
 use wprof_spec_tests::mode::{Mode, bursts};
 use wprof_spec_tests::programs::{Program, own};
 
@@ -52,13 +52,14 @@ fn the_paths_of_samples_overlap_with_all_paths() {
     for program in own() {
         let (expected, found) =
             (exact(&program), profile(&program, Strategy::Optimized, bursts(37, 10, "default")));
-        let counts: Vec<Change> =
-            Comparison::new(&expected, &found).paths().into_iter().map(|path| path.count).collect();
-        if counts.iter().map(|count| count.before).sum::<u64>() < 50_000 {
+        let paths = Comparison::new(&expected, &found).paths();
+        let [by_instructions, by_executions] = [|path: &PathChange| path.ops, |path: &PathChange| path.count]
+            .map(|figure| paths.iter().map(figure).collect::<Vec<Change>>());
+        if by_executions.iter().map(|count| count.before).sum::<u64>() < 50_000 {
             continue;
         }
-        let overlap = overlap(&counts).unwrap_or(0.0);
-        println!("{:<12} {overlap:.3} of {} paths", program.name, counts.len());
+        let [overlap, executions] = [by_instructions, by_executions].map(|all| overlap(&all).unwrap_or(0.0));
+        println!("{:<12} {overlap:.3} of {} paths, by executions {executions:.3}", program.name, paths.len());
         overlaps.push((overlap, program.name));
     }
     let mean = overlaps.iter().map(|(overlap, _)| overlap).sum::<f64>() / overlaps.len() as f64;

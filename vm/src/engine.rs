@@ -5,13 +5,14 @@ use std::sync::Arc;
 use wprof_jit::compile::{Compiler, Tier};
 use wprof_jit::plan::Collection;
 use wprof_jit::reoptimize::Policy;
+use wprof_profiler::BurstLengths;
 
 use crate::background::Background;
 use crate::code_cache::CodeCache;
 use crate::perf::PerfFile;
 use crate::runtime::account::{Account, ProfilingCost};
 use crate::runtime::engine::EngineCore;
-use crate::{Config, Error, ProfilingConfig, Result};
+use crate::{Config, Error, ProfilingConfig, Result, Trigger};
 
 /// A wasm engine. Cheap to clone; all clones are the same engine. Modules and stores work together if they are of
 /// one engine.
@@ -119,6 +120,12 @@ impl Engine {
     /// Whether there are bursts.
     pub(crate) fn has_bursts(&self) -> bool {
         self.0.core.has_bursts()
+    }
+
+    /// Whether the first burst does not end, so that it sees all.
+    pub(crate) fn sees_all(&self) -> bool {
+        let ProfilingConfig::Adaptive(adaptive) = self.config().profiling else { return false };
+        adaptive.lengths.instrumented == BurstLengths::FOREVER && adaptive.trigger == Trigger::Checks
     }
 
     /// How much is done for code for bursts.

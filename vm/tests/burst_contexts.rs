@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use wprof::profiler::{BurstLengths, Callee, ContextTree, FigureKind, Profile};
+use wprof::profiler::{BurstLengths, Callee, ContextTree, FigureKind, PathProfile, Profile};
 use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
@@ -97,9 +97,14 @@ fn a_burst_without_end_sees_the_exact_tree() -> Outcome {
         let forever = Adaptive { lengths, checks, optimized, ..Adaptive::default() };
         let (found_result, profile) =
             run(&config(Strategy::Optimized, ProfilingConfig::Adaptive(forever)), WAT, 50)?;
-        let found = profile.contexts.expect("counted");
+        let mut found = profile.contexts.expect("counted");
         assert!(matches!(found.kind, FigureKind::Sampled { .. }));
         assert_eq!(found_result, result);
+        // Exact contexts have instructions only where paths are counted in them: see `unbiased.rs`.
+        let instructions: u64 = found.sampled_instructions().expect("counted").iter().sum();
+        assert_eq!(instructions, profile.functions.iter().map(|function| function.ops()).sum::<u64>());
+        found.metrics.clear();
+        found.records.iter_mut().for_each(|record| record.metrics.clear());
         assert_eq!(ContextTree { kind: FigureKind::Exact, ..found }, expected, "{optimized:?}");
     }
     Ok(())
@@ -140,7 +145,12 @@ fn contexts_and_paths_in_bursts_are_charged_with_cycles() -> Outcome {
         let tree = profile.contexts.as_ref().expect("counted");
         assert_eq!((profile.metrics[0].name.as_str(), tree.metrics[0].name.as_str()), ("cycles", "cycles"));
         let paths = profile.functions.iter().flat_map(|function| &function.paths);
-        let by_paths: u64 = paths.flat_map(|paths| &paths.finished).map(|path| path.metrics[0]).sum();
+        let of_finished =
+            |paths: &PathProfile| paths.finished.iter().map(|path| path.metrics[0]).sum::<u64>();
+        // Those that a burst has cut.
+        let of_others =
+            |paths: &PathProfile| paths.unfinished.iter().map(|path| path.metrics[0]).sum::<u64>();
+        let by_paths: u64 = paths.map(|paths| of_finished(paths) + of_others(paths)).sum();
         let by_contexts: u64 = tree.amounts(0).iter().sum();
         // Both were charged with the same spans; what starting takes was taken off in each.
         assert!(by_paths > 0 && by_contexts > 0, "{by_paths} {by_contexts}");

@@ -68,8 +68,8 @@ pub struct ReportArgs {
     sort: Option<Order>,
     /// With --cct or --callers: weigh contexts by a metric
     ///
-    /// That is `time`, `calls`, one measured in contexts, such as `cycles`, or `instructions` if paths were counted in
-    /// contexts (`--collect flow`) [default: time if it was sampled, else calls]
+    /// That is `time`, `calls`, one measured in contexts, such as `cycles`, or `instructions` if they were counted in
+    /// contexts (in bursts, or by `--collect flow`) [default: time if it was sampled, else instructions, else calls]
     #[arg(long, value_name = "METRIC", help_heading = help::VIEW, hide_short_help = true)]
     by: Option<String>,
     /// Leave out contexts and paths with less than PERCENT of the total
@@ -134,7 +134,7 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
     output::print(&page.into_text())
 }
 
-/// Calling contexts by a metric: by default by time if it was sampled, else by calls.
+/// Calling contexts by a metric: by default by time if it was sampled, else by instructions, else by calls.
 fn weighed_contexts<'a>(view: &View<'a>, by: Option<&str>) -> Result<(Cow<'a, ContextTree>, Weights)> {
     let time = time::of(view).filter(|_| by.is_none_or(|by| by == "time"));
     if let Some(time) = time {
@@ -147,7 +147,7 @@ fn weighed_contexts<'a>(view: &View<'a>, by: Option<&str>) -> Result<(Cow<'a, Co
     let tree =
         tree.context("the profile has no calling contexts: record one with `wprof run --collect cct`")?;
     let weights = by.map(|name| Weights::named(profile, tree, name)).transpose()?;
-    Ok((Cow::Borrowed(tree), weights.unwrap_or_else(|| Weights::calls(tree))))
+    Ok((Cow::Borrowed(tree), weights.unwrap_or_else(|| Weights::usual(profile, tree))))
 }
 
 /// What a page for a browser is made from.

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use wprof_profiler::{Callee, ContextTree, FunctionProfile, PathProfile, Profile, TimeProfile};
+use wprof_profiler::{Callee, ContextTree, FunctionProfile, INSTRUCTIONS, PathProfile, Profile, TimeProfile};
 
 use crate::names;
 
@@ -76,14 +76,14 @@ fn of_time(time: &TimeProfile) -> Option<Figure> {
 /// What is known by calling context: calls, what was measured there, and instructions if paths were counted there.
 pub fn of_contexts(profile: &Profile) -> Vec<ContextWeights> {
     let Some(tree) = &profile.contexts else { return Vec::new() };
-    let metrics = tree.metrics.iter().enumerate();
+    let metrics = tree.metrics.iter().enumerate().filter(|(_, metric)| metric.name != INSTRUCTIONS);
     let metrics = metrics.map(|(column, metric)| ContextWeights {
         name: names::harmless(&metric.name),
         own: tree.amounts(column),
     });
     let calls = ContextWeights { name: "calls".to_owned(), own: tree.calls() };
     let instructions = profile.instructions_in_contexts();
-    let instructions = instructions.map(|own| ContextWeights { name: "instructions".to_owned(), own });
+    let instructions = instructions.map(|own| ContextWeights { name: INSTRUCTIONS.to_owned(), own });
     instructions.into_iter().chain(metrics).chain([calls]).collect()
 }
 

@@ -194,7 +194,7 @@ pub fn can_overlap(comparison: &Comparison<'_>) -> bool {
     kinds(comparison).iter().any(|(_, items)| overlap(items).is_some())
 }
 
-fn kinds(comparison: &Comparison<'_>) -> [(&'static str, Vec<Change>); 6] {
+fn kinds(comparison: &Comparison<'_>) -> [(&'static str, Vec<Change>); 7] {
     let functions = comparison.functions();
     let is_of_code = |callee: &Callee| !matches!(callee, Callee::Root | Callee::Beyond | Callee::Engine);
     let targets = comparison.call_targets().into_iter().filter(|target| is_of_code(&target.caller));
@@ -203,6 +203,7 @@ fn kinds(comparison: &Comparison<'_>) -> [(&'static str, Vec<Change>); 6] {
         ("functions, by calls", functions.iter().map(|function| function.calls).collect()),
         ("edges, by count", comparison.edges()),
         ("paths, by instructions", comparison.paths().iter().map(|path| path.ops).collect()),
+        ("paths, by executions", comparison.paths().iter().map(|path| path.count).collect()),
         (
             "calling contexts, by calls",
             comparison.contexts().changes.iter().map(|change| change.calls).collect(),

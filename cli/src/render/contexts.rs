@@ -1,7 +1,7 @@
 //! Calling contexts: the tree from the top down, the callers of one function, and the figures of the tree.
 
 use anyhow::Context;
-use wprof_profiler::{Callee, ContextStats, ContextTree, Profile};
+use wprof_profiler::{Callee, ContextStats, ContextTree, INSTRUCTIONS, Profile};
 
 use super::numbers::{average, count_of, duration, grouped, percent};
 use super::page::{Ink, Page, Span, plain, span};
@@ -43,6 +43,15 @@ impl Weights {
         Self { name: "calls".to_owned(), of_records: tree.calls(), kind: Kind::Calls }
     }
 
+    /// Instructions if they are known by context, else calls.
+    pub fn usual(profile: &Profile, tree: &ContextTree) -> Self {
+        let instructions = profile.instructions_in_contexts();
+        instructions.map_or_else(
+            || Self::calls(tree),
+            |own| Self { name: INSTRUCTIONS.to_owned(), of_records: own, kind: Kind::Other },
+        )
+    }
+
     /// Sampled time, of the tree that that makes.
     pub fn time(tree: &ContextTree) -> Self {
         Self { name: "time".to_owned(), of_records: tree.amounts(0), kind: Kind::Time }
@@ -57,10 +66,10 @@ impl Weights {
             return Ok(Self::calls(tree));
         }
         let instructions = profile.instructions_in_contexts();
-        let metrics = tree.metrics.iter().enumerate();
+        let metrics = tree.metrics.iter().enumerate().filter(|(_, metric)| metric.name != INSTRUCTIONS);
         let mut known: Vec<(&str, Vec<u64>)> =
             metrics.map(|(column, metric)| (metric.name.as_str(), tree.amounts(column))).collect();
-        known.extend(instructions.map(|own| ("instructions", own)));
+        known.extend(instructions.map(|own| (INSTRUCTIONS, own)));
         let all = ["calls"].into_iter().chain(known.iter().map(|(name, _)| *name));
         let all = all.collect::<Vec<_>>().join(", ");
         let found = known.into_iter().find(|(metric, _)| *metric == name);

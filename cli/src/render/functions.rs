@@ -1,7 +1,7 @@
 //! The functions that cost most.
 
 use clap::ValueEnum;
-use wprof_profiler::FunctionProfile;
+use wprof_profiler::{FunctionProfile, Share, Shares};
 
 use super::numbers::{average, grouped, percent};
 use super::page::{Ink, plain, span};
@@ -27,17 +27,22 @@ pub fn table(view: &View<'_>, order: Order, limit: usize, screen: Screen) -> Tab
         Order::Instructions => view.profile.functions_by_ops(),
         Order::Calls => view.profile.functions_by_calls(),
     };
-    let mut table = Table::new(&[
-        ("instructions", Side::Right),
-        ("share", Side::Right),
+    let is_sampled = view.profile.sampled().is_some();
+    let between = is_sampled.then_some(("95% within", Side::Right));
+    let columns = [("instructions", Side::Right), ("share", Side::Right)].into_iter().chain(between).chain([
         ("calls", Side::Right),
         ("per call", Side::Right),
         ("index", Side::Right),
         ("place", Side::Left),
         ("function", Side::Left),
     ]);
+    let mut table = Table::new(&columns.collect::<Vec<_>>());
+    let shares = is_sampled.then(|| Shares::of(view.profile));
     for (function, _) in sorted.into_iter().take(limit) {
         let mut row = figures(view, function);
+        if let Some(shares) = &shares {
+            row.insert(2, span(within(shares.function(function.index)), Ink::Faint));
+        }
         // To look up a line takes milliseconds.
         let details = match screen.is_wide() {
             true => [per_call(function), function.index.to_string(), view.place_of(&function.blocks)],
@@ -54,6 +59,11 @@ fn figures(view: &View<'_>, function: &FunctionProfile) -> Vec<super::page::Span
     let ops = function.ops();
     let share = span(percent(ops, view.ops), Ink::of_share(ops, view.ops));
     vec![plain(grouped(ops)), share, plain(grouped(function.calls()))]
+}
+
+/// Between which percentages the share of the whole run is, in nineteen of twenty samples.
+fn within(share: Share) -> String {
+    format!("{:.0} to {:.0}%", (100.0 * share.low).floor(), (100.0 * share.high).ceil())
 }
 
 fn per_call(function: &FunctionProfile) -> String {

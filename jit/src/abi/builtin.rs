@@ -74,6 +74,9 @@ builtins! {
     /// `(first cell of the call, function reference) -> status`: an indirect call calls another function than the
     /// last time.
     CountTarget(I32, I64) -> I32;
+    /// `(function, block, path register, 1 if it counts or 0) -> 0`: a path of code for bursts ends before a block in which
+    /// there is a check.
+    CutPath(I32, I32, I64, I64) -> I32;
     /// `(function, number, or -1 if it is entered, whether the path leaves it) -> status`: a path has ended, or a
     /// function begun, in a burst that is recorded.
     RecordBurst(I32, I64, I32) -> I32;

@@ -91,10 +91,13 @@ pub mod store_context {
     pub const CHECKS: i32 = LAST_LINE + 8;
     /// `i64`: how many checks the burst that runs still has; 0 if none does.
     pub const BURST: i32 = CHECKS + 8;
-    /// `i64`: what code for bursts adds to a counter: 1 in a burst, 0 where it runs although there is none.
+    /// `i64`: whether a burst runs, 1 or 0: what a check in code for bursts takes over for its frame.
     pub const COUNTS: i32 = BURST + 8;
+    /// `i64`: what code for bursts adds to a counter, 1 or 0, in a frame whose function has no check at its entry: what
+    /// the caller adds. A frame that goes on in other code for bursts passes its own.
+    pub const PASSED: i32 = COUNTS + 8;
     /// Address of the code with [`super::super::check_signature`].
-    pub const CHECK: i32 = COUNTS + 8;
+    pub const CHECK: i32 = PASSED + 8;
     /// Address of the code with [`super::super::check_pinned_signature`].
     pub const CHECK_PINNED: i32 = CHECK + 8;
     /// Address of the code with [`super::super::leave_signature`].
@@ -168,9 +171,17 @@ pub mod call_record {
     pub const fn metric(number: u32) -> i32 {
         STARTS - 8 - 8 * number as i32
     }
-    /// How many words there are before a record if so many metrics are measured.
-    pub const fn words_before(metrics: u32) -> u32 {
-        if metrics == 0 { 0 } else { metrics + 1 }
+    /// `u64`, before the record: how many instructions were counted in bursts, if so many metrics are measured.
+    pub const fn ops(metrics: u32) -> i32 {
+        metric(metrics)
+    }
+    /// How many words there are before a record if so many metrics are measured, and instructions in bursts or not.
+    pub const fn words_before(metrics: u32, in_bursts: bool) -> u32 {
+        match (metrics, in_bursts) {
+            (_, true) => metrics + 2,
+            (0, false) => 0,
+            (_, false) => metrics + 1,
+        }
     }
     /// The callee slot of call number `site`.
     pub const fn slot(site: u32) -> u32 {

@@ -42,6 +42,7 @@ fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
             Probe::Emit { value, bits } => write!(f, " emit[{value:#x}:{bits}]")?,
             Probe::FindRecord { sites } => write!(f, " record[{sites}]")?,
             Probe::PassSlot(slot) => write!(f, " slot[{slot}]")?,
+            Probe::CountOps(ops) => write!(f, " ops+{ops}")?,
             Probe::CountTarget(cell) => write!(f, " target[{cell}]")?,
             Probe::RecordEntry => f.write_str(" record entry")?,
             Probe::RecordPath { amount, leaves } => {

@@ -60,15 +60,19 @@ impl BlockGraph {
         if !self.in_bursts {
             return self.path_register;
         }
+        self.path_from(block).or(self.path_register)
+    }
+
+    /// The path register behind a back edge to `block`.
+    pub(crate) fn path_from(&self, block: u32) -> Option<i64> {
         let wires = self.nodes.iter().flat_map(|node| &node.wires);
         let mut into = wires.filter(|wire| wire.to.is_some_and(|to| self.nodes[to as usize].block == block));
-        let begun = into.find_map(|wire| {
+        into.find_map(|wire| {
             wire.probes.iter().find_map(|probe| match probe {
                 Probe::PathStart(first) => Some(*first),
                 _ => None,
             })
-        });
-        begun.or(self.path_register)
+        })
     }
 
     /// The loops around `block` that are kept apart, and what is then reached from `start`: see

@@ -38,7 +38,7 @@ impl SmallLoop {
             node.is_some_and(|node| {
                 let can_wait = |probe: &Probe| match probe {
                     Probe::Count { .. } | Probe::CountInRecord { .. } | Probe::Event { .. } => true,
-                    Probe::Poll | Probe::Check => true,
+                    Probe::Poll | Probe::Check | Probe::CountOps(_) => true,
                     Probe::Budget(kind) => self.metered.is_some_and(|(metered, _)| metered == *kind),
                     Probe::PathStart(_)
                     | Probe::PathAdd(_)

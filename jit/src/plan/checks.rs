@@ -40,8 +40,8 @@ pub enum EntryChecks {
 pub struct Checks {
     /// At function entries.
     pub entries: EntryChecks,
-    /// Loops without calls and with at most so many memory accesses are boring: they are not checked. `None` if all
-    /// are.
+    /// Loops without calls and with at most so many memory accesses are boring: they are not checked, and bursts do not
+    /// count what is in them. `None` if all are.
     pub boring: Option<u32>,
     /// Whether small loops are unrolled, with one check in several rounds.
     pub unroll: bool,
@@ -91,7 +91,7 @@ const NAMED: [(&str, Checks); 13] = [
     ("L4", Checks::ORIGINAL.with(EntryChecks::All, Some(4))),
     ("L10", Checks::ORIGINAL.with(EntryChecks::All, Some(10))),
     ("LN", Checks::ORIGINAL.with(EntryChecks::All, Some(u32::MAX))),
-    ("EC+L4", Checks { unroll: true, ..Checks::ORIGINAL.with(EntryChecks::Needed, Some(4)) }),
+    ("EC+L4", Checks::ORIGINAL.with(EntryChecks::Needed, Some(4))),
     ("ECL", Checks::ORIGINAL.with(EntryChecks::Least, None)),
     // The paper's section 4.2 names these without trying them.
     ("LT", Checks { skip_short: true, ..Checks::ORIGINAL }),
@@ -125,6 +125,8 @@ pub struct FunctionChecks {
     pub entry: bool,
     /// At these loop headers, by block, ascending; where frames can go on in another version.
     pub headers: Vec<u32>,
+    /// The blocks of boring loops, ascending.
+    pub boring: Vec<u32>,
 }
 
 impl FunctionChecks {
@@ -135,8 +137,11 @@ impl FunctionChecks {
     pub fn new(info: &ModuleInfo, cfg: &Cfg, checks: Checks) -> Result<FunctionChecks, BinaryReaderError> {
         let mut headers: Vec<u32> =
             (0..cfg.blocks.len() as u32).filter(|&block| cfg.can_resume(block)).collect();
+        let mut boring = Vec::new();
         if !headers.is_empty() {
-            headers = Nests::new(info, cfg).checked(headers, checks)?;
+            let nests = Nests::new(info, cfg);
+            boring = nests.boring(checks)?;
+            headers = nests.checked(headers, checks, &boring)?;
         }
         let roots = || info.escaped_funcs.iter().copied().chain(info.start).collect();
         let entry = match checks.entries {
@@ -149,7 +154,12 @@ impl FunctionChecks {
                 needed || calls_before(cfg, &headers, in_loops)
             }
         };
-        Ok(FunctionChecks { entry, headers })
+        Ok(FunctionChecks { entry, headers, boring })
+    }
+
+    /// Whether all of these blocks are in boring loops.
+    pub fn are_boring(&self, blocks: impl IntoIterator<Item = u32>) -> bool {
+        !self.boring.is_empty() && blocks.into_iter().all(|block| self.boring.binary_search(&block).is_ok())
     }
 
     /// Places the checks. They stand first, so that what else a block does is done by the version that goes on.
@@ -201,16 +211,32 @@ impl<'a> Nests<'a> {
         Nests { info, cfg, loops: cfg.loops() }
     }
 
+    /// The blocks of boring loops, ascending. They need not be innermost loops: see the paper's section 4.2.
+    fn boring(&self, checks: Checks) -> Result<Vec<u32>, BinaryReaderError> {
+        let Some(most) = checks.boring else { return Ok(Vec::new()) };
+        let mut blocks: Vec<u32> = Vec::new();
+        for (id, _) in self.loops.iter() {
+            if self.is_boring(id, most)? {
+                blocks.extend(self.loops.blocks(id).iter().map(|block| block.0));
+            }
+        }
+        blocks.sort_unstable();
+        blocks.dedup();
+        Ok(blocks)
+    }
+
     /// Those of the headers that are to be checked.
-    fn checked(&self, headers: Vec<u32>, checks: Checks) -> Result<Vec<u32>, BinaryReaderError> {
+    fn checked(
+        &self,
+        headers: Vec<u32>,
+        checks: Checks,
+        boring: &[u32],
+    ) -> Result<Vec<u32>, BinaryReaderError> {
         let trips = TripCounts::new(self.info, self.cfg);
         let mut kept = Vec::new();
         for header in headers {
             let id = self.loops.headed_by(BlockId(header)).expect("the header of a loop");
-            let is_boring = match checks.boring {
-                Some(most) => self.loops.is_innermost(id) && self.is_boring(id, most)?,
-                None => false,
-            };
+            let is_boring = boring.binary_search(&header).is_ok();
             let is_left_out = is_boring || checks.skip_short && trips.is_short(id)?;
             if !is_left_out {
                 kept.push(header);
@@ -294,6 +320,31 @@ mod tests {
             FunctionChecks::new(&info, &cfg, checks).expect("valid").entry
         };
         (0..info.funcs.len() as u32).map(is_checked).collect()
+    }
+
+    #[test]
+    fn names_of_the_paper_unroll_nothing_and_leave_no_loop_out_but_boring_ones() {
+        let preferred: Checks = "EC+L4".parse().expect("a name");
+        assert_eq!(preferred, Checks::ORIGINAL.with(EntryChecks::Needed, Some(4)));
+        assert!(!preferred.unroll && !preferred.skip_short && !preferred.skip_covered);
+        let nest = "(module (memory 1) (func (param $n i32)
+            (loop $a (loop $b (i32.store (i32.const 0) (i32.load (i32.const 4))) (br_if $b (local.get $n)))
+                (br_if $a (local.get $n)))
+            (loop $c (call 0 (local.get $n)) (br_if $c (local.get $n)))))";
+        let bytes: Arc<[u8]> = wat::parse_str(nest).expect("valid text").into();
+        let info = crate::module::parse(bytes).expect("valid module");
+        let cfg = crate::cfg::build(&info, 0).expect("within limits");
+        let checks = |name: &str| {
+            let checks = name.parse().expect("a name");
+            FunctionChecks::new(&info, &cfg, checks).expect("valid")
+        };
+        // All loops without calls, not only innermost ones.
+        assert_eq!(checks("orig").headers.len(), 3);
+        for name in ["LN", "L4", "EC+L4"] {
+            let found = checks(name);
+            assert_eq!(found.headers.len(), 1, "{name}");
+            assert!(!found.boring.is_empty() && !found.are_boring(found.headers.iter().copied()), "{name}");
+        }
     }
 
     #[test]

@@ -317,6 +317,10 @@ impl FunctionPlan {
         if let Some(metrics) = &self.metrics {
             metrics.place(&mut to);
         }
+        if self.in_bursts && self.contexts.is_some() {
+            let boring = self.checks.as_ref().map_or(&[][..], |checks| &checks.boring);
+            to.count_ops(&self.cfg, boring);
+        }
         if self.records_bursts {
             to.record_bursts();
         }

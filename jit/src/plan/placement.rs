@@ -89,6 +89,15 @@ impl Placement {
         self.blocks[block as usize].around(offset)
     }
 
+    /// Counts the instructions of each block in the frame's call record, but for boring ones.
+    pub(super) fn count_ops(&mut self, cfg: &Cfg, boring: &[u32]) {
+        for ((placed, block), index) in self.blocks.iter_mut().zip(&cfg.blocks).zip(0..) {
+            if boring.binary_search(&index).is_err() {
+                placed.entry.push(Probe::CountOps(block.ops));
+            }
+        }
+    }
+
     /// Records entries, and paths where they are counted.
     pub(super) fn record_bursts(&mut self) {
         self.entry().push(Probe::RecordEntry);

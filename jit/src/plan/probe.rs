@@ -79,6 +79,8 @@ pub enum Probe {
     /// Count the callee of the indirect call that comes next, in the counters from this one on: see
     /// `plan::FunctionTargets`.
     CountTarget(u32),
+    /// Count so many instructions in the frame's call record, if the frame counts what it does in bursts.
+    CountOps(u32),
     /// Record that the function is entered in a burst.
     RecordEntry,
     /// Record the path that ends in a burst, which is counted next.

@@ -13,6 +13,7 @@ use super::region::Region;
 use crate::abi::{
     TrapCode, code_slots, dispatch_cell, display, func_import, func_ref, trace_word, wasm_signature,
 };
+use crate::cfg::Call;
 use crate::clif::trace::Bits;
 use crate::options::Pass;
 use crate::plan::{Probe, Probes};
@@ -117,6 +118,9 @@ impl Translator<'_> {
 
     /// Resolves the callee of a call instruction and pops what it takes.
     fn callee(&mut self, op: &Operator<'_>) -> Option<Callee> {
+        if Call::of(op).is_some() {
+            self.pass_counted();
+        }
         match *op {
             Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
                 Some(self.direct(function_index))

@@ -91,12 +91,18 @@ impl Translator<'_> {
         }
         self.builder.seal_block(go_on);
         self.builder.switch_to_block(go_on);
+        if self.graph.in_bursts {
+            self.heed_check();
+        }
     }
 
     fn check_leaves(&mut self, version: Value, go_on: Block) {
         let leave = self.cold_block();
         self.builder.ins().brif(version, leave, &[], go_on, &[]);
         self.enter_cold(leave);
+        if self.graph.in_bursts && self.block != 0 {
+            self.cut_path();
+        }
         self.aside(|translator| translator.leave_for(version));
     }
 
@@ -129,12 +135,6 @@ impl Translator<'_> {
         let new = self.builder.ins().iadd_imm_s(old, -1);
         self.builder.ins().store(flags, new, store, cell);
         new
-    }
-
-    /// What is added to a counter: 1, or 0 if no burst runs.
-    pub(super) fn counted_in_burst(&mut self) -> Value {
-        let (flags, store) = (self.counter_flags(), self.store_context());
-        self.builder.ins().load(types::I64, flags, store, store_context::COUNTS)
     }
 
     fn leave_for(&mut self, version: Value) {

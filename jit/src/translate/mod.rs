@@ -13,6 +13,7 @@ mod bulk;
 mod call;
 mod check;
 mod context;
+mod counted;
 mod divisible;
 mod env;
 mod exception;
@@ -105,6 +106,7 @@ pub(crate) fn translate(
         translator.find_stops()?;
         translator.enter_visibly();
     }
+    translator.begin_counted();
     translator.begin_path();
     translator.begin_metrics();
     match Approach::new(cfg, graph, &mut translator.pending, &mut translator.builder) {
@@ -174,6 +176,8 @@ struct Translator<'a> {
     path: Option<PathRegister>,
     /// What the frame has measured, by metric.
     sums: Option<ir::StackSlot>,
+    /// In code for bursts, what the frame adds to counters.
+    counted: Option<ir::StackSlot>,
     /// Where throws leave what an exception carries.
     carried: Option<ir::StackSlot>,
     origins: Origins,
@@ -245,6 +249,7 @@ impl<'a> Translator<'a> {
             stops: None,
             path: None,
             sums: None,
+            counted: None,
             carried: None,
             origins: Origins::default(),
             checks: Vec::new(),

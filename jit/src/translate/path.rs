@@ -44,7 +44,11 @@ impl Translator<'_> {
     /// Gives the function a path register, if its graph has one: with a first value, or that of the frame that goes on.
     pub(super) fn begin_path(&mut self) {
         let Some(entry) = self.graph.path_register else { return };
-        let known = self.graph.known_paths();
+        // A check in code for bursts may begin a path.
+        let known = match self.graph.in_bursts {
+            true => vec![None; self.graph.nodes.len()],
+            false => self.graph.known_paths(),
+        };
         let is_known = known.iter().all(Option::is_some);
         let stops = self.stops.as_ref().filter(|_| !is_known);
         let kept = stops.map_or_else(Vec::new, |stops| self.graph.kept_paths(&known, stops));
@@ -113,7 +117,7 @@ impl Translator<'_> {
         }
     }
 
-    fn set_path(&mut self, value: Value) {
+    pub(super) fn set_path(&mut self, value: Value) {
         match self.path_register().variable {
             Some(variable) => self.builder.def_var(variable, value),
             None => self.hold_path(value),

@@ -48,6 +48,7 @@ impl Translator<'_> {
             Probe::FindRecord { sites } => self.find_record(sites),
             Probe::PassSlot(slot) => self.pass_slot(slot),
             Probe::CountTarget(cell) => self.target_cell = Some(cell),
+            Probe::CountOps(ops) => self.count_ops(ops),
             Probe::RecordEntry => self.record_entry(),
             Probe::RecordPath { amount, leaves } => self.record_path(amount, leaves),
         }
@@ -56,7 +57,7 @@ impl Translator<'_> {
     /// What something adds to its count that happens now.
     pub(super) fn once(&mut self) -> Value {
         match self.graph.in_bursts {
-            true => self.counted_in_burst(),
+            true => self.counted(),
             false => self.builder.ins().iconst(types::I64, 1),
         }
     }

@@ -28,7 +28,7 @@ impl Translator<'_> {
         self.builder.ins().jump(go_on, &[]);
         self.builder.seal_block(same);
         self.builder.switch_to_block(same);
-        let one = self.counted_in_burst();
+        let one = self.once();
         let old = self.builder.ins().load(types::I64, flags, self.vmctx, count);
         let new = self.builder.ins().iadd(old, one);
         self.builder.ins().store(flags, new, self.vmctx, count);

@@ -104,6 +104,7 @@ impl Translator<'_> {
 
     /// What the frame counts with.
     fn pass_counting(&mut self) {
+        self.pass_counted();
         if self.options.contexts {
             self.pass_record();
         }

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 
 use super::{CodeMap, Frame};
-use crate::{CallRecord, ContextTree, FunctionProfile, Profile, TimeProfile};
+use crate::{CallRecord, ContextTree, FunctionProfile, INSTRUCTIONS, Profile, TimeProfile};
 
 /// The frames of all stacks, and the metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -214,10 +214,10 @@ impl Builder<'_> {
             records.map(node).collect()
         };
         if let Some(instructions) = instructions {
-            self.add("instructions", nodes(instructions));
+            self.add(INSTRUCTIONS, nodes(instructions));
         }
         self.add("calls", nodes(tree.calls()));
-        for (column, metric) in tree.metrics.iter().enumerate() {
+        for (column, metric) in tree.metrics.iter().enumerate().filter(|(_, m)| m.name != INSTRUCTIONS) {
             self.add(&metric.name, nodes(tree.amounts(column)));
         }
     }

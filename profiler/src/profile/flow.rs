@@ -33,9 +33,12 @@ impl Profile {
     }
 
     /// The instructions that the function of each call record executed in that context, callees not included; `None`
-    /// if paths were not counted there, or records do not tell all of them. Saturates.
+    /// if neither they nor paths were counted there, or records do not tell all of them. Saturates.
     pub fn instructions_in_contexts(&self) -> Option<Vec<u64>> {
-        let contexts = self.contexts.as_ref().filter(|contexts| contexts.has_paths)?;
+        let contexts = self.contexts.as_ref()?;
+        if !contexts.has_paths {
+            return contexts.sampled_instructions();
+        }
         let mut own = vec![0_u64; contexts.records.len()];
         let mut add = |record: u32, ops: u64| {
             let sum = &mut own[record as usize];

@@ -120,13 +120,23 @@ impl FunctionProfile {
         self.only_blocks.is_none()
     }
 
-    /// How often it was called: every call returned or ended in the middle of a block. Saturates.
+    /// How often it was called: every call returned or ended in the middle of a block. Of samples that have paths, how
+    /// many of these began with a call, since other parts of it may not be in the sample. Saturates.
     pub fn calls(&self) -> u64 {
         if let Some(counts) = &self.only_blocks {
             return counts.entries;
         }
+        if let Some(begun) = self.sampled_calls() {
+            return begun;
+        }
         let returned = self.edges.iter().filter(|edge| edge.to == self.exit()).map(|edge| edge.count);
         returned.chain(self.exits.iter().map(|exit| exit.count)).fold(0, u64::saturating_add)
+    }
+
+    fn sampled_calls(&self) -> Option<u64> {
+        let is_sampled = matches!(self.kind, FigureKind::Sampled { .. } | FigureKind::Derived);
+        let paths = self.paths.as_ref().filter(|_| is_sampled)?;
+        Some(paths.calls(&self.path_numbering()?))
     }
 
     /// How often each block began: what left it, and what ended in it. Saturates.

@@ -7,7 +7,7 @@
 //! Oracle: the laws, and the profile of the concatenated logs, in `tests/it/merge.rs`.
 
 use super::{CodeStats, FunctionProfile, Profile, event_total};
-use crate::{BlockCounts, ContextTree, Metric, metric};
+use crate::{BlockCounts, ContextTree, FigureKind, Metric, metric};
 
 /// Why two profiles have no sum.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +18,11 @@ pub enum MergeError {
         hex4(.0), hex4(.1)
     )]
     OtherModule([u8; 32], [u8; 32]),
+    /// One is exact and the other a sample.
+    #[error(
+        "one profile is exact and the other a sample, so their counts have no sum: merge profiles that were taken alike"
+    )]
+    OtherKind,
     /// They are of one module but divide a function differently.
     #[error(
         "the profiles divide function {index} into blocks differently: take both with the same version of wprof"
@@ -34,13 +39,20 @@ fn hex4(hash: &[u8; 32]) -> String {
 
 impl Profile {
     /// Adds another profile of the same module. Of events and metrics only the kinds that both have are kept, and
-    /// calling contexts, extended paths and sampled time only if both have them. The sum has no time line.
+    /// calling contexts, extended paths and sampled time only if both have them. The sum has no time line. Two samples
+    /// are one of the share of both runs that they have together.
     ///
     /// # Errors
-    /// If the other is of another module, or divides a function into other blocks.
+    /// If the other is of another module, or divides a function into other blocks, or one is exact and the other a
+    /// sample.
     pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
         if self.module_hash != other.module_hash {
             return Err(MergeError::OtherModule(self.module_hash, other.module_hash));
+        }
+        let is_exact = |profile: &Self| profile.functions.iter().any(|f| f.kind == FigureKind::Exact);
+        let is_sampled = |profile: &Self| profile.sampled().is_some();
+        if is_exact(self) && is_sampled(other) || is_sampled(self) && is_exact(other) {
+            return Err(MergeError::OtherKind);
         }
         let metrics = metric::merged(&self.metrics, &other.metrics);
         let [ours, theirs] = [&*self, other].map(|profile| profile.with_metrics(&metrics));

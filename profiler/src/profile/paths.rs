@@ -95,6 +95,14 @@ impl PathProfile {
         exits
     }
 
+    /// How many paths began at ENTRY; saturates.
+    pub(super) fn calls(&self, numbering: &PathNumbering) -> u64 {
+        let end = numbering.paths_from_entry();
+        let finished = self.finished.iter().filter(|path| path.id < end).map(|path| path.count);
+        let unfinished = self.unfinished.iter().filter(|path| path.prefix < end).map(|path| path.exit.count);
+        finished.chain(unfinished).fold(0, u64::saturating_add)
+    }
+
     /// The counts of edges and blocks, and of calls: each path crosses its edges as often as it ran. Saturates but for
     /// the counts of blocks.
     ///

@@ -22,12 +22,9 @@ fn random_profiles(rng: &mut Rng, program: &[Function], profiles: usize) -> Vec<
         profile.runs[0].started = number as u64;
         profile.code.compiled = rng.below(5) as u64;
         profile.host_calls.push(host_calls("random_get", rng.next()));
-        let kinds = [
-            FigureKind::Exact,
-            FigureKind::Derived,
-            FigureKind::Sampled { rate: Rate { counted: 1, of: 9 } },
-        ];
-        profile.functions.iter_mut().for_each(|function| function.kind = kinds[rng.below(3)]);
+        let counted = 1 + rng.below(5) as u64;
+        let kinds = [FigureKind::Derived, FigureKind::Sampled { rate: Rate { counted, of: 9 } }];
+        profile.functions.iter_mut().for_each(|function| function.kind = kinds[rng.below(2)]);
         profile.events = ["cycles", "fuel", "loads"].map(|name| events(name, rng.next())).to_vec();
         profile.events.retain(|_| !rng.once_in(3));
         if rng.once_in(4) {
@@ -133,7 +130,18 @@ fn profiles_of_another_module_or_division_are_refused_and_nothing_changes() {
         damage(&mut other);
         assert_eq!(sum.merge(&other), Err(MergeError::OtherShape { index: 2 }));
     }
+    let sampled = |counted, of| {
+        let (mut profile, rate) = (example(), Rate { counted, of });
+        profile.functions.iter_mut().for_each(|function| function.kind = FigureKind::Sampled { rate });
+        profile
+    };
+    // No exact count is added to one of a sample.
+    assert_eq!(sum.merge(&sampled(1, 9)), Err(MergeError::OtherKind));
+    assert_eq!(sampled(1, 9).merge(&example()), Err(MergeError::OtherKind));
     assert_eq!(sum, example());
+    let mut both = sampled(1, 9);
+    both.merge(&sampled(3, 11)).expect("two samples have a sum");
+    assert_eq!(both.sampled(), Some(Rate { counted: 4, of: 20 }));
 }
 
 #[test]

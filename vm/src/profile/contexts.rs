@@ -5,7 +5,8 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use wprof_jit::plan::FunctionPlan;
 use wprof_profiler::{
-    CallRecord, Callee, ContextLink, ContextLog, ContextTree, FigureKind, PathProfile, Routine,
+    CallRecord, Callee, ContextLink, ContextLog, ContextTree, FigureKind, INSTRUCTIONS, Metric, PathProfile,
+    Routine,
 };
 
 use super::Exits;
@@ -117,10 +118,24 @@ fn tree(
             unfinished,
         }
     };
-    let all = records.iter().enumerate().map(record).collect();
+    let mut all: Vec<CallRecord> = records.iter().enumerate().map(record).collect();
     let links =
         contexts.recursive_calls().map(|(from, slot, to)| ContextLink { from, site: site(from, slot), to });
     let links = links.collect();
-    let (metrics, has_paths) = (columns.metrics(), contexts.has_paths());
+    let (mut metrics, has_paths) = (columns.metrics(), contexts.has_paths());
+    add_instructions(&contexts.ops(), &mut metrics, &mut all);
     ContextLog { routines, records: all, links, metrics, has_paths, ..ContextLog::default() }.tree()
+}
+
+/// Adds the instructions that bursts have counted in each record to what was measured there, if there are bursts.
+fn add_instructions(ops: &[u64], metrics: &mut Vec<Metric>, records: &mut [CallRecord]) {
+    if ops.is_empty() {
+        return;
+    }
+    let name = INSTRUCTIONS.to_owned();
+    let column = metrics.partition_point(|metric| metric.name < name);
+    metrics.insert(column, Metric { name, taken_off: 0 });
+    for (record, &ops) in records.iter_mut().zip(ops) {
+        record.metrics.insert(column, ops);
+    }
 }

@@ -23,7 +23,7 @@ use wprof_jit::plan::{FunctionPlan, Interesting, Plan, Probe};
 use wprof_jit::reoptimize::Policy;
 use wprof_profiler::{
     BlockCounts, BlockId, BlockProfile, CallTarget, CodeRange, CodeStats, CounterCost, EdgeCounts, EdgeId,
-    EdgeKind, EdgePlan, EdgeProfile, EventTotal, ExtendedPaths, FigureKind, FunctionProfile, HostCalls,
+    EdgeKind, EdgePlan, EdgeProfile, EventTotal, ExtendedPaths, FigureKind, FunctionProfile, HostCalls, Path,
     PathPlan, PathProfile, Profile, UnfinishedExit, propagate, propagate_block_counters, propagate_blocks,
 };
 
@@ -31,6 +31,7 @@ use crate::module::ModuleInner;
 use crate::runtime::host::HostHead;
 use crate::runtime::instance::InstanceData;
 use crate::runtime::loaded::{self, LoadedModule};
+use crate::runtime::metrics::Measured;
 use crate::runtime::store::StoreOpaque;
 use crate::runtime::unfinished::{Stop, Stopped};
 use crate::{Error, ErrorKind, Module, Result};
@@ -98,8 +99,11 @@ fn of_instance(
     let kind = rate.map_or(FigureKind::Exact, |rate| FigureKind::Sampled { rate });
     let (versions, exits) = match kind {
         FigureKind::Exact => (module.inner().plans(), exits_by_func(store, index)),
-        // Frames that stop are in no burst as a rule, and know nothing of their paths.
-        _ => (module.inner().burst_plans(), HashMap::new()),
+        _ => {
+            let versions = module.inner().burst_plans();
+            let cut = cut_by_func(instance, &versions);
+            (versions, cut)
+        }
     };
     let in_contexts = contexts::paths_in_contexts(store, index, &versions, &exits);
     let mut columns = Columns::new(store);
@@ -224,6 +228,26 @@ fn exits_by_func(store: &StoreOpaque, index: u32) -> HashMap<u32, Exits> {
     let mut by_func: HashMap<u32, Exits> = HashMap::new();
     for (stop, stopped) in all {
         by_func.entry(stop.origin.func).or_default().add(stop, stopped);
+    }
+    by_func
+}
+
+/// The paths that bursts have cut at checks, as frames that stopped before the block of the check; those that had only
+/// come to it have executed nothing.
+fn cut_by_func(instance: &InstanceData, versions: &[(u32, Arc<FunctionPlan>)]) -> HashMap<u32, Exits> {
+    let mut by_func: HashMap<u32, Exits> = HashMap::new();
+    for (&(func, block, register), &stopped) in &instance.cut {
+        let found = versions.binary_search_by_key(&func, |(func, _)| *func);
+        let Ok(version) = found.map(|found| &versions[found].1) else { continue };
+        let Some(plan) = version.plan.paths() else { continue };
+        let prefix = plan.numbering.prefix(BlockId(block), plan.prefix_sum(BlockId(block), Some(register)));
+        let has_any = |path: &Path| !path.edges.is_empty() || stopped.measured != Measured::default();
+        if prefix.as_ref().is_some_and(has_any) {
+            let offset = version.cfg.blocks[block as usize].start - 1;
+            let origin = Origin { func, frame: 0, block, rounds: 0, path: None, offset };
+            let stop = Stop { origin, path: Some(register), record: None };
+            by_func.entry(func).or_default().add(stop, stopped);
+        }
     }
     by_func
 }

@@ -47,7 +47,13 @@ pub fn read(
         }
     };
     let finished = finished.iter().map(|(id, figures)| paths.finished(*id, figures));
-    let finished = finished.collect::<Result<_>>()?;
+    let mut finished = finished.collect::<Result<Vec<PathCount>>>()?;
+    if let Some(checks) =
+        version.checks.as_ref().filter(|checks| version.in_bursts && !checks.boring.is_empty())
+    {
+        let blocks = |id| plan.numbering.path(id).map_or(Vec::new(), |path| path.blocks(paths.blocks.shape));
+        finished.retain(|path| !checks.are_boring(blocks(path.id).into_iter().map(|block| block.0)));
+    }
     let stopped = exits.iter().flat_map(|exits| &exits.frames);
     let told = stopped.filter(|(stop, _)| plan.is_told(BlockId(stop.origin.block)));
     let unfinished = told.map(|(stop, stopped)| paths.unfinished(stop, stopped));

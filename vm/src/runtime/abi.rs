@@ -118,8 +118,10 @@ pub struct VmStoreContext {
     pub checks: i64,
     /// How many checks the burst that runs still has; 0 if none does.
     pub burst: i64,
-    /// What code for bursts adds to a counter.
+    /// Whether a burst runs, 1 or 0.
     pub counts: i64,
+    /// What code for bursts adds to a counter in a frame whose function has no check at its entry.
+    pub passed: i64,
     /// Code with `abi::check_signature`.
     pub check: usize,
     /// Code with `abi::check_pinned_signature`.
@@ -258,6 +260,7 @@ mod tests {
             checks = abi::store_context::CHECKS,
             burst = abi::store_context::BURST,
             counts = abi::store_context::COUNTS,
+            passed = abi::store_context::PASSED,
             check = abi::store_context::CHECK,
             check_pinned = abi::store_context::CHECK_PINNED,
             leave = abi::store_context::LEAVE,

@@ -13,8 +13,10 @@ use super::abi::{VmContext, VmStoreContext};
 use super::atomics;
 use super::bulk::{self, InitError};
 use super::call_records::{Called, Extent};
+use super::metrics::Measured;
 use super::samples::FOR_ENGINE;
 use super::store::{Pending, StoreOpaque};
+use super::unfinished::Stopped;
 use super::{deadline, fork, growth};
 use crate::{Error, Result, Trap, arch};
 
@@ -209,9 +211,33 @@ pub unsafe extern "C" fn take_row(vmctx: *const VmContext, func: u32, row: *mut 
 pub unsafe extern "C" fn count_target(vmctx: *const VmContext, cell: u32, reference: u64) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    if store.counts_in_burst() {
+    if store.counts_for_callee() {
         store.instances[instance as usize].count_target(cell, reference);
     }
+    0
+}
+
+/// `Builtin::CutPath`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn cut_path(
+    vmctx: *const VmContext,
+    func: u32,
+    block: u32,
+    register: u64,
+    counts: u64,
+) -> u32 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    if counts > 0 {
+        // SAFETY: the context lives as long as the store, and machine code, which has left there what was measured, waits.
+        let measured = unsafe { (*store.context().as_ptr()).measured }.map(i64::cast_unsigned);
+        let measured = if store.metrics.all().is_empty() { Measured::default() } else { measured };
+        let cut = store.instances[instance as usize].cut.entry((func, block, register)).or_default();
+        cut.add(Stopped { count: 1, measured });
+    }
+    store.read_metrics();
     0
 }
 

@@ -72,9 +72,22 @@ impl StoreOpaque {
         self.set_callee_slot(slot);
     }
 
+    /// The host enters a function in code for bursts: passes the slot of what the host is called by, and calls through.
+    pub fn pass_entry_context(&mut self) {
+        if self.contexts.is_none() || self.depth == 0 {
+            return;
+        }
+        // SAFETY: the context lives as long as the store; wasm code of this thread has called the host, which left there
+        // the frame pointer of its trampoline.
+        let fp = unsafe { (*self.context().as_ptr()).exit_fp };
+        let passed = self.passed_to(fp);
+        let slot = self.through_hosts(passed.slot, self.depth);
+        self.set_callee_slot(slot);
+    }
+
     /// A function of the host begins. Its call is counted if the code that calls it counts its own.
     pub fn enter_host_in_bursts(&mut self, routine: u32, is_called_by_wasm: bool) {
-        let counts = is_called_by_wasm && self.counts_in_burst() && self.was_slot_passed();
+        let counts = is_called_by_wasm && self.was_slot_passed() && self.counts_for_callee();
         let (slot, depth) = (self.callee_slot(), self.depth);
         let Some(contexts) = &mut self.contexts else { return };
         if counts {

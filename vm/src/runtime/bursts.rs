@@ -10,6 +10,7 @@ use wprof_jit::abi::check;
 use wprof_jit::compile::Origin;
 use wprof_profiler::{BurstEvent, BurstLengths, Bursts, Rate, Version};
 
+use super::abi::{VmContext, VmFuncRef};
 use super::burst_cost::BurstCost;
 use super::burst_pacing::Pace;
 use super::burst_spans::BurstSpans;
@@ -45,10 +46,13 @@ impl Place {
 
     /// Code for bursts in which the frame may go on: none at the entry of baseline code, and in a loop only if there is
     /// code to come back to. Has both compiled; if what that takes is limited, first what there is to come back to.
-    fn burst_code(&self, is_limited: bool) -> Option<usize> {
+    ///
+    /// A burst that `sees_all` never ends, and comes back to nothing.
+    fn burst_code(&self, is_limited: bool, sees_all: bool) -> Option<usize> {
         match self.block {
             0 if self.is_baseline => None,
             0 => self.module.clone().burst_code(self.func, 0),
+            header if sees_all => self.module.clone().burst_code(self.func, header),
             header => {
                 let comes_back = self.module.clone().comes_back(self.func, header, self.is_baseline);
                 if is_limited && !comes_back {
@@ -150,12 +154,14 @@ impl StoreBursts {
         match (at.in_bursts, version) {
             (false, Version::Checking) | (true, Version::Instrumented) => None,
             (false, Version::Instrumented) => {
-                let code = at.burst_code(self.cost.is_some());
+                let sees_all = bursts.lengths().instrumented == BurstLengths::FOREVER;
+                let code = at.burst_code(self.cost.is_some(), sees_all);
                 match code.is_none() {
                     true if bursts.begun > begun => bursts.lose(),
-                    // In a burst that goes on the next check asks again.
                     true if self.cost.as_mut().is_some_and(BurstCost::misses) => bursts.cut(),
-                    _ => {}
+                    // The next check asks again.
+                    true => bursts.miss(),
+                    false => {}
                 }
                 code
             }
@@ -280,12 +286,26 @@ impl StoreOpaque {
     /// The share of checks that were in bursts so far; where time begins bursts, that of the thread's time.
     pub fn burst_rate(&self) -> Option<Rate> {
         let StoreBursts { counts, time, .. } = self.bursts.as_ref()?;
-        Some(time.as_ref().map_or_else(|| counts.rate(), |time| time.rate(counts.counts())))
+        Some(time.as_ref().map_or_else(|| self.up_to_now(*counts).rate(), |time| time.rate(counts.counts())))
+    }
+
+    /// Where bursts are, with what machine code has counted since they were looked at.
+    fn up_to_now(&self, mut counts: Bursts) -> Bursts {
+        let context = self.context().as_ptr();
+        // SAFETY: the context lives as long as the store, and machine code waits for us.
+        (counts.checking, counts.instrumented) = unsafe { ((*context).checks, (*context).burst) };
+        counts
     }
 
     /// Whether what code for bursts counts is to be counted; always without bursts.
     pub fn counts_in_burst(&self) -> bool {
         self.bursts.as_ref().is_none_or(|bursts| bursts.counts.counts())
+    }
+
+    /// Whether the frame that has called the host, in code for bursts, counts what its callees do; always without bursts.
+    pub fn counts_for_callee(&self) -> bool {
+        // SAFETY: the context lives as long as the store, and machine code waits for us.
+        self.bursts.is_none() || unsafe { (*self.context().as_ptr()).passed } > 0
     }
 
     /// Decides where the frame with this frame pointer goes on whose check has fired, by a call that returns to `pc`:
@@ -317,9 +337,62 @@ impl StoreOpaque {
 
     /// The version in which the frame goes on, unless it stays.
     fn next_code(&mut self, pc: usize, fp: usize) -> Option<usize> {
+        let at = Place::of(pc).expect("checks are in functions of live modules");
+        let version = self.decide(&at)?;
+        // It comes to the same check.
+        self.bursts.iter_mut().for_each(|bursts| bursts.forgive_check(!at.in_bursts));
+        self.write_bursts();
+        if !at.in_bursts {
+            self.pass_burst_context(pc, fp);
+        }
+        Some(version)
+    }
+
+    /// The host is going to enter a function, which is a check: whether it enters code for bursts. So a function is
+    /// sampled, too, that has no check itself and is only called by the host.
+    pub fn check_entry(&mut self, func: &VmFuncRef) -> bool {
+        if self.bursts.is_none() {
+            return false;
+        }
+        let context = self.context().as_ptr();
+        // SAFETY: the context lives as long as the store, and machine code does not run.
+        let fires = unsafe {
+            (*context).checks -= 1;
+            (*context).checks < 0
+        };
+        let in_burst = fires && self.entry_is_in_burst(func);
+        // SAFETY: as above.
+        unsafe { (*context).passed = in_burst.into() };
+        if in_burst {
+            self.pass_entry_context();
+        }
+        in_burst
+    }
+
+    fn entry_is_in_burst(&mut self, func: &VmFuncRef) -> bool {
+        // SAFETY: a function of wasm code has the vmctx of its instance, which lives as long as its store.
+        let instance = unsafe { (*func.vmctx.cast::<VmContext>()).instance };
+        let module = self.instances[instance].module.clone();
+        let func = func.trace_token.reverse_bits();
+        let at = Place { module, func, block: 0, in_bursts: false, is_baseline: false };
+        if self.sees_all() {
+            // If it cannot be compiled, the call will say so.
+            let _ = at.module.clone().code_unless(at.func, &|| false);
+        }
+        self.decide(&at).is_some()
+    }
+
+    /// Whether the first burst does not end.
+    fn sees_all(&self) -> bool {
+        self.bursts
+            .as_ref()
+            .is_some_and(|bursts| bursts.counts.lengths().instrumented == BurstLengths::FOREVER)
+    }
+
+    /// What a check that has fired decides, which machine code has counted.
+    fn decide(&mut self, at: &Place) -> Option<usize> {
         let fired = arch::cycles();
         let has_ticked = self.interrupt().take_tick();
-        let at = Place::of(pc).expect("checks are in functions of live modules");
         self.read_bursts(at.in_bursts);
         let before = self.bursts.as_ref()?.counts;
         let booked = self.bursts.as_ref()?.begin_booking();
@@ -331,19 +404,13 @@ impl StoreOpaque {
             return None;
         }
         let quiet = fork::quiet();
-        let version = self.bursts.as_mut()?.decide(&at, has_ticked);
+        let version = self.bursts.as_mut()?.decide(at, has_ticked);
         self.note_burst(&before);
-        let reading = self.look_for_hot_code(&at);
+        let reading = self.look_for_hot_code(at);
         drop(quiet);
         let bursts = self.bursts.as_mut()?;
         bursts.keep_pace(&before, fired);
         bursts.keep_account(&before, booked.map(|had| had + reading), (at.in_bursts, version.is_none()));
-        if version.is_some() {
-            bursts.forgive_check(!at.in_bursts);
-            if !at.in_bursts {
-                self.pass_burst_context(pc, fp);
-            }
-        }
         self.write_bursts();
         version
     }

@@ -153,6 +153,8 @@ pub struct CallRecords {
     metrics: u32,
     /// Whether records have paths.
     has_paths: bool,
+    /// Whether they have the instructions that bursts have counted.
+    in_bursts: bool,
 }
 
 /// About how many bytes we keep of a record besides those that machine code knows.
@@ -164,7 +166,7 @@ pub const ROOT: u32 = 0;
 impl CallRecords {
     /// No calls yet. Records may take `room` bytes, and then one more for each function; they have room for so many
     /// metrics.
-    pub fn new(room: usize, metrics: u32, has_paths: bool) -> CallRecords {
+    pub fn new(room: usize, metrics: u32, (has_paths, in_bursts): (bool, bool)) -> CallRecords {
         let mut all = CallRecords {
             routines: Vec::new(),
             routine_of: HashMap::new(),
@@ -177,6 +179,7 @@ impl CallRecords {
             beyond: None,
             metrics,
             has_paths,
+            in_bursts,
         };
         let root = all.routine(Called::Root);
         all.add(root, ROOT, 0, 0, Extent::ONE);
@@ -275,7 +278,7 @@ impl CallRecords {
 
     /// A new record. Where there is no room for one, that which all calls of the routine share from now on.
     fn make(&mut self, routine: u32, from: u32, slot: u32, key: u64, extent: Extent) -> u32 {
-        let before = call_record::words_before(self.metrics) as usize * 8;
+        let before = call_record::words_before(self.metrics, self.in_bursts) as usize * 8;
         let bytes = before + extent.bytes() + BOOKKEEPING;
         if bytes <= self.room {
             self.room -= bytes;
@@ -309,7 +312,7 @@ impl CallRecords {
     }
 
     fn add(&mut self, routine: u32, parent: u32, slot: u32, key: u64, extent: Extent) -> u32 {
-        let before = call_record::words_before(self.metrics);
+        let before = call_record::words_before(self.metrics, self.in_bursts);
         let words = before as usize + extent.bytes() / 8;
         let words: Box<[AtomicU64]> = (0..words).map(|_| AtomicU64::new(0)).collect();
         let number = u32::try_from(self.records.len()).expect("records take memory");
@@ -386,6 +389,13 @@ impl CallRecords {
             (measured, if self.metrics > 0 { word(call_record::STARTS) } else { 0 })
         };
         self.records.iter().map(of).collect()
+    }
+
+    /// How many instructions bursts have counted in each record, by number; nothing without bursts.
+    pub fn ops(&self) -> Vec<u64> {
+        let offset = call_record::ops(self.metrics);
+        let records = self.records.iter().filter(|_| self.in_bursts);
+        records.map(|record| record.word_before(offset).load(Ordering::Relaxed)).collect()
     }
 
     /// What has records, by the numbers that these have of it.

@@ -148,7 +148,7 @@ unsafe fn call_wasm(
     alt_stack::ensure();
     // SAFETY: the caller's pointer is to a whole store, which is lent.
     unsafe { events::ask_before_call(store)? };
-    let span;
+    let (span, in_burst);
     // SAFETY: the store is exclusively ours until wasm code runs.
     let (context, interrupt) = unsafe {
         let store = &mut *store.as_ptr();
@@ -156,6 +156,7 @@ unsafe fn call_wasm(
             store.interrupt().set_thread(thread_wakeup::thread_id());
         }
         store.trace_entry(func);
+        in_burst = store.check_entry(func);
         store.depth += 1;
         span = store.begin_span();
         store.enter_metrics();
@@ -181,7 +182,9 @@ unsafe fn call_wasm(
     // stack, if it is another one, is ours for this entry.
     let trapped = activation::run(&activation, || unsafe {
         let enter = std::mem::transmute::<usize, ArrayCall>(trampoline);
-        let code = (*func.slots).entry.load(Ordering::Acquire);
+        let slots = &*func.slots;
+        let slot = if in_burst { &slots.instrumented_entry } else { &slots.entry };
+        let code = slot.load(Ordering::Acquire);
         let vm = activation.vm.get();
         match place.top() {
             None => enter(func.vmctx, func.vmctx, code, values, vm),

@@ -18,7 +18,7 @@ use super::abi::{VmFuncImport, VmFuncRef};
 use super::call_targets::TargetTable;
 use super::loaded::LoadedModule;
 use super::paths::PathTable;
-use super::unfinished::Unfinished;
+use super::unfinished::{Stopped, Unfinished};
 use super::vmctx::VmCtx;
 
 /// One instance. Its things are named by their indices in the store.
@@ -44,6 +44,8 @@ pub struct InstanceData {
     pub dropped: Box<[AtomicU8]>,
     /// Frames of its functions that ended early, when profiling.
     pub unfinished: Unfinished,
+    /// Paths that code for bursts has cut at a check, by function, the check's block, and the path register there.
+    pub cut: HashMap<(u32, u32, u64), Stopped>,
     /// Those of them that overflowed the stack before anything of the function was done.
     pub overflowed: HashMap<Origin, u64>,
     /// The paths of functions that have too many to count each by a counter.

@@ -76,6 +76,7 @@ pub fn instantiate(
         tags,
         dropped,
         unfinished: Unfinished::default(),
+        cut: HashMap::default(),
         overflowed: HashMap::new(),
         paths: PathTable::new(store.engine().has_bursts().then_some(store.engine().config().path_table)),
         extended: store.engine().config().extended_paths(),
@@ -92,7 +93,7 @@ pub fn instantiate(
 }
 
 /// The builtin table that every vmctx points to, in the order of `Builtin::ALL`.
-static BUILTINS: [unsafe extern "C" fn(); 22] = [
+static BUILTINS: [unsafe extern "C" fn(); 23] = [
     entries::memory_grow,
     entries::memory_copy,
     entries::memory_fill,
@@ -107,6 +108,7 @@ static BUILTINS: [unsafe extern "C" fn(); 22] = [
     entries::count_path,
     entries::take_row,
     entries::count_target,
+    entries::cut_path,
     entries::record_burst,
     entries::record_access,
     entries::begin_trial,

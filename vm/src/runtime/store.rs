@@ -188,8 +188,9 @@ impl StoreOpaque {
             .map_err(no_memory)?;
         let metrics = Metrics::new(&engine.counted().metrics)?;
         let contexts = engine.counted().contexts.then(|| {
-            let has_paths = engine.counted().flow_contexts.is_some();
-            CallRecords::new(engine.config().context_memory, metrics.all().len() as u32, has_paths)
+            let counted = engine.counted();
+            let has = (counted.flow_contexts.is_some(), counted.in_bursts);
+            CallRecords::new(engine.config().context_memory, metrics.all().len() as u32, has)
         });
         let calls_runtime = metrics.call_runtime() || trace.is_some();
         let own_stack = calls_runtime.then(|| GuardedStack::new(OWN_STACK)).transpose().map_err(no_memory)?;
@@ -214,6 +215,7 @@ impl StoreOpaque {
             checks: 0,
             burst: 0,
             counts: 1,
+            passed: 0,
             check: entries::check as *const () as usize,
             check_pinned: entries::check_pinned as *const () as usize,
             leave: entries::leave as *const () as usize,

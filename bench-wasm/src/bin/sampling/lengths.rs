@@ -95,9 +95,9 @@ fn profile(program: &Program, config: &Config, profiling: ProfilingConfig, bench
     Session::run(program, config.clone().profiling(profiling), bench)?.profile()
 }
 
-/// How much the paths of two profiles are the same, by executions.
+/// How much the paths of two profiles are the same, by instructions.
 fn overlap_of(exact: &Profile, some: &Profile) -> f64 {
     let paths = Comparison::new(exact, some).paths();
-    let counts: Vec<Change> = paths.into_iter().map(|path| path.count).collect();
-    overlap(&counts).unwrap_or(0.0)
+    let instructions: Vec<Change> = paths.into_iter().map(|path| path.ops).collect();
+    overlap(&instructions).unwrap_or(0.0)
 }

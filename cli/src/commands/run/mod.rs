@@ -127,7 +127,12 @@ fn path_of_other(path: &Path, number: usize) -> PathBuf {
 }
 
 /// A line on another core module of a component.
-fn summarize_other(page: &mut Page, args: &RunArgs, modules: &[Module], (number, profile): &(usize, Profile)) {
+fn summarize_other(
+    page: &mut Page,
+    args: &RunArgs,
+    modules: &[Module],
+    (number, profile): &(usize, Profile),
+) {
     let name = modules.get(*number).and_then(Module::name).map(names::harmless);
     let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
     let functions = count_of(profile.functions.len() as u64, "function");

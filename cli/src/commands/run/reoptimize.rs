@@ -53,13 +53,21 @@ impl ReoptimizeArgs {
         has(Optimization::All).then_some(policy)
     }
 
-    /// The earlier profile, if there is one.
+    /// The earlier profile, if there is one, and it says anything: that of a run too short for a burst does not, and is
+    /// left out with a note.
     ///
     /// # Errors
     /// If it cannot be read, or knows no edges.
     pub fn profile(&self) -> Result<Option<Arc<Profile>>> {
         let Some(path) = &self.profile_use else { return Ok(None) };
         let profile = crate::commands::read_profile(path)?;
+        if profile.functions.is_empty() {
+            eprintln!(
+                "wprof: {} has no counts, as that run was too short: running without advice",
+                path.display()
+            );
+            return Ok(None);
+        }
         ensure!(
             profile.functions.iter().any(FunctionProfile::has_edge_counts),
             "{} has no edge counts: give a profile with paths or edges",

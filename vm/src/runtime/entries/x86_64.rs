@@ -153,6 +153,7 @@ guarded! {
     count_path = builtins::count_path, 1, FOR_ENGINE;
     take_row = builtins::take_row, 1, FOR_ENGINE;
     count_target = builtins::count_target, 1, FOR_ENGINE;
+    cut_path = builtins::cut_path, 0, FOR_ENGINE;
     record_burst = builtins::record_burst, 1, FOR_ENGINE;
     record_access = builtins::record_access, 1, FOR_ENGINE;
     begin_trial = builtins::begin_trial, 1, FOR_ENGINE;

@@ -1,0 +1,111 @@
+//! Whether a frame in code for bursts counts.
+//!
+//! A check decides for its frame: what the frame does until its next check is counted if the check was in a burst, also
+//! what it does when the burst is over, and so is what functions without a check at their entry do that it calls
+//! meanwhile. So each part of a run belongs to one check, and each check is as likely to be in a burst as any other:
+//! what is counted is a sample without bias. If a part were counted where the burst has not ended yet, those would be
+//! lost that contain a call longer than a burst, and with them the callers of what takes longest.
+//! Source: ours; Hirzel & Chilimbi 2001 count no paths.
+//! Oracle: `vm/tests/unbiased.rs`, which compares shares with exact ones.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, StackSlotData, StackSlotKind, Value, types};
+
+use super::Translator;
+use crate::abi::{Builtin, call_record, store_context};
+
+impl Translator<'_> {
+    /// The start of code for bursts: a frame counts if its caller did, or if it counted in the version that it comes from.
+    /// One that resumes comes to a check at once.
+    pub(super) fn begin_counted(&mut self) {
+        if !self.graph.in_bursts {
+            return;
+        }
+        let data = StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3);
+        self.counted = Some(self.builder.create_sized_stack_slot(data));
+        let comes_from_check = self.graph.resumes && !self.graph.is_continued;
+        let cell = if comes_from_check { store_context::COUNTS } else { store_context::PASSED };
+        let counts = self.load_count_cell(cell);
+        self.set_counted(counts);
+    }
+
+    /// What the frame adds to a counter: 1, or 0.
+    pub(super) fn counted(&mut self) -> Value {
+        let slot = self.counted.expect("code for bursts has it");
+        self.builder.ins().stack_load(types::I64, types::I64, slot, 0)
+    }
+
+    fn set_counted(&mut self, value: Value) {
+        let slot = self.counted.expect("code for bursts has it");
+        self.builder.ins().stack_store(types::I64, value, slot, 0);
+    }
+
+    /// Passes that on, to a callee or to the version in which the frame goes on.
+    pub(super) fn pass_counted(&mut self) {
+        if self.graph.in_bursts {
+            let counts = self.counted();
+            let (flags, context) = (self.counter_flags(), self.store_context());
+            self.builder.ins().store(flags, counts, context, store_context::PASSED);
+        }
+    }
+
+    /// The frame is behind a check in code for bursts, and has not gone over to other code: takes over what the check
+    /// says. If that is something else than before, the path that runs is cut.
+    pub(super) fn heed_check(&mut self) {
+        let counts = self.load_count_cell(store_context::COUNTS);
+        if self.block == 0 {
+            return self.set_counted(counts);
+        }
+        let before = self.counted();
+        let is_other = self.builder.ins().icmp(IntCC::NotEqual, counts, before);
+        let (other, same) = (self.builder.create_block(), self.builder.create_block());
+        self.builder.ins().brif(is_other, other, &[], same, &[]);
+        self.builder.seal_block(other);
+        self.builder.set_cold_block(other);
+        self.builder.switch_to_block(other);
+        self.cut_path();
+        self.set_counted(counts);
+        self.begin_path_at_check();
+        self.builder.ins().jump(same, &[]);
+        self.builder.seal_block(same);
+        self.builder.switch_to_block(same);
+    }
+
+    /// The path that runs ends at a check, before the block: what it has executed counts if it was to be counted.
+    pub(super) fn cut_path(&mut self) {
+        if self.path.is_none() {
+            return;
+        }
+        if self.options.metrics > 0 {
+            let measured = self.counted_measured();
+            self.charge_record(&measured);
+            self.pass_measured(&measured);
+        }
+        let [func, block] = [self.cfg.func, self.block]
+            .map(|number| self.builder.ins().iconst(types::I32, i64::from(number)));
+        let (path, counts) = (self.path_value(), self.counted());
+        self.builtin(Builtin::CutPath, &[func, block, path, counts]);
+    }
+
+    /// A path begins at the check, as behind a back edge.
+    fn begin_path_at_check(&mut self) {
+        let first = self.graph.path_from(self.block).filter(|_| self.path.is_some());
+        if let Some(first) = first {
+            let first = self.builder.ins().iconst(types::I64, first);
+            self.set_path(first);
+            self.restart_metrics();
+        }
+    }
+
+    /// Counts the instructions of the block in the frame's call record.
+    pub(super) fn count_ops(&mut self, ops: u32) {
+        let counts = self.counted();
+        let ops = self.builder.ins().imul_imm_s(counts, i64::from(ops));
+        self.add_to_record(call_record::ops(self.options.metrics), ops);
+    }
+
+    fn load_count_cell(&mut self, cell: i32) -> Value {
+        let (flags, context) = (self.counter_flags(), self.store_context());
+        self.builder.ins().load(types::I64, flags, context, cell)
+    }
+}

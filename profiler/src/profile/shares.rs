@@ -1,0 +1,146 @@
+//! Shares of the executed instructions, each with the interval in which that of the whole run lies.
+//!
+//! Input: a [`Profile`]. Output: by function, and by call record where instructions were counted in contexts, the share
+//! and an interval that has the whole run's share in nineteen of twenty samples.
+//! A burst is one sample, whatever it counts: what runs in one is taken to be all alike, as in
+//! [`comparison::significance`](crate::comparison). So the share is that of as many draws of a path as there were
+//! bursts, a draw of n instructions counting n times: a ratio estimate, whose variance for a part A of all paths is
+//! `N ((1 - p)² S(A) + p² (S - S(A))) / (T² n)`, with p the share, N paths, T instructions, S the sum of the squares of
+//! the instructions of all of them, and n bursts.
+//! Source: Kish, *Survey Sampling*, 1965, sections 5.4 (clusters) and 6.4 (ratios); for shares near 0 and 1 the interval
+//! of Agresti & Coull, *The American Statistician* 52(2), 1998, which adds draws of either kind.
+//! Oracle: exact profiles of programs that are hard to sample, in `vm/tests/unbiased.rs`.
+
+use std::collections::HashMap;
+
+use super::{FunctionProfile, Profile};
+use crate::{Callee, FigureKind};
+
+/// Standard errors on both sides: of the normal distribution 5% lies beyond.
+const STANDARD_ERRORS: f64 = 1.96;
+
+/// A share of all instructions, and between what it lies; exact ones lie where they are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Share {
+    /// From 0 to 1.
+    pub share: f64,
+    /// The least that it may be.
+    pub low: f64,
+    /// The most.
+    pub high: f64,
+}
+
+/// The shares of a profile.
+#[derive(Clone, Debug)]
+pub struct Shares {
+    /// Bursts, if it is sampled.
+    bursts: Option<f64>,
+    all: Part,
+    functions: HashMap<u32, Part>,
+    records: Vec<Part>,
+}
+
+/// A part of the paths.
+#[derive(Clone, Copy, Debug, Default)]
+struct Part {
+    paths: f64,
+    ops: f64,
+    squares: f64,
+}
+
+impl Part {
+    /// Paths of so many instructions together, which are alike.
+    fn alike(paths: f64, ops: f64) -> Part {
+        let squares = if paths > 0.0 { ops * ops / paths } else { 0.0 };
+        Part { paths, ops, squares }
+    }
+
+    fn plus(self, other: Part) -> Part {
+        Part {
+            paths: self.paths + other.paths,
+            ops: self.ops + other.ops,
+            squares: self.squares + other.squares,
+        }
+    }
+
+    /// So much of each.
+    fn times(self, share: f64) -> Part {
+        Part { paths: self.paths * share, ops: self.ops * share, squares: self.squares * share }
+    }
+
+    fn of(function: &FunctionProfile) -> Part {
+        let paths = function.path_costs();
+        let finished = paths.iter().map(|path| Part::alike(path.count as f64, path.ops as f64));
+        let known = finished.fold(Part::default(), Part::plus);
+        // Those that did not end are as long as they can be known to be: alike.
+        let rest = (function.ops() as f64 - known.ops).max(0.0);
+        let ended = function.exits.iter().map(|exit| exit.count as f64).sum::<f64>();
+        if rest > 0.0 { known.plus(Part::alike(ended.max(1.0), rest)) } else { known }
+    }
+}
+
+impl Shares {
+    /// Those of a profile.
+    pub fn of(profile: &Profile) -> Shares {
+        let is_drawn = |kind| matches!(kind, FigureKind::Sampled { .. } | FigureKind::Derived);
+        let is_sampled = profile.functions.iter().any(|function| is_drawn(function.kind));
+        // If nothing is left out, nothing is left to chance.
+        let is_part = profile.sampled().is_none_or(|rate| rate.counted < rate.of);
+        let bursts = (is_sampled && is_part).then(|| profile.bursts.unwrap_or(0) as f64);
+        let of = |function: &FunctionProfile| (function.index, Part::of(function));
+        let functions: HashMap<u32, Part> = profile.functions.iter().map(of).collect();
+        let all = functions.values().copied().fold(Part::default(), Part::plus);
+        let records = of_records(profile, &functions);
+        Shares { bursts, all, functions, records }
+    }
+
+    /// That of a function of this index, callees not included; 0 if it was not seen.
+    pub fn function(&self, index: u32) -> Share {
+        self.share(self.functions.get(&index).copied().unwrap_or_default())
+    }
+
+    /// That of these call records together, callees not included; `None` if instructions are not known by context.
+    ///
+    /// # Panics
+    /// If there is no such record.
+    pub fn records(&self, records: impl IntoIterator<Item = u32>) -> Option<Share> {
+        let mut parts = records.into_iter().map(|record| self.records[record as usize]);
+        (!self.records.is_empty()).then(|| self.share(parts.by_ref().fold(Part::default(), Part::plus)))
+    }
+
+    fn share(&self, part: Part) -> Share {
+        if self.all.ops == 0.0 {
+            let high = if self.bursts.is_some() { 1.0 } else { 0.0 };
+            return Share { share: 0.0, low: 0.0, high };
+        }
+        let share = (part.ops / self.all.ops).min(1.0);
+        let Some(bursts) = self.bursts else { return Share { share, low: share, high: share } };
+        if bursts == 0.0 {
+            return Share { share, low: 0.0, high: 1.0 };
+        }
+        let others = (self.all.squares - part.squares).max(0.0);
+        let sum = (1.0 - share).powi(2) * part.squares + share.powi(2) * others;
+        let variance = self.all.paths * sum / (self.all.ops.powi(2) * bursts);
+        // As many equal draws would have that variance.
+        let draws = if variance > 0.0 { (share * (1.0 - share) / variance).min(bursts) } else { bursts };
+        let more = draws + STANDARD_ERRORS.powi(2);
+        let middle = (share * draws + STANDARD_ERRORS.powi(2) / 2.0) / more;
+        let half = STANDARD_ERRORS * (middle * (1.0 - middle) / more).sqrt();
+        Share { share, low: (middle - half).max(0.0).min(share), high: (middle + half).min(1.0).max(share) }
+    }
+}
+
+/// By call record its part of its function, whose paths are taken to be the same in all contexts.
+fn of_records(profile: &Profile, functions: &HashMap<u32, Part>) -> Vec<Part> {
+    let Some((tree, own)) = profile.contexts.as_ref().zip(profile.instructions_in_contexts()) else {
+        return Vec::new();
+    };
+    let part = |(record, ops): (u32, u64)| match tree.callee(record) {
+        Callee::Function { index, .. } => {
+            let function = functions.get(index).copied().unwrap_or_default();
+            if function.ops > 0.0 { function.times(ops as f64 / function.ops) } else { Part::default() }
+        }
+        _ => Part::default(),
+    };
+    (0..).zip(own).map(part).collect()
+}
