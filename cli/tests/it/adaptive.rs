@@ -81,6 +81,28 @@ fn a_program_that_ends_before_a_burst_has_nothing_to_show_and_says_so() {
 }
 
 #[test]
+fn a_profile_without_a_burst_gives_no_advice_and_the_program_runs() {
+    let folder = Folder::new();
+    sampled(&folder, "hello", "inf:1", &[]);
+    let used = wprof(&["run", "--profile-use", &folder.path("a.wprof"), &program("hello")]);
+    assert!(used.code == Some(0) && used.out.contains("ello"), "{used:?}");
+    assert!(used.err.contains("running without advice"), "{}", used.err);
+}
+
+#[test]
+fn samples_know_instructions_by_context_and_within_what_shares_are() {
+    let folder = Folder::new();
+    sampled(&folder, "sort", "100:10", &["300", "2"]);
+    let profile = folder.path("a.wprof");
+    let contexts = wprof(&["report", &profile, "--cct", "--by", "instructions"]).succeeded();
+    assert!(contexts.contains("heapsort_ints"), "{contexts}");
+    assert!(wprof(&["report", &profile]).succeeded().contains("95% within"));
+    let flames =
+        wprof(&["export", "--to", "folded", "--metric", "instructions", "-o", "-", &profile]).succeeded();
+    assert!(flames.lines().any(|line| line.contains(";heapsort_ints")), "{flames}");
+}
+
+#[test]
 fn bursts_can_follow_the_clock_or_keep_to_a_budget() {
     for how in [["--trigger", "time:200us"], ["--budget", "1%"]] {
         let folder = Folder::new();

@@ -120,7 +120,7 @@ fn basic(rows: &[Row], engines: &Engines) -> Table {
 
 /// What bursts cost and see.
 fn bursts(rows: &[Row], lengths: &[&str]) -> Table {
-    let title = "Bursts: time over plain code, the same as predicted, and overlap of paths";
+    let title = "Bursts: time over plain code, the same as predicted, and overlap of paths by instructions";
     let mut table = Table::new(
         title,
         &[],
@@ -169,7 +169,7 @@ fn overlap_plot(rows: &[Row], lengths: &[&str]) -> String {
         .zip(means(rows))
         .map(|(name, cell)| (name, cell.measured, cell.overlap))
         .collect();
-    let titles = ("time over plain code, geometric mean", "overlap of paths, mean");
+    let titles = ("time over plain code, geometric mean", "overlap of paths by instructions, mean");
     plot::points("Bursts by length", titles, &points)
 }
 
