@@ -18,6 +18,9 @@ const MOST_ROUNDS: usize = 200;
 
 /// Checks that a function does behind a pass what it did before.
 pub(crate) fn check(before: &Function, after: &Function) -> Result<(), String> {
+    if before == after {
+        return Ok(());
+    }
     let slots = before.sized_stack_slots.len();
     let are_kept =
         before.sized_stack_slots.iter().all(|(key, slot)| after.sized_stack_slots.get(key) == Some(slot));
@@ -115,28 +118,32 @@ impl Classes<'_> {
 
     /// What the parameters of a block are, given what is known on the ways to it.
     fn bindings(&mut self, block: Block) -> Vec<Binding> {
-        let count = self.members(block).len();
+        let params = [&self.before, &self.after].map(|version| version.func.dfg.block_params(block).len());
+        let count = params[0] + params[1];
         let all = count + self.after.variables();
-        let Some(ways) = self.ways.get(&block).cloned() else {
+        let Some(ways) = self.ways.remove(&block) else {
             // The first block: parameters of the same number are the same.
-            let params = self.before.func.dfg.block_params(block).len().max(1);
-            let class = |at: usize| if at < count { at % params } else { at };
+            let class = |at: usize| if at < count { at % params[0].max(1) } else { at };
             return (0..all).map(|at| Binding::Class(class(at) as u32)).collect();
         };
         let old = self.bindings.get(&block).cloned();
-        let mut first: HashMap<(Option<Binding>, Vec<Term>), u32> = HashMap::new();
         let own = self.order[block];
-        let is_back: Vec<bool> = ways.keys().map(|&(from, _)| self.order[from] >= own).collect();
+        let is_back = |from: Block| self.order[from] >= own;
+        let given: Vec<(bool, &Args)> = ways.iter().map(|(&(from, _), way)| (is_back(from), way)).collect();
+        let mut first: HashMap<(Option<Binding>, Vec<Term>), u32> = HashMap::new();
         let mut binding = |at: usize| {
-            let given: Vec<Term> = ways.values().map(|way| way[at]).collect();
             let old = old.as_ref().map(|old| old[at]);
-            if let Some(term) = self.only(block, old, (&given, &is_back)) {
+            let all = given.iter().map(|&(is_back, way)| (is_back, way[at]));
+            if let Some(term) = self.only(block, old, all) {
                 return Binding::Given(term);
             }
             let class = old.filter(|old| matches!(old, Binding::Class(_)));
+            let given = given.iter().map(|(_, way)| way[at]).collect();
             Binding::Class(*first.entry((class, given)).or_insert(at as u32))
         };
-        (0..all).map(&mut binding).collect()
+        let bindings = (0..all).map(&mut binding).collect();
+        self.ways.insert(block, ways);
+        bindings
     }
 
     /// What a parameter is given on all ways, but for those back to it on which it is given what it was in the round
@@ -145,17 +152,16 @@ impl Classes<'_> {
         &mut self,
         block: Block,
         old: Option<Binding>,
-        (given, is_back): (&[Term], &[bool]),
+        given: impl Iterator<Item = (bool, Term)>,
     ) -> Option<Term> {
         let own = match old {
             Some(Binding::Class(_)) => return None,
             Some(Binding::Given(term)) => Some(term),
             None => None,
         };
-        let others = given.iter().zip(is_back).filter(|&(&term, &is_back)| !is_back || Some(term) != own);
-        let mut others = others.map(|(&term, _)| term);
-        let term = others.next().or(own)?;
-        (others.all(|other| other == term) && self.is_known_before(block, term)).then_some(term)
+        let mut others = given.filter(|&(is_back, term)| !is_back || Some(term) != own);
+        let (_, term) = others.next().or(own.map(|term| (true, term)))?;
+        (others.all(|(_, other)| other == term) && self.is_known_before(block, term)).then_some(term)
     }
 
     /// Whether a term is made of what is known in the blocks that a block is reached through only.
