@@ -61,7 +61,12 @@ fn closures_take_and_give_rust_values() -> Outcome {
     };
     assert_eq!(call(&sum, define, &[Val::U8(200), Val::S64(-300)])?, Val::S64(-100));
 
-    let lists = echo(r#"(param "a" (list string)) (param "b" (option f64))"#, "(tuple string u32)", "i32 i32 i32 f64", "i32 at 16");
+    let lists = echo(
+        r#"(param "a" (list string)) (param "b" (option f64))"#,
+        "(tuple string u32)",
+        "i32 i32 i32 f64",
+        "i32 at 16",
+    );
     let define = |linker: &mut Linker<()>| {
         linker.root().func_wrap("f", |_, (a, b): (Vec<String>, Option<f64>)| {
             Ok(((a.join("+"), b.map_or(0, |b| b as u32)),))
@@ -71,7 +76,12 @@ fn closures_take_and_give_rust_values() -> Outcome {
     let some = Val::Option(Some(Box::new(Val::Float64(7.5))));
     assert_eq!(call(&lists, define, &[list, some])?, Val::Tuple(vec![text("x+\u{e9}+"), Val::U32(7)]));
 
-    let results = echo(r#"(param "a" (result (list u8) (error char)))"#, "(result (list u16) (error bool))", "i32 i32 i32", "i32 at 16");
+    let results = echo(
+        r#"(param "a" (result (list u8) (error char)))"#,
+        "(result (list u16) (error bool))",
+        "i32 i32 i32",
+        "i32 at 16",
+    );
     let define = |linker: &mut Linker<()>| {
         linker.root().func_wrap("f", |_, (a,): (std::result::Result<Vec<u8>, char>,)| {
             Ok((a.map(|bytes| bytes.into_iter().map(u16::from).collect::<Vec<_>>()).map_err(|c| c == 'x'),))

@@ -189,11 +189,15 @@ fn reads_give_what_there_is_however_much_is_asked_for() -> Outcome {
 
 #[test]
 fn nobody_writes_more_than_is_allowed() -> Outcome {
-    let write = |len: u32| format!("(call $write (local.get $a) (i32.const 64) (i32.const {len}) (i32.const 32))");
+    let write =
+        |len: u32| format!("(call $write (local.get $a) (i32.const 64) (i32.const {len}) (i32.const 32))");
     let check = "(call $check-write (local.get $a) (i32.const 0))";
     let begin = "(local.set $a (call $stdout))";
     traps(&format!("{begin} {} (i32.const 0)", write(1)), "`check-write` has allowed 0");
-    traps(&format!("{begin} {check} {} {} (i32.const 0)", write(65_536), write(1)), "`check-write` has allowed 0");
+    traps(
+        &format!("{begin} {check} {} {} (i32.const 0)", write(65_536), write(1)),
+        "`check-write` has allowed 0",
+    );
     let blocking = "(call $blocking-write (local.get $a) (i32.const 64) (i32.const 4097) (i32.const 32))";
     traps(&format!("{begin} {blocking} (i32.const 0)"), "at most 4096");
     let out = OutputPipe::new();
@@ -220,7 +224,8 @@ fn a_write_that_fails_says_why_and_closes_the_stream() -> Outcome {
 fn streams_are_spliced() -> Outcome {
     let out = OutputPipe::new();
     let ctx = WasiCtxBuilder::new().stdin_bytes("12345").stdout_pipe(&out).build();
-    let body = "(call $splice (call $stdout) (call $stdin) (i64.const 3) (i32.const 0)) (i32.load (i32.const 8))";
+    let body =
+        "(call $splice (call $stdout) (call $stdin) (i64.const 3) (i32.const 0)) (i32.load (i32.const 8))";
     assert_eq!(run_in(ctx, body, None)?, 3);
     assert_eq!(out.contents(), b"123");
     Ok(())
@@ -237,7 +242,12 @@ fn polls_tell_all_that_are_ready() -> Outcome {
     assert_eq!(run(&format!("{begin} {poll} (i32.load (i32.const 4))"))?, 2);
     assert_eq!(run(&format!("{begin} {poll} (i32.load (i32.load (i32.const 0)))"))?, 1);
     assert_eq!(run(&format!("{begin} (call $ready (local.get $b))"))?, 0);
-    assert_eq!(run("(local.set $b (call $after (i64.const 1000000))) (call $block (local.get $b)) (call $ready (local.get $b))")?, 1);
+    assert_eq!(
+        run(
+            "(local.set $b (call $after (i64.const 1000000))) (call $block (local.get $b)) (call $ready (local.get $b))"
+        )?,
+        1
+    );
     Ok(())
 }
 
@@ -266,7 +276,10 @@ fn what_waits_is_ended_by_a_deadline() {
 fn the_length_of_what_a_call_gives_is_limited() {
     let error = run("(call $random (i64.const -1) (i32.const 0)) (i32.const 0)").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
-    assert!(run("(call $random (i64.const 1000) (i32.const 0)) (i32.load (i32.const 4))").is_ok_and(|len| len == 1000));
+    assert!(
+        run("(call $random (i64.const 1000) (i32.const 0)) (i32.load (i32.const 4))")
+            .is_ok_and(|len| len == 1000)
+    );
 }
 
 #[test]

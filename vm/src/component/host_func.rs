@@ -114,9 +114,7 @@ impl<'a, 's, T: 'static> Passed<'a, 's, T> {
         // A result cannot be lent.
         let lent = &mut Vec::new();
         let (store, options, state, ty) = (&mut *self.store, self.options, self.state, self.ty);
-        state.staying(options.instance, || {
-            result.lower(&mut Lower::new(store, options, state, lent), ty, at)
-        })
+        state.staying(options.instance, || result.lower(&mut Lower::new(store, options, state, lent), ty, at))
     }
 
     /// What was lent comes back.

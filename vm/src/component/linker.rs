@@ -12,8 +12,8 @@ use super::instance::Instance;
 use super::plan::{Imported, Plan, Step, Target, Trampoline};
 use super::resource::ResourceType;
 use super::state::State;
-use super::typed::{Params, Results};
 use super::trampoline::{Callee, OWN, lowered, resource_drop, resource_new, resource_rep};
+use super::typed::{Params, Results};
 use super::val::Val;
 use crate::store::StoreContextMut;
 use crate::{AsContextMut, Engine, Error, ErrorKind, Func, Result, Trap, ValType};
@@ -153,7 +153,8 @@ impl<T: 'static> Linker<T> {
     /// Fails unless host functions with a static type have the types with which they are imported.
     fn check_types(&self, plan: &Plan, resources: &[ResourceType]) -> Result<()> {
         for import in &plan.imports {
-            if let (Imported::Func(ty), Some(Definition::Func(func))) = (&import.item, self.find(&import.path))
+            if let (Imported::Func(ty), Some(Definition::Func(func))) =
+                (&import.item, self.find(&import.path))
             {
                 let name = || format!("import `{}` has another type", import.path.join("#"));
                 func.check(ty, resources).map_err(|error| error.context(name()))?;
@@ -164,8 +165,9 @@ impl<T: 'static> Linker<T> {
 
     /// The types of the plan's resources: the host's, and new ones.
     fn resources(&self, plan: &Plan) -> Vec<ResourceType> {
-        let mut all: Vec<ResourceType> =
-            (0..plan.resources.len()).map(|index| ResourceType::named(&format!("resource {index}"))).collect();
+        let mut all: Vec<ResourceType> = (0..plan.resources.len())
+            .map(|index| ResourceType::named(&format!("resource {index}")))
+            .collect();
         for import in &plan.imports {
             if let (Imported::Resource(index), Some(Definition::Resource(ty, _))) =
                 (&import.item, self.find(&import.path))

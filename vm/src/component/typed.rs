@@ -109,12 +109,7 @@ pub trait Lower: ComponentType {
     /// # Errors
     /// If the component has no room for what is passed in memory.
     #[doc(hidden)]
-    fn flat<T: 'static>(
-        self,
-        lower: &mut Lowering<'_, '_, T>,
-        ty: &Type,
-        to: &mut Vec<u64>,
-    ) -> Result<()>;
+    fn flat<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, to: &mut Vec<u64>) -> Result<()>;
 
     /// To memory.
     ///
@@ -187,12 +182,7 @@ impl Lift for Val {
 }
 
 impl Lower for Val {
-    fn flat<T: 'static>(
-        self,
-        lower: &mut Lowering<'_, '_, T>,
-        ty: &Type,
-        to: &mut Vec<u64>,
-    ) -> Result<()> {
+    fn flat<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, to: &mut Vec<u64>) -> Result<()> {
         of_host(&self, ty)?;
         lower.flat(ty, &self, to)
     }

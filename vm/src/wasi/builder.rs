@@ -101,7 +101,8 @@ impl WasiCtxBuilder {
     pub fn inherit_stdio(&mut self) -> &mut Self {
         let [stdin, stdout, stderr] =
             [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];
-        let stream = |fd, is_output| Descriptor::stream(What::File(Arc::new(HostFile::standard(fd))), is_output);
+        let stream =
+            |fd, is_output| Descriptor::stream(What::File(Arc::new(HostFile::standard(fd))), is_output);
         self.standard = [stream(stdin, false), stream(stdout, true), stream(stderr, true)];
         self
     }

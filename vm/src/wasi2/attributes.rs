@@ -101,7 +101,8 @@ fn new_time(value: &Val) -> Result<NewTime, Errno> {
         ("now", _) => Ok(NewTime::Now),
         (_, Some(Val::Record(fields))) => match &fields[..] {
             [(_, Val::U64(seconds)), (_, Val::U32(rest))] if *rest < 1_000_000_000 => {
-                let time = seconds.checked_mul(1_000_000_000).and_then(|time| time.checked_add((*rest).into()));
+                let time =
+                    seconds.checked_mul(1_000_000_000).and_then(|time| time.checked_add((*rest).into()));
                 time.map(NewTime::At).ok_or(Errno::OVERFLOW)
             }
             _ => Err(Errno::INVAL),

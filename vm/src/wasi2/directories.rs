@@ -127,10 +127,7 @@ pub fn link_at(
     from.hard_link(Path::new(&path), has(&flags, "symlink-follow"), (to, Path::new(&new_path)))
 }
 
-pub fn rename_at(
-    host: &mut Host<'_>,
-    (of, path, to, new_path): (File, String, File, String),
-) -> Outcome<()> {
+pub fn rename_at(host: &mut Host<'_>, (of, path, to, new_path): (File, String, File, String)) -> Outcome<()> {
     let (from, to) = folders(host, &of, &to)?;
     from.rename(Path::new(&path), (to, Path::new(&new_path)))
 }

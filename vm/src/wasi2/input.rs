@@ -142,10 +142,7 @@ pub fn blocking_skip(host: &mut Host<'_>, (stream, len): (Resource<InputStream>,
     take(host, &stream, len, true).map(|bytes| bytes.len() as u64)
 }
 
-pub fn subscribe(
-    host: &mut Host<'_>,
-    (stream,): (Resource<InputStream>,),
-) -> Outcome<Resource<Pollable>> {
+pub fn subscribe(host: &mut Host<'_>, (stream,): (Resource<InputStream>,)) -> Outcome<Resource<Pollable>> {
     Ok(host.table().push_child(Pollable::Input(stream.rep()), &stream)?)
 }
 

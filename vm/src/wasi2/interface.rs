@@ -42,11 +42,7 @@ impl<'l, T: 'static, C: Context<T>> Interface<'l, T, C> {
     }
 
     /// A function that gives nothing.
-    pub fn action<P: Params>(
-        &mut self,
-        name: &str,
-        func: fn(&mut Host<'_>, P) -> Outcome,
-    ) -> Result<()> {
+    pub fn action<P: Params>(&mut self, name: &str, func: fn(&mut Host<'_>, P) -> Outcome) -> Result<()> {
         let context = self.context;
         self.names.func_wrap(name, move |mut store, params| ended(&mut store, context, params, func))
     }

@@ -139,7 +139,8 @@ impl OutputStream {
     /// Uses up a permission.
     fn use_permit(&mut self, len: u64) -> Streamed {
         let left = self.permit.checked_sub(len);
-        let more = || trap(format_args!("a write of {len} bytes, where `check-write` has allowed {}", self.permit));
+        let more =
+            || trap(format_args!("a write of {len} bytes, where `check-write` has allowed {}", self.permit));
         self.permit = left.ok_or_else(|| StreamFail::End(Fail::End(more())))?;
         Ok(())
     }

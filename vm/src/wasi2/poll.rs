@@ -92,7 +92,8 @@ fn wait(host: &mut Host<'_>, states: &mut States, only_looks: bool) -> Outcome {
     let (guest, clocks) = (&host.guest, &*host.system.clocks);
     let now = || nanoseconds(clocks.now(Clock::Monotonic));
     let is_ready_at_once = only_looks || states.values().any(|(wish, _)| matches!(wish, Wish::Ready));
-    let times = states.values().filter_map(|(wish, _)| if let Wish::At(time) = wish { Some(*time) } else { None });
+    let times =
+        states.values().filter_map(|(wish, _)| if let Wish::At(time) = wish { Some(*time) } else { None });
     let first = times.min();
     let left = || match first {
         _ if is_ready_at_once => Some(Duration::ZERO),

@@ -81,7 +81,8 @@ pub fn define<T: 'static>(linker: &mut Linker<T>, context: impl Context<T>) -> R
     lookup.resource::<AddressStream>("resolve-address-stream", drop_it)?;
     methods(&mut lookup, "resolve-address-stream", &["resolve-next-address", "subscribe"])?;
     lookup.dynamic("resolve-addresses", denied)?;
-    Interface::new(linker, "wasi:sockets/tcp-create-socket", context)?.dynamic("create-tcp-socket", denied)?;
+    Interface::new(linker, "wasi:sockets/tcp-create-socket", context)?
+        .dynamic("create-tcp-socket", denied)?;
     Interface::new(linker, "wasi:sockets/udp-create-socket", context)?.dynamic("create-udp-socket", denied)
 }
 

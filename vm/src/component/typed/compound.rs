@@ -26,12 +26,7 @@ impl Lift for String {
 }
 
 impl Lower for String {
-    fn flat<T: 'static>(
-        self,
-        lower: &mut Lowering<'_, '_, T>,
-        _: &Type,
-        to: &mut Vec<u64>,
-    ) -> Result<()> {
+    fn flat<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, _: &Type, to: &mut Vec<u64>) -> Result<()> {
         let (at, length) = lower.string(&self)?;
         to.extend([u64::from(at), u64::from(length)]);
         Ok(())
@@ -70,12 +65,7 @@ impl<E: Lift> Lift for Vec<E> {
 }
 
 impl<E: Lower> Lower for Vec<E> {
-    fn flat<T: 'static>(
-        self,
-        lower: &mut Lowering<'_, '_, T>,
-        ty: &Type,
-        to: &mut Vec<u64>,
-    ) -> Result<()> {
+    fn flat<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, to: &mut Vec<u64>) -> Result<()> {
         let (at, length) = E::list(self, lower, element(ty)?)?;
         to.extend([u64::from(at), u64::from(length)]);
         Ok(())
@@ -106,12 +96,7 @@ impl<E: Lift> Lift for Option<E> {
 }
 
 impl<E: Lower> Lower for Option<E> {
-    fn flat<T: 'static>(
-        self,
-        lower: &mut Lowering<'_, '_, T>,
-        ty: &Type,
-        to: &mut Vec<u64>,
-    ) -> Result<()> {
+    fn flat<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, to: &mut Vec<u64>) -> Result<()> {
         let end = to.len() + ty.flat().len();
         to.push(u64::from(self.is_some()));
         if let (Some(value), Some(Some(ty))) = (self, ty.cases().get(1)) {
@@ -155,12 +140,7 @@ impl<A: Lift, B: Lift> Lift for Result<A, B> {
 }
 
 impl<A: Lower, B: Lower> Lower for Result<A, B> {
-    fn flat<T: 'static>(
-        self,
-        lower: &mut Lowering<'_, '_, T>,
-        ty: &Type,
-        to: &mut Vec<u64>,
-    ) -> Result<()> {
+    fn flat<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, to: &mut Vec<u64>) -> Result<()> {
         let end = to.len() + ty.flat().len();
         to.push(u64::from(self.is_err()));
         let [ok, err] = cases(ty);
@@ -250,12 +230,7 @@ impl Lower for () {
         Ok(())
     }
 
-    fn store_case<T: 'static>(
-        self,
-        _: &mut Lowering<'_, '_, T>,
-        _: Option<&Type>,
-        _: u32,
-    ) -> Result<()> {
+    fn store_case<T: 'static>(self, _: &mut Lowering<'_, '_, T>, _: Option<&Type>, _: u32) -> Result<()> {
         Ok(())
     }
 }

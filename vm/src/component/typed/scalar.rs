@@ -105,11 +105,7 @@ impl Lower for u8 {
         lower.write(at, &[self])
     }
 
-    fn list<T: 'static>(
-        list: Vec<u8>,
-        lower: &mut Lowering<'_, '_, T>,
-        _: &Type,
-    ) -> Result<(u32, u32)> {
+    fn list<T: 'static>(list: Vec<u8>, lower: &mut Lowering<'_, '_, T>, _: &Type) -> Result<(u32, u32)> {
         lower.byte_list(&list)
     }
 }
@@ -153,12 +149,7 @@ impl<R: 'static> Lift for Resource<R> {
 }
 
 impl<R: 'static> Lower for Resource<R> {
-    fn flat<T: 'static>(
-        self,
-        lower: &mut Lowering<'_, '_, T>,
-        ty: &Type,
-        to: &mut Vec<u64>,
-    ) -> Result<()> {
+    fn flat<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, to: &mut Vec<u64>) -> Result<()> {
         to.push(u64::from(self.handle(lower, ty)?));
         Ok(())
     }
