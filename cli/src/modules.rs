@@ -49,12 +49,17 @@ pub fn load(engine: &Engine, path: &Path) -> Result<Module> {
     }
 }
 
-/// The core module of a component that a profile of it is of: the largest, as the others mostly adapt calls.
+/// The core module of a component that a profile of it is of: the one with most code, as the others mostly adapt calls or
+/// hold data.
 ///
 /// # Errors
 /// If there is none.
 pub fn main_module(component: &Component, path: &Path) -> Result<Module> {
-    let size = |module: &&Module| module.info().bytes.len();
+    let size = |module: &&Module| {
+        let info = module.info();
+        let bodies = info.imported_funcs..info.imported_funcs + info.defined_funcs();
+        bodies.map(|func| info.body(func).len()).sum::<usize>()
+    };
     // Of several of one size the first.
     let largest = component.modules().iter().rev().max_by_key(size);
     largest

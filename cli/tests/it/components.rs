@@ -187,9 +187,9 @@ fn commands_of_wasi_0_2_run_like_programs() {
 fn calls_of_the_host_are_called_as_in_their_interface() {
     let folder = Folder::new();
     let (command, profile) = (folder.file("command.wat", COMMAND), folder.path("p.wprof"));
-    wprof(&["run", "-q", "--collect", "contexts", "-o", &profile, &command]).succeeded();
-    let report = wprof(&["report", "--contexts", &profile]).succeeded();
-    assert!(report.contains("output-stream.blocking-write-and-flush"), "{report}");
+    wprof(&["run", "-q", "--collect", "cct", "-o", &profile, &command]).succeeded();
+    let report = wprof(&["report", "--cct", "--by", "calls", &profile]).succeeded();
+    assert!(report.contains("wasi:cli/stdout@0.2.0::get-stdout"), "{report}");
 }
 
 #[test]

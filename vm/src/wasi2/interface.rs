@@ -119,7 +119,7 @@ fn ended<T: 'static, P, R>(
 
 /// What only ends the program.
 fn of_none<R>(outcome: std::result::Result<R, Errno>) -> Result<R> {
-    outcome.map_err(|errno| Error::new(ErrorKind::System, format_args!("WASI: {errno}")))
+    outcome.map_err(|errno| Error::new(ErrorKind::Host, format_args!("WASI: {errno}")))
 }
 
 /// Calls a function: gives its value or its error code.

@@ -1,6 +1,7 @@
 //! `wasi:io/poll`: waiting for several things at once.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -70,10 +71,9 @@ type States = BTreeMap<u32, (Wish, bool)>;
 fn states(host: &mut Host<'_>, list: &[Resource<Pollable>]) -> Outcome<States> {
     let mut states = States::new();
     for pollable in list {
-        if !states.contains_key(&pollable.rep()) {
+        if let Entry::Vacant(entry) = states.entry(pollable.rep()) {
             let of = *host.table().get(pollable)?;
-            let wish = wish(host, of)?;
-            states.insert(pollable.rep(), (wish, false));
+            entry.insert((wish(host, of)?, false));
         }
     }
     Ok(states)

@@ -82,7 +82,7 @@ pub fn others(store: &Store<WasiCtx>, component: &Component, main: &Module) -> R
         Some(profile.map(|profile| (number, profile)).map_err(failure))
     };
     let ran = |profile: &Result<(usize, Profile)>| {
-        profile.as_ref().map_or(true, |(_, profile)| !profile.functions.is_empty())
+        profile.as_ref().map_or(true, |(_, profile)| profile.code.compiled > 0)
     };
     others.filter_map(profile).filter(ran).collect()
 }

@@ -135,9 +135,11 @@ fn summarize_other(
 ) {
     let name = modules.get(*number).and_then(Module::name).map(names::harmless);
     let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
-    let functions = count_of(profile.functions.len() as u64, "function");
+    let functions = count_of(profile.code.compiled, "function");
     let file = args.output.as_deref().map(|path| path_of_other(path, *number));
-    let file = file.map(|file| format!(": its profile is {}", file.display())).unwrap_or_default();
+    // Beside the other one: the line need not be longer.
+    let file = file.as_deref().and_then(Path::file_name).map(|file| file.to_string_lossy());
+    let file = file.map(|file| format!(": see {}", names::harmless(&file))).unwrap_or_default();
     summary::write_detail(page, &format!("core module {number}{name} ran {functions}{file}"));
 }
 
