@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::path::Path;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use wprof::{Collect, Config, Engine, Linker, Module, ProfilingConfig, Store};
+use wprof::{Collect, Config, Engine, Instance, Linker, Module, PoolingConfig, ProfilingConfig, Store};
 
 /// A function that calls itself, and one that calls the host, `n` times.
 const CALLS: &str = r#"(module
@@ -78,5 +78,29 @@ fn calls(c: &mut Criterion) {
     c.bench_function("fib(20)", |b| b.iter(|| fib.call(&mut store, black_box(20)).expect("returns")));
 }
 
-criterion_group!(benches, load, compile, calls);
+/// A store with an instance of a module of 1 MB of data, of which it reads one byte and writes another; and the end of both.
+fn instances(c: &mut Criterion) {
+    let mut group = c.benchmark_group("instance with 1 MB of data");
+    let text = format!(
+        r#"(module (memory 17) (data (i32.const 0) "{}")
+            (func (export "touch") (result i32)
+                (i32.store8 (i32.const 9) (i32.const 1)) (i32.load8_u (i32.const 500000))))"#,
+        "x".repeat(1 << 20)
+    );
+    for (name, pooling) in [("new", None), ("from the pool", Some(PoolingConfig::default()))] {
+        let engine = Engine::new(Config::new().pooling(pooling)).expect("this machine is supported");
+        let module = Module::new(&engine, &text).expect("valid");
+        group.bench_function(name, |b| {
+            b.iter(|| {
+                let mut store = Store::new(&engine, ());
+                let instance = Instance::new(&mut store, &module, &[]).expect("has no imports");
+                let touch = instance.get_typed_func::<(), i32>(&mut store, "touch").expect("is exported");
+                touch.call(&mut store, ()).expect("returns")
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, load, compile, calls, instances);
 criterion_main!(benches);

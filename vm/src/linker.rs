@@ -10,7 +10,7 @@ use crate::func::{self, HostFunc, IntoFunc};
 use crate::runtime::host;
 use crate::store::StoreContextMut;
 use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, Extern, ExternType, Func, FuncType};
-use crate::{Instance, Memory, Module, Result, SharedMemory, Trap, Val};
+use crate::{Instance, Memory, Module, Result, SharedMemory, Trap, Val, WasmResults, WasmRet};
 
 /// Names for things to be imported. Host functions defined here belong to no store: they are put into a store when
 /// an instance there imports them.
@@ -117,6 +117,21 @@ impl<T: 'static> Linker<T> {
         func: impl IntoFunc<T, P, R>,
     ) -> Result<&mut Self> {
         self.insert(module, name, Definition::Host(Arc::new(func.into_func())))
+    }
+
+    /// Names a host function that is awaited, of a closure that gets the [`Caller`] and a value or tuple of arguments, and gives a boxed
+    /// future. It may only be called by wasm code that runs in a [`TypedFunc::call_async`](crate::TypedFunc::call_async), with
+    /// no call in between that is not async; else it is an error.
+    ///
+    /// # Errors
+    /// If the name is taken.
+    pub fn func_wrap_async<P: WasmResults, R: WasmRet + 'static>(
+        &mut self,
+        module: &str,
+        name: &str,
+        func: impl for<'a> Fn(Caller<'a, T>, P) -> Box<dyn Future<Output = R> + Send + 'a> + Send + Sync + 'static,
+    ) -> Result<&mut Self> {
+        self.insert(module, name, Definition::Host(Arc::new(func::awaited(Box::new(func)))))
     }
 
     /// Names a host function of type `ty`.

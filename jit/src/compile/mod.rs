@@ -150,14 +150,15 @@ impl Compiler {
 
     /// The part of its fingerprint that it was told.
     pub fn settings(&self) -> String {
-        format!("{:?} {:?}", self.options, self.in_bursts)
+        let Compiler { options, in_bursts, best, fast, .. } = self;
+        format!("{options:?} {in_bursts:?} {} {}", best.flags(), fast.flags())
     }
 
     /// The part that the processor decides: what code needs of it.
     pub fn machine(&self) -> String {
         let machine = |isa: &OwnedTargetIsa| {
             let features: Vec<String> = isa.isa_flags().iter().map(ToString::to_string).collect();
-            format!("{} {} {}", isa.triple(), isa.flags(), features.join(" "))
+            format!("{} {}", isa.triple(), features.join(" "))
         };
         format!("{} {}", machine(&self.best), machine(&self.fast))
     }

@@ -1,6 +1,8 @@
 //! Host functions from closures.
 
-use super::{WasmParams, WasmTy};
+use std::pin::Pin;
+
+use super::{WasmParams, WasmResults, WasmTy};
 use crate::caller::Caller;
 use crate::runtime::abi::VmValue;
 use crate::runtime::host::HostFunc as RuntimeFunc;
@@ -142,4 +144,34 @@ pub(crate) fn dynamic<T: 'static>(
         Ok(())
     });
     HostFunc { ty, code }
+}
+
+/// What an async host function does: it gets its caller and the arguments, and gives a future that may use the store.
+pub(crate) type AsyncCode<T, P, R> =
+    dyn for<'a> Fn(Caller<'a, T>, P) -> Box<dyn Future<Output = R> + Send + 'a> + Send + Sync;
+
+/// A host function that is awaited.
+pub(crate) fn awaited<T: 'static, P: WasmResults, R: WasmRet + 'static>(
+    func: Box<AsyncCode<T, P, R>>,
+) -> HostFunc<T> {
+    let code = Box::new(move |store: &mut StoreInner<T>, instance, values: &mut [VmValue]| {
+        let Some(suspender) = store.opaque.suspender else {
+            let message = "an async host function was called in a call that is not async: use call_async";
+            return Err(Error::new(ErrorKind::Host, message));
+        };
+        // SAFETY: the caller passes values of the parameters' types, from this store.
+        let params = unsafe { P::load(values, &store.opaque) };
+        // What it takes says nothing about the code.
+        store.opaque.drop_timed_call();
+        let (left, before) = (store.opaque.leave_thread(), suspender.waited());
+        let result = {
+            let mut future = Pin::from(func(Caller::new(store, instance), params));
+            // SAFETY: the suspender is there as we run on its fiber, with nothing below that could not be sent; and so can the
+            // future.
+            unsafe { suspender.wait(future.as_mut()) }
+        };
+        store.opaque.go_on_after(left, suspender.waited() - before);
+        finish(result?, values, &mut store.opaque)
+    });
+    HostFunc { ty: FuncType::new(P::types(), R::Values::types()), code }
 }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-pub(crate) use host::dynamic;
 pub use host::{HostFunc, IntoFunc, WasmRet};
+pub(crate) use host::{awaited, dynamic};
 pub use typed::TypedFunc;
 pub use val::{AnyRef, Ref, Val};
 pub use values::{WasmParams, WasmResults, WasmTy};

@@ -4,8 +4,9 @@ use std::marker::PhantomData;
 
 use super::{Func, Values, WasmParams, WasmResults, error};
 use crate::runtime::abi::VmValue;
-use crate::runtime::enter;
-use crate::{AsContextMut, Result};
+use crate::runtime::{enter, fiber};
+use crate::store::StoreInner;
+use crate::{AsContextMut, Error, Result, StoreContextMut};
 
 /// A function that takes `P` and returns `R`.
 pub struct TypedFunc<P, R> {
@@ -46,15 +47,50 @@ impl<P: WasmParams, R: WasmResults> TypedFunc<P, R> {
     /// # Panics
     /// If it is another store's, or a host function that it calls panics.
     pub fn call(&self, mut store: impl AsContextMut, params: P) -> Result<R> {
-        let context = store.as_context_mut();
-        let len = context.0.opaque.func_type(self.func.0).func_type().array_len();
-        context.0.opaque.collect_externs_if_due(&[]);
+        self.call_in(store.as_context_mut().0, params, false)
+    }
+
+    /// Calls it on a stack of its own, as a future: where an async host function
+    /// ([`Linker::func_wrap_async`](crate::Linker::func_wrap_async)) waits, or [`UpdateDeadline::Yield`](crate::UpdateDeadline::Yield)
+    /// says so, the thread goes back to the executor. The future may go on on any thread; no executor is needed but one that
+    /// polls. Profiles, backtraces and limits are those of a call that does not wait; processor time is that of the threads
+    /// that run it. Cycles ([`Metric`](crate::Metric)) go on while it waits.
+    ///
+    /// If it is dropped before it is ready the call ends as by a trap: host functions that wait are dropped, and counts of frames that
+    /// ended there are exact.
+    ///
+    /// # Errors
+    /// As [`TypedFunc::call`], and if the system has no memory for a stack.
+    ///
+    /// # Panics
+    /// As [`TypedFunc::call`], when it is polled.
+    pub fn call_async<'a, T: Send + 'static, S: Into<StoreContextMut<'a, T>>>(
+        &self,
+        store: S,
+        params: P,
+    ) -> impl Future<Output = Result<R>> + Send + use<'a, T, S, P, R> {
+        let (func, store) = (*self, store.into().0);
+        async move {
+            // SAFETY: the store's data may be sent.
+            let call = unsafe { fiber::on_fiber(store, move |store| func.call_in(store, params, true)) };
+            call.map_err(|e| Error::system("no memory for a stack", e))?.await
+        }
+    }
+
+    fn call_in<T: 'static>(&self, store: &mut StoreInner<T>, params: P, may_wait: bool) -> Result<R> {
+        let len = store.opaque.func_type(self.func.0).func_type().array_len();
+        store.opaque.collect_externs_if_due(&[]);
         let mut values = Values::from_elem(VmValue::default(), len);
-        params.store(&mut values, &mut context.0.opaque);
-        // SAFETY: the types were checked when this was made, and there is room for arguments and results.
+        params.store(&mut values, &mut store.opaque);
+        // SAFETY: the types were checked when this was made, and there is room for arguments and results. If it may wait, this
+        // is all that is on the fiber.
         unsafe {
-            enter::call(context.0, self.func.0, &mut values).map_err(error)?;
-            Ok(R::load(&values, &context.0.opaque))
+            let called = match may_wait {
+                true => enter::call_or_wait(store, self.func.0, &mut values),
+                false => enter::call(store, self.func.0, &mut values),
+            };
+            called.map_err(error)?;
+            Ok(R::load(&values, &store.opaque))
         }
     }
 }

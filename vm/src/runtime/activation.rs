@@ -78,6 +78,12 @@ pub fn newest() -> *const Activation {
     NEWEST.get()
 }
 
+/// Takes a chain in place of this thread's, which is given back: a fiber brings its own.
+#[inline(never)]
+pub fn replace_newest(newest: *const Activation) -> *const Activation {
+    NEWEST.replace(newest)
+}
+
 /// Runs `body` with `activation` as the newest, which it is no more when `body` ends, however it does.
 pub fn run<R>(activation: &Activation, body: impl FnOnce() -> R) -> R {
     let _linked = Linked::new(activation);
@@ -88,6 +94,8 @@ pub fn run<R>(activation: &Activation, body: impl FnOnce() -> R) -> R {
 struct Linked<'a>(&'a Activation);
 
 impl<'a> Linked<'a> {
+    // Neither this nor the end is inlined: the thread may be another when `body` ends, and its data elsewhere.
+    #[inline(never)]
     fn new(activation: &'a Activation) -> Linked<'a> {
         debug_assert!(ptr::eq(activation.previous, NEWEST.get()));
         NEWEST.set(activation);
@@ -96,9 +104,10 @@ impl<'a> Linked<'a> {
 }
 
 impl Drop for Linked<'_> {
+    #[inline(never)]
     fn drop(&mut self) {
-        // Fibers that leave in another order than they came, or on another thread, would leave the chain pointing to
-        // frames that are gone.
+        // Fibers of others that leave in another order than they came, or on another thread, would leave the chain pointing to
+        // frames that are gone. Ours take their part of the chain along.
         if !ptr::eq(NEWEST.get(), self.0) {
             super::signals::die(
                 "wasm calls of one thread must return in reverse order: do not switch fibers in between",

@@ -110,6 +110,11 @@ impl BurstCost {
         }
     }
 
+    /// What had begun before `left` has taken no more when it is `now`, by the clock of another thread.
+    pub fn move_by(&mut self, left: Duration, now: Duration) {
+        self.since = self.since.map(|since| now.saturating_sub(left.saturating_sub(since)));
+    }
+
     /// Whether it is afforded to read what bursts have seen.
     pub fn affords_reading(&self) -> bool {
         self.account.affords(self.reading)

@@ -54,6 +54,11 @@ impl BurstTime {
         *(if was_burst { &mut self.within } else { &mut self.between }) += phase;
     }
 
+    /// The phase that runs has taken no more when it is `now`, by the clock of another thread, than when it was `left`.
+    pub fn move_by(&mut self, left: Duration, now: Duration) {
+        self.since = now.saturating_sub(left.saturating_sub(self.since));
+    }
+
     /// Nanoseconds between bursts, of phases that have ended.
     pub fn between(&self) -> u64 {
         nanoseconds(self.between)

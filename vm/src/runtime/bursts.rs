@@ -116,6 +116,17 @@ impl StoreBursts {
         })
     }
 
+    /// The thread that had had time until `left` has done something else, and is another now, maybe: that is not the burst's.
+    pub fn go_on_after(&mut self, left: Duration) {
+        let now = cpu_time::of_thread();
+        if let Some(cost) = &mut self.cost {
+            cost.move_by(left, now);
+        }
+        if let Some(time) = &mut self.time {
+            time.move_by(left, now);
+        }
+    }
+
     /// Whether a tick of the timer is to begin the next one.
     fn waits_for_tick(&self) -> bool {
         self.time.is_some() && !self.counts.counts()

@@ -22,6 +22,9 @@ pub enum UpdateDeadline {
     Interrupt,
     /// It goes on, and the next deadline is so long from now.
     Continue(Duration),
+    /// The same, but others come first: a call that is awaited ([`TypedFunc::call_async`](crate::TypedFunc::call_async)) gives its
+    /// thread back to the executor, and the time begins when that polls it again. Any other call goes on at once.
+    Yield(Duration),
 }
 
 /// Asks the embedder. Unsafe to call unless as [`act`].
@@ -47,6 +50,16 @@ pub unsafe fn act(store: NonNull<StoreOpaque>) -> Option<Pending> {
     let go_on = |more| unsafe { store.as_ref() }.set_deadline(Instant::now().checked_add(more));
     match decided {
         Ok(UpdateDeadline::Continue(more)) => go_on(more).err().map(Pending::Error),
+        Ok(UpdateDeadline::Yield(more)) => {
+            // SAFETY: as required above. A suspender is there where all that is on the stack may go to another thread.
+            let waited = unsafe {
+                let left = store.as_ref().leave_thread();
+                let waited = store.as_ref().suspender.map_or(Ok(()), |suspender| suspender.yield_now());
+                (*store.as_ptr()).go_on_after(left, 0);
+                waited
+            };
+            waited.map_or_else(|_| stop(request), |()| go_on(more).err().map(Pending::Error))
+        }
         Ok(UpdateDeadline::Interrupt) => stop(request),
         Err(error) => Some(Pending::Error(error)),
     }

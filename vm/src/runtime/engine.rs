@@ -11,6 +11,7 @@ use wprof_jit::reoptimize::Policy;
 use super::account::Account;
 use super::code::registry::CodeObject;
 use super::code::{CodeArena, CodeSpace, Stubs, TrapStubs, no_code_memory};
+use super::fiber::FiberStacks;
 use super::pool::Pool;
 use super::types::{TypeEntry, TypeRegistry};
 use super::{fork, rlimits, signals};
@@ -35,6 +36,7 @@ pub struct EngineCore {
     trap_stubs: TrapStubs,
     account: Option<Arc<Account>>,
     pool: Option<Arc<Pool>>,
+    fiber_stacks: FiberStacks,
 }
 
 impl EngineCore {
@@ -69,6 +71,7 @@ impl EngineCore {
         Ok(EngineCore {
             config,
             pool,
+            fiber_stacks: FiberStacks::default(),
             address_space,
             collection,
             bursts,
@@ -111,6 +114,11 @@ impl EngineCore {
     /// What keeps an adaptive profile to its allowance, if it has one.
     pub fn account(&self) -> Option<&Arc<Account>> {
         self.account.as_ref()
+    }
+
+    /// The stacks of fibers that are gone.
+    pub fn fiber_stacks(&self) -> &FiberStacks {
+        &self.fiber_stacks
     }
 
     /// What is kept of instances that are gone, if anything is.

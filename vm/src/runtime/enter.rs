@@ -48,6 +48,25 @@ pub type Outcome = Result<(), Ended>;
 /// `values` has room for all arguments and results, and holds arguments of the types of `func`, whose references are
 /// this store's.
 pub unsafe fn call<D>(store: &mut StoreWith<D>, func: FuncPtr, values: &mut [VmValue]) -> Outcome {
+    // Whoever calls keeps on the stack what they like, so that it must stay where it is.
+    let suspender = store.opaque.suspender.take();
+    // SAFETY: as required above.
+    let outcome = unsafe { call_or_wait(store, func, values) };
+    store.opaque.suspender = suspender;
+    outcome
+}
+
+/// The same where the call may wait, if it is on a fiber.
+///
+/// # Errors
+/// As [`call`].
+///
+/// # Panics
+/// As [`call`].
+///
+/// # Safety
+/// As [`call`]; what the caller has on the stack may go to another thread.
+pub unsafe fn call_or_wait<D>(store: &mut StoreWith<D>, func: FuncPtr, values: &mut [VmValue]) -> Outcome {
     let entry = store.opaque.func_type(func);
     debug_assert!(values.len() >= entry.func_type().array_len());
     // SAFETY: the store is whole and borrowed exclusively.

@@ -44,6 +44,11 @@ impl HostClock {
         own
     }
 
+    /// So many ticks have passed while what runs did not: they are nobody's.
+    pub fn note_wait(&mut self, ticks: u64) {
+        self.within = self.within.saturating_add(ticks);
+    }
+
     /// What so many ticks are in nanoseconds, by all that has passed.
     pub fn nanoseconds(&self, ticks: u64) -> u64 {
         let passed = arch::cycles().saturating_sub(self.first_tick).max(1);

@@ -71,6 +71,7 @@ pub mod events;
 pub mod exceptions;
 pub mod exclusive;
 pub mod externs;
+pub mod fiber;
 pub mod forced_check;
 pub mod fork;
 pub mod frames;

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use wprof_jit::abi::trace_word;
 
@@ -13,6 +13,7 @@ use super::burst_contexts::BurstContexts;
 use super::burst_log::BurstLog;
 use super::bursts::{OnRound, StoreBursts};
 use super::call_records::CallRecords;
+use super::cpu_time;
 use super::demand::DemandList;
 use super::engine::EngineCore;
 use super::entries;
@@ -20,6 +21,7 @@ use super::events::Events;
 use super::exceptions::{Exceptions, TagData};
 use super::exclusive::Exclusive;
 use super::externs::ExternArena;
+use super::fiber::Suspender;
 use super::guarded_stack::GuardedStack;
 use super::hooks::Hooks;
 use super::host::AnyHostContext;
@@ -152,6 +154,8 @@ pub struct StoreOpaque {
     pub timed: Option<TimedCall>,
     /// What the embedder wants to be told or asked.
     pub hooks: Hooks,
+    /// How what runs may wait, if it runs on a fiber and all that is below it there may go to another thread.
+    pub suspender: Option<Suspender>,
 }
 
 /// A store with what the layer above keeps beside it, which host functions can reach.
@@ -268,6 +272,7 @@ impl StoreOpaque {
             started: Instant::now(),
             timed: None,
             hooks: Hooks::default(),
+            suspender: None,
         };
         store.pass_entry_slot();
         store.start_metering();
@@ -283,6 +288,21 @@ impl StoreOpaque {
     /// It ends. Gives its own ticks, if they are measured.
     pub fn end_span(&mut self, span: Option<Span>) -> u64 {
         self.host_clock.as_mut().zip(span).map_or(0, |(clock, span)| clock.end(span))
+    }
+
+    /// What runs may wait now. Gives what [`StoreOpaque::go_on_after`] wants.
+    pub fn leave_thread(&self) -> Duration {
+        self.bursts.as_ref().map_or(Duration::ZERO, |_| cpu_time::of_thread())
+    }
+
+    /// It goes on, and has waited for so many ticks.
+    pub fn go_on_after(&mut self, left: Duration, ticks: u64) {
+        if let Some(clock) = &mut self.host_clock {
+            clock.note_wait(ticks);
+        }
+        if let Some(bursts) = &mut self.bursts {
+            bursts.go_on_after(left);
+        }
     }
 
     /// What tells it from others.

@@ -1,5 +1,7 @@
 //! The examples do what they say.
 
+#[path = "../../examples/async_server.rs"]
+mod async_server;
 #[path = "../../examples/multi_tenant_profiles.rs"]
 mod multi_tenant_profiles;
 #[path = "../../examples/plugin_host.rs"]
@@ -32,6 +34,13 @@ fn a_program_is_compiled_with_what_was_learned_and_runs_from_a_pool() {
     let said = precompile::compile_and_serve().expect("all is served");
     assert!(said[0].starts_with("learned from ") && said[0].ends_with(": 5000"), "{}", said[0]);
     assert_eq!(said[1..], expected);
+}
+
+#[test]
+fn many_requests_wait_at_once_on_two_threads() {
+    let (sum, at_once) = async_server::serve(500).expect("all are served");
+    assert_eq!(sum, (0..500).map(|n| 2 * n + 1).sum::<i64>());
+    assert_eq!(at_once, 500, "all have waited at the same time");
 }
 
 #[test]

@@ -456,3 +456,52 @@ pub extern "C" fn elem_drop() {
         dropped = const offset_of!(VmContext, dropped),
     )
 }
+
+/// Goes over to another stack: `from` gets where this one is left, `to` is where the other was.
+///
+/// # Safety
+/// `to` was left by this, or is what [`prepare_stack`] gave, and nobody has gone on there since. All that the caller keeps in
+/// memory of this thread's own may be another thread's when this returns.
+#[unsafe(naked)]
+pub unsafe extern "C" fn switch_stacks(from: *mut usize, to: usize) {
+    naked_asm!(
+        registers!(push rbp rbx r12 r13 r14 r15),
+        "sub rsp, 8",
+        "stmxcsr [rsp]",
+        "fnstcw [rsp + 4]",
+        "mov [rdi], rsp",
+        "mov rsp, rsi",
+        "ldmxcsr [rsp]",
+        "fldcw [rsp + 4]",
+        "add rsp, 8",
+        registers!(pop r15 r14 r13 r12 rbx rbp),
+        "ret",
+    )
+}
+
+/// Prepares a stack that ends at `top` so that [`switch_stacks`] calls `run` there with `data`. Gives where that is to go.
+///
+/// # Safety
+/// The stack is nobody's.
+pub unsafe fn prepare_stack(
+    top: *mut u8,
+    run: unsafe extern "C" fn(*mut c_void) -> !,
+    data: *mut c_void,
+) -> usize {
+    /// Exceptions masked, to the nearest: what each thread begins with. For vectors, and for what is left of the 8087.
+    const CONTROL: usize = 0x037f << 32 | 0x1f80;
+    // As they are popped: control words, r15, r14, r13, r12, rbx, rbp, where to return to; and what ends the chain of frames.
+    let words = [CONTROL, 0, 0, run as usize, data as usize, 0, 0, begin as *const () as usize, 0, 0];
+    // SAFETY: the stack has room for them, and is aligned.
+    unsafe {
+        let start = top.cast::<usize>().sub(words.len());
+        std::ptr::copy_nonoverlapping(words.as_ptr(), start, words.len());
+        start as usize
+    }
+}
+
+/// The first that runs on a stack that was prepared.
+#[unsafe(naked)]
+extern "C" fn begin() {
+    naked_asm!("mov rdi, r12", "call r13", "ud2")
+}

@@ -41,6 +41,11 @@ pub fn start(rate: u32) -> Option<Arc<Ring>> {
     Some(ring)
 }
 
+/// Sees to it that this thread is sampled for a ring.
+pub fn ensure(ring: &Ring) {
+    timer::ensure(ring.rate());
+}
+
 impl StoreOpaque {
     /// This thread is going to enter wasm code.
     pub fn enter_sampled(&mut self) {

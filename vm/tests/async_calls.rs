@@ -1,0 +1,229 @@
+//! Calls that are awaited: they do and count what others do, wherever and however often they wait.
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use wprof::*;
+
+type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
+
+/// Waits in the host in each round of a loop, below a call.
+const PROGRAM: &str = r#"(module
+    (import "host" "wait" (func $wait (param i32) (result i32)))
+    (func $step (param i32) (result i32)
+        (if (result i32) (i32.and (local.get 0) (i32.const 1))
+            (then (call $wait (local.get 0)))
+            (else (i32.add (call $wait (local.get 0)) (i32.const 1)))))
+    (func (export "run") (param $n i32) (result i32) (local $sum i32)
+        (loop $again
+            (local.set $sum (i32.add (local.get $sum) (call $step (local.get $n))))
+            (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+        (local.get $sum))
+    (func $deep (export "deep") (param i32) (result i32)
+        (if (result i32) (local.get 0)
+            (then (i32.add (i32.const 1) (call $deep (i32.sub (local.get 0) (i32.const 1)))))
+            (else (call $wait (i32.const 0)))))
+    (func (export "spin") (param i32) (result i32)
+        (loop $again (br_if $again (i32.eqz (local.get 0)))) (i32.const 7)))"#;
+
+fn engines() -> Result<Vec<Engine>> {
+    let exact = ProfilingConfig::Exact;
+    let adaptive = ProfilingConfig::Adaptive(Adaptive::default());
+    let profiles = [ProfilingConfig::Off, exact(Collect::Edges), exact(Collect::Paths), adaptive];
+    let all = profiles.into_iter().flat_map(|p| [Strategy::Baseline, Strategy::Optimized].map(|s| (p, s)));
+    all.map(|(profiling, strategy)| {
+        let mut config = Config::new();
+        config.count_contexts(matches!(profiling, ProfilingConfig::Exact(_)));
+        Engine::new(config.profiling(profiling).strategy(strategy).interruptible(true))
+    })
+    .collect()
+}
+
+/// Not ready at first, and then at once.
+async fn once_more() {
+    let mut polled = false;
+    poll_fn(|context| {
+        context.waker().wake_by_ref();
+        if std::mem::replace(&mut polled, true) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+}
+
+/// A store with the program; `wait` waits so often and gives its argument, or fails if that is 13 or panics if it is 14.
+fn prepare(engine: &Engine, times: u32) -> Result<(Store<u32>, Instance)> {
+    let mut linker: Linker<u32> = Linker::new(engine);
+    linker.func_wrap_async("host", "wait", |caller: Caller<'_, u32>, n: i32| {
+        Box::new(async move {
+            for _ in 0..*caller.data() {
+                once_more().await;
+            }
+            match n {
+                13 => Err(Error::msg("unlucky")),
+                14 => panic!("very unlucky"),
+                n => Ok(n),
+            }
+        })
+    })?;
+    let mut store = Store::new(engine, times);
+    let instance = linker.instantiate(&mut store, &Module::new(engine, PROGRAM)?)?;
+    Ok((store, instance))
+}
+
+/// Polls a future until it is ready, each time on another thread, and says how often.
+fn drive<F: Future + Send>(future: F) -> (F::Output, u32)
+where
+    F::Output: Send,
+{
+    let mut future = pin!(future);
+    let mut polls = 0;
+    loop {
+        polls += 1;
+        let mut poll = || future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        let polled = match polls % 2 {
+            0 => poll(),
+            _ => std::thread::scope(|scope| scope.spawn(poll).join().expect("no panic")),
+        };
+        if let Poll::Ready(output) = polled {
+            return (output, polls);
+        }
+    }
+}
+
+fn exact(instance: &Instance, store: &Store<u32>) -> Option<profiler::Profile> {
+    instance.profile(store).ok().filter(|profile| profile.bursts.is_none())
+}
+
+#[test]
+fn calls_that_wait_do_and_count_the_same_as_calls_that_do_not() -> Outcome {
+    for engine in engines()? {
+        let mut seen = Vec::new();
+        for times in [0, 1, 3] {
+            let (mut store, instance) = prepare(&engine, times)?;
+            let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+            let (result, polls) = drive(run.call_async(&mut store, 10));
+            assert_eq!((result?, polls), (60, 10 * times + 1));
+            let (failed, _) = drive(run.call_async(&mut store, 13));
+            let error = failed.expect_err("it is unlucky");
+            assert!(error.to_string().contains("unlucky"));
+            assert!(error.backtrace().is_some_and(|frames| frames.frames().len() == 2), "{error:?}");
+            seen.push(exact(&instance, &store));
+        }
+        assert!(seen[0] == seen[1] && seen[1] == seen[2]);
+        if let Some(profile) = &seen[0] {
+            profile.verify()?;
+            assert!(profile.ops() > 0);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_call_that_is_dropped_ends_as_by_a_trap() -> Outcome {
+    struct Counts(Arc<AtomicU32>);
+    impl Drop for Counts {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    for engine in engines()? {
+        let mut seen = Vec::new();
+        for fails in [true, false] {
+            let dropped = Arc::new(AtomicU32::new(0));
+            let mut linker: Linker<u32> = Linker::new(&engine);
+            let counted = dropped.clone();
+            linker.func_wrap_async("host", "wait", move |_: Caller<'_, u32>, n: i32| {
+                let guard = Counts(counted.clone());
+                Box::new(async move {
+                    let _guard = guard;
+                    match n {
+                        5 if fails => Err(Error::msg("it ends here")),
+                        5 => std::future::pending().await,
+                        n => Ok(n),
+                    }
+                })
+            })?;
+            let mut store = Store::new(&engine, 0);
+            let instance = linker.instantiate(&mut store, &Module::new(&engine, PROGRAM)?)?;
+            let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+            {
+                let mut call: Pin<Box<dyn Future<Output = Result<i32>> + Send>> =
+                    Box::pin(run.call_async(&mut store, 9));
+                let polled = call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+                assert_eq!(polled.is_ready(), fails);
+                // Its frames are gone when it is dropped, on whichever thread.
+                std::thread::scope(|scope| drop(scope.spawn(move || drop(call)).join()));
+            }
+            assert_eq!(dropped.load(Ordering::Relaxed), 5);
+            seen.push(exact(&instance, &store));
+            // The store is as good as new.
+            let (result, _) = drive(run.call_async(&mut store, 4));
+            assert_eq!(result?, 12);
+        }
+        assert!(seen[0] == seen[1], "{seen:?}");
+        let (mut store, instance) = prepare(&engine, 0)?;
+        let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+        drop(run.call_async(&mut store, 10));
+    }
+    Ok(())
+}
+
+#[test]
+fn programs_yield_at_deadlines() -> Outcome {
+    for engine in engines()? {
+        let (mut store, instance) = prepare(&engine, 0)?;
+        let asked = Arc::new(AtomicU32::new(0));
+        let asks = asked.clone();
+        store.deadline_callback(move |_| {
+            Ok(match asks.fetch_add(1, Ordering::Relaxed) {
+                0..3 => UpdateDeadline::Yield(Duration::from_millis(1)),
+                _ => UpdateDeadline::Interrupt,
+            })
+        });
+        store.set_deadline(Some(Instant::now()))?;
+        let spin = instance.get_typed_func::<i32, i32>(&mut store, "spin")?;
+        let (result, polls) = drive(spin.call_async(&mut store, 0));
+        assert_eq!(result.err().and_then(|e| e.trap()), Some(Trap::Deadline));
+        assert_eq!((polls, asked.load(Ordering::Relaxed)), (4, 4));
+        // A call that is not async goes on at once.
+        asked.store(0, Ordering::Relaxed);
+        store.set_deadline(Some(Instant::now()))?;
+        assert_eq!(spin.call(&mut store, 0).err().and_then(|e| e.trap()), Some(Trap::Deadline));
+        assert_eq!(asked.load(Ordering::Relaxed), 4);
+    }
+    Ok(())
+}
+
+#[test]
+fn async_host_functions_need_an_async_call() -> Outcome {
+    let (mut store, instance) = prepare(&Engine::default(), 1)?;
+    let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+    let error = run.call(&mut store, 1).expect_err("it cannot wait");
+    assert!(error.to_string().contains("use call_async"), "{error}");
+    assert_eq!(drive(run.call_async(&mut store, 1)).0?, 1);
+    Ok(())
+}
+
+#[test]
+fn overflows_and_panics_end_the_call_alone() -> Outcome {
+    for engine in engines()? {
+        let (mut store, instance) = prepare(&engine, 1)?;
+        let deep = instance.get_typed_func::<i32, i32>(&mut store, "deep")?;
+        let (result, _) = drive(deep.call_async(&mut store, 100_000_000));
+        assert_eq!(result.err().and_then(|e| e.trap()), Some(Trap::StackOverflow));
+        assert_eq!(drive(deep.call_async(&mut store, 100)).0?, 100);
+        let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+        let mut call = Box::pin(run.call_async(&mut store, 14));
+        let poll = || {
+            let mut poll = || call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
+            while !poll() {}
+        };
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(poll)).is_err());
+        drop(call);
+        assert_eq!(drive(deep.call_async(&mut store, 100)).0?, 100);
+    }
+    Ok(())
+}
