@@ -105,6 +105,43 @@ fn loops_make_the_same_rounds_however_they_count() -> Outcome {
     Ok(())
 }
 
+/// What nested loops that count compute, of which frames leave each for other versions again and again.
+fn nested(config: &Config) -> Result<i32> {
+    let engine = Engine::new(config)?;
+    let wat = "(module
+        (func $mix (param i32 i32) (result i32)
+            (i32.xor (i32.rotl (local.get 0) (i32.const 5)) (local.get 1)))
+        (func (export \"f\") (param $n i32) (result i32) (local $i i32) (local $j i32) (local $sum i32)
+            (loop $outer
+                (local.set $j (i32.const 0))
+                (loop $inner
+                    (local.set $sum (call $mix (local.get $sum) (local.get $j)))
+                    (br_if $inner (i32.ne (local.tee $j (i32.add (local.get $j) (i32.const 1))) (i32.const 70))))
+                (local.set $sum (call $mix (local.get $sum) (local.get $i)))
+                (br_if $outer (i32.ne (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $n))))
+            (local.get $sum)))";
+    let module = Module::new(&engine, wat)?;
+    let mut store = Store::new(&engine, ());
+    let instance = Linker::new(&engine).instantiate(&mut store, &module)?;
+    instance.get_typed_func::<i32, i32>(&mut store, "f")?.call(&mut store, 500)
+}
+
+#[test]
+fn frames_that_come_from_other_versions_go_round_nested_loops() -> Outcome {
+    let mut plain = Config::new();
+    plain.strategy(Strategy::Baseline).profiling(ProfilingConfig::Off);
+    let expected = nested(&plain)?;
+    for strategy in [Strategy::Optimized, Strategy::Tiered] {
+        for (checking, instrumented) in [(1_000_000, 10), (1, 1), (7, 5), (150, 9)] {
+            let mut config = adaptive(BurstLengths::new(checking, instrumented), strategy);
+            assert_eq!(nested(&config)?, expected, "{strategy:?} {checking}:{instrumented}");
+            config.reoptimization(Some(Policy::eager()));
+            assert_eq!(nested(&config)?, expected, "{strategy:?} {checking}:{instrumented}, reoptimized");
+        }
+    }
+    Ok(())
+}
+
 /// How many paths bursts of one check see in a loop of so many rounds.
 fn seen(rounds: i64, passes: PassSet) -> Result<u64> {
     let mut config = adaptive(BurstLengths::new(100, 1), Strategy::Optimized);
