@@ -33,13 +33,13 @@ pub fn table(view: &View<'_>, order: Order, limit: usize, screen: Screen) -> Tab
         ("calls", Side::Right),
         ("per call", Side::Right),
         ("index", Side::Right),
-        ("place", Side::Left),
+        ("place", Side::Place),
         ("function", Side::Left),
     ]);
     for (function, _) in sorted.into_iter().take(limit) {
         let mut row = figures(view, function);
         // To look up a line takes milliseconds.
-        let details = match screen.is_wide() {
+        let details = match screen.is_wide {
             true => [per_call(function), function.index.to_string(), view.place_of(&function.blocks)],
             false => Default::default(),
         };

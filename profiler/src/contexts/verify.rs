@@ -85,7 +85,9 @@ impl ContextTree {
         if before.is_some_and(|before| key(before) >= key(index)) {
             return Err(InvalidContexts::Order(index));
         }
-        match self.has_site(record.parent, record.site) {
+        // What is inlined has no place where it is called.
+        let is_inlined = matches!(self.callee(index), Callee::Inlined { .. });
+        match if is_inlined { record.site == 0 } else { self.has_site(record.parent, record.site) } {
             true => Ok(()),
             false => Err(InvalidContexts::Site(index)),
         }
@@ -100,7 +102,8 @@ impl ContextTree {
             if edge.to == Self::ROOT || to.is_none_or(|to| way.record_of[to] != Some(edge.to)) {
                 return Err(InvalidContexts::BackEdge(index));
             }
-            if !self.has_site(index, edge.site) {
+            let is_inlined = matches!(self.callee(edge.to), Callee::Inlined { .. });
+            if !(is_inlined && edge.site == 0 || self.has_site(index, edge.site)) {
                 return Err(InvalidContexts::Site(index));
             }
         }
@@ -111,7 +114,9 @@ impl ContextTree {
     fn has_site(&self, record: u32, site: u32) -> bool {
         let routine = &self.routines[self.records[record as usize].routine as usize];
         match routine.callee {
-            Callee::Function { .. } | Callee::Elsewhere { .. } => routine.sites.binary_search(&site).is_ok(),
+            Callee::Function { .. } | Callee::Elsewhere { .. } | Callee::Inlined { .. } => {
+                routine.sites.binary_search(&site).is_ok()
+            }
             _ => site == 0,
         }
     }
