@@ -129,7 +129,8 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
         let (tree, weights) = weighed_contexts(&view, args.by.as_deref())?;
         let tree = tree.as_ref();
         let callees = args.callers.as_ref().map(|asked| contexts::find(tree, asked)).transpose()?;
-        report::write_contexts(&mut page, &view, tree, &weights, (callees.as_deref(), args.least / 100.0));
+        let trees = (tree, profile.contexts.as_ref());
+        report::write_contexts(&mut page, &view, trees, &weights, (callees.as_deref(), args.least / 100.0));
     } else {
         report::write(&mut page, &view, args.top, args.sort, args.least / 100.0);
     }

@@ -52,17 +52,17 @@ pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>,
 }
 
 /// The calling contexts from the top down or, from `callees` up, those of one function: what has at least this share
-/// of the weight.
+/// of the weight. How large the tree is, is told of the one that was `counted`: what is inlined has no call records.
 pub fn write_contexts(
     page: &mut Page,
     view: &View<'_>,
-    tree: &ContextTree,
+    (tree, counted): (&ContextTree, Option<&ContextTree>),
     weights: &Weights,
     (callees, share): (Option<&[u32]>, f64),
 ) {
     match weights.are_time() {
         true => view.profile.time.iter().for_each(|time| time::write_brief(page, time)),
-        false => contexts::write_brief(page, tree),
+        false => contexts::write_brief(page, counted.unwrap_or(tree)),
     }
     match callees {
         Some(routines) => {
@@ -78,7 +78,7 @@ pub fn write_contexts(
         }
     }
     if !weights.are_time() {
-        section(page, "The tree", &contexts::stats(tree));
+        section(page, "The tree", &contexts::stats(counted.unwrap_or(tree)));
     }
 }
 
