@@ -86,8 +86,11 @@ impl ContextTree {
             return Err(InvalidContexts::Order(index));
         }
         // What is inlined has no place where it is called.
-        let is_inlined = matches!(self.callee(index), Callee::Inlined { .. });
-        match if is_inlined { record.site == 0 } else { self.has_site(record.parent, record.site) } {
+        match if self.is_inlined(index) {
+            record.site == 0
+        } else {
+            self.has_site(record.parent, record.site)
+        } {
             true => Ok(()),
             false => Err(InvalidContexts::Site(index)),
         }
@@ -102,12 +105,18 @@ impl ContextTree {
             if edge.to == Self::ROOT || to.is_none_or(|to| way.record_of[to] != Some(edge.to)) {
                 return Err(InvalidContexts::BackEdge(index));
             }
-            let is_inlined = matches!(self.callee(edge.to), Callee::Inlined { .. });
-            if !(is_inlined && edge.site == 0 || self.has_site(index, edge.site)) {
+            if !(self.is_inlined(edge.to) && edge.site == 0 || self.has_site(index, edge.site)) {
                 return Err(InvalidContexts::Site(index));
             }
         }
         Ok(())
+    }
+
+    /// Whether there is such a record, of something that is inlined.
+    fn is_inlined(&self, record: u32) -> bool {
+        let routine = self.records.get(record as usize).map(|record| record.routine as usize);
+        let routine = routine.and_then(|routine| self.routines.get(routine));
+        routine.is_some_and(|routine| matches!(routine.callee, Callee::Inlined { .. }))
     }
 
     /// Whether a record's routine may call at `site`.
