@@ -1,5 +1,6 @@
 //! What a module tells exporters of its code.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
 use anyhow::Result;
@@ -25,6 +26,7 @@ pub fn of_functions_that_ran(module: &Module, profile: &Profile) -> Result<CodeM
     let instructions = instructions(module, &profile.functions)?;
     let mut code = CodeMap { instructions, ..of_lines(module) };
     add_sampled(&mut code, module, profile);
+    add_inlined(&mut code, module, profile);
     Ok(code)
 }
 
@@ -43,28 +45,67 @@ pub fn of_all_functions(module: &Module, profile: &Profile) -> Result<CodeMap> {
     Ok(code)
 }
 
-/// The source functions that are inlined at sampled places, and where the code of sampled functions is.
+/// Where the code of sampled functions is.
 fn add_sampled(code: &mut CodeMap, module: &Module, profile: &Profile) {
     let Some(time) = &profile.time else { return };
     let is_ours = |callee: &Callee| matches!(callee, Callee::Function { .. });
     let nodes = (0..time.nodes.len()).filter(|&node| is_ours(time.callee(node)));
     let offsets: BTreeSet<u32> = nodes.map(|node| time.nodes[node].offset).collect();
-    let frame = |symbol: &FrameSymbol| {
-        let place = symbol.file().map(names::harmless).zip(symbol.line().filter(|&line| line > 0));
-        Some(Frame { name: names::harmless(&wprof::demangle(symbol.name()?)), place })
-    };
     for offset in offsets {
-        let symbols = module.symbols_at(offset);
-        // The last one is the function that the code is of.
-        let inlined = symbols.iter().take(symbols.len().saturating_sub(1)).filter_map(frame);
-        let inlined: Vec<Frame> = inlined.collect();
-        if !inlined.is_empty() {
-            code.inlined.insert(offset, inlined);
-        }
         let body = module.info().func_at(offset as usize).map(|func| module.info().body(func));
         code.bodies.extend(body.map(|body| CodeRange { start: body.start as u32, end: body.end as u32 }));
     }
     code.bodies.dedup();
+}
+
+/// The source functions that are inlined where time was sampled and where functions of the module call.
+fn add_inlined(code: &mut CodeMap, module: &Module, profile: &Profile) {
+    let is_ours = |callee: &Callee| matches!(callee, Callee::Function { .. });
+    let time = profile.time.iter();
+    let sampled = time.flat_map(|time| {
+        (0..time.nodes.len()).filter(|&at| is_ours(time.callee(at))).map(|at| time.nodes[at].offset)
+    });
+    let sites = profile.contexts.iter().flat_map(|tree| {
+        let calls = tree.records.iter().filter(|record| is_ours(tree.callee(record.parent)));
+        calls.map(|record| record.site)
+    });
+    let offsets: BTreeSet<u32> = sampled.chain(sites).collect();
+    for offset in offsets {
+        let inlined = inlined_at(module, offset);
+        if !inlined.is_empty() {
+            code.inlined.insert(offset, inlined);
+        }
+    }
+}
+
+/// A profile whose contexts and sampled stacks have frames for what is inlined, as far as its module tells.
+pub fn with_inlined<'a>(profile: &'a Profile, module: Option<&Module>) -> Cow<'a, Profile> {
+    let Some(module) = module else { return Cow::Borrowed(profile) };
+    let mut known: HashMap<u32, Vec<String>> = HashMap::new();
+    let mut names = |offset| known.entry(offset).or_insert_with(|| inlined_names(module, offset)).clone();
+    Cow::Owned(profile.with_inlined(&mut names))
+}
+
+/// The functions, as debug information names them, that are inlined at an offset, the innermost first.
+pub fn inlined_names(module: &Module, offset: u32) -> Vec<String> {
+    let mut symbols = module.symbols_at(offset);
+    // The last one is the function that the code is of.
+    symbols.pop();
+    symbols.iter().filter_map(|symbol| symbol.name().map(str::to_owned)).collect()
+}
+
+/// What is inlined at an offset, the innermost first.
+fn inlined_at(module: &Module, offset: u32) -> Vec<Frame> {
+    let frame = |symbol: FrameSymbol| {
+        let place = symbol.file().map(names::harmless).zip(symbol.line().filter(|&line| line > 0));
+        let name = names::of_symbol(symbol.name()?);
+        let full_name = Some(names::full_of_symbol(symbol.name()?)).filter(|full| *full != name);
+        Some(Frame { name, place, full_name })
+    };
+    let mut symbols = module.symbols_at(offset);
+    // The last one is the function that the code is of.
+    symbols.pop();
+    symbols.into_iter().filter_map(frame).collect()
 }
 
 /// Files are numbered in the order of the code.

@@ -18,6 +18,7 @@ mod progress;
 #[cfg(test)]
 mod reference;
 mod render;
+mod short_name;
 mod sizes;
 mod sources;
 mod threshold;
@@ -49,6 +50,9 @@ struct Cli {
     /// Let a profile or a trace unpack to this size, if that is more than is usual for its length; for files you trust
     #[arg(long, global = true, value_name = "SIZE", value_parser = sizes::parse, help_heading = help::LIMITS, hide_short_help = true)]
     max_unpacked: Option<u64>,
+    /// Show names in full, with return types, default template arguments and all that is left out of short ones
+    #[arg(long, global = true, help_heading = help::OUTPUT, hide_short_help = true)]
+    full_names: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -77,12 +81,15 @@ fn main() -> ExitCode {
     // Who writes more to a file than the process may is told so by an error, as on a full disk, and not ended. If the
     // system does not let us, it ends as any process.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
-    let Cli { command, color, max_unpacked } = match parse(std::env::args_os().collect()) {
+    let Cli { command, color, max_unpacked, full_names } = match parse(std::env::args_os().collect()) {
         Ok(cli) => cli,
         Err(instead) => return show_instead(&instead),
     };
     if let Some(bytes) = max_unpacked {
         commands::unpack_up_to(bytes);
+    }
+    if full_names {
+        names::show_in_full();
     }
     match command.execute(color) {
         Ok(code) => code,

@@ -2,9 +2,27 @@
 //!
 //! Invariant: what is shown holds no control characters, whatever the module says.
 
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use anyhow::{Result, bail};
 use wprof::Module;
 use wprof_profiler::{Callee, Profile};
+
+use crate::short_name;
+
+/// Whether names are shown in full: the user says so once, for the whole process.
+static IN_FULL: AtomicBool = AtomicBool::new(false);
+
+/// Shows names in full from now on.
+pub fn show_in_full() {
+    IN_FULL.store(true, Ordering::Relaxed);
+}
+
+/// Whether names are shown in full.
+pub fn are_in_full() -> bool {
+    IN_FULL.load(Ordering::Relaxed)
+}
 
 /// How many candidates an error lists.
 const CANDIDATES: usize = 12;
@@ -38,12 +56,51 @@ pub fn of_module(module: &Module) -> Vec<Named> {
     (info.imported_funcs..info.imported_funcs + info.defined_funcs()).map(named).collect()
 }
 
-/// The name of a function: demangled, or a number in brackets.
+/// The name of a function as it is shown, or what browsers call one without a name.
 pub fn shown(index: u32, raw: Option<&str>) -> String {
-    match raw {
-        Some(name) => harmless(&wprof::demangle(name)),
-        None => format!("<function {index}>"),
-    }
+    raw.map_or_else(|| numbered(index), of_symbol)
+}
+
+/// The same, but demangled only.
+fn full(index: u32, raw: Option<&str>) -> String {
+    raw.map_or_else(|| numbered(index), full_of_symbol)
+}
+
+/// A symbol's name as it is shown: demangled and, unless the user wants names in full, short.
+pub fn of_symbol(raw: &str) -> String {
+    let demangled = wprof::demangle(raw);
+    harmless(&if are_in_full() { demangled } else { short_name::short(&demangled) })
+}
+
+/// A symbol's name, demangled only.
+pub fn full_of_symbol(raw: &str) -> String {
+    harmless(&wprof::demangle(raw))
+}
+
+/// A symbol's name without arguments of any kind, where it is only a remark.
+pub fn bare(raw: &str) -> String {
+    let demangled = wprof::demangle(raw);
+    harmless(&if are_in_full() { demangled } else { short_name::bare(&demangled) })
+}
+
+fn numbered(index: u32) -> String {
+    format!("wasm-function[{index}]")
+}
+
+/// By function of the module: its name in full, where it is shown by a short one.
+pub fn full_names(profile: &Profile) -> BTreeMap<u32, String> {
+    let ran = profile.functions.iter().map(|function| (function.index, &function.name));
+    let routines = profile.contexts.iter().flat_map(|tree| &tree.routines).map(|routine| &routine.callee);
+    let callees = routines.chain(profile.time.iter().flat_map(|time| &time.callees));
+    let named = callees.filter_map(|callee| match callee {
+        Callee::Function { index, name } => Some((*index, name)),
+        _ => None,
+    });
+    let differing = |(index, name): (u32, &Option<String>)| {
+        let full = full_of_symbol(name.as_deref()?);
+        (full != shown(index, name.as_deref())).then_some((index, full))
+    };
+    ran.chain(named).filter_map(differing).collect()
 }
 
 /// Gives everything in a profile the name that it is shown by, for formats that are written from the profile alone.
@@ -60,6 +117,7 @@ pub fn show_all(profile: &mut Profile) {
         match callee {
             Callee::Function { index, name } | Callee::Elsewhere { index, name, .. } => show(*index, name),
             Callee::Host { module, name } => (*module, *name) = (harmless(module), harmless(name)),
+            Callee::Inlined { name } => *name = of_symbol(name),
             Callee::Root | Callee::Beyond | Callee::Engine => {}
         }
     }
@@ -89,7 +147,9 @@ pub fn find(functions: &[Named], asked: &str) -> Result<Named> {
             None => bail!("there is no function {index} here: it is imported, or it did not run"),
         }
     }
-    let whole = |named: &&Named| named.raw.as_deref() == Some(asked) || named.shown() == asked;
+    let is_full = |named: &Named| full(named.index, named.raw.as_deref()) == asked;
+    let whole =
+        |named: &&Named| named.raw.as_deref() == Some(asked) || named.shown() == asked || is_full(named);
     let part = |named: &&Named| named.shown().contains(asked);
     let mut found: Vec<&Named> = functions.iter().filter(whole).collect();
     if found.is_empty() {
@@ -102,6 +162,19 @@ pub fn find(functions: &[Named], asked: &str) -> Result<Named> {
     }
 }
 
+/// What is called `asked` among things with names, or has it in its name if only one name has; nothing otherwise.
+pub fn find_inlined<T: Copy>(named: &[(T, String)], asked: &str) -> Option<Vec<T>> {
+    let all = |fits: &dyn Fn(&str) -> bool| -> Vec<&(T, String)> {
+        named.iter().filter(|(_, name)| fits(name)).collect()
+    };
+    let mut found = all(&|name| name == asked);
+    if found.is_empty() {
+        found = all(&|name| name.contains(asked));
+    }
+    let (_, first) = found.first()?;
+    found.iter().all(|(_, name)| name == first).then(|| found.iter().map(|(of, _)| *of).collect())
+}
+
 fn advice(functions: &[Named]) -> String {
     if functions.is_empty() {
         return "there are no functions here".to_owned();
@@ -111,12 +184,21 @@ fn advice(functions: &[Named]) -> String {
 }
 
 fn list(candidates: &[&Named]) -> String {
-    let line = |named: &&Named| format!("  {:>6}  {}", named.index, named.shown());
+    let line = |named: &&Named| format!("  {:>6}  {}", named.index, beginning(&named.shown()));
     let mut lines: Vec<String> = candidates.iter().take(CANDIDATES).map(line).collect();
     if candidates.len() > CANDIDATES {
         lines.push(format!("  and {} more", candidates.len() - CANDIDATES));
     }
     lines.join("\n")
+}
+
+/// So much of a name as tells it from others in a list.
+fn beginning(name: &str) -> String {
+    const LONGEST: usize = 100;
+    match name.char_indices().nth(LONGEST) {
+        Some((end, _)) if !are_in_full() => format!("{}…", &name[..end]),
+        _ => name.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -104,9 +104,15 @@ pub enum Callee {
     Beyond,
     /// The engine itself, such as its compiler while the program waits for code; only in sampled time.
     Engine,
+    /// A function of the source whose code is a part of its caller's; only in trees that
+    /// [`Profile::with_inlined`](crate::Profile::with_inlined) gives.
+    Inlined {
+        /// Its name, as debug information has it.
+        name: String,
+    },
 }
 
-/// What it is called, as its name is stored; without a name, what it is in angle brackets.
+/// What it is called, as its name is stored; what has none is told in angle brackets.
 impl fmt::Display for Callee {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -121,13 +127,14 @@ impl fmt::Display for Callee {
             Self::Host { module, name } => write!(f, "{module}::{name}"),
             Self::Beyond => f.write_str("<unknown callers>"),
             Self::Engine => f.write_str("<wprof itself>"),
+            Self::Inlined { name } => f.write_str(name),
         }
     }
 }
 
-/// The name of a function, or its index in brackets.
+/// The name of a function, or what browsers call one that has none.
 pub(crate) fn function_name(index: u32, name: Option<&str>) -> Cow<'_, str> {
-    name.map_or_else(|| format!("<function {index}>").into(), Cow::from)
+    name.map_or_else(|| format!("wasm-function[{index}]").into(), Cow::from)
 }
 
 /// What is known of one function in one context.

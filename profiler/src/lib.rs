@@ -52,6 +52,7 @@ mod forest;
 mod grammar;
 mod hot_path_table;
 mod id;
+mod inlined;
 mod json;
 mod limits;
 mod loops;

@@ -104,7 +104,7 @@ impl fmt::Display for FrameInfo {
         write!(f, "{:#8x} - {}!", self.offset, self.module.name().unwrap_or("<module>"))?;
         match self.func_name() {
             Some(name) => f.write_str(&demangle(name))?,
-            None => write!(f, "<function {}>", self.func)?,
+            None => write!(f, "wasm-function[{}]", self.func)?,
         }
         for symbol in self.symbols() {
             write!(f, "\n{:18}at ", "")?;

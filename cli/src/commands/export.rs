@@ -150,7 +150,8 @@ impl Exported {
     /// # Errors
     /// If the format needs a module that is not there, or figures that the profile does not have.
     fn new(mut profile: Profile, args: &ExportArgs) -> Result<Self> {
-        let code = code(&profile, args)?;
+        let full_names = names::full_names(&profile);
+        let code = CodeMap { full_names, ..code(&profile, args)? };
         names::show_all(&mut profile);
         let exported = Self { profile, code, metric: args.weight.clone() };
         if args.to.is_of_one_metric() {

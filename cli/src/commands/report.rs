@@ -124,10 +124,13 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
         return output::print(&page.into_text());
     }
     if args.cct || args.callers.is_some() {
+        let expanded = code_map::with_inlined(&profile, module.as_ref());
+        let view = View::new(&expanded, module.as_ref());
         let (tree, weights) = weighed_contexts(&view, args.by.as_deref())?;
         let tree = tree.as_ref();
-        let callee = args.callers.as_ref().map(|asked| contexts::find(tree, asked)).transpose()?;
-        report::write_contexts(&mut page, &view, tree, &weights, (callee, args.least / 100.0));
+        let callees = args.callers.as_ref().map(|asked| contexts::find(tree, asked)).transpose()?;
+        let trees = (tree, profile.contexts.as_ref());
+        report::write_contexts(&mut page, &view, trees, &weights, (callees.as_deref(), args.least / 100.0));
     } else {
         report::write(&mut page, &view, args.top, args.sort, args.least / 100.0);
     }

@@ -11,7 +11,7 @@ use wprof_profiler::{
 };
 
 use super::figures::{self, ContextWeights};
-use crate::render::contexts::shown;
+use crate::render::contexts::{full, shown};
 
 /// So many stacks are shown at most: more than there are pixels to see them.
 const MOST: usize = 50_000;
@@ -36,8 +36,12 @@ pub struct Contexts {
 #[derive(Debug, Serialize)]
 pub struct Shown {
     name: String,
+    /// In full, if that says more.
+    full_name: Option<String>,
     /// The index of a function of the module.
     function: Option<u32>,
+    /// Whether its code is a part of its caller's.
+    is_inlined: bool,
 }
 
 impl Shown {
@@ -47,7 +51,13 @@ impl Shown {
             Callee::Function { index, .. } => Some(*index),
             _ => None,
         };
-        Self { name: shown(callee), function }
+        Self { function, ..Self::named(callee) }
+    }
+
+    fn named(callee: &Callee) -> Self {
+        let name = shown(callee);
+        let full_name = Some(full(callee)).filter(|full| *full != name);
+        Self { name, full_name, function: None, is_inlined: matches!(callee, Callee::Inlined { .. }) }
     }
 }
 
@@ -169,7 +179,7 @@ fn callees(
     }
     let callees = common.stacks.callees.iter().zip(0..);
     callees
-        .map(|(callee, number)| Shown { name: shown(callee), function: functions.get(&number).copied() })
+        .map(|(callee, number)| Shown { function: functions.get(&number).copied(), ..Shown::named(callee) })
         .collect()
 }
 

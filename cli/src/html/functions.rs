@@ -19,6 +19,8 @@ pub struct Functions {
     /// Index in the module; none if it ran in the earlier profile only.
     index: Vec<Option<u32>>,
     name: Vec<String>,
+    /// The name in full, if that says more.
+    full_name: Vec<Option<String>>,
     /// Where in the source it begins, or else in the module.
     place: Vec<String>,
     /// The share of its events that was counted, if that is a sample.
@@ -62,12 +64,13 @@ impl Functions {
         let rows = rows(profile, before);
         let details: HashMap<u32, usize> =
             shown.iter().enumerate().map(|(line, function)| (function.index, line)).collect();
-        let names = names_of(profile);
+        let (names, full_names) = (names_of(profile), names::full_names(profile));
         let mut table = Self { paths: profile.has_paths().then(Vec::new), ..Self::default() };
         for row in &rows {
             let function = row.index.and_then(|index| profile.function(index));
             table.add(row, function, lines);
             table.name.push(name(row, &names, before));
+            table.full_name.push(row.index.and_then(|index| full_names.get(&index).cloned()));
             table.details.push(row.index.and_then(|index| details.get(&index).copied()));
         }
         let figures_before = before.map(figures::of_functions).unwrap_or_default();

@@ -15,12 +15,14 @@ mod functions;
 mod overview;
 mod timeline;
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use serde::Serialize;
 use wprof_profiler::export::CodeMap;
 use wprof_profiler::{FunctionProfile, Profile};
 
+use crate::code_map;
 use crate::render::view::View;
 use crate::sources::Sources;
 use code::Code;
@@ -124,8 +126,17 @@ impl<'a> HtmlPage<'a> {
         Data {
             overview: Overview::new(view, *before),
             functions: Functions::new(view, *before, map, shown),
-            contexts: Contexts::new(view.profile, *before),
+            contexts: Contexts::new(&self.with_inlined(), *before),
             timeline: Timeline::new(view.profile),
+        }
+    }
+
+    /// The profile with frames for what is inlined. An earlier one may be of another module: it has none, so that both are
+    /// alike.
+    fn with_inlined(&self) -> Cow<'_, Profile> {
+        match self.before {
+            Some(_) => Cow::Borrowed(self.view.profile),
+            None => code_map::with_inlined(self.view.profile, self.view.module),
         }
     }
 

@@ -139,7 +139,7 @@ impl<'a, 'p> Writer<'a, 'p> {
         let pad = |width: usize, cell: &Span| plain(" ".repeat(width.saturating_sub(cell.width())));
         let (left, right) = (pad(self.width, &count), pad(BLOCK_WIDTH, &block));
         let mut line = vec![left, count, plain("  "), block, right, plain("  ")];
-        if self.page.screen().is_wide() {
+        if self.page.screen().is_wide {
             let offset = offset.map(|offset| format!("{offset:#x}")).unwrap_or_default();
             line.push(span(format!("{offset:<OFFSET_WIDTH$}"), Ink::Faint));
         }
@@ -149,7 +149,7 @@ impl<'a, 'p> Writer<'a, 'p> {
 
     /// Width of all that stands left of the instructions.
     fn margin_width(&self) -> usize {
-        let offset = if self.page.screen().is_wide() { OFFSET_WIDTH } else { 0 };
+        let offset = if self.page.screen().is_wide { OFFSET_WIDTH } else { 0 };
         self.width + 2 + BLOCK_WIDTH + 2 + offset
     }
 

@@ -13,7 +13,7 @@ pub fn table(view: &View<'_>, limit: usize) -> Table {
         ("times", Side::Right),
         ("paths", Side::Right),
         ("block", Side::Left),
-        ("place", Side::Left),
+        ("place", Side::Place),
         ("function", Side::Left),
     ]);
     for hot in view.profile.hottest_blocks(limit) {

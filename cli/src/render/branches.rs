@@ -28,7 +28,7 @@ pub fn table(view: &View<'_>, limit: usize) -> Table {
         ("mostly", Side::Right),
         ("", Side::Left),
         ("block", Side::Left),
-        ("place", Side::Left),
+        ("place", Side::Place),
         ("function", Side::Left),
     ]);
     for branch in branches.iter().take(limit) {

@@ -24,7 +24,7 @@ pub fn table(view: &View<'_>, limit: usize) -> Table {
         ("calls", Side::Right),
         ("share", Side::Right),
         ("callee", Side::Left),
-        ("place", Side::Left),
+        ("place", Side::Place),
         ("caller", Side::Left),
     ]);
     for target in all.into_iter().take(limit) {

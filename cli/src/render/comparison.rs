@@ -48,7 +48,7 @@ pub fn write_changes(
     let mut by_time = table("time of");
     let times = comparison.times().into_iter().filter(|change| change.time.delta() != 0);
     times.take(top).for_each(|change| {
-        let name = names::harmless(&wprof::demangle(&change.name));
+        let name = names::of_symbol(&change.name);
         by_time.row(row_of(change.time, span(marked(name, change.may_be_chance), Ink::Name), duration));
     });
     section(page, "By change of time", &by_time);

@@ -112,7 +112,7 @@ pub fn tree(view: &View<'_>, tree: &ContextTree, weights: &Weights, share: f64) 
         ("share", Side::Right),
         ("itself", Side::Right),
         ("calls", Side::Right),
-        ("called at", Side::Left),
+        ("called at", Side::Place),
         ("context", Side::Left),
     ]);
     let is_recursive = recursive(tree);
@@ -122,34 +122,52 @@ pub fn tree(view: &View<'_>, tree: &ContextTree, weights: &Weights, share: f64) 
             Kind::Time | Kind::Other => weights.amount(own[row.record as usize]),
         };
         let record = &tree.records[row.record as usize];
+        let is_inlined = matches!(tree.callee(row.record), Callee::Inlined { .. });
         let mark = if is_recursive[row.record as usize] { ", recursive" } else { "" };
         table.row(vec![
             plain(weights.amount(row.inclusive)),
             span(percent(row.inclusive, all), Ink::of_share(row.inclusive, all)),
             plain(itself),
-            plain(if weights.are_time() { String::new() } else { grouped(record.calls) }),
-            plain(place(view, tree.callee(record.parent), record.site)),
+            plain(if weights.are_time() || is_inlined { String::new() } else { grouped(record.calls) }),
+            plain(if is_inlined {
+                "inlined".to_owned()
+            } else {
+                place(view, tree.callee(record.parent), record.site)
+            }),
             name(tree.callee(row.record), row.depth, mark),
         ]);
     }
     table
 }
 
-/// The callers of a routine, each below the one that it calls: those that account for at least this share of its
+/// The callers of some routines, taken for one, each below the one that it calls: those that account for at least this share of its
 /// weight.
-pub fn callers(view: &View<'_>, tree: &ContextTree, weights: &Weights, routine: u32, share: f64) -> Table {
+pub fn callers(
+    view: &View<'_>,
+    tree: &ContextTree,
+    weights: &Weights,
+    routines: &[u32],
+    share: f64,
+) -> Table {
     let own = &weights.of_records;
-    let of_routine = tree.records.iter().zip(own).filter(|(record, _)| record.routine == routine);
+    let of_routine = tree.records.iter().zip(own).filter(|(record, _)| routines.contains(&record.routine));
     let all = of_routine.map(|(_, weight)| *weight).fold(0, u64::saturating_add);
     let mut table = Table::new(&[
         (weights.title(), Side::Right),
         ("share", Side::Right),
-        ("calls at", Side::Left),
+        ("calls at", Side::Place),
         ("called by", Side::Left),
     ]);
-    for row in tree.callers(routine, own, least(all, share)) {
+    for row in tree.callers(routines, own, least(all, share)) {
         let callee = &tree.routines[row.routine as usize].callee;
-        let at = if row.depth == 0 { String::new() } else { place(view, callee, row.site) };
+        let at = match row.depth {
+            0 => String::new(),
+            // A call has a site; what has none is a part of the code.
+            _ if row.site == 0 && matches!(callee, Callee::Function { .. } | Callee::Inlined { .. }) => {
+                "inlined".to_owned()
+            }
+            _ => place(view, callee, row.site),
+        };
         let share = span(percent(row.weight, all), Ink::of_share(row.weight, all));
         table.row(vec![plain(weights.amount(row.weight)), share, plain(at), name(callee, row.depth, "")]);
     }
@@ -212,24 +230,41 @@ pub fn from_measuring(amount: u64, taken_off: u64) -> String {
     }
 }
 
-/// The routine that `asked` means: a host function by its whole name, or a function as elsewhere.
+/// The routines that `asked` means: a host function by its whole name, or a function as elsewhere. A function of the
+/// source is all that its name is of, inlined or not.
 ///
 /// # Errors
-/// If none or several fit.
-pub fn find(tree: &ContextTree, asked: &str) -> anyhow::Result<u32> {
+/// If none or several names fit.
+pub fn find(tree: &ContextTree, asked: &str) -> anyhow::Result<Vec<u32>> {
     let callees = || (0..).zip(tree.routines.iter().map(|routine| &routine.callee));
     let is_asked = |callee: &Callee| matches!(callee, Callee::Host { .. }) && shown(callee) == asked;
     if let Some((routine, _)) = callees().find(|(_, callee)| is_asked(callee)) {
-        return Ok(routine);
+        return Ok(vec![routine]);
     }
     let function = |callee: &Callee| match callee {
         Callee::Function { index, name } => Some(names::Named { index: *index, raw: name.clone() }),
         _ => None,
     };
     let functions: Vec<names::Named> = callees().filter_map(|(_, callee)| function(callee)).collect();
-    let found = names::find(&functions, asked)?;
+    let inlined = callees().filter(|(_, callee)| matches!(callee, Callee::Inlined { .. }));
+    let inlined: Vec<(u32, String)> = inlined.map(|(routine, callee)| (routine, shown(callee))).collect();
+    // Its last part is what a function is called: that is closer than some part of another name.
+    let is_called = |name: &str| name == asked || name.ends_with(&format!("::{asked}"));
+    let is_only_inlined = !functions.iter().any(|function| is_called(&function.shown()));
+    if is_only_inlined && inlined.iter().any(|(_, name)| is_called(name)) {
+        let called: Vec<(u32, String)> = inlined.into_iter().filter(|(_, name)| is_called(name)).collect();
+        return names::find_inlined(&called, asked).with_context(|| {
+            format!("`{asked}` matches several inlined functions: give the whole name of one")
+        });
+    }
+    let found = match names::find(&functions, asked) {
+        Ok(found) => found,
+        Err(error) => return names::find_inlined(&inlined, asked).ok_or(error),
+    };
     let is_found = |callee: &Callee| function(callee).is_some_and(|function| function == found);
-    Ok(callees().find(|(_, callee)| is_found(callee)).map_or(0, |(routine, _)| routine))
+    let name = found.shown();
+    let same = callees().filter(|(_, callee)| is_found(callee)).map(|(routine, _)| routine);
+    Ok(same.chain(inlined.iter().filter(|(_, shown)| *shown == name).map(|(routine, _)| *routine)).collect())
 }
 
 /// The least weight that is a share of the whole.
@@ -247,20 +282,34 @@ fn recursive(tree: &ContextTree) -> Vec<bool> {
 }
 
 fn name(callee: &Callee, depth: u32, mark: &str) -> Span {
-    let ink = if matches!(callee, Callee::Function { .. }) { Ink::Name } else { Ink::Faint };
+    let ink = if matches!(callee, Callee::Function { .. } | Callee::Inlined { .. }) {
+        Ink::Name
+    } else {
+        Ink::Faint
+    };
     let indentation = INDENT.repeat(depth.min(DEEPEST) as usize);
     let number = if depth > DEEPEST { format!("{depth}: ") } else { String::new() };
     span(format!("{indentation}{number}{}{mark}", shown(callee)), ink)
 }
 
-/// What is called, demangled.
+/// What is called, as it is shown.
 pub fn shown(callee: &Callee) -> String {
-    let demangled = |name: &Option<String>| name.as_deref().map(wprof::demangle);
+    with_names(callee, names::of_symbol)
+}
+
+/// What is called, with its name in full.
+pub fn full(callee: &Callee) -> String {
+    with_names(callee, names::full_of_symbol)
+}
+
+fn with_names(callee: &Callee, readable_name: fn(&str) -> String) -> String {
+    let readable = |name: &Option<String>| name.as_deref().map(readable_name);
     let named = match callee {
-        Callee::Function { index, name } => Callee::Function { index: *index, name: demangled(name) },
+        Callee::Function { index, name } => Callee::Function { index: *index, name: readable(name) },
         Callee::Elsewhere { instance, index, name } => {
-            Callee::Elsewhere { instance: *instance, index: *index, name: demangled(name) }
+            Callee::Elsewhere { instance: *instance, index: *index, name: readable(name) }
         }
+        Callee::Inlined { name } => Callee::Inlined { name: readable_name(name) },
         other => other.clone(),
     };
     names::harmless(&named.to_string())
@@ -269,7 +318,7 @@ pub fn shown(callee: &Callee) -> String {
 /// Where a caller makes a call; nothing if the caller is not of the module.
 fn place(view: &View<'_>, caller: &Callee, site: u32) -> String {
     match caller {
-        Callee::Function { .. } => view.place(site),
+        Callee::Function { .. } | Callee::Inlined { .. } => view.place(site),
         _ => String::new(),
     }
 }

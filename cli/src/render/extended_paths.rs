@@ -16,7 +16,7 @@ pub fn table(view: &View<'_>, limit: usize) -> Table {
         ("share", Side::Right),
         ("extended path in", Side::Left),
         ("blocks", Side::Left),
-        ("places", Side::Left),
+        ("places", Side::Place),
     ]);
     let by_count = view.profile.extended.iter().flat_map(ExtendedProfile::by_count);
     let all = by_count.clone().fold(0, |sum: u64, path| sum.saturating_add(path.count));

@@ -33,7 +33,7 @@ pub fn table(view: &View<'_>, order: Order, limit: usize, screen: Screen) -> Tab
         ("calls", Side::Right),
         ("per call", Side::Right),
         ("index", Side::Right),
-        ("place", Side::Left),
+        ("place", Side::Place),
         ("function", Side::Left),
     ]);
     let mut table = Table::new(&columns.collect::<Vec<_>>());
@@ -44,7 +44,7 @@ pub fn table(view: &View<'_>, order: Order, limit: usize, screen: Screen) -> Tab
             row.insert(2, span(within(shares.function(function.index)), Ink::Faint));
         }
         // To look up a line takes milliseconds.
-        let details = match screen.is_wide() {
+        let details = match screen.is_wide {
             true => [per_call(function), function.index.to_string(), view.place_of(&function.blocks)],
             false => Default::default(),
         };

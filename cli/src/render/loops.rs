@@ -14,14 +14,14 @@ pub fn table(view: &View<'_>, limit: usize, screen: Screen) -> Table {
         ("entries", Side::Right),
         ("trips", Side::Right),
         ("depth", Side::Right),
-        ("place", Side::Left),
+        ("place", Side::Place),
         ("loop in", Side::Left),
     ]);
     for hot in view.profile.hottest_loops(limit) {
         let found = &hot.found;
         let blocks = view.profile.function(hot.function).map_or(&[][..], |function| &function.blocks);
         let in_loop = found.blocks.iter().filter_map(|block| blocks.get(block.index()));
-        let depth = if screen.is_wide() { found.depth.to_string() } else { String::new() };
+        let depth = if screen.is_wide { found.depth.to_string() } else { String::new() };
         table.row(vec![
             plain(grouped(found.ops)),
             span(percent(found.ops, view.ops), Ink::of_share(found.ops, view.ops)),

@@ -44,7 +44,7 @@ impl<'a> Metered<'a> {
             ("times", Side::Right),
             ("path in", Side::Left),
             ("blocks", Side::Left),
-            ("places", Side::Left),
+            ("places", Side::Place),
         ]);
         let paths = Paths::new(&self.view);
         let hot = self.found.paths().into_iter();

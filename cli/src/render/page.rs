@@ -75,6 +75,11 @@ impl Span {
         self.text.width()
     }
 
+    /// So much of it as fits in so many columns.
+    pub fn cut(&self, width: usize) -> Self {
+        span(fit(&self.text, width, true), self.ink)
+    }
+
     /// Whether it says anything.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
@@ -117,7 +122,9 @@ impl Page {
 
     /// A table, two columns from the margin.
     pub fn table(&mut self, table: &Table) {
-        for line in table.lines() {
+        const MARGIN: usize = 2;
+        let room = if self.screen.cut { self.screen.width.saturating_sub(MARGIN) } else { usize::MAX };
+        for line in table.lines(room) {
             let mut spans = vec![plain("  ")];
             spans.extend(line);
             self.line(&spans);
@@ -179,7 +186,7 @@ mod tests {
 
     #[test]
     fn long_lines_are_cut_only_where_asked() {
-        let screen = Screen { width: 10, cut: true, color: false };
+        let screen = Screen { width: 10, cut: true, ..Screen::default() };
         assert_eq!(text(screen), "12 a name…\n");
         assert_eq!(text(Screen { cut: false, ..screen }), "12 a name that is long\n");
         assert_eq!(text(Screen { width: 22, ..screen }), "12 a name that is long\n");
@@ -187,7 +194,7 @@ mod tests {
 
     #[test]
     fn colours_stand_around_the_text_only() {
-        let screen = Screen { width: 80, cut: true, color: true };
+        let screen = Screen { width: 80, cut: true, color: true, is_wide: false };
         assert_eq!(text(screen), "12 \x1b[36ma name that is long\x1b[0m\n");
     }
 }

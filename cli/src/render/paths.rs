@@ -38,7 +38,7 @@ impl<'a> Paths<'a> {
             ("times", Side::Right),
             ("path in", Side::Left),
             ("blocks", Side::Left),
-            ("places", Side::Left),
+            ("places", Side::Place),
         ]);
         for hot in self.hottest.iter().take(limit) {
             let Some(description) = self.description(hot.function, hot.id) else { continue };

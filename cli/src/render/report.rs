@@ -51,25 +51,25 @@ pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>,
     section(page, "What counting cost", &counters::table(view.profile));
 }
 
-/// The calling contexts from the top down or, from `callee` up, those of one function: what has at least this share
-/// of the weight.
+/// The calling contexts from the top down or, from `callees` up, those of one function: what has at least this share
+/// of the weight. How large the tree is, is told of the one that was `counted`: what is inlined has no call records.
 pub fn write_contexts(
     page: &mut Page,
     view: &View<'_>,
-    tree: &ContextTree,
+    (tree, counted): (&ContextTree, Option<&ContextTree>),
     weights: &Weights,
-    (callee, share): (Option<u32>, f64),
+    (callees, share): (Option<&[u32]>, f64),
 ) {
     match weights.are_time() {
         true => view.profile.time.iter().for_each(|time| time::write_brief(page, time)),
-        false => contexts::write_brief(page, tree),
+        false => contexts::write_brief(page, counted.unwrap_or(tree)),
     }
-    match callee {
-        Some(routine) => {
+    match callees {
+        Some(routines) => {
             section(
                 page,
                 &format!("Callers by {}", weights.name()),
-                &contexts::callers(view, tree, weights, routine, share),
+                &contexts::callers(view, tree, weights, routines, share),
             );
         }
         None => {
@@ -78,7 +78,7 @@ pub fn write_contexts(
         }
     }
     if !weights.are_time() {
-        section(page, "The tree", &contexts::stats(tree));
+        section(page, "The tree", &contexts::stats(counted.unwrap_or(tree)));
     }
 }
 

@@ -5,6 +5,8 @@ use std::os::fd::AsFd;
 
 use clap::ValueEnum;
 
+use crate::names;
+
 /// When to colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ColorChoice {
@@ -17,19 +19,21 @@ pub enum ColorChoice {
     Never,
 }
 
-/// The width of text that nobody measured.
-const USUAL_WIDTH: usize = 80;
+/// The width of text where there is no terminal to measure.
+const USUAL_WIDTH: usize = 120;
 
-/// From this width on tables have more columns.
+/// Tables have more columns on terminals from this width on.
 const WIDE: usize = 110;
 
 /// A place for text.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Screen {
-    /// How many columns to lay out for.
+    /// How many columns there are.
     pub width: usize,
-    /// Whether longer lines are cut: in a pipe names stay whole.
+    /// Whether longer lines are cut.
     pub cut: bool,
+    /// Whether there is room for more than the usual columns of tables.
+    pub is_wide: bool,
     /// Whether it shows colours.
     pub color: bool,
 }
@@ -46,11 +50,9 @@ impl Screen {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
         };
-        Self { width: width.unwrap_or(USUAL_WIDTH), cut: width.is_some(), color }
-    }
-
-    /// Whether there is room for more than the usual columns.
-    pub fn is_wide(self) -> bool {
-        self.width >= WIDE
+        // Who asks for names in full and has no terminal wants them for another program.
+        let cut = width.is_some() || !names::are_in_full();
+        let is_wide = width.is_some_and(|width| width >= WIDE);
+        Self { width: width.unwrap_or(USUAL_WIDTH), cut, is_wide, color }
     }
 }

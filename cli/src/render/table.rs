@@ -5,13 +5,15 @@ use super::page::{Ink, Span, plain, span};
 /// On which side of its column a cell stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Names.
+    /// Names: where there is no room they are cut first, the longest first.
     Left,
+    /// Places: cut when names are short already.
+    Place,
     /// Figures.
     Right,
 }
 
-/// A table. The last column may be cut by the page.
+/// A table. Figures are never cut.
 #[derive(Clone, Debug)]
 pub struct Table {
     titles: Vec<(&'static str, Side)>,
@@ -20,6 +22,9 @@ pub struct Table {
 
 /// What stands between columns.
 const GAP: &str = "  ";
+
+/// Names and places are not cut to less than this.
+const NARROWEST: usize = 12;
 
 impl Table {
     /// A table without rows.
@@ -38,12 +43,32 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// The lines, titles first unless all are empty. Columns that say nothing are left out.
-    pub fn lines(&self) -> Vec<Vec<Span>> {
+    /// The lines, titles first unless all are empty, in so many columns of the screen. What says nothing is left out.
+    pub fn lines(&self, room: usize) -> Vec<Vec<Span>> {
         let titles = self.titles.iter().map(|&(title, _)| span(title, Ink::Faint)).collect::<Vec<_>>();
         let with_titles = titles.iter().any(|title| !title.is_empty()).then_some(&titles);
-        let widths: Vec<usize> = (0..self.titles.len()).map(|column| self.width(column)).collect();
+        let widths = self.widths(room);
         with_titles.into_iter().chain(&self.rows).map(|row| self.aligned(row, &widths)).collect()
+    }
+
+    /// The widths of the columns, together no more than there is room if names and places can be cut so far.
+    fn widths(&self, room: usize) -> Vec<usize> {
+        let mut widths: Vec<usize> = (0..self.titles.len()).map(|column| self.width(column)).collect();
+        for side in [Side::Left, Side::Place] {
+            while let Some(excess) = excess(&widths, room) {
+                let of_side = |column: &usize| self.titles[*column].1 == side;
+                let mut sorted: Vec<usize> = (0..widths.len()).filter(of_side).collect();
+                sorted.sort_by_key(|&column| std::cmp::Reverse(widths[column]));
+                let Some(&widest) = sorted.first().filter(|&&widest| widths[widest] > NARROWEST) else {
+                    break;
+                };
+                // As wide as the next one, so that no name is cut while another is longer.
+                let next = sorted.get(1).map_or(0, |&next| widths[next]);
+                let cut = if widths[widest] > next { excess.min(widths[widest] - next) } else { 1 };
+                widths[widest] = (widths[widest] - cut).max(NARROWEST);
+            }
+        }
+        widths
     }
 
     /// The width of a column; 0 if no row has anything in it.
@@ -61,10 +86,55 @@ impl Table {
             }
             let padding = plain(" ".repeat(width.saturating_sub(cell.width())));
             match side {
-                Side::Left => line.extend([cell.clone(), padding]),
+                Side::Left | Side::Place => line.extend([cell.cut(width), padding]),
                 Side::Right => line.extend([padding, cell.clone()]),
             }
         }
         line
+    }
+}
+
+/// How many columns of the screen are too many.
+fn excess(widths: &[usize], room: usize) -> Option<usize> {
+    let shown = widths.iter().filter(|&&width| width > 0);
+    let width = shown.clone().sum::<usize>() + GAP.len() * shown.count().saturating_sub(1);
+    width.checked_sub(room).filter(|&excess| excess > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::page::Page;
+    use crate::render::screen::Screen;
+
+    fn text(width: usize) -> String {
+        let mut table = Table::new(&[
+            ("calls", Side::Right),
+            ("place", Side::Place),
+            ("callee", Side::Left),
+            ("caller", Side::Left),
+        ]);
+        let cells =
+            ["1,234,567", "a_long_file.rs:1234", "a::function::of::some::length", "another::function"];
+        table.row(cells.map(plain).to_vec());
+        let mut page = Page::new(Screen { width, cut: true, ..Screen::default() });
+        page.table(&table);
+        page.into_text().lines().nth(1).unwrap().to_owned()
+    }
+
+    #[test]
+    fn the_longest_names_are_cut_first_and_places_last() {
+        assert_eq!(
+            text(90),
+            "  1,234,567  a_long_file.rs:1234  a::function::of::some::length  another::function"
+        );
+        assert_eq!(text(72), "  1,234,567  a_long_file.rs:1234  a::function::of::s…  another::function");
+        assert_eq!(text(60), "  1,234,567  a_long_file.rs:1234  a::function…  another::fu…");
+        assert_eq!(text(55), "  1,234,567  a_long_file.r…  a::function…  another::fu…");
+        assert!(
+            text(20).starts_with("  1,234,567  a_long") && text(20).chars().count() == 20,
+            "{}",
+            text(20)
+        );
     }
 }

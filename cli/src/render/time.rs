@@ -61,7 +61,7 @@ pub fn functions(view: &View<'_>, limit: usize, screen: Screen) -> Table {
         ("instructions", Side::Right),
         ("calls", Side::Right),
         ("index", Side::Right),
-        ("place", Side::Left),
+        ("place", Side::Place),
         ("function", Side::Left),
     ]);
     let Some(time) = of(view) else { return table };
@@ -94,7 +94,7 @@ fn figures(own: Timed, total: Timed, all: Timed) -> Vec<Span> {
 /// Instructions, calls, index and place of a function of the module, where there is room.
 fn details(view: &View<'_>, callee: &Callee, screen: Screen) -> [String; 4] {
     let &Callee::Function { index, .. } = callee else { return Default::default() };
-    if !screen.is_wide() {
+    if !screen.is_wide {
         return Default::default();
     }
     let function = view.profile.function(index);
@@ -111,7 +111,7 @@ pub fn lines(view: &View<'_>, limit: usize) -> Table {
         ("share", Side::Right),
         ("±", Side::Right),
         ("with callees", Side::Right),
-        ("line", Side::Left),
+        ("line", Side::Place),
     ]);
     for LineTime { line, own, total, .. } in hottest_lines(view, limit) {
         let all = of(view).map(TimeProfile::total).unwrap_or_default();
@@ -225,7 +225,7 @@ fn place_at(view: &View<'_>, offset: u32) -> Place {
     let is_own = |symbol: &wprof::FrameSymbol| place(symbol).is_some_and(|line| !is_library(&line.file));
     let own = symbols.iter().position(is_own);
     let name = symbols.first().and_then(|symbol| symbol.name()).filter(|_| own != Some(0));
-    let library = name.map(|name| names::harmless(&wprof::demangle(name)));
+    let library = name.map(|name| names::bare(name));
     let lines = symbols.iter().skip(own.unwrap_or(0)).filter_map(place).collect();
     // A library's line says itself whose it is.
     Place { lines, library: library.filter(|_| own.is_some()), is_own: own.is_some() }

@@ -27,6 +27,7 @@ mod names;
 mod passes;
 mod paths;
 mod perf;
+mod planted;
 mod profile_files;
 mod rank;
 mod readers;

@@ -63,13 +63,13 @@ fn a_module_without_names_reads_well() {
     let text = COUNT.replace(" $is_odd", " 0").replace("(func 0", "(func").replace("(func $count", "(func");
     let (_, profile) = profile(&folder, &text);
     let report = wprof(&["report", &profile]).succeeded();
-    assert!(report.contains("  <function 0>") && report.contains("  count"), "{report}");
+    assert!(report.contains("  wasm-function[0]") && report.contains("  count"), "{report}");
     let cct = wprof(&["report", &profile, "--cct"]).succeeded();
-    assert!(cct.contains("<function 0>"), "{cct}");
+    assert!(cct.contains("wasm-function[0]"), "{cct}");
     let annotated = wprof(&["annotate", &profile, "0"]).succeeded();
-    assert!(annotated.starts_with("<function 0>\n"), "{annotated}");
+    assert!(annotated.starts_with("wasm-function[0]\n"), "{annotated}");
     let folded = wprof(&["export", "--to", "folded", &profile]).succeeded();
-    assert_eq!(folded, "count 1\ncount;<function 0> 10\n");
+    assert_eq!(folded, "count 1\ncount;wasm-function[0] 10\n");
 }
 
 #[test]
@@ -101,4 +101,70 @@ fn host_functions_are_named_with_their_time() {
     .succeeded();
     let calls = super::json(&profile)["host_calls"].clone();
     assert!(calls.as_array().unwrap().iter().all(|calls| calls["time_ns"].is_null()), "{calls}");
+}
+
+/// What linkers write who demangle: with all that nobody wrote.
+const LONG: &str = "void std::__2::vector<std::__2::pair<int, int>, std::__2::allocator<std::__2::pair<int, int> > >::\
+                    count[abi:nn190107]<int>(std::__2::basic_string<char, std::__2::char_traits<char>, \
+                    std::__2::allocator<char> > const&)";
+const SHORT: &str = "std::vector<std::pair<int, int>>::count<int>(std::string const&)";
+
+#[test]
+fn names_are_short_and_in_full_where_asked_or_pointed_at() {
+    let folder = Folder::new();
+    let text = COUNT.replace("$is_odd", &format!("$\"{LONG}\""));
+    let (_, profile) = profile(&folder, &text);
+    let page = folder.path("p.html");
+    wprof(&["report", &profile, "--html", &page]).succeeded();
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains(&SHORT.replace('<', "\\u003c")) && page.contains(&LONG.replace('<', "\\u003c")));
+    let svg = wprof(&["export", "--to", "flamegraph", &profile]).succeeded();
+    let escaped = |name: &str| name.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    assert!(svg.contains(&format!("data-name=\"{}\"", escaped(SHORT))), "{svg}");
+    assert!(svg.contains(&format!("<title>{}: ", escaped(LONG))), "{svg}");
+    for args in
+        [&["report", &profile][..], &["report", &profile, "--cct"], &["export", "--to", "folded", &profile]]
+    {
+        let shown = super::command(args).env("COLUMNS", "160").output().unwrap();
+        let shown = String::from_utf8(shown.stdout).unwrap();
+        assert!(shown.contains(SHORT) && !shown.contains("__2"), "{args:?}: {shown}");
+        let full =
+            super::command(&[args, &["--full-names"]].concat()).env_remove("COLUMNS").output().unwrap();
+        let full = String::from_utf8(full.stdout).unwrap();
+        assert!(full.contains(LONG), "{args:?}: {full}");
+    }
+    for asked in [LONG, SHORT] {
+        let annotated = wprof(&["annotate", &profile, asked]).succeeded();
+        assert!(annotated.starts_with("std::vector<"), "{annotated}");
+    }
+}
+
+#[test]
+fn no_line_is_wider_than_the_screen_or_120_columns() {
+    let folder = Folder::new();
+    let wide = format!("$\"{}::is_odd(int)\"", "namespace_".repeat(20));
+    let (_, profile) = profile(&folder, &COUNT.replace("$is_odd", &wide));
+    let commands: [&[&str]; 6] = [
+        &["report", &profile],
+        &["report", &profile, "--cct"],
+        &["report", &profile, "--callers", "is_odd"],
+        &["annotate", &profile, "is_odd"],
+        &["residual", &profile],
+        &["diff", &profile, &profile],
+    ];
+    for args in commands {
+        for (columns, width) in [(Some("70"), 70), (None, 120)] {
+            let mut command = super::command(args);
+            match columns {
+                Some(columns) => command.env("COLUMNS", columns),
+                None => command.env_remove("COLUMNS"),
+            };
+            let output = command.output().unwrap();
+            let text = String::from_utf8(output.stdout).unwrap();
+            let longest = text.lines().max_by_key(|line| line.chars().count()).unwrap_or_default();
+            assert!(longest.chars().count() <= width, "{args:?}, {columns:?}: {longest}");
+        }
+    }
+    let unknown = wprof(&["annotate", &profile, "nothing"]).failed();
+    assert!(unknown.lines().all(|line| line.chars().count() <= 120), "{unknown}");
 }

@@ -51,7 +51,7 @@ fn a_trace_can_be_read_without_its_module() {
     assert!(ran.err.contains("--module"), "{ran:?}");
     let numbers = ran.succeeded();
     assert!(
-        numbers.starts_with("enter <function 1>\n  block b0\n") || numbers.contains("  block "),
+        numbers.starts_with("enter wasm-function[1]\n  block b0\n") || numbers.contains("  block "),
         "{numbers}"
     );
     assert_eq!(kinds(&numbers), kinds(&here));

@@ -29,10 +29,10 @@ struct Caller {
 }
 
 impl ContextTree {
-    /// The callers of all records of `routine` that account for at least `least` of its weight, depth first, the
+    /// The callers of all records of some routines, taken for one, that account for at least `least` of their weight, depth first, the
     /// heavier of two first. Records are told apart by function and call site. `weights` has one of each record.
-    pub fn callers(&self, routine: u32, weights: &[u64], least: u64) -> Vec<CallerRow> {
-        let callers = self.caller_tree(routine, weights);
+    pub fn callers(&self, routines: &[u32], weights: &[u64], least: u64) -> Vec<CallerRow> {
+        let callers = self.caller_tree(routines, weights);
         let mut rows = Vec::new();
         let mut pending = vec![(0, 0)];
         while let Some((index, depth)) = pending.pop() {
@@ -46,10 +46,12 @@ impl ContextTree {
         rows
     }
 
-    fn caller_tree(&self, routine: u32, weights: &[u64]) -> Vec<Caller> {
+    fn caller_tree(&self, routines: &[u32], weights: &[u64]) -> Vec<Caller> {
+        let routine = routines.first().copied().unwrap_or(Self::ROOT);
         let mut callers = vec![Caller { routine, site: 0, weight: 0, above: Vec::new() }];
         let mut known: HashMap<(usize, u32, u32), usize> = HashMap::new();
-        let of_routine = self.records.iter().zip(weights).filter(|(record, _)| record.routine == routine);
+        let of_routine =
+            self.records.iter().zip(weights).filter(|(record, _)| routines.contains(&record.routine));
         for (mut record, &weight) in of_routine {
             let mut at = 0;
             callers[at].weight = callers[at].weight.saturating_add(weight);

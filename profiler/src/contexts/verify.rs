@@ -85,7 +85,12 @@ impl ContextTree {
         if before.is_some_and(|before| key(before) >= key(index)) {
             return Err(InvalidContexts::Order(index));
         }
-        match self.has_site(record.parent, record.site) {
+        // What is inlined has no place where it is called.
+        match if self.is_inlined(index) {
+            record.site == 0
+        } else {
+            self.has_site(record.parent, record.site)
+        } {
             true => Ok(()),
             false => Err(InvalidContexts::Site(index)),
         }
@@ -100,18 +105,27 @@ impl ContextTree {
             if edge.to == Self::ROOT || to.is_none_or(|to| way.record_of[to] != Some(edge.to)) {
                 return Err(InvalidContexts::BackEdge(index));
             }
-            if !self.has_site(index, edge.site) {
+            if !(self.is_inlined(edge.to) && edge.site == 0 || self.has_site(index, edge.site)) {
                 return Err(InvalidContexts::Site(index));
             }
         }
         Ok(())
     }
 
+    /// Whether there is such a record, of something that is inlined.
+    fn is_inlined(&self, record: u32) -> bool {
+        let routine = self.records.get(record as usize).map(|record| record.routine as usize);
+        let routine = routine.and_then(|routine| self.routines.get(routine));
+        routine.is_some_and(|routine| matches!(routine.callee, Callee::Inlined { .. }))
+    }
+
     /// Whether a record's routine may call at `site`.
     fn has_site(&self, record: u32, site: u32) -> bool {
         let routine = &self.routines[self.records[record as usize].routine as usize];
         match routine.callee {
-            Callee::Function { .. } | Callee::Elsewhere { .. } => routine.sites.binary_search(&site).is_ok(),
+            Callee::Function { .. } | Callee::Elsewhere { .. } | Callee::Inlined { .. } => {
+                routine.sites.binary_search(&site).is_ok()
+            }
             _ => site == 0,
         }
     }

@@ -17,13 +17,15 @@ pub struct CodeMap {
     pub lines: Vec<LineRow>,
     /// Offset of each instruction that counts as one, in the functions that ran or are idle.
     pub instructions: Vec<u32>,
-    /// By offset, of places that were sampled: the source functions that are inlined there, the innermost first, without the
+    /// By offset, of places that were sampled or call: the source functions that are inlined there, the innermost first, without the
     /// function that the code is of.
     pub inlined: BTreeMap<u32, Vec<Frame>>,
     /// Where the code of functions lies that were sampled, ascending.
     pub bodies: Vec<CodeRange>,
     /// The functions that did not run, all counts 0, for those who want to know what did not; ascending by index.
     pub idle: Vec<FunctionProfile>,
+    /// By function: its name in full, where the profile has a short one.
+    pub full_names: BTreeMap<u32, String>,
 }
 
 /// Code from `offset` on comes from a line, or from none.

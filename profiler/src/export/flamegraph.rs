@@ -85,7 +85,8 @@ impl<'a> Image<'a> {
     }
 
     fn write_frame(&self, span: &Span, mut out: impl Write) -> io::Result<()> {
-        let name = &self.samples.frames[span.frame as usize].name;
+        let frame = &self.samples.frames[span.frame as usize];
+        let name = &frame.name;
         let (x, width) = (span.start as f64 * self.scale, span.width as f64 * self.scale);
         let y = self.height - MARGIN - ROW * (u64::from(span.depth) + 1);
         let share = 100.0 * span.width as f64 / self.total.max(1) as f64;
@@ -103,7 +104,7 @@ impl<'a> Image<'a> {
         writeln!(
             out,
             r#"<title>{}: {} ({share:.2}%){since}</title><rect x="{x:.2}" y="{y}" width="{width:.2}" height="{}" rx="1" fill="{}"/>"#,
-            Escaped(name),
+            Escaped(frame.full_name()),
             amount(self.unit, span.width),
             ROW - 1,
             before.map_or_else(|| color(name), |before| color_of_change(before, span.width as f64)),

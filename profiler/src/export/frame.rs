@@ -11,11 +11,13 @@ pub struct Frame {
     pub name: String,
     /// Source file, and line of its first instruction.
     pub place: Option<(String, u32)>,
+    /// The name in full, if that says more.
+    pub full_name: Option<String>,
 }
 
 impl Frame {
     fn new(name: String) -> Self {
-        Self { name, place: None }
+        Self { name, place: None, full_name: None }
     }
 
     pub(super) fn of_program(profile: &Profile) -> Self {
@@ -29,7 +31,8 @@ impl Frame {
 
     pub(super) fn of_function(function: &FunctionProfile, code: &CodeMap) -> Self {
         let place = code.line_of(function).map(|line| (code.file(line).to_owned(), line.line));
-        Self { name: function_name(function.index, function.name.as_deref()).into_owned(), place }
+        let name = function_name(function.index, function.name.as_deref()).into_owned();
+        Self { name, place, full_name: code.full_names.get(&function.index).cloned() }
     }
 
     /// What runs at a place on a sampled stack. A function of which nothing else is known has the place of what it does.
@@ -47,6 +50,16 @@ impl Frame {
             Callee::Function { index, .. } => profile.function(*index),
             _ => None,
         };
-        ran.map_or_else(|| Self::new(callee.to_string()), |function| Self::of_function(function, code))
+        let full_name = match callee {
+            Callee::Function { index, .. } => code.full_names.get(index).cloned(),
+            _ => None,
+        };
+        let other = || Self { full_name, ..Self::new(callee.to_string()) };
+        ran.map_or_else(other, |function| Self::of_function(function, code))
+    }
+
+    /// The name in full.
+    pub(super) fn full_name(&self) -> &str {
+        self.full_name.as_ref().unwrap_or(&self.name)
     }
 }

@@ -93,10 +93,11 @@ impl File {
         let (file, first_line) =
             frame.place.as_ref().map_or(("", 0), |(file, line)| (file, u64::from(*line)));
         let (name, file) = (self.strings.number(&frame.name), self.strings.number(file));
+        let full_name = self.strings.number(frame.full_name());
         let [mut line, mut location, mut function] = [const { Message::new() }; 3];
         line.number(1, id).number(2, first_line);
         location.number(1, id).message(4, &line);
-        function.number(1, id).number(2, name).number(3, name).number(4, file).number(5, first_line);
+        function.number(1, id).number(2, name).number(3, full_name).number(4, file).number(5, first_line);
         self.message.message(field::LOCATION, &location).message(field::FUNCTION, &function);
     }
 

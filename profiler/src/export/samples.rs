@@ -8,7 +8,7 @@
 //! | metric | stacks | there if the profile has |
 //! |---|---|---|
 //! | time | sampled stacks, with source functions that are inlined | sampled time |
-//! | calls | contexts, or functions | contexts, or functions |
+//! | calls | contexts, with what is inlined, or functions | contexts, or functions |
 //! | what is measured in contexts | contexts | these |
 //! | instructions | contexts, or functions | paths in contexts, or functions |
 //! | a kind of event | the program | totals of events |
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 
 use super::{CodeMap, Frame};
-use crate::{CallRecord, ContextTree, FunctionProfile, INSTRUCTIONS, Profile, TimeProfile};
+use crate::{Callee, ContextTree, FunctionProfile, INSTRUCTIONS, Profile, TimeProfile};
 
 /// The frames of all stacks, and the metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -203,15 +203,13 @@ impl Builder<'_> {
         let frame = |callee| Frame::of_callee(callee, self.profile, self.code);
         let frames: Vec<Frame> = tree.routines.iter().map(|routine| frame(&routine.callee)).collect();
         let frames: Vec<u32> = frames.into_iter().map(|frame| self.number(frame)).collect();
-        // The root is nothing that runs.
+        let skeleton = self.context_nodes(tree, &frames);
         let nodes = |weights: Vec<u64>| {
-            let records = tree.records.iter().zip(weights).skip(1);
-            let node = |(record, weight): (&CallRecord, u64)| StackNode {
-                caller: record.parent.checked_sub(1),
-                frame: frames[record.routine as usize],
-                weight,
-            };
-            records.map(node).collect()
+            let (mut nodes, of_record) = skeleton.clone();
+            for (node, weight) in of_record.into_iter().zip(weights.into_iter().skip(1)) {
+                nodes[node as usize].weight = weight;
+            }
+            nodes
         };
         if let Some(instructions) = instructions {
             self.add(INSTRUCTIONS, nodes(instructions));
@@ -220,6 +218,30 @@ impl Builder<'_> {
         for (column, metric) in tree.metrics.iter().enumerate().filter(|(_, m)| m.name != INSTRUCTIONS) {
             self.add(&metric.name, nodes(tree.amounts(column)));
         }
+    }
+
+    /// The nodes of a tree's records, without weights, with what is inlined where calls are made; and the node of each
+    /// record but the root, which is nothing that runs.
+    fn context_nodes(&mut self, tree: &ContextTree, frames: &[u32]) -> (Vec<StackNode>, Vec<u32>) {
+        let (mut nodes, mut of_record): (Vec<StackNode>, Vec<u32>) = (Vec::new(), Vec::new());
+        let mut known: HashMap<(u32, u32), u32> = HashMap::new();
+        for record in tree.records.iter().skip(1) {
+            let mut caller = record.parent.checked_sub(1).map(|parent| of_record[parent as usize]);
+            let is_ours = matches!(tree.callee(record.parent), Callee::Function { .. });
+            let inlined = self.code.inlined.get(&record.site).filter(|_| is_ours);
+            for frame in inlined.into_iter().flatten().rev() {
+                let frame = self.number(frame.clone());
+                caller = caller.map(|outer| {
+                    *known.entry((outer, frame)).or_insert_with(|| {
+                        nodes.push(StackNode { caller, frame, weight: 0 });
+                        nodes.len() as u32 - 1
+                    })
+                });
+            }
+            of_record.push(nodes.len() as u32);
+            nodes.push(StackNode { caller, frame: frames[record.routine as usize], weight: 0 });
+        }
+        (nodes, of_record)
     }
 
     /// A metric that is known by function.

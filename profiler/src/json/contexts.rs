@@ -49,6 +49,7 @@ pub(super) enum CalleeShape<'a> {
     Host { module: &'a str, name: &'a str },
     Beyond,
     Engine,
+    Inlined { name: &'a str },
 }
 
 impl<'a> CalleeShape<'a> {
@@ -62,6 +63,7 @@ impl<'a> CalleeShape<'a> {
             Callee::Host { module, name } => Self::Host { module, name },
             Callee::Beyond => Self::Beyond,
             Callee::Engine => Self::Engine,
+            Callee::Inlined { name } => Self::Inlined { name },
         }
     }
 }

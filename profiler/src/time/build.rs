@@ -42,9 +42,14 @@ impl TimeLog {
             self.nodes.push(node);
             self.nodes.len() as u32 - 1
         });
-        let sum = &mut self.nodes[at as usize].own;
-        *sum = sum.plus(own);
+        self.add_time(at, own);
         at
+    }
+
+    /// Adds time to a node.
+    pub(crate) fn add_time(&mut self, node: u32, own: Timed) {
+        let sum = &mut self.nodes[node as usize].own;
+        *sum = sum.plus(own);
     }
 
     /// Adds a valid tree.

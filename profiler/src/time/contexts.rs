@@ -24,7 +24,10 @@ impl TimeProfile {
         let mut known: HashMap<(u32, u32, u32), u32> = HashMap::new();
         for node in &self.nodes {
             let routine = node.callee + 1;
+            let is_inlined = matches!(self.callees[node.callee as usize], Callee::Inlined { .. });
             let (parent, site) = match node.caller {
+                // What is inlined is one context, whichever of its instructions was seen.
+                Some(caller) if is_inlined => (of_node[caller as usize], 0),
                 Some(caller) => (of_node[caller as usize], self.site(caller)),
                 None => (0, 0),
             };
@@ -68,7 +71,7 @@ impl TimeProfile {
 
 /// Whether it is a function with call sites.
 fn has_code(callee: &Callee) -> bool {
-    matches!(callee, Callee::Function { .. } | Callee::Elsewhere { .. })
+    matches!(callee, Callee::Function { .. } | Callee::Elsewhere { .. } | Callee::Inlined { .. })
 }
 
 fn record(routine: u32, parent: u32, site: u32) -> CallRecord {

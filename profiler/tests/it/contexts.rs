@@ -309,8 +309,8 @@ fn callers_share_the_weight_of_their_callee() {
     let tree = example();
     let row = |routine, site, depth, weight| CallerRow { routine, site, depth, weight };
     let all = [row(4, 0, 0, 4), row(3, 21, 1, 3), row(1, 1, 2, 3), row(2, 11, 1, 1), row(1, 1, 2, 1)];
-    assert_eq!(tree.callers(4, &tree.calls(), 0), all);
-    assert_eq!(tree.callers(4, &tree.calls(), 2), all[..3]);
+    assert_eq!(tree.callers(&[4], &tree.calls(), 0), all);
+    assert_eq!(tree.callers(&[4], &tree.calls(), 2), all[..3]);
 }
 
 #[test]

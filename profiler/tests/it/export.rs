@@ -368,7 +368,14 @@ fn exporters_have_time_first_with_what_is_inlined() {
         (vec![(0, 10), (5, 0)], 4),
     ]));
     let mut code = CodeMap::default();
-    code.inlined.insert(20, vec![Frame { name: "inner".to_owned(), place: Some(("a.c".to_owned(), 7)) }]);
+    code.inlined.insert(
+        20,
+        vec![Frame {
+            name: "inner".to_owned(),
+            place: Some(("a.c".to_owned(), 7)),
+            full_name: Some("void inner<int>()".to_owned()),
+        }],
+    );
     let samples = Samples::new(&profile, &code);
     assert_eq!((samples.metrics[0].name.as_str(), samples.metrics[0].unit), ("time", Unit::Nanoseconds));
     let mut folded = Vec::new();

@@ -492,7 +492,7 @@ impl ModuleInner {
         let address = self.code.arena.place(code, owner).map_err(no_code_memory)?;
         if let Some((perf, (bytes, positions))) = self.engine.perf().zip(told) {
             let lines = if perf.has_lines() { self.lines(&positions) } else { Vec::new() };
-            let name = self.names().func(func).map_or_else(|| format!("<function {func}>"), demangle);
+            let name = self.names().func(func).map_or_else(|| format!("wasm-function[{func}]"), demangle);
             perf.add(&Placed { address: address as u64, bytes: &bytes, name: &name, lines });
         }
         Ok(address)

@@ -27,7 +27,7 @@ pub fn of_store(store: &StoreOpaque, module: &ModuleInner) -> Option<Timeline> {
 fn code_version(module: &ModuleInner, version: &CompiledVersion, since: Instant) -> CodeVersion {
     let name = |func| {
         let name = module.names().func(func).map(demangle);
-        name.unwrap_or_else(|| format!("<function {func}>"))
+        name.unwrap_or_else(|| format!("wasm-function[{func}]"))
     };
     let decision = |decision: &Decision| CodeDecision {
         offset: decision.offset,

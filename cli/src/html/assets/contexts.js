@@ -185,7 +185,7 @@ class FlameGraph {
   figures(stack) {
     const { stacks } = this;
     const { name, own, with_callees: inclusive, before } = stacks.weight;
-    const found = [element("b", {}, stacks.name(stack)),
+    const found = [element("b", {}, stacks.fullName(stack)),
       `${amount(name, inclusive[stack])} ${name}${contexts ? " with callees" : ""}, ${percent(inclusive[stack], sum(stacks.top.map((top) => inclusive[top])))}`];
     if (contexts) found.push(`${amount(name, own[stack])} ${name === "calls" ? "calls of it" : "itself"}`);
     if (before) found.push(`${change(before[stack], inclusive[stack])} since the earlier profile`);

@@ -38,8 +38,11 @@ function sourceFile(file) {
   return knownSources.get(file);
 }
 
-const functionName = (index) => functions.name[rowOf.get(index)] ?? `<function ${index}>`;
+const functionName = (index) => functions.name[rowOf.get(index)] ?? `wasm-function[${index}]`;
+
+// What is left out of a short name is shown where the pointer stands.
+const fullName = (row) => functions.full_name[row] ?? functions.name[row];
 
 function functionLink(index, text = functionName(index)) {
-  return rowOf.has(index) ? element("a", { href: `#function=${index}`, class: "name" }, text) : text;
+  return rowOf.has(index) ? element("a", { href: `#function=${index}`, class: "name", title: fullName(rowOf.get(index)) }, text) : text;
 }

@@ -37,8 +37,8 @@ function visibleFrames(stacks, zoomed, width) {
 function frameColor(stacks, stack, isDark) {
   const { before, with_callees: inclusive } = stacks.weight;
   if (before) return changeColor(before[stack], inclusive[stack], isDark);
-  // What is not a function of the module is grey.
-  if (stacks.function(stack) === null) return isDark ? "#47505c" : "#c3cad3";
+  // What is not of the module is grey.
+  if (!stacks.isOfModule(stack)) return isDark ? "#47505c" : "#c3cad3";
   let hash = 5381;
   for (const letter of stacks.name(stack)) hash = (Math.imul(hash, 33) ^ letter.codePointAt(0)) >>> 0;
   return `hsl(${14 + hash % 34} ${isDark ? 46 : 82}% ${(isDark ? 33 : 70) + (hash >>> 8) % 9}%)`;

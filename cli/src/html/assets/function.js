@@ -41,7 +41,7 @@ class FunctionView {
       sampled === null ? null : element("span", { class: "badge" }, `a sample of ${rate(sampled)}`),
       element("span", { class: "faint" }, `function ${this.index}, ${functions.place[row]}`),
     ];
-    return element("div", { class: "function-head" }, element("h2", { class: "name" }, functions.name[row]), marks,
+    return element("div", { class: "function-head" }, element("h2", { class: "name", title: fullName(row) }, functions.name[row]), marks,
       element("ul", {}, functions.figures.map(one)));
   }
 

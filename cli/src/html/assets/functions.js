@@ -11,6 +11,7 @@ function columnsOfFunctions() {
   const numbers = (title, values, text = grouped) =>
     columns.push({ title, text: (row) => text(values[row]), key: (row) => values[row], kind: "number" });
   texts("function", functions.name, "name");
+  columns[0].hover = fullName;
   functions.figures.forEach((found, at) => {
     const total = TOTALS.get(found.name);
     const shown = (number) => amount(found.name, number);
@@ -115,7 +116,7 @@ class FunctionTable {
 
   row(row, position) {
     const cell = (column) => element("span", { role: "gridcell", class: `${column.kind} ${column.class?.(row) ?? ""}`,
-      title: column.isText ? column.text(row) : null, style: column.share ? `--share:${column.share(row)}` : null },
+      title: column.hover?.(row) ?? (column.isText ? column.text(row) : null), style: column.share ? `--share:${column.share(row)}` : null },
     column.kind === "name" && functions.index[row] !== null ? functionLink(functions.index[row]) : column.text(row));
     return element("div", { role: "row", "aria-rowindex": position + 2, "aria-selected": position === this.selected,
       style: `top:${position * ROW_HEIGHT}px`, onclick: () => this.select(position) }, this.columns.map(cell));

@@ -39,8 +39,17 @@ class Stacks {
     return this.callees[this.calleeOf[stack]].name;
   }
 
+  fullName(stack) {
+    return this.callees[this.calleeOf[stack]].full_name ?? this.name(stack);
+  }
+
   function(stack) {
     return this.callees[this.calleeOf[stack]].function;
+  }
+
+  isOfModule(stack) {
+    const { function: index, is_inlined: isInlined } = this.callees[this.calleeOf[stack]];
+    return index !== null || isInlined === true;
   }
 
   // What is on a stack, outermost first.

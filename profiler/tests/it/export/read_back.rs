@@ -192,17 +192,10 @@ fn all(fields: &[(u64, Field)], number: u64) -> impl Iterator<Item = &Field> {
 /// The content of stored blocks.
 fn gunzip(file: &[u8]) -> Vec<u8> {
     assert_eq!(file[..3], [0x1f, 0x8b, 8]);
-    let (mut content, mut at) = (Vec::new(), 10);
-    loop {
-        let is_last = file[at] == 1;
-        let length = usize::from(u16::from_le_bytes([file[at + 1], file[at + 2]]));
-        content.extend_from_slice(&file[at + 5..at + 5 + length]);
-        at += 5 + length;
-        if is_last {
-            assert_eq!(file[at + 4..], (content.len() as u32).to_le_bytes());
-            return content;
-        }
-    }
+    let (deflated, tail) = file[10..].split_at(file.len() - 18);
+    let content = miniz_oxide::inflate::decompress_to_vec(deflated).expect("deflate");
+    assert_eq!(tail[4..], (content.len() as u32).to_le_bytes());
+    content
 }
 
 pub fn pprof(file: &[u8]) -> Pprof {

@@ -120,8 +120,17 @@ fn parse(text: &[u8]) -> Option<(Vec<String>, Vec<Mapping>)> {
     if root.len().saturating_mul(file.sources.len()) > MOST_EXPANSION * text.len() {
         return None;
     }
-    let name = |source: Option<String>| format!("{root}{}", source.unwrap_or_default());
+    let name = |source: Option<String>| joined(&root, &source.unwrap_or_default());
     Some((file.sources.into_iter().map(name).collect(), mappings(&file.mappings)))
+}
+
+/// A source below the root, which is a folder whether or not a slash ends it; what is absolute stands for itself.
+fn joined(root: &str, source: &str) -> String {
+    let is_absolute = source.starts_with('/') || source.contains("://");
+    match root.is_empty() || is_absolute {
+        true => source.to_owned(),
+        false => format!("{}/{source}", root.strip_suffix('/').unwrap_or(root)),
+    }
 }
 
 /// The mappings of the first line, up to what makes no sense.
@@ -180,6 +189,20 @@ mod tests {
         assert_eq!(numbers("g"), None, "more must follow");
         assert_eq!(numbers("gggggggggg"), None, "too large");
         assert_eq!(numbers("A?"), None);
+    }
+
+    #[test]
+    fn the_root_is_a_folder_for_relative_sources() {
+        let cases = [
+            ("", "a.c"),
+            ("/src", "a.c"),
+            ("src/", "b/a.c"),
+            ("/", "a.c"),
+            ("src", "/a.c"),
+            ("src", "webpack://a.c"),
+        ];
+        let expected = ["a.c", "/src/a.c", "src/b/a.c", "/a.c", "/a.c", "webpack://a.c"];
+        assert_eq!(cases.map(|(root, source)| joined(root, source)), expected);
     }
 
     #[test]

@@ -1,0 +1,392 @@
+//! Names without what nobody wrote: return types, default template arguments, inline namespaces, hashes, and the ways in
+//! which compilers name closures.
+//!
+//! Input: a demangled name, by any demangler. Output: the same function for a reader, its parameters included, since
+//! overloads differ in nothing else. What is not understood stays as it is.
+//! Example: `void std::__2::vector<int, std::__2::allocator<int> >::f<char>(int)` is `std::vector<int>::f<char>(int)`.
+
+/// Names nested more deeply than this stay as they are: the parser recurses.
+const DEEPEST: usize = 100;
+
+/// Templates of the standard library that are arguments by default.
+const DEFAULTS: [&str; 6] = [
+    "std::allocator<",
+    "std::char_traits<",
+    "std::default_delete<",
+    "std::less<",
+    "std::hash<",
+    "std::equal_to<",
+];
+
+/// The short form of a demangled name.
+pub fn short(name: &str) -> String {
+    parsed(name, false)
+}
+
+/// The short form without parameters and template arguments: `std::vector::push_back`.
+pub fn bare(name: &str) -> String {
+    parsed(name, true)
+}
+
+fn parsed(name: &str, is_bare: bool) -> String {
+    if depth(name) > DEEPEST {
+        return name.to_owned();
+    }
+    let unhashed = without_hash(name);
+    let mut parser = Parser { rest: unhashed.as_deref().unwrap_or(name), is_bare, is_cut: false };
+    let text = parser.piece();
+    // A bracket that nothing opened or nothing closed, or a comma outside of all: no demangler wrote that.
+    if parser.is_cut || !parser.rest.is_empty() {
+        return name.to_owned();
+    }
+    let Some(parameters) = parameters(&text) else { return text };
+    let name = &text[start_of_name(&text[..parameters])..];
+    let end = if is_bare { parameters - (text.len() - name.len()) } else { name.len() };
+    name[..end].to_owned()
+}
+
+/// How deeply brackets are nested at most.
+fn depth(name: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for byte in name.bytes() {
+        match byte {
+            b'<' | b'(' | b'[' | b'{' => depth += 1,
+            b'>' | b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}
+
+/// Rust's older names as demanglers of C++ leave them, `core::fmt::write::h0123456789abcdef`, in Rust's own form.
+fn without_hash(name: &str) -> Option<String> {
+    let (_, hash) = name.rsplit_once("::h")?;
+    if hash.len() != 16 || !hash.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
+    }
+    let parts: String = name.split("::").map(|part| format!("{}{part}", part.len())).collect();
+    let mangled = format!("_ZN{parts}E");
+    Some(wprof::demangle(&mangled)).filter(|demangled| *demangled != mangled)
+}
+
+/// Takes a name apart, by brackets.
+struct Parser<'a> {
+    rest: &'a str,
+    is_bare: bool,
+    /// Whether a bracket was not closed.
+    is_cut: bool,
+}
+
+impl Parser<'_> {
+    fn next(&mut self) -> Option<char> {
+        let first = self.rest.chars().next()?;
+        self.rest = &self.rest[first.len_utf8()..];
+        Some(first)
+    }
+
+    fn skip(&mut self, text: &str) -> bool {
+        let rest = self.rest.strip_prefix(text);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    /// What comes before the next comma, or the bracket that ends what is around.
+    fn piece(&mut self) -> String {
+        let mut text = String::new();
+        while let Some(first) = self.rest.chars().next() {
+            match first {
+                ',' | ')' | ']' | '}' => break,
+                // Rust's arrows are no brackets.
+                '>' if !text.ends_with(['-', '=']) => break,
+                '<' | '(' | '[' | '{' => self.bracket(&mut text),
+                '\'' => self.quoted(&mut text),
+                _ if is_letter(first) => self.word(&mut text),
+                _ => text.extend(self.next()),
+            }
+        }
+        text
+    }
+
+    fn bracket(&mut self, text: &mut String) {
+        if self.skip("{{closure}}") {
+            text.push_str("{closure}");
+            return;
+        }
+        let Some(open) = self.next() else { return };
+        match open {
+            '[' if self.rest.starts_with("abi:") => {
+                self.pieces();
+                return;
+            }
+            '{' if self.skip("lambda(") => {
+                self.pieces();
+                text.push_str("{lambda");
+                *text += &self.piece();
+            }
+            _ => {
+                let pieces = self.pieces();
+                self.write(open, pieces, text);
+                return;
+            }
+        }
+        text.extend(self.next());
+    }
+
+    /// What is in brackets, up to and with the one that closes them.
+    fn pieces(&mut self) -> Vec<String> {
+        let mut pieces = Vec::new();
+        loop {
+            pieces.push(self.piece().trim().to_owned());
+            match self.next() {
+                Some(',') => {}
+                Some(_) => return pieces,
+                None => {
+                    self.is_cut = true;
+                    return pieces;
+                }
+            }
+        }
+    }
+
+    fn write(&self, open: char, mut pieces: Vec<String>, text: &mut String) {
+        let of_template = open == '<' && text.ends_with(|last| is_letter(last) || last == ':');
+        if of_template && self.is_bare {
+            text.truncate(text.trim_end_matches("::").len());
+            return;
+        }
+        let template = text[start_of_path(text)..].to_owned();
+        if of_template && template.starts_with("std::") {
+            let is_default = |piece: &String| DEFAULTS.iter().any(|default| piece.starts_with(default));
+            let first = pieces.remove(0);
+            pieces.retain(|piece| !is_default(piece));
+            pieces.insert(0, first);
+            // `std::string`, `std::ostream` and so on.
+            if let ([only], Some(kind)) = (&pieces[..], template.strip_prefix("std::basic_"))
+                && only == "char"
+            {
+                text.truncate(text.len() - template.len());
+                *text += &format!("std::{kind}");
+                return;
+            }
+        }
+        let close = match open {
+            '<' => '>',
+            '(' => ')',
+            '[' => ']',
+            _ => '}',
+        };
+        text.push(open);
+        *text += &pieces.join(", ");
+        text.push(close);
+    }
+
+    /// `'lambda0'(int)`, as LLVM names the second closure of a function.
+    fn quoted(&mut self, text: &mut String) {
+        if !self.skip("'lambda") {
+            text.extend(self.next());
+            return;
+        }
+        let digits = self.rest.find('\'').unwrap_or(0);
+        let number = self.rest[..digits].parse().map_or(1, |number: u32| number.saturating_add(2));
+        self.rest = &self.rest[digits..];
+        self.next();
+        if self.skip("(") {
+            self.pieces();
+        }
+        *text += &format!("{{lambda#{number}}}");
+    }
+
+    fn word(&mut self, text: &mut String) {
+        let end = self.rest.find(|c| !is_letter(c)).unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        match word {
+            "operator" => self.operator(text),
+            _ if is_inline_namespace(word) && self.skip("::") => {}
+            _ => match word.strip_prefix("$_").and_then(|number| number.parse::<u32>().ok()) {
+                Some(number) => *text += &format!("{{lambda#{}}}", number.saturating_add(1)),
+                None => text.push_str(word),
+            },
+        }
+    }
+
+    /// The symbol of an operator, whose brackets are none. What a closure does is called by the closure.
+    fn operator(&mut self, text: &mut String) {
+        let is_of_lambda =
+            text.ends_with("}::") && text.rfind('{').is_some_and(|at| text[at..].starts_with("{lambda"));
+        if is_of_lambda && self.skip("()") {
+            text.truncate(text.len() - 2);
+            return;
+        }
+        text.push_str("operator");
+        if let Some(pair) = ["()", "[]"].into_iter().find(|pair| self.skip(pair)) {
+            text.push_str(pair);
+            return;
+        }
+        let end = self.rest.find(|c| !"<>=!+-*/%^&|~,".contains(c)).unwrap_or(self.rest.len());
+        text.push_str(&self.rest[..end]);
+        self.rest = &self.rest[end..];
+    }
+}
+
+fn is_letter(c: char) -> bool {
+    c.is_alphanumeric() || c == '_' || c == '$'
+}
+
+/// `__2` of libc++, `__cxx11` of libstdc++, `__ndk1` of Android.
+fn is_inline_namespace(word: &str) -> bool {
+    let Some(version) = word.strip_prefix("__") else { return false };
+    let digits = version.strip_prefix("ndk").or_else(|| version.strip_prefix("cxx")).unwrap_or(version);
+    !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit())
+}
+
+/// Where the last word with its scopes begins.
+fn start_of_path(text: &str) -> usize {
+    text.trim_end_matches(|c| is_letter(c) || c == ':').len()
+}
+
+/// Where the list of parameters begins: the last one in round brackets.
+fn parameters(text: &str) -> Option<usize> {
+    let close = text.rfind(')')?;
+    // Behind it may be `const`, but no more of the name.
+    if text[close + 1..].contains(|c| !(is_letter(c) || " &[].".contains(c))) {
+        return None;
+    }
+    let mut depth = 0_usize;
+    for (at, c) in text[..=close].char_indices().rev() {
+        match c {
+            ')' => depth += 1,
+            '(' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            let before = &text[..at];
+            // `f (body)` is the way of other languages.
+            let is_list =
+                !before.is_empty() && !before.ends_with([' ', ':']) && !before.ends_with("operator");
+            return is_list.then_some(at);
+        }
+    }
+    None
+}
+
+/// Where the name before a list of parameters begins: behind the return type.
+fn start_of_name(text: &str) -> usize {
+    let is_whole = |&(at, _): &(usize, &str)| {
+        !text[..at].ends_with(is_letter) && !text[at + "operator".len()..].starts_with(is_letter)
+    };
+    let end = text.rmatch_indices("operator").find(is_whole).map_or(text.len(), |(at, _)| at);
+    let mut depth = 0_usize;
+    for (at, c) in text[..end].char_indices().rev() {
+        match c {
+            '>' if text[..at].ends_with(['-', '=']) => {}
+            ')' | '>' | ']' | '}' => depth += 1,
+            '(' | '<' | '[' | '{' => depth = depth.saturating_sub(1),
+            ' ' if depth == 0 => return at + 1,
+            _ => {}
+        }
+    }
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(cases: &[(&str, &str)]) {
+        for (name, expected) in cases {
+            assert_eq!(short(name), *expected);
+            assert_eq!(short(expected), *expected, "what is short stays");
+        }
+    }
+
+    #[test]
+    fn names_of_cpp_have_no_return_types_default_arguments_and_inline_namespaces() {
+        check(&[
+            ("add(int, int)", "add(int, int)"),
+            ("void f<int>(int)", "f<int>(int)"),
+            (
+                "std::__2::vector<int, std::__2::allocator<int> >::push_back[abi:nn190107](int const&)",
+                "std::vector<int>::push_back(int const&)",
+            ),
+            (
+                "std::__2::basic_string<char, std::__2::char_traits<char>, std::__2::allocator<char> >::erase(unsigned long)",
+                "std::string::erase(unsigned long)",
+            ),
+            (
+                "std::__1::unordered_map<A, B, std::__1::hash<A>, std::__1::equal_to<A>, std::__1::allocator<std::__1::pair<A const, B> > >::at(A const&) const",
+                "std::unordered_map<A, B>::at(A const&) const",
+            ),
+            ("decltype(std::declval<F>()(1)) std::__2::__invoke<F>(F&&)", "std::__invoke<F>(F&&)"),
+            ("(anonymous namespace)::f(int)", "(anonymous namespace)::f(int)"),
+            ("std::shared_ptr<T> const& (anonymous namespace)::f(int)", "(anonymous namespace)::f(int)"),
+        ]);
+    }
+
+    #[test]
+    fn operators_are_no_brackets_and_no_return_types() {
+        check(&[
+            ("bool operator< <int>(A<int>, A<int>)", "operator< <int>(A<int>, A<int>)"),
+            ("A::operator()(int) const", "A::operator()(int) const"),
+            ("A::operator bool() const", "A::operator bool() const"),
+            ("A::operator->() const", "A::operator->() const"),
+            ("operator new[](unsigned long)", "operator new[](unsigned long)"),
+            ("operator delete(void*)", "operator delete(void*)"),
+            ("std::ostream& std::operator<< <char>(int)", "std::operator<< <char>(int)"),
+        ]);
+    }
+
+    #[test]
+    fn closures_have_a_number() {
+        check(&[
+            ("main::{lambda(int, std::vector<int>)#2}::operator()(int) const", "main::{lambda#2}(int) const"),
+            ("main::$_0::operator()(int) const", "main::{lambda#1}(int) const"),
+            ("auto f(int)::'lambda0'(int)::operator()<int>(int) const", "f(int)::{lambda#2}<int>(int) const"),
+            ("words::main::{{closure}}", "words::main::{closure}"),
+            ("words::main::{closure#1}", "words::main::{closure#1}"),
+        ]);
+    }
+
+    #[test]
+    fn names_of_rust_have_no_hashes() {
+        check(&[
+            ("core::fmt::write::h0123456789abcdef", "core::fmt::write"),
+            (
+                "_$LT$alloc..string..String$u20$as$u20$core..fmt..Write$GT$::write_str::h0123456789abcdef",
+                "<alloc::string::String as core::fmt::Write>::write_str",
+            ),
+            ("<dyn Fn(i32) -> u8 as T>::f", "<dyn Fn(i32) -> u8 as T>::f"),
+            (
+                "core::ptr::drop_in_place<alloc::vec::Vec<u8>>",
+                "core::ptr::drop_in_place<alloc::vec::Vec<u8>>",
+            ),
+        ]);
+    }
+
+    #[test]
+    fn names_of_others_stay() {
+        for name in
+            ["memcpy", "~lib/array/Array<i32>#push", "Foo.bar (body)", "a) b, c>(", "(*main.T).f", "", ">>,"]
+        {
+            assert_eq!(short(name), name);
+        }
+        let deep = "<".repeat(5000);
+        assert_eq!(short(&deep), deep);
+    }
+
+    #[test]
+    fn a_bare_name_has_no_arguments() {
+        let names = [
+            "std::vector<int, A>::operator[](unsigned long) const",
+            "<alloc::vec::Vec<T> as core::ops::Index<I>>::index",
+            "core::slice::sort::<u8>::merge",
+        ];
+        let expected = [
+            "std::vector::operator[]",
+            "<alloc::vec::Vec as core::ops::Index>::index",
+            "core::slice::sort::merge",
+        ];
+        assert_eq!(names.map(bare), expected);
+    }
+}

@@ -1,0 +1,108 @@
+//! Functions of the source that are inlined, as frames of their own.
+//!
+//! Input: a profile, and what is inlined at an offset in the code, the innermost first. Output: the same profile whose
+//! contexts and sampled stacks have an [`Inlined`](Callee::Inlined) between a function and what is called, or executed,
+//! in code that was inlined into it.
+//! Invariant: totals are what they were, and so are the figures of what is not inlined, with callees. How often something
+//! that is inlined was entered is not known: it has no calls. A frame that is on the way already is not repeated.
+
+use std::collections::HashMap;
+
+use crate::{BackEdge, CallRecord, Callee, ContextLink, ContextLog, ContextTree, Routine};
+use crate::{Profile, TimeLog, TimeProfile, Timed};
+
+impl Profile {
+    /// The profile with frames for what is inlined; `inlined` names what is inlined at an offset, the innermost first,
+    /// without the function that the code is of.
+    #[must_use]
+    pub fn with_inlined(&self, mut inlined: impl FnMut(u32) -> Vec<String>) -> Self {
+        let contexts = self.contexts.as_ref().map(|tree| tree.with_inlined(&mut inlined));
+        let time = self.time.as_ref().map(|time| time.with_inlined(&mut inlined));
+        Self { contexts, time, ..self.clone() }
+    }
+}
+
+impl TimeProfile {
+    fn with_inlined(&self, inlined: &mut impl FnMut(u32) -> Vec<String>) -> Self {
+        let mut log = TimeLog::new(self.rate);
+        log.lost = self.lost;
+        let mut innermost: Vec<u32> = Vec::with_capacity(self.nodes.len());
+        for (at, node) in self.nodes.iter().enumerate() {
+            let callee = self.callee(at);
+            let names = if is_ours(callee) { inlined(node.offset) } else { Vec::new() };
+            let caller = node.caller.map(|caller| innermost[caller as usize]);
+            let mut found = log.add(caller, (callee, node.offset, node.is_inlined), Timed::default());
+            for name in names.into_iter().rev() {
+                found =
+                    log.add(Some(found), (&Callee::Inlined { name }, node.offset, true), Timed::default());
+            }
+            log.add_time(found, node.own);
+            innermost.push(found);
+        }
+        log.tree()
+    }
+}
+
+impl ContextTree {
+    fn with_inlined(&self, inlined: &mut impl FnMut(u32) -> Vec<String>) -> Self {
+        let log = ContextLog {
+            routines: self.routines.clone(),
+            metrics: self.metrics.clone(),
+            has_paths: self.has_paths,
+            kind: self.kind,
+            ..ContextLog::default()
+        };
+        let mut builder = Builder { log, numbers: HashMap::new() };
+        let mut number: Vec<u32> = Vec::with_capacity(self.records.len());
+        for (index, record) in (0..).zip(&self.records) {
+            let mut parent = number.get(record.parent as usize).copied().unwrap_or(0);
+            if index != Self::ROOT && is_ours(self.callee(record.parent)) {
+                for name in inlined(record.site).into_iter().rev() {
+                    parent = builder.inlined(parent, record.site, name);
+                }
+            }
+            number.push(builder.log.records.len() as u32);
+            builder.log.records.push(CallRecord { parent, back_edges: Vec::new(), ..record.clone() });
+        }
+        for (record, &from) in self.records.iter().zip(&number) {
+            let link = |edge: &BackEdge| ContextLink { from, site: edge.site, to: number[edge.to as usize] };
+            builder.log.links.extend(record.back_edges.iter().map(link));
+        }
+        builder.log.tree()
+    }
+}
+
+struct Builder {
+    log: ContextLog,
+    /// By name: the routine of what is inlined.
+    numbers: HashMap<String, u32>,
+}
+
+impl Builder {
+    /// The record of something that is inlined into a record's code, where it has a call site.
+    fn inlined(&mut self, parent: u32, site: u32, name: String) -> u32 {
+        let routines = &mut self.log.routines;
+        let routine = *self.numbers.entry(name).or_insert_with_key(|name| {
+            routines.push(Routine { callee: Callee::Inlined { name: name.clone() }, sites: Vec::new() });
+            routines.len() as u32 - 1
+        });
+        let mut at = parent;
+        while at != ContextTree::ROOT {
+            if self.log.records[at as usize].routine == routine {
+                return parent;
+            }
+            at = self.log.records[at as usize].parent;
+        }
+        self.log.routines[routine as usize].sites.push(site);
+        let metrics = vec![0; self.log.metrics.len()];
+        let (back_edges, paths, unfinished) = (Vec::new(), Vec::new(), Vec::new());
+        let record =
+            CallRecord { routine, parent, site: 0, calls: 0, back_edges, metrics, paths, unfinished };
+        self.log.records.push(record);
+        self.log.records.len() as u32 - 1
+    }
+}
+
+fn is_ours(callee: &Callee) -> bool {
+    matches!(callee, Callee::Function { .. })
+}
