@@ -18,7 +18,7 @@
 //! Invariant: nothing here is shared with the passes.
 //! Assumed: both versions pass Cranelift's verifier, so that what is used is known there; and that memory is only changed by what is
 //! an event.
-//! Oracle: the tests here, and faults put into each pass, each of which it finds.
+//! Oracle: the tests here, each of which has a fault that it finds or a change that it allows.
 
 mod classes;
 mod execute;
