@@ -66,7 +66,6 @@ fn proposals_that_are_not_run_yet_are_named_with_the_offset() {
     let folder = Folder::new();
     for (proposal, body) in [
         ("typed function references", "(type $f (func)) (func (param (ref $f)))"),
-        ("garbage collection", "(type (struct))"),
     ] {
         let said = wprof(&["run", &folder.file("m.wat", format!("(module {body})"))]).failed();
         let expected = format!("uses the {proposal} proposal, which wprof does not run yet (at offset 0x");

@@ -48,7 +48,7 @@ impl<P: WasmParams, R: WasmResults> TypedFunc<P, R> {
     pub fn call(&self, mut store: impl AsContextMut, params: P) -> Result<R> {
         let context = store.as_context_mut();
         let len = context.0.opaque.func_type(self.func.0).func_type().array_len();
-        context.0.opaque.collect_externs_if_due(&[]);
+        context.0.opaque.collect_if_due(&[]);
         let mut values = Values::from_elem(VmValue::default(), len);
         params.store(&mut values, &mut context.0.opaque);
         // SAFETY: the types were checked when this was made, and there is room for arguments and results.
