@@ -147,10 +147,9 @@ impl<T: 'static> Store<T> {
         self.inner.opaque.collect(&[]);
     }
 
-    /// Allocations and collections so far; the objects since the last collection are not counted yet. None if there are no
-    /// types of objects.
-    pub fn gc_statistics(&self) -> Option<&GcStatistics> {
-        self.inner.opaque.objects.statistics()
+    /// Allocations and collections so far; none if there are no types of objects.
+    pub fn gc_statistics(&mut self) -> Option<&GcStatistics> {
+        self.inner.opaque.count_objects()
     }
 
     /// How many externrefs are held for wasm code, garbage included.

@@ -168,6 +168,10 @@ fn what_is_held_survives_and_what_is_not_makes_room() -> Outcome {
     assert!(statistics.live < 4 << 20, "100 MB of garbage went: {statistics:?}");
     assert_eq!(kept.call(&mut store, ())?, sum);
     keep.call(&mut store, 1)?;
+    let before = store.gc_statistics().expect("it has objects").objects;
+    keep.call(&mut store, 3)?;
+    assert_eq!(store.gc_statistics().expect("it has objects").objects, before + 3, "without a collection");
+    keep.call(&mut store, 1)?;
     store.gc();
     let statistics = store.gc_statistics().expect("it has objects");
     assert!(statistics.live < 64 << 10, "the list went: {statistics:?}");

@@ -89,11 +89,6 @@ impl Objects {
         self.heap.as_mut().expect("a store with objects has a heap")
     }
 
-    /// What was allocated up to the last collection, and collections; none if there was no type of objects.
-    pub fn statistics(&self) -> Option<&Statistics> {
-        self.heap.as_ref().map(Heap::statistics)
-    }
-
     /// The type of an object.
     pub fn type_of(&self, word: u64) -> &Arc<TypeEntry> {
         let (id, _) = self.heap().head(word);
@@ -188,6 +183,17 @@ impl StoreOpaque {
             // SAFETY: as above.
             unsafe { (*self.context().as_ptr()).heap = self.objects.bump };
         }
+    }
+
+    /// What was allocated, and collections; none if there was no type of objects.
+    pub fn count_objects(&mut self) -> Option<&Statistics> {
+        self.take_bump();
+        let Objects { heap, bump, .. } = &mut self.objects;
+        if let Some(heap) = heap {
+            heap.count(bump);
+        }
+        self.give_bump();
+        self.objects.heap.as_ref().map(Heap::statistics)
     }
 
     /// Collects if there are many values of the host's, or exceptions: see [`StoreOpaque::collect`].

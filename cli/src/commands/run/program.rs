@@ -9,7 +9,9 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Context, Result};
 use wprof::component::Component;
 use wprof::wasi::WasiCtx;
-use wprof::{Error, ErrorKind, Instance, Linker, Module, Stop, Store, TraceSummary, WasmCoreDump};
+use wprof::{
+    Error, ErrorKind, GcStatistics, Instance, Linker, Module, Stop, Store, TraceSummary, WasmCoreDump,
+};
 use wprof_profiler::{Bursts, Ending, Profile};
 
 use super::args::ProgramArgs;
@@ -44,6 +46,8 @@ pub struct Outcome {
     pub trace: Option<Result<TraceSummary, Error>>,
     /// The bursts, if there were any.
     pub bursts: Option<Bursts>,
+    /// What the collector of garbage had to do, if the program could make objects.
+    pub collected: Option<GcStatistics>,
     /// What became of their recording.
     pub burst_log: Option<Result<TraceSummary, Error>>,
     /// The state in which the program trapped, if that was asked for.
@@ -170,6 +174,7 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     let spent = counted.budget.as_ref().map(|budget| store.event_count(&budget.kind));
     let spent = spent.transpose().map_err(failure)?;
     let (stop, bursts) = (store.stop().map_err(failure)?, store.bursts());
+    let collected = store.gc_statistics().cloned();
     let instance = instance.filter(|_| has_profile);
     let mut profile = instance.map(|instance| instance.profile(&store)).transpose().map_err(failure)?;
     if let Some(profile) = &mut profile {
@@ -189,6 +194,7 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
         profile,
         trace,
         bursts,
+        collected,
         burst_log,
         core_dump,
     })

@@ -16,6 +16,12 @@ impl Heap {
         self.lines.bytes_mut(lines).fill(0);
     }
 
+    /// Counts what was allocated since the last collection. The rest of the hole waits for the next one.
+    pub fn count(&mut self, bump: &mut Bump) {
+        self.end_allocation(bump);
+        self.map_fresh_objects();
+    }
+
     /// Walks through what was allocated since the last collection.
     fn map_fresh_objects(&mut self) {
         for range in std::mem::take(&mut self.allocator.fresh) {

@@ -177,7 +177,7 @@ impl Heap {
         at + range.start..at + range.end
     }
 
-    /// What happened so far, without the objects since the last collection.
+    /// What happened so far, without the objects since the last collection or [`Heap::count`].
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
     }
