@@ -158,6 +158,9 @@ const IMMEDIATES: &[&str] = &[
     " 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15",
     " end",
     " 0 end",
+    " (ref any)",
+    " (ref null any)",
+    " 0 (ref null any) (ref any)",
 ];
 
 /// The instructions of a function in text, if they are any.
@@ -289,7 +292,7 @@ fn the_most_specific_pattern_decides() {
     assert_eq!(costs, [Some(2), Some(3), Some(4), Some(5), Some(6)]);
     assert_eq!(model.cost_named("loop"), Some(0));
     assert_eq!(model.cost_named("i32.atomic.load"), Some(3));
-    assert_eq!(model.cost_named("struct.get"), None);
+    assert_eq!(model.cost_named("cont.new"), None);
 }
 
 #[test]

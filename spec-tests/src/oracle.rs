@@ -147,7 +147,7 @@ impl<'a> Writer<'a> {
         let mut code = Vec::new();
         match &block.how {
             // The interpreter knows no exceptions, and no typed references.
-            End::Trap | End::Call(_) | End::Throw(..) | End::NullBranch => {}
+            End::Trap | End::Call(_) | End::Throw(..) | End::NullBranch | End::CastBranch => {}
             End::Jump | End::TailCall => code = self.count(func, What::Edge(index, 0)),
             End::Branch => {
                 let [taken, not_taken] = [0, 1].map(|edge| self.counter(func, What::Edge(index, edge)));

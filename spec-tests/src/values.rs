@@ -3,7 +3,7 @@
 use wast::core::{AbstractHeapType, HeapType, NanPattern, V128Pattern, WastArgCore, WastRetCore};
 use wast::token::{F32, F64};
 use wast::{WastArg, WastRet};
-use wprof::{ExternRef, Val};
+use wprof::{AnyRef, ExternRef, HeapType as Of, Store, Val};
 
 /// The value of an argument.
 ///
@@ -24,19 +24,20 @@ pub fn argument(arg: &WastArg<'_>) -> Result<Val, String> {
             _ => Val::AnyRef(None),
         },
         WastArgCore::RefExtern(n) => Val::from(ExternRef::new(*n)),
+        WastArgCore::RefHost(n) => Val::from(AnyRef::convert_extern(ExternRef::new(*n))),
         other => return Err(format!("argument {other:?} is not supported")),
     })
 }
 
 /// Whether `found` is what a script expects. Patterns of kinds that are not supported match nothing.
-pub fn matches(expected: &WastRet<'_>, found: &Val) -> bool {
+pub fn matches(expected: &WastRet<'_>, found: &Val, store: &Store<()>) -> bool {
     match expected {
-        WastRet::Core(expected) => core_matches(expected, found),
+        WastRet::Core(expected) => core_matches(expected, found, store),
         _ => false,
     }
 }
 
-fn core_matches(expected: &WastRetCore<'_>, found: &Val) -> bool {
+fn core_matches(expected: &WastRetCore<'_>, found: &Val, store: &Store<()>) -> bool {
     match (expected, found) {
         (WastRetCore::I32(e), Val::I32(f)) => e == f,
         (WastRetCore::I64(e), Val::I64(f)) => e == f,
@@ -48,7 +49,21 @@ fn core_matches(expected: &WastRetCore<'_>, found: &Val) -> bool {
         (WastRetCore::RefExtern(None), Val::ExternRef(Some(_))) => true,
         (WastRetCore::RefExtern(Some(n)), Val::ExternRef(Some(e))) => e.downcast_ref::<u32>() == Some(n),
         (WastRetCore::RefFunc(None), Val::FuncRef(Some(_))) => true,
-        (WastRetCore::Either(cases), found) => cases.iter().any(|case| core_matches(case, found)),
+        (WastRetCore::Either(cases), found) => cases.iter().any(|case| core_matches(case, found, store)),
+        (expected, Val::AnyRef(Some(found))) => is_of(expected, found, store),
+        _ => false,
+    }
+}
+
+/// Whether a reference that is not null is what a script expects.
+fn is_of(expected: &WastRetCore<'_>, found: &AnyRef, store: &Store<()>) -> bool {
+    match expected {
+        WastRetCore::RefAny => true,
+        WastRetCore::RefEq => found.ty(store) != Of::Any,
+        WastRetCore::RefI31 => found.as_i31().is_some(),
+        WastRetCore::RefStruct => found.as_struct(store).is_some(),
+        WastRetCore::RefArray => found.as_array(store).is_some(),
+        WastRetCore::RefHost(n) => found.convert_to_extern().downcast_ref::<u32>() == Some(n),
         _ => false,
     }
 }

@@ -14,7 +14,7 @@ use wprof_spec_tests::script::{self, Tally};
 use wprof_spec_tests::skips::{self, Skip};
 
 /// The proposals beyond the core of 2.0. Version 1 and the proposals that became 2.0 add nothing to its scripts.
-const PROPOSALS: [Proposal; 9] = [
+const PROPOSALS: [Proposal; 10] = [
     Proposal::Simd,
     Proposal::RelaxedSimd,
     Proposal::TailCall,
@@ -24,6 +24,7 @@ const PROPOSALS: [Proposal; 9] = [
     Proposal::ExceptionHandling,
     Proposal::FunctionReferences,
     Proposal::Threads,
+    Proposal::GC,
 ];
 
 /// Scripts of ours or copied from elsewhere: a folder per group.

@@ -80,7 +80,10 @@ pub use exception::{Tag, ThrownException};
 pub use exnref::ExnRef;
 pub use externals::Extern;
 pub use externref::ExternRef;
-pub use func::{AnyRef, Func, IntoFunc, Ref, TypedFunc, Val, WasmParams, WasmResults, WasmRet, WasmTy};
+pub use func::{
+    AnyRef, ArrayRef, Func, I31, IntoFunc, Ref, StructRef, TypedFunc, Val, WasmParams, WasmResults, WasmRet,
+    WasmTy,
+};
 pub use global::Global;
 pub use instance::{Export, Instance};
 pub use instance_pre::InstancePre;
@@ -93,6 +96,7 @@ pub use module::{
 };
 pub use runtime::account::ProfilingCost;
 pub use runtime::deadline::UpdateDeadline;
+pub use runtime::gc::Statistics as GcStatistics;
 pub use runtime::hooks::CallHook;
 pub use shared_memory::{MemoryAccessError, SharedMemory, WaitOutcome};
 pub use store::{AsContext, AsContextMut, Store, StoreContext, StoreContextMut};

@@ -18,6 +18,9 @@ pub struct StoreLimits {
     pub memories: usize,
     /// Tables (default: 10,000).
     pub tables: usize,
+    /// Bytes of garbage-collected objects, at most 64 GiB (default: 4 GiB). An allocation for which there is no room, with
+    /// all that is reachable, traps.
+    pub heap_bytes: u64,
     /// Whether the program traps if a memory or table cannot grow, instead of being told (default: no). For
     /// [`Store::limiter`](crate::Store::limiter) only.
     pub trap_on_grow_failure: bool,
@@ -32,6 +35,7 @@ impl Default for StoreLimits {
             instances: 10_000,
             memories: 10_000,
             tables: 10_000,
+            heap_bytes: 4 << 30,
             trap_on_grow_failure: false,
         }
     }

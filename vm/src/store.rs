@@ -8,7 +8,7 @@ use crate::profile::look_for_hot_code;
 use crate::runtime::deadline::UpdateDeadline;
 use crate::runtime::hooks::CallHook;
 use crate::runtime::store::{StoreOpaque, StoreWith};
-use crate::{Engine, Result, StoreLimits};
+use crate::{Engine, GcStatistics, Result, StoreLimits};
 
 /// A store with data of type `T`, which host functions can reach.
 ///
@@ -142,9 +142,14 @@ impl<T: 'static> Store<T> {
         &mut self.inner.opaque
     }
 
-    /// Frees externrefs and exceptions that no table or global refers to. Happens by itself from time to time.
+    /// Frees objects, externrefs and exceptions that nothing refers to. Happens by itself from time to time.
     pub fn gc(&mut self) {
-        self.inner.opaque.collect_externs(&[]);
+        self.inner.opaque.collect(&[]);
+    }
+
+    /// Allocations and collections so far; none if there are no types of objects.
+    pub fn gc_statistics(&mut self) -> Option<&GcStatistics> {
+        self.inner.opaque.count_objects()
     }
 
     /// How many externrefs are held for wasm code, garbage included.
@@ -217,6 +222,11 @@ impl<T: 'static> StoreContextMut<'_, T> {
     /// As there.
     pub fn set_deadline(&mut self, at: Option<Instant>) -> Result<()> {
         self.0.opaque.set_deadline(at)
+    }
+
+    /// See [`Store::gc`].
+    pub fn gc(&mut self) {
+        self.0.opaque.collect(&[]);
     }
 }
 

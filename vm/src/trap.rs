@@ -55,6 +55,16 @@ pub enum Trap {
     /// `memory.atomic.wait32` or `wait64` on a memory that no other thread can have.
     #[error("wasm trap: expected shared memory")]
     ExpectedSharedMemory,
+    /// A reference was cast to a type that it is not of.
+    #[error("wasm trap: cast failure")]
+    CastFailure,
+    /// An array was accessed beyond its end.
+    #[error("wasm trap: out of bounds array access")]
+    ArrayOutOfBounds,
+    /// The heap of objects has no room for another one, with all that is reachable: see
+    /// [`StoreLimits::heap_bytes`](crate::StoreLimits::heap_bytes).
+    #[error("wasm trap: GC heap out of memory")]
+    GcOutOfMemory,
 }
 
 impl Trap {
@@ -73,6 +83,8 @@ impl Trap {
             TrapCode::Interrupt => Trap::Interrupt,
             TrapCode::StackOverflow => Trap::StackOverflow,
             TrapCode::UnalignedAtomic => Trap::UnalignedAtomic,
+            TrapCode::CastFailure => Trap::CastFailure,
+            TrapCode::ArrayOutOfBounds => Trap::ArrayOutOfBounds,
             TrapCode::Host | TrapCode::Budget | TrapCode::TraceFull | TrapCode::ReferencesFull => {
                 return None;
             }

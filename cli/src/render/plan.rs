@@ -177,7 +177,7 @@ fn way(block: &Block, position: usize) -> String {
     match &block.how {
         End::Jump if block.edges[position].target == Target::Exit => "return".to_owned(),
         End::Jump => "jump".to_owned(),
-        End::Branch | End::NullBranch => ["taken", "not taken"][position.min(1)].to_owned(),
+        End::Branch | End::NullBranch | End::CastBranch => ["taken", "not taken"][position.min(1)].to_owned(),
         End::Switch(table) => cases(table, position as u32),
         End::TailCall => "tail call".to_owned(),
         End::Trap => "trap".to_owned(),

@@ -65,8 +65,11 @@ fn missing_imports_are_all_listed() {
 fn proposals_that_are_not_run_yet_are_named_with_the_offset() {
     let folder = Folder::new();
     for (proposal, body) in [
-        ("typed function references", "(type $f (func)) (func (param (ref $f)))"),
-        ("garbage collection", "(type (struct))"),
+        ("custom page sizes", "(memory 1 (pagesize 1))"),
+        (
+            "wide arithmetic",
+            "(func (param i64) (result i64 i64) (i64.mul_wide_u (local.get 0) (local.get 0)))",
+        ),
     ] {
         let said = wprof(&["run", &folder.file("m.wat", format!("(module {body})"))]).failed();
         let expected = format!("uses the {proposal} proposal, which wprof does not run yet (at offset 0x");

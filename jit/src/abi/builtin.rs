@@ -96,6 +96,20 @@ builtins! {
     MemoryWait(I32, I64, I32, I64, I64) -> I32;
     /// `(memory, address, at most so many) -> how many were woken, or -1 if it failed`
     MemoryNotify(I32, I64, I32) -> I32;
+    /// `(type id, length) -> object, or 0 if there is no room`: see [`super::object`]. May collect.
+    Allocate(I32, I32) -> I64;
+    /// `(type id, data segment, src, len) -> array, or 0 if it failed`
+    ArrayNewData(I32, I32, I32, I32) -> I64;
+    /// `(type id, element segment, src, len) -> array, or 0 if it failed`
+    ArrayNewElem(I32, I32, I32, I32) -> I64;
+    /// `(array, start, low and high half of the value, len) -> status`
+    ArrayFill(I64, I32, I64, I64, I32) -> I32;
+    /// `(dst array, dst, src array, src, len) -> status`
+    ArrayCopy(I64, I32, I64, I32, I32) -> I32;
+    /// `(array, data segment, dst, src, len) -> status`
+    ArrayInitData(I64, I32, I32, I32, I32) -> I32;
+    /// `(array, element segment, dst, src, len) -> status`
+    ArrayInitElem(I64, I32, I32, I32, I32) -> I32;
 }
 
 impl Builtin {

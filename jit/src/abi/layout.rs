@@ -106,8 +106,14 @@ pub mod store_context {
     pub const LEAVING: i32 = LEAVE + 8;
     /// What that has decided: the address of the version to go on in, 0 to stay, or one of [`super::check`].
     pub const GO_ON: i32 = LEAVING + 8;
+    /// Where the next object of the heap begins, and where the hole ends that it goes into: addresses.
+    pub const HEAP_CURSOR: i32 = GO_ON + 8;
+    /// See there; not above it where code is to ask the runtime.
+    pub const HEAP_LIMIT: i32 = HEAP_CURSOR + 8;
+    /// By engine-wide id of the type of an object, pointers to [`super::display`]s; moves as types are added.
+    pub const DISPLAYS: i32 = HEAP_LIMIT + 8;
     /// Size.
-    pub const SIZE: u32 = GO_ON as u32 + 8;
+    pub const SIZE: u32 = DISPLAYS as u32 + 8;
     /// Frames with more locals and operands than this stay in the version they are in.
     pub const TRANSFER_VALUES: u32 = 4096;
 }

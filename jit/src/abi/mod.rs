@@ -16,6 +16,7 @@
 
 mod builtin;
 mod layout;
+pub mod object;
 mod signature;
 mod trap;
 

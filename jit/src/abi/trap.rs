@@ -40,6 +40,10 @@ pub enum TrapCode {
     ReferencesFull,
     /// An atomic access whose address is not a multiple of its size.
     UnalignedAtomic,
+    /// A reference that is not of the type to which it is cast.
+    CastFailure,
+    /// Access to an array beyond its end.
+    ArrayOutOfBounds,
 }
 
 /// First of the codes that tell memory accesses apart; those of tables follow.
@@ -49,7 +53,7 @@ impl TrapCode {
     /// How many neighbouring accesses have different codes.
     pub(crate) const ACCESS_PERIOD: usize = 110;
 
-    const ALL: [TrapCode; 16] = [
+    const ALL: [TrapCode; 18] = [
         TrapCode::MemoryOutOfBounds,
         TrapCode::TableOutOfBounds,
         TrapCode::IndirectCallToNull,
@@ -66,6 +70,8 @@ impl TrapCode {
         TrapCode::TraceFull,
         TrapCode::ReferencesFull,
         TrapCode::UnalignedAtomic,
+        TrapCode::CastFailure,
+        TrapCode::ArrayOutOfBounds,
     ];
 
     /// The code that Cranelift carries through to the trap table.

@@ -12,8 +12,8 @@ use wasmparser::{FuncToValidate, FuncValidator, FuncValidatorAllocations, Valida
 
 use super::liveness::Accesses;
 use super::{
-    Block, Call, Cfg, DirectCall, Edge, End, Known, Liveness, StackId, Target, TypeStacks, is_call,
-    is_structure, is_throw, types,
+    Block, Call, Cfg, DirectCall, Edge, End, Known, Liveness, StackId, Target, TypeStacks, branch_on_cast,
+    is_call, is_structure, is_throw, types,
 };
 use crate::module::ModuleInfo;
 use crate::{CompileError, limits};
@@ -255,6 +255,7 @@ impl<'a> Builder<'a> {
                 self.close(End::TailCall, &[0], at, next);
             }
             _ if self.exception(op, body, (at, next))? => {}
+            _ if self.on_cast(op, at, next) => {}
             _ => {
                 self.plain(op, at)?;
                 if is_call(op) {
@@ -393,6 +394,16 @@ impl<'a> Builder<'a> {
         let not_taken = self.label(rest, 0);
         self.close(End::NullBranch, &[taken, not_taken], at, next);
         self.arrive(not_taken, next);
+    }
+
+    fn on_cast(&mut self, op: &Operator<'_>, at: u32, next: u32) -> bool {
+        let Some((depth, ..)) = branch_on_cast(op) else { return false };
+        if self.open.is_some() {
+            let (taken, not_taken) = (self.label_at(depth), self.label(self.stack, 0));
+            self.close(End::CastBranch, &[taken, not_taken], at, next);
+            self.arrive(not_taken, next);
+        }
+        true
     }
 
     fn br_table(&mut self, targets: &wasmparser::BrTable<'_>, at: u32, next: u32) -> Result<()> {

@@ -37,6 +37,7 @@ impl fmt::Display for Cfg {
                 End::Jump => "jump",
                 End::Branch => "branch",
                 End::NullBranch => "branch on null",
+                End::CastBranch => "branch on type",
                 End::Switch(_) => "switch",
                 End::TailCall => "tail call",
                 End::Trap => "trap",

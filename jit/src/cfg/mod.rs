@@ -9,6 +9,7 @@
 mod atomics;
 mod build;
 mod dump;
+mod gc;
 mod likely_next;
 mod liveness;
 mod ops;
@@ -26,6 +27,7 @@ use crate::limits;
 
 pub(crate) use atomics::{Action, Atomic, Update};
 pub use build::{build, operand_types};
+pub(crate) use gc::branch_on_cast;
 pub(crate) use likely_next::Division;
 pub use liveness::Liveness;
 pub(crate) use ops::{Call, Operators, is_call, is_left_at, is_throw, may_stop};
@@ -62,6 +64,9 @@ pub enum End {
     /// Pops a reference; edge 0, to the label, is taken if it is null, or if it is not, as the instruction says. One that is
     /// not null goes along.
     NullBranch,
+    /// Looks at the type of the reference on top, which stays; edge 0, to the label, is taken if it is the one that the
+    /// instruction asks for, or if it is not.
+    CastBranch,
     /// Pops an i32 `i`; edge `table[i]` is taken, the last entry being the default. Equal targets share an edge.
     Switch(Box<[u32]>),
     /// A tail call; its edge leads to `Exit`.

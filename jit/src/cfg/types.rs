@@ -6,7 +6,7 @@ use wasmparser::{
     ContType, FrameKind, FuncType, ModuleArity, Operator, PackedIndex, RefType, SubType, ValType,
 };
 
-use super::{Atomic, StackId, TypeStacks};
+use super::{Atomic, StackId, TypeStacks, gc};
 use crate::module::ModuleInfo;
 
 /// The operand stack behind an instruction without control flow that runs on `stack`; `None` if it is none that we know.
@@ -26,6 +26,13 @@ pub(super) fn after(
         CallIndirect { type_index, .. } | CallRef { type_index } => {
             return Some(call(stacks, info.types.func(type_index), 1));
         }
+        StructNew { struct_type_index } => {
+            let fields = gc::field_count(info, struct_type_index);
+            return Some(stacks.push(stacks.drop_top(stack, fields), gc::new(struct_type_index)));
+        }
+        ArrayNewFixed { array_type_index, array_size } => {
+            return Some(stacks.push(stacks.drop_top(stack, array_size), gc::new(array_type_index)));
+        }
         _ => {}
     }
     let (pops, pushes) = op.operator_arity(&Others)?;
@@ -44,7 +51,7 @@ pub(super) fn after(
                 RefAsNonNull => non_null(stacks.pop(stack)?.0),
                 MemorySize { mem } | MemoryGrow { mem } => index(info.memories[mem as usize].memory64),
                 TableSize { table } | TableGrow { table } => index(info.tables[table as usize].table64),
-                _ => result(op),
+                _ => gc::result(info, op).unwrap_or_else(|| result(op)),
             };
             Some(stacks.push(below, result))
         }

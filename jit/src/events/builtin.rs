@@ -25,7 +25,8 @@ impl EventModel {
     ///   that read and write are both.
     /// * `calls`: direct and indirect, tail calls included, calls from the host not.
     /// * `indirect_calls`: those of `calls` that go through a table or a reference.
-    /// * `branches`: conditional branches and switches: `if`, `br_if`, `br_on_null`, `br_on_non_null`, `br_table`.
+    /// * `branches`: conditional branches and switches: `if`, `br_if`, `br_on_null`, `br_on_non_null`,
+    ///   `br_on_cast`, `br_on_cast_fail`, `br_table`.
     /// * `float_ops`: arithmetic, rounding, comparisons and conversions of floating point numbers; a vector operation
     ///   is one. Moving them (constants, loads, stores, lanes, splats, reinterpretation) is none.
     /// * `memory_bytes`: bytes that `loads` and `stores` access. Lengths of bulk operations are not in it.
@@ -86,8 +87,7 @@ const CALLS: &[(&str, u64)] = &[
 const INDIRECT_CALLS: &[(&str, u64)] =
     &[("call_indirect", 1), ("call_ref", 1), ("return_call_indirect", 1), ("return_call_ref", 1)];
 
-const BRANCHES: &[(&str, u64)] =
-    &[("if", 1), ("br_if", 1), ("br_on_non_null", 1), ("br_on_null", 1), ("br_table", 1)];
+const BRANCHES: &[(&str, u64)] = &[("if", 1), ("br_if", 1), ("br_on_*", 1), ("br_table", 1)];
 
 const FLOAT_OPS: &[(&str, u64)] = &[
     ("f32.*", 1),

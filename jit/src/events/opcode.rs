@@ -31,7 +31,7 @@ wasmparser::for_each_operator!(define_opcodes);
 /// Prefixes that the text format sets off with a dot.
 const SPACES: &[&str] = &[
     "i32", "i64", "f32", "f64", "v128", "i8x16", "i16x8", "i32x4", "i64x2", "f32x4", "f64x2", "local",
-    "global", "memory", "table", "data", "elem", "ref",
+    "global", "memory", "table", "data", "elem", "ref", "struct", "array", "i31", "any", "extern",
 ];
 
 static NAMES: LazyLock<Vec<Option<String>>> = LazyLock::new(|| {
@@ -74,6 +74,7 @@ fn accepted(proposal: &str) -> bool {
         "exceptions" => features.exceptions(),
         "legacy_exceptions" => features.legacy_exceptions(),
         "threads" => features.threads(),
+        "gc" => features.gc(),
         _ => false,
     }
 }
@@ -83,6 +84,13 @@ fn text(visit: &str) -> String {
     let name = visit.strip_prefix("visit_").unwrap_or(visit);
     if name.starts_with("typed_select") {
         return "select".to_string();
+    }
+    // One instruction of the text format, with the type that follows it.
+    if let Some(name) = ["ref_test", "ref_cast"].into_iter().find(|known| name.starts_with(known)) {
+        return name.replacen('_', ".", 1);
+    }
+    if name == "ref_i31" {
+        return "ref.i31".to_string();
     }
     match name.split_once('_') {
         Some((space, rest)) if SPACES.contains(&space) => format!("{space}.{}", atomic(rest)),

@@ -25,6 +25,23 @@ pub enum ConstOp {
     I32Binary(ConstArith),
     /// i64 arithmetic on the two topmost values.
     I64Binary(ConstArith),
+    /// A new structure of this type, from its fields or their defaults.
+    StructNew(u32, Initial),
+    /// A new array of this type, from one element and the length, or from the length.
+    ArrayNew(u32, Initial),
+    /// A new array of this type, from so many elements.
+    ArrayNewFixed(u32, u32),
+    /// The i31 of an i32.
+    RefI31,
+}
+
+/// What is in a new object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Initial {
+    /// Operands.
+    Given,
+    /// Zero and null.
+    Default,
 }
 
 /// The arithmetic of extended constants; all of it wraps.
@@ -52,11 +69,21 @@ impl ConstExpr {
                 break;
             }
             match const_op(&op) {
+                // What these give is the same word.
+                None if matches!(op, Operator::AnyConvertExtern | Operator::ExternConvertAny) => {}
                 Some(op) => ops.push(op),
                 None => return Ok(None),
             }
         }
         Ok(Some(ConstExpr(ops)))
+    }
+
+    /// Whether it makes objects, so that each evaluation gives others.
+    pub fn allocates(&self) -> bool {
+        let allocates = |op: &ConstOp| {
+            matches!(op, ConstOp::StructNew(..) | ConstOp::ArrayNew(..) | ConstOp::ArrayNewFixed(..))
+        };
+        self.0.iter().any(allocates)
     }
 
     /// The functions that the expression refers to.
@@ -85,6 +112,18 @@ fn const_op(op: &Operator<'_>) -> Option<ConstOp> {
         Operator::I64Add => ConstOp::I64Binary(Add),
         Operator::I64Sub => ConstOp::I64Binary(Sub),
         Operator::I64Mul => ConstOp::I64Binary(Mul),
+        Operator::StructNew { struct_type_index } => ConstOp::StructNew(struct_type_index, Initial::Given),
+        Operator::StructNewDefault { struct_type_index } => {
+            ConstOp::StructNew(struct_type_index, Initial::Default)
+        }
+        Operator::ArrayNew { array_type_index } => ConstOp::ArrayNew(array_type_index, Initial::Given),
+        Operator::ArrayNewDefault { array_type_index } => {
+            ConstOp::ArrayNew(array_type_index, Initial::Default)
+        }
+        Operator::ArrayNewFixed { array_type_index, array_size } => {
+            ConstOp::ArrayNewFixed(array_type_index, array_size)
+        }
+        Operator::RefI31 => ConstOp::RefI31,
         _ => return None,
     })
 }

@@ -23,7 +23,7 @@ use wasmparser::{
 pub use branch_hints::{BRANCH_HINTS, BranchHints};
 pub use bytes::ModuleBytes;
 pub(crate) use calls::Calls;
-pub use const_expr::{ConstArith, ConstExpr, ConstOp};
+pub use const_expr::{ConstArith, ConstExpr, ConstOp, Initial};
 pub use constant_tables::{ConstantTables, Dispatch, Target};
 pub use parse::{ModuleError, features, parse};
 pub use toggles::{Proposal, check_allowed};

@@ -2,7 +2,7 @@
 //!
 //! Input: bytes of a binary module. Output: [`ModuleInfo`]. Function bodies are validated, on all cores when there
 //! are many, and otherwise left alone.
-//! Source: WebAssembly 3.0 without the instructions of garbage collection; threads, and exceptions as they were before.
+//! Source: WebAssembly 3.0, threads, and exceptions as they were before.
 
 use std::ops::Range;
 
@@ -144,7 +144,6 @@ fn validate_body(
     while !reader.eof() {
         let offset = reader.original_position();
         let code = bytes[(offset - body.range().start) as usize];
-        check_runs(code, offset)?;
         let is_wanted = FunctionCalls::wants(code);
         let before = is_wanted.then(|| reader.clone());
         reader.visit_operator(&mut validator.visitor(offset))??;
@@ -158,19 +157,6 @@ fn validate_body(
     }
     reader.finish_expression(&validator.visitor(reader.original_position()))?;
     Ok(calls.compact())
-}
-
-/// First bytes of the instructions of garbage collection.
-const REF_EQ: u8 = 0xd3;
-const COLLECTED: u8 = 0xfb;
-
-/// Their types are known and validated, so that references to functions can have recursive types and subtypes.
-fn check_runs(code: u8, offset: u64) -> Result<()> {
-    if matches!(code, REF_EQ | COLLECTED) {
-        let message = "wprof does not run instructions of garbage collection yet";
-        return Err(ModuleError::new(offset as usize, message));
-    }
-    Ok(())
 }
 
 fn range(range: Range<u64>) -> Range<usize> {

@@ -76,19 +76,6 @@ mod tests {
     }
 
     #[test]
-    fn instructions_of_garbage_collection_are_named() {
-        for wat in [
-            "(module (func (result i31ref) (ref.i31 (i32.const 1))))",
-            "(module (func (param eqref) (drop (ref.eq (local.get 0) (local.get 0)))))",
-        ] {
-            let error = refused(wat);
-            assert!(error.message.contains("garbage collection"), "{error}");
-        }
-        let constant = "(module (type $s (struct)) (global (ref $s) (struct.new $s)))";
-        assert_eq!(refused(constant).message, "constant expression not supported");
-    }
-
-    #[test]
     fn components_are_named() {
         assert!(refused("(component)").message.starts_with("a component rather than a module"));
     }

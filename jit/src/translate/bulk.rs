@@ -95,12 +95,12 @@ impl Translator<'_> {
         self.builtin(builtin, &[segment]);
     }
 
-    fn index(&mut self, index: u32) -> Value {
+    pub(super) fn index(&mut self, index: u32) -> Value {
         self.builder.ins().iconst(types::I32, i64::from(index))
     }
 
     /// Calls a builtin whose result is a status, and traps if it failed.
-    fn fallible(&mut self, builtin: Builtin, args: &[Value]) {
+    pub(super) fn fallible(&mut self, builtin: Builtin, args: &[Value]) {
         let status = self.builtin(builtin, args);
         self.builder.ins().trapnz(status, TrapCode::Host.to_clif());
     }

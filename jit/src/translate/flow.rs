@@ -10,7 +10,7 @@ use wasmparser::Operator;
 
 use super::Translator;
 use crate::abi::TrapCode;
-use crate::cfg::{Edge, End};
+use crate::cfg::{Edge, End, branch_on_cast};
 use crate::graph::{Node, Wire};
 
 impl Translator<'_> {
@@ -30,7 +30,7 @@ impl Translator<'_> {
                 others.filter_map(|(wire, _)| wire.to).for_each(|to| self.arrived(to));
                 self.go_along(&block.edges[sure], &node.wires[sure]);
             }
-            (End::Branch | End::NullBranch, _) => {
+            (End::Branch | End::NullBranch | End::CastBranch, _) => {
                 let condition = self.branch_condition(last);
                 let branch = self.landings(&block.edges, &node.wires);
                 self.stay_in_strip(node);
@@ -64,6 +64,9 @@ impl Translator<'_> {
 
     /// What a branch tests, as an i32; operands that go along are left, or sent where the edge not taken has them.
     fn branch_condition(&mut self, last: Option<&Operator<'_>>) -> Value {
+        if let Some((_, ty, is_wanted)) = last.and_then(branch_on_cast) {
+            return self.is_top_of(ty, is_wanted);
+        }
         let tested = self.pop();
         match last {
             Some(Operator::BrOnNull { .. }) => {

@@ -19,6 +19,7 @@ mod env;
 mod exception;
 mod flow;
 mod fold;
+mod gc;
 mod global;
 mod heap;
 mod inlined;
@@ -446,6 +447,7 @@ impl<'a> Translator<'a> {
             || self.table(op)
             || self.bulk(op)
             || self.simd(op)
+            || self.gc(op)
             || self.atomic(op);
         match done {
             true => Ok(()),

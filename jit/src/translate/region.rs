@@ -25,6 +25,10 @@ pub(super) enum Region {
     Code,
     /// Counters of the profile.
     Counters,
+    /// Fields and elements of objects.
+    Objects,
+    /// Heads of objects.
+    Heads,
 }
 
 impl Region {
@@ -37,8 +41,10 @@ impl Region {
             Region::ImportedGlobals => 4,
             Region::Code => 5,
             Region::Counters => 6,
-            Region::Memory(index) => 8 + 2 * index,
-            Region::Global(index) => 9 + 2 * index,
+            Region::Objects => 7,
+            Region::Heads => 8,
+            Region::Memory(index) => 10 + 2 * index,
+            Region::Global(index) => 11 + 2 * index,
         }
     }
 }

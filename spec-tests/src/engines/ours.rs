@@ -323,7 +323,7 @@ fn from_val(val: &Val) -> Value {
         Val::FuncRef(f) => Value::Func(f.is_some()),
         Val::ExternRef(e) => Value::Extern(e.as_ref().and_then(|e| e.downcast_ref::<u32>()).copied()),
         Val::ExnRef(e) => Value::Func(e.is_some()),
-        Val::AnyRef(_) => Value::Func(false),
+        Val::AnyRef(a) => Value::Func(a.is_some()),
     }
     .canonical()
 }

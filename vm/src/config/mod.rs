@@ -90,6 +90,7 @@ pub struct Config {
     pub(crate) flow_contexts: bool,
     pub(crate) record_paths: u64,
     pub(crate) times_host_calls: bool,
+    pub(crate) gc_stress: bool,
     pub(crate) has_time_line: bool,
     pub(crate) sample_rate: Option<u32>,
     pub(crate) record_bursts: bool,
@@ -144,6 +145,7 @@ impl Config {
             flow_contexts: false,
             record_paths: RECORD_PATHS,
             times_host_calls: false,
+            gc_stress: false,
             has_time_line: false,
             sample_rate: None,
             record_bursts: false,
@@ -312,6 +314,12 @@ impl Config {
     /// [`HostCalls::time_ns`](wprof_profiler::HostCalls::time_ns). Takes two readings of the time-stamp counter a call.
     pub fn time_host_calls(&mut self, enable: bool) -> &mut Self {
         self.times_host_calls = enable;
+        self
+    }
+
+    /// Whether each allocation of an object collects garbage first (default: no), for tests.
+    pub fn gc_stress(&mut self, enable: bool) -> &mut Self {
+        self.gc_stress = enable;
         self
     }
 

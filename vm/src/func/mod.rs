@@ -1,6 +1,7 @@
 //! Functions, as the embedder sees them.
 #![allow(unsafe_code, reason = "calls machine code with values of checked types")]
 
+mod anyref;
 mod host;
 mod typed;
 mod val;
@@ -10,10 +11,11 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+pub use anyref::{AnyRef, ArrayRef, I31, StructRef};
 pub use host::{HostFunc, IntoFunc, WasmRet};
 pub(crate) use host::{awaited, dynamic};
 pub use typed::TypedFunc;
-pub use val::{AnyRef, Ref, Val};
+pub use val::{Ref, Val};
 pub use values::{WasmParams, WasmResults, WasmTy};
 
 use crate::caller::Caller;
@@ -89,7 +91,7 @@ impl Func {
             let message = format!("expected room for {} results, got {}", ty.results().len(), results.len());
             return Err(Error::new(ErrorKind::Type, message));
         }
-        context.0.opaque.collect_externs_if_due(&[]);
+        context.0.opaque.collect_if_due(&[]);
         let mut values: Values = params.iter().map(|p| p.to_vm(&mut context.0.opaque)).collect();
         values.resize(ty.array_len(), VmValue::default());
         // SAFETY: the arguments were checked against the function's type, and there is room for all results.

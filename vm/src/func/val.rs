@@ -1,6 +1,7 @@
 //! Values of any type.
 #![allow(unsafe_code, reason = "references in wasm are pointers into the store")]
 
+use super::anyref::{self, AnyRef};
 use crate::runtime::abi::VmValue;
 use crate::runtime::store::StoreOpaque;
 use crate::{AsContext, Error, ErrorKind, ExnRef, ExternRef, Func, HeapType, RefType, Result, ValType};
@@ -17,10 +18,6 @@ pub enum Ref {
     /// What wasm code has made, or null.
     Any(Option<AnyRef>),
 }
-
-/// What wasm code makes and can look into. As it runs no instruction yet that makes any, there is none.
-#[derive(Clone, Copy, Debug)]
-pub enum AnyRef {}
 
 /// A value of any type. Floats are bits, so that a NaN keeps its payload.
 #[derive(Clone, Debug)]
@@ -75,9 +72,9 @@ impl Ref {
     pub(crate) fn to_word(&self, store: &mut StoreOpaque) -> u64 {
         match self {
             Ref::Func(f) => store.func_word(f.map(|f| f.0)),
-            Ref::Extern(value) => store.externs.insert(value.clone()),
+            Ref::Extern(value) => anyref::extern_word(value.clone(), store),
             Ref::Exn(value) => store.exception_word(value.as_ref().map(|value| value.0.clone())),
-            Ref::Any(value) => value.map_or(0, |value| match value {}),
+            Ref::Any(value) => value.as_ref().map_or(0, |value| value.to_word(store)),
         }
     }
 
@@ -85,9 +82,9 @@ impl Ref {
     /// `word` is a reference of type `ty` of wasm code of this store.
     pub(crate) unsafe fn from_word(word: u64, ty: &RefType, store: &StoreOpaque) -> Ref {
         match ty.heap_type().top() {
-            HeapType::Extern => Ref::Extern(store.externs.get(word)),
+            HeapType::Extern => Ref::Extern(anyref::extern_of_word(word, store)),
             HeapType::Exn => Ref::Exn(store.exceptions.get(word).map(ExnRef)),
-            HeapType::Any => Ref::Any(None),
+            HeapType::Any => Ref::Any((word != 0).then(|| AnyRef::from_word(word, store))),
             // SAFETY: as required above.
             _ => Ref::Func(unsafe { store.func_of_word(word) }.map(Func)),
         }
@@ -109,6 +106,7 @@ impl Ref {
             (Ref::Func(Some(func)), HeapType::ConcreteFunc(ty)) => {
                 store.func_type(func.0).func_type().matches(ty)
             }
+            (Ref::Any(Some(any)), of) => any.type_in(store).matches(of),
             (_, of) => self.ty().heap_type().matches(of),
         }
     }
@@ -125,6 +123,7 @@ impl Ref {
     fn told(&self, store: &StoreOpaque) -> String {
         match self {
             Ref::Func(Some(func)) => format!("function {}", store.func_type(func.0).func_type()),
+            Ref::Any(Some(any)) => format!("{}", any.type_in(store)),
             _ if self.is_null() => format!("{}, null", self.ty()),
             _ => self.ty().to_string(),
         }
@@ -201,7 +200,7 @@ impl Val {
             Val::FuncRef(f) => Some(Ref::Func(*f)),
             Val::ExternRef(e) => Some(Ref::Extern(e.clone())),
             Val::ExnRef(e) => Some(Ref::Exn(e.clone())),
-            Val::AnyRef(a) => Some(Ref::Any(*a)),
+            Val::AnyRef(a) => Some(Ref::Any(a.clone())),
             _ => None,
         }
     }
@@ -235,10 +234,16 @@ impl Val {
             Val::F64(bits) => VmValue::from_u64(*bits),
             Val::V128(v) => VmValue::from_u128(*v),
             Val::FuncRef(f) => VmValue::from_u64(store.func_word(f.map(|f| f.0))),
-            Val::ExternRef(e) => VmValue::from_u64(store.externs.insert(e.clone())),
+            Val::ExternRef(e) => VmValue::from_u64(anyref::extern_word(e.clone(), store)),
             Val::ExnRef(e) => VmValue::from_u64(store.exception_word(e.as_ref().map(|e| e.0.clone()))),
-            Val::AnyRef(a) => VmValue::from_u64(a.map_or(0, |a| match a {})),
+            Val::AnyRef(a) => VmValue::from_u64(a.as_ref().map_or(0, |a| a.to_word(store))),
         }
+    }
+
+    /// What is in a field of this type of an object of this store's.
+    pub(crate) fn of_field(value: VmValue, ty: &ValType, store: &StoreOpaque) -> Val {
+        // SAFETY: objects are only written by what knows the types of their fields.
+        unsafe { Val::from_vm(value, ty, store) }
     }
 
     /// # Safety
@@ -276,6 +281,8 @@ conversions! {
     Option<Func> => |v| Val::FuncRef(v);
     ExternRef => |v| Val::ExternRef(Some(v));
     Option<ExternRef> => |v| Val::ExternRef(v);
+    AnyRef => |v| Val::AnyRef(Some(v));
+    Option<AnyRef> => |v| Val::AnyRef(v);
     ExnRef => |v| Val::ExnRef(Some(v));
     Option<ExnRef> => |v| Val::ExnRef(v);
 }

@@ -1,11 +1,12 @@
 //! Rust types that stand for wasm types.
 
+use super::anyref::{self, AnyRef};
 use crate::runtime::abi::VmValue;
 use crate::runtime::store::StoreOpaque;
 use crate::{ExnRef, ExternRef, Func, ValType};
 
 /// A Rust type that stands for a wasm type: `i32`, `u32`, `i64`, `u64`, `f32`, `f64`, `u128` (v128),
-/// `Option<Func>` (funcref), `Option<ExternRef>` (externref), `Option<ExnRef>` (exnref).
+/// `Option<Func>` (funcref), `Option<ExternRef>` (externref), `Option<ExnRef>` (exnref), `Option<AnyRef>` (anyref).
 pub trait WasmTy: Send + sealed::Sealed + 'static {
     #[doc(hidden)]
     const TYPE: ValType;
@@ -53,8 +54,11 @@ wasm_types! {
     f64 = ValType::F64, |v, _s| VmValue::from_u64(v.to_bits()), |v, _s| f64::from_bits(v.u64());
     u128 = ValType::V128, |v, _s| VmValue::from_u128(v), |v, _s| v.u128();
     Option<ExternRef> = ValType::EXTERNREF,
-        |v, store| VmValue::from_u64(store.externs.insert(v)),
-        |v, store| store.externs.get(v.u64());
+        |v, store| VmValue::from_u64(anyref::extern_word(v, store)),
+        |v, store| anyref::extern_of_word(v.u64(), store);
+    Option<AnyRef> = ValType::ANYREF,
+        |v, store| VmValue::from_u64(v.map_or(0, |v| v.to_word(store))),
+        |v, store| (v.u64() != 0).then(|| AnyRef::from_word(v.u64(), store));
     Option<ExnRef> = ValType::EXNREF,
         |v, store| VmValue::from_u64(store.exception_word(v.map(|e| e.0))),
         |v, store| store.exceptions.get(v.u64()).map(ExnRef);

@@ -490,8 +490,8 @@ fn edge_kind(block: &Block, edge: usize) -> EdgeKind {
             let catch = edge.checked_sub(first).map(|handler| catches[handler].tag);
             catch.map_or(EdgeKind::Jump, |tag| tag.map_or(EdgeKind::CatchAll, EdgeKind::Catch))
         }
-        End::Branch | End::NullBranch if edge == 0 => EdgeKind::Taken,
-        End::Branch | End::NullBranch => EdgeKind::NotTaken,
+        End::Branch | End::NullBranch | End::CastBranch if edge == 0 => EdgeKind::Taken,
+        End::Branch | End::NullBranch | End::CastBranch => EdgeKind::NotTaken,
         End::TailCall => EdgeKind::TailCall,
         End::Switch(table) => match table.iter().position(|&e| e as usize == edge) {
             Some(case) if case + 1 < table.len() => EdgeKind::Case(case as u32),

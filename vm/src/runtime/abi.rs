@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicUsize;
 use wprof_jit::abi;
 
 use super::demand::DemandList;
+use super::gc::Bump;
 use super::samples::Ring;
 use super::store::StoreOpaque;
 
@@ -132,6 +133,10 @@ pub struct VmStoreContext {
     pub leaving: *mut VmContext,
     /// What it has decided: see `abi::check`.
     pub go_on: i64,
+    /// Where the next object goes.
+    pub heap: Bump,
+    /// By id of the type of objects, its display.
+    pub displays: *const usize,
     /// The store, as the innermost code that holds it exclusively lent it to wasm. Not read by machine code.
     pub store: *mut StoreOpaque,
     /// Offset of the field, of 8 bytes, that machine code keeps in the pinned register; [`NOTHING`] if there is none.
@@ -266,6 +271,8 @@ mod tests {
             leave = abi::store_context::LEAVE,
             leaving = abi::store_context::LEAVING,
             go_on = abi::store_context::GO_ON,
+            heap = abi::store_context::HEAP_CURSOR,
+            displays = abi::store_context::DISPLAYS,
             store = abi::store_context::SIZE,
         });
         check!(VmActivation {
@@ -295,6 +302,8 @@ mod tests {
 
     #[test]
     fn sizes_agree_with_machine_code() {
+        let limit = abi::store_context::HEAP_LIMIT - abi::store_context::HEAP_CURSOR;
+        assert_eq!((offset_of!(Bump, cursor), offset_of!(Bump, limit)), (0, limit as usize));
         assert_eq!(size_of::<VmContext>(), abi::vmctx::HEAD as usize);
         assert_eq!(size_of::<VmActivation>(), abi::activation::SIZE as usize);
         assert_eq!(size_of::<VmCodeSlots>(), abi::code_slots::SIZE as usize);

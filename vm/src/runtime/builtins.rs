@@ -10,13 +10,13 @@ use wprof_jit::abi::{GROW_TRAPS, check as outcome, path_row, store_context};
 use wprof_profiler::BurstEvent;
 
 use super::abi::{VmContext, VmStoreContext};
-use super::atomics;
 use super::bulk::{self, InitError};
 use super::call_records::{Called, Extent};
 use super::metrics::Measured;
 use super::samples::FOR_ENGINE;
 use super::store::{Pending, StoreOpaque};
 use super::unfinished::Stopped;
+use super::{arrays, atomics};
 use super::{deadline, fork, growth};
 use crate::{Error, Result, Trap, arch};
 
@@ -42,11 +42,11 @@ fn status(store: &mut StoreOpaque, result: Result<(), Trap>) -> u32 {
     }
 }
 
-/// Defines builtins that return a status; each calls the bulk operation of its name.
+/// Defines builtins that return a status; each calls an operation on many values.
 macro_rules! bulk_operations {
     ($($name:ident($($arg:ident: $ty:ty),*) = $operation:expr;)*) => {
         $(
-            #[doc = concat!("`Builtin` of this name. See `bulk::", stringify!($name), "`.")]
+            /// The `Builtin` of this name.
             ///
             /// # Safety
             /// For machine code only, which passes its own vmctx.
@@ -74,6 +74,54 @@ bulk_operations! {
     table_copy(to: u32, from: u32, dst: u64, src: u64, n: u64) = bulk::table_copy;
     table_fill(table: u32, dst: u64, value: u64, n: u64) = bulk::table_fill;
     table_init(table: u32, segment: u32, dst: u64, src: u32, n: u32) = bulk::table_init;
+    array_fill(array: u64, start: u32, low: u64, high: u64, n: u32) = arrays::fill;
+    array_copy(to: u64, dst: u32, from: u64, src: u32, n: u32) = arrays::copy;
+    array_init_data(to: u64, segment: u32, dst: u32, src: u32, n: u32) = arrays::init_data;
+    array_init_elem(to: u64, segment: u32, dst: u32, src: u32, n: u32) = arrays::init_elem;
+}
+
+/// `Builtin::Allocate`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx and the id of a type of its module.
+pub unsafe extern "C" fn allocate(vmctx: *const VmContext, id: u32, length: u32) -> u64 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, _) = unsafe { caller(vmctx) };
+    store.allocate(id, length).unwrap_or_else(|trap| fail(store, trap, 0))
+}
+
+/// `Builtin::ArrayNewData`.
+///
+/// # Safety
+/// As of [`allocate`].
+pub unsafe extern "C" fn array_new_data(
+    vmctx: *const VmContext,
+    id: u32,
+    segment: u32,
+    src: u32,
+    n: u32,
+) -> u64 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    let array = arrays::new_data(store, instance, id, segment, src, n);
+    array.unwrap_or_else(|trap| fail(store, trap, 0))
+}
+
+/// `Builtin::ArrayNewElem`.
+///
+/// # Safety
+/// As of [`allocate`].
+pub unsafe extern "C" fn array_new_elem(
+    vmctx: *const VmContext,
+    id: u32,
+    segment: u32,
+    src: u32,
+    n: u32,
+) -> u64 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    let array = arrays::new_elem(store, instance, id, segment, src, n);
+    array.unwrap_or_else(|trap| fail(store, trap, 0))
 }
 
 /// `Builtin::MemoryGrow`.
@@ -159,7 +207,7 @@ pub unsafe extern "C" fn memory_notify(vmctx: *const VmContext, memory: u32, add
 }
 
 /// Leaves a trap in the store, and gives what says that there is one.
-fn fail(store: &mut StoreOpaque, trap: Trap, result: u32) -> u32 {
+fn fail<R>(store: &mut StoreOpaque, trap: Trap, result: R) -> R {
     *store.pending.get_mut() = Some(Pending::Error(trap.into()));
     result
 }

@@ -7,9 +7,7 @@
 use std::io;
 use std::ops::Range;
 
-use wprof_jit::module::ElementItems;
-
-use super::const_eval::eval;
+use super::elements as segments;
 use super::store::StoreOpaque;
 use crate::Trap;
 
@@ -192,27 +190,18 @@ pub fn table_init(
     src: u32,
     n: u32,
 ) -> Result {
-    let instance = &store.instances[i as usize];
-    let (module, table) = (instance.module.clone(), instance.tables[table as usize]);
-    let items = &module.info().elements[segment as usize].items;
-    let len = match items {
-        _ if instance.is_elem_dropped(segment) => 0,
-        ElementItems::Funcs(funcs) => funcs.len(),
-        ElementItems::Exprs(exprs) => exprs.len(),
-    };
-    let source = elements(src.into(), n.into(), len as u64)?;
+    let table = store.instances[i as usize].tables[table as usize];
+    let source = elements(src.into(), n.into(), segments::len(store, i, segment) as u64)?;
     let target = elements(dst, n.into(), store.table(table).len())?;
+    let mut result = Ok(());
     in_slices(store, slices(n.into(), ELEMENTS, false), |store, slice| {
         let (source, target) = (at(source.start, &slice), at(target.start, &slice));
-        let instance = &store.instances[i as usize];
-        let values: Vec<u64> = match items {
-            ElementItems::Funcs(funcs) => {
-                funcs[source].iter().map(|&f| instance.func_ref(f).as_ptr() as u64).collect()
-            }
-            ElementItems::Exprs(exprs) => exprs[source].iter().map(|e| eval(store, i, e).u64()).collect(),
-        };
-        store.table_mut(table).elements_mut()[target].copy_from_slice(&values);
-    })
+        match segments::words(store, i, segment, source) {
+            Ok(words) => store.table_mut(table).elements_mut()[target].copy_from_slice(&words),
+            Err(trap) => result = Err(trap),
+        }
+    })?;
+    result
 }
 
 #[cfg(test)]

@@ -175,8 +175,8 @@ impl Exceptions {
             let exception = self.by_address[&address].clone();
             for (ty, value) in exception.typed() {
                 match ty {
-                    ValType::Ref(ty) if ty.is_extern() => visit(value.u64()),
                     ValType::Ref(ty) if ty.is_exn() => self.keep(value.u64()),
+                    ValType::Ref(ty) if ty.is_collected() && value.u64() != 0 => visit(value.u64()),
                     _ => {}
                 }
             }

@@ -1,10 +1,13 @@
 //! The host's values that wasm code holds: a store's arena of `externref`s.
 //!
-//! In wasm an externref is a handle, an index into the arena plus one; null is 0. Handles in tables, in globals and
+//! In wasm an externref is a handle, an index into the arena plus one, above the bits that tell it from the words of objects
+//! (`abi::object`); null is 0. Handles in tables, in globals and
 //! among what wasm code that waits for the host has on the stack keep their value alive. Collection marks those and frees
 //! the rest; it happens when the host is entered, by a call from wasm or to it. The stack does not say which of its words
 //! are handles, so each that could be one counts (Boehm & Weiser 1988): a number may keep a value for longer than need be,
 //! but none is freed too soon. So machine code needs no maps of its frames.
+
+use wprof_jit::abi::object::{HOST, TAG_BITS, TAG_MASK};
 
 use crate::ExternRef;
 
@@ -39,7 +42,7 @@ impl ExternArena {
             u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 live externrefs")
         });
         self.slots[index as usize] = value;
-        u64::from(index) + 1
+        (u64::from(index) + 1) << TAG_BITS | HOST
     }
 
     /// The value of a handle.
@@ -47,8 +50,8 @@ impl ExternArena {
     /// # Panics
     /// If it is no handle of this arena's.
     pub fn get(&self, handle: u64) -> Option<ExternRef> {
-        let index = handle.checked_sub(1)?;
-        let value = &self.slots[index as usize];
+        let index = index_of(handle)?;
+        let value = &self.slots[index];
         Some(value.clone().expect("a handle that wasm still holds is not collected"))
     }
 
@@ -71,8 +74,7 @@ impl ExternArena {
 
     /// It also keeps the value of this handle, if it is one.
     pub fn keep(&mut self, word: u64) {
-        let index = word.checked_sub(1).and_then(|index| usize::try_from(index).ok());
-        if let Some(mark) = index.and_then(|index| self.marked.get_mut(index)) {
+        if let Some(mark) = index_of(word).and_then(|index| self.marked.get_mut(index)) {
             *mark = true;
         }
     }
@@ -88,6 +90,12 @@ impl ExternArena {
     }
 }
 
+/// The index of a handle, if the word may be one.
+fn index_of(word: u64) -> Option<usize> {
+    let number = usize::try_from(word >> TAG_BITS).ok().filter(|_| word & TAG_MASK == HOST)?;
+    number.checked_sub(1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,7 +105,7 @@ mod tests {
         let mut arena = ExternArena::default();
         let handles: Vec<u64> = (0..10).map(|i| arena.insert(Some(ExternRef::new(i)))).collect();
         arena.begin_collection(&[0]);
-        handles.iter().copied().filter(|h| h % 2 == 0).chain([0, 11, u64::MAX]).for_each(|h| arena.keep(h));
+        handles.iter().copied().skip(1).step_by(2).chain([0, 11, HOST, u64::MAX]).for_each(|h| arena.keep(h));
         arena.end_collection(false);
         assert_eq!(arena.len(), 10);
         arena.end_collection(true);

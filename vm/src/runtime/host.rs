@@ -179,7 +179,7 @@ unsafe extern "C" fn shim<D: 'static>(
     if host.head.counted {
         host.head.calls.fetch_add(1, Ordering::Relaxed);
     }
-    store.opaque.collect_externs_if_due(&collected_in(&host.func.ty, values));
+    store.opaque.collect_if_due(&collected_in(&host.func.ty, values));
     let outer = store.opaque.enter_host_context(host.head.routine, instance.is_some());
     let span = store.opaque.begin_span();
     let around = store.opaque.note_host(1 + host.head.number);

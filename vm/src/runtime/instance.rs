@@ -42,6 +42,8 @@ pub struct InstanceData {
     pub tags: Vec<u32>,
     /// Two bytes per segment index: data segment dropped, element segment dropped. The vmctx points here.
     pub dropped: Box<[AtomicU8]>,
+    /// Element segments whose elements are made once, as they are new objects.
+    pub elements: HashMap<u32, Vec<u64>>,
     /// Frames of its functions that ended early, when profiling.
     pub unfinished: Unfinished,
     /// Paths that code for bursts has cut at a check, by function, the check's block, and the path register there.

@@ -17,6 +17,7 @@ use super::abi::{VmContext, VmFuncImport, VmFuncRef, VmMemory, VmTable, VmValue}
 use super::bulk::{self, InitError};
 use super::call_targets::TargetTable;
 use super::const_eval::eval;
+use super::elements;
 use super::entries;
 use super::instance::InstanceData;
 use super::loaded::LoadedModule;
@@ -75,6 +76,7 @@ pub fn instantiate(
         globals,
         tags,
         dropped,
+        elements: HashMap::new(),
         unfinished: Unfinished::default(),
         cut: HashMap::default(),
         overflowed: HashMap::new(),
@@ -85,6 +87,7 @@ pub fn instantiate(
     };
     // From here on the store owns it, since things defined in its vmctx do so too.
     store.instances.push(instance);
+    store.add_object_types(module.types())?;
     add_definitions(store, index)?;
     apply_elements(store, index)?;
     apply_data(store, index)?;
@@ -93,7 +96,7 @@ pub fn instantiate(
 }
 
 /// The builtin table that every vmctx points to, in the order of `Builtin::ALL`.
-static BUILTINS: [unsafe extern "C" fn(); 23] = [
+static BUILTINS: [unsafe extern "C" fn(); 30] = [
     entries::memory_grow,
     entries::memory_copy,
     entries::memory_fill,
@@ -117,6 +120,13 @@ static BUILTINS: [unsafe extern "C" fn(); 23] = [
     entries::throw,
     entries::memory_wait,
     entries::memory_notify,
+    entries::allocate,
+    entries::array_new_data,
+    entries::array_new_elem,
+    entries::array_fill,
+    entries::array_copy,
+    entries::array_init_data,
+    entries::array_init_elem,
 ];
 const _: () = assert!(BUILTINS.len() == Builtin::ALL.len());
 
@@ -181,7 +191,7 @@ fn add_definitions(store: &mut StoreOpaque, index: u32) -> Result<()> {
         (0..).zip(info.tables[info.imported_tables as usize..].iter().zip(&info.table_inits))
     {
         let definition: NonNull<VmTable> = store.instances[i].vmctx.at(layout.table(n));
-        let init = init.as_ref().map_or(0, |init| eval(store, index, init).u64());
+        let init = init.as_ref().map_or(Ok(0), |init| eval(store, index, init).map(|value| value.u64()))?;
         let table = store.add_table(TableType::from_parser(ty, module.types()), init, Some(definition))?;
         store.instances[i].tables.push(table);
     }
@@ -199,11 +209,12 @@ fn add_definitions(store: &mut StoreOpaque, index: u32) -> Result<()> {
     for (n, global) in (0..).zip(&info.globals[info.imported_globals as usize..]) {
         let cell: NonNull<VmValue> = store.instances[i].vmctx.at(layout.global(n));
         let init = global.init.as_ref().expect("defined globals have an initial value");
-        let value = eval(store, index, init);
+        let value = eval(store, index, init)?;
         let global = store.add_global(GlobalType::from_parser(&global.ty, module.types()), value, Some(cell));
         store.instances[i].globals.push(global);
     }
     add_tags(store, &*module, i);
+    elements::make(store, index)?;
     Ok(())
 }
 
@@ -241,7 +252,7 @@ fn apply_elements(store: &mut StoreOpaque, index: u32) -> Result<()> {
                     ElementItems::Funcs(funcs) => funcs.len(),
                     ElementItems::Exprs(exprs) => exprs.len(),
                 };
-                let at = offset_value(store, index, offset, module.info().tables[*target as usize].table64);
+                let at = offset_value(store, index, offset, module.info().tables[*target as usize].table64)?;
                 bulk::table_init(store, index, *target, segment, at, 0, len as u32)?;
             }
         }
@@ -259,7 +270,7 @@ fn apply_data(store: &mut StoreOpaque, index: u32) -> Result<()> {
                 store.instances[index as usize].drop_data(segment);
                 continue;
             }
-            let at = offset_value(store, index, offset, module.info().memories[*target as usize].memory64);
+            let at = offset_value(store, index, offset, module.info().memories[*target as usize].memory64)?;
             let len = data.bytes.len() as u32;
             bulk::memory_init(store, index, *target, segment, at, 0, len).map_err(|error| match error {
                 InitError::Trap(trap) => Error::from(trap),
@@ -276,9 +287,9 @@ fn offset_value(
     index: u32,
     offset: &wprof_jit::module::ConstExpr,
     is_64: bool,
-) -> u64 {
-    let value = eval(store, index, offset);
-    if is_64 { value.u64() } else { u64::from(value.u32()) }
+) -> Result<u64> {
+    let value = eval(store, index, offset)?;
+    Ok(if is_64 { value.u64() } else { u64::from(value.u32()) })
 }
 
 /// The handle, in the sense of the public types, of a thing of instance `index`.

@@ -22,6 +22,7 @@ use super::exceptions::{Exceptions, TagData};
 use super::exclusive::Exclusive;
 use super::externs::ExternArena;
 use super::fiber::Suspender;
+use super::gc::Bump;
 use super::guarded_stack::GuardedStack;
 use super::hooks::Hooks;
 use super::host::AnyHostContext;
@@ -31,6 +32,7 @@ use super::interrupt::InterruptPage;
 use super::memory::{LinearMemory, Pooled};
 use super::memory_image::MemoryImage;
 use super::metrics::Metrics;
+use super::objects::Objects;
 use super::samples::{self, Ring};
 use super::shared_memory::SharedData;
 use super::store_memory::StoreMemory;
@@ -40,7 +42,6 @@ use super::trace::Trace;
 use super::transfer::TransferBuffer;
 use super::trials::TimedCall;
 use super::types::TypeEntry;
-use super::walk;
 use crate::limits::check_count;
 use crate::{Error, GlobalType, MemoryType, Result, StoreLimits, TableType, ValType};
 
@@ -125,6 +126,7 @@ pub struct StoreOpaque {
     /// Functions of the host's; funcrefs point into them.
     pub hosts: Vec<AnyHostContext>,
     pub externs: ExternArena,
+    pub objects: Objects,
     pub tags: Vec<Arc<TagData>>,
     pub exceptions: Exceptions,
     /// Why the next trap of code `Host` happens; a stack overflow if there is none.
@@ -225,6 +227,8 @@ impl StoreOpaque {
             leave: entries::leave as *const () as usize,
             leaving: ptr::null_mut(),
             go_on: 0,
+            heap: Bump::default(),
+            displays: ptr::null(),
             pinned: engine.compiler().options().pinned_cell().map_or(NOTHING, |cell| cell as usize),
             store: ptr::null_mut(),
             raise: engine.raise(),
@@ -256,6 +260,7 @@ impl StoreOpaque {
             globals: Vec::new(),
             hosts: Vec::new(),
             externs: ExternArena::default(),
+            objects: Objects::default(),
             tags: Vec::new(),
             exceptions: Exceptions::default(),
             pending: Exclusive::default(),
@@ -544,34 +549,13 @@ impl StoreOpaque {
         unsafe { self.globals[index as usize].cell.write(value) };
     }
 
-    /// Frees externrefs and exceptions that nothing refers to, if that is due: see [`StoreOpaque::collect_externs`].
-    pub fn collect_externs_if_due(&mut self, held: &[u64]) {
-        if self.externs.is_due() || self.exceptions.is_due() {
-            self.collect_externs(held);
-        }
-    }
-
-    /// Frees externrefs and exceptions that nothing refers to: no table, no global, no frame of wasm code, no exception that
-    /// stays, and none of `held`. To be called in host code, when no other handle is on its way in or out.
-    pub fn collect_externs(&mut self, held: &[u64]) {
-        let mut live: Vec<u64> = held.to_vec();
+    /// Adds the words of all tables and globals that keep something alive.
+    pub fn add_definitions_to(&self, live: &mut Vec<u64>) {
         let tables = self.tables.iter().filter(|t| t.ty().element.is_collected());
         live.extend(tables.flat_map(|t| t.elements()));
-        let is_collected = |ty: ValType| matches!(ty, ValType::Ref(ty) if ty.is_collected());
-        let globals = (0..self.globals.len() as u32).filter(|&g| is_collected(self.global_type(g).content));
-        live.extend(globals.map(|g| self.global(g).u64()));
-        let (externs, exceptions) = (&mut self.externs, &mut self.exceptions);
-        externs.begin_collection(&live);
-        exceptions.begin_collection(&live);
-        let mut keep = |word| {
-            externs.keep(word);
-            exceptions.keep(word);
-        };
-        // SAFETY: this is host code.
-        let are_all_known = self.depth == 0 || unsafe { walk::words_of_stack(&mut keep) };
-        exceptions.trace(|word| externs.keep(word));
-        externs.end_collection(are_all_known);
-        exceptions.end_collection(are_all_known);
+        let is_collected = |ty: &GlobalType| matches!(&ty.content, ValType::Ref(ty) if ty.is_collected());
+        let globals = (0..self.globals.len()).filter(|&g| is_collected(&self.globals[g].ty));
+        live.extend(globals.map(|g| self.global(g as u32).u64()));
     }
 }
 

@@ -56,7 +56,7 @@ pub unsafe extern "C" fn make_exception(
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
     // What the exception will carry is on the stack.
-    store.collect_externs_if_due(&[]);
+    store.collect_if_due(&[]);
     let tag = store.tags[store.instances[instance as usize].tags[tag as usize] as usize].clone();
     let carried = match tag.ty.params().len() {
         0 => &[][..],

@@ -109,7 +109,7 @@ impl HeapType {
         }
     }
 
-    fn of(ty: DefinedType) -> HeapType {
+    pub(crate) fn of(ty: DefinedType) -> HeapType {
         match ty.definition().composite_type.inner {
             wp::CompositeInnerType::Func(_) => HeapType::ConcreteFunc(FuncType(ty)),
             wp::CompositeInnerType::Struct(_) => HeapType::ConcreteStruct(StructType(ty)),
@@ -210,12 +210,7 @@ impl RefType {
 
     /// Whether a store frees what references of this type refer to when nobody holds them any more.
     pub(crate) fn is_collected(&self) -> bool {
-        self.is_extern() || self.is_exn()
-    }
-
-    /// Whether it is of values of the host's.
-    pub(crate) fn is_extern(&self) -> bool {
-        self.heap_type.top() == HeapType::Extern
+        self.heap_type.top() != HeapType::Func
     }
 
     /// Whether it is of exceptions.

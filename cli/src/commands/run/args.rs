@@ -277,6 +277,7 @@ impl ProgramArgs {
             memory_size: self.max_memory,
             memory64_size: self.max_memory,
             table_elements: self.max_table_elements,
+            heap_bytes: self.max_memory.min(StoreLimits::default().heap_bytes),
             ..StoreLimits::default()
         };
         // Plain code has polls only for that.

@@ -113,7 +113,11 @@ fn shown(value: &Val) -> String {
         Val::V128(bits) => format!("{bits:#034x}"),
         Val::FuncRef(func) => if func.is_some() { "<function>" } else { "null" }.to_owned(),
         Val::ExternRef(value) => if value.is_some() { "<external>" } else { "null" }.to_owned(),
-        Val::AnyRef(_) => "null".to_owned(),
+        Val::AnyRef(None) => "null".to_owned(),
+        Val::AnyRef(Some(any)) => match any.as_i31() {
+            Some(value) => value.get_i32().to_string(),
+            None => "<object>".to_owned(),
+        },
         Val::ExnRef(value) => value.as_ref().map_or("null".to_owned(), |value| format!("<{value}>")),
     }
 }

@@ -25,7 +25,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use wprof::component::Component;
-use wprof::{Config, Engine, Module, ProfilingConfig, ProfilingCost};
+use wprof::{Config, Engine, GcStatistics, Module, ProfilingConfig, ProfilingCost};
 use wprof_profiler::{Ending, Profile, Run};
 
 pub use args::{PassesArgs, ProgramArgs, RunArgs};
@@ -258,6 +258,18 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// What the collector of garbage did, and what it took of the run.
+fn collected(statistics: &GcStatistics, wall: Duration) -> String {
+    let (objects, bytes) = (count_of(statistics.objects, "object"), count_of(statistics.bytes, "byte"));
+    let share = 100.0 * statistics.paused.as_secs_f64() / wall.as_secs_f64().max(f64::MIN_POSITIVE);
+    let [paused, longest] =
+        [statistics.paused, statistics.longest_pause].map(|time| duration(nanoseconds(time)));
+    format!(
+        "{objects} of {bytes} allocated; {} of {paused} in all ({share:.1}%), {longest} at most",
+        count_of(statistics.collections, "collection")
+    )
+}
+
 /// What ran and what it did.
 fn summarize(page: &mut Page, args: &RunArgs, module: &Module, outcome: &Outcome, profile: Option<&Profile>) {
     let name = args.program.module().file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -282,6 +294,9 @@ fn summarize(page: &mut Page, args: &RunArgs, module: &Module, outcome: &Outcome
                 page,
                 &format!("{begun}; {lost} more were skipped, as their code was not compiled yet"),
             );
+        }
+        if let Some(statistics) = outcome.collected.as_ref().filter(|statistics| statistics.objects > 0) {
+            summary::write_detail(page, &collected(statistics, outcome.wall));
         }
         if let Some(cost) = module.engine().profiling_cost() {
             summary::write_detail(page, &spent(&cost));

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Context, Result};
 use wprof::component::Component;
 use wprof::wasi::WasiCtx;
-use wprof::{Error, ErrorKind, Instance, Linker, Module, Stop, Store, TraceSummary, WasmCoreDump};
+use wprof::{
+    Error, ErrorKind, GcStatistics, Instance, Linker, Module, Stop, Store, TraceSummary, WasmCoreDump,
+};
 use wprof_profiler::{Bursts, Ending, Profile};
 
 use super::args::ProgramArgs;
@@ -46,6 +48,8 @@ pub struct Outcome {
     pub trace: Option<Result<TraceSummary, Error>>,
     /// The bursts, if there were any.
     pub bursts: Option<Bursts>,
+    /// What the collector of garbage had to do, if the program could make objects.
+    pub collected: Option<GcStatistics>,
     /// What became of their recording.
     pub burst_log: Option<Result<TraceSummary, Error>>,
     /// The state in which the program trapped, if that was asked for.
@@ -176,6 +180,7 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
         Some(component) if has_profile => component::others(&store, component, module)?,
         _ => Vec::new(),
     };
+    let collected = store.gc_statistics().cloned();
     let instance = instance.filter(|_| has_profile);
     let mut profile = instance.map(|instance| instance.profile(&store)).transpose().map_err(failure)?;
     if let Some(profile) = &mut profile {
@@ -196,6 +201,7 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
         others,
         trace,
         bursts,
+        collected,
         burst_log,
         core_dump,
     })

@@ -161,6 +161,13 @@ guarded! {
     make_exception = throw::make_exception, 0, FOR_PROGRAM;
     memory_wait = builtins::memory_wait, 3, FOR_PROGRAM;
     memory_notify = builtins::memory_notify, -1, FOR_PROGRAM;
+    allocate = builtins::allocate, 0, FOR_PROGRAM;
+    array_new_data = builtins::array_new_data, 0, FOR_PROGRAM;
+    array_new_elem = builtins::array_new_elem, 0, FOR_PROGRAM;
+    array_fill = builtins::array_fill, 1, FOR_PROGRAM;
+    array_copy = builtins::array_copy, 1, FOR_PROGRAM;
+    array_init_data = builtins::array_init_data, 1, FOR_PROGRAM;
+    array_init_elem = builtins::array_init_elem, 1, FOR_PROGRAM;
 }
 
 /// `Builtin::Throw`: goes on where the runtime says, with the exception where landings take it.

@@ -1,0 +1,402 @@
+//! References to what wasm code makes and can look into: structures, arrays, integers of 31 bits.
+
+use std::fmt;
+use std::sync::Arc;
+
+use wprof_jit::abi::object::{self, FIELDS, HOST, I31 as I31_BIT, StructLayout, TAG_MASK, i31_word};
+
+use super::val::Val;
+use crate::runtime::abi::VmValue;
+use crate::runtime::store::{StoreId, StoreOpaque};
+use crate::types::defined::DefinedType;
+use crate::types::{ArrayType, HeapType, StructType};
+use crate::{AsContext, AsContextMut, Error, ErrorKind, ExternRef, Result, ValType};
+
+/// An integer of 31 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct I31(u32);
+
+impl I31 {
+    /// The low 31 bits of an integer.
+    pub fn wrapping_u32(value: u32) -> I31 {
+        I31(value & (u32::MAX >> 1))
+    }
+
+    /// The same.
+    pub fn wrapping_i32(value: i32) -> I31 {
+        I31::wrapping_u32(value as u32)
+    }
+
+    /// Without a sign.
+    pub fn get_u32(self) -> u32 {
+        self.0
+    }
+
+    /// The highest bit is the sign.
+    pub fn get_i32(self) -> i32 {
+        (self.0 << 1) as i32 >> 1
+    }
+}
+
+/// An `anyref` that is not null: an object of a store's, which lives as long as anybody holds it, an integer, or a value of
+/// the host's that wasm code has converted.
+#[derive(Clone)]
+pub struct AnyRef(Kind);
+
+#[derive(Clone)]
+enum Kind {
+    I31(I31),
+    Host(ExternRef),
+    Object(Object),
+}
+
+#[derive(Clone)]
+struct Object {
+    store: StoreId,
+    word: u64,
+    /// The store keeps the object while this is there.
+    _root: Arc<()>,
+}
+
+impl From<I31> for AnyRef {
+    fn from(value: I31) -> AnyRef {
+        AnyRef(Kind::I31(value))
+    }
+}
+
+impl AnyRef {
+    /// What `any.convert_extern` makes of a value of the host's.
+    pub fn convert_extern(value: ExternRef) -> AnyRef {
+        match value.downcast_ref::<AnyRef>() {
+            Some(any) => any.clone(),
+            None => AnyRef(Kind::Host(value)),
+        }
+    }
+
+    /// What `extern.convert_any` makes of it. The data of what is no value of the host's is this reference.
+    pub fn convert_to_extern(&self) -> ExternRef {
+        match &self.0 {
+            Kind::Host(value) => value.clone(),
+            _ => ExternRef::new(self.clone()),
+        }
+    }
+
+    /// The reference of a word that is not null.
+    pub(crate) fn from_word(word: u64, store: &StoreOpaque) -> AnyRef {
+        AnyRef(match word & TAG_MASK {
+            _ if word & I31_BIT != 0 => Kind::I31(I31(word as u32 >> 1)),
+            HOST => Kind::Host(store.externs.get(word).expect("it is not null")),
+            _ => Kind::Object(Object { store: store.id(), word, _root: store.objects.hold(word) }),
+        })
+    }
+
+    /// The word by which wasm knows it.
+    ///
+    /// # Panics
+    /// If it is another store's.
+    pub(crate) fn to_word(&self, store: &mut StoreOpaque) -> u64 {
+        match &self.0 {
+            Kind::I31(value) => i31_word(value.0),
+            Kind::Host(value) => store.externs.insert(Some(value.clone())),
+            Kind::Object(object) => object.word_in(store),
+        }
+    }
+
+    /// The integer, if it is one.
+    pub fn as_i31(&self) -> Option<I31> {
+        if let Kind::I31(value) = self.0 { Some(value) } else { None }
+    }
+
+    /// The structure, if it is one.
+    ///
+    /// # Panics
+    /// If it is another store's.
+    pub fn as_struct(&self, store: impl AsContext) -> Option<StructRef> {
+        matches!(self.ty(store), HeapType::ConcreteStruct(_)).then(|| StructRef(self.clone()))
+    }
+
+    /// The array, if it is one.
+    ///
+    /// # Panics
+    /// If it is another store's.
+    pub fn as_array(&self, store: impl AsContext) -> Option<ArrayRef> {
+        matches!(self.ty(store), HeapType::ConcreteArray(_)).then(|| ArrayRef(self.clone()))
+    }
+
+    /// Its type.
+    ///
+    /// # Panics
+    /// If it is another store's.
+    pub fn ty(&self, store: impl AsContext) -> HeapType {
+        self.type_in(&store.as_context().0.opaque)
+    }
+
+    pub(crate) fn type_in(&self, store: &StoreOpaque) -> HeapType {
+        match &self.0 {
+            Kind::I31(_) => HeapType::I31,
+            Kind::Host(_) => HeapType::Any,
+            Kind::Object(object) => HeapType::of(store.objects.type_of(object.word_in(store)).ty.clone()),
+        }
+    }
+
+    /// Whether both are the same object, or equal integers: what `ref.eq` says.
+    pub fn ref_eq(a: &AnyRef, b: &AnyRef) -> bool {
+        match (&a.0, &b.0) {
+            (Kind::I31(a), Kind::I31(b)) => a == b,
+            (Kind::Object(a), Kind::Object(b)) => (a.store, a.word) == (b.store, b.word),
+            (Kind::Host(a), Kind::Host(b)) => ExternRef::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+
+    fn object(&self) -> &Object {
+        match &self.0 {
+            Kind::Object(object) => object,
+            _ => unreachable!("a structure or array is an object"),
+        }
+    }
+}
+
+impl Object {
+    fn word_in(&self, store: &StoreOpaque) -> u64 {
+        assert!(self.store == store.id(), "object used with the wrong store: it belongs to another one");
+        self.word
+    }
+}
+
+impl fmt::Debug for AnyRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::I31(value) => value.fmt(f),
+            Kind::Host(value) => value.fmt(f),
+            Kind::Object(object) => f.debug_tuple("AnyRef").field(&(object.word as *const ())).finish(),
+        }
+    }
+}
+
+/// A structure.
+#[derive(Clone, Debug)]
+pub struct StructRef(AnyRef);
+
+/// An array.
+#[derive(Clone, Debug)]
+pub struct ArrayRef(AnyRef);
+
+macro_rules! any {
+    ($($ty:ident)*) => {
+        $(
+            impl From<$ty> for AnyRef {
+                fn from(value: $ty) -> AnyRef {
+                    value.0
+                }
+            }
+
+            impl $ty {
+                /// As an `anyref`.
+                pub fn to_anyref(&self) -> AnyRef {
+                    self.0.clone()
+                }
+            }
+        )*
+    };
+}
+
+any! { StructRef ArrayRef }
+
+/// Where a field or element lies, and what is in it.
+struct Place {
+    at: usize,
+    storage: wasmparser::StorageType,
+    ty: ValType,
+    mutable: bool,
+}
+
+impl Place {
+    fn of(ty: &DefinedType, field: wasmparser::FieldType, at: usize) -> Place {
+        let storage = field.element_type;
+        let ty = match storage {
+            wasmparser::StorageType::Val(value) => ValType::from_parser(value, ty),
+            _ => ValType::I32,
+        };
+        Place { at, storage, ty, mutable: field.mutable }
+    }
+
+    fn bytes(&self) -> std::ops::Range<usize> {
+        self.at..self.at + object::size_of(self.storage) as usize
+    }
+
+    fn read(&self, object: &Object, store: &StoreOpaque) -> Val {
+        let mut value = VmValue::default();
+        let bytes = store.objects.heap().bytes(object.word_in(store), self.bytes());
+        value.0[..bytes.len()].copy_from_slice(bytes);
+        Val::of_field(value, &self.ty, store)
+    }
+
+    fn write(&self, object: &Object, store: &mut StoreOpaque, value: &Val) {
+        let (word, value) = (object.word_in(store), value.to_vm(store));
+        let bytes = store.objects.heap_mut().bytes_mut(word, self.bytes());
+        let len = bytes.len();
+        bytes.copy_from_slice(&value.0[..len]);
+    }
+
+    fn change(&self, object: &Object, store: &mut StoreOpaque, value: &Val) -> Result<()> {
+        if !self.mutable {
+            return Err(Error::new(ErrorKind::Type, "the field cannot be changed: it is not mutable"));
+        }
+        value.check_type(&self.ty, store)?;
+        self.write(object, store, value);
+        Ok(())
+    }
+}
+
+fn beyond(what: &str, index: usize, len: usize) -> Error {
+    Error::new(ErrorKind::Type, format_args!("{what} {index} of {len}"))
+}
+
+/// A new object, with its head and nothing in it.
+fn allocate(store: &mut StoreOpaque, ty: &DefinedType, len: u32) -> Result<AnyRef> {
+    let entry = store.engine().types().entry(ty);
+    store.add_object_types(std::slice::from_ref(&entry))?;
+    let word = store.allocate(entry.id, len)?;
+    Ok(AnyRef::from_word(word, store))
+}
+
+impl StructRef {
+    /// A new structure with these fields.
+    ///
+    /// # Errors
+    /// If they are of other types, or there is no room.
+    pub fn new(mut store: impl AsContextMut, ty: &StructType, fields: &[Val]) -> Result<StructRef> {
+        let opaque = &mut store.as_context_mut().0.opaque;
+        let places = places(ty);
+        if places.len() != fields.len() {
+            return Err(beyond("field", fields.len(), places.len()));
+        }
+        for (place, value) in places.iter().zip(fields) {
+            value.check_type(&place.ty, opaque)?;
+        }
+        let new = allocate(opaque, &ty.0, 0)?;
+        for (place, value) in places.iter().zip(fields) {
+            place.write(new.object(), opaque, value);
+        }
+        Ok(StructRef(new))
+    }
+
+    fn place(&self, store: &StoreOpaque, field: usize) -> Result<Place> {
+        let HeapType::ConcreteStruct(ty) = self.0.type_in(store) else { unreachable!("it is a structure") };
+        let mut places = places(&ty);
+        match field < places.len() {
+            true => Ok(places.swap_remove(field)),
+            false => Err(beyond("field", field, places.len())),
+        }
+    }
+
+    /// A field.
+    ///
+    /// # Errors
+    /// If there is none with this number.
+    ///
+    /// # Panics
+    /// If it is another store's.
+    pub fn field(&self, store: impl AsContext, field: usize) -> Result<Val> {
+        let opaque = &store.as_context().0.opaque;
+        Ok(self.place(opaque, field)?.read(self.0.object(), opaque))
+    }
+
+    /// Changes a field.
+    ///
+    /// # Errors
+    /// If there is none with this number, it is not mutable, or the value is of another type.
+    ///
+    /// # Panics
+    /// If it is another store's.
+    pub fn set_field(&self, mut store: impl AsContextMut, field: usize, value: Val) -> Result<()> {
+        let opaque = &mut store.as_context_mut().0.opaque;
+        self.place(opaque, field)?.change(self.0.object(), opaque, &value)
+    }
+}
+
+fn places(ty: &StructType) -> Vec<Place> {
+    let fields = &ty.0.definition().unwrap_struct().fields;
+    let layout = StructLayout::new(fields);
+    let places = fields.iter().zip(&layout.offsets);
+    places.map(|(&field, &at)| Place::of(&ty.0, field, at as usize)).collect()
+}
+
+impl ArrayRef {
+    /// A new array of `len` elements that are all `element`.
+    ///
+    /// # Errors
+    /// If that is of another type, or there is no room.
+    pub fn new(mut store: impl AsContextMut, ty: &ArrayType, element: &Val, len: u32) -> Result<ArrayRef> {
+        let opaque = &mut store.as_context_mut().0.opaque;
+        element.check_type(&place_in(ty, 0).ty, opaque)?;
+        let new = allocate(opaque, &ty.0, len)?;
+        (0..len).for_each(|index| place_in(ty, index).write(new.object(), opaque, element));
+        Ok(ArrayRef(new))
+    }
+
+    /// Number of elements.
+    ///
+    /// # Panics
+    /// If it is another store's.
+    pub fn len(&self, store: impl AsContext) -> u32 {
+        self.len_in(&store.as_context().0.opaque)
+    }
+
+    fn len_in(&self, store: &StoreOpaque) -> u32 {
+        store.objects.heap().head(self.0.object().word_in(store)).1
+    }
+
+    fn place(&self, store: &StoreOpaque, index: u32) -> Result<Place> {
+        let HeapType::ConcreteArray(ty) = self.0.type_in(store) else { unreachable!("it is an array") };
+        let len = self.len_in(store);
+        match index < len {
+            true => Ok(place_in(&ty, index)),
+            false => Err(beyond("element", index as usize, len as usize)),
+        }
+    }
+
+    /// An element.
+    ///
+    /// # Errors
+    /// If it is beyond the end.
+    ///
+    /// # Panics
+    /// If it is another store's.
+    pub fn get(&self, store: impl AsContext, index: u32) -> Result<Val> {
+        let opaque = &store.as_context().0.opaque;
+        Ok(self.place(opaque, index)?.read(self.0.object(), opaque))
+    }
+
+    /// Changes an element.
+    ///
+    /// # Errors
+    /// If it is beyond the end, elements are not mutable, or the value is of another type.
+    ///
+    /// # Panics
+    /// If it is another store's.
+    pub fn set(&self, mut store: impl AsContextMut, index: u32, value: Val) -> Result<()> {
+        let opaque = &mut store.as_context_mut().0.opaque;
+        self.place(opaque, index)?.change(self.0.object(), opaque, &value)
+    }
+}
+
+fn place_in(ty: &ArrayType, index: u32) -> Place {
+    let field = ty.0.definition().unwrap_array().0;
+    let at = FIELDS as usize + index as usize * object::size_of(field.element_type) as usize;
+    Place::of(&ty.0, field, at)
+}
+
+/// The word by which wasm knows a value of the host's.
+pub(crate) fn extern_word(value: Option<ExternRef>, store: &mut StoreOpaque) -> u64 {
+    match value.as_ref().and_then(ExternRef::downcast_ref::<AnyRef>) {
+        Some(any) => any.to_word(store),
+        None => store.externs.insert(value),
+    }
+}
+
+/// The value of a word of wasm's; null if it is 0.
+pub(crate) fn extern_of_word(word: u64, store: &StoreOpaque) -> Option<ExternRef> {
+    (word != 0).then(|| AnyRef::from_word(word, store).convert_to_extern())
+}

@@ -1,0 +1,201 @@
+//! Allocation: what machine code does not do itself.
+//!
+//! Machine code moves the cursor of the [`Bump`] that it shares with the heap. Here a hole is found when that has no more
+//! room, and what is not small is put elsewhere.
+
+use std::ops::Range;
+
+use wprof_jit::abi::object::{ALIGN, LENGTH, type_word};
+
+use super::blocks::{BLOCK, Blocks, LINE, LINES, Use};
+use super::{Heap, Shape};
+
+/// Where the next object goes, and where the hole ends that it goes into: addresses. Machine code reads and writes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Bump {
+    /// Where the next object begins.
+    pub cursor: usize,
+    /// Behind the hole; not above the cursor if there is none, or machine code is to ask each time.
+    pub limit: usize,
+}
+
+/// Objects of more bytes have blocks for themselves, of which they leave at most half empty.
+pub(super) const LARGE: usize = BLOCK / 2;
+
+/// So many bytes are allocated before the first collection, and at least before any other.
+const LEAST_BUDGET: usize = 8 << 20;
+
+/// Where allocation stands.
+#[derive(Debug)]
+pub(super) struct Allocator {
+    /// The hole that the cursor is in, and the ranges full of objects that were allocated since the last collection.
+    hole: Range<usize>,
+    pub(super) fresh: Vec<Range<usize>>,
+    /// What is left of the block for what did not fit into a hole, and where objects in it begin that are fresh.
+    overflow: Range<usize>,
+    overflow_start: usize,
+    /// Blocks with holes that the last collection found, which are taken from the end.
+    pub(super) recycled: Vec<usize>,
+    /// What is left to look at of the one whose holes are in use.
+    rest: Range<usize>,
+    /// Bytes that may still be taken before the next collection.
+    budget: usize,
+    /// Bytes that the heap may have.
+    limit: usize,
+}
+
+impl Allocator {
+    pub(super) fn new(limit: usize) -> Allocator {
+        Allocator {
+            hole: 0..0,
+            fresh: Vec::new(),
+            overflow: 0..0,
+            overflow_start: 0,
+            recycled: Vec::new(),
+            rest: 0..0,
+            budget: LEAST_BUDGET.min(limit),
+            limit,
+        }
+    }
+
+    /// After a collection that has kept so many bytes.
+    pub(super) fn start_over(&mut self, live: usize, recycled: Vec<usize>) {
+        (self.hole, self.overflow, self.overflow_start, self.rest) = (0..0, 0..0, 0, 0..0);
+        self.fresh.clear();
+        self.recycled = recycled;
+        self.budget = live.max(LEAST_BUDGET).min(self.limit.saturating_sub(live));
+    }
+
+    fn spend(&mut self, bytes: usize) -> Option<()> {
+        self.budget = self.budget.checked_sub(bytes)?;
+        Some(())
+    }
+}
+
+impl Heap {
+    /// The address of a new object of type `id`, zero but for its head; none if a collection is due, or there is no room.
+    ///
+    /// # Panics
+    /// If the shape of the type is not known.
+    pub fn allocate(&mut self, bump: &mut Bump, id: u32, length: u32) -> Option<u64> {
+        let shape = self.shapes.get(id);
+        let (size, word) = (shape.size(length), type_word(id, matches!(shape, Shape::Array { .. })));
+        let at = match size {
+            _ if size > LARGE => self.allocate_large(size)?,
+            _ if size <= bump.limit.saturating_sub(bump.cursor) => self.push(bump, size),
+            _ if size > LINE => self.allocate_overflow(size)?,
+            _ => {
+                self.next_hole(bump)?;
+                self.push(bump, size)
+            }
+        };
+        self.space.set_u64(at, u64::from(length) << (8 * LENGTH) | u64::from(word));
+        Some(self.space.address(at) as u64)
+    }
+
+    fn push(&self, bump: &mut Bump, size: usize) -> usize {
+        let at = self.space.place(bump.cursor as u64).expect("a hole is within the heap");
+        bump.cursor += size;
+        at
+    }
+
+    fn allocate_large(&mut self, size: usize) -> Option<usize> {
+        let count = size.div_ceil(BLOCK);
+        self.allocator.spend(count * BLOCK)?;
+        let space = &mut self.space;
+        let clean = |block| space.bytes_mut(Blocks::bytes(block..block + 1)).fill(0);
+        let at = self.blocks.take_row(count, clean)? * BLOCK;
+        self.allocator.fresh.push(at..at + size);
+        Some(at)
+    }
+
+    /// Into a block that has nothing else but such objects yet: Immix's overflow allocation.
+    fn allocate_overflow(&mut self, size: usize) -> Option<usize> {
+        if self.allocator.overflow.len() < size {
+            let block = self.take_block()?;
+            self.end_overflow();
+            self.allocator.overflow = Blocks::bytes(block..block + 1);
+            self.allocator.overflow_start = block * BLOCK;
+        }
+        let at = self.allocator.overflow.start;
+        self.allocator.overflow.start += size;
+        Some(at)
+    }
+
+    fn end_overflow(&mut self) {
+        let fresh = self.allocator.overflow_start..self.allocator.overflow.start;
+        if !fresh.is_empty() {
+            self.allocator.fresh.push(fresh);
+        }
+        self.allocator.overflow_start = self.allocator.overflow.start;
+    }
+
+    /// A block that is all zero.
+    fn take_block(&mut self) -> Option<usize> {
+        self.allocator.spend(BLOCK)?;
+        let (block, is_dirty) = self.blocks.take()?;
+        if is_dirty {
+            self.space.bytes_mut(Blocks::bytes(block..block + 1)).fill(0);
+        }
+        Some(block)
+    }
+
+    /// Moves the cursor to the next hole.
+    fn next_hole(&mut self, bump: &mut Bump) -> Option<()> {
+        let hole = match self.recycled_hole() {
+            Some(hole) => {
+                self.allocator.spend(hole.len())?;
+                self.space.bytes_mut(hole.clone()).fill(0);
+                hole
+            }
+            None => {
+                let block = self.take_block()?;
+                Blocks::bytes(block..block + 1)
+            }
+        };
+        self.end_hole(bump);
+        *bump = Bump { cursor: self.space.address(hole.start), limit: self.space.address(hole.end) };
+        self.allocator.hole = hole;
+        Some(())
+    }
+
+    /// Notes the objects that machine code has put into the hole.
+    pub(super) fn end_hole(&mut self, bump: &mut Bump) {
+        if self.allocator.hole.is_empty() {
+            return;
+        }
+        let end = bump.cursor - self.space.address(0);
+        debug_assert!((self.allocator.hole.start..=self.allocator.hole.end).contains(&end));
+        if end > self.allocator.hole.start {
+            self.allocator.fresh.push(self.allocator.hole.start..end);
+        }
+        self.allocator.hole = 0..0;
+        *bump = Bump::default();
+    }
+
+    /// All objects since the last collection are in fresh ranges.
+    pub(super) fn end_allocation(&mut self, bump: &mut Bump) {
+        self.end_hole(bump);
+        self.end_overflow();
+    }
+
+    /// The next run of lines in which nothing lives.
+    fn recycled_hole(&mut self) -> Option<Range<usize>> {
+        loop {
+            let rest = self.allocator.rest.clone();
+            let lines = self.lines.bytes(rest.clone());
+            if let Some(start) = lines.iter().position(|&line| line == 0) {
+                let len = lines[start..].iter().position(|&line| line != 0).unwrap_or(lines.len() - start);
+                let first = rest.start + start;
+                self.allocator.rest.start = first + len;
+                return Some(first * LINE..(first + len) * LINE);
+            }
+            let block = self.allocator.recycled.pop()?;
+            debug_assert_eq!(self.blocks.get(block), Use::Lines);
+            self.allocator.rest = block * LINES..(block + 1) * LINES;
+        }
+    }
+}
+
+const _: () = assert!(LINE.is_multiple_of(ALIGN as usize));

@@ -1,0 +1,82 @@
+//! A bit for each place where an object may begin.
+
+use std::io;
+use std::ops::Range;
+
+use wprof_jit::abi::object::ALIGN;
+
+use super::space::Space;
+
+/// Bytes of the heap for which a word of the map stands.
+const PER_WORD: usize = 64 * ALIGN as usize;
+
+/// The bits, all zero at first. Pages of it that are never touched take no memory.
+#[derive(Debug)]
+pub struct Bitmap(Space);
+
+impl Bitmap {
+    /// For a heap of so many bytes.
+    ///
+    /// # Errors
+    /// If the system has no room for it.
+    pub fn new(heap: usize) -> io::Result<Bitmap> {
+        Ok(Bitmap(Space::new(heap.div_ceil(PER_WORD) * 8)?))
+    }
+
+    fn place(at: usize) -> (usize, u32) {
+        (at / PER_WORD * 8, (at / ALIGN as usize % 64) as u32)
+    }
+
+    /// Whether the bit of a place is set.
+    pub fn get(&self, at: usize) -> bool {
+        let (word, bit) = Bitmap::place(at);
+        self.0.u64(word) >> bit & 1 != 0
+    }
+
+    /// Sets the bit of a place; whether it was not.
+    pub fn set(&mut self, at: usize) -> bool {
+        let (place, bit) = Bitmap::place(at);
+        let word = self.0.u64(place);
+        self.0.set_u64(place, word | 1 << bit);
+        word >> bit & 1 == 0
+    }
+
+    /// The last place in `from..=at` whose bit is set.
+    pub fn last_in(&self, from: usize, at: usize) -> Option<usize> {
+        let (mut place, bit) = Bitmap::place(at);
+        let mut word = self.0.u64(place) & (u64::MAX >> (63 - bit));
+        while word == 0 {
+            if place == 0 || place * 8 * ALIGN as usize <= from {
+                return None;
+            }
+            place -= 8;
+            word = self.0.u64(place);
+        }
+        let found = place * 8 * ALIGN as usize + (63 - word.leading_zeros() as usize) * ALIGN as usize;
+        (found >= from).then_some(found)
+    }
+
+    /// Clears all bits of a range that begins and ends at multiples of 512 bytes.
+    pub fn clear(&mut self, range: Range<usize>) {
+        self.0.bytes_mut(range.start / PER_WORD * 8..range.end.div_ceil(PER_WORD) * 8).fill(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_bit_before_a_place_is_found() {
+        let mut bits = Bitmap::new(1 << 16).expect("memory");
+        assert_eq!(bits.last_in(0, 4096), None);
+        assert!(bits.set(512) && !bits.set(512) && bits.set(8));
+        assert_eq!(bits.last_in(0, 4096), Some(512));
+        assert_eq!(bits.last_in(0, 512), Some(512));
+        assert_eq!(bits.last_in(0, 511 / 8 * 8), Some(8));
+        assert_eq!(bits.last_in(1024, 4096), None);
+        assert_eq!(bits.last_in(513, 513 / 8 * 8), None);
+        bits.clear(512..1024);
+        assert!(!bits.get(512) && bits.get(8));
+    }
+}

@@ -1,0 +1,66 @@
+//! Sweeping: what was not marked is free.
+
+use super::Heap;
+use super::blocks::{BLOCK, Blocks, LINE, LINES, Use};
+
+/// Large objects of at least so many bytes give their pages back to the system.
+const DISCARDED_FROM: usize = 256 << 10;
+
+impl Heap {
+    /// The collection ends: all that is not kept is free, or nothing if something may be held that nobody has named.
+    pub fn end_collection(&mut self, are_all_known: bool) {
+        debug_assert!(self.pending.is_empty(), "what is marked was traced");
+        if !are_all_known {
+            self.keep_all();
+        }
+        let mut live = 0;
+        let mut recycled = Vec::new();
+        for block in 0..self.blocks.len() {
+            live += match self.blocks.get(block) {
+                Use::Lines => self.sweep_lines(block, &mut recycled),
+                Use::Large { blocks } => self.sweep_large(block, blocks as usize),
+                Use::Free { .. } | Use::Rest { .. } => 0,
+            };
+        }
+        // From low addresses on, as they are taken from the end.
+        recycled.reverse();
+        std::mem::swap(&mut self.starts, &mut self.marks);
+        self.marks.clear(0..self.blocks.len() * BLOCK);
+        self.blocks.start_over();
+        self.allocator.start_over(live, recycled);
+        let pause = self.began.take().map(|began| began.elapsed()).unwrap_or_default();
+        self.statistics.add_collection(pause, live);
+    }
+
+    /// Marks all objects, without looking into them.
+    fn keep_all(&mut self) {
+        let end = self.blocks.len() * BLOCK;
+        let mut before = end;
+        while let Some(at) = before.checked_sub(8).and_then(|last| self.starts.last_in(0, last)) {
+            self.mark_at(at);
+            self.pending.clear();
+            before = at;
+        }
+    }
+
+    fn sweep_lines(&mut self, block: usize, recycled: &mut Vec<usize>) -> usize {
+        let lines = self.lines.bytes(block * LINES..(block + 1) * LINES);
+        let marked = lines.iter().filter(|&&line| line != 0).count();
+        match marked {
+            0 => self.blocks.free(block..block + 1, true),
+            LINES => {}
+            _ => recycled.push(block),
+        }
+        marked * LINE
+    }
+
+    fn sweep_large(&mut self, block: usize, count: usize) -> usize {
+        if self.marks.get(block * BLOCK) {
+            return count * BLOCK;
+        }
+        let bytes = Blocks::bytes(block..block + count);
+        let is_clean = bytes.len() >= DISCARDED_FROM && self.space.discard(bytes);
+        self.blocks.free(block..block + count, !is_clean);
+        0
+    }
+}
