@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compiles the programs of this folder, each with one problem in the line that is marked PLANTED, to WASI modules with line
 # tables, which are committed beside their sources. Usage: build.sh [OUTPUT_FOLDER]
-# Needs what scripts/setup installs, libc++-19-dev-wasm32, and a rustc with a WASI target: RUSTC names one, RUST_TARGET the target.
+# Needs what scripts/setup installs, and a rustc with a WASI target: RUSTC names one, RUST_TARGET the target.
 set -euo pipefail
 out=$(realpath "${1:-$(dirname "$0")}")
 cd "$(dirname "$0")"
@@ -17,4 +17,8 @@ for source in *.cpp; do
     chmod 644 "$out/${source%.cpp}.wasm"
 done
 "${RUSTC:-rustc}" --target "${RUST_TARGET:-wasm32-wasi}" -O -C debuginfo=1 -C lto=fat -C linker="${RUST_LINKER:-wasm-ld}" --remap-path-prefix "$PWD=." dedup.rs -o "$out/dedup.wasm"
+# What neither lines nor inlined frames need.
+for module in "$out"/*.wasm; do
+    "${OBJCOPY:-llvm-objcopy}" --remove-section .debug_loc --remove-section .debug_pubnames --remove-section .debug_pubtypes "$module"
+done
 chmod 644 "$out"/*.wasm
