@@ -173,7 +173,7 @@ impl Bursts {
     /// counted.
     pub fn miss(&mut self) {
         self.planned -= 1;
-        self.passed += 1;
+        self.passed = self.passed.saturating_add(1);
     }
 
     /// A check in instrumented code: the version to go on in.
@@ -247,7 +247,7 @@ impl Bursts {
         self.begun_by_length += u64::from(self.scale);
         self.squares = self.squares.saturating_add(u64::from(self.scale).pow(2));
         // The check that begins the burst is in it.
-        self.passed = self.passed.saturating_add(self.between - 1);
+        self.passed = self.passed.saturating_add(self.between.saturating_sub(1));
         self.planned = self.length();
         (self.checking, self.instrumented, self.waits) = (0, self.planned, 0);
         Version::Instrumented

@@ -4,6 +4,8 @@
 //! local and a bound, and nothing else, leaves ([`Countdown`]), but those that are unrolled. Their code counts the
 //! checks of up to [`ROUNDS`] rounds at once, and goes through these by a test that takes the place of the loop's own:
 //! see `translate/strip.rs`. So a round costs nothing.
+//! A loop with calls is none: beside a call a check costs little, what its callees take belongs to the check before them,
+//! so that callers of what takes long are seen as often as they run; and recursions make few rounds in each frame.
 //! A loop that is left elsewhere may make one round each time it is entered; then what is computed ahead costs more
 //! than the checks, and rounds would be counted that it does not make.
 //! Source: strip mining, as in Allen & Kennedy, *Optimizing Compilers for Modern Architectures*, 2001, 2.1; as used for
@@ -13,7 +15,7 @@ use wasmparser::BinaryReaderError;
 use wprof_profiler::{BlockId, Loop, LoopId};
 
 use super::{Countdown, SmallLoop, TripCounts};
-use crate::cfg::{Cfg, Target};
+use crate::cfg::{Call, Cfg, Operators, Target};
 use crate::module::ModuleInfo;
 
 /// In how many rounds a loop is checked once at least: so that it comes to a check soon, and what is done once for all
@@ -46,12 +48,27 @@ impl Strip {
             let is_unrolled = small.iter().any(|found| found.blocks[0] == header);
             let Some(id) = loops.headed_by(BlockId(header)).filter(|_| !is_unrolled) else { continue };
             let Some(latch) = only_exit(cfg, id, loops.get(id)) else { continue };
+            if has_calls(info, cfg, id)? {
+                continue;
+            }
             let countdown = trips.countdown(id, BlockId(latch))?;
             let at_end = countdown.filter(|countdown| countdown.block == latch);
             all.extend(at_end.map(|countdown| Strip { header, countdown }));
         }
         Ok(all)
     }
+}
+
+fn has_calls(info: &ModuleInfo, cfg: &Cfg, id: LoopId) -> Result<bool, BinaryReaderError> {
+    for block in cfg.loops().blocks(id).iter().map(|block| &cfg.blocks[block.index()]) {
+        let mut operators = Operators::new(info, block.start, block.limit);
+        while let Some((op, _)) = operators.next()? {
+            if Call::of(&op).is_some() {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// The block with a loop's only back edge, which takes no operands along, if nothing else leaves the loop but what
@@ -70,4 +87,29 @@ fn only_exit(cfg: &Cfg, id: LoopId, found: &Loop) -> Option<u32> {
         |edge: &crate::cfg::Edge| edge.target != Target::Block(found.header.0) || edge.arity == 0;
     let is_only = !found.irreducible && edges.all(|edge| stays(&edge.target));
     (is_only && cfg.blocks[latch as usize].edges.iter().all(takes_none)).then_some(latch)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn strips(body: &str) -> usize {
+        let text = format!(
+            "(module (func) (func (param $n i32) (loop $l {body}
+                (br_if $l (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))))"
+        );
+        let bytes: Arc<[u8]> = wat::parse_str(text).expect("valid text").into();
+        let info = crate::module::parse(bytes).expect("valid module");
+        let cfg = crate::cfg::build(&info, 1).expect("within limits");
+        let headers: Vec<u32> = (0..cfg.blocks.len() as u32).filter(|&block| cfg.can_resume(block)).collect();
+        Strip::all(&info, &cfg, &headers, &[]).expect("valid bytes").len()
+    }
+
+    #[test]
+    fn loops_with_calls_are_checked_in_each_round() {
+        assert_eq!(strips("(drop (i32.const 0))"), 1);
+        assert_eq!(strips("(call 0)"), 0);
+    }
 }
