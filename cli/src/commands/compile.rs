@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::{Args, ValueHint};
 use wprof::{Config, Engine, OwnArtifacts};
 
-use super::run::{COLLECT_HELP, PassesArgs, ProfileArgs, ReoptimizeArgs};
+use super::run::{COLLECT_HELP, PassesArgs, ProfileArgs, ReoptimizeArgs, rate};
 use super::{help, instrument};
 use crate::{modules, output, progress};
 
@@ -45,7 +45,9 @@ pub struct CompileArgs {
 
 pub fn execute(args: &CompileArgs) -> Result<()> {
     let mut config = Config::new();
-    args.profile.counted(None, None)?.configure(&mut config);
+    let counted = args.profile.counted(None, None)?;
+    counted.configure(&mut config);
+    config.sample_time(rate::of(None, &counted)?);
     config.passes(args.passes.set());
     args.reoptimize.configure(&mut config)?;
     let engine = Engine::new(&config).map_err(modules::failure)?;

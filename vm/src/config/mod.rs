@@ -31,8 +31,8 @@ const MEMORIES_WITHIN_LIMIT: u64 = 4;
 /// What is inaccessible behind memories that are not: all indices into them are checked.
 const SMALL_GUARD: u64 = 1 << 16;
 
-/// The least that wasm code and what it calls can do with.
-const LEAST_STACK: usize = 64 << 10;
+/// The least that wasm code and what it calls can do with: the compiler runs there, too, with a quarter of it.
+const LEAST_STACK: usize = 2 << 20;
 /// More is as good as no limit.
 const MOST_STACK: usize = 1 << 40;
 const PAGE: usize = 4096;
@@ -412,7 +412,7 @@ impl Config {
     }
 
     /// How many bytes of stack wasm code may use, rounded up to whole pages, whatever its caller's stack has (default: `None`,
-    /// all of its caller's). At least 64 KiB. What needs more traps with [`Trap::StackOverflow`](crate::Trap::StackOverflow).
+    /// all of its caller's). At least 2 MiB. What needs more traps with [`Trap::StackOverflow`](crate::Trap::StackOverflow).
     ///
     /// Wasm, and the host functions that it calls, then run on a stack of this size, which each thread keeps for the next
     /// call. Host functions are not called with less than a quarter of it left, or 512 KiB (1 MiB in debug builds) if that is less.

@@ -12,7 +12,7 @@ mod interruption;
 mod invoke;
 mod live;
 pub mod program;
-mod rate;
+pub mod rate;
 mod reoptimize;
 mod stubs;
 mod threads;
