@@ -343,7 +343,7 @@ mod tests {
         for name in ["LN", "L4", "EC+L4"] {
             let found = checks(name);
             assert_eq!(found.headers.len(), 1, "{name}");
-            assert!(!found.boring.is_empty() && !found.are_boring(found.headers), "{name}");
+            assert!(!found.boring.is_empty() && !found.are_boring(found.headers.clone()), "{name}");
         }
     }
 
