@@ -2,7 +2,8 @@
 //!
 //! Input: a function, and which checks are wanted. Output: at its entry or not, and at which loop headers.
 //! Invariant: with the default checks only a bounded number of instructions is executed without one, but in boring
-//! loops and in those with thousands of locals.
+//! loops and in those with thousands of locals. Optimised code comes to the header of a strip, which is checked, once in
+//! [`ROUNDS_OF_STRIP`](super::ROUNDS_OF_STRIP) rounds at least.
 //! Source: Hirzel & Chilimbi, *Bursty Tracing*, FDDO 2001, sections 4.1 and 4.2; the set C, and how far the
 //! checks of loops make it smaller, is `CallGraph::entry_checks`.
 //! Oracle: the blocks that programs execute between two checks, `spec-tests/tests/checks.rs`.
@@ -43,7 +44,7 @@ pub struct Checks {
     /// Loops without calls and with at most so many memory accesses are boring: they are not checked, and bursts do not
     /// count what is in them. `None` if all are.
     pub boring: Option<u32>,
-    /// Whether small loops are unrolled, with one check in several rounds.
+    /// Whether small loops are unrolled, with one check in several rounds, and others that count are stripped.
     pub unroll: bool,
     /// Whether loops are left out whose trip count is a small constant.
     pub skip_short: bool,
@@ -343,7 +344,7 @@ mod tests {
         for name in ["LN", "L4", "EC+L4"] {
             let found = checks(name);
             assert_eq!(found.headers.len(), 1, "{name}");
-            assert!(!found.boring.is_empty() && !found.are_boring(found.headers.clone()), "{name}");
+            assert!(!found.boring.is_empty() && !found.are_boring(found.headers.iter().copied()), "{name}");
         }
     }
 
