@@ -32,7 +32,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FigureKind, INSTRUCTIONS, Metric, PathCount, UnfinishedPath, metric};
+use crate::counts::metric;
+use crate::{FigureKind, INSTRUCTIONS, Metric, PathCount, UnfinishedPath};
 pub use build::{ContextLink, ContextLog};
 pub use call_edges::CallEdge;
 pub use callers::CallerRow;

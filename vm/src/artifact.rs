@@ -11,7 +11,7 @@ use std::ops::Range;
 use sha2::{Digest, Sha256};
 
 use crate::code_cache::{CachedModule, Placed};
-use crate::runtime::build_id;
+use crate::runtime::instances::build_id;
 use crate::{Engine, Error, ErrorKind, Result};
 
 /// How an artefact begins. The last byte is the version of the format.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::error::Backtrace;
 use crate::module::{FrameSymbol, demangle};
-use crate::runtime::frames::{self, Frame};
+use crate::runtime::stacks::frames::{self, Frame};
 use crate::{AsContext, Error, Module};
 
 /// The wasm frames on the stack at some moment, innermost first; those of several stores if they called each other.

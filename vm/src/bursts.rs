@@ -4,8 +4,8 @@ use std::io::Write;
 
 use wprof_profiler::{BurstLengths, Bursts, Rate, TraceHead};
 
-use crate::runtime::burst_log::BurstLog;
-use crate::runtime::recording::{TraceSummary, refused};
+use crate::runtime::burst::burst_log::BurstLog;
+use crate::runtime::counts::recording::{TraceSummary, refused};
 use crate::{Module, Result, Store, StoreContextMut};
 
 impl<T: 'static> Store<T> {

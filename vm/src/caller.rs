@@ -1,6 +1,6 @@
 //! What a host function knows of its caller.
 
-use crate::runtime::frames;
+use crate::runtime::stacks::frames;
 use crate::store::{StoreContext, StoreContextMut, StoreInner};
 use crate::{AsContext, AsContextMut, Engine, WasmBacktrace};
 

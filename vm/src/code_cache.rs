@@ -21,7 +21,8 @@ use wprof_jit::code::stand_ins::{self, Constants, Place};
 use wprof_jit::compile::MachineCode;
 
 use crate::runtime::code::registry::CodeObject;
-use crate::runtime::{build_id, rlimits};
+use crate::runtime::instances::build_id;
+use crate::runtime::interruption::rlimits;
 
 /// Bytes that all files of a folder may take together; the oldest go first.
 const FOLDER_LIMIT: u64 = 1 << 30;

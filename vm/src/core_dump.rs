@@ -7,9 +7,9 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::runtime::loaded;
-use crate::runtime::store::StoreOpaque;
-use crate::runtime::store_memory::StoreMemory;
+use crate::runtime::instances::loaded;
+use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::linear_memory::store_memory::StoreMemory;
 use crate::{AsContext, Error, FrameInfo, HeapType, MemoryType, Module, RefType, ValType};
 
 /// The frames of an error, which can be written with the state of the store that it came up in.

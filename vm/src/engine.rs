@@ -10,8 +10,8 @@ use wprof_profiler::BurstLengths;
 use crate::background::Background;
 use crate::code_cache::CodeCache;
 use crate::perf::PerfFile;
-use crate::runtime::account::{Account, ProfilingCost};
-use crate::runtime::engine::EngineCore;
+use crate::runtime::counts::account::{Account, ProfilingCost};
+use crate::runtime::instances::engine::EngineCore;
 use crate::{Config, Error, ProfilingConfig, Result, Trigger};
 
 /// A wasm engine. Cheap to clone; all clones are the same engine. Modules and stores work together if they are of

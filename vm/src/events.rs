@@ -6,8 +6,8 @@ use wasmparser::ValType;
 use wprof_jit::plan::Collection;
 
 use crate::module::ModuleInner;
-use crate::runtime::abi::VmValue;
-use crate::runtime::store::StoreOpaque;
+use crate::runtime::instances::abi::VmValue;
+use crate::runtime::instances::store::StoreOpaque;
 use crate::store::StoreInner;
 use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, Instance, Result, Store};
 

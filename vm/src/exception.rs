@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use crate::exnref::ExnRef;
-use crate::runtime::abi::VmValue;
-use crate::runtime::exceptions::Exception;
-pub use crate::runtime::exceptions::ThrownException;
-use crate::runtime::store::Stored;
+use crate::runtime::instances::abi::VmValue;
+use crate::runtime::instances::store::Stored;
+use crate::runtime::values::exceptions::Exception;
+pub use crate::runtime::values::exceptions::ThrownException;
 use crate::{AsContext, AsContextMut, Error, ErrorKind, Result, Store, StoreContextMut, TagType, Val};
 
 /// A tag in a store: exceptions have one, by which handlers know them.

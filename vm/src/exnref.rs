@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::runtime::exceptions::Exception;
+use crate::runtime::values::exceptions::Exception;
 
 /// An exception. It belongs to a store, and lives as long as anybody holds it.
 #[derive(Clone)]

@@ -1,7 +1,7 @@
 //! Fuel: what wasm code may still do, by a name that other engines have, too.
 
 use crate::config::FUEL;
-use crate::runtime::store::StoreOpaque;
+use crate::runtime::instances::store::StoreOpaque;
 use crate::{AsContext, AsContextMut, Caller, Error, ErrorKind, Result, Store};
 
 impl<T: 'static> Store<T> {

@@ -3,9 +3,9 @@
 
 use std::ptr::NonNull;
 
-use crate::runtime::deadline::UpdateDeadline;
-use crate::runtime::hooks::CallHook;
-use crate::runtime::store::StoreOpaque;
+use crate::runtime::control::hooks::CallHook;
+use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::interruption::deadline::UpdateDeadline;
 use crate::store::{StoreContextMut, StoreInner};
 use crate::{Result, Store};
 

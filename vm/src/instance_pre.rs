@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::imports::{add, check_type};
 use crate::linker::{Definition, place};
-use crate::runtime::instantiate::Imports;
+use crate::runtime::instances::instantiate::Imports;
 use crate::{AsContextMut, Caller, Error, ErrorKind, ExternType, FuncType, Instance, Linker, Module, Result};
 
 /// A module with all its imports, ready to be instantiated: see [`Linker::instantiate_pre`]. Cheap to clone; may be shared

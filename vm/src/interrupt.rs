@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::runtime::interrupt::{InterruptPage, Request};
+use crate::runtime::interruption::interrupt::{InterruptPage, Request};
 
 /// Stops the wasm code of one store. Can be cloned and sent to other threads.
 #[derive(Clone, Debug)]

@@ -94,10 +94,10 @@ pub use memory::Memory;
 pub use module::{
     ExportType, FrameSymbol, ImportType, Module, OwnArtifacts, Reoptimization, SourceRow, demangle,
 };
-pub use runtime::account::ProfilingCost;
-pub use runtime::deadline::UpdateDeadline;
+pub use runtime::control::hooks::CallHook;
+pub use runtime::counts::account::ProfilingCost;
 pub use runtime::gc::Statistics as GcStatistics;
-pub use runtime::hooks::CallHook;
+pub use runtime::interruption::deadline::UpdateDeadline;
 pub use shared_memory::{MemoryAccessError, SharedMemory, WaitOutcome};
 pub use store::{AsContext, AsContextMut, Store, StoreContext, StoreContextMut};
 pub use table::Table;

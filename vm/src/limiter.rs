@@ -5,10 +5,10 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::limits::ResourceLimiter;
-use crate::runtime::growth::{Grows, Growth};
-use crate::runtime::memory::WASM_PAGE;
-use crate::runtime::shared_memory::SharedData;
-use crate::runtime::store::StoreOpaque;
+use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::linear_memory::growth::{Grows, Growth};
+use crate::runtime::linear_memory::memory::WASM_PAGE;
+use crate::runtime::linear_memory::shared_memory::SharedData;
 use crate::store::StoreInner;
 use crate::{Error, ErrorKind, MemoryType, Module, Result, Store, TableType};
 

@@ -7,7 +7,7 @@ use hashbrown::hash_map::Entry;
 
 use crate::caller::Caller;
 use crate::func::{self, HostFunc, IntoFunc};
-use crate::runtime::host;
+use crate::runtime::control::host;
 use crate::store::StoreContextMut;
 use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, Extern, ExternType, Func, FuncType};
 use crate::{Instance, Memory, Module, Result, SharedMemory, Trap, Val, WasmResults, WasmRet};

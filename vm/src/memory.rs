@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::ptr::NonNull;
 
 use crate::limiter;
-use crate::runtime::growth;
-use crate::runtime::memory::WASM_PAGE;
-use crate::runtime::store::Stored;
+use crate::runtime::instances::store::Stored;
+use crate::runtime::linear_memory::growth;
+use crate::runtime::linear_memory::memory::WASM_PAGE;
 use crate::shared_memory::{MemoryAccessError, SharedMemory};
 use crate::store::{StoreContext, StoreContextMut};
 use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, MemoryType, Result};

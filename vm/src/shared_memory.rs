@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::runtime::memory::WASM_PAGE;
-use crate::runtime::parking::Woken;
-use crate::runtime::shared_memory::SharedData;
+use crate::runtime::interruption::parking::Woken;
+use crate::runtime::linear_memory::memory::WASM_PAGE;
+use crate::runtime::linear_memory::shared_memory::SharedData;
 use crate::{Engine, Error, ErrorKind, MemoryType, Result};
 
 /// An access beyond the end of a memory.

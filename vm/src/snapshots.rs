@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use wprof_profiler::Profile;
 
-use crate::runtime::bursts;
-use crate::runtime::store::StoreOpaque;
+use crate::runtime::burst::bursts;
+use crate::runtime::instances::store::StoreOpaque;
 use crate::{Error, ErrorKind, Module, Result, Store, profile};
 
 /// Taking snapshots takes no more than one in so many parts of the time, however often they are wanted.

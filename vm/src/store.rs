@@ -5,9 +5,9 @@ use std::time::Instant;
 use crate::interrupt::InterruptHandle;
 use crate::limits::ResourceLimiter;
 use crate::profile::look_for_hot_code;
-use crate::runtime::deadline::UpdateDeadline;
-use crate::runtime::hooks::CallHook;
-use crate::runtime::store::{StoreOpaque, StoreWith};
+use crate::runtime::control::hooks::CallHook;
+use crate::runtime::instances::store::{StoreOpaque, StoreWith};
+use crate::runtime::interruption::deadline::UpdateDeadline;
 use crate::{Engine, GcStatistics, Result, StoreLimits};
 
 /// A store with data of type `T`, which host functions can reach.

@@ -4,8 +4,8 @@
 use std::ptr::NonNull;
 
 use crate::limiter;
-use crate::runtime::growth;
-use crate::runtime::store::Stored;
+use crate::runtime::instances::store::Stored;
+use crate::runtime::linear_memory::growth;
 use crate::{AsContext, AsContextMut, Error, ErrorKind, Ref, Result, TableType};
 
 /// A table in a store.

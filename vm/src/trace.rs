@@ -4,10 +4,10 @@ use std::io::Write;
 
 use wprof_profiler::TraceHead;
 
-pub use crate::runtime::recording::TraceSummary;
+pub use crate::runtime::counts::recording::TraceSummary;
 
-use crate::runtime::loaded;
-use crate::runtime::recording::{Recording, refused};
+use crate::runtime::counts::recording::{Recording, refused};
+use crate::runtime::instances::loaded;
 use crate::{AsContextMut, Module, Result, Store};
 
 impl<T: 'static> Store<T> {

@@ -103,10 +103,10 @@ fn configs() -> Vec<Config> {
             ProfilingConfig::Off,
             ProfilingConfig::Exact(Collect::Edges),
             ProfilingConfig::Exact(Collect::Paths),
-            ProfilingConfig::Adaptive(bursts.clone()),
+            ProfilingConfig::Adaptive(bursts),
         ] {
             let mut config = Config::new();
-            config.strategy(strategy).profiling(profiling.clone());
+            config.strategy(strategy).profiling(profiling);
             config.background_compilation(false).promote_after(3);
             if matches!(profiling, ProfilingConfig::Adaptive(_)) {
                 config.reoptimization(Some(Policy::eager()));

@@ -225,7 +225,7 @@ fn place_at(view: &View<'_>, offset: u32) -> Place {
     let is_own = |symbol: &wprof::FrameSymbol| place(symbol).is_some_and(|line| !is_library(&line.file));
     let own = symbols.iter().position(is_own);
     let name = symbols.first().and_then(|symbol| symbol.name()).filter(|_| own != Some(0));
-    let library = name.map(|name| names::bare(name));
+    let library = name.map(names::bare);
     let lines = symbols.iter().skip(own.unwrap_or(0)).filter_map(place).collect();
     // A library's line says itself whose it is.
     Place { lines, library: library.filter(|_| own.is_some()), is_own: own.is_some() }

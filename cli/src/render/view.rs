@@ -88,7 +88,7 @@ pub fn line_of(module: &Module, offset: u32) -> Option<SourceLine> {
     // Line 0 is the compiler's way of saying that code comes from nowhere.
     let line = symbol.line().filter(|&line| line > 0)?;
     let name = symbol.name().filter(|_| symbols.len() > 1);
-    let inlined = name.map(|name| names::of_symbol(name));
+    let inlined = name.map(names::of_symbol);
     Some(SourceLine { file: symbol.file()?.to_owned(), line, inlined })
 }
 

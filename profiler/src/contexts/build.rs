@@ -6,8 +6,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{BackEdge, CallRecord, Callee, ContextTree, Routine};
-use crate::path_counts::{normalize_paths, normalize_unfinished};
-use crate::{FigureKind, Metric, metric};
+use crate::counts::metric;
+use crate::counts::path_counts::{normalize_paths, normalize_unfinished};
+use crate::{FigureKind, Metric};
 
 /// Call records as they come. Numbers are positions in the lists.
 #[derive(Clone, Debug, Default)]

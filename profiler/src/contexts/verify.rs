@@ -4,7 +4,7 @@
 //! Invariant: linear time; all that is checked here may be relied on everywhere else.
 
 use super::{CallRecord, Callee, ContextTree};
-use crate::path_counts::is_normal_unfinished;
+use crate::counts::path_counts::is_normal_unfinished;
 
 /// What is wrong with a calling context tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

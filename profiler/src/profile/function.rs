@@ -9,7 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::path_counts::{are_normal_exits, normalize_exits};
+use crate::counts::path_counts::{are_normal_exits, normalize_exits};
 use crate::{
     BlockCounts, BlockId, Cfg, CfgError, CounterCost, CounterCosts, EdgeCounts, EdgeId, EdgeWeights,
     FigureKind, PathProfile, PlacementCosts, UnfinishedExit,

@@ -7,7 +7,8 @@
 //! Oracle: the laws, and the profile of the concatenated logs, in `tests/it/merge.rs`.
 
 use super::{CodeStats, FunctionProfile, Profile, event_total};
-use crate::{BlockCounts, ContextTree, FigureKind, Metric, metric};
+use crate::counts::metric;
+use crate::{BlockCounts, ContextTree, FigureKind, Metric};
 
 /// Why two profiles have no sum.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

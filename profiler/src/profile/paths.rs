@@ -9,9 +9,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::{FunctionProfile, Profile};
+use crate::counts::path_counts::{
+    is_normal_unfinished, normalize_exits, normalize_paths, normalize_unfinished,
+};
 use crate::limits::MAX_PATH_STEPS;
-use crate::path_counts::{is_normal_unfinished, normalize_exits, normalize_paths, normalize_unfinished};
-use crate::propagate::sum_blocks;
+use crate::plan::propagate::sum_blocks;
 use crate::{
     Cfg, EdgeCounts, Path, PathCount, PathNumbering, PropagateError, UnfinishedExit, UnfinishedPath,
 };

@@ -10,7 +10,7 @@
 //! heaviest first; if the cliques are too large to list, no colour is used twice.
 
 use super::graph::TraceGraph;
-use crate::union_find::UnionFind;
+use crate::graph::union_find::UnionFind;
 use crate::{BlockId, EdgeId};
 
 /// The cliques of one function may have so many members together.

@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use crate::Result;
-use crate::runtime::fork::{self, Generation};
+use crate::runtime::interruption::fork::{self, Generation};
 use queue::Queue;
 
 /// How long nothing may have been urgent before the thread begins with what takes long and is not.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use wprof_jit::abi::object::{self, FIELDS, HOST, I31 as I31_BIT, StructLayout, TAG_MASK, i31_word};
 
 use super::val::Val;
-use crate::runtime::abi::VmValue;
-use crate::runtime::store::{StoreId, StoreOpaque};
+use crate::runtime::instances::abi::VmValue;
+use crate::runtime::instances::store::{StoreId, StoreOpaque};
 use crate::types::defined::DefinedType;
 use crate::types::{ArrayType, HeapType, StructType};
 use crate::{AsContext, AsContextMut, Error, ErrorKind, ExternRef, Result, ValType};

@@ -4,9 +4,9 @@ use std::pin::Pin;
 
 use super::{WasmParams, WasmResults, WasmTy};
 use crate::caller::Caller;
-use crate::runtime::abi::VmValue;
-use crate::runtime::host::HostFunc as RuntimeFunc;
-use crate::runtime::store::StoreOpaque;
+use crate::runtime::control::host::HostFunc as RuntimeFunc;
+use crate::runtime::instances::abi::VmValue;
+use crate::runtime::instances::store::StoreOpaque;
 use crate::store::{Embedded, StoreInner};
 use crate::{AsContext, AsContextMut, Error, ErrorKind, FuncType, Result, Val, ValType};
 

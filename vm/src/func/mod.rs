@@ -19,10 +19,10 @@ pub use val::{Ref, Val};
 pub use values::{WasmParams, WasmResults, WasmTy};
 
 use crate::caller::Caller;
-use crate::runtime::abi::VmValue;
-use crate::runtime::enter::Ended;
-use crate::runtime::store::{FuncPtr, StoreOpaque};
-use crate::runtime::{enter, host as runtime_host};
+use crate::runtime::control::enter::Ended;
+use crate::runtime::control::{enter, host as runtime_host};
+use crate::runtime::instances::abi::VmValue;
+use crate::runtime::instances::store::{FuncPtr, StoreOpaque};
 use crate::{AsContext, AsContextMut, Error, ErrorKind, FuncType, Result, ValType, WasmBacktrace};
 
 /// A function in a store: an instance's or the host's.

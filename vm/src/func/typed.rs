@@ -3,8 +3,9 @@
 use std::marker::PhantomData;
 
 use super::{Func, Values, WasmParams, WasmResults, error};
-use crate::runtime::abi::VmValue;
-use crate::runtime::{enter, fiber};
+use crate::runtime::control::enter;
+use crate::runtime::instances::abi::VmValue;
+use crate::runtime::stacks::fiber;
 use crate::store::StoreInner;
 use crate::{AsContextMut, Error, Result, StoreContextMut};
 

@@ -2,8 +2,8 @@
 #![allow(unsafe_code, reason = "references in wasm are pointers into the store")]
 
 use super::anyref::{self, AnyRef};
-use crate::runtime::abi::VmValue;
-use crate::runtime::store::StoreOpaque;
+use crate::runtime::instances::abi::VmValue;
+use crate::runtime::instances::store::StoreOpaque;
 use crate::{AsContext, Error, ErrorKind, ExnRef, ExternRef, Func, HeapType, RefType, Result, ValType};
 
 /// A reference of any type.

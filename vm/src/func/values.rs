@@ -1,8 +1,8 @@
 //! Rust types that stand for wasm types.
 
 use super::anyref::{self, AnyRef};
-use crate::runtime::abi::VmValue;
-use crate::runtime::store::StoreOpaque;
+use crate::runtime::instances::abi::VmValue;
+use crate::runtime::instances::store::StoreOpaque;
 use crate::{ExnRef, ExternRef, Func, ValType};
 
 /// A Rust type that stands for a wasm type: `i32`, `u32`, `i64`, `u64`, `f32`, `f64`, `u128` (v128),

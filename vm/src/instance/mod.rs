@@ -6,10 +6,10 @@ mod profile;
 use wprof_jit::module::Entity;
 
 use crate::func::{WasmParams, WasmResults};
-use crate::runtime::instance::InstanceData;
-use crate::runtime::instantiate::{Imports, entity_index, instantiate};
-use crate::runtime::loaded;
-use crate::runtime::store::{StoreOpaque, Stored};
+use crate::runtime::instances::instance::InstanceData;
+use crate::runtime::instances::instantiate::{Imports, entity_index, instantiate};
+use crate::runtime::instances::loaded;
+use crate::runtime::instances::store::{StoreOpaque, Stored};
 use crate::store::{StoreContext, StoreContextMut};
 use crate::{
     AsContext, AsContextMut, Caller, Error, ErrorKind, Extern, Func, Global, Memory, Module, Result, Table,

@@ -13,8 +13,8 @@ use wprof_jit::reoptimize::{Advice, Estimate};
 use super::ModuleInner;
 use super::code::Compiled;
 use crate::background::Promotion;
-use crate::runtime::account::{Account, Order, Purpose};
-use crate::runtime::cpu_time;
+use crate::runtime::counts::account::{Account, Order, Purpose};
+use crate::runtime::counts::cpu_time;
 
 /// The largest part of a function's time that a better version is expected to save, before it is known what can be
 /// done for it.

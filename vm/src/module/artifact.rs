@@ -13,7 +13,7 @@ use wprof_profiler::Profile;
 use super::{Kept, ModuleInner};
 use crate::artifact::{self, MadeFor};
 use crate::code_cache::{CachedFunction, CachedModule, Placed};
-use crate::runtime::mapped_file::MappedFile;
+use crate::runtime::linear_memory::mapped_file::MappedFile;
 use crate::{Config, Engine, Error, ErrorKind, Module, Result};
 
 impl Engine {

@@ -17,8 +17,8 @@ use crate::code_cache::{
     CachedCode, CachedConstants, CachedFunction, CachedModule, CachedTrampoline, Placed,
 };
 use crate::runtime::code::no_code_memory;
-use crate::runtime::cpu_time;
-use crate::runtime::types::TypeEntry;
+use crate::runtime::counts::cpu_time;
+use crate::runtime::values::types::TypeEntry;
 use crate::{Error, Module, Result};
 
 /// Code is stored again when one function in so many is new or better.

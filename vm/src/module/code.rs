@@ -25,7 +25,7 @@ use super::{CompiledVersion, ModuleInner, demangle};
 use crate::background::{Job, Promotion, Task};
 use crate::perf::Placed;
 use crate::runtime::code::{CodeArena, no_code_memory, registry};
-use crate::runtime::cpu_time;
+use crate::runtime::counts::cpu_time;
 use crate::{Engine, Result, Strategy};
 
 /// How many better versions a function may have, whatever its size. Each loop wants several, and a hostile function

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use wprof_jit::module::{ModuleBytes, ModuleInfo, SegmentMode};
 
-use crate::runtime::image::Image;
+use crate::runtime::linear_memory::image::Image;
 use crate::{Engine, Error, ErrorKind, Result};
 
 /// Bytes of a file from which on it becomes an image, and of a data segment from which on it is late there.

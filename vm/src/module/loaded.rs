@@ -13,10 +13,10 @@ use super::{Module, ModuleInner};
 use crate::Result;
 use crate::background::{Compiles, Promotion};
 use crate::runtime::code::CodeSlots;
-use crate::runtime::image::Image;
-use crate::runtime::loaded::{LoadedModule, Owner};
-use crate::runtime::memory_image::{MemoryImage, images_of};
-use crate::runtime::types::TypeEntry;
+use crate::runtime::instances::loaded::{LoadedModule, Owner};
+use crate::runtime::linear_memory::image::Image;
+use crate::runtime::linear_memory::memory_image::{MemoryImage, images_of};
+use crate::runtime::values::types::TypeEntry;
 
 impl Module {
     /// The module as the runtime sees it.

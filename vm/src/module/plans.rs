@@ -9,7 +9,7 @@ use wprof_jit::plan::Probe;
 
 use super::ModuleInner;
 use super::first_compilation::Claim;
-use crate::runtime::vmctx;
+use crate::runtime::instances::vmctx;
 use crate::{Collect, Error, ErrorKind, ProfilingConfig, Result};
 
 impl ModuleInner {

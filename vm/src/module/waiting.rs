@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::ModuleInner;
 use crate::Result;
-use crate::runtime::fork;
+use crate::runtime::interruption::fork;
 
 /// Bytes of bytecode from which on a function is large: starting a thread takes little of the time to compile it.
 const LARGE: usize = 1 << 15;

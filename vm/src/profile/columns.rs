@@ -14,7 +14,7 @@ use wprof_jit::plan::{FunctionPlan, Metric};
 use wprof_profiler::{BlockId, Path};
 
 use crate::Result;
-use crate::runtime::store::StoreOpaque;
+use crate::runtime::instances::store::StoreOpaque;
 
 /// Where the figures of a column come from.
 enum Source<'a> {

@@ -12,9 +12,9 @@ use wprof_profiler::{
 use super::Exits;
 use super::columns::Columns;
 use super::paths::{Counted, InContexts, PathsOfRecords, of_record_cells, of_rows, summed};
-use crate::runtime::call_records::{CallRecords, Called, Calls};
-use crate::runtime::metrics::Measured;
-use crate::runtime::store::StoreOpaque;
+use crate::runtime::counts::call_records::{CallRecords, Called, Calls};
+use crate::runtime::counts::metrics::Measured;
+use crate::runtime::instances::store::StoreOpaque;
 
 /// The paths of the functions of an instance in each of their call records that has any, by function: those
 /// counted in the record, in rows and the rest of the instance's table, and those that frames which stop have not

@@ -28,12 +28,12 @@ use wprof_profiler::{
 };
 
 use crate::module::ModuleInner;
-use crate::runtime::host::HostHead;
-use crate::runtime::instance::InstanceData;
-use crate::runtime::loaded::{self, LoadedModule};
-use crate::runtime::metrics::Measured;
-use crate::runtime::store::StoreOpaque;
-use crate::runtime::unfinished::{Stop, Stopped};
+use crate::runtime::control::host::HostHead;
+use crate::runtime::counts::metrics::Measured;
+use crate::runtime::counts::unfinished::{Stop, Stopped};
+use crate::runtime::instances::instance::InstanceData;
+use crate::runtime::instances::loaded::{self, LoadedModule};
+use crate::runtime::instances::store::StoreOpaque;
 use crate::{Error, ErrorKind, Module, Result};
 use columns::Columns;
 use paths::{Counted, InContexts, PathsOfRecords};

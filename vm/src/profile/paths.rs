@@ -15,8 +15,8 @@ use wprof_profiler::{BlockId, EdgeCounts, PathCount, PathPlan, PathProfile, Prop
 
 use super::columns::{Blocks, Columns, Way};
 use super::{Exits, unfinished_exit};
-use crate::runtime::instance::InstanceData;
-use crate::runtime::unfinished::{Stop, Stopped};
+use crate::runtime::counts::unfinished::{Stop, Stopped};
+use crate::runtime::instances::instance::InstanceData;
 use crate::{Error, ErrorKind, Result};
 
 /// The paths of function `func`, of which `counters` are the counters, if it has any, or that were counted in contexts.

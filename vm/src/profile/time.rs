@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use wprof_profiler::{Callee, TimeLog, TimeProfile, Timed};
 
-use crate::runtime::loaded::{self, LoadedModule};
+use crate::runtime::instances::loaded::{self, LoadedModule};
+use crate::runtime::instances::store::StoreOpaque;
 use crate::runtime::samples::{Place, TimedNode, TimedStacks};
-use crate::runtime::store::StoreOpaque;
 
 /// The samples of a store, if it is sampled; functions of instance number `index` are the profile's own.
 pub fn of_instance(store: &StoreOpaque, index: u32) -> Option<TimeProfile> {

@@ -7,9 +7,9 @@ use wprof_profiler::{Benefit, CodeDecision, CodeVersion, DecisionKind, Timeline}
 
 use crate::demangle;
 use crate::module::{CompiledVersion, ModuleInner};
-use crate::runtime::burst_spans::BurstSpans;
-use crate::runtime::bursts::StoreBursts;
-use crate::runtime::store::StoreOpaque;
+use crate::runtime::burst::burst_spans::BurstSpans;
+use crate::runtime::burst::bursts::StoreBursts;
+use crate::runtime::instances::store::StoreOpaque;
 
 /// The time line of a store, if it has one, of the code of one module.
 pub fn of_store(store: &StoreOpaque, module: &ModuleInner) -> Option<Timeline> {

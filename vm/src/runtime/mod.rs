@@ -13,13 +13,13 @@
 //! runs. What they mean is said above, by profiles.
 //!
 //! **Asked of the layers above**:
-//! * [`LoadedModule`](loaded::LoadedModule): what was parsed, and code, by addresses that
+//! * [`LoadedModule`](instances::loaded::LoadedModule): what was parsed, and code, by addresses that
 //!   [`CodeArena`](code::CodeArena) gave.
-//! * [`OnRound`](bursts::OnRound) and [`Snapshots`](bursts::Snapshots): what is done with bursts that are over. They get the
+//! * [`OnRound`](burst::bursts::OnRound) and [`Snapshots`](burst::bursts::Snapshots): what is done with bursts that are over. They get the
 //!   store while machine code waits at a check.
-//! * [`HostCode`](host::HostCode): host functions, with the store and the instance that calls.
-//! * [`OnOutOfBudget`](events::OnOutOfBudget): whether the program goes on. It is given the address of a
-//!   [`StoreWith`](store::StoreWith) and must know its type. So are [`Hooks`](hooks::Hooks): what the embedder is asked at
+//! * [`HostCode`](control::host::HostCode): host functions, with the store and the instance that calls.
+//! * [`OnOutOfBudget`](counts::events::OnOutOfBudget): whether the program goes on. It is given the address of a
+//!   [`StoreWith`](instances::store::StoreWith) and must know its type. So are [`Hooks`](control::hooks::Hooks): what the embedder is asked at
 //!   deadlines, when something grows, and when control passes between the host and wasm code.
 //!
 //! What a call from above hands down must be the store's own: arguments of the function's types, references of this store.
@@ -41,85 +41,15 @@
 //! where machine code waits, and builtins are `extern "C"`, so that any other panic ends the process.
 #![allow(unsafe_code, reason = "runs machine code and touches the memory it works on")]
 
-pub mod abi;
-pub mod account;
-pub mod activation;
-pub mod alt_stack;
-pub mod arrays;
-pub mod atomics;
-pub mod build_id;
-pub mod builtins;
-pub mod bulk;
-pub mod burst_contexts;
-pub mod burst_cost;
-pub mod burst_log;
-pub mod burst_pacing;
-pub mod burst_spans;
-pub mod burst_time;
-pub mod bursts;
-pub mod call_records;
-pub mod call_targets;
+pub mod burst;
 pub mod code;
-pub mod const_eval;
-pub mod contexts;
-pub mod cpu_time;
-pub mod deadline;
-pub mod demand;
-pub mod elements;
-pub mod engine;
-pub mod enter;
+pub mod control;
+pub mod counts;
 pub mod entries;
-pub mod events;
-pub mod exceptions;
-pub mod exclusive;
-pub mod externs;
-pub mod fiber;
-pub mod forced_check;
-pub mod fork;
-pub mod frames;
 pub mod gc;
-pub mod growth;
-pub mod guarded_stack;
-pub mod hooks;
-pub mod host;
-pub mod host_clock;
-pub mod image;
-pub mod instance;
-pub mod instantiate;
-pub mod interrupt;
-pub mod lazy;
-pub mod loaded;
-pub mod many_frames;
-pub mod mapped_file;
-pub mod memory;
-pub mod memory_image;
-pub mod metrics;
-pub mod objects;
-pub mod pages;
-pub mod parking;
-pub mod paths;
-pub(crate) mod perf;
-pub mod pool;
-pub mod recording;
-pub mod resume;
-pub mod rlimits;
-pub mod rt_signal;
+pub mod instances;
+pub mod interruption;
+pub mod linear_memory;
 pub mod samples;
-pub mod shared_memory;
-pub mod signals;
-pub mod stack;
-pub mod store;
-pub mod store_memory;
-pub mod store_ptr;
-pub mod system_counter;
-pub mod table;
-pub mod thread_wakeup;
-pub mod throw;
-pub mod timer_thread;
-pub mod trace;
-pub mod transfer;
-pub mod trials;
-pub mod types;
-pub mod unfinished;
-pub mod vmctx;
-pub mod walk;
+pub mod stacks;
+pub mod values;

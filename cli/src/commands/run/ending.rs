@@ -143,7 +143,7 @@ fn line(frame: &FrameInfo) -> String {
     let mut places = symbols.iter().map(place);
     let inlined = symbols.len().saturating_sub(1);
     for (symbol, place) in symbols.iter().zip(places.by_ref()).take(inlined) {
-        let name = symbol.name().map(|raw| names::of_symbol(raw));
+        let name = symbol.name().map(names::of_symbol);
         text += &format!("{} (inlined){place}\n        ", name.unwrap_or_default());
     }
     let name = names::shown(frame.func_index(), frame.func_name());

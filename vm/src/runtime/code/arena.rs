@@ -11,8 +11,8 @@ use wprof_jit::compile::MachineCode;
 use super::libcalls;
 use super::registry::{self, CodeObject};
 use super::reservation::{PAGE, Reservation};
-use crate::runtime::loaded::Owner;
-use crate::runtime::rlimits;
+use crate::runtime::instances::loaded::Owner;
+use crate::runtime::interruption::rlimits;
 
 /// Size of the first chunk; each further one is twice as large, up to [`LAST_CHUNK`].
 const FIRST_CHUNK: usize = 64 << 10;
@@ -362,7 +362,7 @@ mod tests {
 
     use super::*;
     use crate::module::ModuleInner;
-    use crate::runtime::loaded::LoadedModule;
+    use crate::runtime::instances::loaded::LoadedModule;
 
     /// A jump into a cold part, which traps.
     fn jump() -> MachineCode {

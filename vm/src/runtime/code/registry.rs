@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 
 use wprof_jit::compile::{MachineCode, Origin, TrapSite};
 
-use crate::runtime::loaded::Owner;
+use crate::runtime::instances::loaded::Owner;
 
 /// A piece of machine code: a function, a trampoline, or stubs.
 #[derive(Debug, Default)]

@@ -12,7 +12,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use wprof_jit::abi::dispatch_cell;
 use wprof_jit::module::{ConstantTables, ModuleInfo, Target};
 
-use crate::runtime::abi::VmCodeSlots;
+use crate::runtime::instances::abi::VmCodeSlots;
 
 /// The slots of one module.
 pub struct CodeSlots {

@@ -6,11 +6,11 @@ use std::mem::offset_of;
 
 use wprof_jit::abi;
 
-use crate::runtime::abi::{ArrayCall, VmActivation, VmContext, VmStoreContext, VmValue};
-use crate::runtime::call_records::RecentCalls;
+use crate::runtime::control::throw::Landed;
+use crate::runtime::control::{builtins, lazy, resume as resumption, throw};
+use crate::runtime::counts::call_records::RecentCalls;
+use crate::runtime::instances::abi::{ArrayCall, VmActivation, VmContext, VmStoreContext, VmValue};
 use crate::runtime::samples::{FOR_ENGINE, FOR_PROGRAM};
-use crate::runtime::throw::Landed;
-use crate::runtime::{builtins, lazy, resume as resumption, throw};
 
 /// Pushes or pops registers, in this order.
 macro_rules! registers {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 
 use super::ring::Ring;
-use crate::runtime::fork::{self, Generation};
+use crate::runtime::interruption::fork::{self, Generation};
 
 static RINGS: Mutex<Vec<Weak<Ring>>> = Mutex::new(Vec::new());
 

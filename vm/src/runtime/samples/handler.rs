@@ -17,9 +17,9 @@ use libc::{c_int, c_void, siginfo_t, ucontext_t};
 use super::ring::{Mark, Record};
 use super::{FOR_ENGINE, drain, timer};
 use crate::arch::{self, Registers};
-use crate::runtime::activation::{self, Activation};
 use crate::runtime::code::registry;
-use crate::runtime::rt_signal;
+use crate::runtime::interruption::rt_signal;
+use crate::runtime::stacks::activation::{self, Activation};
 
 /// How many stores are told of one signal.
 const MOST_STORES: usize = 4;

@@ -26,7 +26,7 @@ pub use resolve::Place;
 pub use ring::Ring;
 pub use stacks::{TimedNode, TimedStacks};
 
-use super::store::StoreOpaque;
+use super::instances::store::StoreOpaque;
 
 /// Why wasm code waits that has called the runtime.
 pub const FOR_PROGRAM: usize = 0;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use super::resolve::Place;
-use crate::runtime::loaded::{self, LoadedModule};
+use crate::runtime::instances::loaded::{self, LoadedModule};
 
 /// The most nodes of a tree.
 const MOST_NODES: usize = 1 << 18;

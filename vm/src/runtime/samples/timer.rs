@@ -13,8 +13,9 @@ use std::ptr;
 use libc::{itimerspec, siginfo_t, timer_t, timespec};
 
 use super::{drain, handler};
-use crate::runtime::fork::Generation;
-use crate::runtime::{alt_stack, thread_wakeup};
+use crate::runtime::interruption::fork::Generation;
+use crate::runtime::interruption::thread_wakeup;
+use crate::runtime::stacks::alt_stack;
 
 /// How many signals in a row find the thread outside of wasm code before it is left alone.
 const MOST_IDLE: u32 = 50;

@@ -1,0 +1,7 @@
+//! Counts of edges, blocks and paths, and what is counted.
+
+pub mod edge_counts;
+pub mod edge_weights;
+pub mod figure_kind;
+pub mod metric;
+pub mod path_counts;

@@ -1,0 +1,11 @@
+//! Graphs, and what is computed from them alone.
+
+pub mod call_graph;
+pub mod cfg;
+pub mod csr;
+pub mod depth_first;
+pub mod dominators;
+pub mod forest;
+pub mod id;
+pub mod loops;
+pub mod union_find;

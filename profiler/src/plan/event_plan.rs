@@ -1,0 +1,327 @@
+//! The plan of an event counter: which edges add how much to one running count, and what to add to it on
+//! a query.
+//!
+//! Input: a [`Cfg`], [`EdgeWeights`], the blocks where the counter must be exact without a query (because a
+//! call stands there, or a check of a budget), and `events`, by edge, the closing edge last. An edge's events
+//! happen when it is crossed, those of the closing edge when the function is called. A block's events are
+//! put on its out-edges by the caller; a block without out-edges has none.
+//! Output: an [`EventPlan`]. One [`EventTree`] serves all kinds of events.
+//! Invariant: `counter + queries[block]` is the exact number of events whenever control is at the start of
+//! `block`, and `counter` alone when it is at EXIT, however the function goes on: no path to EXIT is
+//! needed. All arithmetic is modulo 2^64, so the count is exact modulo 2^64 and increments may be negative.
+//! Code that ENTRY cannot reach gets no updates. O(E log E) for the tree, O(E) for each plan.
+//! Source: Ball, *Efficiently Counting Program Events with Support for On-line Queries*, TOPLAS 1994,
+//! sections 3 and 4; restated below. Ours: the choice of the tree, and forced blocks.
+//! Oracle: counting the events of logged walks, in `tests/it/event_plan.rs`.
+//!
+//! **Increments** (section 3.1). Give EXIT the potential 0, and let each tree edge raise the potential by its
+//! events: the potential of ENTRY is then the number of events of the closing edge, and so on along the
+//! tree. A chord `v -> w` adds `events + potential(v) - potential(w)`, which is the signed sum of the events
+//! around its fundamental cycle, the chord's direction counting as positive: what the paper's search of the
+//! tree computes. Tree edges add nothing. So a walk from EXIT to any `v` adds its events less
+//! `potential(v)`, as the sum telescopes.
+//!
+//! **Queries** (section 3.2). The paper closes an unfinished walk by a pseudo chord from its last vertex to
+//! the root, whose increment is the query increment; with potentials, that is `potential(v)`. Our pseudo
+//! edges lead to EXIT instead of ENTRY, since in our graph the closing edge has events too.
+//!
+//! **Calls** (section 4). A callee must find an exact count. The paper adds the query increment before the
+//! call and subtracts it after, or updates "nearby chords" instead. Here the tree decides: the pseudo edge of
+//! a block with a call may itself be a tree edge, whereupon the block's potential is 0. As a chord it costs
+//! two updates each time the block runs, so that is its weight: twice the block's. Whatever the events are,
+//! this costs least: a plan that is right for every choice of events updates some edge of each
+//! undirected cycle of the graph with the pseudo edges (every block has a query, so directed cycles over
+//! query edges span all cycles, and events and updates must agree on them), so the edges without update are
+//! a forest, and a spanning tree of greatest weight leaves least to pay for. The closing edge is an edge like
+//! the others here: an amount added at entry can be cheaper than two around a call in a loop; among edges of
+//! equal weight it enters the tree first. For particular events another tree may do better, by more
+//! increments that happen to be zero; we do not search for it.
+//!
+//! ENTRY branches to b1 or b2, which meet in EXIT: 1 and 5 events by b1, 0 and 2 by b2. With the tree
+//! {EXIT -> ENTRY, ENTRY -> b2, b1 -> EXIT} the chord ENTRY -> b1 adds `1 + 0 - (-5) = 6` and b2 -> EXIT
+//! adds 2; the query at b1 is -5, at b2 0.
+
+use serde::{Deserialize, Serialize};
+
+use crate::graph::csr::Adjacency;
+use crate::graph::union_find::UnionFind;
+use crate::{BlockId, Cfg, CounterCost, DepthFirst, Edge, EdgeCounts, EdgeId, EdgeWeights};
+
+/// Where one kind of events is counted in one function, and how to read the count.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventPlan {
+    /// What crossing an edge adds, ascending by edge. Zeros are left out. The closing edge stands for an
+    /// amount that is added at entry.
+    pub increments: Vec<(EdgeId, i64)>,
+    /// By real block: what to add to the counter while control is at its start. The corrections of frames
+    /// further out come on top, unless their calls are exact; a frame whose block is in `around` needs
+    /// none during the call. A frame that is thrown away leaves its correction to be added for good.
+    pub queries: Vec<i64>,
+    /// Blocks that had to be exact and are not, ascending, with their query increment: it is added before
+    /// the call and subtracted after it.
+    pub around: Vec<(BlockId, i64)>,
+    /// What leaving a block adds over whatever edge, ascending by block. Only in [`EventPlan::per_block`].
+    pub ends: Vec<(BlockId, i64)>,
+}
+
+impl EventPlan {
+    /// Counts `events` with the fewest updates, so that calls at the start of the blocks `exact_at` find an
+    /// exact count. Events that are missing are none.
+    pub fn new(cfg: &Cfg, weights: &EdgeWeights, events: &[u64], exact_at: &[BlockId]) -> Self {
+        EventTree::new(cfg, weights, exact_at).plan(events)
+    }
+
+    /// [`EventPlan::new`] with a query increment of zero at the blocks `forced`, whatever it costs: a
+    /// budget is checked there.
+    pub fn with_exact(
+        cfg: &Cfg,
+        weights: &EdgeWeights,
+        events: &[u64],
+        exact_at: &[BlockId],
+        forced: &[BlockId],
+    ) -> Self {
+        EventTree::with_exact(cfg, weights, exact_at, forced).plan(events)
+    }
+
+    /// Each edge adds its own events, so the counter is exact at every block: a plan to compare with.
+    pub fn per_edge(cfg: &Cfg, events: &[u64]) -> Self {
+        let increments = cfg.closed_edges().map(|edge| (edge, count(events, edge)));
+        Self { increments: nonzero(increments), ..Self::nothing(cfg) }
+    }
+
+    /// Each block adds the events that all its out-edges share when control leaves it, and an edge what it
+    /// has beyond them: the usual way, and the plan to compare with. The counter is exact at every block.
+    pub fn per_block(cfg: &Cfg, events: &[u64]) -> Self {
+        let shared = |block| cfg.out_edges(block).iter().map(|&edge| count(events, edge)).min().unwrap_or(0);
+        let own = |edge| count(events, edge) - shared(cfg.edge(edge).from);
+        Self {
+            increments: nonzero(cfg.closed_edges().map(|edge| (edge, own(edge)))),
+            ends: nonzero(cfg.blocks().map(|block| (block, shared(block)))),
+            ..Self::nothing(cfg)
+        }
+    }
+
+    fn nothing(cfg: &Cfg) -> Self {
+        let queries = vec![0; cfg.block_count()];
+        Self { increments: Vec::new(), queries, around: Vec::new(), ends: Vec::new() }
+    }
+
+    /// The greatest distance between the counter and the truth at the start of any block, on account of
+    /// this frame. It can exceed [`longest_acyclic`], as the tree may follow edges backwards. Queries are
+    /// taken modulo 2^64: it is a bound if the sums along the tree fit 63 bits.
+    pub fn max_correction(&self) -> u64 {
+        self.queries.iter().map(|query| query.unsigned_abs()).max().unwrap_or(0)
+    }
+
+    /// What the plan costs in the run that `counts` describes: places in the code that update the counter,
+    /// and updates executed. A call with an update around it has two. Blocks in which a frame ended count
+    /// as if they had been left.
+    pub fn cost(&self, counts: &EdgeCounts) -> CounterCost {
+        let crossed = |edge: EdgeId| match edge.index() {
+            closing if closing == counts.edges.len() => counts.entries,
+            real => counts.edges.get(real).copied().unwrap_or(0),
+        };
+        let began = |block: BlockId| counts.blocks.get(block.index()).copied().unwrap_or(0);
+        let edges = CounterCost::of(self.increments.iter().map(|&(edge, _)| crossed(edge)));
+        let around = CounterCost::of(self.around.iter().map(|&(block, _)| began(block)));
+        let ends = CounterCost::of(self.ends.iter().map(|&(block, _)| began(block)));
+        edges.plus(around).plus(around).plus(ends)
+    }
+}
+
+/// The part of a plan that does not depend on the events.
+#[derive(Clone, Debug)]
+pub struct EventTree {
+    /// Number of real blocks, and so the index of EXIT, the root.
+    exit: usize,
+    /// The tree's edges, each after the one that its upper end hangs from.
+    hung: Vec<Hung>,
+    /// The chords that can run, ascending.
+    chords: Vec<(EdgeId, Edge)>,
+    /// The blocks whose pseudo edge is not in the tree, ascending.
+    around: Vec<BlockId>,
+}
+
+/// An edge of the closed graph, or the pseudo edge of a block that must be exact.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    ends: Edge,
+    /// None for a pseudo edge, which has no events.
+    edge: Option<EdgeId>,
+}
+
+/// A tree edge and its end away from the root.
+#[derive(Clone, Copy, Debug)]
+struct Hung {
+    link: Link,
+    below: BlockId,
+}
+
+impl EventTree {
+    /// The tree with which plans update least: see the module's documentation. Blocks `exact_at` that do
+    /// not exist or that ENTRY does not reach are ignored.
+    pub fn new(cfg: &Cfg, weights: &EdgeWeights, exact_at: &[BlockId]) -> Self {
+        Self::with_exact(cfg, weights, exact_at, &[])
+    }
+
+    /// The tree with which plans update least while the counter is exact at the blocks `forced` without
+    /// anything around them: their pseudo edges are the first in the tree, which contracts them with EXIT.
+    pub fn with_exact(cfg: &Cfg, weights: &EdgeWeights, exact_at: &[BlockId], forced: &[BlockId]) -> Self {
+        let search = DepthFirst::new(cfg);
+        let (forced, exact_at) = (distinct(cfg, forced), distinct(cfg, exact_at));
+        let seeds = forced.into_iter().map(|block| Link::pseudo(cfg, block));
+        let candidates = heaviest_first(cfg, weights, &search, &exact_at);
+        let (members, mut left_out) = kruskal(cfg, seeds.chain(candidates));
+        left_out.sort_unstable_by_key(|link| (link.edge, link.ends.from));
+        Self {
+            exit: cfg.block_count(),
+            hung: hang(cfg, &members),
+            chords: left_out.iter().filter_map(|link| Some((link.edge?, link.ends))).collect(),
+            around: left_out.iter().filter(|link| link.edge.is_none()).map(|link| link.ends.from).collect(),
+        }
+    }
+
+    /// The plan for one kind of events, by edge, the closing edge last. Events that are missing are none.
+    pub fn plan(&self, events: &[u64]) -> EventPlan {
+        let mut potentials = self.potentials(events);
+        let potential = |block: BlockId| potentials[block.index()];
+        let increment = |(edge, ends): (EdgeId, Edge)| {
+            let around_cycle = count(events, edge).wrapping_add(potential(ends.from));
+            (edge, around_cycle.wrapping_sub(potential(ends.to)))
+        };
+        let increments = nonzero(self.chords.iter().copied().map(increment));
+        let around = nonzero(self.around.iter().map(|&block| (block, potential(block))));
+        potentials.truncate(self.exit);
+        let queries = potentials.into_iter().map(u64::cast_signed).collect();
+        EventPlan { increments, queries, around, ends: Vec::new() }
+    }
+
+    /// By vertex: what its query adds; 0 where ENTRY leads nowhere near.
+    fn potentials(&self, events: &[u64]) -> Vec<u64> {
+        let mut potentials = vec![0_u64; self.exit + 1];
+        for Hung { link, below } in &self.hung {
+            let events = link.edge.map_or(0, |edge| count(events, edge));
+            potentials[below.index()] = if link.ends.to == *below {
+                potentials[link.ends.from.index()].wrapping_add(events)
+            } else {
+                potentials[link.ends.to.index()].wrapping_sub(events)
+            };
+        }
+        potentials
+    }
+}
+
+impl Link {
+    fn real(cfg: &Cfg, edge: EdgeId) -> Self {
+        Self { ends: cfg.edge(edge), edge: Some(edge) }
+    }
+
+    fn pseudo(cfg: &Cfg, block: BlockId) -> Self {
+        Self { ends: Edge { from: block, to: cfg.exit() }, edge: None }
+    }
+}
+
+/// The edges that can run and the pseudo edges of `exact_at`. Of equal weight come first the closing
+/// edge, pseudo edges, critical edges (an update there would need a block of its own), lower numbers.
+fn heaviest_first(
+    cfg: &Cfg,
+    weights: &EdgeWeights,
+    search: &DepthFirst,
+    exact_at: &[BlockId],
+) -> impl Iterator<Item = Link> {
+    let real = cfg.edges().filter(|&edge| search.is_reachable(cfg.edge(edge).from));
+    let ranked_real = real.map(|edge| {
+        let rank = if cfg.is_critical(edge) { 2 } else { 3 };
+        (weight(weights, edge), rank, Link::real(cfg, edge))
+    });
+    let pseudo =
+        exact_at.iter().map(|&block| (2.0 * block_weight(cfg, weights, block), 1, Link::pseudo(cfg, block)));
+    let closing = cfg.closing_edge();
+    let mut links = vec![(weight(weights, closing), 0, Link::real(cfg, closing))];
+    links.extend(pseudo.chain(ranked_real));
+    links.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    links.into_iter().map(|(_, _, link)| link)
+}
+
+/// How often a block is expected to begin.
+fn block_weight(cfg: &Cfg, weights: &EdgeWeights, block: BlockId) -> f64 {
+    let called = (block == BlockId::ENTRY).then(|| cfg.closing_edge());
+    cfg.in_edges(block).iter().copied().chain(called).map(|edge| weight(weights, edge)).sum()
+}
+
+fn weight(weights: &EdgeWeights, edge: EdgeId) -> f64 {
+    weights.as_slice().get(edge.index()).copied().unwrap_or(0.0)
+}
+
+/// Splits edges into those that a forest takes, each as early as it can, and the others.
+fn kruskal(cfg: &Cfg, links: impl Iterator<Item = Link>) -> (Vec<Link>, Vec<Link>) {
+    let mut sets = UnionFind::new(cfg.vertex_count());
+    links.partition(|link| sets.unite(link.ends.from.index(), link.ends.to.index()))
+}
+
+/// Hangs a tree up at EXIT, breadth first. All of it hangs there: control comes to a block only along a
+/// path from ENTRY, and the closing edge leads from EXIT to ENTRY.
+fn hang(cfg: &Cfg, members: &[Link]) -> Vec<Hung> {
+    let ends = members.iter().enumerate().flat_map(|(position, link)| {
+        [(link.ends.from, EdgeId::new(position)), (link.ends.to, EdgeId::new(position))]
+    });
+    let adjacency = Adjacency::new(cfg.vertex_count(), ends);
+    let mut reached = vec![false; cfg.vertex_count()];
+    reached[cfg.exit().index()] = true;
+    let (mut hung, mut above) = (Vec::<Hung>::with_capacity(members.len()), Some(cfg.exit()));
+    let mut done = 0;
+    while let Some(vertex) = above {
+        for position in adjacency.row(vertex) {
+            let link = members[position.index()];
+            let below = if link.ends.from == vertex { link.ends.to } else { link.ends.from };
+            if !std::mem::replace(&mut reached[below.index()], true) {
+                hung.push(Hung { link, below });
+            }
+        }
+        above = hung.get(done).map(|next| next.below);
+        done += 1;
+    }
+    debug_assert_eq!(hung.len(), members.len());
+    hung
+}
+
+/// The greatest number of events between two checks of a budget, if budgets are checked at the start of
+/// functions and of loop headers (targets of a [`DepthFirst`]'s back edges, of which every retreating edge
+/// of an irreducible graph is one): on a walk that crosses a back edge only as its last edge. By so much
+/// can each frame outrun its budget; when a callee has returned, what its caller does up to its next check
+/// comes on top. Saturates.
+pub fn longest_acyclic(cfg: &Cfg, events: &[u64]) -> u64 {
+    let search = DepthFirst::new(cfg);
+    let mut before = vec![0_u64; cfg.vertex_count()];
+    before[BlockId::ENTRY.index()] = count(events, cfg.closing_edge());
+    let mut longest = before[BlockId::ENTRY.index()];
+    for &block in search.reverse_postorder() {
+        for &edge in cfg.out_edges(block) {
+            let there = before[block.index()].saturating_add(count(events, edge));
+            longest = longest.max(there);
+            if !search.is_back_edge(cfg, edge) {
+                let to = &mut before[cfg.edge(edge).to.index()];
+                *to = there.max(*to);
+            }
+        }
+    }
+    longest
+}
+
+/// The events of an edge.
+fn count(events: &[u64], edge: EdgeId) -> u64 {
+    events.get(edge.index()).copied().unwrap_or(0)
+}
+
+/// The amounts that change anything, as two's complement.
+fn nonzero<Id>(amounts: impl Iterator<Item = (Id, u64)>) -> Vec<(Id, i64)> {
+    amounts.filter(|&(_, amount)| amount != 0).map(|(id, amount)| (id, amount.cast_signed())).collect()
+}
+
+/// The real blocks of a list, each once.
+fn distinct(cfg: &Cfg, blocks: &[BlockId]) -> Vec<BlockId> {
+    let mut blocks: Vec<_> = blocks.iter().copied().filter(|&block| block < cfg.exit()).collect();
+    blocks.sort_unstable();
+    blocks.dedup();
+    blocks
+}

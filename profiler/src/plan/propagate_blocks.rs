@@ -1,0 +1,131 @@
+//! All block counts from the counters of a vertex profile.
+//!
+//! Input: a [`Cfg`], the [`VertexPlan`] that was compiled, its counters, and for each block how many frames
+//! ended in its middle. Output: the count of every block, and of the calls.
+//! Invariant: exact, or an error; near-linear time. Each cycle without a counter is broken at one edge, which
+//! is given the count 0; the other edges of the cycle may get negative counts by that, but since the cycle
+//! has no pipe, the sums at its vertices stay right. A plan that leaves a piped cycle is refused. Edges on
+//! no such cycle are as certain as those of an edge profile, and checked like them.
+//! Source: Ball & Larus 1994, section 3.3. Ours: the check for pipes, and what may be negative.
+//! Oracle: counting the blocks of logged walks, in `tests/it/vertex_profile.rs`.
+//!
+//! 0 -> {1, 2}, 1 -> {3, 4} <- 2, {3, 4} -> EXIT, with 2 -> 4 broken: all that enters 2 is put down to 2 -> 3,
+//! and 1 -> 3 makes up for what entered 3 too often.
+
+use serde::{Deserialize, Serialize};
+
+use super::propagate::{balance, initial_excess, known_counts};
+use super::spanning_tree::opposite;
+use super::split_graph::SplitGraph;
+use crate::graph::union_find::UnionFind;
+use crate::{BlockId, Cfg, EdgeId, PropagateError, RootedForest, SpanningTree, VertexPlan};
+
+/// Exact block counts of one function.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockCounts {
+    /// By real block: how often it began.
+    pub blocks: Vec<u64>,
+    /// Calls of the function.
+    pub entries: u64,
+}
+
+impl BlockCounts {
+    /// A count that a block, or EXIT, can have.
+    pub(crate) fn check(block: BlockId, count: i128) -> Result<u64, PropagateError> {
+        if count < 0 {
+            return Err(PropagateError::ImpossibleBlock { block, count });
+        }
+        u64::try_from(count).map_err(|_| PropagateError::Overflow(block))
+    }
+}
+
+/// Derives all block counts from `counters`, where counter `k` counts edge `plan.counted[k]`, and `exits`,
+/// the number of frames that ended in the middle of a block (a block may occur several times).
+///
+/// # Errors
+/// If the input contradicts itself or its parts do not belong together, or if the plan does not determine
+/// the block counts.
+pub fn propagate_blocks(
+    cfg: &Cfg,
+    plan: &VertexPlan,
+    counters: &[u64],
+    exits: &[(BlockId, u64)],
+) -> Result<BlockCounts, PropagateError> {
+    let mut known = known_counts(cfg, &plan.counted, counters)?;
+    let tree = SpanningTree::grow(cfg, uncounted(cfg, &known));
+    let broken: Vec<EdgeId> = uncounted(cfg, &known).filter(|&edge| !tree.contains(edge)).collect();
+    let mut halves = SplitGraph::new(cfg, cfg.closed_edges().filter(|&edge| tree.contains(edge)));
+    if !broken.iter().all(|&edge| halves.connects(cfg, edge)) {
+        return Err(PropagateError::Undetermined);
+    }
+    broken.iter().for_each(|edge| known[edge.index()] = Some(0));
+    let forest = RootedForest::new(cfg, |edge| tree.contains(edge)).ok_or(PropagateError::Undetermined)?;
+    let excess = initial_excess(cfg, &known, exits)?;
+    let edges = balance(cfg, &forest, &known, excess)?;
+    check_edges(cfg, &on_broken_cycles(cfg, &forest, &broken), &edges)?;
+    sum_blocks(cfg, &edges)
+}
+
+/// The edges without a counter, the closing edge first: it then stays in the tree.
+fn uncounted(cfg: &Cfg, known: &[Option<u64>]) -> impl Iterator<Item = EdgeId> {
+    let edges = std::iter::once(cfg.closing_edge()).chain(cfg.edges());
+    edges.filter(|edge| known[edge.index()].is_none())
+}
+
+/// By edge: whether it lies on a cycle that was broken, so that its count is arbitrary.
+fn on_broken_cycles(cfg: &Cfg, forest: &RootedForest, broken: &[EdgeId]) -> Vec<bool> {
+    let depths = forest.depths(cfg);
+    let mut found = vec![false; cfg.edge_count() + 1];
+    // Ends of tree edges that were found are one set, represented by the highest: none is walked twice.
+    let mut joined = UnionFind::new(cfg.vertex_count());
+    for &edge in broken {
+        found[edge.index()] = true;
+        let ends = cfg.edge(edge);
+        let (mut a, mut b) = (joined.find(ends.from.index()), joined.find(ends.to.index()));
+        while a != b {
+            if depths[a] > depths[b] {
+                std::mem::swap(&mut a, &mut b);
+            }
+            let lower = BlockId::new(b);
+            let Some(up) = forest.up(lower) else { break };
+            found[up.index()] = true;
+            let above = joined.find(opposite(cfg, up, lower).index());
+            joined.absorb(above, b);
+            b = above;
+        }
+    }
+    found
+}
+
+/// Refuses counts that edges cannot have: those of one edge where they are certain, and otherwise those that
+/// the edges of broken cycles have together where they arrive at a vertex, or depart from one.
+fn check_edges(cfg: &Cfg, arbitrary: &[bool], edges: &[i128]) -> Result<(), PropagateError> {
+    for edge in cfg.closed_edges().filter(|edge| !arbitrary[edge.index()]) {
+        let count = edges[edge.index()];
+        u64::try_from(count).map_err(|_| PropagateError::Contradiction { edge, count })?;
+    }
+    let together = |row: &[EdgeId]| {
+        let mut free = row.iter().copied().filter(|edge| arbitrary[edge.index()]).peekable();
+        let first = free.peek().copied();
+        let count = free.map(|edge| edges[edge.index()]).sum::<i128>();
+        match first {
+            Some(edge) if count < 0 => Err(PropagateError::Contradiction { edge, count }),
+            _ => Ok(()),
+        }
+    };
+    cfg.blocks().try_for_each(|block| together(cfg.out_edges(block)))?;
+    cfg.blocks().chain([cfg.exit()]).try_for_each(|vertex| together(cfg.in_edges(vertex)))
+}
+
+/// Everything that entered each block. The calls are certain: EXIT has but the closing edge to leave by, so
+/// every cycle through that edge has a pipe.
+fn sum_blocks(cfg: &Cfg, edges: &[i128]) -> Result<BlockCounts, PropagateError> {
+    let entries = edges[cfg.closing_edge().index()];
+    let arrivals = |block: BlockId| {
+        let called = if block == BlockId::ENTRY { entries } else { 0 };
+        let sum = cfg.in_edges(block).iter().map(|edge| edges[edge.index()]).sum::<i128>();
+        BlockCounts::check(block, called + sum)
+    };
+    let blocks = cfg.blocks().map(arrivals).collect::<Result<_, _>>()?;
+    Ok(BlockCounts { blocks, entries: BlockCounts::check(cfg.exit(), entries)? })
+}

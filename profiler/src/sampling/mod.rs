@@ -1,0 +1,10 @@
+//! Bursts: their lengths, their cost, and what is kept of them in bounded memory.
+
+pub mod allowance;
+pub mod burst_budget;
+pub mod bursts;
+pub mod downsampled;
+pub mod extended_paths;
+pub mod hot_path_table;
+pub mod timeline;
+pub mod trial;

@@ -1,0 +1,214 @@
+//! Calling contexts in bursts: the record of a frame that a burst begins in, or comes into.
+//!
+//! Code for bursts passes callee slots and finds records as code does that counts all contexts (`call_records`);
+//! other code does neither. So when a frame leaves that for code for bursts, the return addresses on the stack tell
+//! what it would have been passed.
+//! Input: the stack. Output: the callee slot, or the record, in the store's context, where code for bursts looks for
+//! it.
+//! Invariant: a context follows from return addresses alone, so what one leads to is known from then on: a frame
+//! costs a look-up in a hash table. In each burst that ends so many frames are looked at, no more; those above are
+//! called by [`Called::Beyond`](crate::runtime::counts::call_records::Called::Beyond).
+//! Source: Ammons, Ball & Larus 1997, section 4.2; the stack is walked once when a burst begins. A frame
+//! that tail calls have replaced is not on the stack, so that its callee seems to be called by its caller.
+//! Oracle: a burst without end gives the exact tree, and others parts of it (`vm/tests/burst_contexts.rs`).
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use wprof_jit::plan::{ContextSite, RecordCells};
+use wprof_profiler::BurstLengths;
+
+use crate::runtime::code::registry;
+use crate::runtime::counts::call_records::{Called, Extent};
+use crate::runtime::instances::loaded::{self, LoadedModule};
+use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::stacks::frames::{self, Frame};
+use crate::runtime::stacks::walk::{self, Entry};
+
+/// How many frames are looked at in one burst.
+const MOST_FRAMES: usize = 20_000;
+
+/// Of how many frames it is remembered what they pass.
+const MOST_KNOWN: usize = 1 << 16;
+
+/// What is known of the contexts on the stack.
+#[derive(Debug, Default)]
+pub struct BurstContexts {
+    /// The functions of the host that run, the outermost first: which, and how many entries into wasm code are below.
+    hosts: Vec<(u32, usize)>,
+    /// What frames pass, by what they were passed and where they go on.
+    known: HashMap<(Passed, usize), Passed>,
+    /// The number of the burst, and how many frames were looked at in it.
+    burst: u64,
+    looked_at: usize,
+}
+
+/// What a callee is passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Passed {
+    /// The callee slot.
+    slot: usize,
+    /// The instance that the caller runs in, or for a function that the host enters, its own.
+    instance: u32,
+}
+
+impl StoreOpaque {
+    /// The frame with this frame pointer goes over into code for bursts, at the check whose call returns to `pc`:
+    /// lets that code find its call record.
+    pub fn pass_burst_context(&mut self, pc: usize, fp: usize) {
+        if self.contexts.is_none() {
+            return;
+        }
+        let frames: Vec<Frame> = frames::all_of_return(pc).collect();
+        let [own, callers @ ..] = &frames[..] else { return };
+        let mut passed = self.passed_to(fp);
+        for caller in callers.iter().rev() {
+            passed = self.pass_through(passed, caller);
+        }
+        let slot = match own.origin.block {
+            0 => passed.slot,
+            _ => self.record_of(passed, own).map_or(passed.slot, |(record, ..)| self.record_address(record)),
+        };
+        self.set_callee_slot(slot);
+    }
+
+    /// The host enters a function in code for bursts: passes the slot of what the host is called by, and calls through.
+    pub fn pass_entry_context(&mut self) {
+        if self.contexts.is_none() || self.depth == 0 {
+            return;
+        }
+        // SAFETY: the context lives as long as the store; wasm code of this thread has called the host, which left there
+        // the frame pointer of its trampoline.
+        let fp = unsafe { (*self.context().as_ptr()).exit_fp };
+        let passed = self.passed_to(fp);
+        let slot = self.through_hosts(passed.slot, self.depth);
+        self.set_callee_slot(slot);
+    }
+
+    /// A function of the host begins. Its call is counted if the code that calls it counts its own.
+    pub fn enter_host_in_bursts(&mut self, routine: u32, is_called_by_wasm: bool) {
+        let counts = is_called_by_wasm && self.was_slot_passed() && self.counts_for_callee();
+        let (slot, depth) = (self.callee_slot(), self.depth);
+        let Some(contexts) = &mut self.contexts else { return };
+        if counts {
+            contexts.count(slot, routine, 0, Extent::ONE);
+        }
+        self.burst_contexts.hosts.push((routine, depth));
+    }
+
+    /// It has ended.
+    pub fn leave_host_in_bursts(&mut self) {
+        self.burst_contexts.hosts.pop();
+    }
+
+    /// Whether the callee slot was left by whoever calls the host now.
+    fn was_slot_passed(&self) -> bool {
+        // SAFETY: this is host code, which wasm code has just called.
+        match unsafe { walk::caller_of_host() } {
+            Some(pc) => registry::find_return(pc).is_some_and(|object| object.code.in_bursts),
+            // A function that the host has entered, and that has made room for this one.
+            None => {
+                self.contexts.as_ref().is_some_and(|contexts| contexts.entry_slot() != self.callee_slot())
+            }
+        }
+    }
+
+    /// What the frame with this frame pointer, the innermost, would have been passed.
+    fn passed_to(&mut self, fp: usize) -> Passed {
+        let (burst, lengths) = self
+            .bursts
+            .as_ref()
+            .map_or_else(Default::default, |bursts| (bursts.counts().begun, bursts.counts().lengths()));
+        if burst != self.burst_contexts.burst {
+            (self.burst_contexts.burst, self.burst_contexts.looked_at) = (burst, 0);
+        }
+        // A burst that does not end is not meant to be cheap.
+        let left = match lengths.instrumented {
+            BurstLengths::FOREVER => usize::MAX,
+            _ => MOST_FRAMES - self.burst_contexts.looked_at.min(MOST_FRAMES),
+        };
+        // SAFETY: wasm code of this thread waits for us, in the frame that this is the frame pointer of.
+        let entries = unsafe { walk::entries(self.context().as_ptr(), fp, left) };
+        let frames: usize = entries.iter().map(|entry| entry.returns.len()).sum();
+        self.burst_contexts.looked_at += frames;
+        if frames == left {
+            return Passed { slot: self.unknown_caller(), instance: 0 };
+        }
+        let first = self.contexts.as_ref().map_or(0, |contexts| contexts.entry_slot());
+        let mut passed = Passed { slot: first, instance: 0 };
+        for (depth, entry) in entries.iter().enumerate() {
+            passed.slot = self.through_hosts(passed.slot, depth);
+            passed = self.through_entry(passed.slot, entry);
+        }
+        passed
+    }
+
+    /// What the functions of the host pass that were called with so many entries below them.
+    fn through_hosts(&mut self, mut slot: usize, depth: usize) -> usize {
+        let Some(contexts) = &mut self.contexts else { return slot };
+        for &(routine, _) in self.burst_contexts.hosts.iter().filter(|(_, of)| *of == depth) {
+            let record = contexts.find(slot, routine, 0, Extent::ONE);
+            slot = contexts.slot_address(record, 0);
+        }
+        slot
+    }
+
+    fn through_entry(&mut self, slot: usize, entry: &Entry) -> Passed {
+        let mut passed = Passed { slot, instance: entry.instance };
+        for &pc in entry.returns.iter().rev() {
+            passed = match self.burst_contexts.known.get(&(passed, pc)) {
+                Some(&known) => known,
+                None => self.through_frame(passed, pc),
+            };
+        }
+        passed
+    }
+
+    /// What a frame passes that goes on at `pc`, and the calls in it that are not made.
+    fn through_frame(&mut self, first: Passed, pc: usize) -> Passed {
+        let frames: Vec<Frame> = frames::all_of_return(pc).collect();
+        let passed = frames.iter().rev().fold(first, |passed, frame| self.pass_through(passed, frame));
+        let known = &mut self.burst_contexts.known;
+        if known.len() >= MOST_KNOWN {
+            known.clear();
+        }
+        known.insert((first, pc), passed);
+        passed
+    }
+
+    /// What a frame passes where it is.
+    fn pass_through(&mut self, passed: Passed, frame: &Frame) -> Passed {
+        let Some((record, instance, sites)) = self.record_of(passed, frame) else { return passed };
+        let site = sites.binary_search_by_key(&frame.origin.offset, |site| site.offset).ok();
+        let slot = site.zip(self.contexts.as_ref());
+        let slot = slot.map(|(site, contexts)| contexts.slot_address(record, site as u32));
+        Passed { slot: slot.unwrap_or_else(|| self.unknown_caller()), instance }
+    }
+
+    /// The record of a frame, its instance and its function's calls.
+    fn record_of(&mut self, passed: Passed, frame: &Frame) -> Option<(u32, u32, Arc<[ContextSite]>)> {
+        let (instance, func) = (self.instance_like(passed.instance, &frame.module)?, frame.origin.func);
+        let sites = frame.module.call_sites(func);
+        let key = self.instances[instance as usize].vmctx.head().addr().get() + func as usize;
+        let contexts = self.contexts.as_mut()?;
+        let routine = contexts.routine(Called::Wasm(instance, func));
+        let extent = Extent { sites: sites.len() as u32, cells: RecordCells::Counters(0) };
+        Some((contexts.find(passed.slot, routine, key as u64, extent), instance, sites))
+    }
+
+    /// The instance of `module` that a frame runs in whose caller runs in this one. Calls stay in the instance,
+    /// unless it is another module's; of several the first is meant.
+    fn instance_like(&self, caller: u32, module: &Arc<dyn LoadedModule>) -> Option<u32> {
+        let is_of = |index: u32| loaded::same(&self.instances[index as usize].module, module);
+        let all = 0..self.instances.len() as u32;
+        std::iter::once(caller).filter(|caller| all.contains(caller)).chain(all.clone()).find(|&i| is_of(i))
+    }
+
+    fn record_address(&self, record: u32) -> usize {
+        self.contexts.as_ref().map_or(0, |contexts| contexts.address(record))
+    }
+
+    fn unknown_caller(&mut self) -> usize {
+        self.contexts.as_mut().map_or(0, |contexts| contexts.unknown_caller())
+    }
+}

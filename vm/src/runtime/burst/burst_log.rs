@@ -1,0 +1,116 @@
+//! What happens in bursts, in order: recorded in a file, and as part of extended paths.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use wprof_profiler::{BurstEvent, BurstWriter, ExtendedPaths, TraceFileError, TraceHead};
+
+use crate::runtime::counts::recording::TraceSummary;
+use crate::runtime::instances::loaded::{self, LoadedModule};
+use crate::runtime::instances::store::StoreOpaque;
+use crate::{Error, Result};
+
+/// Bursts being recorded.
+#[derive(Debug)]
+pub struct BurstLog {
+    /// The instances of this module.
+    module: Arc<dyn LoadedModule>,
+    writer: BurstWriter<Output>,
+    /// Why nothing is recorded any more.
+    failed: Option<TraceFileError>,
+}
+
+/// Where they go.
+struct Output(Box<dyn Write + Send>);
+
+impl std::fmt::Debug for Output {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Output")
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl BurstLog {
+    /// Of what happens in instances of `module`, into `out`, in at most `limit` bytes.
+    ///
+    /// # Errors
+    /// If that cannot be written.
+    pub fn start(
+        module: Arc<dyn LoadedModule>,
+        head: &TraceHead,
+        out: Box<dyn Write + Send>,
+        limit: u64,
+    ) -> Result<BurstLog> {
+        let writer = BurstWriter::new(Output(out), head, limit).map_err(not_written)?;
+        Ok(BurstLog { module, writer, failed: None })
+    }
+
+    /// Records what happened in an instance of `module`.
+    fn push_of(&mut self, module: &Arc<dyn LoadedModule>, event: BurstEvent) {
+        if loaded::same(&self.module, module) {
+            self.push(event);
+        }
+    }
+
+    /// Records what happened. If that fails the program goes on without.
+    pub fn push(&mut self, event: BurstEvent) {
+        if self.failed.is_none() {
+            self.failed = self.writer.push(event).err();
+        }
+    }
+
+    /// Completes the file.
+    ///
+    /// # Errors
+    /// If it could not be written.
+    pub fn finish(self) -> Result<TraceSummary> {
+        let (bytes, limit_reached) =
+            self.failed.map_or_else(|| self.writer.finish(), Err).map_err(not_written)?;
+        Ok(TraceSummary { bytes, limit_reached })
+    }
+}
+
+impl StoreOpaque {
+    /// A burst begins: what is on the stack is no part of extended paths.
+    pub fn begin_extended_paths(&mut self) {
+        self.instances
+            .iter_mut()
+            .filter_map(|instance| instance.extended.as_mut())
+            .for_each(ExtendedPaths::begin);
+    }
+
+    /// Takes what happens in an instance for part of an extended path, if these are counted and a burst runs.
+    pub fn extend_path(&mut self, instance: u32, event: BurstEvent, leaves: bool) {
+        if !self.counts_in_burst() {
+            return;
+        }
+        let Some(extended) = &mut self.instances[instance as usize].extended else { return };
+        match event {
+            BurstEvent::Enter { func } => extended.enter(func),
+            BurstEvent::Path { func, id } => extended.end((func, id), leaves),
+            BurstEvent::Begin { .. } | BurstEvent::BeginByTime { .. } | BurstEvent::Access { .. } => {}
+        }
+    }
+
+    /// Records what happens in an instance, if a burst runs and is recorded.
+    pub fn record_in_burst(&mut self, instance: u32, event: BurstEvent) {
+        if self.counts_in_burst()
+            && let Some(log) = self.burst_log.get_mut()
+        {
+            log.push_of(&self.instances[instance as usize].module, event);
+        }
+    }
+}
+
+fn not_written(error: TraceFileError) -> Error {
+    Error::system("the bursts could not be written", error)
+}

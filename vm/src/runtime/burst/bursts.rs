@@ -1,0 +1,507 @@
+//! Bursts of a store: what is done when a check fires.
+//!
+//! Invariant: `VmStoreContext` has the counts while machine code runs, and is changed here only while it waits for us.
+//! Source: Hirzel & Chilimbi 2001, section 2; the decisions are `wprof_profiler::Bursts`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use wprof_jit::abi::check;
+use wprof_jit::compile::Origin;
+use wprof_profiler::{BurstEvent, BurstLengths, Bursts, Rate, Version};
+
+use super::burst_cost::BurstCost;
+use super::burst_pacing::Pace;
+use super::burst_spans::BurstSpans;
+use super::burst_time::BurstTime;
+use crate::arch;
+use crate::runtime::code::registry;
+use crate::runtime::counts::cpu_time;
+use crate::runtime::instances::abi::{VmContext, VmFuncRef};
+use crate::runtime::instances::loaded::LoadedModule;
+use crate::runtime::instances::store::{Pending, StoreOpaque};
+use crate::runtime::interruption::fork;
+use crate::{Error, ErrorKind, ProfilingConfig, Result, Trap, Trigger};
+
+/// Where a frame is that has come to a check.
+struct Place {
+    module: Arc<dyn LoadedModule>,
+    func: u32,
+    /// Its entry, 0, or a loop header.
+    block: u32,
+    /// Whether it is in code for bursts.
+    in_bursts: bool,
+    /// Whether it is in baseline code.
+    is_baseline: bool,
+}
+
+impl Place {
+    /// The check whose call returns to `pc`.
+    fn of(pc: usize) -> Option<Place> {
+        let object = registry::find_return(pc)?;
+        let (module, _) = object.function.as_ref()?;
+        let Origin { func, block, .. } = object.origin_of_return(pc)?;
+        let (in_bursts, is_baseline) = (object.code.in_bursts, object.code.counts_heat);
+        Some(Place { module: module.upgrade()?, func, block, in_bursts, is_baseline })
+    }
+
+    /// Code for bursts in which the frame may go on: none at the entry of baseline code, and in a loop only if there is
+    /// code to come back to. Has both compiled; if what that takes is limited, first what there is to come back to.
+    ///
+    /// A burst that `sees_all` never ends, and comes back to nothing.
+    fn burst_code(&self, is_limited: bool, sees_all: bool) -> Option<usize> {
+        match self.block {
+            0 if self.is_baseline => None,
+            0 => self.module.clone().burst_code(self.func, 0),
+            header if sees_all => self.module.clone().burst_code(self.func, header),
+            header => {
+                let comes_back = self.module.clone().comes_back(self.func, header, self.is_baseline);
+                if is_limited && !comes_back {
+                    return None;
+                }
+                self.module.clone().burst_code(self.func, header).filter(|_| comes_back)
+            }
+        }
+    }
+}
+
+/// What the layer above does when a round of bursts is over: has functions of the module reoptimized that the bursts
+/// have shown to be hot, or to do something else than before. Gives after how many bursts, of which so many have begun,
+/// the next round is over.
+pub type OnRound = fn(&mut StoreOpaque, &Arc<dyn LoadedModule>, u64) -> u64;
+
+/// Who gets profiles while the program runs.
+pub trait Snapshots: Send + Sync {
+    /// Whether it is time for one.
+    fn is_due(&self) -> bool;
+
+    /// Takes one of a store whose program waits at a check between two bursts.
+    fn take(&mut self, store: &StoreOpaque);
+}
+
+/// The bursts of a store, and what is kept because of them.
+pub struct StoreBursts {
+    /// Where they are.
+    counts: Bursts,
+    /// What keeps them to their budget, if they have one.
+    pace: Option<Pace>,
+    /// What they take, for the engine's account, if it has one.
+    cost: Option<BurstCost>,
+    /// How much of the store's time is in them, if time begins them.
+    time: Option<BurstTime>,
+    /// When they ran, if there is a time line.
+    spans: Option<BurstSpans>,
+    /// After how many of them hot functions are looked for next, and how.
+    next_round: u64,
+    on_round: OnRound,
+    /// Who gets profiles while the program runs.
+    snapshots: Option<Box<dyn Snapshots>>,
+}
+
+impl StoreBursts {
+    /// Where they are.
+    pub fn counts(&self) -> &Bursts {
+        &self.counts
+    }
+
+    /// When they ran, if there is a time line.
+    pub fn spans(&self) -> Option<&BurstSpans> {
+        self.spans.as_ref()
+    }
+
+    /// The burst that runs has begun.
+    fn began(&self) -> BurstEvent {
+        let checks = self.counts.checks_before();
+        self.time.as_ref().map_or(BurstEvent::Begin { checks }, |time| BurstEvent::BeginByTime {
+            nanoseconds: time.between(),
+        })
+    }
+
+    /// The thread that had had time until `left` has done something else, and is another now, maybe: that is not the burst's.
+    pub fn go_on_after(&mut self, left: Duration) {
+        let now = cpu_time::of_thread();
+        if let Some(cost) = &mut self.cost {
+            cost.move_by(left, now);
+        }
+        if let Some(time) = &mut self.time {
+            time.move_by(left, now);
+        }
+    }
+
+    /// Whether a tick of the timer is to begin the next one.
+    fn waits_for_tick(&self) -> bool {
+        self.time.is_some() && !self.counts.counts()
+    }
+
+    /// The version in which the frame goes on, unless it stays.
+    fn decide(&mut self, at: &Place, has_ticked: bool) -> Option<usize> {
+        // A signal may make a check fire for what an earlier one has seen.
+        if self.waits_for_tick() && !has_ticked && !at.in_bursts {
+            return self.wait_for_tick();
+        }
+        let counted = self.counts.counts();
+        let version = self.next_version(at);
+        let counts = self.counts.counts();
+        if counts != counted {
+            self.time.iter_mut().for_each(|time| time.end_phase(!counts));
+        }
+        version
+    }
+
+    /// Nothing is due: the count, which a signal has ended, begins anew. The frame stays.
+    fn wait_for_tick(&mut self) -> Option<usize> {
+        self.counts.set_lengths(self.counts.lengths());
+        None
+    }
+
+    /// The same, in time.
+    fn next_version(&mut self, at: &Place) -> Option<usize> {
+        let bursts = &mut self.counts;
+        let begun = bursts.begun;
+        let is_last = bursts.counts() && bursts.instrumented == 1;
+        if is_last && self.time.as_ref().is_some_and(BurstTime::is_short) {
+            bursts.prolong(bursts.lengths().instrumented);
+        }
+        let version = if at.in_bursts { bursts.check_in_burst() } else { bursts.fired() };
+        match (at.in_bursts, version) {
+            (false, Version::Checking) | (true, Version::Instrumented) => None,
+            (false, Version::Instrumented) => {
+                let sees_all = bursts.lengths().instrumented == BurstLengths::FOREVER;
+                let code = at.burst_code(self.cost.is_some(), sees_all);
+                match code.is_none() {
+                    true if bursts.begun > begun => bursts.lose(),
+                    true if self.cost.as_mut().is_some_and(BurstCost::misses) => bursts.cut(),
+                    // The next check asks again.
+                    true => bursts.miss(),
+                    false => {}
+                }
+                code
+            }
+            (true, Version::Checking) => {
+                let code = at.module.clone().checking_code(at.func, at.block, bursts.is_stuck());
+                if code.is_none() {
+                    bursts.wait();
+                }
+                code
+            }
+        }
+    }
+
+    /// A check that fired at `fired`, before which the bursts were so, has been decided.
+    fn keep_pace(&mut self, before: &Bursts, fired: u64) {
+        let (bursts, Some(pace)) = (&mut self.counts, &mut self.pace) else { return };
+        match (before.counts(), bursts.counts()) {
+            (false, true) => pace.begin_burst(bursts.checks_between(), fired),
+            (true, false) => bursts.set_lengths(pace.end_burst(bursts.lengths())),
+            _ if bursts.lost > before.lost => pace.begin_anew(),
+            _ => {}
+        }
+    }
+
+    /// What the thread has had, if anybody keeps account of it.
+    fn begin_booking(&self) -> Option<Duration> {
+        self.cost.as_ref().map(|_| cpu_time::of_thread())
+    }
+
+    /// Puts a burst off that is due, if it is not afforded. Gives whether it did.
+    fn puts_off(&mut self) -> bool {
+        let counts = &mut self.counts;
+        self.cost.as_mut().is_some_and(|cost| cost.puts_off(counts))
+    }
+
+    /// The same as [`keep_pace`](Self::keep_pace), for a frame that is in code for bursts, or not, and stays, or does not.
+    fn keep_account(&mut self, before: &Bursts, fired: Option<Duration>, frame: (bool, bool)) {
+        if let Some((cost, fired)) = self.cost.as_mut().zip(fired) {
+            cost.book(before, &mut self.counts, fired, frame);
+        }
+    }
+
+    /// A function is called for the first time: what compiling it takes is not the burst's, if one runs.
+    pub fn begin_first_call(&self) -> Option<Duration> {
+        self.cost.as_ref().and_then(BurstCost::begin_first_call)
+    }
+
+    /// It is compiled.
+    pub fn end_first_call(&mut self, began: Option<Duration>) {
+        if let Some((cost, began)) = self.cost.as_mut().zip(began) {
+            cost.end_first_call(began);
+        }
+    }
+
+    /// The version in which the frame goes on comes to the same check, which has been counted.
+    fn forgive_check(&mut self, in_bursts: bool) {
+        let bursts = &mut self.counts;
+        let count = if in_bursts { &mut bursts.instrumented } else { &mut bursts.checking };
+        *count = count.saturating_add(1);
+    }
+}
+
+/// After so many bursts calls in bursts ask again for code that was not afforded.
+const ASK_EVERY: u64 = 32;
+
+/// Timers tick no more often than that.
+const SHORTEST_TICK: Duration = Duration::from_micros(10);
+
+impl StoreOpaque {
+    /// The first phase, if there are to be bursts, whose rounds end with `on_round`.
+    ///
+    /// # Errors
+    /// If the system has no thread for a timer.
+    pub fn start_bursts(&mut self, on_round: OnRound) -> Result<()> {
+        let ProfilingConfig::Adaptive(adaptive) = self.engine().config().profiling else { return Ok(()) };
+        let lengths = self.begin_by_trigger(Some(adaptive.lengths), adaptive.trigger)?;
+        self.bursts = Some(StoreBursts {
+            counts: Bursts::new(lengths),
+            pace: adaptive.budget.map(Pace::new),
+            cost: self.engine().account().cloned().map(BurstCost::new),
+            time: match adaptive.trigger {
+                Trigger::Checks => None,
+                Trigger::Time(every) => Some(BurstTime::start(every)),
+            },
+            spans: self.engine().config().has_time_line.then(|| BurstSpans::new(self.started)),
+            next_round: self.engine().reoptimization().map_or(u64::MAX, |policy| policy.first_round),
+            on_round,
+            snapshots: None,
+        });
+        self.write_bursts();
+        Ok(())
+    }
+
+    /// From now on bursts are so long, and so far apart; `None` for none.
+    ///
+    /// # Errors
+    /// If the store has no bursts, or the system no thread for a timer.
+    pub fn set_bursts(&mut self, lengths: Option<BurstLengths>) -> Result<()> {
+        let ProfilingConfig::Adaptive(adaptive) = self.engine().config().profiling else {
+            let message = "the engine has no bursts: use ProfilingConfig::Adaptive";
+            return Err(Error::new(ErrorKind::Type, message));
+        };
+        let lengths = self.begin_by_trigger(lengths, adaptive.trigger)?;
+        self.read_bursts(false);
+        if let Some(bursts) = &mut self.bursts {
+            bursts.counts.set_lengths(lengths);
+            bursts.pace = adaptive.budget.map(Pace::new);
+        }
+        self.write_bursts();
+        Ok(())
+    }
+
+    /// Sets the timer by which bursts begin, if that is how; gives the lengths that are left to count.
+    fn begin_by_trigger(&self, lengths: Option<BurstLengths>, trigger: Trigger) -> Result<BurstLengths> {
+        let never = BurstLengths::new(BurstLengths::FOREVER, 1);
+        let Trigger::Time(every) = trigger else { return Ok(lengths.unwrap_or(never)) };
+        let ticks = lengths.map(|_| every.max(SHORTEST_TICK));
+        self.interrupt().set_ticks(ticks).map_err(|e| Error::system("no thread for a timer", e))?;
+        Ok(lengths.map_or(never, |lengths| BurstLengths::new(BurstLengths::FOREVER, lengths.instrumented)))
+    }
+
+    /// The share of checks that were in bursts so far; where time begins bursts, that of the thread's time.
+    pub fn burst_rate(&self) -> Option<Rate> {
+        let StoreBursts { counts, time, .. } = self.bursts.as_ref()?;
+        Some(time.as_ref().map_or_else(|| self.up_to_now(*counts).rate(), |time| time.rate(counts.counts())))
+    }
+
+    /// Where bursts are, with what machine code has counted since they were looked at.
+    fn up_to_now(&self, mut counts: Bursts) -> Bursts {
+        let context = self.context().as_ptr();
+        // SAFETY: the context lives as long as the store, and machine code waits for us.
+        (counts.checking, counts.instrumented) = unsafe { ((*context).checks, (*context).burst) };
+        counts
+    }
+
+    /// Whether what code for bursts counts is to be counted; always without bursts.
+    pub fn counts_in_burst(&self) -> bool {
+        self.bursts.as_ref().is_none_or(|bursts| bursts.counts.counts())
+    }
+
+    /// Whether the frame that has called the host, in code for bursts, counts what its callees do; always without bursts.
+    pub fn counts_for_callee(&self) -> bool {
+        // SAFETY: the context lives as long as the store, and machine code waits for us.
+        self.bursts.is_none() || unsafe { (*self.context().as_ptr()).passed } > 0
+    }
+
+    /// Decides where the frame with this frame pointer goes on whose check has fired, by a call that returns to `pc`:
+    /// see `abi::check_signature`.
+    pub fn check_fired(&mut self, pc: usize, fp: usize) {
+        // Another deadline may have passed since the embedder was asked, which waits for the next check.
+        let go_on = match self.interrupt().take_at_once() {
+            Some(request) => {
+                *self.pending.get_mut() = Some(Pending::Error(Trap::from(request).into()));
+                check::TRAP
+            }
+            None => self.next_code(pc, fp).map_or(0, |address| address as i64),
+        };
+        // SAFETY: the context lives as long as the store, and machine code waits for us.
+        unsafe { (*self.context().as_ptr()).go_on = go_on };
+    }
+
+    /// The host goes over to wasm code: a burst that is due begins at the next check.
+    pub fn heed_tick(&mut self) {
+        let waits = self.bursts.as_ref().is_some_and(StoreBursts::waits_for_tick);
+        if waits && self.interrupt().has_ticked() {
+            // SAFETY: the context lives as long as the store, and machine code waits for us.
+            unsafe {
+                let context = self.context().as_ptr();
+                (*context).checks = (*context).checks.min(0);
+            }
+        }
+    }
+
+    /// The version in which the frame goes on, unless it stays.
+    fn next_code(&mut self, pc: usize, fp: usize) -> Option<usize> {
+        let at = Place::of(pc).expect("checks are in functions of live modules");
+        let version = self.decide(&at)?;
+        // It comes to the same check.
+        self.bursts.iter_mut().for_each(|bursts| bursts.forgive_check(!at.in_bursts));
+        self.write_bursts();
+        if !at.in_bursts {
+            self.pass_burst_context(pc, fp);
+        }
+        Some(version)
+    }
+
+    /// The host is going to enter a function, which is a check: whether it enters code for bursts. So a function is
+    /// sampled, too, that has no check itself and is only called by the host.
+    pub fn check_entry(&mut self, func: &VmFuncRef) -> bool {
+        if self.bursts.is_none() {
+            return false;
+        }
+        let context = self.context().as_ptr();
+        // SAFETY: the context lives as long as the store, and machine code does not run.
+        let fires = unsafe {
+            (*context).checks -= 1;
+            (*context).checks < 0
+        };
+        let in_burst = fires && self.entry_is_in_burst(func);
+        // SAFETY: as above.
+        unsafe { (*context).passed = in_burst.into() };
+        if in_burst {
+            self.pass_entry_context();
+        }
+        in_burst
+    }
+
+    fn entry_is_in_burst(&mut self, func: &VmFuncRef) -> bool {
+        // SAFETY: a function of wasm code has the vmctx of its instance, which lives as long as its store.
+        let instance = unsafe { (*func.vmctx.cast::<VmContext>()).instance };
+        let module = self.instances[instance].module.clone();
+        let func = func.trace_token.reverse_bits();
+        let at = Place { module, func, block: 0, in_bursts: false, is_baseline: false };
+        if self.sees_all() {
+            // If it cannot be compiled, the call will say so.
+            let _ = at.module.clone().code_unless(at.func, &|| false);
+        }
+        self.decide(&at).is_some()
+    }
+
+    /// Whether the first burst does not end.
+    fn sees_all(&self) -> bool {
+        self.bursts
+            .as_ref()
+            .is_some_and(|bursts| bursts.counts.lengths().instrumented == BurstLengths::FOREVER)
+    }
+
+    /// What a check that has fired decides, which machine code has counted.
+    fn decide(&mut self, at: &Place) -> Option<usize> {
+        let fired = arch::cycles();
+        let has_ticked = self.interrupt().take_tick();
+        self.read_bursts(at.in_bursts);
+        let before = self.bursts.as_ref()?.counts;
+        let booked = self.bursts.as_ref()?.begin_booking();
+        if !at.in_bursts {
+            self.take_snapshot();
+        }
+        if !at.in_bursts && self.bursts.as_mut()?.puts_off() {
+            self.write_bursts();
+            return None;
+        }
+        let quiet = fork::quiet();
+        let version = self.bursts.as_mut()?.decide(at, has_ticked);
+        self.note_burst(&before);
+        let reading = self.look_for_hot_code(at);
+        drop(quiet);
+        let bursts = self.bursts.as_mut()?;
+        bursts.keep_pace(&before, fired);
+        bursts.keep_account(&before, booked.map(|had| had + reading), (at.in_bursts, version.is_none()));
+        self.write_bursts();
+        version
+    }
+
+    /// From round to round, has functions reoptimized that bursts have shown to be hot, or to do something else than
+    /// before. Gives how long that took, if anybody keeps account.
+    fn look_for_hot_code(&mut self, at: &Place) -> Duration {
+        let Some(StoreBursts { counts, next_round, on_round, cost, .. }) = &self.bursts else {
+            return Duration::ZERO;
+        };
+        if !at.in_bursts && counts.begun.is_multiple_of(ASK_EVERY) {
+            at.module.ask_again();
+        }
+        let begun = counts.begun_by_length;
+        let is_afforded = cost.as_ref().is_none_or(BurstCost::affords_reading);
+        if at.in_bursts || begun < *next_round || !is_afforded {
+            return Duration::ZERO;
+        }
+        let booked = cost.as_ref().map(|_| cpu_time::of_thread());
+        let next = on_round(self, &at.module, begun);
+        let Some(bursts) = &mut self.bursts else { return Duration::ZERO };
+        bursts.next_round = next;
+        bursts.cost.as_mut().zip(booked).map_or(Duration::ZERO, |(cost, began)| cost.book_reading(began))
+    }
+
+    /// Hands over a profile if it is time.
+    fn take_snapshot(&mut self) {
+        let due = |bursts: &mut StoreBursts| bursts.snapshots.take_if(|snapshots| snapshots.is_due());
+        let Some(mut snapshots) = self.bursts.as_mut().and_then(due) else { return };
+        snapshots.take(self);
+        self.set_snapshots(Some(snapshots));
+    }
+
+    /// Who gets profiles from now on while the program runs. Without bursts nobody does.
+    pub fn set_snapshots(&mut self, snapshots: Option<Box<dyn Snapshots>>) {
+        if let Some(bursts) = &mut self.bursts {
+            bursts.snapshots = snapshots;
+        }
+    }
+
+    /// Keeps that a burst has begun, or ended, for those who want to know.
+    fn note_burst(&mut self, before: &Bursts) {
+        let Some(bursts) = &mut self.bursts else { return };
+        match (before.counts(), bursts.counts.counts()) {
+            (false, true) => {
+                let began = bursts.began();
+                let checks = match began {
+                    BurstEvent::Begin { checks } => checks,
+                    _ => 0,
+                };
+                bursts.spans.iter_mut().for_each(|spans| spans.begin(checks));
+                self.burst_log.get_mut().iter_mut().for_each(|log| log.push(began));
+                self.begin_extended_paths();
+            }
+            (true, false) => bursts.spans.iter_mut().for_each(BurstSpans::end),
+            _ => {}
+        }
+    }
+
+    /// Takes the counts from machine code, which has counted the check.
+    fn read_bursts(&mut self, in_bursts: bool) {
+        let context = self.context().as_ptr();
+        let Some(bursts) = &mut self.bursts else { return };
+        let bursts = &mut bursts.counts;
+        // SAFETY: the context lives as long as the store, and machine code waits for us.
+        (bursts.checking, bursts.instrumented) = unsafe { ((*context).checks, (*context).burst) };
+        if in_bursts {
+            bursts.instrumented += 1;
+        }
+    }
+
+    /// Gives the counts to machine code, that of checks never negative.
+    fn write_bursts(&mut self) {
+        let context = self.context().as_ptr();
+        let Some(StoreBursts { counts: bursts, .. }) = &self.bursts else { return };
+        // SAFETY: as above.
+        unsafe {
+            ((*context).checks, (*context).burst) = (bursts.checking, bursts.instrumented);
+            (*context).counts = bursts.counts().into();
+        }
+    }
+}

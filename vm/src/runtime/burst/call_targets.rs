@@ -1,0 +1,87 @@
+//! Which functions the indirect calls of an instance call: what machine code leaves in cells, and the table of the
+//! rest.
+//!
+//! Invariant: a cell holds the function reference of the last callee, or 0, and behind it how often that was called
+//! since it is there; all other calls are in the table.
+//! Source: `wprof_jit::plan::FunctionTargets`.
+
+use std::collections::BTreeMap;
+use std::ptr::NonNull;
+
+use wprof_jit::plan::{CELLS_PER_SITE, FunctionPlan};
+use wprof_profiler::{CallTarget, Callee, FigureKind, HOST_CALLEE};
+
+use crate::runtime::control::host;
+use crate::runtime::instances::abi::{VmContext, VmFuncRef, VmHostContext};
+use crate::runtime::instances::instance::InstanceData;
+use crate::runtime::instances::store::StoreOpaque;
+
+/// By first cell of the call and function reference: how often it was called.
+pub type TargetTable = BTreeMap<(u32, u64), u64>;
+
+impl InstanceData {
+    /// The call with this first cell calls another function than the last time.
+    pub fn count_target(&mut self, cell: u32, reference: u64) {
+        let (callee, calls) = self.last_target(cell);
+        if calls > 0 {
+            *self.targets.entry((cell, callee)).or_default() += calls;
+        }
+        let layout = self.module.layout();
+        self.vmctx.set_counter(layout.counter(cell), reference);
+        self.vmctx.set_counter(layout.counter(cell + 1), 1);
+    }
+
+    /// The last callee of the call with this first cell, and how often it was called since another was.
+    fn last_target(&self, cell: u32) -> (u64, u64) {
+        let layout = self.module.layout();
+        (self.vmctx.counter(layout.counter(cell)), self.vmctx.counter(layout.counter(cell + 1)))
+    }
+
+    /// All callees of that call, with how often each was called.
+    fn targets_of(&self, cell: u32) -> BTreeMap<u64, u64> {
+        let rest = self.targets.range((cell, 0)..=(cell, u64::MAX));
+        let mut all: BTreeMap<u64, u64> = rest.map(|(&(_, callee), &calls)| (callee, calls)).collect();
+        let (callee, calls) = self.last_target(cell);
+        if calls > 0 {
+            *all.entry(callee).or_default() += calls;
+        }
+        all
+    }
+}
+
+impl StoreOpaque {
+    /// The callees of the indirect calls of a function of instance `index`, in no order. The counts are of this kind.
+    pub fn call_targets(&self, index: u32, plan: &FunctionPlan, kind: FigureKind) -> Vec<CallTarget> {
+        let instance = &self.instances[index as usize];
+        let sites = plan.targets.iter().flat_map(|targets| &targets.sites).map(|site| site.offset);
+        let cells = (plan.first_target_cell()..).step_by(CELLS_PER_SITE as usize);
+        let calls = sites.zip(cells).flat_map(|(site, cell)| {
+            instance.targets_of(cell).into_iter().map(move |(callee, count)| (site, callee, count))
+        });
+        let target = |(site, callee, count)| CallTarget {
+            caller: plan.cfg.func,
+            site,
+            callee: self.referred_to(index, callee),
+            count,
+            kind,
+        };
+        calls.map(target).collect()
+    }
+
+    /// What a function reference refers to, as seen from an instance.
+    fn referred_to(&self, seen_from: u32, reference: u64) -> Callee {
+        // SAFETY: machine code has called it: it is a function reference of this store, which keeps them.
+        let func = unsafe { *(reference as *const VmFuncRef) };
+        if func.trace_token == HOST_CALLEE {
+            let context = func.vmctx.cast::<VmHostContext>();
+            let context = NonNull::new(context).expect("a function of the host has a context");
+            // SAFETY: only references to functions of the host have this token.
+            let name = unsafe { host::head(context) }.name.clone();
+            let (module, name) = name.unwrap_or_default();
+            return Callee::Host { module, name };
+        }
+        // SAFETY: all others belong to instances of this store, whose vmctx they have.
+        let instance = unsafe { (*func.vmctx.cast::<VmContext>()).instance };
+        self.function_of(seen_from, instance as u32, func.trace_token.reverse_bits())
+    }
+}

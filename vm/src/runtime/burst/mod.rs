@@ -1,0 +1,11 @@
+//! Bursts: what a check that fires does, what bursts count and cost, and trials of code.
+
+pub mod burst_contexts;
+pub mod burst_cost;
+pub mod burst_log;
+pub mod burst_pacing;
+pub mod burst_spans;
+pub mod burst_time;
+pub mod bursts;
+pub mod call_targets;
+pub mod trials;

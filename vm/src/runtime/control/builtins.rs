@@ -1,0 +1,424 @@
+//! What machine code calls for operations that it does not do inline: `abi::Builtin`.
+//!
+//! Reached through `entries`, which checks first that enough stack is left. A status of 1 makes the caller trap, with
+//! the reason that is left in the store.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+
+use wprof_jit::abi::{GROW_TRAPS, check as outcome, path_row, store_context};
+use wprof_profiler::BurstEvent;
+
+use crate::runtime::counts::call_records::{Called, Extent};
+use crate::runtime::counts::metrics::Measured;
+use crate::runtime::counts::unfinished::Stopped;
+use crate::runtime::instances::abi::{VmContext, VmStoreContext};
+use crate::runtime::instances::store::{Pending, StoreOpaque};
+use crate::runtime::interruption::{deadline, fork};
+use crate::runtime::linear_memory::atomics;
+use crate::runtime::linear_memory::bulk::{self, InitError};
+use crate::runtime::linear_memory::growth;
+use crate::runtime::samples::FOR_ENGINE;
+use crate::runtime::values::arrays;
+use crate::{Error, Result, Trap, arch};
+
+/// The store and the index of the instance that called.
+///
+/// # Safety
+/// For builtins only: `vmctx` is the calling instance's, and its store is lent to wasm, which waits for us.
+pub(super) unsafe fn caller<'a>(vmctx: *const VmContext) -> (&'a mut StoreOpaque, u32) {
+    // SAFETY: as required above.
+    unsafe {
+        let vmctx = &*vmctx;
+        (&mut *(*vmctx.store).store, vmctx.instance as u32)
+    }
+}
+
+fn status(store: &mut StoreOpaque, result: Result<(), Trap>) -> u32 {
+    match result.map_err(Error::from).and_then(|()| store.check_data()) {
+        Ok(()) => 0,
+        Err(error) => {
+            *store.pending.get_mut() = Some(Pending::Error(error));
+            1
+        }
+    }
+}
+
+/// Defines builtins that return a status; each calls an operation on many values.
+macro_rules! bulk_operations {
+    ($($name:ident($($arg:ident: $ty:ty),*) = $operation:expr;)*) => {
+        $(
+            /// The `Builtin` of this name.
+            ///
+            /// # Safety
+            /// For machine code only, which passes its own vmctx.
+            pub unsafe extern "C" fn $name(vmctx: *const VmContext, $($arg: $ty),*) -> u32 {
+                // SAFETY: machine code passes its own vmctx.
+                let (store, instance) = unsafe { caller(vmctx) };
+                let operation: fn(&mut StoreOpaque, u32, $($ty),*) -> Result<(), Trap> = $operation;
+                let result = operation(store, instance, $($arg),*);
+                status(store, result)
+            }
+        )*
+    };
+}
+
+bulk_operations! {
+    memory_copy(to: u32, from: u32, dst: u64, src: u64, n: u64) = bulk::memory_copy;
+    memory_fill(memory: u32, dst: u64, byte: u32, n: u64) =
+        |store, i, memory, dst, byte, n| bulk::memory_fill(store, i, memory, dst, byte as u8, n);
+    memory_init(memory: u32, segment: u32, dst: u64, src: u32, n: u32) =
+        |store, i, memory, segment, dst, src, n| {
+            bulk::memory_init(store, i, memory, segment, dst, src, n).map_err(InitError::trap)?;
+            store.touch_memory(i, memory, dst, n.into());
+            Ok(())
+        };
+    table_copy(to: u32, from: u32, dst: u64, src: u64, n: u64) = bulk::table_copy;
+    table_fill(table: u32, dst: u64, value: u64, n: u64) = bulk::table_fill;
+    table_init(table: u32, segment: u32, dst: u64, src: u32, n: u32) = bulk::table_init;
+    array_fill(array: u64, start: u32, low: u64, high: u64, n: u32) = arrays::fill;
+    array_copy(to: u64, dst: u32, from: u64, src: u32, n: u32) = arrays::copy;
+    array_init_data(to: u64, segment: u32, dst: u32, src: u32, n: u32) = arrays::init_data;
+    array_init_elem(to: u64, segment: u32, dst: u32, src: u32, n: u32) = arrays::init_elem;
+}
+
+/// `Builtin::Allocate`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx and the id of a type of its module.
+pub unsafe extern "C" fn allocate(vmctx: *const VmContext, id: u32, length: u32) -> u64 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, _) = unsafe { caller(vmctx) };
+    store.allocate(id, length).unwrap_or_else(|trap| fail(store, trap, 0))
+}
+
+/// `Builtin::ArrayNewData`.
+///
+/// # Safety
+/// As of [`allocate`].
+pub unsafe extern "C" fn array_new_data(
+    vmctx: *const VmContext,
+    id: u32,
+    segment: u32,
+    src: u32,
+    n: u32,
+) -> u64 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    let array = arrays::new_data(store, instance, id, segment, src, n);
+    array.unwrap_or_else(|trap| fail(store, trap, 0))
+}
+
+/// `Builtin::ArrayNewElem`.
+///
+/// # Safety
+/// As of [`allocate`].
+pub unsafe extern "C" fn array_new_elem(
+    vmctx: *const VmContext,
+    id: u32,
+    segment: u32,
+    src: u32,
+    n: u32,
+) -> u64 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    let array = arrays::new_elem(store, instance, id, segment, src, n);
+    array.unwrap_or_else(|trap| fail(store, trap, 0))
+}
+
+/// `Builtin::MemoryGrow`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn memory_grow(vmctx: *const VmContext, memory: u32, delta: u64) -> u64 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    let memory = store.instances[instance as usize].memories[memory as usize];
+    // SAFETY: as above; the store is whole where it is lent from, and not used meanwhile.
+    unsafe { grow((*vmctx).store, |store| growth::memory(store, memory, delta)) }
+}
+
+/// Has something grow, which the embedder may be asked about, and gives its old size, -1 or [`GROW_TRAPS`].
+///
+/// # Safety
+/// For builtins only that are called by way of `entries`: the context is that of the calling instance's store.
+unsafe fn grow(
+    context: *mut VmStoreContext,
+    work: impl FnOnce(NonNull<StoreOpaque>) -> Result<Option<u64>>,
+) -> u64 {
+    // The frame that a function would have made.
+    // SAFETY: as required above; `entries` has left there who calls.
+    let frame = unsafe { [(*context).left_fp, (*context).left_pc] };
+    let work = |store| catch_unwind(AssertUnwindSafe(|| work(store)));
+    // SAFETY: the frame is there as long as the work takes, which does not panic.
+    let pending = match unsafe { deadline::leave(context, frame.as_ptr().expose_provenance(), work) } {
+        Ok(Ok(old)) => return old.unwrap_or(u64::MAX),
+        Ok(Err(error)) => Pending::Error(error),
+        Err(panic) => Pending::Panic(panic),
+    };
+    // SAFETY: the store is lent to wasm, which waits for us.
+    unsafe { *(*(*context).store).pending.get_mut() = Some(pending) };
+    GROW_TRAPS as u64
+}
+
+/// What `Builtin::MemoryWait` gives if it failed.
+const WAIT_FAILED: u32 = 3;
+
+/// `Builtin::MemoryWait`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn memory_wait(
+    vmctx: *const VmContext,
+    memory: u32,
+    address: u64,
+    bytes: u32,
+    expected: u64,
+    nanoseconds: i64,
+) -> u32 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    let memory = match atomics::to_wait_at(store, instance, memory, address, bytes) {
+        Ok(memory) => memory,
+        Err(trap) => return fail(store, trap, WAIT_FAILED),
+    };
+    // SAFETY: as above; the reference of above is not used any more. `entries` has left there who calls.
+    let (context, frame) = unsafe {
+        let context = (*vmctx).store;
+        (context, [(*context).left_fp, (*context).left_pc])
+    };
+    let exit_fp = frame.as_ptr().expose_provenance();
+    // SAFETY: the frame is there as long as the wait takes, and the store is lent to wasm, which waits for us.
+    let check = || match unsafe { deadline::act_for_wasm(context, exit_fp) } {
+        true => Ok(()),
+        false => Err(WAIT_FAILED),
+    };
+    let result = atomics::wait(&memory, address, (bytes, expected), nanoseconds, check);
+    result.map_or_else(|failed| failed, |woken| woken as u32)
+}
+
+/// `Builtin::MemoryNotify`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn memory_notify(vmctx: *const VmContext, memory: u32, address: u64, most: u32) -> u32 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    let result = atomics::notify(store, instance, memory, address, most);
+    result.unwrap_or_else(|trap| fail(store, trap, u32::MAX))
+}
+
+/// Leaves a trap in the store, and gives what says that there is one.
+fn fail<R>(store: &mut StoreOpaque, trap: Trap, result: R) -> R {
+    *store.pending.get_mut() = Some(Pending::Error(trap.into()));
+    result
+}
+
+/// `Builtin::TableGrow`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn table_grow(vmctx: *const VmContext, table: u32, delta: u64, init: u64) -> u64 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    let table = store.instances[instance as usize].tables[table as usize];
+    // SAFETY: as in `memory_grow`.
+    unsafe { grow((*vmctx).store, |store| growth::table(store, table, delta, init, true)) }
+}
+
+/// `Builtin::CountPath`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn count_path(vmctx: *const VmContext, func: u32, number: u64) -> u32 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    if store.counts_in_burst() {
+        store.instances[instance as usize].paths.count(func, number);
+    }
+    0
+}
+
+/// `Builtin::TakeRow`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx and a row of its function's counters.
+pub unsafe extern "C" fn take_row(vmctx: *const VmContext, func: u32, row: *mut u64, key: u64) -> u32 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    let figures = 1 + store.metrics.all().len() as u32;
+    // SAFETY: so many words belong to the row, and machine code waits for us.
+    let row = unsafe { std::slice::from_raw_parts_mut(row, path_row::words(figures) as usize) };
+    store.instances[instance as usize].paths.empty_row(func, row);
+    row[0] = key;
+    0
+}
+
+/// `Builtin::CountTarget`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn count_target(vmctx: *const VmContext, cell: u32, reference: u64) -> u32 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    if store.counts_for_callee() {
+        store.instances[instance as usize].count_target(cell, reference);
+    }
+    0
+}
+
+/// `Builtin::CutPath`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn cut_path(
+    vmctx: *const VmContext,
+    func: u32,
+    block: u32,
+    register: u64,
+    counts: u64,
+) -> u32 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    if counts > 0 {
+        // SAFETY: the context lives as long as the store, and machine code, which has left there what was measured, waits.
+        let measured = unsafe { (*store.context().as_ptr()).measured }.map(i64::cast_unsigned);
+        let measured = if store.metrics.all().is_empty() { Measured::default() } else { measured };
+        let cut = store.instances[instance as usize].cut.entry((func, block, register)).or_default();
+        cut.add(Stopped { count: 1, measured });
+    }
+    store.read_metrics();
+    0
+}
+
+/// `Builtin::RecordBurst`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn record_burst(vmctx: *const VmContext, func: u32, number: u64, leaves: u32) -> u32 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    let event = match number {
+        u64::MAX => BurstEvent::Enter { func },
+        id => BurstEvent::Path { func, id },
+    };
+    store.record_in_burst(instance, event);
+    store.extend_path(instance, event, leaves != 0);
+    0
+}
+
+/// `Builtin::RecordAccess`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn record_access(vmctx: *const VmContext, site: u32, address: u64, bytes: u64) -> u32 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    store.record_in_burst(instance, BurstEvent::Access { site, address, bytes });
+    0
+}
+
+/// `Builtin::BeginTrial`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn begin_trial(vmctx: *const VmContext, func: u32) -> u32 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    store.begin_trial(instance, func)
+}
+
+/// `Builtin::EndTrial`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn end_trial(vmctx: *const VmContext) -> u32 {
+    let ended = arch::cycles();
+    // SAFETY: machine code passes its own vmctx.
+    unsafe { caller(vmctx) }.0.end_trial(ended);
+    0
+}
+
+/// `Builtin::Promote`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn promote(vmctx: *const VmContext, func: u32, block: u32) -> usize {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    let of_caller = &store.instances[instance as usize];
+    let calls = of_caller.calls_in_baseline(func);
+    let quiet = fork::quiet();
+    let promoted = of_caller.module.clone().request_promotion(func, block, calls);
+    drop(quiet);
+    if promoted.is_none() {
+        of_caller.cool_down(func);
+    }
+    store.read_metrics();
+    promoted.unwrap_or(0)
+}
+
+/// `abi::check_signature`; called by `entries::check`, which keeps all registers but the pinned one: that is to hold
+/// what this gives. Where checks are not counted it is a register as any other.
+///
+/// # Safety
+/// For machine code only, which passes its store's context; `exit_fp` is where `entries` has saved `fp` and `return_pc`.
+pub unsafe extern "C" fn check(
+    context: *mut VmStoreContext,
+    return_pc: usize,
+    pinned: i64,
+    fp: usize,
+    exit_fp: usize,
+) -> i64 {
+    // SAFETY: machine code passes its store's context, and has the store on loan.
+    unsafe {
+        let are_counted = (*context).pinned == store_context::CHECKS as usize;
+        if are_counted {
+            (*context).checks = pinned;
+        }
+        let is_to_ask = (*(*context).store).interrupt().is_to_ask();
+        if is_to_ask && !deadline::act_for_wasm(context, exit_fp) {
+            (*context).go_on = outcome::TRAP;
+        } else {
+            ((*context).left_pc, (*context).left_fp, (*context).left_for) = (return_pc, fp, FOR_ENGINE);
+            (*(*context).store).check_fired(return_pc, fp);
+            (*context).left_pc = 0;
+        }
+        if are_counted { (*context).checks } else { pinned }
+    }
+}
+
+/// `abi::find_record_signature`; called by `entries::find_record`, which keeps all registers.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn find_record(vmctx: *const VmContext, func: u32, sites: u32, slot: usize) {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    let cells = store.record_cells(instance, func);
+    if let Some(contexts) = &mut store.contexts {
+        let routine = contexts.routine(Called::Wasm(instance, func));
+        contexts.find_and_keep(slot, routine, (vmctx.addr() + func as usize) as u64, Extent { sites, cells });
+    }
+    store.read_metrics();
+}
+
+/// `abi::touch_lines_signature`; called by `entries::touch_lines`, which keeps all registers.
+///
+/// # Safety
+/// For machine code only, which passes its store's context.
+pub unsafe extern "C" fn touch_lines(context: *mut VmStoreContext, start: u64, address: u64, bytes: u64) {
+    // SAFETY: the store is lent to wasm, which waits for us.
+    let store = unsafe { &mut *(*context).store };
+    store.touch_lines(start, address, bytes);
+}
+
+/// `abi::read_metrics_signature`; called by `entries::read_metrics`, which keeps all registers.
+///
+/// # Safety
+/// For machine code only, which passes its store's context.
+pub unsafe extern "C" fn read_metrics(context: *mut VmStoreContext) {
+    // SAFETY: the store is lent to wasm, which waits for us.
+    let store = unsafe { &mut *(*context).store };
+    store.read_metrics();
+}

@@ -1,0 +1,275 @@
+//! Entering wasm code, and what comes back: results, or a trap with its backtrace.
+
+use std::cell::UnsafeCell;
+use std::panic::resume_unwind;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use wprof_jit::abi::TrapCode;
+
+use super::hooks::CallHook;
+use super::host;
+use crate::runtime::counts::events;
+use crate::runtime::entries;
+use crate::runtime::instances::abi::{
+    ArrayCall, VmActivation, VmFuncRef, VmHostContext, VmStoreContext, VmValue,
+};
+use crate::runtime::instances::store::{FuncPtr, Pending, StoreOpaque, StoreWith};
+use crate::runtime::interruption::{deadline, thread_wakeup};
+use crate::runtime::stacks::activation::{self, Activation, TrapRecord};
+use crate::runtime::stacks::frames::Frame;
+use crate::runtime::stacks::stack::{self, Place};
+use crate::runtime::stacks::{alt_stack, frames};
+use crate::{Error, Trap, arch};
+
+/// How a call has ended early.
+#[derive(Debug)]
+pub struct Ended {
+    /// By what.
+    pub error: Error,
+    /// The wasm frames that were there, innermost first, if wasm code has trapped.
+    pub frames: Option<Vec<Frame>>,
+}
+
+impl From<Error> for Ended {
+    fn from(error: Error) -> Ended {
+        Ended { error, frames: None }
+    }
+}
+
+/// How a call has ended.
+pub type Outcome = Result<(), Ended>;
+
+/// Calls `func`, which takes its arguments from `values` and leaves its results there.
+///
+/// # Errors
+/// Whatever ended it early.
+///
+/// # Panics
+/// If `func` is another store's, or a host function panics.
+///
+/// # Safety
+/// `values` has room for all arguments and results, and holds arguments of the types of `func`, whose references are
+/// this store's.
+pub unsafe fn call<D>(store: &mut StoreWith<D>, func: FuncPtr, values: &mut [VmValue]) -> Outcome {
+    // Whoever calls keeps on the stack what they like, so that it must stay where it is.
+    let suspender = store.opaque.suspender.take();
+    // SAFETY: as required above.
+    let outcome = unsafe { call_or_wait(store, func, values) };
+    store.opaque.suspender = suspender;
+    outcome
+}
+
+/// The same where the call may wait, if it is on a fiber.
+///
+/// # Errors
+/// As [`call`].
+///
+/// # Panics
+/// As [`call`].
+///
+/// # Safety
+/// As [`call`]; what the caller has on the stack may go to another thread.
+pub unsafe fn call_or_wait<D>(store: &mut StoreWith<D>, func: FuncPtr, values: &mut [VmValue]) -> Outcome {
+    let entry = store.opaque.func_type(func);
+    debug_assert!(values.len() >= entry.func_type().array_len());
+    // SAFETY: the store is whole and borrowed exclusively.
+    unsafe { deadline::act_before_call(NonNull::from(&mut *store).cast())? };
+    store.opaque.check_data()?;
+    store.opaque.heed_tick();
+    if arch::stack_pointer() < stack::host_limit() {
+        return Err(Error::from(Trap::StackOverflow).into());
+    }
+    store.opaque.pass_entry_slot();
+    let target = match host::context_of(&store.opaque, func) {
+        Some(context) => Target::Host(context),
+        None => Target::Wasm(store.opaque.func_ref(func), store.opaque.engine().host_to_wasm(&entry)?),
+    };
+    let place = match &target {
+        // It runs where we are, and enters wasm by a call of its own.
+        Target::Host(_) => Place::Here(0..0),
+        Target::Wasm(..) => Place::find(store.opaque.engine().config().max_wasm_stack)
+            .map_err(|e| Error::system("no memory for a stack", e))?,
+    };
+    let is_wasm = matches!(target, Target::Wasm(..));
+    if is_wasm {
+        store.tell_of(CallHook::CallingWasm)?;
+    }
+    let lent = NonNull::from(&mut *store).cast::<StoreOpaque>();
+    // SAFETY: `StoreWith` begins with its `StoreOpaque`; the pointer is derived from the exclusive reference, which
+    // is not used meanwhile.
+    let outcome =
+        unsafe { lend(lent, place.limit(), |store| target.call(store, &place, values.as_mut_ptr())) };
+    if is_wasm {
+        let told = store.tell_of(CallHook::ReturningFromWasm);
+        return outcome.and_then(|()| Ok(told?));
+    }
+    outcome
+}
+
+enum Target {
+    Host(NonNull<VmHostContext>),
+    Wasm(VmFuncRef, usize),
+}
+
+impl Target {
+    unsafe fn call(&self, store: NonNull<StoreOpaque>, place: &Place, values: *mut VmValue) -> Outcome {
+        match self {
+            Target::Host(context) => {
+                // SAFETY: the caller of `call` vouches for the values, and the store is lent.
+                let failed = unsafe { host::call(*context, values) } != 0;
+                // SAFETY: the host function has given the store back.
+                if failed { Err(unsafe { take_pending(store) }.into()) } else { Ok(()) }
+            }
+            // SAFETY: likewise; the trampoline was made for the function's type.
+            Target::Wasm(func, trampoline) => unsafe { call_wasm(store, func, (*trampoline, place), values) },
+        }
+    }
+}
+
+/// Lends the store to what `body` calls.
+unsafe fn lend(
+    store: NonNull<StoreOpaque>,
+    limit: usize,
+    body: impl FnOnce(NonNull<StoreOpaque>) -> Outcome,
+) -> Outcome {
+    // SAFETY: the caller holds the store exclusively and lent it to us; no Rust reference to the context exists.
+    let _lent = unsafe {
+        let context = store.as_ref().context();
+        let saved = (*context.as_ptr()).store;
+        let saved_limit = (*context.as_ptr()).stack_limit;
+        (*context.as_ptr()).store = store.as_ptr();
+        (*context.as_ptr()).stack_limit = limit;
+        Lent { context, saved, saved_limit }
+    };
+    body(store)
+}
+
+/// Gives the store back to whoever had it before, also when a host function's panic goes on from here.
+struct Lent {
+    context: NonNull<VmStoreContext>,
+    saved: *mut StoreOpaque,
+    saved_limit: usize,
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        // SAFETY: the context lives as long as the store.
+        unsafe {
+            (*self.context.as_ptr()).store = self.saved;
+            (*self.context.as_ptr()).stack_limit = self.saved_limit;
+        }
+    }
+}
+
+unsafe fn call_wasm(
+    store: NonNull<StoreOpaque>,
+    func: &VmFuncRef,
+    (trampoline, place): (usize, &Place),
+    values: *mut VmValue,
+) -> Outcome {
+    alt_stack::ensure();
+    // SAFETY: the caller's pointer is to a whole store, which is lent.
+    unsafe { events::ask_before_call(store)? };
+    let (span, in_burst);
+    // SAFETY: the store is exclusively ours until wasm code runs.
+    let (context, interrupt) = unsafe {
+        let store = &mut *store.as_ptr();
+        if store.depth == 0 {
+            store.interrupt().set_thread(thread_wakeup::thread_id());
+        }
+        store.trace_entry(func);
+        in_burst = store.check_entry(func);
+        store.depth += 1;
+        span = store.begin_span();
+        store.enter_metrics();
+        store.enter_sampled();
+        (store.context().as_ptr(), Arc::as_ptr(store.interrupt()))
+    };
+    let activation = Activation {
+        vm: UnsafeCell::new(VmActivation::default()),
+        previous: activation::newest(),
+        context,
+        vmctx: func.vmctx.cast(),
+        // SAFETY: the context lives as long as the store.
+        saved_exit_fp: unsafe { (*context).exit_fp },
+        // SAFETY: as above.
+        saved_host: unsafe { std::mem::replace(&mut (*context).host, 0) },
+        stack: place.stack(),
+        is_on_own_stack: place.top().is_some(),
+        interrupt,
+        trap: UnsafeCell::new(None),
+    };
+    // SAFETY: the trampoline and the code were compiled for the function's type; `values` fits by the caller's
+    // promise; the activation stays in place while it is on the chain. Wasm code keeps to its instance's memory. The
+    // stack, if it is another one, is ours for this entry.
+    let trapped = activation::run(&activation, || unsafe {
+        let enter = std::mem::transmute::<usize, ArrayCall>(trampoline);
+        let slots = &*func.slots;
+        let slot = if in_burst { &slots.instrumented_entry } else { &slots.entry };
+        let code = slot.load(Ordering::Acquire);
+        let vm = activation.vm.get();
+        match place.top() {
+            None => enter(func.vmctx, func.vmctx, code, values, vm),
+            Some(top) => entries::enter_on_stack(func.vmctx, func.vmctx, code, values, vm, enter, top),
+        }
+    });
+    // SAFETY: wasm code has ended: the store is exclusively ours again.
+    let store = unsafe {
+        (*context).exit_fp = activation.saved_exit_fp;
+        (*context).host = activation.saved_host;
+        &mut *store.as_ptr()
+    };
+    store.depth -= 1;
+    store.end_span(span);
+    if store.depth == 0 {
+        store.interrupt().set_thread(0);
+    }
+    if trapped == 0 {
+        return Ok(());
+    }
+    let record = activation.trap.into_inner().expect("left by the signal handler that unwound to here");
+    Err(trap_error(store, record))
+}
+
+/// The error of a trap.
+fn trap_error(store: &mut StoreOpaque, record: TrapRecord) -> Ended {
+    if record.code == Some(TrapCode::Budget) {
+        store.refuse_for_lack_of_stack();
+    }
+    store.drop_timed_call();
+    let unborn = store.count_unborn_context(&record);
+    store.count_unfinished(&record, unborn);
+    store.charge_ended(&record);
+    store.trace_unwind(&record);
+    if let Err(error) = store.settle_events(&record) {
+        return error.into();
+    }
+    let frames = Some(match store.thrown() {
+        Some(exception) => frames::of_returns(exception.thrown.get().map_or(&[], |thrown| thrown)),
+        None => frames::of_trap(&record),
+    });
+    let error = match record.code.map(Trap::from_code) {
+        None => Trap::StackOverflow.into(),
+        Some(Some(Trap::Interrupt)) => store.interrupt().take().map_or(Trap::Interrupt, Trap::from).into(),
+        Some(Some(trap)) => trap.into(),
+        Some(None) => host_error(store),
+    };
+    Ended { error, frames }
+}
+
+unsafe fn take_pending(store: NonNull<StoreOpaque>) -> Error {
+    // SAFETY: the caller holds the store exclusively.
+    host_error(unsafe { &mut *store.as_ptr() })
+}
+
+/// Why the host made wasm code trap.
+fn host_error(store: &mut StoreOpaque) -> Error {
+    match store.pending.get_mut().take() {
+        // Data that could not be read stops whoever has touched it; the signal handler does not ask why.
+        None => store.check_data().err().unwrap_or_else(|| Trap::StackOverflow.into()),
+        Some(Pending::Error(error)) => error,
+        Some(Pending::Panic(payload)) => resume_unwind(payload),
+    }
+}

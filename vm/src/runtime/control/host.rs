@@ -1,0 +1,261 @@
+//! Host functions as machine code sees them.
+
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use smallvec::SmallVec;
+use wprof_jit::abi::host_context;
+use wprof_profiler::HOST_CALLEE;
+
+use super::hooks::CallHook;
+use crate::Result;
+use crate::runtime::code::no_code_memory;
+use crate::runtime::instances::abi::{
+    VmCodeSlots, VmContext, VmFuncRef, VmHostContext, VmStoreContext, VmValue,
+};
+use crate::runtime::instances::store::{FuncPtr, Pending, StoreOpaque, StoreWith};
+use crate::runtime::instances::store_ptr::StorePtr;
+use crate::runtime::interruption::deadline;
+use crate::runtime::values::types::TypeEntry;
+
+/// The code of a host function, which gets the store, the index of the instance that calls it, if one does, and the array
+/// in which arguments come and results go.
+pub type HostCode<D> = dyn Fn(&mut StoreWith<D>, Option<u32>, &mut [VmValue]) -> Result<()> + Send + Sync;
+
+/// A host function that belongs to no store yet.
+pub struct HostFunc<D: 'static> {
+    /// Its type.
+    pub ty: crate::FuncType,
+    /// What it does.
+    pub code: Box<HostCode<D>>,
+}
+
+/// The part of a host function's context that does not depend on the store's data type.
+#[repr(C)]
+pub struct HostHead {
+    vm: VmHostContext,
+    context: StorePtr<VmStoreContext>,
+    /// Its type.
+    pub entry: Arc<TypeEntry>,
+    /// Module and name, if it was defined by these.
+    pub name: Option<(String, String)>,
+    /// How often it was called; counted only when profiling.
+    calls: AtomicU64,
+    /// Its own time; measured only with a clock.
+    ticks: AtomicU64,
+    counted: bool,
+    /// Its number among what has call records.
+    routine: u32,
+    /// Its number among the functions of the host in its store.
+    number: usize,
+}
+
+/// A host function in a store.
+#[repr(C)]
+struct HostContext<D: 'static> {
+    head: HostHead,
+    func: Arc<HostFunc<D>>,
+}
+
+/// Owner of a `HostContext<D>`, whatever `D`.
+pub struct AnyHostContext {
+    pointer: NonNull<HostHead>,
+    free: unsafe fn(NonNull<HostHead>),
+}
+
+// SAFETY: it owns the context, whose pointers lead to itself and to the context of the store that it is a part of. What the
+// user put in is `Send` and `Sync` itself: `add` has the compiler check that.
+unsafe impl Send for AnyHostContext {}
+// SAFETY: as above.
+unsafe impl Sync for AnyHostContext {}
+
+impl AnyHostContext {
+    /// What is known of it.
+    pub fn head(&self) -> &HostHead {
+        // SAFETY: allocated by `add` and freed by `drop` only.
+        unsafe { self.pointer.as_ref() }
+    }
+}
+
+impl HostHead {
+    /// How often it was called so far, when profiling.
+    pub fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// Its own time so far, in ticks of the store's clock; without the calls that still run.
+    pub fn ticks(&self) -> u64 {
+        self.ticks.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for AnyHostContext {
+    fn drop(&mut self) {
+        // SAFETY: `free` was made for this context's type.
+        unsafe { (self.free)(self.pointer) };
+    }
+}
+
+/// Adds `func` to a store.
+///
+/// # Errors
+/// If there is no memory for its lazy stub.
+pub fn add<D: 'static>(
+    store: &mut StoreWith<D>,
+    func: &Arc<HostFunc<D>>,
+    name: Option<(String, String)>,
+) -> Result<FuncPtr> {
+    const fn may_be_shared<T: Send + Sync>() {}
+    const { may_be_shared::<(Arc<HostFunc<D>>, Arc<TypeEntry>)>() };
+    let opaque = &mut store.opaque;
+    let entry = opaque.engine().types().entry(&func.ty.0);
+    let code = match entry.wasm_to_host.get() {
+        Some(&address) => address,
+        None => {
+            let in_memory = opaque.engine().compiler().returns_in_memory(func.ty.signature());
+            let stubs = opaque.engine().stubs().up_to(1, in_memory);
+            stubs.map_err(no_code_memory)?(0)
+        }
+    };
+    let slots = VmCodeSlots { entry: code.into(), instrumented_entry: code.into() };
+    let func_ref = VmFuncRef {
+        slots: ptr::null(),
+        vmctx: ptr::null_mut(),
+        ty: entry.id,
+        trace_token: HOST_CALLEE,
+        display: entry.display(),
+    };
+    let counted = opaque.engine().config().profiling != crate::ProfilingConfig::Off;
+    let vm = VmHostContext { magic: host_context::MAGIC, func: shim::<D>, slots, func_ref };
+    let routine = opaque.host_routine(name.as_ref());
+    // SAFETY: the store's context, for a part of the store.
+    let context = unsafe { StorePtr::new(opaque.context()) };
+    let (calls, ticks) = (AtomicU64::new(0), AtomicU64::new(0));
+    let number = opaque.hosts.len();
+    let head = HostHead { vm, context, entry, name, calls, ticks, counted, routine, number };
+    let pointer = NonNull::from(Box::leak(Box::new(HostContext { head, func: func.clone() })));
+    let head: NonNull<HostHead> = pointer.cast();
+    // SAFETY: freshly allocated; the funcref refers to the context that it lies in, which does not move.
+    let func_ref = unsafe {
+        let vm = &raw mut (*head.as_ptr()).vm;
+        (*vm).func_ref.slots = &raw const (*vm).slots;
+        (*vm).func_ref.vmctx = vm.cast::<c_void>();
+        NonNull::new_unchecked(&raw mut (*vm).func_ref)
+    };
+    opaque.hosts.push(AnyHostContext { pointer: head, free: free::<D> });
+    // SAFETY: it lies in a host context of this store.
+    Ok(unsafe { opaque.func_handle(func_ref) })
+}
+
+/// # Safety
+/// `head` is that of a `HostContext<D>` leaked by `add`.
+unsafe fn free<D: 'static>(head: NonNull<HostHead>) {
+    // SAFETY: as required above; the head is the context's first field.
+    drop(unsafe { Box::from_raw(head.cast::<HostContext<D>>().as_ptr()) });
+}
+
+/// What the wasm-to-host trampoline calls. Leaves nothing to be dropped when it reports failure, since the
+/// trampoline then traps.
+unsafe extern "C" fn shim<D: 'static>(
+    context: *mut VmHostContext,
+    caller: *mut VmContext,
+    values: *mut VmValue,
+) -> u32 {
+    // SAFETY: `add` made the context for a store of `StoreWith<D>`, which `enter::call` has lent to us or to the wasm code
+    // that waits for us, by the pointer in its store context. `values` has room for all arguments and results. `caller` is an instance
+    // of the same store, or null.
+    let (host, store, instance, values) = unsafe {
+        let host = &*context.cast::<HostContext<D>>();
+        let store = host.head.context.as_ref().store;
+        let instance = caller.as_ref().map(|c| c.instance as u32);
+        (
+            host,
+            &mut *store.cast::<StoreWith<D>>(),
+            instance,
+            std::slice::from_raw_parts_mut(values, len(host)),
+        )
+    };
+    if host.head.counted {
+        host.head.calls.fetch_add(1, Ordering::Relaxed);
+    }
+    store.opaque.collect_if_due(&collected_in(&host.func.ty, values));
+    let outer = store.opaque.enter_host_context(host.head.routine, instance.is_some());
+    let span = store.opaque.begin_span();
+    let around = store.opaque.note_host(1 + host.head.number);
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        store.tell_of(CallHook::CallingHost)?;
+        let result = (host.func.code)(&mut *store, instance, values);
+        let told = store.tell_of(CallHook::ReturningFromHost);
+        result.and(told)
+    }));
+    store.opaque.note_host(around);
+    host.head.ticks.fetch_add(store.opaque.end_span(span), Ordering::Relaxed);
+    store.opaque.leave_host_context(outer);
+    store.opaque.read_metrics();
+    let pending = match result.map(|done| done.and_then(|()| store.opaque.check_data())) {
+        // SAFETY: the store is whole, and lent to us.
+        Ok(Ok(())) => match unsafe { deadline::act(NonNull::from(&mut *store).cast()) } {
+            None => {
+                store.opaque.heed_tick();
+                return 0;
+            }
+            Some(pending) => pending,
+        },
+        Ok(Err(error)) => Pending::Error(error),
+        Err(panic) => Pending::Panic(panic),
+    };
+    *store.opaque.pending.get_mut() = Some(pending);
+    1
+}
+
+/// The references among arguments to what is collected.
+fn collected_in(ty: &crate::FuncType, values: &[VmValue]) -> SmallVec<[u64; 4]> {
+    let is_collected =
+        |(ty, _): &(crate::ValType, &VmValue)| matches!(ty, crate::ValType::Ref(ty) if ty.is_collected());
+    ty.params().zip(values).filter(is_collected).map(|(_, value)| value.u64()).collect()
+}
+
+fn len<D>(host: &HostContext<D>) -> usize {
+    host.func.ty.array_len()
+}
+
+/// Whether `func` is a host function, and its context then.
+pub fn context_of(store: &StoreOpaque, func: FuncPtr) -> Option<NonNull<VmHostContext>> {
+    let vmctx = NonNull::new(store.func_ref(func).vmctx)?;
+    // SAFETY: every vmctx starts with its magic.
+    let magic = unsafe { vmctx.cast::<u32>().read() };
+    (magic == host_context::MAGIC).then(|| vmctx.cast())
+}
+
+/// Calls a host function from the host, without machine code in between.
+///
+/// # Safety
+/// `context` is one of this store's; `values` has room for all arguments and results, and holds arguments of the
+/// right types.
+pub unsafe fn call(context: NonNull<VmHostContext>, values: *mut VmValue) -> u32 {
+    // SAFETY: as required above; there is no calling instance.
+    unsafe { (context.as_ref().func)(context.as_ptr(), ptr::null_mut(), values) }
+}
+
+/// The entry of a host function's type.
+///
+/// # Safety
+/// `context` is a live host context.
+pub unsafe fn head<'a>(context: NonNull<VmHostContext>) -> &'a HostHead {
+    // SAFETY: every host context is the first field of a `HostHead`.
+    unsafe { context.cast::<HostHead>().as_ref() }
+}
+
+/// Publishes the trampoline of a host function.
+///
+/// # Safety
+/// As [`head`]; `code` is the wasm-to-host trampoline of its type.
+pub unsafe fn publish(context: NonNull<VmHostContext>, code: usize) {
+    // SAFETY: as required above.
+    let slots = unsafe { &context.as_ref().slots };
+    slots.instrumented_entry.store(code, Ordering::Release);
+    slots.entry.store(code, Ordering::Release);
+}

@@ -1,0 +1,73 @@
+//! Compilation on first call.
+
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+
+use wprof_jit::abi;
+
+use super::host;
+use crate::runtime::burst::bursts::StoreBursts;
+use crate::runtime::instances::abi::{VmContext, VmHostContext};
+use crate::runtime::instances::store::{Pending, StoreOpaque};
+use crate::runtime::interruption::fork;
+use crate::{Result, Trap};
+
+/// Called by a lazy stub: compiles what it stands for, and returns the address to go on at. If that fails, the reason
+/// is left in the store and the address is that of code which traps.
+///
+/// # Safety
+/// For `entries::lazy_common` only: `callee` is a vmctx or host context, `caller` the vmctx of the instance that calls,
+/// whose store is lent to wasm; `index` is a function index of the callee's module, or anything for a host function.
+pub unsafe extern "C" fn lazy_compile(
+    callee: NonNull<c_void>,
+    caller: NonNull<VmContext>,
+    index: u32,
+) -> usize {
+    // SAFETY: as required above. Wasm code waits for us, so nothing else refers to the store.
+    let store = unsafe { &mut *(*caller.as_ref().store).store };
+    let began = store.bursts.as_ref().and_then(StoreBursts::begin_first_call);
+    let compiled = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: as required above.
+        unsafe { compile(store, callee, index) }
+    }));
+    store.bursts.iter_mut().for_each(|bursts| bursts.end_first_call(began));
+    store.came_back();
+    store.read_metrics();
+    let failure = match compiled {
+        Ok(Ok(Some(address))) => return address,
+        Ok(Ok(None)) => Pending::Error(store.interrupt().take().map_or(Trap::Interrupt, Trap::from).into()),
+        Ok(Err(error)) => Pending::Error(error),
+        Err(panic) => Pending::Panic(panic),
+    };
+    *store.pending.get_mut() = Some(failure);
+    // SAFETY: the context lives as long as the store.
+    unsafe {
+        let context = store.context().as_ptr();
+        ((*context).failed_callee, (*context).failed_index) = (callee.as_ptr(), index);
+    }
+    store.engine().raise()
+}
+
+/// `None` if the store is to stop before there is code.
+unsafe fn compile(store: &StoreOpaque, callee: NonNull<c_void>, index: u32) -> Result<Option<usize>> {
+    // SAFETY: every vmctx and host context begins with its magic, which says what the rest is.
+    unsafe {
+        if callee.cast::<u32>().read() == abi::host_context::MAGIC {
+            let _quiet = fork::quiet();
+            return host_trampoline(store, callee.cast()).map(Some);
+        }
+        let instance = callee.cast::<VmContext>().as_ref().instance;
+        let module = store.instances[instance].module.clone();
+        module.code_unless(index, &|| store.interrupt().stops_at_once())
+    }
+}
+
+unsafe fn host_trampoline(store: &StoreOpaque, context: NonNull<VmHostContext>) -> Result<usize> {
+    // SAFETY: the caller vouches for the context.
+    let entry = unsafe { &host::head(context).entry };
+    let code = store.engine().wasm_to_host(entry)?;
+    // SAFETY: likewise, and the trampoline is that of its type.
+    unsafe { host::publish(context, code) };
+    Ok(code)
+}

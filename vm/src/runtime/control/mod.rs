@@ -1,0 +1,10 @@
+//! Passing control between the host and machine code: calls, traps, throws, changes of version.
+
+pub mod builtins;
+pub mod enter;
+pub mod hooks;
+pub mod host;
+pub mod lazy;
+pub mod resume;
+pub mod throw;
+pub mod transfer;

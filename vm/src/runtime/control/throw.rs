@@ -1,0 +1,247 @@
+//! Throwing: from the frame that throws to the one that catches, or out of wasm code.
+//!
+//! A throw is a call of the runtime that does not come back. It walks the frames by their frame pointers, as a trap does,
+//! up to the first that goes on behind a call with a landing (`compile::Landing`), and lets the thread continue there.
+//! The frames in between are booked as those that a trap ends: each in the block that it stopped in, with what it
+//! measured and has not counted. If none catches, the activation ends as after a trap, with the exception as the reason.
+//! A host function that fails with an exception leads here from the trampoline that called it.
+//!
+//! Which exceptions a handler is for is said in code: a landing that has no handler for one throws it again. So what is
+//! done here for each frame is a search among the calls of its code.
+
+use std::iter;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::builtins::caller;
+use super::resume;
+use crate::runtime::code::registry::{self, CodeObject};
+use crate::runtime::counts::metrics::Sums;
+use crate::runtime::instances::abi::VmContext;
+use crate::runtime::instances::store::{Pending, StoreOpaque};
+use crate::runtime::stacks::activation::{self, Activation, RawFrame, TrapRecord};
+use crate::runtime::stacks::many_frames::ManyFrames;
+use crate::runtime::stacks::walk;
+use crate::runtime::values::exceptions::{Exception, ThrownException};
+use crate::{Result, arch};
+use wprof_jit::abi::TrapCode;
+
+/// Of more frames it is not kept where an exception was thrown.
+const MOST_FRAMES: usize = 64;
+
+/// Where a thread goes on, and the registers with which it does.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Landed {
+    pub pc: usize,
+    pub sp: usize,
+    pub fp: usize,
+    pub exception: u64,
+    pub pinned: i64,
+}
+
+/// Frames by where they go on, and their frame pointers.
+type Frames = SmallVec<[(usize, usize); 16]>;
+
+/// `Builtin::MakeException`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx, a tag of its module, and the address of what an exception with that
+/// carries.
+pub unsafe extern "C" fn make_exception(
+    vmctx: *const VmContext,
+    tag: u32,
+    carried: *const crate::runtime::instances::abi::VmValue,
+) -> u64 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    // What the exception will carry is on the stack.
+    store.collect_if_due(&[]);
+    let tag = store.tags[store.instances[instance as usize].tags[tag as usize] as usize].clone();
+    let carried = match tag.ty.params().len() {
+        0 => &[][..],
+        // SAFETY: so many values are there, and machine code waits for us.
+        count => unsafe { std::slice::from_raw_parts(carried, count) },
+    };
+    store.exceptions.insert(Arc::new(Exception::new(tag, carried)))
+}
+
+/// `Builtin::Throw`: whether `landed` says where to go on. Called by `entries::throw` on behalf of the code that the call
+/// returns to at `return_pc`, whose frame pointer is `fp`.
+///
+/// # Safety
+/// For `entries::throw` only: `vmctx` is that of machine code of the newest activation, which waits for us, and what it has
+/// in the pinned register is `pinned`.
+pub unsafe extern "C" fn throw(
+    vmctx: *const VmContext,
+    exception: u64,
+    return_pc: usize,
+    fp: usize,
+    pinned: i64,
+    landed: *mut Landed,
+) -> u32 {
+    // SAFETY: as required above; the activation is on the chain.
+    let (store, activation) = unsafe { (caller(vmctx).0, &*activation::newest()) };
+    let Some(exception) = store.take_thrown(exception) else { return 0 };
+    // SAFETY: as required above; nobody else refers to the place for the answer.
+    unsafe {
+        resume::store_pinned(activation, pinned);
+        *landed = store.unwind(activation, (return_pc, fp), exception);
+        (*landed).pinned = resume::pinned(activation).unwrap_or(pinned);
+    }
+    1
+}
+
+impl StoreOpaque {
+    /// The exception of a word, or for 0 that with which a host function has failed, if it has so failed.
+    fn take_thrown(&mut self, word: u64) -> Option<Arc<Exception>> {
+        if let Some(exception) = self.exceptions.get(word) {
+            return Some(exception);
+        }
+        let thrown = self.thrown()?;
+        // To another store it is an error as any other.
+        let is_ours = thrown.store() == self.id();
+        is_ours.then(|| *self.pending.get_mut() = None)?;
+        Some(thrown)
+    }
+
+    /// The exception that is the reason why wasm code ends, if one is.
+    pub fn thrown(&mut self) -> Option<Arc<Exception>> {
+        let Some(Pending::Error(error)) = self.pending.get_mut() else { return None };
+        Some(error.downcast_ref::<ThrownException>()?.0.clone())
+    }
+
+    /// Drops the frames of the activation up to that which catches, if one does.
+    ///
+    /// # Safety
+    /// The innermost frame of the activation, the newest, has this frame pointer and waits for a call that returns to
+    /// this address.
+    unsafe fn unwind(
+        &mut self,
+        activation: &Activation,
+        (return_pc, fp): (usize, usize),
+        exception: Arc<Exception>,
+    ) -> Landed {
+        // SAFETY: the trampoline has written it.
+        let end = unsafe { (*activation.vm.get()).fp };
+        // SAFETY: as required above.
+        let mut all = iter::once((return_pc, fp)).chain(unsafe { walk::returns(fp, end) });
+        let mut ended = Frames::new();
+        let mut caught = None;
+        for (pc, fp) in all.by_ref() {
+            let object = registry::find_return(pc);
+            if let Some((landing, frame)) = object.as_deref().and_then(|object| object.landing_of(pc)) {
+                caught = Some(((pc, fp), landing, frame));
+                break;
+            }
+            // The trampoline that has called a host function is none of the program's frames.
+            if !(ended.is_empty() && object.is_some_and(|object| object.function.is_none())) {
+                ended.push((pc, fp));
+            }
+        }
+        let catching = caught.map(|(frame, ..)| frame);
+        exception.thrown.get_or_init(|| {
+            let all = ended.iter().copied().chain(catching).chain(all);
+            all.map(|(pc, _)| pc).take(MOST_FRAMES).collect()
+        });
+        let record = || TrapRecord {
+            code: Some(TrapCode::Host),
+            top: RawFrame { pc: 0, vmctx: std::ptr::null(), path: None, sums: Sums::default(), record: None },
+            // SAFETY: these frames wait for callees.
+            callers: unsafe { raw(&ended) },
+            is_thrown_again: is_thrown_again((return_pc, fp), &ended),
+            cycles: arch::cycles(),
+        };
+        if let Some(((pc, fp), landing, frame)) = caught {
+            // SAFETY: as above; the frame that catches and those below it stay.
+            let done = self.end_frames(record, || unsafe { raw_from((pc, fp), end) });
+            let word = self.exception_word(Some(exception));
+            match done {
+                Ok(()) => return Landed { pc: landing, sp: fp - frame, fp, exception: word, pinned: 0 },
+                Err(error) => *self.pending.get_mut() = Some(Pending::Error(error)),
+            }
+        } else {
+            *self.pending.get_mut() = Some(Pending::Error(ThrownException(exception).into_error()));
+        }
+        // SAFETY: as in `resume`: only this thread touches it, and the host only looks after wasm code has ended.
+        unsafe {
+            *activation.trap.get() = Some(record());
+            let vm = &*activation.vm.get();
+            Landed { pc: vm.handler, sp: vm.sp, fp: vm.fp, exception: 0, pinned: 0 }
+        }
+    }
+
+    /// Books the frames that an exception has ended.
+    fn end_frames(
+        &mut self,
+        record: impl FnOnce() -> TrapRecord,
+        staying: impl FnOnce() -> ManyFrames,
+    ) -> Result<()> {
+        self.drop_timed_call();
+        if self.looks_at_ended_frames() {
+            let record = record();
+            self.count_unfinished(&record, None);
+            self.charge_ended(&record);
+            if self.trace.is_some() {
+                self.trace_caught(&record, &staying());
+            }
+            self.settle_events(&record)?;
+        }
+        self.read_metrics();
+        Ok(())
+    }
+
+    /// Whether anything is counted for which it matters where frames end.
+    fn looks_at_ended_frames(&self) -> bool {
+        let is_exact = matches!(self.engine().config().profiling, crate::ProfilingConfig::Exact(_));
+        is_exact
+            || self.trace.is_some()
+            || self.contexts.is_some()
+            || !self.engine().collection().events.is_empty()
+    }
+}
+
+/// Whether the frame that throws, the innermost of those that end, is in a landing: then an exception has come back to the
+/// same instruction before.
+fn is_thrown_again(thrower: (usize, usize), ended: &[(usize, usize)]) -> bool {
+    let Some(object) = registry::find_return(thrower.0).filter(|_| ended.first() == Some(&thrower)) else {
+        return false;
+    };
+    let place = |pc| object.origin_of_return(pc).map(|origin| (origin.frame, origin.block, origin.offset));
+    let landings = object.code.landings.iter().map(|landing| object.address(landing.return_pc));
+    landings.into_iter().any(|pc| place(pc) == place(thrower.0))
+}
+
+/// # Safety
+/// The frames wait for callees.
+unsafe fn raw(frames: &[(usize, usize)]) -> ManyFrames {
+    let object = |pc| registry::find_return(pc);
+    // SAFETY: as required above.
+    frames.iter().map(|&(pc, fp)| unsafe { walk::frame(pc, object(pc).as_deref(), fp) }).collect()
+}
+
+/// # Safety
+/// The frame, which is in an activation whose trampoline has frame pointer `end`, waits for a callee.
+unsafe fn raw_from((pc, fp): (usize, usize), end: usize) -> ManyFrames {
+    // SAFETY: as required above.
+    let own = unsafe { raw(&[(pc, fp)]) };
+    // SAFETY: likewise.
+    own.iter().chain(unsafe { walk::callers(fp, end) }).collect()
+}
+
+impl CodeObject {
+    /// Where a call that returns to `pc` goes on if an exception comes back, and how far below the frame pointer the
+    /// stack pointer is there.
+    fn landing_of(&self, pc: usize) -> Option<(usize, usize)> {
+        let landings = &self.code.landings;
+        // Of trampolines, only the entry has one, for traps.
+        if landings.is_empty() || self.function.is_none() {
+            return None;
+        }
+        let pc = self.offset(pc);
+        let found = landings.binary_search_by_key(&pc, |landing| landing.return_pc).ok()?;
+        let landing = &landings[found];
+        Some((self.address(landing.pc), landing.frame as usize))
+    }
+}

@@ -1,0 +1,143 @@
+//! Calling contexts of a store: where the host comes in, and what traps leave.
+//!
+//! Invariant: whatever the host enters is called through a slot of the host function that runs, or of the root.
+
+use wprof_jit::plan::RecordCells;
+use wprof_profiler::Callee;
+
+use super::call_records::{Called, Extent, ROOT};
+use super::metrics::Measured;
+use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::stacks::activation::TrapRecord;
+use crate::runtime::stacks::frames::{self, Frame};
+use crate::runtime::stacks::walk;
+
+impl StoreOpaque {
+    /// The host is going to enter a function.
+    pub fn pass_entry_slot(&mut self) {
+        if let Some(contexts) = &self.contexts {
+            let slot = contexts.entry_slot();
+            self.set_callee_slot(slot);
+        }
+    }
+
+    /// A host function begins, which has this routine if contexts are counted. Gives the record to go back to.
+    pub fn enter_host_context(&mut self, routine: u32, is_called_by_wasm: bool) -> u32 {
+        if self.bursts.is_some() {
+            self.enter_host_in_bursts(routine, is_called_by_wasm);
+            return ROOT;
+        }
+        let slot = self.callee_slot();
+        self.contexts.as_mut().map_or(ROOT, |contexts| contexts.enter_host(slot, routine))
+    }
+
+    /// It has ended.
+    pub fn leave_host_context(&mut self, outer: u32) {
+        if self.bursts.is_some() {
+            return self.leave_host_in_bursts();
+        }
+        if let Some(contexts) = &mut self.contexts {
+            contexts.leave_host(outer);
+        }
+    }
+
+    /// The number of a host function of this name among what has call records; 0 if contexts are not counted.
+    pub fn host_routine(&mut self, name: Option<&(String, String)>) -> u32 {
+        self.contexts.as_mut().map_or(0, |contexts| contexts.routine(Called::Host(name.cloned())))
+    }
+
+    /// Whether paths are counted in each calling context of their own.
+    pub fn has_flow(&self) -> bool {
+        self.engine().collection().flow_contexts.is_some()
+    }
+
+    /// Counts a call whose frame did not fit on the stack, so that it did not count itself. Gives the address of the
+    /// frame's call record, if paths are counted there.
+    pub fn count_unborn_context(&mut self, record: &TrapRecord) -> Option<u64> {
+        if self.contexts.is_none() || self.bursts.is_some() || !frames::is_unborn(record) {
+            return None;
+        }
+        let frame = frames::of_fault(record.top.pc)?;
+        let address = match frame.origin.block {
+            0 => self.count_unborn_call(&frame, record)?,
+            // A version that resumes in the middle of a function is passed its record: it is no call.
+            _ => self.callee_slot(),
+        };
+        self.has_flow().then_some(address as u64)
+    }
+
+    /// Counts the call in its record, whose address it gives.
+    fn count_unborn_call(&mut self, frame: &Frame, record: &TrapRecord) -> Option<usize> {
+        let (instance, func) = (self.instance_of_trap(frame, record)?, frame.origin.func);
+        let plan = frame.module.any_plan_of(func);
+        let sites = plan.and_then(|plan| Some(plan.contexts.as_ref()?.sites.len())).unwrap_or(0) as u32;
+        let cells = self.record_cells(instance, func);
+        let key = (self.instances[instance as usize].vmctx.head().addr().get() + func as usize) as u64;
+        let slot = self.callee_slot();
+        let contexts = self.contexts.as_mut()?;
+        let routine = contexts.routine(Called::Wasm(instance, func));
+        let record = contexts.count(slot, routine, key, Extent { sites, cells });
+        Some(contexts.address(record))
+    }
+
+    /// Charges the records of frames that a trap has ended with what they had measured.
+    pub fn charge_ended(&mut self, record: &TrapRecord) {
+        if !self.counts_in_burst() {
+            return;
+        }
+        let top = (record.top.record, self.measured_at_trap(record));
+        let callers = record.callers.iter().map(|frame| (frame.record, frame.sums.map(i64::cast_unsigned)));
+        let Some(contexts) = &self.contexts else { return };
+        for (address, measured) in [top].into_iter().chain(callers) {
+            if let Some(address) = address.filter(|_| measured != Measured::default()) {
+                contexts.charge(address, &measured);
+            }
+        }
+    }
+
+    /// What frames of this store that are live have measured and not charged yet, with the addresses of their records.
+    pub fn live_measured(&self) -> Vec<(u64, Measured)> {
+        let mut all = Vec::new();
+        // SAFETY: a reference to a store is only held by host code.
+        unsafe {
+            walk::live(usize::MAX, |frame, context| {
+                if std::ptr::eq(context, self.context().as_ptr()) {
+                    all.extend(frame.record.map(|address| (address, frame.sums.map(i64::cast_unsigned))));
+                }
+            });
+        }
+        all.retain(|(_, measured)| *measured != Measured::default());
+        all
+    }
+
+    /// What a call record of a function has for its paths.
+    pub fn record_cells(&self, instance: u32, func: u32) -> RecordCells {
+        let none = RecordCells::Counters(0);
+        if !self.has_flow() {
+            return none;
+        }
+        let plan = self.instances[instance as usize].module.any_plan_of(func);
+        plan.map_or(none, |plan| plan.record_cells())
+    }
+
+    /// What a function is called as seen from an instance.
+    pub fn function_of(&self, seen_from: u32, instance: u32, index: u32) -> Callee {
+        let name = self.instances[instance as usize].module.func_name(index).map(str::to_string);
+        match instance == seen_from {
+            true => Callee::Function { index, name },
+            false => Callee::Elsewhere { instance, index, name },
+        }
+    }
+
+    /// What was passed last.
+    pub fn callee_slot(&self) -> usize {
+        // SAFETY: the context lives as long as the store; machine code does not run now.
+        unsafe { (*self.context().as_ptr()).callee_slot }
+    }
+
+    /// Passes a callee slot, or to a frame that goes on in another version its record.
+    pub fn set_callee_slot(&mut self, slot: usize) {
+        // SAFETY: as above.
+        unsafe { (*self.context().as_ptr()).callee_slot = slot };
+    }
+}

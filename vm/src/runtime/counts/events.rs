@@ -1,0 +1,243 @@
+//! Counters of events, and what the frames that stand, or ended, in the middle of a function have to correct.
+//!
+//! Machine code adds to the counters in the store's context. A counter alone is exact when no wasm code of the store is
+//! on the stack. Otherwise each frame has a correction, which its place alone determines, so that a query costs the
+//! code that does not ask nothing. Where events are metered, the correction of a frame in a call is zero.
+//! Source: Ball 1994, sections 3.2 and 4.
+
+use std::ptr::NonNull;
+
+use hashbrown::HashMap;
+use wprof_jit::abi::store_context;
+use wprof_jit::plan::Counting;
+
+use crate::runtime::instances::abi::VmValue;
+use crate::runtime::instances::store::{Pending, StoreOpaque};
+use crate::runtime::stacks::activation::TrapRecord;
+use crate::runtime::stacks::frames::{self, Frame};
+use crate::runtime::stacks::walk;
+use crate::{Error, OutOfBudget, Result, Trap};
+
+/// What the host does when a budget is used up: how much it adds to it, or `None` to end the program.
+pub type OnOutOfBudget = unsafe fn(NonNull<StoreOpaque>) -> Option<u64>;
+
+/// Events of a store beside what machine code counts.
+#[derive(Debug, Default)]
+pub struct Events {
+    /// What a counter's zero stands for: the budget, for a metered kind.
+    bias: [u64; store_context::EVENT_KINDS as usize],
+    /// Where the program was stopped, if each instruction checks the budget.
+    pub stop: Option<RawStop>,
+    /// Asks the embedder, if it wants to be asked.
+    pub on_out_of_budget: Option<OnOutOfBudget>,
+}
+
+/// A frame that was stopped in mid-function.
+#[derive(Debug)]
+pub struct RawStop {
+    /// Where.
+    pub frame: Frame,
+    /// Its locals and operands, as many as fit into the transfer buffer.
+    pub values: Vec<VmValue>,
+}
+
+/// A metered counter without a budget starts so far below zero.
+const UNLIMITED: u64 = i64::MAX as u64;
+
+impl StoreOpaque {
+    /// Prepares the counter of the metered kind: no budget is set yet.
+    pub fn start_metering(&mut self) {
+        if let Some(kind) = self.engine().collection().metered {
+            let limit = if self.engine().config().consumes_fuel() { 0 } else { UNLIMITED };
+            self.set_event_limit(kind, limit);
+        }
+    }
+
+    /// The exact number of events of `kind`, while the host runs.
+    ///
+    /// # Errors
+    /// If a function on the stack cannot be planned again.
+    pub fn event_count(&self, kind: u32) -> Result<u64> {
+        let counted = self.raw_events(kind);
+        if self.depth == 0 || self.engine().collection().metered.is_some() {
+            return Ok(counted);
+        }
+        let mut frames: HashMap<usize, u64> = HashMap::new();
+        // SAFETY: a reference to a store is only held by host code.
+        unsafe {
+            walk::live(usize::MAX, |frame, context| {
+                if std::ptr::eq(context, self.context().as_ptr()) {
+                    *frames.entry(frame.pc).or_default() += 1;
+                }
+            });
+        }
+        let mut total = counted;
+        for (pc, count) in frames {
+            if let Some(frame) = frames::of_return(pc) {
+                let correction = corrections(&frame)?[kind as usize];
+                total = total.wrapping_add((correction as u64).wrapping_mul(count));
+            }
+        }
+        Ok(total)
+    }
+
+    /// Adds what the frames that a trap has ended have not counted.
+    ///
+    /// # Errors
+    /// As [`StoreOpaque::event_count`].
+    pub fn settle_events(&mut self, record: &TrapRecord) -> Result<()> {
+        let collection = self.engine().collection();
+        if collection.events.is_empty() {
+            return Ok(());
+        }
+        let is_metered = collection.metered.is_some();
+        let mut sums = vec![0_u64; collection.events.len()];
+        let mut add = |frame: &Frame, count: u64| -> Result<()> {
+            for (sum, correction) in sums.iter_mut().zip(corrections(frame)?) {
+                *sum = sum.wrapping_add((correction as u64).wrapping_mul(count));
+            }
+            Ok(())
+        };
+        // A frame that did not fit on the stack has not counted its entry either, and is none.
+        if let Some(frame) = frames::of_fault(record.top.pc).filter(|_| !frames::is_unborn(record)) {
+            add(&frame, 1)?;
+        }
+        let mut callers: HashMap<usize, u64> = HashMap::new();
+        for caller in record.callers.iter().filter(|_| !is_metered) {
+            *callers.entry(caller.pc).or_default() += 1;
+        }
+        for (pc, count) in callers {
+            if let Some(frame) = frames::of_return(pc) {
+                add(&frame, count)?;
+            }
+        }
+        if collection.counting == Counting::PerInstruction {
+            self.events.stop = frames::of_fault(record.top.pc).map(|frame| self.raw_stop(frame));
+        }
+        for (kind, sum) in (0..).zip(sums) {
+            self.set_raw_events(kind, self.raw_events(kind).wrapping_add(sum));
+        }
+        Ok(())
+    }
+
+    fn add_to_budget(&mut self, more: u64) {
+        if let Some(kind) = self.engine().collection().metered {
+            self.set_budget(kind, more);
+        }
+    }
+
+    /// Lets `more` events of the metered `kind` happen from now on.
+    pub fn set_budget(&mut self, kind: u32, more: u64) {
+        self.set_event_limit(kind, self.raw_events(kind).saturating_add(more));
+    }
+
+    /// How many events of the metered `kind` are left of the budget; negative by the overdraft.
+    pub fn budget_left(&self, kind: u32) -> i64 {
+        self.context_events(kind).wrapping_neg()
+    }
+
+    /// A check has found the budget used up where too little stack is left to ask the embedder. If nobody is to be
+    /// asked, the reason to trap is that; else it is the stack.
+    pub fn refuse_for_lack_of_stack(&mut self) {
+        if self.events.on_out_of_budget.is_none() {
+            self.refuse_budget();
+        }
+    }
+
+    /// Leaves the reason to trap: there is no more.
+    fn refuse_budget(&mut self) {
+        let Some(kind) = self.engine().collection().metered else { return };
+        let overdraft = self.context_events(kind).unsigned_abs();
+        let kind = self.engine().collection().events[kind as usize].name.clone();
+        let is_fuel = self.engine().config().consumes_fuel();
+        let trap = if is_fuel { Trap::OutOfFuel } else { Trap::OutOfBudget };
+        let error = Error::from(trap).context(OutOfBudget { kind, overdraft });
+        *self.pending.get_mut() = Some(Pending::Error(error));
+    }
+
+    /// Whether more events than the budget allows have happened.
+    fn is_over_budget(&self) -> bool {
+        self.engine().collection().metered.is_some_and(|kind| self.context_events(kind) > 0)
+    }
+
+    fn raw_stop(&self, frame: Frame) -> RawStop {
+        // SAFETY: the buffer lives as long as the store; no machine code of it runs at the same time.
+        let values = unsafe {
+            let buffer = (*self.context().as_ptr()).transfer;
+            std::slice::from_raw_parts(buffer, store_context::TRANSFER_VALUES as usize)
+        };
+        RawStop { frame, values: values.to_vec() }
+    }
+
+    fn raw_events(&self, kind: u32) -> u64 {
+        (self.context_events(kind) as u64).wrapping_add(self.events.bias[kind as usize])
+    }
+
+    fn set_raw_events(&mut self, kind: u32, count: u64) {
+        let relative = count.wrapping_sub(self.events.bias[kind as usize]);
+        // SAFETY: the context lives as long as the store; no machine code of it runs at the same time.
+        unsafe { (&raw mut (*self.context().as_ptr()).events[kind as usize]).write(relative as i64) };
+    }
+
+    fn context_events(&self, kind: u32) -> i64 {
+        // SAFETY: as above.
+        unsafe { (&raw const (*self.context().as_ptr()).events[kind as usize]).read() }
+    }
+
+    /// Makes `limit` events of `kind` in all the zero of its counter. So far away that the difference fits.
+    fn set_event_limit(&mut self, kind: u32, limit: u64) {
+        let count = self.raw_events(kind);
+        self.events.bias[kind as usize] = limit.min(count.saturating_add(UNLIMITED));
+        self.set_raw_events(kind, count);
+    }
+}
+
+/// Wasm is called: what calls nothing does not check the budget itself.
+///
+/// # Errors
+/// If the budget is used up, and the embedder gives no more.
+///
+/// # Safety
+/// As [`out_of_budget`].
+pub unsafe fn ask_before_call(store: NonNull<StoreOpaque>) -> Result<()> {
+    // SAFETY: as required above; the reference ends with the line.
+    if !unsafe { store.as_ref() }.is_over_budget() {
+        return Ok(());
+    }
+    // SAFETY: as required above.
+    if unsafe { out_of_budget(store) } {
+        return Ok(());
+    }
+    // SAFETY: as above.
+    match unsafe { &mut *store.as_ptr() }.pending.get_mut().take() {
+        Some(Pending::Error(error)) => Err(error),
+        _ => Err(Trap::OutOfBudget.into()),
+    }
+}
+
+/// The budget is used up: asks the embedder, and leaves the reason to trap if there is no more. Returns whether the
+/// program goes on.
+///
+/// # Safety
+/// The pointer was derived from an exclusive reference to the whole store, its user's data included, and nobody uses the
+/// store meanwhile: the wasm code that it is lent to, if any, waits for us.
+pub unsafe fn out_of_budget(store: NonNull<StoreOpaque>) -> bool {
+    // SAFETY: as required above; each reference ends with its line.
+    unsafe {
+        while store.as_ref().is_over_budget() {
+            let ask = store.as_ref().events.on_out_of_budget;
+            let Some(more) = ask.and_then(|ask| ask(store)) else {
+                (*store.as_ptr()).refuse_budget();
+                return false;
+            };
+            (*store.as_ptr()).add_to_budget(more);
+        }
+    }
+    true
+}
+
+/// By kind, what a frame has to correct.
+fn corrections(frame: &Frame) -> Result<Vec<i64>> {
+    let Frame { module, origin } = frame;
+    module.event_corrections(origin)
+}

@@ -1,0 +1,209 @@
+//! Metrics of a store: their readings, the simulated cache, and what frames have measured.
+//!
+//! Invariant: readings only grow, and are above whatever a frame can measure; see `wprof_jit::plan::Metric`.
+
+use std::ptr;
+
+use wprof_jit::abi::store_context::METRIC_KINDS;
+use wprof_jit::plan::{Instrumentation, Metric};
+use wprof_profiler::DataCache;
+
+use super::system_counter::SystemCounter;
+use crate::runtime::entries;
+use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::stacks::activation::TrapRecord;
+use crate::{Error, Result, arch};
+
+/// One figure for each metric; 0 for those that there are not.
+pub type Measured = [u64; METRIC_KINDS as usize];
+
+/// A frame's sums: negative while it measures.
+pub type Sums = [i64; METRIC_KINDS as usize];
+
+/// The first reading of what is counted from zero: above anything that can be counted.
+const FIRST: u64 = 1 << 62;
+
+/// How often the cost of a reading is measured.
+const TRIES: u32 = 1000;
+
+/// What metrics need.
+#[derive(Debug)]
+pub struct Metrics {
+    metrics: Vec<Metric>,
+    cache: Option<DataCache>,
+    /// By metric, the system's counter of it.
+    counters: Vec<Option<SystemCounter>>,
+}
+
+impl Metrics {
+    /// Of a store that measures these.
+    ///
+    /// # Errors
+    /// If the system does not count one of them.
+    pub fn new(metrics: &[Metric]) -> Result<Metrics> {
+        let cache = metrics.iter().find_map(Metric::cache).map(DataCache::new);
+        let counters: Vec<Option<SystemCounter>> = metrics.iter().map(counter).collect::<Result<_>>()?;
+        Ok(Metrics { metrics: metrics.to_vec(), cache, counters })
+    }
+
+    /// What is measured, in the order of the readings.
+    pub fn all(&self) -> &[Metric] {
+        &self.metrics
+    }
+
+    /// The readings when nothing has run.
+    pub fn first_readings(&self) -> Measured {
+        [FIRST; METRIC_KINDS as usize]
+    }
+
+    /// The code that brings readings up to date.
+    pub fn reader(&self) -> usize {
+        match self.counters.iter().any(Option::is_some) {
+            true => entries::read_metrics as *const () as usize,
+            false => entries::read_cycles as *const () as usize,
+        }
+    }
+
+    /// The reading of a metric that code must ask for; `None` if it is always up to date.
+    fn read(&self, metric: usize) -> Option<u64> {
+        match (&self.metrics[metric], &self.counters[metric]) {
+            (Metric::Cycles, _) => Some(arch::cycles()),
+            (_, Some(counter)) => Some(FIRST + counter.read()),
+            (_, None) => None,
+        }
+    }
+
+    /// Whether machine code calls the runtime for them, on its own stack.
+    pub fn call_runtime(&self) -> bool {
+        self.cache.is_some() || self.counters.iter().any(Option::is_some)
+    }
+
+    fn position(&self, is_wanted: impl Fn(&Metric) -> bool) -> Option<usize> {
+        self.metrics.iter().position(is_wanted)
+    }
+}
+
+impl StoreOpaque {
+    /// What the frame that has trapped had measured since its path began.
+    pub fn measured_at_trap(&self, record: &TrapRecord) -> Measured {
+        // SAFETY: the context lives as long as the store; machine code does not run now.
+        let mut readings = unsafe { ptr::read(&raw const (*self.context().as_ptr()).metrics) };
+        for ((number, metric), reading) in self.metrics.all().iter().enumerate().zip(&mut readings) {
+            *reading = match metric {
+                Metric::Cycles => record.cycles,
+                _ => self.metrics.read(number).unwrap_or(*reading),
+            };
+        }
+        let mut measured = record.top.sums.map(i64::cast_unsigned);
+        for ((measured, sum), reading) in measured.iter_mut().zip(record.top.sums).zip(readings) {
+            if sum < 0 {
+                *measured = reading.wrapping_add_signed(sum);
+            }
+        }
+        measured
+    }
+
+    /// Whether paths are counted.
+    pub fn counts_paths(&self) -> bool {
+        self.engine().counted().counters == Instrumentation::Paths
+    }
+
+    /// What a metric grows by when measuring starts and stops with nothing in between.
+    pub fn cost_of_start(&self, metric: &Metric) -> u64 {
+        match metric {
+            Metric::Cycles => self.cycles_of_reading(),
+            Metric::CacheMisses(_) | Metric::Lengths(_) => 0,
+            Metric::System(_) => self.cost_of_reading(metric),
+        }
+    }
+
+    /// The host enters wasm code, while no frame of the store measures. Lengths that no memory has, for which bulk
+    /// operations trap, may have left a reading that no other may be taken from.
+    pub fn enter_metrics(&mut self) {
+        for (number, metric) in self.metrics.metrics.iter().enumerate() {
+            if matches!(metric, Metric::Lengths(_)) {
+                // SAFETY: as above.
+                unsafe { (*self.context().as_ptr()).metrics[number] = FIRST };
+            }
+        }
+        self.read_metrics();
+    }
+
+    /// Brings the readings up to date that code must ask for. Whatever the host does between the end of one function's
+    /// measuring and the begin of another's ends with this, and is not measured.
+    pub fn read_metrics(&mut self) {
+        for metric in 0..self.metrics.all().len() {
+            if let Some(reading) = self.metrics.read(metric) {
+                // SAFETY: as above.
+                unsafe { (*self.context().as_ptr()).metrics[metric] = reading };
+            }
+        }
+    }
+
+    /// What the system counts between two readings of a metric at once: the least of many tries.
+    fn cost_of_reading(&self, metric: &Metric) -> u64 {
+        let at = self.metrics.position(|known| known == metric);
+        let read = || at.and_then(|at| self.metrics.read(at)).unwrap_or(0);
+        let between = || {
+            let first = read();
+            read().saturating_sub(first)
+        };
+        (0..TRIES).map(|_| between()).min().unwrap_or(0)
+    }
+
+    /// The least of many tries, as anything else that happens only adds to it.
+    fn cycles_of_reading(&self) -> u64 {
+        let context = self.context().as_ptr();
+        let read = || {
+            // SAFETY: the context lives as long as the store; the code changes the reading only, and registers that it
+            // may.
+            unsafe {
+                entries::read_cycles_of(context);
+                ptr::read_volatile(&raw const (*context).metrics[0])
+            }
+        };
+        let between = || {
+            let first = read();
+            read().wrapping_sub(first)
+        };
+        (0..TRIES).map(|_| between()).min().unwrap_or(0)
+    }
+
+    /// Lets the simulated cache, if there is one, see an access to the memory whose byte 0 is at `start`.
+    pub fn touch_lines(&mut self, start: u64, address: u64, bytes: u64) {
+        let at = self.metrics.position(|metric| matches!(metric, Metric::CacheMisses(_)));
+        let (Some(at), Some(cache), true) = (at, &mut self.metrics.cache, bytes > 0) else { return };
+        let misses = cache.touch(start, address, bytes);
+        let last = start.wrapping_add(address).wrapping_add(bytes - 1);
+        let line = last & !u64::from(cache.shape().line() - 1);
+        // SAFETY: as above.
+        unsafe {
+            let context = self.context().as_ptr();
+            (*context).metrics[at] += misses;
+            (*context).last_line = line as usize;
+        }
+    }
+
+    /// The same for a bulk operation, which has succeeded, on memory `memory` of an instance.
+    pub fn touch_memory(&mut self, instance: u32, memory: u32, address: u64, bytes: u64) {
+        if !self.counts_in_burst() {
+            return;
+        }
+        let memory = self.instances[instance as usize].memories[memory as usize];
+        let start = self.memory(memory).base().addr().get() as u64;
+        self.touch_lines(start, address, bytes);
+    }
+}
+
+/// The system's counter of a metric, if it is one of the system's.
+fn counter(metric: &Metric) -> Result<Option<SystemCounter>> {
+    let Metric::System(event) = metric else { return Ok(None) };
+    let refused = |error| {
+        let name = event.name();
+        let message = format!(
+            "this machine does not count {name} for us; page-faults, task-clock and context-switches are counted everywhere"
+        );
+        Error::system(&message, error)
+    };
+    SystemCounter::open(*event).map(Some).map_err(refused)
+}

@@ -1,0 +1,14 @@
+//! What machine code counts, as it lies in memory.
+
+pub mod account;
+pub mod call_records;
+pub mod contexts;
+pub mod cpu_time;
+pub mod events;
+pub mod host_clock;
+pub mod metrics;
+pub mod paths;
+pub mod recording;
+pub mod system_counter;
+pub mod trace;
+pub mod unfinished;

@@ -1,0 +1,148 @@
+//! Frames that ended, or are, in the middle of a block: without counting them the profile would not add up.
+//!
+//! Source: Ball & Larus 1994, section 3.2, early termination. Such a frame gets a pseudo edge from its block to the exit.
+
+use hashbrown::HashMap;
+use wprof_jit::compile::Origin;
+
+use super::metrics::Measured;
+use crate::ProfilingConfig;
+use crate::runtime::instances::loaded;
+use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::stacks::activation::{RawFrame, TrapRecord};
+use crate::runtime::stacks::frames::{self, Frame};
+use crate::runtime::stacks::many_frames::ManyFrames;
+use crate::runtime::stacks::walk;
+
+/// Where a frame ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stop {
+    /// At which instruction.
+    pub origin: Origin,
+    /// Its path register, if paths are counted and it had been set.
+    pub path: Option<u64>,
+    /// The address of its call record, if paths are counted there and it had been found.
+    pub record: Option<u64>,
+}
+
+/// The frames that ended in one way.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stopped {
+    /// How many.
+    pub count: u64,
+    /// What they had measured along their paths, all together.
+    pub measured: Measured,
+}
+
+impl Stopped {
+    /// Adds others.
+    pub fn add(&mut self, other: Stopped) {
+        self.count += other.count;
+        self.measured.iter_mut().zip(other.measured).for_each(|(sum, more)| *sum = sum.wrapping_add(more));
+    }
+}
+
+/// The frames that ended in each way.
+pub type Unfinished = HashMap<Stop, Stopped>;
+
+impl StoreOpaque {
+    /// Counts the frames that a trap has ended, the one that did not fit on the stack in the call record `unborn`.
+    pub fn count_unfinished(&mut self, record: &TrapRecord, unborn: Option<u64>) {
+        if !matches!(self.engine().config().profiling, ProfilingConfig::Exact(_)) {
+            return;
+        }
+        if let Some(frame) = frames::of_fault(record.top.pc) {
+            let index = self.instance_of_trap(&frame, record);
+            let is_unborn = frames::is_unborn(record);
+            let stop = match is_unborn {
+                true => Stop { origin: frame.origin, path: self.path_of_unborn(&frame), record: unborn },
+                false => self.stop(frame.origin, record.top),
+            };
+            let measured = self.measured_at_trap(record);
+            let stopped = Stopped { count: 1, measured };
+            self.add_unfinished(index, stop, stopped);
+            if is_unborn {
+                self.add_overflowed(index, &frame);
+            }
+        }
+        for (raw, count) in record.callers.tally() {
+            if let Some(frame) = frames::of_return(raw.pc) {
+                let stop = self.stop(frame.origin, raw);
+                self.add_unfinished(self.instance_of(&frame, raw), stop, stopped(raw, count));
+            }
+        }
+    }
+
+    /// The frames of instance `index` that are live right now, while the host runs.
+    pub fn live_unfinished(&self, index: u32) -> Unfinished {
+        let mut all = ManyFrames::default();
+        // SAFETY: a reference to a store is only held by host code.
+        unsafe { walk::live(usize::MAX, |frame, _| all.push(frame)) };
+        let mut live = Unfinished::default();
+        for (raw, count) in all.tally() {
+            if let Some(frame) = frames::of_return(raw.pc)
+                && self.instance_of(&frame, raw) == Some(index)
+            {
+                let stop = self.stop(frame.origin, raw);
+                live.entry(stop).or_default().add(stopped(raw, count));
+            }
+        }
+        live
+    }
+
+    /// A frame that stopped at `origin`.
+    fn stop(&self, origin: Origin, frame: RawFrame) -> Stop {
+        let path = origin.path.map(i64::cast_unsigned).or(frame.path);
+        Stop { origin, path, record: frame.record.filter(|_| self.has_flow()) }
+    }
+
+    fn add_unfinished(&mut self, index: Option<u32>, stop: Stop, stopped: Stopped) {
+        if let Some(index) = index {
+            self.instances[index as usize].unfinished.entry(stop).or_default().add(stopped);
+        }
+    }
+
+    /// The path register of a frame that did not fit on the stack when it went on in another version of its function,
+    /// at a loop; a function that has only been called has none yet.
+    fn path_of_unborn(&self, frame: &Frame) -> Option<u64> {
+        // SAFETY: the context lives as long as the store, and no wasm code runs.
+        (frame.origin.block != 0).then(|| unsafe { (*self.context().as_ptr()).path })
+    }
+
+    /// A frame that did not fit on the stack has not come to the counter at its entry, if there is one.
+    fn add_overflowed(&mut self, index: Option<u32>, frame: &Frame) {
+        if let Some(index) = index {
+            *self.instances[index as usize].overflowed.entry(frame.origin).or_default() += 1;
+        }
+    }
+
+    /// The instance that a frame runs in; `None` if the frame does not tell, or it is another store's.
+    fn instance_of(&self, frame: &Frame, raw: RawFrame) -> Option<u32> {
+        // SAFETY: a live frame holds its own vmctx. Its store is this one or one whose wasm code is on the stack, and
+        // so is the vmctx of a frame that has just ended.
+        let vmctx = unsafe { raw.vmctx.as_ref() }?;
+        let index = vmctx.instance;
+        let is_ours = std::ptr::eq(vmctx.store, self.context().as_ptr());
+        let module = is_ours.then(|| &self.instances[index].module)?;
+        loaded::same(module, &frame.module).then_some(index as u32)
+    }
+
+    /// The instance that the frame of a trap ran in.
+    pub fn instance_of_trap(&self, frame: &Frame, record: &TrapRecord) -> Option<u32> {
+        let of_top = self.instance_of(frame, record.top);
+        of_top.or_else(|| self.instance_below(frame, &record.callers))
+    }
+
+    /// The same for a frame that did not fit on the stack: that of its nearest caller in the same module, which
+    /// recursion makes its own, or else the newest instance.
+    fn instance_below(&self, frame: &Frame, callers: &ManyFrames) -> Option<u32> {
+        let newest = || self.instances.iter().rposition(|i| loaded::same(&i.module, &frame.module));
+        let below = callers.iter().find_map(|caller| self.instance_of(frame, caller));
+        below.or_else(|| newest().map(|index| index as u32))
+    }
+}
+
+/// So many frames that are in a call, and so do not measure.
+fn stopped(frame: RawFrame, count: u64) -> Stopped {
+    Stopped { count, measured: frame.sums.map(|sum| sum.cast_unsigned().wrapping_mul(count)) }
+}

@@ -1,0 +1,317 @@
+//! The structures that machine code reads and writes, as Rust sees them.
+//!
+//! Invariant: every field that machine code touches lies where `wprof_jit::abi` says; the tests below compare them.
+//! Fields are private to the runtime and are accessed through raw pointers only, since machine code (and the host
+//! functions that it calls) may change them between any two statements.
+
+use std::ffi::c_void;
+use std::sync::atomic::AtomicUsize;
+
+use wprof_jit::abi;
+
+use super::store::StoreOpaque;
+use crate::runtime::gc::Bump;
+use crate::runtime::linear_memory::demand::DemandList;
+use crate::runtime::samples::Ring;
+
+/// A wasm value in memory: little endian in the low bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C, align(16))]
+pub struct VmValue(pub [u8; abi::value::SIZE as usize]);
+
+impl VmValue {
+    /// The value whose low bytes are those of `v`.
+    pub fn from_u32(v: u32) -> VmValue {
+        VmValue::from_u64(u64::from(v))
+    }
+
+    /// The value whose low bytes are those of `v`.
+    pub fn from_u64(v: u64) -> VmValue {
+        VmValue::from_u128(u128::from(v))
+    }
+
+    /// The value whose bytes are those of `v`.
+    pub fn from_u128(v: u128) -> VmValue {
+        VmValue(v.to_le_bytes())
+    }
+
+    /// The low four bytes.
+    pub fn u32(self) -> u32 {
+        self.u128() as u32
+    }
+
+    /// The low eight bytes.
+    pub fn u64(self) -> u64 {
+        self.u128() as u64
+    }
+
+    /// All bytes.
+    pub fn u128(self) -> u128 {
+        u128::from_le_bytes(self.0)
+    }
+}
+
+/// The fixed head of an instance's vmctx (`abi::vmctx`).
+#[repr(C)]
+pub struct VmContext {
+    /// `abi::vmctx::MAGIC_INSTANCE`.
+    pub magic: u32,
+    pub store: *mut VmStoreContext,
+    pub builtins: *const usize,
+    pub poll: *const u8,
+    /// Index of the instance in its store; machine code does not look at it.
+    pub instance: usize,
+    /// Two bytes per segment index: data segment dropped, element segment dropped. Only the runtime's own assembly
+    /// and builtins touch it.
+    pub dropped: *mut u8,
+}
+
+/// A host function's context (`abi::host_context`): what its callers pass as vmctx. The typed rest follows, see
+/// `runtime::host`.
+#[repr(C)]
+pub struct VmHostContext {
+    /// `abi::host_context::MAGIC`.
+    pub magic: u32,
+    pub func: HostShim,
+    /// The host function's own row of code slots.
+    pub slots: VmCodeSlots,
+    pub func_ref: VmFuncRef,
+}
+
+/// How machine code calls the host: `(context, caller, values) -> status`.
+pub type HostShim = unsafe extern "C" fn(*mut VmHostContext, *mut VmContext, *mut VmValue) -> u32;
+
+/// How the host calls machine code: `(callee vmctx, caller vmctx, code, values, activation) -> 1 if it trapped`.
+pub type ArrayCall =
+    unsafe extern "C" fn(*mut c_void, *mut c_void, usize, *mut VmValue, *mut VmActivation) -> u32;
+
+/// What changes in a store with every entry and exit (`abi::store_context`).
+#[repr(C)]
+pub struct VmStoreContext {
+    pub stack_limit: usize,
+    pub exit_fp: usize,
+    pub transfer: *mut VmValue,
+    /// Counters of events, by kind.
+    pub events: [i64; abi::store_context::EVENT_KINDS as usize],
+    /// See `abi::trace_word`.
+    pub trace_word: u64,
+    /// Where the next word of the trace goes.
+    pub trace_next: *mut u64,
+    /// Where the next data reference goes.
+    pub reference_next: *mut u64,
+    /// See `abi::call_record`.
+    pub callee_slot: usize,
+    /// Code with `abi::find_record_signature`.
+    pub find_record: usize,
+    /// The path register of a frame that goes on in another version of its function.
+    pub path: u64,
+    /// Readings of metrics.
+    pub metrics: [u64; abi::store_context::METRIC_KINDS as usize],
+    /// Sums of a frame that goes on in another version of its function, or what was measured along a path.
+    pub measured: [i64; abi::store_context::METRIC_KINDS as usize],
+    /// Code with `abi::read_metrics_signature`.
+    pub read_metrics: usize,
+    /// Code with `abi::touch_lines_signature`.
+    pub touch_lines: usize,
+    /// Where the line of memory begins that was touched last.
+    pub last_line: usize,
+    /// How many checks are passed before one fires.
+    pub checks: i64,
+    /// How many checks the burst that runs still has; 0 if none does.
+    pub burst: i64,
+    /// Whether a burst runs, 1 or 0.
+    pub counts: i64,
+    /// What code for bursts adds to a counter in a frame whose function has no check at its entry.
+    pub passed: i64,
+    /// Code with `abi::check_signature`.
+    pub check: usize,
+    /// Code with `abi::check_pinned_signature`.
+    pub check_pinned: usize,
+    /// Code with `abi::leave_signature`.
+    pub leave: usize,
+    /// The frame's vmctx, for that.
+    pub leaving: *mut VmContext,
+    /// What it has decided: see `abi::check`.
+    pub go_on: i64,
+    /// Where the next object goes.
+    pub heap: Bump,
+    /// By id of the type of objects, its display.
+    pub displays: *const usize,
+    /// The store, as the innermost code that holds it exclusively lent it to wasm. Not read by machine code.
+    pub store: *mut StoreOpaque,
+    /// Offset of the field, of 8 bytes, that machine code keeps in the pinned register; [`NOTHING`] if there is none.
+    pub pinned: usize,
+    /// Code that traps with `TrapCode::Host`; read by `entries::lazy_common`.
+    pub raise: usize,
+    /// The function that could not be compiled when it was called: its vmctx or host context, and its index. Only
+    /// valid at a trap of the code in `raise`.
+    pub failed_callee: *mut c_void,
+    pub failed_index: u32,
+    /// The end of the stack on which code of the runtime's runs that wasm code calls where there may be none left.
+    pub own_stack: usize,
+    /// What that code cannot push: wasm's stack pointer, and registers.
+    pub saved: [u64; 2],
+    /// See [`RecentCalls`](crate::runtime::counts::call_records::RecentCalls); null if calling contexts are not counted.
+    pub recent_calls: *const AtomicUsize,
+    /// The store's pages on demand, for the signal handler.
+    pub demand: *const DemandList,
+    /// While machine code waits for a builtin or a stub: where it goes on, its frame pointer, and what for
+    /// (`runtime::samples`); `left_pc` is 0 otherwise. For the handler of timers.
+    pub left_pc: usize,
+    pub left_fp: usize,
+    pub left_for: usize,
+    /// One more than the number of the function of the host that machine code waits for; 0 if it waits for none.
+    pub host: usize,
+    /// Where that handler writes samples; null if there are to be none.
+    pub samples: *const Ring,
+}
+
+/// See [`VmStoreContext::pinned`].
+pub const NOTHING: usize = usize::MAX;
+
+/// How to get back from wasm into the host (`abi::activation`).
+#[derive(Default)]
+#[repr(C)]
+pub struct VmActivation {
+    pub sp: usize,
+    pub fp: usize,
+    pub handler: usize,
+}
+
+/// The code of one function (`abi::code_slots`). Read with one load by machine code of every thread, therefore only
+/// ever written with one atomic store.
+#[repr(C)]
+pub struct VmCodeSlots {
+    pub entry: std::sync::atomic::AtomicUsize,
+    pub instrumented_entry: std::sync::atomic::AtomicUsize,
+}
+
+/// What a funcref points to (`abi::func_ref`).
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct VmFuncRef {
+    pub slots: *const VmCodeSlots,
+    pub vmctx: *mut c_void,
+    pub ty: u32,
+    /// Its index, or `HOST_CALLEE`, as they are in a word of the trace.
+    pub trace_token: u32,
+    /// That of the type's entry.
+    pub display: *const u32,
+}
+
+/// An imported function (`abi::func_import`).
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct VmFuncImport {
+    pub slots: *const VmCodeSlots,
+    pub vmctx: *mut c_void,
+    pub func_ref: *mut VmFuncRef,
+}
+
+/// A linear memory's definition (`abi::memory`).
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct VmMemory {
+    pub base: *mut u8,
+    pub len: u64,
+}
+
+/// A table's definition (`abi::table`).
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct VmTable {
+    pub base: *mut u64,
+    pub len: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::{align_of, offset_of, size_of};
+
+    use super::*;
+
+    macro_rules! check {
+        ($ty:ty { $($field:ident = $offset:expr),* $(,)? }) => {
+            $(assert_eq!(offset_of!($ty, $field), $offset as usize, stringify!($ty, $field));)*
+        };
+    }
+
+    #[test]
+    fn structures_lie_where_machine_code_expects_them() {
+        check!(VmContext {
+            magic = abi::vmctx::MAGIC,
+            store = abi::vmctx::STORE,
+            builtins = abi::vmctx::BUILTINS,
+            poll = abi::vmctx::POLL,
+            instance = abi::vmctx::INSTANCE,
+        });
+        check!(VmHostContext { magic = 0, func = abi::host_context::FUNC, slots = abi::host_context::HEAD });
+        check!(VmStoreContext {
+            stack_limit = abi::store_context::STACK_LIMIT,
+            exit_fp = abi::store_context::EXIT_FP,
+            transfer = abi::store_context::TRANSFER,
+            events = abi::store_context::EVENTS,
+            trace_word = abi::store_context::TRACE_WORD,
+            trace_next = abi::store_context::TRACE_NEXT,
+            reference_next = abi::store_context::REFERENCE_NEXT,
+            callee_slot = abi::store_context::CALLEE_SLOT,
+            find_record = abi::store_context::FIND_RECORD,
+            path = abi::store_context::PATH,
+            metrics = abi::store_context::METRICS,
+            measured = abi::store_context::MEASURED,
+            read_metrics = abi::store_context::READ_METRICS,
+            touch_lines = abi::store_context::TOUCH_LINES,
+            last_line = abi::store_context::LAST_LINE,
+            checks = abi::store_context::CHECKS,
+            burst = abi::store_context::BURST,
+            counts = abi::store_context::COUNTS,
+            passed = abi::store_context::PASSED,
+            check = abi::store_context::CHECK,
+            check_pinned = abi::store_context::CHECK_PINNED,
+            leave = abi::store_context::LEAVE,
+            leaving = abi::store_context::LEAVING,
+            go_on = abi::store_context::GO_ON,
+            heap = abi::store_context::HEAP_CURSOR,
+            displays = abi::store_context::DISPLAYS,
+            store = abi::store_context::SIZE,
+        });
+        check!(VmActivation {
+            sp = abi::activation::SP,
+            fp = abi::activation::FP,
+            handler = abi::activation::HANDLER,
+        });
+        check!(VmCodeSlots {
+            entry = abi::code_slots::ENTRY,
+            instrumented_entry = abi::code_slots::INSTRUMENTED_ENTRY,
+        });
+        check!(VmFuncRef {
+            slots = abi::func_ref::SLOTS,
+            vmctx = abi::func_ref::VMCTX,
+            ty = abi::func_ref::TYPE,
+            trace_token = abi::func_ref::TRACE_TOKEN,
+            display = abi::func_ref::DISPLAY,
+        });
+        check!(VmFuncImport {
+            slots = abi::func_import::SLOTS,
+            vmctx = abi::func_import::VMCTX,
+            func_ref = abi::func_import::FUNC_REF,
+        });
+        check!(VmMemory { base = abi::memory::BASE, len = abi::memory::LEN });
+        check!(VmTable { base = abi::table::BASE, len = abi::table::LEN });
+    }
+
+    #[test]
+    fn sizes_agree_with_machine_code() {
+        let limit = abi::store_context::HEAP_LIMIT - abi::store_context::HEAP_CURSOR;
+        assert_eq!((offset_of!(Bump, cursor), offset_of!(Bump, limit)), (0, limit as usize));
+        assert_eq!(size_of::<VmContext>(), abi::vmctx::HEAD as usize);
+        assert_eq!(size_of::<VmActivation>(), abi::activation::SIZE as usize);
+        assert_eq!(size_of::<VmCodeSlots>(), abi::code_slots::SIZE as usize);
+        assert_eq!(size_of::<VmFuncRef>(), abi::func_ref::SIZE as usize);
+        assert_eq!(size_of::<VmFuncImport>(), abi::func_import::SIZE as usize);
+        assert_eq!(size_of::<VmMemory>(), abi::memory::SIZE as usize);
+        assert_eq!(size_of::<VmTable>(), abi::table::SIZE as usize);
+        assert_eq!(size_of::<VmValue>(), abi::value::SIZE as usize);
+        assert_eq!(align_of::<VmValue>(), abi::value::SIZE as usize);
+    }
+}

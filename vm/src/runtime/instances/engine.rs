@@ -1,0 +1,211 @@
+//! What all stores and modules of one engine share: settings, the code generator, stubs, trampolines and the types of
+//! functions.
+
+use std::sync::{Arc, OnceLock};
+
+use wprof_jit::abi::TrapCode;
+use wprof_jit::compile::{Compiler, MachineCode};
+use wprof_jit::plan::Collection;
+use wprof_jit::reoptimize::Policy;
+
+use super::pool::Pool;
+use crate::arch;
+use crate::config::{Config, PerfFormat, ProfilingConfig};
+use crate::error::Result;
+use crate::runtime::code::registry::CodeObject;
+use crate::runtime::code::{CodeArena, CodeSpace, Stubs, TrapStubs, no_code_memory};
+use crate::runtime::counts::account::Account;
+use crate::runtime::interruption::{fork, rlimits, signals};
+use crate::runtime::stacks::fiber::FiberStacks;
+use crate::runtime::values::types::{TypeEntry, TypeRegistry};
+
+/// The part of an engine that its code needs to run.
+#[derive(Debug)]
+pub struct EngineCore {
+    config: Config,
+    /// Bytes of address space that this process may have, if there is a limit.
+    address_space: Option<u64>,
+    collection: Collection,
+    bursts: Option<Collection>,
+    compiler: Compiler,
+    space: Arc<CodeSpace>,
+    stubs: Stubs,
+    trampolines: Arc<CodeArena>,
+    types: TypeRegistry,
+    raise: usize,
+    trap_stubs: TrapStubs,
+    account: Option<Arc<Account>>,
+    pool: Option<Arc<Pool>>,
+    fiber_stacks: FiberStacks,
+}
+
+impl EngineCore {
+    /// That of an engine with these settings. Installs the handlers of signals.
+    ///
+    /// # Errors
+    /// If the machine is not supported, or refuses memory for code.
+    pub fn new(config: &Config) -> Result<EngineCore> {
+        signals::install();
+        let address_space = rlimits::address_space();
+        let config = config.within(address_space);
+        let collection = config.collection()?;
+        let bursts = config.burst_collection();
+        let in_bursts = config.compiler_options(bursts.as_ref().unwrap_or(&collection));
+        let compiler = Compiler::new(config.compiler_options(&collection))?.with_bursts(in_bursts);
+        let space = CodeSpace::of_process(config.perf == Some(PerfFormat::Map));
+        let trampolines = Arc::new(CodeArena::new(space.clone(), None));
+        let raise = |code| trampolines.place(arch::raise(code), None).map_err(no_code_memory);
+        let trap_stubs = TrapStubs {
+            bad_signature: raise(TrapCode::BadSignature)?,
+            null: raise(TrapCode::IndirectCallToNull)?,
+            out_of_bounds: raise(TrapCode::TableOutOfBounds)?,
+        };
+        let raise = raise(TrapCode::Host)?;
+        let stubs = Stubs::new(space.clone());
+        let types = TypeRegistry::new(trampolines.clone());
+        let allowance = match config.profiling {
+            ProfilingConfig::Adaptive(adaptive) if config.background_compilation => adaptive.allowance(),
+            _ => None,
+        };
+        let pool = config.pooling.map(|pooling| Arc::new(Pool::new(pooling)));
+        Ok(EngineCore {
+            config,
+            pool,
+            fiber_stacks: FiberStacks::default(),
+            address_space,
+            collection,
+            bursts,
+            compiler,
+            space,
+            stubs,
+            trampolines,
+            types,
+            raise,
+            trap_stubs,
+            account: allowance.map(|allowance| Arc::new(Account::open(allowance))),
+        })
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// What is collected of all functions.
+    pub fn collection(&self) -> &Collection {
+        &self.collection
+    }
+
+    /// What is collected of all functions in bursts, if there are any.
+    pub fn burst_collection(&self) -> Option<&Collection> {
+        self.bursts.as_ref()
+    }
+
+    /// What is collected of what is looked at: of all, or in bursts if there are any.
+    pub fn counted(&self) -> &Collection {
+        self.burst_collection().unwrap_or(self.collection())
+    }
+
+    /// Whether there are bursts.
+    pub fn has_bursts(&self) -> bool {
+        self.bursts.is_some()
+    }
+
+    /// What keeps an adaptive profile to its allowance, if it has one.
+    pub fn account(&self) -> Option<&Arc<Account>> {
+        self.account.as_ref()
+    }
+
+    /// The stacks of fibers that are gone.
+    pub fn fiber_stacks(&self) -> &FiberStacks {
+        &self.fiber_stacks
+    }
+
+    /// What is kept of instances that are gone, if anything is.
+    pub fn pool(&self) -> Option<&Arc<Pool>> {
+        self.pool.as_ref()
+    }
+
+    pub fn compiler(&self) -> &Compiler {
+        &self.compiler
+    }
+
+    /// How hot functions are reoptimized, if they are.
+    pub fn reoptimization(&self) -> Option<&Policy> {
+        let config = self.config();
+        config.reoptimization.as_ref().filter(|_| !self.compiler().options().precise)
+    }
+
+    /// The most counters that an instance is to have room for, where it might need any number: a small part of all
+    /// address space, if that is limited.
+    pub fn most_counters(&self) -> u64 {
+        self.address_space.map_or(u32::MAX.into(), |limit| limit / 16 / 8)
+    }
+
+    pub fn code_space(&self) -> &Arc<CodeSpace> {
+        &self.space
+    }
+
+    pub fn stubs(&self) -> &Stubs {
+        &self.stubs
+    }
+
+    pub fn types(&self) -> &TypeRegistry {
+        &self.types
+    }
+
+    /// Where calls through constant tables lead that call nothing.
+    pub fn trap_stubs(&self) -> &TrapStubs {
+        &self.trap_stubs
+    }
+
+    /// Code that traps with `TrapCode::Host`.
+    pub fn raise(&self) -> usize {
+        self.raise
+    }
+
+    /// The trampoline by which the host calls wasm functions of a type.
+    pub fn host_to_wasm(&self, entry: &TypeEntry) -> Result<usize> {
+        if let Some(&address) = entry.host_to_wasm.get() {
+            return Ok(address);
+        }
+        let _quiet = fork::quiet();
+        let address =
+            self.place_trampoline(self.compiler().host_to_wasm(entry.ty.definition().unwrap_func())?)?;
+        Ok(self.keep_one(&entry.host_to_wasm, address))
+    }
+
+    /// The trampoline by which wasm calls host functions of a type.
+    pub fn wasm_to_host(&self, entry: &TypeEntry) -> Result<usize> {
+        if let Some(&address) = entry.wasm_to_host.get() {
+            return Ok(address);
+        }
+        let address =
+            self.place_trampoline(self.compiler().wasm_to_host(entry.ty.definition().unwrap_func())?)?;
+        Ok(self.keep_one(&entry.wasm_to_host, address))
+    }
+
+    /// Keeps a trampoline that was placed, unless there is one already.
+    pub fn keep_one(&self, place: &OnceLock<usize>, address: usize) -> usize {
+        let kept = *place.get_or_init(|| address);
+        if kept != address {
+            self.trampolines.free(address);
+        }
+        kept
+    }
+
+    /// The code of a trampoline, its bytes apart from the rest.
+    pub fn trampoline_code(&self, address: usize) -> Option<(Vec<u8>, Arc<CodeObject>)> {
+        self.trampolines.placed(address)
+    }
+
+    /// Places trampolines that were compiled before.
+    pub fn place_trampolines(&self, all: Vec<MachineCode>) -> Result<Vec<usize>> {
+        let pieces = all.into_iter().map(|code| (code, None)).collect();
+        self.trampolines.place_all(pieces).map_err(no_code_memory)
+    }
+
+    fn place_trampoline(&self, code: MachineCode) -> Result<usize> {
+        self.trampolines.place(code, None).map_err(no_code_memory)
+    }
+}

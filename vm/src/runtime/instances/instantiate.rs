@@ -1,0 +1,304 @@
+//! Instantiation, up to but not including the start function.
+//!
+//! Source: the specification, "Instantiation". What is allocated stays in the store even if a segment does not fit:
+//! what was written before may refer to it.
+
+use std::any::Any;
+use std::ffi::c_void;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU8;
+
+use hashbrown::HashMap;
+use wprof_jit::abi::{Builtin, vmctx as head};
+use wprof_jit::module::{ElementItems, Entity, SegmentMode};
+
+use super::abi::{VmContext, VmFuncImport, VmFuncRef, VmMemory, VmTable, VmValue};
+use super::instance::InstanceData;
+use super::loaded::LoadedModule;
+use super::store::{FuncPtr, StoreOpaque};
+use super::vmctx::VmCtx;
+use crate::limits::check_count;
+use crate::runtime::burst::call_targets::TargetTable;
+use crate::runtime::counts::paths::PathTable;
+use crate::runtime::counts::unfinished::Unfinished;
+use crate::runtime::entries;
+use crate::runtime::linear_memory::bulk::{self, InitError};
+use crate::runtime::linear_memory::memory_image::MemoryImage;
+use crate::runtime::values::const_eval::eval;
+use crate::runtime::values::elements;
+use crate::{Error, GlobalType, MemoryType, Result, TableType};
+
+/// What an instance imports: things of the same store, of the right types, in the order of the module's imports of
+/// that kind.
+#[derive(Debug, Default)]
+pub struct Imports {
+    /// Functions.
+    pub funcs: Vec<FuncPtr>,
+    /// Store indices of tables.
+    pub tables: Vec<u32>,
+    /// Store indices of memories.
+    pub memories: Vec<u32>,
+    /// Store indices of globals.
+    pub globals: Vec<u32>,
+    /// Store indices of tags.
+    pub tags: Vec<u32>,
+}
+
+/// Makes an instance, of a module that the layer above knows by a handle, and returns its index.
+///
+/// # Errors
+/// If a limit is reached, or an active segment does not fit.
+pub fn instantiate(
+    store: &mut StoreOpaque,
+    module: &Arc<dyn LoadedModule>,
+    handle: Box<dyn Any + Send + Sync>,
+    imports: Imports,
+) -> Result<u32> {
+    check_count("instances", store.instances.len(), store.limits.instances)?;
+    store.check_traced(module)?;
+    let index = store.instances.len() as u32;
+    let vmctx = VmCtx::new(module.layout(), module.counter_capacity(), store.engine().pool())
+        .map_err(|e| Error::system("no memory for an instance", e))?;
+    let segments = module.info().data.len().max(module.info().elements.len());
+    let dropped: Box<[AtomicU8]> = (0..2 * segments).map(|_| AtomicU8::new(0)).collect();
+    fill_head(store, &vmctx, index, &dropped);
+    fill_imports(store, &**module, &vmctx, &imports);
+    fill_func_refs(&**module, &vmctx);
+    let Imports { tables, memories, globals, tags, .. } = imports;
+    let instance = InstanceData {
+        module: module.clone(),
+        handle,
+        is_ready: false,
+        vmctx,
+        memories,
+        tables,
+        globals,
+        tags,
+        dropped,
+        elements: HashMap::new(),
+        unfinished: Unfinished::default(),
+        cut: HashMap::default(),
+        overflowed: HashMap::new(),
+        paths: PathTable::new(store.engine().has_bursts().then_some(store.engine().config().path_table)),
+        extended: store.engine().config().extended_paths(),
+        targets: TargetTable::default(),
+        advice: None,
+    };
+    // From here on the store owns it, since things defined in its vmctx do so too.
+    store.instances.push(instance);
+    store.add_object_types(module.types())?;
+    add_definitions(store, index)?;
+    apply_elements(store, index)?;
+    apply_data(store, index)?;
+    store.instances[index as usize].is_ready = true;
+    Ok(index)
+}
+
+/// The builtin table that every vmctx points to, in the order of `Builtin::ALL`.
+static BUILTINS: [unsafe extern "C" fn(); 30] = [
+    entries::memory_grow,
+    entries::memory_copy,
+    entries::memory_fill,
+    entries::memory_init,
+    entries::data_drop,
+    entries::table_grow,
+    entries::table_copy,
+    entries::table_fill,
+    entries::table_init,
+    entries::elem_drop,
+    entries::promote,
+    entries::count_path,
+    entries::take_row,
+    entries::count_target,
+    entries::cut_path,
+    entries::record_burst,
+    entries::record_access,
+    entries::begin_trial,
+    entries::end_trial,
+    entries::make_exception,
+    entries::throw,
+    entries::memory_wait,
+    entries::memory_notify,
+    entries::allocate,
+    entries::array_new_data,
+    entries::array_new_elem,
+    entries::array_fill,
+    entries::array_copy,
+    entries::array_init_data,
+    entries::array_init_elem,
+];
+const _: () = assert!(BUILTINS.len() == Builtin::ALL.len());
+
+fn fill_head(store: &StoreOpaque, vmctx: &VmCtx, index: u32, dropped: &[AtomicU8]) {
+    let content = VmContext {
+        magic: head::MAGIC_INSTANCE,
+        store: store.context().as_ptr(),
+        builtins: BUILTINS.as_ptr().cast(),
+        poll: store.interrupt().address(),
+        instance: index as usize,
+        dropped: dropped.as_ptr() as *mut u8,
+    };
+    // SAFETY: the head of a fresh vmctx, which nothing else refers to.
+    unsafe { vmctx.head().write(content) };
+}
+
+fn fill_imports(store: &StoreOpaque, module: &dyn LoadedModule, vmctx: &VmCtx, imports: &Imports) {
+    let layout = module.layout();
+    for (i, &func) in (0..).zip(&imports.funcs) {
+        let VmFuncRef { slots, vmctx: callee, .. } = store.func_ref(func);
+        let import =
+            VmFuncImport { slots, vmctx: callee, func_ref: store.func_word(Some(func)) as *mut VmFuncRef };
+        // SAFETY: a place in a fresh vmctx that the layout gave for this, likewise below.
+        unsafe { vmctx.at(layout.func_import(i)).write(import) };
+    }
+    for (i, &table) in (0..).zip(&imports.tables) {
+        // SAFETY: as above.
+        unsafe { vmctx.at(layout.table_import(i)).write(store.table(table).definition()) };
+    }
+    for (i, &memory) in (0..).zip(&imports.memories) {
+        // SAFETY: as above.
+        unsafe { vmctx.at(layout.memory_import(i)).write(store.memory(memory).definition()) };
+    }
+    for (i, &global) in (0..).zip(&imports.globals) {
+        // SAFETY: as above.
+        unsafe { vmctx.at(layout.global_import(i)).write(store.global_cell(global)) };
+    }
+}
+
+fn fill_func_refs(module: &dyn LoadedModule, vmctx: &VmCtx) {
+    for (i, &func) in (0..).zip(&module.info().escaped_funcs) {
+        let slots = ptr::from_ref(module.slots().row(func));
+        let callee = vmctx.head().as_ptr().cast::<c_void>();
+        let ty = &module.types()[module.info().funcs[func as usize] as usize];
+        let func_ref = VmFuncRef {
+            slots,
+            vmctx: callee,
+            ty: ty.id,
+            trace_token: func.reverse_bits(),
+            display: ty.display(),
+        };
+        // SAFETY: a place in a fresh vmctx that the layout gave for this.
+        unsafe { vmctx.at(module.layout().func_ref(i)).write(func_ref) };
+    }
+}
+
+fn add_definitions(store: &mut StoreOpaque, index: u32) -> Result<()> {
+    let i = index as usize;
+    let module = store.instances[i].module.clone();
+    let (info, layout, images) = (module.info(), module.layout(), images(store, &*module));
+    for (n, (ty, init)) in
+        (0..).zip(info.tables[info.imported_tables as usize..].iter().zip(&info.table_inits))
+    {
+        let definition: NonNull<VmTable> = store.instances[i].vmctx.at(layout.table(n));
+        let init = init.as_ref().map_or(Ok(0), |init| eval(store, index, init).map(|value| value.u64()))?;
+        let table = store.add_table(TableType::from_parser(ty, module.types()), init, Some(definition))?;
+        store.instances[i].tables.push(table);
+    }
+    for (n, ty) in (0..).zip(&info.memories[info.imported_memories as usize..]) {
+        let definition: NonNull<VmMemory> = store.instances[i].vmctx.at(layout.memory(n));
+        let image = images.and_then(|images| images.get(n as usize)).cloned();
+        let memory = store.add_memory(MemoryType::from_parser(ty), Some(definition), image)?;
+        if ty.shared {
+            let place: NonNull<NonNull<VmMemory>> = store.instances[i].vmctx.at(layout.memory(n));
+            // SAFETY: a place in a fresh vmctx that the layout gave for this.
+            unsafe { place.write(store.memory(memory).definition()) };
+        }
+        store.instances[i].memories.push(memory);
+    }
+    for (n, global) in (0..).zip(&info.globals[info.imported_globals as usize..]) {
+        let cell: NonNull<VmValue> = store.instances[i].vmctx.at(layout.global(n));
+        let init = global.init.as_ref().expect("defined globals have an initial value");
+        let value = eval(store, index, init)?;
+        let global = store.add_global(GlobalType::from_parser(&global.ty, module.types()), value, Some(cell));
+        store.instances[i].globals.push(global);
+    }
+    add_tags(store, &*module, i);
+    elements::make(store, index)?;
+    Ok(())
+}
+
+/// What the module's memories hold from the start, if instances share that.
+fn images<'m>(store: &StoreOpaque, module: &'m dyn LoadedModule) -> Option<&'m [Arc<MemoryImage>]> {
+    let style = store.engine().compiler().options().memory;
+    store.engine().pool().filter(|_| style.is_static()).and_then(|_| module.memory_images())
+}
+
+/// Adds the tags that a module defines, and lets its code know all.
+fn add_tags(store: &mut StoreOpaque, module: &dyn LoadedModule, instance: usize) {
+    let (info, layout) = (module.info(), module.layout());
+    for tag in info.imported_tags..info.tags.len() as u32 {
+        let names = info.exports.iter().filter(|(_, entity)| *entity == Entity::Tag(tag));
+        let name = names.map(|(name, _)| format!("`{name}`")).next().unwrap_or_else(|| tag.to_string());
+        let index = store.add_tag(module.types()[info.tags[tag as usize] as usize].func_type(), name);
+        store.instances[instance].tags.push(index);
+    }
+    let instance = &store.instances[instance];
+    for (n, &tag) in (0..).zip(&instance.tags) {
+        let number = store.tags[tag as usize].number;
+        // SAFETY: a place in a vmctx that the layout gave for this, and no code of the instance has run.
+        unsafe { instance.vmctx.at(layout.tag(n)).write(number) };
+    }
+}
+
+fn apply_elements(store: &mut StoreOpaque, index: u32) -> Result<()> {
+    let module = store.instances[index as usize].module.clone();
+    for (segment, elements) in (0..).zip(&module.info().elements) {
+        match &elements.mode {
+            SegmentMode::Passive => continue,
+            SegmentMode::Declared => {}
+            SegmentMode::Active { target, offset } => {
+                let len = match &elements.items {
+                    ElementItems::Funcs(funcs) => funcs.len(),
+                    ElementItems::Exprs(exprs) => exprs.len(),
+                };
+                let at = offset_value(store, index, offset, module.info().tables[*target as usize].table64)?;
+                bulk::table_init(store, index, *target, segment, at, 0, len as u32)?;
+            }
+        }
+        store.instances[index as usize].drop_elem(segment);
+    }
+    Ok(())
+}
+
+fn apply_data(store: &mut StoreOpaque, index: u32) -> Result<()> {
+    let module = store.instances[index as usize].module.clone();
+    let is_there = images(store, &*module).is_some();
+    for (segment, data) in (0..).zip(&module.info().data) {
+        if let SegmentMode::Active { target, offset } = &data.mode {
+            if is_there {
+                store.instances[index as usize].drop_data(segment);
+                continue;
+            }
+            let at = offset_value(store, index, offset, module.info().memories[*target as usize].memory64)?;
+            let len = data.bytes.len() as u32;
+            bulk::memory_init(store, index, *target, segment, at, 0, len).map_err(|error| match error {
+                InitError::Trap(trap) => Error::from(trap),
+                InitError::File(error) => Error::system("cannot read the module's data", error),
+            })?;
+            store.instances[index as usize].drop_data(segment);
+        }
+    }
+    Ok(())
+}
+
+fn offset_value(
+    store: &mut StoreOpaque,
+    index: u32,
+    offset: &wprof_jit::module::ConstExpr,
+    is_64: bool,
+) -> Result<u64> {
+    let value = eval(store, index, offset)?;
+    Ok(if is_64 { value.u64() } else { u64::from(value.u32()) })
+}
+
+/// The handle, in the sense of the public types, of a thing of instance `index`.
+pub fn entity_index(instance: &InstanceData, entity: Entity) -> u32 {
+    match entity {
+        Entity::Func(f) => f,
+        Entity::Table(t) => instance.tables[t as usize],
+        Entity::Memory(m) => instance.memories[m as usize],
+        Entity::Global(g) => instance.globals[g as usize],
+        Entity::Tag(t) => instance.tags[t as usize],
+    }
+}

@@ -1,0 +1,14 @@
+//! Stores, instances and what machine code finds in them.
+
+pub mod abi;
+pub mod build_id;
+pub mod engine;
+pub mod exclusive;
+pub mod instance;
+pub mod instantiate;
+pub mod loaded;
+pub mod perf;
+pub mod pool;
+pub mod store;
+pub mod store_ptr;
+pub mod vmctx;

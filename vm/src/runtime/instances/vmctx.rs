@@ -1,0 +1,97 @@
+//! An instance's vmctx: one mapping with the fixed head, the module's definitions, and the counters.
+//!
+//! Counters take address space for the worst case (one per byte of code, for paths all that there is) and memory only
+//! where functions count.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::mm::{Advice, madvise};
+use wprof_jit::abi::VmLayout;
+use wprof_jit::limits::MAX_VMCTX_OFFSET;
+
+use super::abi::VmContext;
+use super::pool::Pool;
+use crate::runtime::linear_memory::memory::Mapping;
+
+/// How many counters a vmctx has room for, given the size of the module's code in bytes.
+pub fn counter_capacity(layout: &VmLayout, code_bytes: u64) -> u64 {
+    // A branch table of n targets has n + 1 edges in about as many bytes; every other chord has an opcode.
+    let wanted = code_bytes + 64;
+    let room = (MAX_VMCTX_OFFSET - 8).saturating_sub(layout.counter(0)) / 8;
+    wanted.min(room)
+}
+
+/// The memory of one vmctx.
+#[derive(Debug)]
+pub struct VmCtx {
+    /// Machine code writes to it only while its store is lent to it, exclusively; what can be changed by a shared reference
+    /// to this (`set_counter`) are atomics.
+    mapping: Mapping,
+    fixed: usize,
+    /// Where the mapping comes from and goes, if anywhere.
+    pool: Option<Arc<Pool>>,
+}
+
+impl VmCtx {
+    /// Zeroed memory for `layout` with `counters` counters.
+    ///
+    /// # Errors
+    /// If the system has no address space for it.
+    pub fn new(layout: &VmLayout, counters: u64, pool: Option<&Arc<Pool>>) -> std::io::Result<VmCtx> {
+        let fixed = layout.size_without_counters() as usize;
+        let size = (layout.counter(0) + counters * 8).next_multiple_of(4096) as usize;
+        let mapping = match pool.and_then(|pool| pool.vmctx(size)) {
+            Some(mapping) => mapping,
+            None => {
+                let mapping = Mapping::zeroed(size)?;
+                // One counter must not take a huge page: with paths most are never touched. A kernel may know no huge pages.
+                // SAFETY: advice about our own mapping.
+                let _ = unsafe { madvise(mapping.base().as_ptr().cast(), size, Advice::LinuxNoHugepage) };
+                mapping
+            }
+        };
+        Ok(VmCtx { mapping, fixed, pool: pool.cloned() })
+    }
+
+    /// The head, and what machine code is passed.
+    pub fn head(&self) -> NonNull<VmContext> {
+        self.mapping.base().cast()
+    }
+
+    /// The `T` at `offset`, an offset that the layout gave for one. Not dereferenced here.
+    pub fn at<T>(&self, offset: u32) -> NonNull<T> {
+        let offset = offset as usize;
+        assert!(offset + size_of::<T>() <= self.fixed && offset.is_multiple_of(align_of::<T>()));
+        // SAFETY: inside the mapping, as just checked.
+        unsafe { self.mapping.base().add(offset).cast() }
+    }
+
+    /// The value of the counter at `offset`, as of now.
+    pub fn counter(&self, offset: u64) -> u64 {
+        self.cell(offset).load(Ordering::Relaxed)
+    }
+
+    /// Changes the counter at `offset`.
+    pub fn set_counter(&self, offset: u64, value: u64) {
+        self.cell(offset).store(value, Ordering::Relaxed);
+    }
+
+    fn cell(&self, offset: u64) -> &AtomicU64 {
+        assert!(offset + 8 <= self.mapping.size() as u64);
+        // SAFETY: inside the mapping, as just checked, and aligned, since the counters start at a multiple of 64.
+        // Machine code updates it with plain instructions while its store is lent to it, when nobody has a reference to
+        // this but the host code that it waits for.
+        unsafe { self.mapping.base().add(offset as usize).cast::<AtomicU64>().as_ref() }
+    }
+}
+
+impl Drop for VmCtx {
+    fn drop(&mut self) {
+        // It is dropped with its store, when no wasm code of it runs.
+        if let Some(pool) = &self.pool {
+            pool.put_vmctx(std::mem::take(&mut self.mapping));
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Signals, timers and requests to stop.
+
+pub mod deadline;
+pub mod forced_check;
+pub mod fork;
+pub mod interrupt;
+pub mod parking;
+pub mod rlimits;
+pub mod rt_signal;
+pub mod signals;
+pub mod thread_wakeup;
+pub mod timer_thread;

@@ -1,0 +1,532 @@
+//! Linear memories.
+//!
+//! A memory is a reservation of address space of which the first `len` bytes are accessible. Everything behind is
+//! inaccessible: the rest of the reservation, then the guard. 32-bit memories with the default style reserve all
+//! that an i32 can reach and never move; others move when they outgrow their reservation.
+//!
+//! Invariant: the definition that machine code reads always matches the mapping. Machine code that relies on a
+//! memory not moving is only generated for styles with which it does not.
+
+use std::ops::Range;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+use wprof_jit::compile::MemoryStyle;
+
+use super::demand::{DemandList, DemandPages};
+use super::image::Image;
+use super::memory_image::MemoryImage;
+use super::pages::{prefer_large_pages, whole_pages};
+use crate::runtime::code::reservation::PAGE;
+use crate::runtime::instances::abi::VmMemory;
+use crate::runtime::instances::pool::Pool;
+use crate::runtime::instances::store_ptr::StorePtr;
+use crate::runtime::interruption::rlimits;
+use crate::{Error, ErrorKind, MemoryType, Result, StoreLimits};
+
+/// Bytes per wasm page.
+pub const WASM_PAGE: u64 = 1 << 16;
+/// How often a memory gets pages from a file, or asks for large ones. Each time there are mappings more, of which a process
+/// has 65,530.
+const MOST_SPLIT: u32 = 16;
+/// Who asks for so much at once will probably use all of it: so the system may give it in large pages, which take a
+/// fraction of the time to be made and to be found.
+const LARGE_GROWTH: u64 = 2 << 20;
+/// First reservation of memories that may move, unless they need more or less.
+const MOVABLE_RESERVATION: u64 = 1 << 30;
+
+/// Address space of a memory.
+#[derive(Debug)]
+pub struct Mapping {
+    base: NonNull<u8>,
+    size: usize,
+}
+
+// SAFETY: address space that this owns alone. What is in it is only reached through the memory, as its borrows allow.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Default for Mapping {
+    /// No address space.
+    fn default() -> Mapping {
+        Mapping { base: NonNull::dangling(), size: 0 }
+    }
+}
+
+impl Mapping {
+    /// Where it begins.
+    pub fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    /// Its size in bytes.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Accessible memory, all zero, which the system gives as it is touched.
+    ///
+    /// # Errors
+    /// If the system has none.
+    pub fn zeroed(size: usize) -> std::io::Result<Mapping> {
+        let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
+        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
+        let base = unsafe { mmap_anonymous(ptr::null_mut(), size, access, flags)? };
+        Ok(Mapping { base: NonNull::new(base.cast()).expect("the kernel does not map page 0"), size })
+    }
+
+    /// Inaccessible address space.
+    ///
+    /// # Errors
+    /// If the system has none.
+    pub fn reserve(size: u64) -> std::io::Result<Mapping> {
+        let size = usize::try_from(size).map_err(std::io::Error::other)?.max(WASM_PAGE as usize);
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // What a program takes must leave something for who compiles it and writes its profile.
+        let spare = rlimits::spare_address_space();
+        let both = size.checked_add(spare).ok_or(std::io::ErrorKind::OutOfMemory)?;
+        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
+        let base = unsafe { mmap_anonymous(ptr::null_mut(), both, ProtFlags::empty(), flags)? };
+        let mapping =
+            Mapping { base: NonNull::new(base.cast()).expect("the kernel does not map page 0"), size };
+        if spare > 0 {
+            // SAFETY: the end of the mapping just made, of which nobody knows yet.
+            unsafe { munmap(base.cast::<u8>().add(size).cast(), spare)? };
+        }
+        Ok(mapping)
+    }
+
+    /// Makes a part of it readable and writable.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn make_accessible(&self, from: u64, to: u64) -> std::io::Result<()> {
+        assert!(from <= to && to <= self.size as u64);
+        if from == to {
+            return Ok(());
+        }
+        // SAFETY: the range lies in this mapping, and making memory accessible invalidates nothing.
+        unsafe {
+            let start = self.base.as_ptr().add(from as usize).cast();
+            mprotect(start, (to - from) as usize, MprotectFlags::READ | MprotectFlags::WRITE)?;
+        }
+        Ok(())
+    }
+
+    /// Moves the first `len` bytes of `old` here, page tables and all, and unmaps the rest of it.
+    ///
+    /// # Errors
+    /// If the system refuses; then `old` is as it was.
+    fn take_over(&self, old: &mut Mapping, len: u64) -> std::io::Result<()> {
+        assert!(len <= self.size as u64 && len <= old.size as u64);
+        if len == 0 {
+            return Ok(());
+        }
+        // SAFETY: both ranges lie in mappings that this memory owns; the target holds nothing yet. The caller
+        // updates the definition before machine code runs again. (rustix passes a wrong flag here.)
+        let moved = unsafe {
+            let (from, to) = (old.base.as_ptr().cast(), self.base.as_ptr().cast::<libc::c_void>());
+            libc::mremap(from, len as usize, len as usize, libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, to)
+        };
+        if moved == libc::MAP_FAILED {
+            return Err(std::io::Error::last_os_error());
+        }
+        // What moved away has left a hole, which another thread may fill at once: it is not ours to unmap any more.
+        // SAFETY: `len` bytes into a mapping of at least that size.
+        old.base = unsafe { old.base.add(len as usize) };
+        old.size -= len as usize;
+        Ok(())
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        if self.size > 0 {
+            // SAFETY: the range is ours since `reserve`, less what `take_over` has moved away; the owning memory no
+            // longer refers to it.
+            let _ = unsafe { munmap(self.base.as_ptr().cast(), self.size) };
+        }
+    }
+}
+
+/// One linear memory of a store.
+#[derive(Debug)]
+pub struct LinearMemory {
+    ty: MemoryType,
+    mapping: Mapping,
+    guard: u64,
+    /// Bytes it may grow to.
+    limit: u64,
+    movable: bool,
+    /// Bytes that are accessible: its size, which the definition has, too, as long as that is there.
+    accessible: u64,
+    /// How often a part of it became a mapping of its own.
+    split: u32,
+    /// Pages that are read when they are touched. Those of the store are in a list besides, for the signal handler.
+    demand: Vec<Arc<DemandPages>>,
+    demand_of_store: Arc<DemandList>,
+    definition: StorePtr<VmMemory>,
+    owns_definition: bool,
+    /// Where the mapping comes from and goes, if anywhere, and with which size it began.
+    pooled: Option<(Pooled, u64)>,
+}
+
+/// The pool that a memory comes from, and what it holds from the start.
+#[derive(Debug)]
+pub struct Pooled {
+    /// The pool.
+    pub pool: Arc<Pool>,
+    /// Its image, if there is one.
+    pub image: Option<Arc<MemoryImage>>,
+}
+
+impl LinearMemory {
+    /// A zeroed memory of `ty`, of the store that has this list of pages on demand. Its definition is `definition`, in a vmctx of the same store, or else its own.
+    ///
+    /// # Errors
+    /// If its minimum is above the limits, or the system has no address space for it.
+    pub fn new(
+        ty: MemoryType,
+        style: MemoryStyle,
+        limits: &StoreLimits,
+        definition: Option<NonNull<VmMemory>>,
+        demand_of_store: Arc<DemandList>,
+        pooled: Option<Pooled>,
+    ) -> Result<LinearMemory> {
+        let limit =
+            ty.maximum.map_or(u64::MAX, |m| m.saturating_mul(WASM_PAGE)).min(limits.memory_bytes(ty.is_64));
+        let minimum = ty.minimum.checked_mul(WASM_PAGE).filter(|&m| m <= limit).ok_or_else(|| {
+            let message =
+                format!("memory of {} pages is above the limit of {}", ty.minimum, limit / WASM_PAGE);
+            Error::new(ErrorKind::Limit, message)
+        })?;
+        let is_static = !ty.is_64 && style.is_static();
+        let reservation = match ty.is_64 {
+            false => style.reservation.max(minimum),
+            true => MOVABLE_RESERVATION.min(limit).max(minimum),
+        };
+        let failed = |e: std::io::Error| Error::system("no address space for a linear memory", e);
+        let pooled = pooled.filter(|_| is_static);
+        let size = reservation.saturating_add(style.guard);
+        let mapping = match &pooled {
+            Some(Pooled { pool, image }) => pool.memory(size, minimum, image.as_ref()),
+            None => own_mapping(size, minimum, (!is_static).then_some(style.guard)),
+        };
+        let mapping = mapping.map_err(failed)?;
+        let content = VmMemory { base: mapping.base.as_ptr(), len: minimum };
+        let owns_definition = definition.is_none();
+        let definition = definition.unwrap_or_else(|| NonNull::from(Box::leak(Box::new(content))));
+        // SAFETY: a definition inside the store's vmctx, or our own; nothing else refers to it yet. It is there as long as
+        // the store, which has this.
+        let definition = unsafe {
+            definition.write(content);
+            StorePtr::new(definition)
+        };
+        let (guard, movable) = (style.guard, !is_static);
+        Ok(LinearMemory {
+            ty,
+            mapping,
+            guard,
+            limit,
+            movable,
+            accessible: minimum,
+            split: 0,
+            demand: Vec::new(),
+            demand_of_store,
+            definition,
+            owns_definition,
+            pooled: pooled.map(|pooled| (pooled, minimum)),
+        })
+    }
+
+    /// Its type as declared.
+    pub fn ty(&self) -> MemoryType {
+        self.ty
+    }
+
+    /// What machine code reads.
+    pub fn definition(&self) -> NonNull<VmMemory> {
+        *self.definition
+    }
+
+    /// Size in bytes.
+    pub fn len(&self) -> u64 {
+        // SAFETY: the definition lives as long as the store that owns this memory.
+        unsafe { self.definition.read() }.len
+    }
+
+    /// Size in wasm pages.
+    pub fn pages(&self) -> u64 {
+        self.len() / WASM_PAGE
+    }
+
+    /// Where its contents are.
+    pub fn base(&self) -> NonNull<u8> {
+        self.mapping.base
+    }
+
+    /// Its contents.
+    pub fn data(&self) -> &[u8] {
+        self.part(0..self.len() as usize)
+    }
+
+    /// Some of its contents.
+    pub fn part(&self, bytes: Range<usize>) -> &[u8] {
+        assert!(bytes.start <= bytes.end && bytes.end as u64 <= self.len());
+        self.fill(&bytes);
+        // SAFETY: the first `len` bytes are accessible, `fill` has seen to that for these; the borrow keeps the store, and
+        // with it all code that could write them, from running. `fill` only writes pages that were not there, which no
+        // reference of before is to.
+        unsafe { std::slice::from_raw_parts(self.mapping.base.as_ptr().add(bytes.start), bytes.len()) }
+    }
+
+    /// Some of its contents.
+    pub fn part_mut(&mut self, bytes: Range<usize>) -> &mut [u8] {
+        self.fill(&bytes);
+        &mut self.data_on_demand()[bytes]
+    }
+
+    /// Its contents, of which some come when they are touched: only for who runs on behalf of the store's wasm code,
+    /// in its thread, and who does not hand them to the system.
+    pub fn data_on_demand(&mut self) -> &mut [u8] {
+        // SAFETY: the first `len` bytes are accessible, or become so by the signal handler when they are touched; and the
+        // borrow is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.mapping.base.as_ptr(), self.len() as usize) }
+    }
+
+    /// Copies bytes of it to another place in it, as if all were read before any are written.
+    pub fn copy_within(&mut self, from: Range<usize>, to: usize) {
+        self.fill(&from);
+        self.fill(&(to..to + from.len()));
+        self.data_on_demand().copy_within(from, to);
+    }
+
+    /// Whether all bytes are there, however they are touched.
+    pub fn is_there(&self) -> bool {
+        self.demand.iter().all(|pages| pages.are_there())
+    }
+
+    /// Sees to it that some bytes are there.
+    pub fn fill(&self, bytes: &Range<usize>) {
+        let base = self.mapping.base.addr().get();
+        self.demand.iter().for_each(|pages| pages.fill(&(base + bytes.start..base + bytes.end)));
+    }
+
+    /// Whether all pages that were touched could be read.
+    ///
+    /// # Errors
+    /// If they could not.
+    pub fn check(&self) -> std::io::Result<()> {
+        self.demand.iter().try_for_each(|pages| pages.check())
+    }
+
+    /// Has late `bytes` of a file from byte `at` on: as pages that others have, too, if some memory has them already, and
+    /// as far as that can be and pays; else as pages that are read when they are touched.
+    ///
+    /// # Errors
+    /// If they cannot be read, or the file has changed.
+    pub fn fill_late(&mut self, at: usize, image: &Arc<Image>, bytes: Range<usize>) -> std::io::Result<()> {
+        let end = at + bytes.len();
+        assert!(end as u64 <= self.len());
+        image.check()?;
+        // What is there is overwritten.
+        self.fill(&(at..end));
+        let mut there = 0..0;
+        if self.can_split() {
+            self.split += 1;
+            if let Some((pages, of_pages)) = image.pages(&bytes, at % PAGE)? {
+                // SAFETY: the range is accessible memory, and borrowed exclusively.
+                let mapped = unsafe { pages.map(of_pages.clone(), self.mapping.base.add(at)) };
+                there = mapped.start - of_pages.start..mapped.end - of_pages.start;
+            } else {
+                there = self.demand(at, image, &bytes)?;
+            }
+        }
+        let data = &mut self.data_on_demand()[at..end];
+        image.read_late(bytes.start..bytes.start + there.start, &mut data[..there.start])?;
+        image.read_late(bytes.start + there.end..bytes.end, &mut data[there.end..])
+    }
+
+    /// Has those of late `bytes` from byte `at` on that fill pages read when they are touched, and says which these are: none
+    /// where pages have been on demand before.
+    fn demand(
+        &mut self,
+        at: usize,
+        image: &Arc<Image>,
+        bytes: &Range<usize>,
+    ) -> std::io::Result<Range<usize>> {
+        let start = self.mapping.base.addr().get() + at;
+        let whole = whole_pages(start, bytes.len());
+        let (pages, offset) = (start + whole.start..start + whole.end, bytes.start + whole.start);
+        if whole.is_empty() || self.demand.iter().any(|others| others.overlap(&pages)) {
+            return Ok(0..0);
+        }
+        // SAFETY: the pages are accessible, in this mapping, which does not move, and borrowed exclusively; all their bytes
+        // are to be overwritten.
+        let pages = Arc::new(unsafe { DemandPages::new(pages, image.clone(), offset)? });
+        self.demand_of_store.add(&pages);
+        self.demand.push(pages);
+        Ok(whole)
+    }
+
+    /// Whether a part of it may become a mapping of its own. What consists of several cannot be moved at once.
+    fn can_split(&self) -> bool {
+        !self.movable && self.split < MOST_SPLIT
+    }
+
+    /// Grows by `delta` pages and returns the old size in pages, or `None` if it cannot.
+    pub fn grow(&mut self, delta: u64) -> Option<u64> {
+        let old = self.len();
+        let new =
+            delta.checked_mul(WASM_PAGE).and_then(|d| old.checked_add(d)).filter(|&n| n <= self.limit)?;
+        if new + self.guard > self.mapping.size as u64 {
+            self.move_to_larger(old, new)?;
+        }
+        self.mapping.make_accessible(old, new).ok()?;
+        self.accessible = new;
+        let content = VmMemory { base: self.mapping.base.as_ptr(), len: new };
+        // SAFETY: as in `len`; no machine code of the store runs at the same time.
+        unsafe { self.definition.write(content) };
+        if new - old >= LARGE_GROWTH && self.can_split() {
+            prefer_large_pages(&mut self.data_on_demand()[old as usize..]);
+            self.split += 1;
+        }
+        Some(old / WASM_PAGE)
+    }
+
+    fn move_to_larger(&mut self, old: u64, new: u64) -> Option<()> {
+        assert!(self.movable, "a memory that is fully reserved grows in place");
+        let reservation = new.saturating_mul(2).min(self.limit).max(new);
+        let reserve = |bytes: u64| Mapping::reserve(bytes.checked_add(self.guard)?).ok();
+        let mapping = reserve(reservation).or_else(|| reserve(new))?;
+        mapping.take_over(&mut self.mapping, old).ok()?;
+        self.mapping = mapping;
+        // `grow` makes only what is new accessible; until then the old size stands, at the new place.
+        let content = VmMemory { base: self.mapping.base.as_ptr(), len: old };
+        // SAFETY: as in `grow`.
+        unsafe { self.definition.write(content) };
+        Some(())
+    }
+}
+
+/// Address space for a memory, accessible up to `minimum`. What may move when it grows, with a guard of its own, can begin with
+/// what it needs.
+fn own_mapping(size: u64, minimum: u64, guard_of_movable: Option<u64>) -> std::io::Result<Mapping> {
+    let mapping = match (Mapping::reserve(size), guard_of_movable) {
+        (Err(_), Some(guard)) => Mapping::reserve(minimum.saturating_add(guard))?,
+        (reserved, _) => reserved?,
+    };
+    mapping.make_accessible(0, minimum)?;
+    Ok(mapping)
+}
+
+impl Drop for LinearMemory {
+    fn drop(&mut self) {
+        // Of several mappings, or with pages on demand, it is not what it was by forgetting what was written.
+        let is_plain = self.split == 0 && self.demand.is_empty();
+        if let Some((Pooled { pool, image }, minimum)) = self.pooled.take().filter(|_| is_plain) {
+            pool.put_memory(std::mem::take(&mut self.mapping), minimum, self.accessible, image);
+        }
+        if self.owns_definition {
+            // SAFETY: leaked by `new`; the instances that import it go with the same store.
+            drop(unsafe { Box::from_raw(self.definition.as_ptr()) });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn style(reservation: u64) -> MemoryStyle {
+        MemoryStyle { reservation, guard: WASM_PAGE }
+    }
+
+    #[test]
+    fn a_movable_memory_keeps_its_contents_when_it_moves() {
+        let ty = MemoryType::new(1, None);
+        let mut memory =
+            LinearMemory::new(ty, style(2 * WASM_PAGE), &StoreLimits::default(), None, Arc::default(), None)
+                .expect("made");
+        memory.data_on_demand()[WASM_PAGE as usize - 1] = 7;
+        let before = memory.data().as_ptr();
+        assert_eq!(memory.grow(100), Some(1));
+        assert_ne!(memory.data().as_ptr(), before);
+        assert_eq!(memory.data()[WASM_PAGE as usize - 1], 7);
+        assert_eq!(memory.data()[101 * WASM_PAGE as usize - 1], 0);
+    }
+
+    #[test]
+    fn memories_that_grow_by_much_are_of_few_mappings_or_of_one() {
+        let mappings = |memory: &LinearMemory| {
+            let range = memory.data().as_ptr_range();
+            let (from, to) = (range.start.addr(), range.end.addr());
+            let maps = std::fs::read_to_string("/proc/self/maps").expect("there is one");
+            let address = |text: &str| usize::from_str_radix(text, 16).expect("an address");
+            let ranges = maps.lines().filter_map(|line| line.split(' ').next()?.split_once('-'));
+            ranges.filter(|&(begin, end)| address(begin) < to && address(end) > from).count()
+        };
+        let large = LARGE_GROWTH / WASM_PAGE;
+        let ty = MemoryType::new(1, None);
+        for (reservation, most) in [(4 << 30, 2 * MOST_SPLIT as usize + 1), (WASM_PAGE, 1)] {
+            let mut memory = LinearMemory::new(
+                ty,
+                style(reservation),
+                &StoreLimits::default(),
+                None,
+                Arc::default(),
+                None,
+            )
+            .expect("made");
+            for _ in 0..3 * MOST_SPLIT {
+                assert!(memory.grow(large).is_some() && memory.grow(1).is_some());
+            }
+            let mappings = mappings(&memory);
+            assert!(mappings <= most, "{mappings} of {most}");
+            // Who asks for large pages has them in mappings of their own.
+            let asks = most > 1 && Path::new("/sys/kernel/mm/transparent_hugepage").exists();
+            assert_eq!(mappings > 1, asks, "{mappings} of {most}");
+        }
+    }
+
+    #[test]
+    fn what_a_memory_leaves_when_it_moves_is_no_longer_unmapped() {
+        let reserve = || Mapping::reserve(4 * WASM_PAGE).expect("reserved");
+        let (mut old, new) = (reserve(), reserve());
+        let hole = old.base;
+        old.make_accessible(0, WASM_PAGE).expect("accessible");
+        new.take_over(&mut old, WASM_PAGE).expect("moved");
+        // Another thread fills the hole before the rest of the old mapping goes.
+        let flags = MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE;
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: the place is free, or the call fails.
+        let other = unsafe { mmap_anonymous(hole.as_ptr().cast(), WASM_PAGE as usize, access, flags) };
+        let other = other.expect("the hole is free").cast::<u8>();
+        drop(old);
+        // SAFETY: just mapped; it is unmapped after its only use.
+        unsafe {
+            other.write(7);
+            assert_eq!(other.read(), 7);
+            munmap(other.cast(), WASM_PAGE as usize).expect("still mapped");
+        }
+    }
+
+    #[test]
+    fn growth_stops_at_the_maximum_and_at_the_limit() {
+        let ty = MemoryType::new(1, Some(3));
+        let mut memory =
+            LinearMemory::new(ty, style(4 << 30), &StoreLimits::default(), None, Arc::default(), None)
+                .expect("made");
+        assert_eq!(memory.grow(3), None);
+        assert_eq!(memory.grow(2), Some(1));
+        let limits = StoreLimits { memory_size: WASM_PAGE, ..StoreLimits::default() };
+        let mut memory =
+            LinearMemory::new(MemoryType::new(0, None), style(4 << 30), &limits, None, Arc::default(), None)
+                .expect("made");
+        assert_eq!((memory.grow(2), memory.grow(1), memory.grow(u64::MAX)), (None, Some(0), None));
+    }
+}

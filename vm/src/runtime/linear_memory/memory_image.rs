@@ -1,0 +1,140 @@
+//! What the memories of a module hold from the start, as pages that its instances share until they write to one.
+//!
+//! Input: a parsed module. Output: an image for each memory that it defines; none if its data depends on what it
+//! imports, does not fit, or is read late ([`Image`](super::image::Image)).
+//! Invariant: the pages are of an anonymous file that is never written to again.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::mm::{MapFlags, ProtFlags, mmap};
+use wprof_jit::module::{ConstOp, DataSegment, ModuleInfo, SegmentMode};
+
+use super::memory::WASM_PAGE;
+use crate::runtime::code::reservation::PAGE;
+use crate::runtime::interruption::rlimits;
+
+/// What one memory holds from the start.
+#[derive(Debug)]
+pub struct MemoryImage {
+    /// Its pages from the first byte of `bytes` on; nothing if all of it is zero.
+    pages: Option<File>,
+    /// Whole pages.
+    bytes: Range<usize>,
+}
+
+impl MemoryImage {
+    /// Has the pages at the start of a memory, of which at least as many bytes are accessible as it has.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    ///
+    /// # Safety
+    /// The memory is the caller's, and nobody uses it meanwhile.
+    pub unsafe fn map(&self, base: NonNull<u8>) -> io::Result<()> {
+        let Some(pages) = &self.pages else { return Ok(()) };
+        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::FIXED);
+        // SAFETY: the caller's promise; the range is within the memory's minimum.
+        unsafe {
+            let place = base.as_ptr().add(self.bytes.start).cast();
+            mmap(place, self.bytes.len(), protection, flags, pages, 0)?;
+        }
+        Ok(())
+    }
+}
+
+/// The images of the memories that a module defines, in order; `None` if they cannot be told before there is an instance.
+pub fn images_of(info: &ModuleInfo) -> Option<Vec<Arc<MemoryImage>>> {
+    // Whoever is in a table of others before elements turn out not to fit would see data that is not there yet.
+    let fills_others = info.elements.iter().any(|elements| {
+        matches!(elements.mode, SegmentMode::Active { target, .. } if target < info.imported_tables)
+    });
+    if fills_others {
+        return None;
+    }
+    let placed: Vec<Option<Placed>> =
+        info.data.iter().map(|data| place_of(info, data)).collect::<Option<_>>()?;
+    let placed: Vec<Placed> = placed.into_iter().flatten().collect();
+    let image = |memory: usize| image_of(info, memory as u32, &placed).ok().map(Arc::new);
+    (info.imported_memories as usize..info.memories.len()).map(image).collect()
+}
+
+/// Bytes of the module, and where they go.
+struct Placed {
+    memory: u32,
+    at: usize,
+    bytes: Range<usize>,
+}
+
+/// Where a segment goes: nowhere if it is passive; `None` if that cannot be told.
+fn place_of(info: &ModuleInfo, data: &DataSegment) -> Option<Option<Placed>> {
+    let SegmentMode::Active { target, offset } = &data.mode else { return Some(None) };
+    let [ConstOp::I32(offset)] = offset.0[..] else { return None };
+    let ty = &info.memories[*target as usize];
+    let at = offset as u32 as usize;
+    let fits = (at + data.bytes.len()) as u64 <= ty.initial.checked_mul(WASM_PAGE)?;
+    let is_own = *target >= info.imported_memories && !ty.shared && !ty.memory64;
+    (fits && is_own).then(|| Some(Placed { memory: *target, at, bytes: data.bytes.clone() }))
+}
+
+fn image_of(info: &ModuleInfo, memory: u32, placed: &[Placed]) -> io::Result<MemoryImage> {
+    let of_memory = || placed.iter().filter(|placed| placed.memory == memory && !placed.bytes.is_empty());
+    let start = of_memory().map(|placed| placed.at).min().unwrap_or(0) / PAGE * PAGE;
+    let end = of_memory().map(|placed| placed.at + placed.bytes.len()).max().unwrap_or(0);
+    let bytes = start..end.next_multiple_of(PAGE).max(start);
+    if bytes.is_empty() {
+        return Ok(MemoryImage { pages: None, bytes });
+    }
+    rlimits::check_file_size(bytes.len() as u64)?;
+    let pages = File::from(memfd_create("wprof-memory", MemfdFlags::CLOEXEC)?);
+    pages.set_len(bytes.len() as u64)?;
+    for Placed { at, bytes: of_module, .. } in of_memory() {
+        let content = info.bytes.get(of_module.clone()).ok_or(ErrorKind::UnexpectedEof)?;
+        pages.write_all_at(content, (at - start) as u64)?;
+    }
+    Ok(MemoryImage { pages: Some(pages), bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn images(text: &str) -> Option<Vec<Arc<MemoryImage>>> {
+        images_of(&wprof_jit::module::parse(wat::parse_str(text).expect("text")).expect("a module"))
+    }
+
+    #[test]
+    fn an_image_has_the_segments_in_order_and_zeros_between() {
+        let all = images(
+            r#"(module (memory 3) (memory 1) (data (i32.const 4090) "abcdefghij") (data (i32.const 4092) "XY")
+                (data (memory 0) (i32.const 70000) "z") (data "passive"))"#,
+        );
+        let all = all.expect("nothing is imported");
+        assert_eq!(all.len(), 2);
+        assert!(all[1].pages.is_none() && all[1].bytes.is_empty());
+        assert_eq!(all[0].bytes, 0..73728);
+        let mut content = vec![1; 73728];
+        all[0].pages.as_ref().expect("data").read_exact_at(&mut content, 0).expect("read");
+        assert_eq!(&content[4089..4101], b"\0abXYefghij\0");
+        assert_eq!((content[69999], content[70000], content[70001]), (0, b'z', 0));
+    }
+
+    #[test]
+    fn data_that_is_known_too_late_has_no_image() {
+        for text in [
+            r#"(module (global $g (import "a" "b") i32) (memory 1) (data (global.get $g) "x"))"#,
+            r#"(module (import "a" "b" (memory 1)) (data (i32.const 0) "x"))"#,
+            r#"(module (memory 1) (data (i32.const 65530) "too long"))"#,
+            r#"(module (memory 1 2 shared) (data (i32.const 0) "x"))"#,
+            r#"(module (memory i64 1) (data (i64.const 0) "x"))"#,
+            r#"(module (import "a" "b" (table 1 funcref)) (memory 1) (func $f) (elem (i32.const 0) $f) (data (i32.const 0) "x"))"#,
+        ] {
+            assert!(images(text).is_none(), "{text}");
+        }
+    }
+}

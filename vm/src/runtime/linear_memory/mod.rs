@@ -1,0 +1,13 @@
+//! Linear memories: mappings, images, data read on demand, bulk and atomic operations.
+
+pub mod atomics;
+pub mod bulk;
+pub mod demand;
+pub mod growth;
+pub mod image;
+pub mod mapped_file;
+pub mod memory;
+pub mod memory_image;
+pub mod pages;
+pub mod shared_memory;
+pub mod store_memory;

@@ -1,0 +1,353 @@
+//! Fibers: calls of wasm that may wait, on stacks of their own.
+//!
+//! A call that is awaited runs on a fiber. Where a host function waits, or a program yields at its deadline, the thread goes back
+//! to whoever polled the call, and the fiber goes on at the next poll, on whichever thread that is. All of a call's frames
+//! are on its fiber, so nothing of them is copied, and whoever looks at them finds them as in any call that waits in the
+//! host: counts, contexts and traces do not notice.
+//!
+//! What a thread knows of the call that it runs goes with the fiber: the chain of activations and the bounds of the stack. So
+//! a fiber's chain ends with its first activation, and what is below on the thread is not of the call.
+//!
+//! Invariant: a fiber that has begun is resumed until its end: whoever drops the future has the wait end with an error, which
+//! unwinds as a trap does. (Who forgets the future leaks the stack.)
+//! Invariant: what is on a fiber's stack while it waits may go to another thread: frames of ours, wasm, and futures that are
+//! `Send`. A host function that is not awaited itself cannot have such a call below it: [`enter::call`](crate::runtime::control::enter::call)
+//! takes the [`Suspender`] away.
+//! Invariant: code that is on a fiber while it waits keeps no address of a thread's local data: what touches such is not
+//! inlined (`activation`), or does not wait in between.
+
+use std::any::Any;
+use std::future::Future;
+use std::io;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::ptr::{self, NonNull};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use super::activation::{self, Activation};
+use super::guarded_stack::GuardedStack;
+use super::{alt_stack, stack};
+use crate::arch;
+use crate::runtime::entries;
+use crate::runtime::instances::engine::EngineCore;
+use crate::runtime::instances::store::StoreWith;
+use crate::runtime::interruption::interrupt::InterruptPage;
+use crate::runtime::interruption::{signals, thread_wakeup};
+use crate::runtime::samples;
+use crate::runtime::samples::Ring;
+
+/// Size of the stack of a fiber, unless the embedder wants another. It takes memory as it is used.
+const SIZE: usize = 2 << 20;
+/// How many stacks an engine keeps for the next fibers.
+const MOST_KEPT: usize = 256;
+
+/// The stacks of fibers that are gone.
+#[derive(Debug, Default)]
+pub struct FiberStacks(Mutex<Vec<GuardedStack>>);
+
+impl FiberStacks {
+    fn take(&self, size: usize) -> io::Result<GuardedStack> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        kept.map_or_else(|| GuardedStack::new(size), Ok)
+    }
+
+    fn put(&self, stack: GuardedStack) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() < MOST_KEPT {
+            kept.push(stack);
+        }
+    }
+}
+
+/// The call was dropped while it waited.
+#[derive(Debug, thiserror::Error)]
+#[error("the future of the call was dropped")]
+pub struct Dropped;
+
+/// What fiber and resumer know of each other. Only the one that runs touches it.
+struct State {
+    /// Where the fiber was left.
+    sp: usize,
+    /// Where whoever resumed it was.
+    resumer: usize,
+    /// Its newest activation while it waits.
+    newest: *const Activation,
+    /// The bounds of its stack, as `stack` has them while it runs.
+    bounds: (usize, usize),
+    has_begun: bool,
+    is_done: bool,
+    is_dropped: bool,
+    /// Ticks of the time-stamp counter that it has waited.
+    waited: u64,
+    /// Of the poll that goes on.
+    context: *mut Context<'static>,
+    body: Option<Box<dyn FnOnce(Suspender)>>,
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+/// A fiber, with its stack.
+struct Fiber {
+    state: NonNull<State>,
+    stack: Option<GuardedStack>,
+}
+
+impl Fiber {
+    /// # Safety
+    /// What `body` borrows lives until the fiber is done or, if it has not begun, dropped.
+    unsafe fn new(stack: GuardedStack, body: Box<dyn FnOnce(Suspender)>) -> Fiber {
+        let bounds = (stack.low().addr(), stack.top().addr());
+        let state = Box::new(State {
+            sp: 0,
+            resumer: 0,
+            newest: ptr::null(),
+            bounds,
+            has_begun: false,
+            is_done: false,
+            is_dropped: false,
+            waited: 0,
+            context: ptr::null_mut(),
+            body: Some(body),
+            panic: None,
+        });
+        let state = NonNull::from(Box::leak(state));
+        // SAFETY: the stack is new, or nobody's any more; the state lives until the fiber is dropped.
+        unsafe { (*state.as_ptr()).sp = entries::prepare_stack(stack.top(), run, state.as_ptr().cast()) };
+        Fiber { state, stack: Some(stack) }
+    }
+
+    /// Goes on with it until it waits or ends; whether it has ended.
+    #[inline(never)]
+    fn resume(&mut self, context: &mut Context<'_>) -> bool {
+        alt_stack::ensure();
+        let state = self.state.as_ptr();
+        // SAFETY: the fiber does not run, so that the state is ours until it does, and again when it has left. It goes on
+        // where it was left, or begins.
+        unsafe {
+            (*state).has_begun = true;
+            (*state).context = ptr::from_mut(context).cast();
+            let newest = activation::replace_newest((*state).newest);
+            let bounds = stack::replace_own((*state).bounds);
+            entries::switch_stacks(&raw mut (*state).resumer, (*state).sp);
+            (*state).newest = activation::replace_newest(newest);
+            (*state).bounds = stack::replace_own(bounds);
+            (*state).context = ptr::null_mut();
+            (*state).is_done
+        }
+    }
+
+    /// Ends it: its waits are errors from now on.
+    fn end(&mut self) {
+        let state = self.state.as_ptr();
+        // SAFETY: as in `resume`.
+        let waits = unsafe {
+            (*state).is_dropped = true;
+            (*state).has_begun && !(*state).is_done
+        };
+        if waits && !self.resume(&mut Context::from_waker(Waker::noop())) {
+            signals::die("a fiber waits that was dropped");
+        }
+    }
+}
+
+impl Drop for Fiber {
+    fn drop(&mut self) {
+        self.end();
+        // SAFETY: allocated by `new`; nobody runs on the stack, or ever will.
+        drop(unsafe { Box::from_raw(self.state.as_ptr()) });
+    }
+}
+
+/// What runs on a fiber.
+unsafe extern "C" fn run(state: *mut std::ffi::c_void) -> ! {
+    let state: *mut State = state.cast();
+    // SAFETY: `Fiber::new` has passed its state, which lives until the fiber is dropped; who has resumed us waits.
+    unsafe {
+        let body = (*state).body.take().expect("a fiber begins once");
+        let done = catch_unwind(AssertUnwindSafe(|| body(Suspender(NonNull::new_unchecked(state)))));
+        (*state).panic = done.err();
+        (*state).is_done = true;
+        entries::switch_stacks(&raw mut (*state).sp, (*state).resumer);
+    }
+    signals::die("a fiber goes on that has ended")
+}
+
+/// By this what runs on a fiber waits.
+#[derive(Clone, Copy, Debug)]
+pub struct Suspender(NonNull<State>);
+
+// SAFETY: only what runs on the fiber uses it, wherever that is.
+unsafe impl Send for Suspender {}
+// SAFETY: as above.
+unsafe impl Sync for Suspender {}
+
+impl Suspender {
+    /// Waits for a future.
+    ///
+    /// # Errors
+    /// If the call was dropped.
+    ///
+    /// # Safety
+    /// The caller runs on the fiber, and all that is on its stack may go to another thread.
+    pub unsafe fn wait<F: Future + ?Sized>(self, mut future: Pin<&mut F>) -> Result<F::Output, Dropped> {
+        loop {
+            self.check()?;
+            // SAFETY: we run, so somebody polls, and waits for us with this context.
+            let context = unsafe { &mut *(*self.0.as_ptr()).context };
+            if let Poll::Ready(output) = future.as_mut().poll(context) {
+                return Ok(output);
+            }
+            // SAFETY: as required above.
+            unsafe { self.suspend() };
+        }
+    }
+
+    /// Lets others run, and goes on when the executor comes back.
+    ///
+    /// # Errors
+    /// As [`Suspender::wait`].
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn yield_now(self) -> Result<(), Dropped> {
+        self.check()?;
+        // SAFETY: as in `wait`.
+        unsafe {
+            (*(*self.0.as_ptr()).context).waker().wake_by_ref();
+            self.suspend();
+        }
+        self.check()
+    }
+
+    fn check(self) -> Result<(), Dropped> {
+        // SAFETY: the fiber runs, so its state is its own.
+        if unsafe { (*self.0.as_ptr()).is_dropped } { Err(Dropped) } else { Ok(()) }
+    }
+
+    /// # Safety
+    /// As [`Suspender::wait`].
+    #[inline(never)]
+    unsafe fn suspend(self) {
+        let (state, before) = (self.0.as_ptr(), arch::cycles());
+        // SAFETY: whoever has resumed us waits there; then the fiber runs again, and has the state.
+        unsafe {
+            entries::switch_stacks(&raw mut (*state).sp, (*state).resumer);
+            (*state).waited += arch::cycles().saturating_sub(before);
+        }
+    }
+
+    /// Ticks of the time-stamp counter that the fiber has waited so far.
+    pub fn waited(self) -> u64 {
+        // SAFETY: the fiber runs, so its state is its own.
+        unsafe { (*self.0.as_ptr()).waited }
+    }
+}
+
+/// A call on a fiber, to be awaited.
+pub struct OnFiber<'a, R> {
+    /// There until it has ended.
+    fiber: Option<Fiber>,
+    result: NonNull<Option<R>>,
+    engine: Arc<EngineCore>,
+    interrupt: Arc<InterruptPage>,
+    samples: Option<Arc<Ring>>,
+    borrow: PhantomData<&'a mut ()>,
+}
+
+// SAFETY: what it owns may be sent, by the promise of whoever called `on_fiber`; the result, by this.
+unsafe impl<R: Send> Send for OnFiber<'_, R> {}
+
+/// Has `body` called on a fiber, where [`enter::call_or_wait`](crate::runtime::control::enter::call_or_wait) may wait.
+///
+/// # Errors
+/// If there is no memory for a stack.
+///
+/// # Safety
+/// The store's data may be sent to another thread.
+pub unsafe fn on_fiber<'a, D: 'static, R: 'a>(
+    store: &'a mut StoreWith<D>,
+    body: impl FnOnce(&mut StoreWith<D>) -> R + Send + 'a,
+) -> io::Result<OnFiber<'a, R>> {
+    let engine = store.opaque.engine().clone();
+    let interrupt = store.opaque.interrupt().clone();
+    let samples = store.opaque.samples.clone();
+    let size = engine.config().max_wasm_stack.unwrap_or(SIZE);
+    let stack = engine.fiber_stacks().take(size)?;
+    let result = NonNull::from(Box::leak(Box::new(None)));
+    let store = NonNull::from(store);
+    let body = move |suspender: Suspender| {
+        // SAFETY: the future has the store's only reference, and is there until we have ended; so is the place of the result.
+        let (store, result) = unsafe { (&mut *store.as_ptr(), &mut *result.as_ptr()) };
+        let outer = store.opaque.suspender.replace(suspender);
+        let done = catch_unwind(AssertUnwindSafe(|| body(store)));
+        store.opaque.suspender = outer;
+        match done {
+            Ok(done) => *result = Some(done),
+            Err(panic) => resume_unwind(panic),
+        }
+    };
+    let body: Box<dyn FnOnce(Suspender) + 'a> = Box::new(body);
+    // SAFETY: only the lifetime changes. The future, which has it, ends the fiber when it is dropped; and who forgets the
+    // future leaks the fiber, which then never runs.
+    let fiber = unsafe {
+        let body = std::mem::transmute::<Box<dyn FnOnce(Suspender) + 'a>, Box<dyn FnOnce(Suspender)>>(body);
+        Fiber::new(stack, body)
+    };
+    Ok(OnFiber { fiber: Some(fiber), result, engine, interrupt, samples, borrow: PhantomData })
+}
+
+impl<R> OnFiber<'_, R> {
+    /// Runs the fiber on this thread; whether it has ended.
+    fn run(&mut self, run: impl FnOnce(&mut Fiber) -> bool) -> bool {
+        let Some(fiber) = &mut self.fiber else { return true };
+        let before = self.interrupt.thread();
+        // SAFETY: the fiber does not run.
+        if unsafe { (*fiber.state.as_ptr()).has_begun } {
+            self.interrupt.set_thread(thread_wakeup::thread_id());
+            if let Some(ring) = &self.samples {
+                samples::ensure(ring);
+            }
+        }
+        let is_done = run(fiber);
+        self.interrupt.set_thread(before);
+        is_done
+    }
+
+    /// Gives back the stack of a fiber that is not to run any more; the panic that it ended with.
+    fn finish(&mut self) -> Option<Box<dyn Any + Send>> {
+        let mut fiber = self.fiber.take()?;
+        if let Some(stack) = fiber.stack.take() {
+            self.engine.fiber_stacks().put(stack);
+        }
+        // SAFETY: the fiber does not run.
+        unsafe { (*fiber.state.as_ptr()).panic.take() }
+    }
+}
+
+impl<R> Future for OnFiber<'_, R> {
+    type Output = R;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<R> {
+        if !self.run(|fiber| fiber.resume(context)) {
+            return Poll::Pending;
+        }
+        if let Some(panic) = self.finish() {
+            resume_unwind(panic);
+        }
+        // SAFETY: the place is ours; the fiber, which has filled it, has ended.
+        Poll::Ready(unsafe { (*self.result.as_ptr()).take() }.expect("not polled after it was ready"))
+    }
+}
+
+impl<R> Drop for OnFiber<'_, R> {
+    fn drop(&mut self) {
+        self.run(|fiber| {
+            fiber.end();
+            true
+        });
+        self.finish();
+        // SAFETY: allocated by `on_fiber`; the fiber is gone.
+        drop(unsafe { Box::from_raw(self.result.as_ptr()) });
+    }
+}

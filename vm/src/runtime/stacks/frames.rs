@@ -1,0 +1,96 @@
+//! From pcs to wasm: which function and instruction a frame is in.
+
+use std::sync::Arc;
+
+use wprof_jit::abi::TrapCode;
+use wprof_jit::compile::Origin;
+
+use super::activation::TrapRecord;
+use super::walk;
+use crate::runtime::code::registry::{self, CodeObject};
+use crate::runtime::instances::loaded::LoadedModule;
+
+/// A wasm frame: its module, and where in it.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// The module.
+    pub module: Arc<dyn LoadedModule>,
+    /// Function, block, and offset of the instruction.
+    pub origin: Origin,
+}
+
+/// More frames than this are not kept in backtraces.
+const LIMIT: usize = 64;
+
+/// The frame that a call returning to `pc` was made in; `None` for trampolines.
+pub fn of_return(pc: usize) -> Option<Frame> {
+    let object = registry::find_return(pc)?;
+    let (module, _) = object.function.as_ref()?;
+    Some(Frame { module: module.upgrade()?, origin: object.origin_of_return(pc)? })
+}
+
+/// The frame that faulted at `pc`; `None` for trampolines.
+pub fn of_fault(pc: usize) -> Option<Frame> {
+    let object = registry::find(pc)?;
+    let (module, _) = object.function.as_ref()?;
+    let module = module.upgrade()?;
+    let origin = object.origin_of_fault(pc)?;
+    Some(Frame { module, origin })
+}
+
+/// Whether the frame of a trap did not even fit on the stack.
+pub fn is_unborn(record: &TrapRecord) -> bool {
+    let overflowed = matches!(record.code, None | Some(TrapCode::StackOverflow));
+    overflowed && registry::find(record.top.pc).is_some_and(|object| object.is_entry(record.top.pc))
+}
+
+/// The frames of a trap and below, innermost first.
+pub fn of_trap(record: &TrapRecord) -> Vec<Frame> {
+    let callers = record.callers.iter().flat_map(|caller| all_of_return(caller.pc));
+    let mut frames: Vec<Frame> = all_of_fault(record.top.pc).chain(callers).take(LIMIT).collect();
+    add_live(&mut frames);
+    frames
+}
+
+/// The frames that go on at these addresses, and those of this thread that are live while it runs host code.
+pub fn of_returns(returns: &[usize]) -> Vec<Frame> {
+    let mut frames: Vec<Frame> = returns.iter().flat_map(|&pc| all_of_return(pc)).take(LIMIT).collect();
+    add_live(&mut frames);
+    frames
+}
+
+/// The wasm frames of this thread that are live while it runs host code, innermost first.
+pub fn live() -> Vec<Frame> {
+    let mut frames = Vec::new();
+    add_live(&mut frames);
+    frames
+}
+
+fn add_live(frames: &mut Vec<Frame>) {
+    // SAFETY: this is host code.
+    unsafe { walk::live(LIMIT - frames.len(), |frame, _| frames.extend(all_of_return(frame.pc))) };
+    frames.truncate(LIMIT);
+}
+
+/// As [`of_return`], with the frames around it whose calls are not made, since their callees are inlined. Where no call
+/// returns to `pc` it is that of the instruction there which faulted on purpose, to have the host called.
+pub fn all_of_return(pc: usize) -> impl Iterator<Item = Frame> {
+    let called = of_return(pc);
+    let object = if called.is_some() { registry::find_return(pc) } else { registry::find(pc) };
+    let faulted = || object.as_ref()?.trap_at(pc).and_then(|_| of_fault(pc));
+    let frame = called.or_else(faulted);
+    with_callers(object, frame)
+}
+
+/// The same for [`of_fault`].
+fn all_of_fault(pc: usize) -> impl Iterator<Item = Frame> {
+    with_callers(registry::find(pc), of_fault(pc))
+}
+
+fn with_callers(object: Option<Arc<CodeObject>>, frame: Option<Frame>) -> impl Iterator<Item = Frame> {
+    let all = object.zip(frame).map(|(object, Frame { module, origin })| {
+        let frame = |origin| Frame { module: module.clone(), origin };
+        object.code.frames(origin).map(frame).collect::<Vec<_>>()
+    });
+    all.unwrap_or_default().into_iter()
+}

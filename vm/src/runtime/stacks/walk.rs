@@ -1,0 +1,213 @@
+//! Walking wasm frames by their frame pointers.
+//!
+//! A frame is a frame pointer `fp` with the caller's at `[fp]` and the return address at `[fp + 8]`. The walk of one
+//! activation ends at the frame of its entry trampoline. Frames of instrumented code hold their vmctx and their path
+//! register, see `MachineCode::vmctx_slot`.
+
+use std::ops::Range;
+use std::ptr;
+
+use super::activation::{self, Activation, RawFrame};
+use super::many_frames::ManyFrames;
+use crate::arch;
+use crate::runtime::code::registry::{self, CodeObject};
+use crate::runtime::counts::metrics::Sums;
+use crate::runtime::instances::abi::{VmContext, VmStoreContext};
+
+/// The callers of the frame with frame pointer `fp` up to the entry trampoline whose frame pointer is `end`, innermost
+/// first; the trampoline itself is left out.
+///
+/// # Safety
+/// `fp` is the frame pointer of a frame in an activation of this thread whose trampoline has frame pointer `end`.
+pub unsafe fn callers(fp: usize, end: usize) -> impl Iterator<Item = RawFrame> {
+    // SAFETY: as required above; the caller has called, so that it has come to its first block.
+    unsafe { returns(fp, end).map(|(pc, fp)| frame(pc, registry::find_return(pc).as_deref(), fp)) }
+}
+
+/// The same: where each goes on, and its frame pointer.
+///
+/// # Safety
+/// As of [`callers`].
+pub unsafe fn returns(mut fp: usize, end: usize) -> impl Iterator<Item = (usize, usize)> {
+    std::iter::from_fn(move || {
+        if fp == end {
+            return None;
+        }
+        // SAFETY: `fp` is a live frame of machine code, all of which keeps frame pointers.
+        let (caller, pc) = unsafe { (*(fp as *const usize), *((fp + 8) as *const usize)) };
+        fp = caller;
+        (fp != end).then_some((pc, fp))
+    })
+}
+
+/// An entry into wasm code that has not returned.
+pub struct Entry {
+    /// The instance that was entered.
+    pub instance: u32,
+    /// Where the frames go on that wait for a callee, the innermost first.
+    pub returns: Vec<usize>,
+}
+
+/// The entries of this thread into one store, the oldest first, with so many frames at most in all. Wasm code is
+/// running in the newest; `fp` is the frame pointer of its innermost frame.
+///
+/// # Safety
+/// The thread is in host code that such a frame waits for.
+pub unsafe fn entries(context: *const VmStoreContext, fp: usize, most: usize) -> Vec<Entry> {
+    let (mut all, mut left, mut running) = (Vec::new(), most, Some(fp));
+    let mut activation = activation::newest();
+    // SAFETY: activations on the chain are live frames' locals.
+    while let Some(current) = unsafe { activation.as_ref() } {
+        if ptr::eq(current.context, context) {
+            // SAFETY: as in `live`, and an entered instance lives as long as its store.
+            let (instance, frames) = unsafe {
+                let fp = running.take().unwrap_or_else(|| exit_fp(current));
+                ((*current.vmctx).instance as u32, returns(fp, (*current.vm.get()).fp))
+            };
+            let returns: Vec<usize> = frames.take(left).map(|(pc, _)| pc).collect();
+            left -= returns.len();
+            all.push(Entry { instance, returns });
+        }
+        activation = current.previous;
+    }
+    all.reverse();
+    all
+}
+
+/// Where wasm code goes on that has called the host; `None` if the function has left that the host entered.
+///
+/// # Safety
+/// As of [`live`].
+pub unsafe fn caller_of_host() -> Option<usize> {
+    // SAFETY: activations on the chain are live frames' locals, and the newest has called the host.
+    unsafe {
+        let newest = activation::newest().as_ref()?;
+        returns(exit_fp(newest), (*newest.vm.get()).fp).next().map(|(pc, _)| pc)
+    }
+}
+
+/// The frame of `code` at `fp` with what it holds, which goes on at `pc`.
+///
+/// # Safety
+/// `fp` is the frame pointer of a live frame of `code`, which has come to its first block.
+pub unsafe fn frame(pc: usize, code: Option<&CodeObject>, fp: usize) -> RawFrame {
+    let at = |below: u32| (fp - below as usize) as *const u64;
+    // SAFETY: the code generator has laid the slots out there, and the entry of the code has filled them.
+    let read = |slot: Option<u32>| slot.map(|below| unsafe { *at(below) });
+    let (vmctx, path) = code.map_or((None, None), |o| (read(o.code.vmctx_slot), read(o.code.path_slot)));
+    let mut sums = Sums::default();
+    if let Some((below, metrics)) = code.and_then(|object| object.code.metrics_slot) {
+        let first = at(below).cast::<i64>();
+        // SAFETY: as above.
+        (0..metrics as usize).for_each(|metric| sums[metric] = unsafe { *first.add(metric) });
+    }
+    let record = code.and_then(|object| read(object.code.record_slot));
+    RawFrame { pc, vmctx: vmctx.map_or(ptr::null(), |vmctx| vmctx as *const VmContext), path, sums, record }
+}
+
+/// The callers among this thread's live wasm frames, innermost first, up to `limit`; not those of the newest
+/// activation that wasm code, rather than the host, is running in. Each comes with the context of the store that was
+/// entered.
+///
+/// # Safety
+/// The thread is in host code, entered from wasm in the proper way, or by none.
+pub unsafe fn live(limit: usize, mut visit: impl FnMut(RawFrame, *const VmStoreContext)) {
+    let mut left = limit;
+    let mut activation = activation::newest();
+    // SAFETY: activations on the chain are live frames' locals.
+    while let Some(current) = unsafe { activation.as_ref() } {
+        // SAFETY: the frame pointer was left by a trampoline of the activation that has not returned yet.
+        let frames = unsafe { callers(exit_fp(current), (*current.vm.get()).fp) };
+        for frame in frames {
+            if left == 0 {
+                return;
+            }
+            left -= 1;
+            visit(frame, current.context);
+        }
+        activation = current.previous;
+    }
+}
+
+/// The wasm frames of this thread, entered through one store, in which the host runs: those of each activation,
+/// innermost first, without those of the newest activation if wasm code is running in it.
+///
+/// # Safety
+/// The thread is in host code, entered from wasm in the proper way, by none, or by a signal.
+pub unsafe fn left_for_host(context: *const VmStoreContext, in_wasm: bool) -> Vec<ManyFrames> {
+    let mut all = Vec::new();
+    let mut activation = activation::newest();
+    let mut is_running = in_wasm;
+    // SAFETY: activations on the chain are live frames' locals.
+    while let Some(current) = unsafe { activation.as_ref() } {
+        if !std::mem::replace(&mut is_running, false) && ptr::eq(current.context, context) {
+            // SAFETY: as in `live`.
+            all.push(unsafe { callers(exit_fp(current), (*current.vm.get()).fp) }.collect());
+        }
+        activation = current.previous;
+    }
+    all
+}
+
+/// A word wherever it lies.
+#[repr(C, packed)]
+struct Word(u64);
+
+/// All words of this thread's stacks from here up to its oldest entry into wasm code, and those that are still in
+/// registers: all that wasm code which waits for the host holds. Machine code keeps values in registers that whoever it
+/// calls preserves, so that they may be in frames of the host as well. Whether these are all: not if the host has
+/// switched to a stack that is not known here.
+///
+/// # Safety
+/// As of [`live`].
+pub unsafe fn words_of_stack(mut visit: impl FnMut(u64)) -> bool {
+    // Values of 32 bits lie next to each other.
+    const STEP: usize = 4;
+    // SAFETY: the part of a stack between a stack pointer and a frame further up, which is there as long as that is. Most of
+    // it belongs to other frames, whose owners do not run meanwhile.
+    let mut scan = |words: Range<usize>| unsafe {
+        let last = words.end.saturating_sub(size_of::<u64>() - 1);
+        (words.start..last).step_by(STEP).for_each(|at| visit(ptr::read_volatile(at as *const Word).0));
+    };
+    let registers = arch::preserved_registers();
+    scan(registers.as_ptr_range().start.addr()..registers.as_ptr_range().end.addr());
+    let mut low = arch::stack_pointer();
+    let mut activation = activation::newest();
+    // SAFETY: activations on the chain are live frames' locals.
+    while let Some(current) = unsafe { activation.as_ref() } {
+        // SAFETY: the trampoline has written it.
+        let end = unsafe { (*current.vm.get()).fp };
+        if !current.stack.contains(&low) || low > end {
+            return false;
+        }
+        low = match current.is_on_own_stack {
+            true => {
+                scan(low..current.stack.end);
+                // SAFETY: `entries::enter_on_stack` has left it there.
+                unsafe { *((current.stack.end - size_of::<usize>()) as *const usize) }
+            }
+            false => {
+                scan(low..end);
+                end
+            }
+        };
+        activation = current.previous;
+    }
+    true
+}
+
+/// The frame pointer with which `of` left wasm: its store's current one, unless that store was entered again since.
+unsafe fn exit_fp(of: &Activation) -> usize {
+    let mut found = None;
+    let mut activation = activation::newest();
+    while !ptr::eq(activation, of) {
+        // SAFETY: activations on the chain are live frames' locals, and `of` is on the chain.
+        let current = unsafe { &*activation };
+        if current.context == of.context {
+            found = Some(current.saved_exit_fp);
+        }
+        activation = current.previous;
+    }
+    // SAFETY: the context lives as long as the store that was entered.
+    found.unwrap_or_else(|| unsafe { (*of.context).exit_fp })
+}

@@ -1,0 +1,137 @@
+//! What machine code does not do itself to the elements of arrays, with wasm's semantics: checked first.
+
+use std::ops::Range;
+
+use wprof_jit::abi::object::FIELDS;
+
+use super::elements;
+use crate::Trap;
+use crate::runtime::gc::Shape;
+use crate::runtime::instances::store::StoreOpaque;
+
+type Result<T = ()> = std::result::Result<T, Trap>;
+
+/// Bytes of an array's elements `start..start + count`, counted from its head.
+fn bytes_of(store: &StoreOpaque, array: u64, start: u32, count: u32) -> Result<Range<usize>> {
+    let (ty, length) = store.objects.heap().head(array);
+    let end = start.checked_add(count).filter(|&end| end <= length).ok_or(Trap::ArrayOutOfBounds)?;
+    let size = element_size(store, ty);
+    Ok(FIELDS as usize + start as usize * size..FIELDS as usize + end as usize * size)
+}
+
+fn element_size(store: &StoreOpaque, ty: u32) -> usize {
+    match store.objects.heap().shape(ty) {
+        Shape::Array { element, .. } => *element as usize,
+        Shape::Struct { .. } => unreachable!("validated: it is an array"),
+    }
+}
+
+/// `array.fill`, with a value whose low bytes are these.
+pub fn fill(store: &mut StoreOpaque, _: u32, array: u64, start: u32, low: u64, high: u64, n: u32) -> Result {
+    let range = bytes_of(store, array, start, n)?;
+    let (ty, _) = store.objects.heap().head(array);
+    let size = element_size(store, ty);
+    let value = (u128::from(high) << 64 | u128::from(low)).to_le_bytes();
+    let bytes = store.objects.heap_mut().bytes_mut(array, range);
+    match size {
+        1 => bytes.fill(value[0]),
+        _ if low == 0 && high == 0 => bytes.fill(0),
+        _ => bytes.chunks_exact_mut(size).for_each(|element| element.copy_from_slice(&value[..size])),
+    }
+    Ok(())
+}
+
+/// `array.copy`
+pub fn copy(store: &mut StoreOpaque, _: u32, to: u64, dst: u32, from: u64, src: u32, n: u32) -> Result {
+    let target = bytes_of(store, to, dst, n)?;
+    let source = bytes_of(store, from, src, n)?;
+    store.objects.heap_mut().copy((from, source), (to, target.start));
+    Ok(())
+}
+
+/// The bytes of a data segment's part, in the module; as many as `n` elements of a size take.
+fn data(store: &StoreOpaque, i: u32, segment: u32, src: u32, n: u32, size: usize) -> Result<Range<usize>> {
+    let all = store.instances[i as usize].data_segment(segment);
+    let start = all.start + src as usize;
+    let end = start + n as usize * size;
+    if end > all.end {
+        return Err(Trap::MemoryOutOfBounds);
+    }
+    Ok(start..end)
+}
+
+/// `array.new_data`, of the type with this id.
+pub fn new_data(store: &mut StoreOpaque, i: u32, id: u32, segment: u32, src: u32, n: u32) -> Result<u64> {
+    let source = data(store, i, segment, src, n, element_size(store, id))?;
+    let array = store.allocate(id, n)?;
+    write_data(store, i, array, FIELDS as usize, source)?;
+    Ok(array)
+}
+
+/// `array.init_data`
+pub fn init_data(
+    store: &mut StoreOpaque,
+    i: u32,
+    to: u64,
+    segment: u32,
+    dst: u32,
+    src: u32,
+    n: u32,
+) -> Result {
+    let target = bytes_of(store, to, dst, n)?;
+    let (ty, _) = store.objects.heap().head(to);
+    let source = data(store, i, segment, src, n, element_size(store, ty))?;
+    write_data(store, i, to, target.start, source)
+}
+
+fn write_data(store: &mut StoreOpaque, i: u32, array: u64, at: usize, source: Range<usize>) -> Result {
+    let module = store.instances[i as usize].module.clone();
+    let bytes = store.objects.heap_mut().bytes_mut(array, at..at + source.len());
+    match module.image().filter(|image| image.is_late(&source)) {
+        // As with memories: see `InitError::trap`.
+        Some(image) => image.read_late(source, bytes).map_err(|_| Trap::MemoryOutOfBounds),
+        None => {
+            bytes.copy_from_slice(&module.info().bytes[source]);
+            Ok(())
+        }
+    }
+}
+
+/// The words of an element segment's part. What they refer to is kept by the segment, or by globals.
+fn items(store: &mut StoreOpaque, i: u32, segment: u32, src: u32, n: u32) -> Result<Vec<u64>> {
+    let len = elements::len(store, i, segment);
+    let end = (src as usize).checked_add(n as usize).filter(|&end| end <= len);
+    elements::words(store, i, segment, src as usize..end.ok_or(Trap::TableOutOfBounds)?)
+}
+
+/// `array.new_elem`, of the type with this id.
+pub fn new_elem(store: &mut StoreOpaque, i: u32, id: u32, segment: u32, src: u32, n: u32) -> Result<u64> {
+    let words = items(store, i, segment, src, n)?;
+    let array = store.allocate(id, n)?;
+    write_words(store, array, FIELDS as usize, &words);
+    Ok(array)
+}
+
+/// `array.init_elem`
+pub fn init_elem(
+    store: &mut StoreOpaque,
+    i: u32,
+    to: u64,
+    segment: u32,
+    dst: u32,
+    src: u32,
+    n: u32,
+) -> Result {
+    let target = bytes_of(store, to, dst, n)?;
+    let words = items(store, i, segment, src, n)?;
+    write_words(store, to, target.start, &words);
+    Ok(())
+}
+
+fn write_words(store: &mut StoreOpaque, array: u64, at: usize, words: &[u64]) {
+    let bytes = store.objects.heap_mut().bytes_mut(array, at..at + 8 * words.len());
+    bytes
+        .chunks_exact_mut(8)
+        .zip(words)
+        .for_each(|(element, word)| element.copy_from_slice(&word.to_le_bytes()));
+}

@@ -1,0 +1,65 @@
+//! Element segments: the words that they hold.
+//!
+//! Most are found when they are used. Where an expression makes an object it is to be the same each time, so such segments
+//! are made once, when their instance is.
+
+use std::ops::Range;
+
+use wprof_jit::module::{ConstExpr, ElementItems};
+
+use super::const_eval::eval;
+use crate::Trap;
+use crate::runtime::instances::store::StoreOpaque;
+
+/// Makes the segments of instance `i` that have new objects.
+///
+/// # Errors
+/// If there is no room for them.
+pub fn make(store: &mut StoreOpaque, i: u32) -> Result<(), Trap> {
+    let module = store.instances[i as usize].module.clone();
+    for (segment, elements) in (0..).zip(&module.info().elements) {
+        let ElementItems::Exprs(exprs) = &elements.items else { continue };
+        if !exprs.iter().any(ConstExpr::allocates) {
+            continue;
+        }
+        for expr in exprs {
+            let word = eval(store, i, expr)?.u64();
+            // From here on a collection sees it.
+            store.instances[i as usize].elements.entry(segment).or_default().push(word);
+        }
+    }
+    Ok(())
+}
+
+/// How many elements a segment has; none if it was dropped.
+pub fn len(store: &StoreOpaque, i: u32, segment: u32) -> usize {
+    let instance = &store.instances[i as usize];
+    match &instance.module.info().elements[segment as usize].items {
+        _ if instance.is_elem_dropped(segment) => 0,
+        ElementItems::Funcs(funcs) => funcs.len(),
+        ElementItems::Exprs(exprs) => exprs.len(),
+    }
+}
+
+/// The words of some elements, which the segment or globals keep alive.
+///
+/// # Errors
+/// None: expressions that could fail have been evaluated.
+///
+/// # Panics
+/// If the segment has fewer.
+pub fn words(store: &mut StoreOpaque, i: u32, segment: u32, range: Range<usize>) -> Result<Vec<u64>, Trap> {
+    let instance = &store.instances[i as usize];
+    if let Some(words) = instance.elements.get(&segment) {
+        return Ok(words[range].to_vec());
+    }
+    let module = instance.module.clone();
+    match &module.info().elements[segment as usize].items {
+        ElementItems::Funcs(funcs) => {
+            Ok(funcs[range].iter().map(|&f| instance.func_ref(f).as_ptr() as u64).collect())
+        }
+        ElementItems::Exprs(exprs) => {
+            exprs[range].iter().map(|expr| eval(store, i, expr).map(|value| value.u64())).collect()
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Types and values: references, tables, globals, exceptions.
+
+pub mod arrays;
+pub mod const_eval;
+pub mod elements;
+pub mod exceptions;
+pub mod externs;
+pub mod objects;
+pub mod table;
+pub mod types;

@@ -1,0 +1,295 @@
+//! The objects of a store: its heap, made when the first type of objects comes, what keeps objects alive, and collections.
+//!
+//! One collection serves objects, values of the host's (`externs`) and exceptions, as each may refer to the others. It
+//! happens when an allocation finds no room, when the host is entered and there are many of the others, or when the
+//! embedder asks. Roots are tables, globals, evaluated element segments, what the embedder holds, and each word of the
+//! stack, of registers and of the transfer buffer: see `gc`.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use wprof_jit::abi::object::{self, StructLayout};
+use wprof_jit::abi::store_context::TRANSFER_VALUES;
+
+use super::types::TypeEntry;
+use crate::runtime::gc::{Bump, Heap, Shape, Statistics};
+use crate::runtime::instances::abi::VmValue;
+use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::stacks::walk;
+use crate::{RefType, Trap};
+
+/// The objects.
+#[derive(Debug, Default)]
+pub struct Objects {
+    heap: Option<Heap>,
+    /// Where the next one goes; machine code has it while it runs, unless it is to ask for each.
+    bump: Bump,
+    /// The types of objects, which keep their ids.
+    types: Vec<Arc<TypeEntry>>,
+    /// By id, the address of the type's display, for machine code.
+    displays: Vec<usize>,
+    /// What the embedder holds, or has held, by words.
+    held: Mutex<Held>,
+    /// Operands of constant expressions that are being evaluated.
+    pub operands: Vec<VmValue>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    words: Vec<(u64, Weak<()>)>,
+    /// How many there were after those that nobody holds were last dropped.
+    known: usize,
+}
+
+impl Held {
+    /// Few enough that looking for what is held no more is not worth it.
+    const FEW: usize = 1024;
+
+    fn add(&mut self, word: u64, root: Weak<()>) {
+        if self.words.len() >= 2 * self.known.max(Held::FEW) {
+            self.drop_others();
+        }
+        self.words.push((word, root));
+    }
+
+    fn drop_others(&mut self) {
+        self.words.retain(|(_, root)| root.strong_count() > 0);
+        self.known = self.words.len();
+    }
+}
+
+impl Objects {
+    /// Keeps what a word refers to as long as somebody has what this gives.
+    pub fn hold(&self, word: u64) -> Arc<()> {
+        let root = Arc::new(());
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.add(word, Arc::downgrade(&root));
+        root
+    }
+
+    /// What the embedder still holds.
+    fn held(&mut self) -> impl Iterator<Item = u64> + '_ {
+        let held = self.held.get_mut().unwrap_or_else(PoisonError::into_inner);
+        held.drop_others();
+        held.words.iter().map(|&(word, _)| word)
+    }
+
+    /// The heap.
+    ///
+    /// # Panics
+    /// If the store has no types of objects.
+    pub fn heap(&self) -> &Heap {
+        self.heap.as_ref().expect("a store with objects has a heap")
+    }
+
+    /// The heap.
+    ///
+    /// # Panics
+    /// As [`Objects::heap`].
+    pub fn heap_mut(&mut self) -> &mut Heap {
+        self.heap.as_mut().expect("a store with objects has a heap")
+    }
+
+    /// The type of an object.
+    pub fn type_of(&self, word: u64) -> &Arc<TypeEntry> {
+        let (id, _) = self.heap().head(word);
+        self.types.iter().find(|entry| entry.id == id).expect("the types of objects are known")
+    }
+}
+
+fn shape_of(entry: &TypeEntry) -> Option<Shape> {
+    let keeps = |storage: wasmparser::StorageType| match storage {
+        wasmparser::StorageType::Val(wasmparser::ValType::Ref(ty)) => {
+            RefType::from_parser(ty, &entry.ty).is_collected()
+        }
+        _ => false,
+    };
+    match &entry.ty.definition().composite_type.inner {
+        wasmparser::CompositeInnerType::Struct(of) => {
+            let layout = StructLayout::new(&of.fields);
+            let fields = of.fields.iter().zip(&layout.offsets);
+            let references = fields.filter(|(field, _)| keeps(field.element_type)).map(|(_, &at)| at);
+            Some(Shape::Struct { size: layout.size, references: references.collect() })
+        }
+        wasmparser::CompositeInnerType::Array(of) => Some(Shape::Array {
+            element: object::size_of(of.0.element_type),
+            are_references: keeps(of.0.element_type),
+        }),
+        _ => None,
+    }
+}
+
+impl StoreOpaque {
+    /// Objects may be made of these types from now on, as far as they are of objects.
+    ///
+    /// # Errors
+    /// If the system has no room for a heap.
+    pub fn add_object_types(&mut self, types: &[Arc<TypeEntry>]) -> crate::Result<()> {
+        for entry in types {
+            let Some(shape) = shape_of(entry) else { continue };
+            if self.objects.heap.is_none() {
+                let limit = usize::try_from(self.limits.heap_bytes).unwrap_or(usize::MAX);
+                let heap = Heap::new(limit).map_err(|e| crate::Error::system("no memory for a heap", e))?;
+                self.objects.heap = Some(heap);
+            }
+            if self.objects.heap().has_shape(entry.id) {
+                continue;
+            }
+            self.objects.heap_mut().add_shape(entry.id, shape);
+            let (index, displays) = (entry.id as usize, &mut self.objects.displays);
+            displays.resize(displays.len().max(index + 1), 0);
+            displays[index] = entry.display().expose_provenance();
+            self.objects.types.push(entry.clone());
+        }
+        let displays = self.objects.displays.as_ptr();
+        // SAFETY: the context lives as long as the store, which is borrowed exclusively.
+        unsafe { (*self.context().as_ptr()).displays = displays };
+        Ok(())
+    }
+
+    /// The address of a new object of the type with this id, whose fields have their defaults. What is to stay must be
+    /// known: see [`StoreOpaque::collect`].
+    ///
+    /// # Errors
+    /// If there is no room, with all that is reachable.
+    pub fn allocate(&mut self, id: u32, length: u32) -> Result<u64, Trap> {
+        self.take_bump();
+        if self.engine().config().gc_stress {
+            self.collect(&[]);
+        }
+        let mut object = self.allocate_here(id, length);
+        if object.is_none() {
+            self.collect(&[]);
+            object = self.allocate_here(id, length);
+        }
+        self.give_bump();
+        object.ok_or(Trap::GcOutOfMemory)
+    }
+
+    fn allocate_here(&mut self, id: u32, length: u32) -> Option<u64> {
+        let Objects { heap, bump, .. } = &mut self.objects;
+        heap.as_mut().expect("a type of objects is known").allocate(bump, id, length)
+    }
+
+    /// What machine code has allocated is known to the heap.
+    fn take_bump(&mut self) {
+        if !self.engine().config().gc_stress {
+            // SAFETY: the context lives as long as the store, which is borrowed exclusively.
+            self.objects.bump = unsafe { (*self.context().as_ptr()).heap };
+        }
+    }
+
+    fn give_bump(&mut self) {
+        if !self.engine().config().gc_stress {
+            // SAFETY: as above.
+            unsafe { (*self.context().as_ptr()).heap = self.objects.bump };
+        }
+    }
+
+    /// What was allocated, and collections; none if there was no type of objects.
+    pub fn count_objects(&mut self) -> Option<&Statistics> {
+        self.take_bump();
+        let Objects { heap, bump, .. } = &mut self.objects;
+        if let Some(heap) = heap {
+            heap.count(bump);
+        }
+        self.give_bump();
+        self.objects.heap.as_ref().map(Heap::statistics)
+    }
+
+    /// Collects if there are many values of the host's, or exceptions: see [`StoreOpaque::collect`].
+    pub fn collect_if_due(&mut self, held: &[u64]) {
+        if self.externs.is_due() || self.exceptions.is_due() {
+            self.collect(held);
+        }
+    }
+
+    /// Frees objects, externrefs and exceptions that nothing refers to: no table, no global, no frame of wasm code, no object
+    /// or exception that stays, and none of `held`. To be called in host code, when no other word is on its way in or out
+    /// but on the stack below entries into wasm code.
+    pub fn collect(&mut self, held: &[u64]) {
+        self.take_bump();
+        let live = self.roots(held);
+        let StoreOpaque { externs, exceptions, objects, depth, .. } = self;
+        let Objects { heap, bump, .. } = objects;
+        externs.begin_collection(&live);
+        exceptions.begin_collection(&live);
+        let mut heap = heap.as_mut();
+        if let Some(heap) = &mut heap {
+            heap.begin_collection(bump);
+            live.iter().for_each(|&word| heap.mark_ambiguous(word));
+        }
+        let mut keep = |word| {
+            externs.keep(word);
+            exceptions.keep(word);
+            if let Some(heap) = &mut heap {
+                heap.mark_ambiguous(word);
+            }
+        };
+        // SAFETY: this is host code.
+        let are_all_known = *depth == 0 || unsafe { walk::words_of_stack(&mut keep) };
+        loop {
+            if let Some(heap) = &mut heap {
+                heap.trace(|word| {
+                    externs.keep(word);
+                    exceptions.keep(word);
+                });
+            }
+            exceptions.trace(|word| {
+                let is_object = heap.as_mut().is_some_and(|heap| heap.mark(word));
+                if !is_object {
+                    externs.keep(word);
+                }
+            });
+            if heap.as_ref().is_none_or(|heap| heap.is_traced()) {
+                break;
+            }
+        }
+        externs.end_collection(are_all_known);
+        exceptions.end_collection(are_all_known);
+        if let Some(heap) = heap {
+            heap.end_collection(are_all_known);
+        }
+        self.give_bump();
+    }
+
+    /// All words that keep something alive but those of frames.
+    fn roots(&mut self, held: &[u64]) -> Vec<u64> {
+        let mut live: Vec<u64> = held.to_vec();
+        live.extend(self.objects.held());
+        live.extend(self.objects.operands.iter().map(|value| value.u64()));
+        self.add_definitions_to(&mut live);
+        for instance in &self.instances {
+            let segments =
+                instance.elements.iter().filter(|&(&segment, _)| !instance.is_elem_dropped(segment));
+            live.extend(segments.flat_map(|(_, words)| words));
+        }
+        // SAFETY: the buffer has so many values, and no machine code writes it while the store is borrowed.
+        let transferred = unsafe {
+            let first = (*self.context().as_ptr()).transfer;
+            std::slice::from_raw_parts(first.cast::<u64>(), 2 * TRANSFER_VALUES as usize)
+        };
+        if self.depth > 0 {
+            live.extend(transferred.iter().filter(|&&word| word != 0));
+        }
+        live
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_holds_any_more_takes_no_room() {
+        let objects = Objects::default();
+        let held: Vec<Arc<()>> = (0..2000).map(|word| objects.hold(word)).collect();
+        (0..100_000).for_each(|word| drop(objects.hold(word)));
+        let mut objects = objects;
+        let kept: Vec<u64> = objects.held().collect();
+        assert!(kept.iter().copied().eq(0..2000));
+        let room = objects.held.get_mut().expect("not poisoned").words.capacity();
+        assert!(room < 20_000, "{room}");
+        drop(held);
+        assert_eq!(objects.held().count(), 0);
+    }
+}

@@ -1,0 +1,204 @@
+//! The types of an engine that code compares: equal types have one id.
+//!
+//! Which types are equal is known by [`DefinedType`]. Entries live as long as somebody has them: modules, and host functions
+//! in stores. Each keeps that of its supertype, so that its *display* is of ids that are in use: the ids of all types
+//! above it, from the top on, and its own last. Whether a value of one type is of another, of which it is known how many
+//! are above it, is thus one comparison with the length, one load and one more comparison (Cohen 1991, "Type-extension
+//! type tests can be performed in constant time"). An entry of functions has the trampolines of its signature once
+//! somebody needed them, and takes them along.
+//!
+//! Invariant: an id is of one type as long as anything that holds it is there (function references, constants in machine
+//! code), since that goes with a module or a host function, which has the entry. So does a display, whose address
+//! function references hold.
+
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
+
+use hashbrown::HashMap;
+
+use crate::FuncType;
+use crate::runtime::code::CodeArena;
+use crate::types::Resolve;
+use crate::types::defined::DefinedType;
+
+/// One type of an engine.
+#[derive(Debug)]
+pub struct TypeEntry {
+    /// What `func_ref` and indirect calls compare.
+    pub id: u32,
+    /// The type.
+    pub ty: DefinedType,
+    /// How many ids follow, and these: those of its supertypes, the uppermost first, and its own. See `abi::display`.
+    display: Box<[u32]>,
+    /// Keeps the ids there in use.
+    _supertype: Option<Arc<TypeEntry>>,
+    /// Address of the trampoline by which the host calls wasm functions of this type.
+    pub host_to_wasm: OnceLock<usize>,
+    /// Address of the trampoline by which wasm calls host functions of this type.
+    pub wasm_to_host: OnceLock<usize>,
+    registry: Arc<Registry>,
+}
+
+/// All types of an engine.
+#[derive(Debug)]
+pub struct TypeRegistry(Arc<Registry>);
+
+#[derive(Debug)]
+struct Registry {
+    types: RwLock<Types>,
+    /// Where the trampolines lie.
+    trampolines: Arc<CodeArena>,
+}
+
+#[derive(Debug, Default)]
+struct Types {
+    ids: HashMap<DefinedType, u32>,
+    /// By id.
+    entries: Vec<Weak<TypeEntry>>,
+    /// Ids that no type has.
+    free: Vec<u32>,
+}
+
+impl TypeEntry {
+    /// The type, of functions.
+    ///
+    /// # Panics
+    /// If it is of others, when somebody looks into it.
+    pub fn func_type(&self) -> FuncType {
+        FuncType(self.ty.clone())
+    }
+
+    /// What machine code reads to see what is above it.
+    pub fn display(&self) -> *const u32 {
+        self.display.as_ptr()
+    }
+}
+
+/// The types of a module, by type index.
+impl Resolve for [Arc<TypeEntry>] {
+    fn resolve(&self, index: wasmparser::UnpackedIndex) -> DefinedType {
+        let index = index.as_module_index().expect("a type as it was read");
+        self[index as usize].ty.clone()
+    }
+}
+
+impl TypeRegistry {
+    /// No types yet.
+    pub fn new(trampolines: Arc<CodeArena>) -> TypeRegistry {
+        TypeRegistry(Arc::new(Registry { types: RwLock::default(), trampolines }))
+    }
+
+    /// The entry of `ty`, made now if there is none.
+    pub fn entry(&self, ty: &DefinedType) -> Arc<TypeEntry> {
+        let found = self.0.read().find(ty);
+        if let Some(entry) = found {
+            return entry;
+        }
+        let supertype = ty.supertype().map(|above| self.entry(&above));
+        let mut types = self.0.write();
+        if let Some(entry) = types.find(ty) {
+            // The supertype's may go, which takes the lock.
+            drop(types);
+            return entry;
+        }
+        let id = types.free.pop().unwrap_or(types.entries.len() as u32);
+        let display = display(supertype.as_deref(), id);
+        let (host_to_wasm, wasm_to_host) = Default::default();
+        let (registry, of) = (self.0.clone(), ty.clone());
+        let _supertype = supertype;
+        let entry = TypeEntry { id, ty: of, display, _supertype, host_to_wasm, wasm_to_host, registry };
+        let entry = Arc::new(entry);
+        types.ids.insert(ty.clone(), id);
+        match types.entries.get_mut(id as usize) {
+            Some(place) => *place = Arc::downgrade(&entry),
+            None => types.entries.push(Arc::downgrade(&entry)),
+        }
+        entry
+    }
+
+    /// The entry with `id`.
+    ///
+    /// # Panics
+    /// If nobody has it any more.
+    pub fn get(&self, id: u32) -> Arc<TypeEntry> {
+        let entry = self.0.read().entries[id as usize].upgrade();
+        entry.expect("who has the id of a type has its entry")
+    }
+}
+
+fn display(supertype: Option<&TypeEntry>, id: u32) -> Box<[u32]> {
+    let above = supertype.map_or(&[][..], |above| &above.display[1..]);
+    [above.len() as u32 + 1].iter().chain(above).chain([&id]).copied().collect()
+}
+
+impl Registry {
+    fn read(&self) -> RwLockReadGuard<'_, Types> {
+        self.types.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Types> {
+        self.types.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Types {
+    fn find(&self, ty: &DefinedType) -> Option<Arc<TypeEntry>> {
+        self.entries[*self.ids.get(ty)? as usize].upgrade()
+    }
+}
+
+impl Drop for TypeEntry {
+    fn drop(&mut self) {
+        let mut types = self.registry.write();
+        // The type may have got another entry since the last owner of this one let it go.
+        if types.ids.get(&self.ty) == Some(&self.id) {
+            types.ids.remove(&self.ty);
+        }
+        types.free.push(self.id);
+        drop(types);
+        let trampolines = [&self.host_to_wasm, &self.wasm_to_host].into_iter().filter_map(OnceLock::get);
+        trampolines.for_each(|&address| self.registry.trampolines.free(address));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ValType;
+
+    #[test]
+    fn equal_types_have_one_id_as_long_as_somebody_has_it() {
+        let registry = TypeRegistry::new(Arc::new(CodeArena::new(Arc::default(), None)));
+        let a = registry.entry(&FuncType::new([ValType::I32], []).0);
+        let b = registry.entry(&FuncType::new([ValType::I64], []).0);
+        let c = registry.entry(&FuncType::new([ValType::I32], []).0);
+        assert_eq!(a.id, c.id);
+        assert_ne!(a.id, b.id);
+        assert_eq!(registry.get(b.id).ty, b.ty);
+        let id = a.id;
+        drop(a);
+        assert_eq!(registry.get(id).ty, c.ty);
+        drop(c);
+        for params in 2..1000 {
+            let new = registry.entry(&FuncType::new(vec![ValType::F32; params], []).0);
+            assert_eq!((new.id, registry.get(b.id).id), (id, b.id), "an id that nobody has is given again");
+        }
+        let types = registry.0.read();
+        assert_eq!((types.entries.len(), types.ids.len()), (2, 1));
+    }
+
+    #[test]
+    fn a_display_has_the_ids_of_all_types_above_and_keeps_them_in_use() {
+        let registry = TypeRegistry::new(Arc::new(CodeArena::new(Arc::default(), None)));
+        let text =
+            "(module (type $a (sub (func))) (type $b (sub $a (func))) (type $c (sub final $b (func))))";
+        let info = wprof_jit::module::parse(wat::parse_str(text).expect("valid text")).expect("valid module");
+        let types = DefinedType::all_of(&info.types);
+        let lowest = registry.entry(&types[2]);
+        let ids: Vec<u32> = types.iter().map(|ty| registry.entry(ty).id).collect();
+        assert_eq!(*lowest.display, [3, ids[0], ids[1], ids[2]]);
+        assert_eq!(registry.get(ids[0]).ty, types[0], "nobody else has it");
+        drop(lowest);
+        let types = registry.0.read();
+        assert!(types.ids.is_empty() && types.free.len() == 3);
+    }
+}
