@@ -104,10 +104,14 @@ fn checks_of_inlined_loops_do_so_too() {
     assert_eq!(text.matches("mov %r15").count(), 0, "{text}");
 }
 
-/// Rounds that are known ahead: each calls, so the loop is not unrolled.
-const COUNTED: &str = "(module (func $round) (func (param $n i32) (local $i i32)
-    (loop $again (call $round)
-        (br_if $again (i32.ne (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $n))))))";
+/// Rounds that are known ahead, and too long for the loop to be unrolled.
+fn counted() -> String {
+    let body = "(i32.store (local.get $i) (i32.load offset=4 (local.get $i)))".repeat(64);
+    format!(
+        "(module (memory 1) (func) (func (param $n i32) (local $i i32) (loop $again {body}
+            (br_if $again (i32.ne (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $n))))))"
+    )
+}
 
 /// The instructions of the smallest loop.
 fn smallest_loop(text: &str) -> Vec<&str> {
@@ -125,7 +129,7 @@ fn smallest_loop(text: &str) -> Vec<&str> {
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn rounds_of_counted_loops_do_not_check() {
-    let parsed = Parsed::new(COUNTED);
+    let parsed = Parsed::new(&counted());
     let checks = Some(Checks::default());
     let collection = Collection { checks, ..Collection::default() };
     let code = |passes: &str| {

@@ -83,7 +83,14 @@ impl Cpu<'_, '_> {
             let reads = access != OpAccess::Write || is_merged;
             match inst.op_kind(op) {
                 OpKind::Memory if access == OpAccess::NoMemAccess => operands.inputs.push(self.address()?),
-                _ if reads => operands.inputs.push(self.read(op)?),
+                _ if reads => {
+                    let value = self.read(op)?;
+                    operands.inputs.push(if is_distance(&inst, op) {
+                        self.terms.low(8, value)
+                    } else {
+                        value
+                    });
+                }
                 _ => {}
             }
             match inst.op_kind(op) {
@@ -115,6 +122,11 @@ impl Cpu<'_, '_> {
             info.used_memory().len() <= 1 && (0..inst.op_count()).all(|op| is_plain_kind(inst.op_kind(op)));
         (access, are_known && is_plain)
     }
+}
+
+/// Whether the operand says how far the others are shifted: at most 6 of its bits count.
+fn is_distance(inst: &Instruction, op: u32) -> bool {
+    op == 2 && matches!(inst.mnemonic(), Mnemonic::Shlx | Mnemonic::Shrx | Mnemonic::Sarx)
 }
 
 /// Whether some flags may stay as they were: not all are written, or none if a shift is by zero.

@@ -260,6 +260,17 @@ fn flags_do_not_depend_on_those_that_are_written_over() {
     }
 }
 
+#[test]
+fn shifts_look_at_the_lowest_bits_of_their_distance() {
+    // shrx %esi, %edi, %eax
+    let shift = [0xc4, 0xe2, 0x4b, 0xf7, 0xc7];
+    // movzbl %sil, %esi; shr $8, %esi
+    let (byte, next) = ([0x40, 0x0f, 0xb6, 0xf6], [0xc1, 0xee, 8]);
+    // What rsi holds afterwards is nobody's.
+    accept(&[&byte, &shift, &RET], &[&shift, &RET]);
+    refuse(&[&byte, &shift, &RET], &[&next, &shift, &RET]);
+}
+
 /// movzbl (%rdi), %eax; mov $1, %ecx; mov %eax, %eax; cmp %ecx, %eax; cmovb %eax, %ecx
 const CLAMPED: [u8; 15] = [0x0f, 0xb6, 0x07, 0xb9, 1, 0, 0, 0, 0x89, 0xc0, 0x39, 0xc8, 0x0f, 0x42, 0xc8];
 /// lea 9(%rip), %rdx, where the table is; movslq (%rdx, %rcx, 4), %rcx; add %rcx, %rdx; jmp *%rdx
