@@ -59,7 +59,7 @@ impl Default for Engines {
         let forever = bursts(1, BurstLengths::FOREVER, "orig");
         Engines {
             reference: reference::engine(),
-            off: made(Mode::Off.config().verify(true)),
+            off: made(&Mode::Off.config()),
             baseline: made(&Mode::Baseline.config()),
             exact: made(&Mode::Exact.config()),
             every_edge: profiling(Collect::AllEdges),
@@ -103,7 +103,7 @@ impl Default for Engines {
             checked: made(&Mode::Checked.config()),
             unguarded: made(&Mode::Unguarded.config()),
             parts: made(&Mode::Parts.config()),
-            frame: made(Mode::Frame.config().verify(true)),
+            frame: made(&Mode::Frame.config()),
             default: made(&Mode::Default.config()),
             eager: made(&Mode::Eager.config()),
             hot: hot::ways(),
@@ -137,11 +137,6 @@ impl Deref for Made {
     fn deref(&self) -> &Engine {
         self.engine.get_or_init(|| engine(&self.config))
     }
-}
-
-/// Demands that all of an engine's functions were proven to do behind the passes what they did before, if it proves that.
-pub(super) fn all_proven(engine: &Engine) -> Result<(), String> {
-    engine.unproven().into_iter().next().map_or(Ok(()), |report| Err(format!("not proven: {report}")))
 }
 
 /// An engine that counts paths in bursts.
