@@ -1,6 +1,31 @@
 //! Functions, as the embedder sees them.
 #![allow(unsafe_code, reason = "calls machine code with values of checked types")]
 
+/// Defines something for tuples of one to sixteen values: hands a macro their names and positions.
+macro_rules! each_tuple {
+    ($define:ident) => {
+        $define! {
+            (A1 0)
+            (A1 0, A2 1)
+            (A1 0, A2 1, A3 2)
+            (A1 0, A2 1, A3 2, A4 3)
+            (A1 0, A2 1, A3 2, A4 3, A5 4)
+            (A1 0, A2 1, A3 2, A4 3, A5 4, A6 5)
+            (A1 0, A2 1, A3 2, A4 3, A5 4, A6 5, A7 6)
+            (A1 0, A2 1, A3 2, A4 3, A5 4, A6 5, A7 6, A8 7)
+            (A1 0, A2 1, A3 2, A4 3, A5 4, A6 5, A7 6, A8 7, A9 8)
+            (A1 0, A2 1, A3 2, A4 3, A5 4, A6 5, A7 6, A8 7, A9 8, A10 9)
+            (A1 0, A2 1, A3 2, A4 3, A5 4, A6 5, A7 6, A8 7, A9 8, A10 9, A11 10)
+            (A1 0, A2 1, A3 2, A4 3, A5 4, A6 5, A7 6, A8 7, A9 8, A10 9, A11 10, A12 11)
+            (A1 0, A2 1, A3 2, A4 3, A5 4, A6 5, A7 6, A8 7, A9 8, A10 9, A11 10, A12 11, A13 12)
+            (A1 0, A2 1, A3 2, A4 3, A5 4, A6 5, A7 6, A8 7, A9 8, A10 9, A11 10, A12 11, A13 12, A14 13)
+            (A1 0, A2 1, A3 2, A4 3, A5 4, A6 5, A7 6, A8 7, A9 8, A10 9, A11 10, A12 11, A13 12, A14 13, A15 14)
+            (A1 0, A2 1, A3 2, A4 3, A5 4, A6 5, A7 6, A8 7, A9 8, A10 9, A11 10, A12 11, A13 12, A14 13, A15 14, A16 15)
+        }
+    };
+}
+pub(crate) use each_tuple;
+
 mod anyref;
 mod host;
 mod typed;

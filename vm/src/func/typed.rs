@@ -79,7 +79,7 @@ impl<P: WasmParams, R: WasmResults> TypedFunc<P, R> {
     }
 
     fn call_in<T: 'static>(&self, store: &mut StoreInner<T>, params: P, may_wait: bool) -> Result<R> {
-        let len = store.opaque.func_type(self.func.0).func_type().array_len();
+        let len = store.opaque.func_type(self.func.0).ty.array_len();
         store.opaque.collect_if_due(&[]);
         let mut values = Values::from_elem(VmValue::default(), len);
         params.store(&mut values, &mut store.opaque);

@@ -49,9 +49,20 @@ impl FuncType {
         self.0.definition().unwrap_func()
     }
 
-    /// How many values a call's argument and result array must hold.
+    /// As [`DefinedType::array_len`].
     pub(crate) fn array_len(&self) -> usize {
-        self.signature().params().len().max(self.signature().results().len())
+        self.0.array_len()
+    }
+}
+
+impl DefinedType {
+    /// How many values the array of a call's arguments and results must hold.
+    ///
+    /// # Panics
+    /// If it is no type of functions.
+    pub(crate) fn array_len(&self) -> usize {
+        let signature = self.definition().unwrap_func();
+        signature.params().len().max(signature.results().len())
     }
 }
 

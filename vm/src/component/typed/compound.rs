@@ -6,6 +6,7 @@ use crate::component::lift::{Lift as Lifting, case};
 use crate::component::lower::Lower as Lowering;
 use crate::component::resource::ResourceType;
 use crate::component::types::{Type, TypeKind};
+use crate::func::each_tuple;
 
 impl ComponentType for String {
     fn check(ty: &Type, _: &[ResourceType]) -> Result<()> {
@@ -300,13 +301,4 @@ macro_rules! tuples {
     };
 }
 
-tuples! {
-    (A 0)
-    (A 0, B 1)
-    (A 0, B 1, C 2)
-    (A 0, B 1, C 2, D 3)
-    (A 0, B 1, C 2, D 3, E 4)
-    (A 0, B 1, C 2, D 3, E 4, F 5)
-    (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
-    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
-}
+each_tuple!(tuples);

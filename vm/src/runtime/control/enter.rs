@@ -73,7 +73,7 @@ pub unsafe fn call<D>(store: &mut StoreWith<D>, func: FuncPtr, values: &mut [VmV
 /// As [`call`]; what the caller has on the stack may go to another thread.
 pub unsafe fn call_or_wait<D>(store: &mut StoreWith<D>, func: FuncPtr, values: &mut [VmValue]) -> Outcome {
     let entry = store.opaque.func_type(func);
-    debug_assert!(values.len() >= entry.func_type().array_len());
+    debug_assert!(values.len() >= entry.ty.array_len());
     // SAFETY: the store is whole and borrowed exclusively.
     unsafe { deadline::act_before_call(NonNull::from(&mut *store).cast())? };
     store.opaque.check_data()?;

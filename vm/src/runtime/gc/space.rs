@@ -4,22 +4,16 @@
 
 use std::io;
 use std::ops::Range;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use rustix::mm::{Advice, madvise};
 
-/// The memory.
+use crate::runtime::linear_memory::mapping::Mapping;
+
+/// The memory. Machine code of the store that has the heap looks into it, and methods here only while none of that runs,
+/// as they are reached through the store.
 #[derive(Debug)]
-pub struct Space {
-    base: NonNull<u8>,
-    len: usize,
-}
-
-// SAFETY: a range of memory that this owns alone. Machine code of the store that has the heap looks into it, and methods
-// here only while none of that runs, as they are reached through the store.
-unsafe impl Send for Space {}
-// SAFETY: as above; what takes a shared reference only reads.
-unsafe impl Sync for Space {}
+pub struct Space(Mapping);
 
 impl Space {
     /// Memory of `len` bytes, all zero.
@@ -27,40 +21,36 @@ impl Space {
     /// # Errors
     /// If the system has no room for it.
     pub fn new(len: usize) -> io::Result<Space> {
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
-        let base = unsafe { mmap_anonymous(ptr::null_mut(), len.max(1), access, flags)? };
-        Ok(Space { base: NonNull::new(base.cast()).expect("the kernel does not map page 0"), len })
+        Mapping::zeroed(len.max(1)).map(Space)
     }
 
     /// Bytes in it.
     #[cfg(test)]
     pub fn len(&self) -> usize {
-        self.len
+        self.0.size()
     }
 
     /// The address of a place.
     pub fn address(&self, at: usize) -> usize {
-        self.base.as_ptr().expose_provenance() + at
+        self.0.base().as_ptr().expose_provenance() + at
     }
 
     /// The place that has an address, if it is one of this memory's.
     pub fn place(&self, address: u64) -> Option<usize> {
-        let at = (address as usize).wrapping_sub(self.base.as_ptr().addr());
-        (at < self.len).then_some(at)
+        let at = (address as usize).wrapping_sub(self.0.base().as_ptr().addr());
+        (at < self.0.size()).then_some(at)
     }
 
     fn pointer(&self, at: usize, len: usize) -> NonNull<u8> {
-        assert!(at <= self.len && len <= self.len - at, "within the heap");
+        assert!(at <= self.0.size() && len <= self.0.size() - at, "within the heap");
         // SAFETY: within the mapping, as was just found out.
-        unsafe { self.base.add(at) }
+        unsafe { self.0.base().add(at) }
     }
 
     /// The bytes of a range.
     pub fn bytes(&self, range: Range<usize>) -> &[u8] {
         let pointer = self.pointer(range.start, range.len());
-        // SAFETY: initialized memory, which nobody writes meanwhile: see `Sync`.
+        // SAFETY: initialized memory, which nobody writes meanwhile: see `Space`.
         unsafe { std::slice::from_raw_parts(pointer.as_ptr(), range.len()) }
     }
 
@@ -94,12 +84,5 @@ impl Space {
         let pointer = self.pointer(range.start, range.len());
         // SAFETY: private memory without a file, which this owns; the borrow is exclusive.
         unsafe { madvise(pointer.as_ptr().cast(), range.len(), Advice::LinuxDontNeed) }.is_ok()
-    }
-}
-
-impl Drop for Space {
-    fn drop(&mut self) {
-        // SAFETY: mapped by `new` with this size. The heap goes with its store, when none of that's code runs.
-        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.len.max(1)) };
     }
 }

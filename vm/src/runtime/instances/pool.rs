@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::mm::{Advice, MprotectFlags, madvise, mprotect};
 
 use crate::config::PoolingConfig;
-use crate::runtime::linear_memory::memory::Mapping;
+use crate::runtime::linear_memory::mapping::Mapping;
 use crate::runtime::linear_memory::memory_image::MemoryImage;
 
 /// What instances of one engine have left.

@@ -13,7 +13,7 @@ use wprof_jit::limits::MAX_VMCTX_OFFSET;
 
 use super::abi::VmContext;
 use super::pool::Pool;
-use crate::runtime::linear_memory::memory::Mapping;
+use crate::runtime::linear_memory::mapping::Mapping;
 
 /// How many counters a vmctx has room for, given the size of the module's code in bytes.
 pub fn counter_capacity(layout: &VmLayout, code_bytes: u64) -> u64 {

@@ -8,21 +8,20 @@
 //! memory not moving is only generated for styles with which it does not.
 
 use std::ops::Range;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 use std::sync::Arc;
 
-use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use wprof_jit::compile::MemoryStyle;
 
 use super::demand::{DemandList, DemandPages};
 use super::image::Image;
+use super::mapping::Mapping;
 use super::memory_image::MemoryImage;
 use super::pages::{prefer_large_pages, whole_pages};
 use crate::runtime::code::reservation::PAGE;
 use crate::runtime::instances::abi::VmMemory;
 use crate::runtime::instances::pool::Pool;
 use crate::runtime::instances::store_ptr::StorePtr;
-use crate::runtime::interruption::rlimits;
 use crate::{Error, ErrorKind, MemoryType, Result, StoreLimits};
 
 /// Bytes per wasm page.
@@ -35,121 +34,6 @@ const MOST_SPLIT: u32 = 16;
 const LARGE_GROWTH: u64 = 2 << 20;
 /// First reservation of memories that may move, unless they need more or less.
 const MOVABLE_RESERVATION: u64 = 1 << 30;
-
-/// Address space of a memory.
-#[derive(Debug)]
-pub struct Mapping {
-    base: NonNull<u8>,
-    size: usize,
-}
-
-// SAFETY: address space that this owns alone. What is in it is only reached through the memory, as its borrows allow.
-unsafe impl Send for Mapping {}
-// SAFETY: as above.
-unsafe impl Sync for Mapping {}
-
-impl Default for Mapping {
-    /// No address space.
-    fn default() -> Mapping {
-        Mapping { base: NonNull::dangling(), size: 0 }
-    }
-}
-
-impl Mapping {
-    /// Where it begins.
-    pub fn base(&self) -> NonNull<u8> {
-        self.base
-    }
-
-    /// Its size in bytes.
-    pub fn size(&self) -> usize {
-        self.size
-    }
-
-    /// Accessible memory, all zero, which the system gives as it is touched.
-    ///
-    /// # Errors
-    /// If the system has none.
-    pub fn zeroed(size: usize) -> std::io::Result<Mapping> {
-        let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
-        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
-        let base = unsafe { mmap_anonymous(ptr::null_mut(), size, access, flags)? };
-        Ok(Mapping { base: NonNull::new(base.cast()).expect("the kernel does not map page 0"), size })
-    }
-
-    /// Inaccessible address space.
-    ///
-    /// # Errors
-    /// If the system has none.
-    pub fn reserve(size: u64) -> std::io::Result<Mapping> {
-        let size = usize::try_from(size).map_err(std::io::Error::other)?.max(WASM_PAGE as usize);
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // What a program takes must leave something for who compiles it and writes its profile.
-        let spare = rlimits::spare_address_space();
-        let both = size.checked_add(spare).ok_or(std::io::ErrorKind::OutOfMemory)?;
-        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
-        let base = unsafe { mmap_anonymous(ptr::null_mut(), both, ProtFlags::empty(), flags)? };
-        let mapping =
-            Mapping { base: NonNull::new(base.cast()).expect("the kernel does not map page 0"), size };
-        if spare > 0 {
-            // SAFETY: the end of the mapping just made, of which nobody knows yet.
-            unsafe { munmap(base.cast::<u8>().add(size).cast(), spare)? };
-        }
-        Ok(mapping)
-    }
-
-    /// Makes a part of it readable and writable.
-    ///
-    /// # Errors
-    /// If the system refuses.
-    pub fn make_accessible(&self, from: u64, to: u64) -> std::io::Result<()> {
-        assert!(from <= to && to <= self.size as u64);
-        if from == to {
-            return Ok(());
-        }
-        // SAFETY: the range lies in this mapping, and making memory accessible invalidates nothing.
-        unsafe {
-            let start = self.base.as_ptr().add(from as usize).cast();
-            mprotect(start, (to - from) as usize, MprotectFlags::READ | MprotectFlags::WRITE)?;
-        }
-        Ok(())
-    }
-
-    /// Moves the first `len` bytes of `old` here, page tables and all, and unmaps the rest of it.
-    ///
-    /// # Errors
-    /// If the system refuses; then `old` is as it was.
-    fn take_over(&self, old: &mut Mapping, len: u64) -> std::io::Result<()> {
-        assert!(len <= self.size as u64 && len <= old.size as u64);
-        if len == 0 {
-            return Ok(());
-        }
-        // SAFETY: both ranges lie in mappings that this memory owns; the target holds nothing yet. The caller
-        // updates the definition before machine code runs again. (rustix passes a wrong flag here.)
-        let moved = unsafe {
-            let (from, to) = (old.base.as_ptr().cast(), self.base.as_ptr().cast::<libc::c_void>());
-            libc::mremap(from, len as usize, len as usize, libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, to)
-        };
-        if moved == libc::MAP_FAILED {
-            return Err(std::io::Error::last_os_error());
-        }
-        // What moved away has left a hole, which another thread may fill at once: it is not ours to unmap any more.
-        // SAFETY: `len` bytes into a mapping of at least that size.
-        old.base = unsafe { old.base.add(len as usize) };
-        old.size -= len as usize;
-        Ok(())
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        if self.size > 0 {
-            // SAFETY: the range is ours since `reserve`, less what `take_over` has moved away; the owning memory no
-            // longer refers to it.
-            let _ = unsafe { munmap(self.base.as_ptr().cast(), self.size) };
-        }
-    }
-}
 
 /// One linear memory of a store.
 #[derive(Debug)]
@@ -215,7 +99,7 @@ impl LinearMemory {
             None => own_mapping(size, minimum, (!is_static).then_some(style.guard)),
         };
         let mapping = mapping.map_err(failed)?;
-        let content = VmMemory { base: mapping.base.as_ptr(), len: minimum };
+        let content = VmMemory { base: mapping.base().as_ptr(), len: minimum };
         let owns_definition = definition.is_none();
         let definition = definition.unwrap_or_else(|| NonNull::from(Box::leak(Box::new(content))));
         // SAFETY: a definition inside the store's vmctx, or our own; nothing else refers to it yet. It is there as long as
@@ -264,7 +148,7 @@ impl LinearMemory {
 
     /// Where its contents are.
     pub fn base(&self) -> NonNull<u8> {
-        self.mapping.base
+        self.mapping.base()
     }
 
     /// Its contents.
@@ -279,7 +163,7 @@ impl LinearMemory {
         // SAFETY: the first `len` bytes are accessible, `fill` has seen to that for these; the borrow keeps the store, and
         // with it all code that could write them, from running. `fill` only writes pages that were not there, which no
         // reference of before is to.
-        unsafe { std::slice::from_raw_parts(self.mapping.base.as_ptr().add(bytes.start), bytes.len()) }
+        unsafe { std::slice::from_raw_parts(self.mapping.base().as_ptr().add(bytes.start), bytes.len()) }
     }
 
     /// Some of its contents.
@@ -293,7 +177,7 @@ impl LinearMemory {
     pub fn data_on_demand(&mut self) -> &mut [u8] {
         // SAFETY: the first `len` bytes are accessible, or become so by the signal handler when they are touched; and the
         // borrow is exclusive.
-        unsafe { std::slice::from_raw_parts_mut(self.mapping.base.as_ptr(), self.len() as usize) }
+        unsafe { std::slice::from_raw_parts_mut(self.mapping.base().as_ptr(), self.len() as usize) }
     }
 
     /// Copies bytes of it to another place in it, as if all were read before any are written.
@@ -310,7 +194,7 @@ impl LinearMemory {
 
     /// Sees to it that some bytes are there.
     pub fn fill(&self, bytes: &Range<usize>) {
-        let base = self.mapping.base.addr().get();
+        let base = self.mapping.base().addr().get();
         self.demand.iter().for_each(|pages| pages.fill(&(base + bytes.start..base + bytes.end)));
     }
 
@@ -338,7 +222,7 @@ impl LinearMemory {
             self.split += 1;
             if let Some((pages, of_pages)) = image.pages(&bytes, at % PAGE)? {
                 // SAFETY: the range is accessible memory, and borrowed exclusively.
-                let mapped = unsafe { pages.map(of_pages.clone(), self.mapping.base.add(at)) };
+                let mapped = unsafe { pages.map(of_pages.clone(), self.mapping.base().add(at)) };
                 there = mapped.start - of_pages.start..mapped.end - of_pages.start;
             } else {
                 there = self.demand(at, image, &bytes)?;
@@ -357,7 +241,7 @@ impl LinearMemory {
         image: &Arc<Image>,
         bytes: &Range<usize>,
     ) -> std::io::Result<Range<usize>> {
-        let start = self.mapping.base.addr().get() + at;
+        let start = self.mapping.base().addr().get() + at;
         let whole = whole_pages(start, bytes.len());
         let (pages, offset) = (start + whole.start..start + whole.end, bytes.start + whole.start);
         if whole.is_empty() || self.demand.iter().any(|others| others.overlap(&pages)) {
@@ -381,12 +265,12 @@ impl LinearMemory {
         let old = self.len();
         let new =
             delta.checked_mul(WASM_PAGE).and_then(|d| old.checked_add(d)).filter(|&n| n <= self.limit)?;
-        if new + self.guard > self.mapping.size as u64 {
+        if new + self.guard > self.mapping.size() as u64 {
             self.move_to_larger(old, new)?;
         }
         self.mapping.make_accessible(old, new).ok()?;
         self.accessible = new;
-        let content = VmMemory { base: self.mapping.base.as_ptr(), len: new };
+        let content = VmMemory { base: self.mapping.base().as_ptr(), len: new };
         // SAFETY: as in `len`; no machine code of the store runs at the same time.
         unsafe { self.definition.write(content) };
         if new - old >= LARGE_GROWTH && self.can_split() {
@@ -404,7 +288,7 @@ impl LinearMemory {
         mapping.take_over(&mut self.mapping, old).ok()?;
         self.mapping = mapping;
         // `grow` makes only what is new accessible; until then the old size stands, at the new place.
-        let content = VmMemory { base: self.mapping.base.as_ptr(), len: old };
+        let content = VmMemory { base: self.mapping.base().as_ptr(), len: old };
         // SAFETY: as in `grow`.
         unsafe { self.definition.write(content) };
         Some(())
@@ -490,28 +374,6 @@ mod tests {
             // Who asks for large pages has them in mappings of their own.
             let asks = most > 1 && Path::new("/sys/kernel/mm/transparent_hugepage").exists();
             assert_eq!(mappings > 1, asks, "{mappings} of {most}");
-        }
-    }
-
-    #[test]
-    fn what_a_memory_leaves_when_it_moves_is_no_longer_unmapped() {
-        let reserve = || Mapping::reserve(4 * WASM_PAGE).expect("reserved");
-        let (mut old, new) = (reserve(), reserve());
-        let hole = old.base;
-        old.make_accessible(0, WASM_PAGE).expect("accessible");
-        new.take_over(&mut old, WASM_PAGE).expect("moved");
-        // Another thread fills the hole before the rest of the old mapping goes.
-        let flags = MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE;
-        let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: the place is free, or the call fails.
-        let other = unsafe { mmap_anonymous(hole.as_ptr().cast(), WASM_PAGE as usize, access, flags) };
-        let other = other.expect("the hole is free").cast::<u8>();
-        drop(old);
-        // SAFETY: just mapped; it is unmapped after its only use.
-        unsafe {
-            other.write(7);
-            assert_eq!(other.read(), 7);
-            munmap(other.cast(), WASM_PAGE as usize).expect("still mapped");
         }
     }
 

@@ -6,6 +6,7 @@ pub mod demand;
 pub mod growth;
 pub mod image;
 pub mod mapped_file;
+pub mod mapping;
 pub mod memory;
 pub mod memory_image;
 pub mod pages;
