@@ -338,7 +338,7 @@ fn proposals_can_be_switched_off() -> Outcome {
 }
 
 #[test]
-fn types_of_many_modules_and_engines_come_and_go() -> Outcome {
+fn types_of_many_modules_and_engines_are_told_apart() -> Outcome {
     let kept = Engine::default();
     for round in 0..200 {
         let params = "i32 ".repeat(round % 7 + 1);

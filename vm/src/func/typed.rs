@@ -79,9 +79,8 @@ impl<P: WasmParams, R: WasmResults> TypedFunc<P, R> {
     }
 
     fn call_in<T: 'static>(&self, store: &mut StoreInner<T>, params: P, may_wait: bool) -> Result<R> {
-        let len = store.opaque.func_type(self.func.0).ty.array_len();
         store.opaque.collect_if_due(&[]);
-        let mut values = Values::from_elem(VmValue::default(), len);
+        let mut values = Values::from_elem(VmValue::default(), P::LEN.max(R::LEN));
         params.store(&mut values, &mut store.opaque);
         // SAFETY: the types were checked when this was made, and there is room for arguments and results. If it may wait, this
         // is all that is on the fiber.

@@ -70,6 +70,10 @@ wasm_types! {
 
 /// The parameters of a [`TypedFunc`](crate::TypedFunc): one value, or a tuple of them.
 pub trait WasmParams: Send + 'static {
+    /// How many there are.
+    #[doc(hidden)]
+    const LEN: usize;
+
     #[doc(hidden)]
     fn types() -> Vec<ValType>;
 
@@ -87,6 +91,8 @@ pub trait WasmResults: WasmParams {
 }
 
 impl<A: WasmTy> WasmParams for A {
+    const LEN: usize = 1;
+
     fn types() -> Vec<ValType> {
         vec![A::TYPE]
     }
@@ -108,6 +114,8 @@ macro_rules! tuples {
         $(
             #[allow(non_snake_case, reason = "type parameters double as variables")]
             impl<$($a: WasmTy),*> WasmParams for ($($a,)*) {
+                const LEN: usize = <[usize]>::len(&[$($i),*]);
+
                 fn types() -> Vec<ValType> {
                     vec![$($a::TYPE),*]
                 }
