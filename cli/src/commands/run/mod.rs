@@ -261,6 +261,9 @@ fn nanoseconds(duration: Duration) -> u64 {
 /// What the collector of garbage did, and what it took of the run.
 fn collected(statistics: &GcStatistics, wall: Duration) -> String {
     let (objects, bytes) = (count_of(statistics.objects, "object"), count_of(statistics.bytes, "byte"));
+    if statistics.collections == 0 {
+        return format!("{objects} of {bytes} allocated, and never collected");
+    }
     let share = 100.0 * statistics.paused.as_secs_f64() / wall.as_secs_f64().max(f64::MIN_POSITIVE);
     let [paused, longest] =
         [statistics.paused, statistics.longest_pause].map(|time| duration(nanoseconds(time)));
