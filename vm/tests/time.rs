@@ -141,7 +141,13 @@ fn shares_of_functions_are_those_of_the_clock() -> Outcome {
             assert!((0.55..0.95).contains(&expected), "{name}: {expected}");
             assert_share(name, of(time, "b").1, all, expected);
             assert_share(name, of(time, "a").1, all, 1.0 - expected);
-            assert_share(name, of(time, "work").0, all, expected);
+            // What `b` calls is `work`, and the engine, which makes code for it: in how much time depends on the machine.
+            let (work, engine) = (of(time, "work").0, of(time, "engine").0);
+            let called = of(time, "b").1.samples - of(time, "b").0.samples;
+            assert!(
+                (work.samples..=work.samples + engine.samples).contains(&called),
+                "{name}: {called} samples below `b`, {work:?} in `work`, {engine:?} in the engine"
+            );
             assert!(of(time, "b").0.samples <= all.samples / 20, "{name}: `b` only calls");
             // The clock of the thread, and the sum of all samples, which stand for all that passed.
             let sampled = time.total().time_ns as f64 / (a + b) as f64;
