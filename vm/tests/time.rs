@@ -233,7 +233,10 @@ fn recursion_has_its_time_once_and_every_caller_is_there() -> Outcome {
         let time = time_of(&profile);
         let (own, total) = of(time, "fib");
         assert!(total.samples <= time.total().samples && own.samples <= total.samples, "{name}");
-        assert_share(name, total, time.total(), 1.0);
+        // What is not below `fib` is `run`, and the engine, which makes code for both.
+        let outside = time.total().samples - total.samples;
+        let (caller, engine) = (of(time, "run").0, of(time, "engine").0);
+        assert!(outside <= caller.samples + engine.samples && caller.samples * 20 < total.samples, "{name}");
         let is_called = |node: usize| {
             matches!(time.callee(node), Callee::Function { name, .. }
             if name.as_deref() == Some("fib"))
