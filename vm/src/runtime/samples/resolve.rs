@@ -61,6 +61,8 @@ fn add_entry(stacks: &mut TimedStacks, words: &[u64], places: &mut Vec<Place>) {
             None => add_caller(stacks, word as usize, entered, places),
             Some(Mark::Host(number)) => places.push(Place::Host(number)),
             Some(Mark::Engine) => places.push(Place::Engine),
+            // A trampoline has no callers before it has noted its frame.
+            Some(Mark::Cut) if places == &[Place::Engine] => {}
             Some(Mark::Cut) => places.push(Place::Unknown),
             Some(Mark::Entry(_)) => {}
             Some(Mark::Interrupted) => {
@@ -80,8 +82,11 @@ fn add_interrupted(
     places: &mut Vec<Place>,
 ) {
     let Some(object) = registry::find(pc) else { return places.push(Place::Engine) };
-    if let Some(position) = object.position_of(pc) {
-        add_frames(stacks, &object, position, entered, places);
+    match object.position_of(pc) {
+        Some(position) => add_frames(stacks, &object, position, entered, places),
+        // A trampoline or a stub: most often its page was not there yet.
+        None if object.function.is_none() => places.push(Place::Engine),
+        None => {}
     }
     let caller = match frame_of(&object, pc) {
         FrameState::Whole => return,
