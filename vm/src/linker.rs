@@ -119,6 +119,21 @@ impl<T: 'static> Linker<T> {
         self.insert(module, name, Definition::Host(Arc::new(func.into_func())))
     }
 
+    /// Names a host function of type `ty`, which passes the same values as the closure's type but says more about them.
+    ///
+    /// # Errors
+    /// If the name is taken.
+    pub(crate) fn wrap_as<P, R>(
+        &mut self,
+        module: &str,
+        name: &str,
+        ty: FuncType,
+        func: impl IntoFunc<T, P, R>,
+    ) -> Result<&mut Self> {
+        let func = HostFunc { ty, ..func.into_func() };
+        self.insert(module, name, Definition::Host(Arc::new(func)))
+    }
+
     /// Names a host function that is awaited, of a closure that gets the [`Caller`] and a value or tuple of arguments, and gives a boxed
     /// future. It may only be called by wasm code that runs in a [`TypedFunc::call_async`](crate::TypedFunc::call_async), with
     /// no call in between that is not async; else it is an error.

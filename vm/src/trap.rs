@@ -65,6 +65,12 @@ pub enum Trap {
     /// [`StoreLimits::heap_bytes`](crate::StoreLimits::heap_bytes).
     #[error("wasm trap: GC heap out of memory")]
     GcOutOfMemory,
+    /// A string of JavaScript was accessed beyond its end.
+    #[error("wasm trap: out of bounds string access")]
+    StringOutOfBounds,
+    /// A number is no code point of Unicode.
+    #[error("wasm trap: invalid code point")]
+    BadCodePoint,
 }
 
 impl Trap {

@@ -33,6 +33,17 @@ fn arguments_and_results_have_their_types() {
 }
 
 #[test]
+fn strings_of_javascript_are_there() {
+    const WAT: &str = r#"(module
+        (import "wasm:js-string" "length" (func $length (param externref) (result i32)))
+        (import "'" "five!" (global $text (ref extern)))
+        (func (export "run") (result i32) (call $length (global.get $text))))"#;
+    let folder = Folder::new();
+    let module = folder.file("strings.wat", WAT);
+    assert_eq!(wprof(&["run", "-q", "--invoke", "run", &module]).succeeded(), "5\n");
+}
+
+#[test]
 fn what_does_not_fit_is_explained() {
     let folder = Folder::new();
     let module = folder.file("values.wat", VALUES);

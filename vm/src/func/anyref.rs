@@ -10,7 +10,7 @@ use crate::runtime::instances::abi::VmValue;
 use crate::runtime::instances::store::{StoreId, StoreOpaque};
 use crate::types::defined::DefinedType;
 use crate::types::{ArrayType, HeapType, StructType};
-use crate::{AsContext, AsContextMut, Error, ErrorKind, ExternRef, Result, ValType};
+use crate::{AsContext, AsContextMut, Error, ErrorKind, ExternRef, Result, Trap, ValType};
 
 /// An integer of 31 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -380,6 +380,51 @@ impl ArrayRef {
         let opaque = &mut store.as_context_mut().0.opaque;
         self.place(opaque, index)?.change(self.0.object(), opaque, &value)
     }
+}
+
+/// Arrays of UTF-16 code units.
+impl ArrayRef {
+    /// Those from `start` to `end`.
+    ///
+    /// # Errors
+    /// If it has not all of them.
+    ///
+    /// # Panics
+    /// If its elements are of another size.
+    pub(crate) fn units(&self, store: &StoreOpaque, start: u32, end: u32) -> Result<Vec<u16>, Trap> {
+        if start > end || end > self.len_in(store) {
+            return Err(Trap::ArrayOutOfBounds);
+        }
+        let bytes =
+            store.objects.heap().bytes(self.0.object().word_in(store), bytes_of_units(start, end - start));
+        Ok(bytes.as_chunks().0.iter().map(|&unit| u16::from_le_bytes(unit)).collect())
+    }
+
+    /// Writes some from `start` on.
+    ///
+    /// # Errors
+    /// If it has not so many: then nothing is written.
+    ///
+    /// # Panics
+    /// As [`ArrayRef::units`].
+    pub(crate) fn set_units(&self, store: &mut StoreOpaque, start: u32, units: &[u16]) -> Result<(), Trap> {
+        let room = self.len_in(store).checked_sub(start).ok_or(Trap::ArrayOutOfBounds)?;
+        if units.len() > room as usize {
+            return Err(Trap::ArrayOutOfBounds);
+        }
+        let word = self.0.object().word_in(store);
+        let bytes = store.objects.heap_mut().bytes_mut(word, bytes_of_units(start, units.len() as u32));
+        for (bytes, unit) in bytes.as_chunks_mut().0.iter_mut().zip(units) {
+            *bytes = unit.to_le_bytes();
+        }
+        Ok(())
+    }
+}
+
+/// Where in an array of UTF-16 code units so many of them are, from its head.
+fn bytes_of_units(start: u32, len: u32) -> std::ops::Range<usize> {
+    let at = |index: usize| FIELDS as usize + index * size_of::<u16>();
+    at(start as usize)..at(start as usize + len as usize)
 }
 
 fn place_in(ty: &ArrayType, index: u32) -> Place {

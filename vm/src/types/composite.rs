@@ -80,3 +80,15 @@ pub struct StructType(pub(crate) DefinedType);
 /// The type of an array, as a module defines it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ArrayType(pub(crate) DefinedType);
+
+impl ArrayType {
+    /// The type of arrays of UTF-16 code units, `(array (mut i16))`; final, and without a supertype.
+    pub(crate) fn of_units() -> ArrayType {
+        let element = wp::FieldType { element_type: wp::StorageType::I16, mutable: true };
+        let inner = wp::CompositeInnerType::Array(wp::ArrayType(element));
+        let composite_type =
+            wp::CompositeType { inner, shared: false, descriptor_idx: None, describes_idx: None };
+        let ty = wp::SubType { is_final: true, supertype_idxs: Vec::new(), composite_type };
+        ArrayType(DefinedType::alone(ty, Others::default()))
+    }
+}

@@ -42,6 +42,7 @@ pub fn wasi(args: &ProgramArgs, is_deterministic: bool) -> Result<WasiCtx> {
 pub fn linker(engine: &Engine) -> Result<Linker<WasiCtx>> {
     let mut linker = Linker::new(engine);
     wasi::add_to_linker(&mut linker, |wasi: &mut WasiCtx| wasi).map_err(failure)?;
+    linker.define_js_strings().map_err(failure)?;
     Ok(linker)
 }
 

@@ -21,6 +21,9 @@ pub enum Stubs {
     Zero,
 }
 
+/// From where programs import string constants: what Kotlin's compiler writes.
+const STRING_CONSTANTS: &str = "'";
+
 /// The longest text of a program's that a message shows, in UTF-16 units.
 const MAX_TEXT: usize = 1000;
 
@@ -32,6 +35,7 @@ pub fn define(
     stubs: Option<Stubs>,
 ) -> Result<()> {
     define_known(linker, store, module)?;
+    linker.define_string_constants(&mut *store, module, STRING_CONSTANTS).map_err(failure)?;
     stubs.map_or(Ok(()), |stubs| define_missing(linker, store, module, stubs))
 }
 

@@ -7,6 +7,9 @@
 //! are handles, so each that could be one counts (Boehm & Weiser 1988): a number may keep a value for longer than need be,
 //! but none is freed too soon. So machine code needs no maps of its frames.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use wprof_jit::abi::object::{HOST, TAG_BITS, TAG_MASK};
 
 use crate::ExternRef;
@@ -20,14 +23,39 @@ pub struct ExternArena {
     threshold: usize,
     /// Which of them the collection that runs keeps.
     marked: Vec<bool>,
+    /// Bytes that values have been charged for, garbage included.
+    charged: Arc<AtomicU64>,
+    /// Number of these at which the next collection is due.
+    bytes_threshold: u64,
+}
+
+/// Bytes that a value takes; they are given back when it is dropped.
+pub struct Charge {
+    bytes: u64,
+    of: Arc<AtomicU64>,
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.of.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 /// Collections with fewer values than this are not worth it.
 const FIRST_THRESHOLD: usize = 1024;
+/// Nor are collections with fewer bytes than this.
+const FIRST_BYTES: u64 = 16 << 20;
 
 impl Default for ExternArena {
     fn default() -> Self {
-        ExternArena { slots: Vec::new(), free: Vec::new(), threshold: FIRST_THRESHOLD, marked: Vec::new() }
+        ExternArena {
+            slots: Vec::new(),
+            free: Vec::new(),
+            threshold: FIRST_THRESHOLD,
+            marked: Vec::new(),
+            charged: Arc::default(),
+            bytes_threshold: FIRST_BYTES,
+        }
     }
 }
 
@@ -60,9 +88,19 @@ impl ExternArena {
         self.slots.len() - self.free.len()
     }
 
-    /// Whether the arena has doubled since the last collection.
+    /// Charges a value that is to come for so many bytes; `None` if all together would be more than `limit`.
+    pub fn charge(&self, bytes: u64, limit: u64) -> Option<Charge> {
+        // Only this store's thread adds to it.
+        let after = self.charged.load(Ordering::Relaxed).checked_add(bytes)?;
+        (after <= limit).then(|| {
+            self.charged.fetch_add(bytes, Ordering::Relaxed);
+            Charge { bytes, of: self.charged.clone() }
+        })
+    }
+
+    /// Whether the arena has doubled since the last collection, or what its values were charged for.
     pub fn is_due(&self) -> bool {
-        self.len() >= self.threshold
+        self.len() >= self.threshold || self.charged.load(Ordering::Relaxed) >= self.bytes_threshold
     }
 
     /// A collection begins, which keeps the values of the handles in `live`.
@@ -87,6 +125,7 @@ impl ExternArena {
             }
         }
         self.threshold = (self.len() * 2).max(FIRST_THRESHOLD);
+        self.bytes_threshold = (self.charged.load(Ordering::Relaxed) * 2).max(FIRST_BYTES);
     }
 }
 
