@@ -87,12 +87,14 @@ fn is_better(tier: CodeTier) -> bool {
     matches!(tier, CodeTier::Optimized | CodeTier::Loop | CodeTier::Reoptimized)
 }
 
-fn peak(profile: &Profile) -> Option<u64> {
+/// When the last better version was ready, in nanoseconds from the start.
+pub fn peak(profile: &Profile) -> Option<u64> {
     let versions = profile.timeline.iter().flat_map(|timeline| &timeline.versions);
     versions.filter(|version| is_better(version.tier)).map(|version| version.began_ns + version.took_ns).max()
 }
 
-fn latency(profile: &Profile) -> Option<u64> {
+/// How long functions wait from their first code to their optimised code, in nanoseconds: the median.
+pub fn latency(profile: &Profile) -> Option<u64> {
     let mut first: BTreeMap<u32, (Option<u64>, Option<u64>)> = BTreeMap::new();
     for version in profile.timeline.iter().flat_map(|timeline| &timeline.versions) {
         let ready = version.began_ns + version.took_ns;
