@@ -1,5 +1,6 @@
 //! Programs run in this process, by an engine of any configuration.
 
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -50,6 +51,24 @@ impl<'a> Loaded<'a> {
     /// # Errors
     /// If it cannot be run, or ends with another exit code than the one that says that it did its work.
     pub fn run(&self, args: &[String]) -> Result<Session> {
+        self.run_in(args, |_| Ok(()))
+    }
+
+    /// The same, writing a trace to `out`; the engine has to be one that traces, and [`Store::finish_trace`] is left.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), or if the engine does not trace.
+    pub fn run_recorded(&self, args: &[String], out: impl Write + Send + 'static) -> Result<Session> {
+        let name = &self.program.name;
+        self.run_in(args, |store| store.record_trace(&self.module, name, out, u64::MAX))
+    }
+
+    /// Runs it in a store that `prepare` has seen first.
+    fn run_in(
+        &self,
+        args: &[String],
+        prepare: impl FnOnce(&mut Store<WasiCtx>) -> wprof::Result<()>,
+    ) -> Result<Session> {
         let program = self.program;
         let mut builder = WasiCtxBuilder::new();
         let output = OutputPipe::new();
@@ -59,6 +78,7 @@ impl<'a> Loaded<'a> {
             builder.preopened_dir(host, guest).map_err(failure)?;
         }
         let mut store = Store::new(&self.engine, builder.build());
+        prepare(&mut store).map_err(failure)?;
         let instance = self.linker.instantiate(&mut store, &self.module).map_err(failure)?;
         let start = instance.get_typed_func::<(), ()>(&mut store, "_start").map_err(failure)?;
         let began = Instant::now();
