@@ -62,7 +62,7 @@ impl Options {
         let (bench, inputs) = if self.bench { (" --bench", "benches") } else { ("", "tests") };
         let real = if self.real { " --real" } else { "" };
         format!(
-            "`cargo run --release -p wprof-bench --bin papers -- --all{bench}{real}`, with the inputs of {inputs}"
+            "`papers -- --all{bench}{real}`, with the inputs of {inputs}, or longer ones where those end too soon"
         )
     }
 
