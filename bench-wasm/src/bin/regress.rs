@@ -36,11 +36,14 @@ struct Options {
     /// Only programs whose name contains this, or one of these with commas between.
     #[arg(long, default_value = "")]
     only: String,
+    /// Time only figures whose name contains this, or one of these with commas between.
+    #[arg(long, value_name = "FIGURES", default_value = "", requires = "against")]
+    timed: String,
     /// Rounds of what is timed; each runs both builds once.
     #[arg(long, default_value_t = 15)]
     rounds: u32,
     /// Do not time anything: beside another build, count only.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "timed")]
     counted: bool,
     /// Do not count instructions, which takes valgrind, and minutes.
     #[arg(long)]
@@ -100,7 +103,7 @@ impl Options {
             }
         };
         if !self.counted {
-            let [before, after] = timed([other, this], work, self.rounds)?;
+            let [before, after] = timed([other, this], work, &self.timed, self.rounds)?;
             changes.extend(compare(&before, &after, self.limits()));
         }
         Ok(changes)

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use super::callgrind::machine_code;
 use super::figures::{self, Figures, LATENCY, PEAK};
 use super::{INSTRUCTIONS, Samples, Work};
-use crate::programs::home;
+use crate::programs::{home, is_among};
 use crate::runner::{BURSTS, Measured, parse_times};
 
 /// A build with a configuration.
@@ -38,6 +38,8 @@ impl Side {
     /// If there is none.
     pub fn new(at: &Path, options: &str) -> Result<Side> {
         let runner = if at.is_dir() { built_in(at)? } else { at.to_owned() };
+        // A name without a folder would be looked for among the system's programs.
+        let runner = runner.canonicalize().with_context(|| format!("there is no {}", runner.display()))?;
         let help = Command::new(&runner).args(["run", "--help"]).output();
         let help = help.with_context(|| format!("cannot run {}", runner.display()))?;
         ensure!(help.status.success(), "{} is not the runner `own`", runner.display());
@@ -119,6 +121,10 @@ struct Case {
     time: fn(&Measured, &Figures) -> Option<f64>,
 }
 
+/// Other lengths of bursts than the default ones have no limit on what the reoptimizer may take, so that it gets as far in
+/// each run; one check in two hundred is in a burst.
+const OFTEN: &str = "20000:100";
+
 /// What is timed; by the processor time of the thread that runs the program where that is enough.
 const CASES: [Case; 7] = [
     Case {
@@ -147,32 +153,32 @@ const CASES: [Case; 7] = [
     },
     Case {
         figure: "steady, adaptive, ms",
-        options: &["--burst", BURSTS],
+        options: &["--burst", OFTEN],
         is_short: false,
         time: |times, _| Some(times.thread),
     },
     Case {
         figure: PEAK,
-        options: &["--burst", BURSTS, "--figures"],
+        options: &["--burst", OFTEN, "--figures"],
         is_short: false,
         time: |_, figures| figures.get(PEAK).copied(),
     },
     Case {
         figure: LATENCY,
-        options: &["--burst", BURSTS, "--figures"],
+        options: &["--burst", OFTEN, "--figures"],
         is_short: false,
         time: |_, figures| figures.get(LATENCY).copied(),
     },
 ];
 
-/// Times each program on both sides in so many rounds. In each the sides take turns in going first, and both have their
+/// Times each program on both sides in so many rounds: those figures whose names contain one of `figures`. In each the sides take turns in going first, and both have their
 /// code laid out in the same other way, since speed depends on that. Says on standard error what a side does not know.
 ///
 /// # Errors
 /// If a program fails.
-pub fn timed(sides: [&Side; 2], work: &[Work], rounds: u32) -> Result<[Samples; 2]> {
+pub fn timed(sides: [&Side; 2], work: &[Work], figures: &str, rounds: u32) -> Result<[Samples; 2]> {
     let mut samples = [Samples::new(), Samples::new()];
-    for case in &CASES {
+    for case in CASES.iter().filter(|case| is_among(case.figure, figures)) {
         if let Some(side) = sides.iter().find(|side| !side.knows(case.options)) {
             eprintln!("left out: {}, which {} does not know", case.figure, side.runner.display());
             continue;
