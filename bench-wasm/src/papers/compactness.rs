@@ -12,6 +12,8 @@ use crate::table::Table;
 const CLASSES: [(&str, usize); 5] =
     [("1", 1), ("2 to 10", 10), ("11 to 30", 30), ("31 to 100", 100), ("more than 100", usize::MAX)];
 
+/// The first column, in place of programs.
+const FIRST: &str = "paths of a function";
 const HEAD: [&str; 6] = [
     "functions",
     "paths, average",
@@ -25,6 +27,7 @@ const HEAD: [&str; 6] = [
 pub fn by_paths(runs: &Runs<'_>) -> Result<Table> {
     let found = runs.functions(|program| exact_paths(program, &runs.args_of(program)), Figures::of)?;
     let mut table = Table::new(HEAD);
+    table.head[0] = FIRST.to_owned();
     let mut least = 0;
     for (name, most) in CLASSES {
         let class: Vec<&Figures> = found.iter().filter(|f| f.paths > least && f.paths <= most).collect();

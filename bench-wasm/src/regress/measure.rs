@@ -126,7 +126,7 @@ struct Case {
 const OFTEN: &str = "20000:100";
 
 /// What is timed; by the processor time of the thread that runs the program where that is enough.
-const CASES: [Case; 7] = [
+const CASES: [Case; 8] = [
     Case {
         figure: "time to first result, ms",
         options: &["--burst", BURSTS],
@@ -148,6 +148,12 @@ const CASES: [Case; 7] = [
     Case {
         figure: "steady, optimised, ms",
         options: &["--eager"],
+        is_short: false,
+        time: |times, _| Some(times.thread),
+    },
+    Case {
+        figure: "tiered without bursts, ms",
+        options: &["--profile", "off"],
         is_short: false,
         time: |times, _| Some(times.thread),
     },
