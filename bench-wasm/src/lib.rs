@@ -1,12 +1,15 @@
 //! What the benches share: the tables of programs, runs of them in child processes and in this one, robust
 //! statistics, plots, and programs of public suites.
 
+pub mod baseline;
+pub mod bootstrap;
 pub mod instructions;
 pub mod no_imports;
 pub mod papers;
 pub mod placements;
 pub mod plot;
 pub mod programs;
+pub mod regress;
 pub mod runner;
 pub mod session;
 pub mod soak;

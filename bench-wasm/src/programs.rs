@@ -45,7 +45,10 @@ pub fn home() -> &'static Path {
 }
 
 /// Our own programs that have arguments for benches.
-fn own() -> Result<Vec<Program>> {
+///
+/// # Errors
+/// If their table cannot be read.
+pub fn own() -> Result<Vec<Program>> {
     let folder = home().join("programs");
     let mut programs = read(&folder.join("manifest.tsv"), &folder, &[])?;
     add_long_args(&mut programs, &folder)?;
@@ -65,7 +68,8 @@ fn add_long_args(programs: &mut [Program], folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn words(text: &str) -> Vec<String> {
+/// Text at its blanks.
+pub fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_string).collect()
 }
 

@@ -156,7 +156,7 @@ impl Running<'_> {
 }
 
 /// Reads `load 1.0 ms, instantiate 0.1 ms, run 9.0 ms, thread 8.9 ms, peak 20.0 MiB`.
-fn parse_times(line: &str) -> Option<Measured> {
+pub fn parse_times(line: &str) -> Option<Measured> {
     let mut measured = Measured::default();
     for part in line.split(", ") {
         let mut words = part.split(' ');

@@ -1,5 +1,6 @@
-//! A program run in this process, by an engine that profiles it.
+//! Programs run in this process, by an engine of any configuration.
 
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -8,6 +9,14 @@ use wprof::wasi::{self, OutputPipe, WasiCtx, WasiCtxBuilder};
 use wprof::{Config, Engine, Instance, Linker, Module, Store};
 
 use crate::programs::Program;
+
+/// A program that an engine has loaded, which can be run several times: code that was compiled stays.
+pub struct Loaded<'a> {
+    program: &'a Program,
+    engine: Engine,
+    module: Module,
+    linker: Linker<WasiCtx>,
+}
 
 /// What is left of a run that ended as it should.
 pub struct Session {
@@ -19,31 +28,74 @@ pub struct Session {
     pub time: Duration,
 }
 
-impl Session {
-    /// Runs a program with its arguments for benches, or with those for tests.
+impl<'a> Loaded<'a> {
+    /// Loads a program.
+    ///
+    /// # Errors
+    /// If the engine cannot have this configuration, or the program cannot be loaded.
+    pub fn new(program: &'a Program, config: &Config) -> Result<Loaded<'a>> {
+        let engine = Engine::new(config).map_err(failure)?;
+        let module = Module::from_file(&engine, &program.file).map_err(failure)?;
+        let mut linker: Linker<WasiCtx> = Linker::new(&engine);
+        wasi::add_to_linker(&mut linker, |context| context).map_err(failure)?;
+        Ok(Loaded { program, engine, module, linker })
+    }
+
+    /// The module.
+    pub fn module(&self) -> &Module {
+        &self.module
+    }
+
+    /// Runs it in a new instance.
     ///
     /// # Errors
     /// If it cannot be run, or ends with another exit code than the one that says that it did its work.
-    pub fn run(program: &Program, config: &Config, bench: bool) -> Result<Session> {
-        let engine = Engine::new(config).map_err(failure)?;
-        let module = Module::from_file(&engine, &program.file).map_err(failure)?;
+    pub fn run(&self, args: &[String]) -> Result<Session> {
+        self.run_in(args, |_| Ok(()))
+    }
+
+    /// The same, writing a trace to `out`; the engine has to be one that traces, and [`Store::finish_trace`] is left.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), or if the engine does not trace.
+    pub fn run_recorded(&self, args: &[String], out: impl Write + Send + 'static) -> Result<Session> {
+        let name = &self.program.name;
+        self.run_in(args, |store| store.record_trace(&self.module, name, out, u64::MAX))
+    }
+
+    /// Runs it in a store that `prepare` has seen first.
+    fn run_in(
+        &self,
+        args: &[String],
+        prepare: impl FnOnce(&mut Store<WasiCtx>) -> wprof::Result<()>,
+    ) -> Result<Session> {
+        let program = self.program;
         let mut builder = WasiCtxBuilder::new();
         let output = OutputPipe::new();
         builder.stdout_pipe(&output).stderr_pipe(&output).arg(&program.name).map_err(failure)?;
-        builder.args(if bench { &program.args } else { &program.quick_args }).map_err(failure)?;
+        builder.args(args).map_err(failure)?;
         for (host, guest) in &program.dirs {
             builder.preopened_dir(host, guest).map_err(failure)?;
         }
-        let mut linker: Linker<WasiCtx> = Linker::new(&engine);
-        wasi::add_to_linker(&mut linker, |context| context).map_err(failure)?;
-        let mut store = Store::new(&engine, builder.build());
-        let instance = linker.instantiate(&mut store, &module).map_err(failure)?;
+        let mut store = Store::new(&self.engine, builder.build());
+        prepare(&mut store).map_err(failure)?;
+        let instance = self.linker.instantiate(&mut store, &self.module).map_err(failure)?;
         let start = instance.get_typed_func::<(), ()>(&mut store, "_start").map_err(failure)?;
         let began = Instant::now();
         let code = start.call(&mut store, ()).map_or_else(|error| error.i32_exit(), |()| Some(0));
         let time = began.elapsed();
         anyhow::ensure!(code == Some(program.exit_code), "{} ended with {code:?}", program.name);
         Ok(Session { store, instance, time })
+    }
+}
+
+impl Session {
+    /// Runs a program with its arguments for benches, or with those for tests.
+    ///
+    /// # Errors
+    /// As [`Loaded::new`] and [`Loaded::run`].
+    pub fn run(program: &Program, config: &Config, bench: bool) -> Result<Session> {
+        Loaded::new(program, config)?.run(if bench { &program.args } else { &program.quick_args })
     }
 
     /// What it has executed.

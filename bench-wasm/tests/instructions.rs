@@ -3,11 +3,12 @@
 
 use std::path::Path;
 
-use wprof_bench::instructions::{Baseline, KINDS, TOLERANCE, WORK, has_valgrind, of_work, processor};
+use wprof_bench::baseline::{Baseline, processor};
+use wprof_bench::instructions::{FILE, KINDS, TOLERANCE, WORK, has_valgrind, of_work};
 
 #[test]
 fn code_is_as_good_as_the_baseline() {
-    let baseline = Baseline::committed().expect("a baseline");
+    let baseline = Baseline::committed(FILE).expect("a baseline");
     if !has_valgrind() || baseline.processor != processor() {
         eprintln!(
             "skipped: needs valgrind, and a processor as that of the baseline ({})",

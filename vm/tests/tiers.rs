@@ -78,6 +78,21 @@ fn a_frame_does_not_wait_for_its_loop_to_be_unrolled() -> Outcome {
 }
 
 #[test]
+fn code_that_waits_for_its_first_call_has_its_bytes() -> Outcome {
+    let engine = Engine::new(&Config::new())?;
+    let module = Module::new(&engine, WAT)?;
+    assert_eq!(module.code_bytes(), 0);
+    module.compile_all()?;
+    let compiled = module.code_bytes();
+    assert!(compiled > 0);
+    let mut store = Store::new(&engine, ());
+    let instance = Linker::new(&engine).instantiate(&mut store, &module)?;
+    instance.get_typed_func::<(i32, i32), i32>(&mut store, "two")?.call(&mut store, (3, 1))?;
+    assert_eq!(module.code_bytes(), compiled);
+    Ok(())
+}
+
+#[test]
 fn a_loop_that_is_not_hot_by_itself_gets_none() -> Outcome {
     // Together the two are hot.
     assert_eq!(versions(&[(80, 1)])?, []);

@@ -5,8 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
 use clap::Parser;
-use wprof_bench::instructions::{Baseline, KINDS, TOLERANCE, WORK, has_valgrind, of_work, processor};
-use wprof_bench::programs::{home, is_among};
+use wprof_bench::baseline::{Baseline, processor};
+use wprof_bench::instructions::{FILE, HEAD, KINDS, TOLERANCE, WORK, has_valgrind, of_work};
+use wprof_bench::programs::is_among;
 use wprof_bench::runner::beside_this_program;
 
 /// Counts instructions under valgrind.
@@ -24,7 +25,7 @@ fn main() -> Result<ExitCode> {
     let options = Options::parse();
     ensure!(has_valgrind(), "valgrind is missing: `scripts/setup` installs it");
     let own = beside_this_program("own")?;
-    let baseline = Baseline::committed().unwrap_or_default();
+    let baseline = Baseline::committed(FILE).unwrap_or_default();
     let mut found = Baseline { processor: processor(), ..Baseline::default() };
     println!("| program | {} |", KINDS.map(|(kind, _)| kind).join(" | "));
     println!("|---|{}", "---:|".repeat(KINDS.len()));
@@ -39,7 +40,7 @@ fn main() -> Result<ExitCode> {
     }
     if options.write {
         let counts = baseline.counts.into_iter().chain(found.counts).collect();
-        std::fs::write(home().join("instructions.tsv"), Baseline { counts, ..found }.text())?;
+        Baseline { counts, ..found }.commit(FILE, HEAD)?;
         return Ok(ExitCode::SUCCESS);
     }
     let worse = |count: (&(String, String), &u64)| {

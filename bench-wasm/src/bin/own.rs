@@ -10,8 +10,9 @@ use wprof::profiler::{self, BurstLengths, Overhead};
 use wprof::wasi::{self, WasiCtx, WasiCtxBuilder};
 use wprof::{
     Adaptive, Checks, Collect, Config, Counting, Engine, Error, EventModel, Interesting, Linker, Metric,
-    Module, PassSet, Policy, ProfilingConfig, Result, Store, Trigger,
+    Module, PassSet, Policy, ProfilingConfig, Result, Store, Strategy, Trigger,
 };
+use wprof_bench::regress::figures;
 use wprof_bench::runner::{print_times, thread_time};
 
 #[derive(Parser)]
@@ -89,6 +90,15 @@ struct Run {
     /// Let functions lie elsewhere for each number: how fast they are depends on that, so compare means over several.
     #[arg(long, value_name = "SEED")]
     padding: Option<u32>,
+    /// Baseline code only: nothing is ever optimised.
+    #[arg(long, conflicts_with_all = ["eager", "conservative"])]
+    baseline: bool,
+    /// The program waits for the compiler, so that the same input goes through the same versions.
+    #[arg(long)]
+    deterministic: bool,
+    /// Print what was compiled, why, and when, to standard error: see `regress`.
+    #[arg(long, requires = "burst")]
+    figures: bool,
     /// Keep machine code in the user's code cache from one run to the next.
     #[arg(long)]
     cache: bool,
@@ -200,6 +210,13 @@ fn run(options: &Run) -> Result<ExitCode> {
     if let Some(count) = options.promote_after {
         config.promote_after(count);
     }
+    if options.baseline {
+        config.strategy(Strategy::Baseline);
+    }
+    config.time_line(options.figures);
+    if options.deterministic {
+        config.background_compilation(false);
+    }
     if let Some(seed) = options.padding {
         config.padding(seed);
     }
@@ -226,6 +243,9 @@ fn run(options: &Run) -> Result<ExitCode> {
     let (begin, before) = (Instant::now(), thread_time());
     let outcome = start.call(&mut store, ());
     let (run, thread) = (begin.elapsed(), thread_time() - before);
+    if options.figures {
+        figures::of_run(&instance.profile(&store)?).iter().for_each(|figure| eprintln!("{figure}"));
+    }
     if options.times {
         print_times(load, instantiate, run, thread);
     } else {

@@ -1,20 +1,20 @@
-//! `papers`: the tables and figures of the papers for our programs, as pages.
+//! `papers`: the tables and figures of the papers for our programs: prints one, or writes pages of all.
 
 use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 use clap::Parser;
-use wprof_bench::papers::{self, EXPERIMENTS, Experiment, Runs};
+use wprof_bench::papers::{self, Experiment, Runs, experiments};
 use wprof_bench::programs;
 
 /// Makes tables and figures of the papers.
 #[derive(Parser)]
 struct Options {
-    /// Which paper, S000 to S004; all if none is named.
+    /// Which paper, S000 to S004.
     paper: Option<String>,
     /// Which table or figure of it, such as table3; all if none is named.
     item: Option<String>,
-    /// Make all of them, and the page that lists the rows of the papers.
+    /// Write pages of all of them, with the rows of the papers, instead of printing.
     #[arg(long, conflicts_with = "paper")]
     all: bool,
     /// Also the downloaded programs (`bench-wasm/download.sh`).
@@ -26,8 +26,8 @@ struct Options {
     /// Only programs whose name contains this, or one of these with commas between.
     #[arg(long, default_value = "")]
     only: String,
-    /// Write the pages to this folder.
-    #[arg(long, default_value = "docs/papers")]
+    /// Where the pages go.
+    #[arg(long, default_value = "docs/papers", requires = "all")]
     out: PathBuf,
 }
 
@@ -38,18 +38,34 @@ fn main() -> Result<()> {
         list(&rows);
         return Ok(());
     }
-    let chosen: Vec<&Experiment> =
-        EXPERIMENTS.iter().filter(|experiment| options.wants(experiment)).collect();
+    if options.all {
+        return programs::with(options.real, &options.only, |programs, _| {
+            let runs = Runs::new(programs, options.bench);
+            papers::write_all(&rows, &runs, &options.how(), &options.out)
+        });
+    }
+    let chosen: Vec<&Experiment> = experiments().filter(|experiment| options.wants(experiment)).collect();
     ensure!(!chosen.is_empty(), "there is no such table or figure: run without arguments for a list");
-    papers::index(&rows, &options.out)?;
     programs::with(options.real, &options.only, |programs, _| {
         let runs = Runs::new(programs, options.bench);
-        let inputs = if options.bench { "the inputs of benches" } else { "the inputs of tests" };
-        chosen.iter().try_for_each(|experiment| papers::write(experiment, &runs, inputs, &options.out))
+        for experiment in chosen {
+            let (text, _) = papers::section(experiment, &runs)?;
+            println!("{} {}: {}\n\n{text}", experiment.paper, experiment.item, experiment.title);
+        }
+        Ok(())
     })
 }
 
 impl Options {
+    /// With which command, and which inputs.
+    fn how(&self) -> String {
+        let (bench, inputs) = if self.bench { (" --bench", "benches") } else { ("", "tests") };
+        let real = if self.real { " --real" } else { "" };
+        format!(
+            "`papers -- --all{bench}{real}`, with the inputs of {inputs}, or longer ones where those end too soon"
+        )
+    }
+
     fn wants(&self, experiment: &Experiment) -> bool {
         let is = |wanted: &Option<String>, name: &str| wanted.as_ref().is_none_or(|wanted| wanted == name);
         is(&self.paper, experiment.paper) && is(&self.item, experiment.item)
@@ -59,10 +75,10 @@ impl Options {
 /// All rows, then what can be made.
 fn list(rows: &[papers::Row]) {
     for row in rows {
-        println!("{:3} {} {:12} {:8} {}", row.number, row.paper, row.section, row.status, row.what);
+        println!("{:3} {:6} {:12} {:8} {}", row.number, row.paper, row.section, row.status, row.what);
     }
     println!();
-    for Experiment { paper, item, title, .. } in EXPERIMENTS {
+    for Experiment { paper, item, title, .. } in experiments() {
         println!("papers -- {paper} {item}: {title}");
     }
 }

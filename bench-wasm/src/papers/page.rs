@@ -1,4 +1,4 @@
-//! A page for an experiment, and one that lists all rows of the papers.
+//! A page for each paper, with its tables and figures and its rows, and one that lists the papers.
 
 use std::fs;
 use std::path::Path;
@@ -6,49 +6,141 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 
-use super::{EXPERIMENTS, Experiment, How, Row, Runs};
+use super::{Experiment, How, PAPERS, Plot, Row, Runs, experiments};
 use crate::plot;
+use crate::table::Table;
 
-/// Makes a table, and writes its page and plot to a folder. One that is timed has a page with its command.
+/// What a plot is called, and its text.
+type Drawing = (String, String);
+
+/// Makes all pages in a folder: those of the papers, and `README.md`. `how` says with which inputs, and by which command.
 ///
 /// # Errors
 /// If a program fails, or the folder cannot be written.
-pub fn write(experiment: &Experiment, runs: &Runs<'_>, inputs: &str, folder: &Path) -> Result<()> {
-    let Experiment { paper, item, title, how, plot, paper_has } = experiment;
-    let name = format!("{paper}-{item}");
-    let mut page = format!("# {paper} {item}: {title}\n\n");
-    match how {
-        How::Timed(command) => page += &format!("Times are measured on a quiet machine, by `{command}`.\n"),
-        How::Counted(make) => {
-            let table = make(runs)?;
-            page += &format!("Made on {} with {inputs}, by `papers -- {paper} {item}`.\n\n", today());
-            page += &table.markdown();
-            if let Some(column) = *plot {
-                let bars = table.column(column);
-                let title = format!("{title}: {}", table.head[column]);
-                save(&folder.join(format!("{name}.svg")), &plot::bars(&title, &bars))?;
-                page += &format!("\n![{title}]({name}.svg)\n");
+pub fn write_all(rows: &[Row], runs: &Runs<'_>, how: &str, folder: &Path) -> Result<()> {
+    let made = format!("Made on {} by {how}.", today());
+    for (paper, title) in PAPERS {
+        let mut page = format!("# {paper}: {title}\n\n{made}\n\n");
+        for experiment in experiments().filter(|experiment| experiment.paper == paper) {
+            let (text, drawing) = section(experiment, runs)?;
+            page += &format!(
+                "## <a id=\"{}\"></a>{} {}\n\n{text}\n",
+                experiment.item, experiment.item, experiment.title
+            );
+            if let Some((name, svg)) = drawing {
+                save(&folder.join(name), &svg)?;
             }
-            page += &format!("\n{paper_has}\n");
         }
+        page += &format!("## Rows\n\n{}", rows_of(rows, paper));
+        save(&folder.join(format!("{paper}.md")), &page)?;
     }
-    save(&folder.join(format!("{name}.md")), &page)
+    save(&folder.join("README.md"), &index(rows, &made))
 }
 
-/// Writes the page that lists all rows of the papers, and what can be made.
+/// An experiment as Markdown, and its plot.
 ///
 /// # Errors
-/// If the folder cannot be written.
-pub fn index(rows: &[Row], folder: &Path) -> Result<()> {
-    let mut page = "# The systems of the papers, row by row\n\n## Tables and figures\n\n".to_string();
-    for Experiment { paper, item, title, .. } in EXPERIMENTS {
-        page += &format!("* [{paper} {item}]({paper}-{item}.md): {title}\n");
+/// If a program fails.
+pub fn section(experiment: &Experiment, runs: &Runs<'_>) -> Result<(String, Option<Drawing>)> {
+    match experiment.how {
+        How::Timed { command, record } => Ok((
+            format!(
+                "Times want a quiet machine: `{command}`. Of a run of it: \
+                 [record](../../bench-wasm/records/{record}).\n"
+            ),
+            None,
+        )),
+        How::Counted(make) => {
+            let table = make(runs).with_context(|| format!("{} {}", experiment.paper, experiment.item))?;
+            let drawing = drawing(experiment, &table);
+            let mut text = table.markdown();
+            if let Some((name, _)) = &drawing {
+                text += &format!("\n![{}]({name})\n", experiment.title);
+            }
+            Ok((text + &beside_theirs(experiment, &table) + &format!("\n{}\n", experiment.differs), drawing))
+        }
     }
-    page += "\n## Systems\n\n| row | paper | section | what | status | what is missing |\n|---:|---|---|---|---|---|\n";
-    for Row { number, paper, section, what, status, lacking } in rows {
-        page += &format!("| {number} | {paper} | {section} | {what} | {status} | {lacking} |\n");
+}
+
+fn drawing(experiment: &Experiment, table: &Table) -> Option<Drawing> {
+    let name = format!("{}-{}.svg", experiment.paper, experiment.item);
+    let svg = match experiment.plot {
+        Plot::None => return None,
+        Plot::Bars(column) => plot::bars(&table.head[column], &table.column(column)),
+        Plot::Points(x, y) => {
+            let heights = table.column(y);
+            let height = |name| heights.iter().find(|(other, _)| *other == name).map(|&(_, height)| height);
+            let points: Vec<(&str, f64, f64)> = table
+                .column(x)
+                .into_iter()
+                .filter_map(|(name, at)| Some((name, at, height(name)?)))
+                .collect();
+            plot::points(experiment.title, (&table.head[x], &table.head[y]), &points)
+        }
+    };
+    Some((name, svg))
+}
+
+/// The paper's figures beside the means of ours, if it has any.
+fn beside_theirs(experiment: &Experiment, table: &Table) -> String {
+    if experiment.theirs.is_empty() {
+        return String::new();
     }
-    save(&folder.join("README.md"), &page)
+    let row = |theirs: &super::Theirs| {
+        let ours = table.column(theirs.column);
+        let mean = ours.iter().map(|(_, figure)| figure).sum::<f64>() / ours.len().max(1) as f64;
+        let is_share = table.rows.iter().any(|row| row.get(theirs.column).is_some_and(|c| c.ends_with('%')));
+        let mean = if is_share { format!("{:.1}%", 100.0 * mean) } else { format!("{mean:.2}") };
+        format!("| {} | {} | {mean} |\n", theirs.figure, theirs.paper)
+    };
+    let rows: String = experiment.theirs.iter().map(row).collect();
+    format!("\n| | the paper | ours, mean |\n|---|---:|---:|\n{rows}")
+}
+
+/// The rows of a paper; each can be linked to as `#row-N`, and links to what is made of it.
+fn rows_of(rows: &[Row], paper: &str) -> String {
+    let line = |row: &Row| {
+        let Row { number, section, what, status, lacking, .. } = row;
+        let made = experiments().filter(|experiment| experiment.rows.contains(number));
+        let links: Vec<String> = made.map(|e| format!("[{}]({}.md#{})", e.item, e.paper, e.item)).collect();
+        format!(
+            "| <a id=\"row-{number}\"></a>{number} | {section} | {what} | {status} | {lacking} | {} |\n",
+            links.join(", ")
+        )
+    };
+    let head = "| row | section | what | status | what is missing | tables and figures |\n|---:|---|---|---|---|---|\n";
+    head.to_owned() + &rows.iter().filter(|row| row.paper == paper).map(line).collect::<String>()
+}
+
+fn index(rows: &[Row], made: &str) -> String {
+    let mut page = format!(
+        "# The papers: their tables and figures for our programs\n\n{made} \
+         A single one is printed by `papers -- S002 table3`.\n\n\
+         | | paper | rows | work | partly | missing |\n|---|---|---:|---:|---:|---:|\n"
+    );
+    for (paper, title) in PAPERS {
+        let of: Vec<&Row> = rows.iter().filter(|row| row.paper == paper).collect();
+        let count = |status: &str| of.iter().filter(|row| row.status == status).count();
+        page += &format!(
+            "| [{paper}]({paper}.md) | {title} | {} | {} | {} | {} |\n",
+            of.len(),
+            count("works"),
+            count("partial"),
+            count("missing")
+        );
+    }
+    page += "\n## Tables and figures\n\n";
+    for Experiment { paper, item, title, .. } in experiments() {
+        page += &format!("* [{paper} {item}]({paper}.md#{item}): {title}\n");
+    }
+    page += "\n## Rows\n\n";
+    for row in rows {
+        page += &format!(
+            "* [{}]({}.md#row-{}) {}: {}\n",
+            row.number, row.paper, row.number, row.what, row.status
+        );
+    }
+    page
 }
 
 fn save(path: &Path, text: &str) -> Result<()> {
@@ -77,7 +169,8 @@ fn date(days: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::date;
+    use super::*;
+    use crate::papers::Theirs;
 
     #[test]
     fn days_have_dates() {
@@ -92,5 +185,30 @@ mod tests {
             "2024-10-04",
         ];
         assert_eq!(dates, expected);
+    }
+
+    #[test]
+    fn the_papers_figures_stand_beside_the_means_of_ours() {
+        let experiment = Experiment {
+            paper: "S000",
+            item: "table9",
+            title: "t",
+            rows: &[1],
+            how: How::Timed { command: "c", record: "r.md" },
+            plot: Plot::Bars(2),
+            theirs: &[
+                Theirs { figure: "count", paper: "7", column: 1 },
+                Theirs { figure: "share", paper: "8%", column: 2 },
+            ],
+            differs: "",
+        };
+        let mut table = Table::new(["count", "share"]);
+        table.row("a", ["1".to_owned(), "10.0%".to_owned()]);
+        table.row("b", ["2".to_owned(), "30.0%".to_owned()]);
+        table.row("c", ["it failed".to_owned()]);
+        let text = beside_theirs(&experiment, &table);
+        assert!(text.contains("| count | 7 | 1.50 |\n| share | 8% | 20.0% |"), "{text}");
+        let (name, svg) = drawing(&experiment, &table).expect("it has a plot");
+        assert!(name == "S000-table9.svg" && svg.contains(">share<"), "{svg}");
     }
 }

@@ -39,8 +39,9 @@ pub fn rows() -> Result<Vec<Row>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::EXPERIMENTS;
+    use super::super::{How, PAPERS, experiments};
     use super::rows;
+    use crate::programs::home;
 
     #[test]
     fn rows_are_numbered_and_say_what_is_missing() {
@@ -51,7 +52,22 @@ mod tests {
             assert!(["works", "partial", "missing"].contains(&row.status.as_str()), "{row:?}");
             assert_eq!(row.status == "works", row.lacking.is_empty(), "{row:?}");
         }
-        let papers: Vec<&str> = rows.iter().map(|row| row.paper.as_str()).collect();
-        assert!(EXPERIMENTS.iter().all(|experiment| papers.contains(&experiment.paper)));
+        assert!(rows.iter().all(|row| PAPERS.iter().any(|(paper, _)| *paper == row.paper)));
+    }
+
+    #[test]
+    fn experiments_belong_to_rows_and_records_are_there() {
+        let numbers: Vec<u32> = rows().unwrap().iter().map(|row| row.number).collect();
+        for experiment in experiments() {
+            assert!(experiment.rows.iter().all(|row| numbers.contains(row)), "{}", experiment.item);
+            match experiment.how {
+                How::Timed { record, .. } => {
+                    assert!(home().join("records").join(record).exists(), "{record}")
+                }
+                How::Counted(_) => assert!(!experiment.differs.is_empty(), "{}", experiment.item),
+            }
+            let same = experiments().filter(|e| (e.paper, e.item) == (experiment.paper, experiment.item));
+            assert_eq!(same.count(), 1, "{} {}", experiment.paper, experiment.item);
+        }
     }
 }

@@ -219,11 +219,12 @@ impl ModuleCode {
         functions.len() + inlined.len()
     }
 
-    /// Bytes of the code that callers come to, and of the parts that belong to it.
+    /// Bytes of the code that callers come to, or will when they call, and of the parts that belong to it.
     pub fn bytes(&self) -> usize {
+        let first = self.first.lock();
         let functions = self.functions.read().unwrap_or_else(PoisonError::into_inner);
-        let addresses =
-            functions.values().flat_map(|c| std::iter::once(&c.address).chain(c.part_code.values()));
+        let compiled = functions.values().chain(first.ready.values());
+        let addresses = compiled.flat_map(|c| std::iter::once(&c.address).chain(c.part_code.values()));
         addresses.filter_map(|&address| registry::find(address)).map(|object| object.size()).sum()
     }
 

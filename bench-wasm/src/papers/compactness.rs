@@ -1,0 +1,72 @@
+//! How compactly interesting paths are numbered, by how many a function has: Vaswani 2007, figures 3.17 and 3.18.
+
+use anyhow::Result;
+use wprof::profiler::{FunctionProfile, PreferentialNumbering};
+
+use super::Runs;
+use super::runs::exact_paths;
+use crate::stats::{Spread, geometric_mean};
+use crate::table::Table;
+
+/// Classes of functions by how many paths they ran: the most that one of a class has.
+const CLASSES: [(&str, usize); 5] =
+    [("1", 1), ("2 to 10", 10), ("11 to 30", 30), ("31 to 100", 100), ("more than 100", usize::MAX)];
+
+/// The first column, in place of programs.
+const FIRST: &str = "paths of a function";
+const HEAD: [&str; 6] = [
+    "functions",
+    "paths, average",
+    "delta, median",
+    "delta, most",
+    "Ball-Larus delta, median",
+    "ratio, geometric mean",
+];
+
+/// The functions of all programs, in classes instead of programs.
+pub fn by_paths(runs: &Runs<'_>) -> Result<Table> {
+    let found = runs.functions(|program| exact_paths(program, &runs.args_of(program)), Figures::of)?;
+    let mut table = Table::new(HEAD);
+    table.head[0] = FIRST.to_owned();
+    let mut least = 0;
+    for (name, most) in CLASSES {
+        let class: Vec<&Figures> = found.iter().filter(|f| f.paths > least && f.paths <= most).collect();
+        table.row(name, row(&class));
+        least = most;
+    }
+    Ok(table)
+}
+
+/// Of one function.
+struct Figures {
+    paths: usize,
+    delta: f64,
+    ball_larus: f64,
+}
+
+impl Figures {
+    /// None if it has no paths, or too many for a numbering.
+    fn of(function: &FunctionProfile) -> Option<Figures> {
+        let interesting = function.paths_by_count();
+        let numbering = PreferentialNumbering::new(&function.path_numbering()?, &interesting)?;
+        let (delta, ball_larus) = (numbering.delta(), numbering.ball_larus_delta());
+        (!interesting.is_empty()).then_some(Figures { paths: interesting.len(), delta, ball_larus })
+    }
+}
+
+fn row(class: &[&Figures]) -> Vec<String> {
+    if class.is_empty() {
+        return vec!["0".to_owned()];
+    }
+    let all = |figure: fn(&Figures) -> f64| class.iter().map(|f| figure(f)).collect::<Vec<f64>>();
+    let (delta, ball_larus) = (Spread::of(&all(|f| f.delta)), Spread::of(&all(|f| f.ball_larus)));
+    let paths = class.iter().map(|f| f.paths).sum::<usize>() as f64 / class.len() as f64;
+    vec![
+        class.len().to_string(),
+        format!("{paths:.1}"),
+        format!("{:.2}", delta.median),
+        format!("{:.2}", delta.max),
+        format!("{:.1}", ball_larus.median),
+        format!("{:.1}", geometric_mean(all(|f| f.ball_larus / f.delta))),
+    ]
+}

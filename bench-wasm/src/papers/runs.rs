@@ -1,0 +1,92 @@
+//! Runs that several experiments are made from, each made when the first one asks for it.
+
+use std::cell::OnceCell;
+
+use anyhow::{Context, Result};
+use wprof::profiler::{FunctionProfile, Profile};
+use wprof::{Collect, Config, ProfilingConfig};
+
+use crate::placements::{self, Costs};
+use crate::programs::{Program, words};
+use crate::regress::WORK;
+use crate::session::Loaded;
+use crate::table::Table;
+use crate::tables::{self, What};
+
+/// Programs, and what was made of them so far.
+pub struct Runs<'a> {
+    programs: &'a [Program],
+    bench: bool,
+    placements: OnceCell<Vec<Costs>>,
+}
+
+impl<'a> Runs<'a> {
+    /// Runs of programs with their arguments for benches, or with those for tests.
+    pub fn new(programs: &'a [Program], bench: bool) -> Runs<'a> {
+        Runs { programs, bench, placements: OnceCell::new() }
+    }
+
+    /// What each placement of counters costs.
+    pub(super) fn placements(&self) -> Result<&[Costs]> {
+        if self.placements.get().is_none() {
+            let costs = placements::costs(self.programs, self.bench)?;
+            return Ok(self.placements.get_or_init(|| costs));
+        }
+        self.placements.get().map(Vec::as_slice).context("it was there")
+    }
+
+    /// One of the tables of `tables`.
+    pub(super) fn table(&self, what: What) -> Result<Table> {
+        tables::of(&[what], self.bench, self.programs).pop().context("one table was asked for")
+    }
+
+    /// The names of the programs.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.programs.iter().map(|program| program.name.as_str())
+    }
+
+    /// A table with a row for each program; for one that fails it says why.
+    pub(super) fn each(&self, head: &[&str], row: impl Fn(&Program) -> Result<Vec<String>>) -> Result<Table> {
+        let mut table = Table::new(head.iter().copied());
+        for program in self.programs {
+            eprintln!("{}", program.name);
+            table.row(&program.name, row(program).unwrap_or_else(|error| vec![format!("{error:#}")]));
+        }
+        Ok(table)
+    }
+
+    /// What is found in the profile of each program that `profile` makes, of all functions that ran.
+    pub(super) fn functions<T>(
+        &self,
+        profile: impl Fn(&Program) -> Result<Profile>,
+        find: impl Fn(&FunctionProfile) -> Option<T>,
+    ) -> Result<Vec<T>> {
+        let mut found = Vec::new();
+        for program in self.programs {
+            eprintln!("{}", program.name);
+            found.extend(profile(program)?.functions.iter().filter_map(&find));
+        }
+        Ok(found)
+    }
+
+    /// The arguments of a run that several of which are made: as asked for, but not the longest ones.
+    pub(super) fn args_of(&self, program: &Program) -> Vec<String> {
+        match WORK.iter().find(|work| work.program == program.name) {
+            Some(work) if self.bench => words(work.timed),
+            Some(work) => words(work.counted),
+            None => program.quick_args.clone(),
+        }
+    }
+}
+
+/// The profile of a run with an engine of this configuration.
+pub(super) fn profile(program: &Program, config: &Config, args: &[String]) -> Result<Profile> {
+    Loaded::new(program, config)?.run(args)?.profile()
+}
+
+/// The exact paths of a run.
+pub(super) fn exact_paths(program: &Program, args: &[String]) -> Result<Profile> {
+    let mut config = Config::new();
+    config.profiling(ProfilingConfig::Exact(Collect::Paths)).hash_ahead(false);
+    profile(program, &config, args)
+}

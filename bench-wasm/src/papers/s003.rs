@@ -1,0 +1,118 @@
+//! Vaswani 2007: interesting paths, untested paths, and how paths are distributed.
+
+use super::{Experiment, How, Plot, Theirs, compactness, instructions, sizes, untested};
+use crate::tables::What;
+
+/// All that can be made of it; the thesis has programs of SPEC CPU2000.
+pub const ALL: &[Experiment] = &[
+    Experiment {
+        paper: "S003",
+        item: "figure3.16",
+        title: "Instructions executed with all paths counted, over plain code",
+        rows: &[60, 61],
+        how: How::Counted(|runs| instructions::over_plain(runs, &["paths"])),
+        plot: Plot::Bars(1),
+        theirs: &[Theirs {
+            figure: "Ball-Larus (time, not instructions)",
+            paper: "1.50, at most 2.32",
+            column: 1,
+        }],
+        differs: "The thesis goes to a hash table above 2,500 paths, ours above 16,384, so that nearly all paths are counted in \
+                  arrays.",
+    },
+    Experiment {
+        paper: "S003",
+        item: "figure3.16-times",
+        title: "Run times with interesting and with untested paths (also figure 3.21)",
+        rows: &[59, 61, 67, 70],
+        how: How::Timed {
+            command: "cargo run --release -p wprof-bench --bin compare -- profiles",
+            record: "2026-11-22-quiet.md",
+        },
+        plot: Plot::None,
+        theirs: &[],
+        differs: "",
+    },
+    Experiment {
+        paper: "S003",
+        item: "figure3.17",
+        title: "How compactly interesting paths are numbered, by how many a function has (also figure 3.18)",
+        rows: &[58, 62],
+        how: How::Counted(compactness::by_paths),
+        plot: Plot::Bars(6),
+        theirs: &[],
+        differs: "As in the thesis delta is close to 1 for nearly all functions, and the Ball-Larus numbers lie orders of \
+                  magnitude apart where a function has many paths; the thesis has no table of its points.",
+    },
+    Experiment {
+        paper: "S003",
+        item: "chapter4",
+        title: "Numberings as models of paths: bits a path, entropy and gamma",
+        rows: &[58, 62, 72],
+        how: How::Counted(|runs| runs.table(What::Delta)),
+        plot: Plot::Points(7, 8),
+        theirs: &[],
+        differs: "What the Ball-Larus model takes beyond the entropy of the run is what a better model could save; the thesis \
+                  has examples only.",
+    },
+    Experiment {
+        paper: "S003",
+        item: "table3.1",
+        title: "Untested paths: of longer runs, with the runs of the tests as tests",
+        rows: &[67, 69],
+        how: How::Counted(untested::paths),
+        plot: Plot::Bars(1),
+        theirs: &[
+            Theirs { figure: "untested paths", paper: "583", column: 1 },
+            Theirs { figure: "of all paths", paper: "18.9%", column: 2 },
+            Theirs { figure: "of all executions", paper: "4.5%", column: 3 },
+            Theirs { figure: "functions with them", paper: "50.2", column: 4 },
+            Theirs { figure: "untested edges", paper: "114.3", column: 5 },
+            Theirs {
+                figure: "untested paths in functions without untested edges",
+                paper: "184.5",
+                column: 7,
+            },
+            Theirs { figure: "the same, of untested paths", paper: "48.9%", column: 8 },
+        ],
+        differs: "Our longer runs are larger inputs of the same kind for small programs, so less is new in them, and a smaller \
+                  part of that has no new edge.",
+    },
+    Experiment {
+        paper: "S003",
+        item: "table3.4",
+        title: "Machine code with all paths counted, and with interesting ones, over plain code",
+        rows: &[71],
+        how: How::Counted(sizes::of_paths),
+        plot: Plot::Bars(2),
+        theirs: &[
+            Theirs { figure: "Ball-Larus", paper: "3.21", column: 2 },
+            Theirs { figure: "preferential", paper: "3.03", column: 3 },
+        ],
+        differs: "The thesis measures object files, whose tables of counters lie beside code; ours are in memory of the \
+                  instance, and are not counted.",
+    },
+    Experiment {
+        paper: "S003",
+        item: "table3.4-kinds",
+        title: "Machine code by kind of profile",
+        rows: &[71],
+        how: How::Counted(|runs| runs.table(What::Code)),
+        plot: Plot::Bars(3),
+        theirs: &[],
+        differs: "The thesis has no other kinds.",
+    },
+    Experiment {
+        paper: "S003",
+        item: "figure5.2",
+        title: "Instructions along the hottest paths, and by the length of paths (also figure 5.3)",
+        rows: &[85],
+        how: How::Counted(|runs| runs.table(What::Distribution)),
+        plot: Plot::Bars(4),
+        theirs: &[
+            Theirs { figure: "100 hottest paths", paper: "more than 80%", column: 4 },
+            Theirs { figure: "paths of up to 16 branches", paper: "more than 90%", column: 7 },
+        ],
+        differs: "Our programs are smaller: a hundred paths are nearly all that they have.",
+    },
+];

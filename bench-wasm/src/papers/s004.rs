@@ -1,0 +1,53 @@
+//! Hirzel & Chilimbi 2001: bursts.
+
+use super::{Experiment, How, Plot, Theirs, instructions, quality};
+
+/// All that can be made of it. The paper's figures are plots without numbers, but for those named.
+pub const ALL: &[Experiment] = &[
+    Experiment {
+        paper: "S004",
+        item: "figure6",
+        title: "Basic overhead: instructions executed with checks and without bursts, over plain code",
+        rows: &[91, 94, 95, 96, 98],
+        how: How::Counted(|runs| instructions::over_plain(runs, &["checks", "checks by time"])),
+        plot: Plot::Bars(1),
+        theirs: &[Theirs { figure: "checks (time, not instructions)", paper: "1.03 to 1.18", column: 1 }],
+        differs: "Ours are in code that we compile, which counts down in a register and checks counted loops once in 64 \
+                  rounds; the paper rewrites executables.",
+    },
+    Experiment {
+        paper: "S004",
+        item: "figure6-times",
+        title: "Basic overhead in time, by where checks are",
+        rows: &[94, 95, 97, 98],
+        how: How::Timed {
+            command: "cargo run --release -p wprof-bench --bin compare -- bursts",
+            record: "2026-11-25-sampling.md",
+        },
+        plot: Plot::None,
+        theirs: &[],
+        differs: "",
+    },
+    Experiment {
+        paper: "S004",
+        item: "figure7",
+        title: "Quality by lengths of bursts: overlap of the paths that they saw with all paths",
+        rows: &[89, 90, 99, 101, 102],
+        how: How::Counted(quality::by_lengths),
+        plot: Plot::Bars(3),
+        theirs: &[],
+        differs: "As in the paper longer bursts see more at the same rate; its overlap is of hot data streams, ours of paths, \
+                  and the shortest of our runs have hardly a burst.",
+    },
+    Experiment {
+        paper: "S004",
+        item: "figure8",
+        title: "Quality by where checks are, with bursts of 1000:50",
+        rows: &[94, 95, 103],
+        how: How::Counted(quality::by_checks),
+        plot: Plot::Bars(8),
+        theirs: &[],
+        differs: "As in the paper fewer checks of entries change little; without checks in the hot loops their paths are seen \
+                  in no burst, and the paper's streams, which run through several loops, suffer less from that.",
+    },
+];

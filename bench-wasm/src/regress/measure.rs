@@ -1,0 +1,214 @@
+//! Runs of the programs on the two sides of a comparison.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::callgrind::machine_code;
+use super::figures::{self, Figures, LATENCY, PEAK};
+use super::{INSTRUCTIONS, Samples, Work};
+use crate::programs::{home, is_among};
+use crate::runner::{BURSTS, Measured, parse_times};
+
+/// A build with a configuration.
+#[derive(Clone, Debug)]
+pub struct Side {
+    /// The program `own` of it.
+    pub runner: PathBuf,
+    /// More options of it, as words.
+    pub options: Vec<String>,
+    /// What `own run --help` says: an earlier build may not have all options.
+    help: String,
+}
+
+/// Whether instructions are counted too, which takes valgrind, and many times as long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counting {
+    /// Code, versions and decisions.
+    Versions,
+    /// Those and the instructions that code executes, with a file for valgrind.
+    Instructions,
+}
+
+impl Side {
+    /// A build by its program `own`, or by a checkout, in which that is built; `options` are separated by blanks.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn new(at: &Path, options: &str) -> Result<Side> {
+        let runner = if at.is_dir() { built_in(at)? } else { at.to_owned() };
+        // A name without a folder would be looked for among the system's programs.
+        let runner = runner.canonicalize().with_context(|| format!("there is no {}", runner.display()))?;
+        let help = Command::new(&runner).args(["run", "--help"]).output();
+        let help = help.with_context(|| format!("cannot run {}", runner.display()))?;
+        ensure!(help.status.success(), "{} is not the runner `own`", runner.display());
+        let help = String::from_utf8_lossy(&help.stdout).into_owned();
+        Ok(Side { runner, options: options.split_whitespace().map(str::to_owned).collect(), help })
+    }
+
+    /// Whether it knows all of these options.
+    fn knows(&self, options: &[&str]) -> bool {
+        options.iter().filter(|option| option.starts_with("--")).all(|option| self.help.contains(option))
+    }
+
+    fn command(&self, options: &[&str], program: &str, args: &str) -> Command {
+        let mut command = Command::new(&self.runner);
+        let file = home().join("programs").join(program).with_extension("wasm");
+        command.arg("run").args(options).args(&self.options).arg(file).args(args.split_whitespace());
+        command
+    }
+}
+
+/// Builds the runner of a checkout.
+fn built_in(checkout: &Path) -> Result<PathBuf> {
+    let mut command = Command::new("cargo");
+    command.args(["build", "--release", "--locked", "-p", "wprof-bench", "--bin", "own"]);
+    let status = command.current_dir(checkout).status().context("cannot run cargo")?;
+    ensure!(status.success(), "{} cannot be built", checkout.display());
+    Ok(checkout.join("target/release/own"))
+}
+
+/// Options for runs that go through the same versions each time: bursts are short, so that short runs have enough of them
+/// for hot functions to be made better.
+const COUNTED: [&str; 4] = ["--deterministic", "--figures", "--burst", "1000:100"];
+
+/// Counts what is compiled in a run of each program, and executed, without a clock. Both sides of a comparison need the
+/// same `counting`.
+///
+/// # Errors
+/// If a program fails.
+pub fn counted(side: &Side, work: &[Work], counting: Counting) -> Result<Samples> {
+    ensure!(side.knows(&COUNTED), "{} cannot tell figures: it is too old", side.runner.display());
+    let mut samples = Samples::new();
+    for Work { program, counted, .. } in work {
+        let command = side.command(&COUNTED, program, counted);
+        let mut figures = figures_of(command, counting).with_context(|| (*program).to_owned())?;
+        figures.retain(|name, _| ![PEAK, LATENCY].contains(&name.as_str()));
+        let keyed = figures.into_iter().map(|(name, value)| (((*program).to_owned(), name), vec![value]));
+        samples.extend(keyed);
+    }
+    Ok(samples)
+}
+
+fn figures_of(mut command: Command, counting: Counting) -> Result<Figures> {
+    if counting == Counting::Versions {
+        return Ok(figures::parse(&output(&mut command)?));
+    }
+    let out = std::env::temp_dir().join(format!("wprof-callgrind-{}", std::process::id()));
+    let counted = machine_code(&command, 0, &out);
+    let _ = std::fs::remove_file(&out);
+    let (instructions, log) = counted?;
+    let mut figures = figures::parse(&log);
+    figures.insert(INSTRUCTIONS.to_owned(), instructions as f64);
+    Ok(figures)
+}
+
+/// What a run says on standard error.
+fn output(command: &mut Command) -> Result<String> {
+    let output = command.output().context("cannot run it")?;
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(output.status.success(), "{}: {text}", output.status);
+    Ok(text)
+}
+
+/// Something that is timed.
+struct Case {
+    figure: &'static str,
+    options: &'static [&'static str],
+    /// Whether the short arguments do: what counts is over soon.
+    is_short: bool,
+    time: fn(&Measured, &Figures) -> Option<f64>,
+}
+
+/// Other lengths of bursts than the default ones have no limit on what the reoptimizer may take, so that it gets as far in
+/// each run; one check in two hundred is in a burst.
+const OFTEN: &str = "20000:100";
+
+/// What is timed; by the processor time of the thread that runs the program where that is enough.
+const CASES: [Case; 8] = [
+    Case {
+        figure: "time to first result, ms",
+        options: &["--burst", BURSTS],
+        is_short: true,
+        time: |times, _| Some(times.load + times.instantiate + times.run),
+    },
+    Case {
+        figure: "compiling all, ms",
+        options: &["--eager", "--burst", BURSTS],
+        is_short: true,
+        time: |times, _| Some(times.load),
+    },
+    Case {
+        figure: "steady, baseline, ms",
+        options: &["--baseline"],
+        is_short: true,
+        time: |times, _| Some(times.thread),
+    },
+    Case {
+        figure: "steady, optimised, ms",
+        options: &["--eager"],
+        is_short: false,
+        time: |times, _| Some(times.thread),
+    },
+    Case {
+        figure: "tiered without bursts, ms",
+        options: &["--profile", "off"],
+        is_short: false,
+        time: |times, _| Some(times.thread),
+    },
+    Case {
+        figure: "steady, adaptive, ms",
+        options: &["--burst", OFTEN],
+        is_short: false,
+        time: |times, _| Some(times.thread),
+    },
+    Case {
+        figure: PEAK,
+        options: &["--burst", OFTEN, "--figures"],
+        is_short: false,
+        time: |_, figures| figures.get(PEAK).copied(),
+    },
+    Case {
+        figure: LATENCY,
+        options: &["--burst", OFTEN, "--figures"],
+        is_short: false,
+        time: |_, figures| figures.get(LATENCY).copied(),
+    },
+];
+
+/// Times each program on both sides in so many rounds: those figures whose names contain one of `figures`. In each the sides take turns in going first, and both have their
+/// code laid out in the same other way, since speed depends on that. Says on standard error what a side does not know.
+///
+/// # Errors
+/// If a program fails.
+pub fn timed(sides: [&Side; 2], work: &[Work], figures: &str, rounds: u32) -> Result<[Samples; 2]> {
+    let mut samples = [Samples::new(), Samples::new()];
+    for case in CASES.iter().filter(|case| is_among(case.figure, figures)) {
+        if let Some(side) = sides.iter().find(|side| !side.knows(case.options)) {
+            eprintln!("left out: {}, which {} does not know", case.figure, side.runner.display());
+            continue;
+        }
+        for work in work {
+            for round in 0..rounds {
+                let order = if round % 2 == 0 { [0, 1] } else { [1, 0] };
+                for at in order {
+                    let time = time(sides[at], case, work, round)
+                        .with_context(|| format!("{}, {}", work.program, case.figure))?;
+                    let key = (work.program.to_owned(), case.figure.to_owned());
+                    samples[at].entry(key).or_default().extend(time);
+                }
+            }
+        }
+    }
+    Ok(samples)
+}
+
+fn time(side: &Side, case: &Case, work: &Work, round: u32) -> Result<Option<f64>> {
+    let padding = round.to_string();
+    let options = [case.options, &["--times", "--padding", &padding]].concat();
+    let args = if case.is_short { work.counted } else { work.timed };
+    let text = output(&mut side.command(&options, work.program, args))?;
+    let times = text.lines().rev().find_map(parse_times).with_context(|| format!("no times in {text:?}"))?;
+    Ok((case.time)(&times, &figures::parse(&text)))
+}
