@@ -4,6 +4,8 @@
 //! * [`Engines::hot`]: so it does with hot programs, as they are optimised in all the ways there are.
 //! * [`Engines::wasm3`]: modules with exceptions, function references and objects, which the interpreter does not
 //!   know, leave behind in all ways what they do in plain Cranelift's code, wherever collections are.
+//! * [`Engines::hot_objects`]: so do hot programs with such, and the interpreter does the same with them in its own
+//!   terms.
 //! * [`Engines::superblocks`]: so it does when it is reoptimized by any profile.
 //! * [`Engines::contexts`]: the calling context tree is that of a shadow stack.
 //! * [`Engines::paths`]: the paths of the profile are those of a trace of the same run.

@@ -81,7 +81,18 @@ const HOT_ROUNDS: usize = 3;
 /// # Panics
 /// If the generator makes a module that is not valid.
 pub fn hot_case(seed: u64) -> Case {
-    let tree = hot::program(seed);
+    case_of_tree(seed, hot::program(seed))
+}
+
+/// The same with objects, exceptions and typed references.
+///
+/// # Panics
+/// If the generator makes a module that is not valid.
+pub fn managed_case(seed: u64) -> Case {
+    case_of_tree(seed, hot::managed_program(seed))
+}
+
+fn case_of_tree(seed: u64, tree: hot::tree::Program) -> Case {
     let wasm = tree.encode();
     let drive = Drive::new(&wasm, seed, HOT_ROUNDS, 0)
         .unwrap_or_else(|e| panic!("seed {seed}: the hot program is invalid: {e}"));
@@ -93,7 +104,7 @@ pub fn hot_case(seed: u64) -> Case {
 /// # Panics
 /// If the generator makes a module that is not valid.
 pub fn wasm3_case(seed: u64) -> Case {
-    let mut rng = Rng::new(seed ^ 0x7761_736d_33);
+    let mut rng = Rng::new(seed ^ 0x0077_6173_6d33);
     let plain = smith::wasm3(&mut rng);
     let amount = rng.pick(&[40, 300, 1500]);
     let wasm = fuel::limit(&plain, amount).expect("a generated module is well formed");

@@ -12,15 +12,18 @@ pub fn module(rng: &mut Rng) -> Vec<u8> {
 
 /// The same with exceptions, function references and garbage collection.
 pub fn wasm3(rng: &mut Rng) -> Vec<u8> {
-    made(rng, |rng| {
-        let mut config = config(rng);
-        config.gc_enabled = true;
-        config.exceptions_enabled = rng.chance(70);
-        config.max_types = 10 + rng.below(30);
-        config.max_type_size = 1000;
-        config.allowed_instructions = InstructionKinds::all();
-        config
-    })
+    made(rng, wasm3_config)
+}
+
+/// What wasm-smith may do of these.
+pub fn wasm3_config(rng: &mut Rng) -> Config {
+    let mut config = config(rng);
+    config.gc_enabled = true;
+    config.exceptions_enabled = rng.chance(70);
+    config.max_types = 10 + rng.below(30);
+    config.max_type_size = 1000;
+    config.allowed_instructions = InstructionKinds::all();
+    config
 }
 
 fn made(rng: &mut Rng, config: impl Fn(&mut Rng) -> Config) -> Vec<u8> {
