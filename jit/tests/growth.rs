@@ -71,6 +71,29 @@ fn check(function: impl Fn(usize) -> String, tier: Tier, parts: Option<usize>, m
     assert!(large < most * bytes, "{large} bytes of code for {bytes}");
 }
 
+/// Calls one after the other, between which values are alive.
+fn calls(count: usize) -> String {
+    let call = |at: usize| {
+        let (to, from) = (at % 4, (at + 1) % 4);
+        format!("(local.set {to} (call $f (local.get {from}) (i64.const {at})))")
+    };
+    let all: String = (0..count).map(call).collect();
+    format!(
+        "(module (func (param i32) (local i32 i32 i32) {all}) (func $f (param i32 i64) (result i32) (local.get 0)))"
+    )
+}
+
+/// As much code for each call in a function of 100,000 as in one of 20,000, so that no register is given out anew
+/// around each, and little of it.
+#[test]
+fn calls_in_a_row_take_as_much_code_however_many_they_are() {
+    for tier in [Tier::Baseline, Tier::Optimized] {
+        let [(small, _), (large, bytes)] = [20_000, 100_000].map(|count| sizes(&calls(count), tier, None));
+        assert!(large < 6 * small, "{tier:?}: {small} bytes of code, then {large}");
+        assert!(large < 12 * bytes, "{tier:?}: {large} bytes of code for {bytes}");
+    }
+}
+
 #[test]
 fn frames_leave_baseline_code_at_as_many_loops_as_its_length_allows() {
     check(loops, Tier::Baseline, None, 80);

@@ -2,6 +2,10 @@
 //!
 //! * [`Engines::differential`]: in every mode our engine leaves behind what the reference interpreter does.
 //! * [`Engines::hot`]: so it does with hot programs, as they are optimised in all the ways there are.
+//! * [`Engines::wasm3`]: modules with exceptions, function references and objects, which the interpreter does not
+//!   know, leave behind in all ways what they do in plain Cranelift's code, wherever collections are.
+//! * [`Engines::hot_objects`]: so do hot programs with such, and the interpreter does the same with them in its own
+//!   terms.
 //! * [`Engines::superblocks`]: so it does when it is reoptimized by any profile.
 //! * [`Engines::contexts`]: the calling context tree is that of a shadow stack.
 //! * [`Engines::paths`]: the paths of the profile are those of a trace of the same run.
@@ -11,6 +15,7 @@
 mod engines;
 mod hot;
 mod summary;
+mod wasm3;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -299,7 +304,7 @@ impl Engines {
         let profile = profile.map_err(|e| e.to_string())?;
         if ran.outcome.overflowed() || counted.outcome.overflowed() {
             summary.overflowed = 1;
-            return self.same_run(case).map(|compared| Summary { compared, ..summary });
+            return same_run(&self.exact, case).map(|compared| Summary { compared, ..summary });
         }
         counted.outcome.same_as(&ran.outcome)?;
         summary.compared = compare(&oracle, &counted.counters, &profile)?;
@@ -309,7 +314,7 @@ impl Engines {
         self.paths_in_a_burst(case)?;
         self.every_block(case, &oracle, &counted.counters)?;
         if (case.seed / 4).is_multiple_of(4) {
-            self.same_run(case)?;
+            same_run(&self.exact, case)?;
         }
         Ok(summary)
     }
@@ -346,15 +351,7 @@ impl Engines {
     pub fn overflow(&self, case: &Case) -> Result<Summary, String> {
         let ran = ours::run(&self.exact, &case.wasm, &case.drive)?;
         ran.profile().ok_or("not instantiated")?.and_then(|p| Ok(p.verify()?)).map_err(|e| e.to_string())?;
-        Ok(Summary { compared: self.same_run(case)?, ..Summary::of(&ran.outcome) })
-    }
-
-    /// One run that counts in both ways, so that it does not matter where it ends.
-    fn same_run(&self, case: &Case) -> Result<Compared, String> {
-        let oracle = Oracle::new(&case.wasm, Detail::Blocks)?.of_itself()?;
-        let mut ran = ours::run(&self.exact, &oracle.wasm, &case.drive)?;
-        let profile = ran.profile().ok_or("not instantiated")?.map_err(|e| e.to_string())?;
-        compare(&oracle, &ran.counters(), &profile).map_err(|e| format!("in the same run: {e}"))
+        Ok(Summary { compared: same_run(&self.exact, case)?, ..Summary::of(&ran.outcome) })
     }
 
     fn every_edge(&self, case: &Case, profile: &Profile) -> Result<(), String> {
@@ -516,6 +513,14 @@ impl Engines {
         }
         Ok(())
     }
+}
+
+/// One run that counts in both ways, so that it does not matter where it ends.
+fn same_run(exact: &Engine, case: &Case) -> Result<Compared, String> {
+    let oracle = Oracle::new(&case.wasm, Detail::Blocks)?.of_itself()?;
+    let mut ran = ours::run(exact, &oracle.wasm, &case.drive)?;
+    let profile = ran.profile().ok_or("not instantiated")?.map_err(|e| e.to_string())?;
+    compare(&oracle, &ran.counters(), &profile).map_err(|e| format!("in the same run: {e}"))
 }
 
 /// Demands that two profiles differ in nothing but their cost.

@@ -50,6 +50,8 @@ pub enum Maker {
     MutatedSmith,
     /// [`hot`].
     Hot,
+    /// [`smith`], with all of WebAssembly 3.0.
+    Wasm3,
 }
 
 impl Maker {
@@ -79,11 +81,36 @@ const HOT_ROUNDS: usize = 3;
 /// # Panics
 /// If the generator makes a module that is not valid.
 pub fn hot_case(seed: u64) -> Case {
-    let tree = hot::program(seed);
+    case_of_tree(seed, hot::program(seed))
+}
+
+/// The same with objects, exceptions and typed references.
+///
+/// # Panics
+/// If the generator makes a module that is not valid.
+pub fn managed_case(seed: u64) -> Case {
+    case_of_tree(seed, hot::managed_program(seed))
+}
+
+fn case_of_tree(seed: u64, tree: hot::tree::Program) -> Case {
     let wasm = tree.encode();
     let drive = Drive::new(&wasm, seed, HOT_ROUNDS, 0)
         .unwrap_or_else(|e| panic!("seed {seed}: the hot program is invalid: {e}"));
     Case { seed, maker: Maker::Hot, wasm, drive, tree: Some(Box::new(tree)) }
+}
+
+/// A module with exceptions, function references and garbage collection, of a seed.
+///
+/// # Panics
+/// If the generator makes a module that is not valid.
+pub fn wasm3_case(seed: u64) -> Case {
+    let mut rng = Rng::new(seed ^ 0x0077_6173_6d33);
+    let plain = smith::wasm3(&mut rng);
+    let amount = rng.pick(&[40, 300, 1500]);
+    let wasm = fuel::limit(&plain, amount).expect("a generated module is well formed");
+    let drive = Drive::new(&wasm, seed, 2, amount)
+        .unwrap_or_else(|e| panic!("seed {seed}: wasm-smith made an invalid module: {e}"));
+    Case { seed, maker: Maker::Wasm3, wasm, drive, tree: None }
 }
 
 /// The case of a seed.
@@ -97,9 +124,10 @@ pub fn case(seed: u64) -> Case {
         Maker::Flow | Maker::MutatedFlow => flow::module(&mut rng),
         Maker::Smith | Maker::MutatedSmith => smith::module(&mut rng),
         Maker::Hot => return hot_case(seed),
+        Maker::Wasm3 => return wasm3_case(seed),
     };
     let made = match maker {
-        Maker::Flow | Maker::Smith | Maker::Hot => plain,
+        Maker::Flow | Maker::Smith | Maker::Hot | Maker::Wasm3 => plain,
         Maker::MutatedFlow | Maker::MutatedSmith => mutate::module(&plain, &mut rng).expect("valid"),
     };
     let amount = rng.pick(&[40, 300, 1500]);

@@ -146,7 +146,6 @@ impl<'a> Writer<'a> {
         let block = &cfg.blocks[index as usize];
         let mut code = Vec::new();
         match &block.how {
-            // The interpreter knows no exceptions, and no typed references.
             End::Trap | End::Call(_) | End::Throw(..) | End::NullBranch | End::CastBranch => {}
             End::Jump | End::TailCall => code = self.count(func, What::Edge(index, 0)),
             End::Branch => {
@@ -174,6 +173,11 @@ impl<'a> Writer<'a> {
         self.places.push(Place { func, what });
         self.splice.i64_global(counter_name(self.places.len() - 1))
     }
+}
+
+/// Whether the ways out of a block can be counted before it ends: not where a callee decides, or the type of an operand.
+fn counts_edges(how: &End) -> bool {
+    !matches!(how, End::Call(_) | End::Throw(..) | End::NullBranch | End::CastBranch)
 }
 
 /// Instructions that are not executed: what the product counts is defined anew here.

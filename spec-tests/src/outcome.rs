@@ -19,7 +19,7 @@ pub enum Value {
     F64(u64),
     /// A v128.
     V128(u128),
-    /// A funcref, or an exnref: whether it is not null.
+    /// A reference to anything but a value of the host's: whether it is not null.
     Func(bool),
     /// An externref: null, or a number of ours.
     Extern(Option<u32>),
@@ -60,6 +60,8 @@ pub enum Stop {
     Trap(Trap),
     /// The host ended the program.
     Exit(i32),
+    /// An exception that nothing caught.
+    Uncaught,
     /// Anything else.
     Other(String),
 }
@@ -77,6 +79,10 @@ pub enum Trap {
     IntegerOverflow,
     BadConversion,
     StackOverflow,
+    NullReference,
+    CastFailure,
+    ArrayOutOfBounds,
+    OutOfHeap,
 }
 
 /// The state of one export.
@@ -146,9 +152,12 @@ impl Outcome {
         self.calls.iter().filter(|call| call.is_err()).count()
     }
 
-    /// Whether some call ran out of stack: where it does is up to the engine, and so is all that follows.
+    /// Whether some call ran out of stack, or of room for objects: where it does is up to the engine, and so is all
+    /// that follows.
     pub fn overflowed(&self) -> bool {
-        self.calls.iter().any(|call| matches!(call, Err(Stop::Trap(Trap::StackOverflow))))
+        let is_limit = |stop: &Stop| matches!(stop, Stop::Trap(Trap::StackOverflow | Trap::OutOfHeap));
+        self.refused.iter().any(is_limit)
+            || self.calls.iter().filter_map(|call| call.as_ref().err()).any(is_limit)
     }
 }
 

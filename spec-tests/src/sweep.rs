@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::check::{Engines, Summary};
-use crate::generate::{Case, case, deep_case, hot_case};
+use crate::generate::{Case, case, deep_case, hot_case, managed_case, wasm3_case};
 use crate::shrink::shrink;
 
 /// What is demanded of every case of some kind.
@@ -31,6 +31,12 @@ pub const DIFFERENTIAL: Check = Check { case, check: Engines::differential, stac
 
 /// See [`Engines::hot`].
 pub const HOT: Check = Check { case: hot_case, check: Engines::hot, stack: LARGE_STACK };
+
+/// See [`Engines::wasm3`].
+pub const WASM3: Check = Check { case: wasm3_case, check: Engines::wasm3, stack: LARGE_STACK };
+
+/// See [`Engines::hot_objects`].
+pub const HOT_OBJECTS: Check = Check { case: managed_case, check: Engines::hot_objects, stack: LARGE_STACK };
 
 /// See [`Engines::superblocks`].
 pub const SUPERBLOCKS: Check = Check { case, check: Engines::superblocks, stack: LARGE_STACK };
@@ -78,9 +84,11 @@ fn abort(_: &Engines, case: &Case) -> Result<Summary, String> {
 }
 
 /// All of them by name, the usual one first.
-pub const CHECKS: [(&str, Check); 13] = [
+pub const CHECKS: [(&str, Check); 15] = [
     ("modules", DIFFERENTIAL),
     ("hot", HOT),
+    ("wasm3", WASM3),
+    ("hot-objects", HOT_OBJECTS),
     ("superblocks", SUPERBLOCKS),
     ("oracle", ORACLE),
     ("overflow", OVERFLOW),

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use wprof_spec_tests::sweep::{DIFFERENTIAL, sweep};
+use wprof_spec_tests::sweep::{DIFFERENTIAL, WASM3, sweep};
 
 #[test]
 fn generated_modules_leave_behind_what_they_do_in_an_interpreter() {
@@ -15,6 +15,20 @@ fn generated_modules_leave_behind_what_they_do_in_an_interpreter() {
             println!("{summary:#?}");
             assert!(summary.refused * 4 < summary.modules, "too many modules are refused: {summary:?}");
             assert!(summary.overflowed * 50 < summary.modules, "too many modules overflow: {summary:?}");
+        }
+        Err(failure) => panic!("{}", failure.report(Path::new(env!("CARGO_TARGET_TMPDIR")))),
+    }
+}
+
+#[test]
+fn modules_with_exceptions_and_objects_do_in_all_ways_what_they_do_in_plain_code() {
+    let seeds = std::env::var("WPROF_SEEDS").map_or(150, |count| count.parse().expect("a number of modules"));
+    match sweep(0..seeds, WASM3, |_| ()) {
+        Ok(summary) => {
+            println!("{summary:#?}");
+            assert!(summary.refused * 4 < summary.modules, "too many modules are refused: {summary:?}");
+            assert!(summary.overflowed * 20 < summary.modules, "too many modules overflow: {summary:?}");
+            assert!(summary.stopped < summary.calls, "no call returns: {summary:?}");
         }
         Err(failure) => panic!("{}", failure.report(Path::new(env!("CARGO_TARGET_TMPDIR")))),
     }

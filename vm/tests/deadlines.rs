@@ -129,13 +129,23 @@ fn a_host_function_can_set_the_deadline_of_what_called_it() -> Outcome {
 }
 
 /// Bulk operations of many megabytes.
-const BULK: [(&str, &str); 6] = [
+const BULK: [(&str, &str); 10] = [
     ("fill", "memory.fill (i32.const 0) (i32.const 1) (i32.const 0x4000000)"),
     ("copy up", "memory.copy (i32.const 16) (i32.const 0) (i32.const 0x3fffff0)"),
     ("copy down", "memory.copy (i32.const 0) (i32.const 16) (i32.const 0x3fffff0)"),
     ("table fill", "table.fill $t (i32.const 0) (ref.null func) (i32.const 1000000)"),
     ("table copy", "table.copy $t $u (i32.const 0) (i32.const 0) (i32.const 1000000)"),
     ("table copy up", "table.copy $t $t (i32.const 1) (i32.const 0) (i32.const 999999)"),
+    ("array fill", "array.fill $a (global.get $a) (i32.const 0) (i32.const 1) (i32.const 0x4000000)"),
+    ("array of words fill", "array.fill $w (global.get $w) (i32.const 0) (i64.const 1) (i32.const 0x800000)"),
+    (
+        "array copy up",
+        "array.copy $a $a (global.get $a) (i32.const 1) (global.get $a) (i32.const 0) (i32.const 0x3ffffff)",
+    ),
+    (
+        "array copy down",
+        "array.copy $w $w (global.get $w) (i32.const 0) (global.get $w) (i32.const 1) (i32.const 0x7fffff)",
+    ),
 ];
 
 /// Plain code without polls notices a deadline nowhere but in what it calls; all rounds together take seconds.
@@ -149,8 +159,12 @@ fn a_deadline_stops_large_bulk_operations() -> Outcome {
         )
     };
     let exports: String = BULK.iter().map(export).collect();
-    let module =
-        format!("(module (memory 1024) (table $t 1000000 funcref) (table $u 1000000 funcref) {exports})");
+    let arrays = r#"(type $a (array (mut i8))) (type $w (array (mut i64)))
+        (global $a (ref $a) (array.new_default $a (i32.const 0x4000000)))
+        (global $w (ref $w) (array.new_default $w (i32.const 0x800000)))"#;
+    let module = format!(
+        "(module {arrays} (memory 1024) (table $t 1000000 funcref) (table $u 1000000 funcref) {exports})"
+    );
     let engine = Engine::new(Config::new().profiling(ProfilingConfig::Off))?;
     let mut store = Store::new(&engine, ());
     let instance = Instance::new(&mut store, &Module::new(&engine, module)?, &[])?;

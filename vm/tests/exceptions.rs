@@ -460,6 +460,26 @@ fn message(error: &Error) -> String {
 }
 
 #[test]
+fn references_that_are_not_caught_are_told_by_what_they_are_to() -> Outcome {
+    let module = r#"(module
+        (type $s (struct (field i32))) (type $a (array i8))
+        (tag $t (param (ref null $s) (ref null $a) anyref anyref externref funcref (ref null $s)))
+        (func $f (export "run") (param externref)
+            (throw $t (struct.new $s (i32.const 5)) (array.new_default $a (i32.const 3)) (ref.i31 (i32.const -7))
+                (struct.new $s (i32.const 5)) (local.get 0) (ref.func $f) (ref.null $s))))"#;
+    let engine = Engine::default();
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &Module::new(&engine, module)?, &[])?;
+    let run = instance.get_func(&mut store, "run").expect("exported");
+    let error = run.call(&mut store, &[Val::from(ExternRef::new(1))], &mut []).expect_err("it throws");
+    assert_eq!(
+        message(&error),
+        "uncaught exception: tag 0 with a struct, an array, i31 -7, an object, a value of the host's, a function, null"
+    );
+    Ok(())
+}
+
+#[test]
 fn what_is_not_caught_is_an_error_with_its_frames() -> Outcome {
     for config in strategies() {
         let (mut store, module, linker) = sample(&config)?;

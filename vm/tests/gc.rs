@@ -198,6 +198,22 @@ fn a_heap_that_is_full_traps_and_can_be_used_again() -> Outcome {
 }
 
 #[test]
+fn an_object_may_be_larger_than_what_is_allocated_between_collections() -> Outcome {
+    let mut config = Config::new();
+    config.limits(StoreLimits { heap_bytes: 64 << 20, ..StoreLimits::default() });
+    let (mut store, instance) = store(&config)?;
+    let large = instance.get_typed_func::<(i32, i32), i32>(&mut store, "large")?;
+    assert_eq!(large.call(&mut store, (16 << 20, 9))?, 7, "old ones make room");
+    let error = large.call(&mut store, (65 << 20, 1)).expect_err("it does not fit");
+    assert_eq!(error.trap(), Some(Trap::GcOutOfMemory));
+    let keep = instance.get_typed_func::<i32, i64>(&mut store, "keep")?;
+    keep.call(&mut store, 1_200_000)?;
+    let error = large.call(&mut store, (40 << 20, 1)).expect_err("the list is there");
+    assert_eq!(error.trap(), Some(Trap::GcOutOfMemory));
+    Ok(())
+}
+
+#[test]
 fn traps_say_what_was_wrong_in_every_tier() -> Outcome {
     for (name, config) in configs() {
         let (mut store, instance) = store(&config)?;

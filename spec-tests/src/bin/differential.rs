@@ -15,7 +15,8 @@ const USAGE: &str = "\
 Usage: differential [CHECK] [--seeds COUNT] [--start SEED] [--minutes M] [--isolate [--jobs N]]
        differential CHECK --replay SEED FILE
 Runs generated modules in all modes and in an interpreter, and compares what they leave behind.
-  CHECK       modules (the default), hot: programs that are optimised in every way, superblocks: by invented
+  CHECK       modules (the default), hot: programs that are optimised in every way, wasm3 and hot-objects: both
+              with exceptions, function references and objects, superblocks: by invented
               profiles, oracle: profiles with what modules count of themselves, overflow: that with modules
               that use up the stack, and others: see `sweep.rs`
   --isolate   in processes of their own, N at once, so that crashes are found, too, and the run goes on

@@ -7,6 +7,7 @@ use wprof::{Collect, Config, Engine, Metric, ProfilingConfig, Strategy, Tracing}
 use wprof_profiler::BurstLengths;
 
 use super::hot::{self, Hot};
+use super::wasm3::Wasm3;
 use crate::engines::reference;
 use crate::mode::{Mode, bursts, unoptimized};
 use crate::oracle::cache::small_cache;
@@ -47,6 +48,7 @@ pub struct Engines {
     pub(super) default: Made,
     pub(super) eager: Made,
     pub(super) hot: Vec<Hot>,
+    pub(super) wasm3: Wasm3,
 }
 
 impl Default for Engines {
@@ -107,6 +109,7 @@ impl Default for Engines {
             default: made(&Mode::Default.config()),
             eager: made(&Mode::Eager.config()),
             hot: hot::ways(),
+            wasm3: Wasm3::default(),
         }
     }
 }

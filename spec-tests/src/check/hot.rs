@@ -15,11 +15,11 @@ pub struct Hot {
     pub name: &'static str,
     /// How it is set up.
     pub config: Config,
-    engine: Made,
+    pub(super) engine: Made,
 }
 
 impl Hot {
-    fn new(name: &'static str, config: Config) -> Hot {
+    pub(super) fn new(name: &'static str, config: Config) -> Hot {
         Hot { name, engine: made(&config), config }
     }
 }
@@ -91,11 +91,15 @@ impl Engines {
         Ok(summary)
     }
 
-    /// Two of the usual ways, and one of the others.
     fn ways_of(&self, seed: u64) -> impl Iterator<Item = &Hot> {
-        let seed = seed as usize;
-        let usual = [seed % USUAL, (seed + 1 + seed / USUAL % 2) % USUAL];
-        let other = USUAL + seed / USUAL % (self.hot.len() - USUAL);
-        usual.into_iter().chain([other]).map(|at| &self.hot[at])
+        chosen(seed, self.hot.len()).map(|at| &self.hot[at])
     }
+}
+
+/// Two of the usual ways, and one of the others: which of so many.
+pub(super) fn chosen(seed: u64, ways: usize) -> impl Iterator<Item = usize> {
+    let seed = seed as usize;
+    let usual = [seed % USUAL, (seed + 1 + seed / USUAL % 2) % USUAL];
+    let other = USUAL + seed / USUAL % (ways - USUAL);
+    usual.into_iter().chain([other])
 }

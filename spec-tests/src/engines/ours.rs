@@ -45,10 +45,11 @@ pub fn run(engine: &Engine, wasm: &[u8], drive: &Drive) -> Result<Ran, String> {
         store.on_out_of_budget(|_, _| Some(3));
     }
     let log = Arc::default();
-    let imports = imports(&mut store, &module, &log).map_err(|e| format!("imports: {e}"))?;
+    let imports = imports(&mut store, &module, &log);
     let trace = Recorded::start(&mut store, &module)?;
     let mut outcome = Outcome::default();
-    let instance = match Instance::new(&mut store, &module, &imports) {
+    // The host does not have what some types ask for.
+    let instance = match imports.and_then(|imports| Instance::new(&mut store, &module, &imports)) {
         Ok(instance) => instance,
         Err(e) => {
             outcome.refused = Some(stop(&e));
@@ -178,8 +179,9 @@ fn refuel(store: &mut Store<Host>, instance: Instance, fuel: i32) {
 
 fn make(store: &mut Store<Host>, instance: Instance, call: &Call) -> Result<Vec<Value>, Error> {
     let func = instance.get_func(&mut *store, &call.name).expect("exported");
-    let args: Vec<Val> = call.args.iter().map(|&arg| to_val(arg)).collect();
-    let mut results = vec![Val::I32(0); func.ty(&*store).results().len()];
+    let ty = func.ty(&*store);
+    let args: Vec<Val> = call.args.iter().zip(ty.params()).map(|(&arg, ty)| to_val(arg, &ty)).collect();
+    let mut results = vec![Val::I32(0); ty.results().len()];
     func.call(store, &args, &mut results)?;
     Ok(results.iter().map(from_val).collect())
 }
@@ -199,7 +201,7 @@ fn imports(
             }
             ExternType::Global(ty) => {
                 globals += 1;
-                let value = to_val(imported_value(globals, parser_type(&ty.content)));
+                let value = to_val(imported_value(globals, parser_type(&ty.content)), &ty.content);
                 Global::new(&mut *store, ty, value)?.into()
             }
             ExternType::Memory(ty) => Memory::new(&mut *store, ty)?.into(),
@@ -222,7 +224,8 @@ fn host_function(
     log: Arc<Mutex<HostLog>>,
 ) -> Result<Extern, Error> {
     let mut linker = Linker::new(store.engine());
-    let types: Vec<_> = ty.results().map(|ty| parser_type(&ty)).collect();
+    let own: Vec<ValType> = ty.results().collect();
+    let types: Vec<_> = own.iter().map(parser_type).collect();
     let (module, called) = name.clone();
     let noted = name.clone();
     linker.func_new(&module, &name.1, ty, move |mut caller: Caller<'_, Host>, args, results| {
@@ -238,7 +241,8 @@ fn host_function(
         match caller.data_mut().call(&called, &args, &types) {
             Answer::Exit(code) => Err(Exit(code).into()),
             Answer::Return(values) => {
-                results.iter_mut().zip(values).for_each(|(result, value)| *result = to_val(value));
+                let values = values.into_iter().zip(&own).map(|(value, ty)| to_val(value, ty));
+                results.iter_mut().zip(values).for_each(|(result, value)| *result = value);
                 Ok(())
             }
             Answer::Enter { entry, argument, forgive } => {
@@ -286,6 +290,9 @@ pub fn stop(error: &Error) -> Stop {
     if let Some(code) = error.i32_exit() {
         return Stop::Exit(code);
     }
+    if error.exception().is_some() {
+        return Stop::Uncaught;
+    }
     let trap = error.trap().filter(|_| error.kind() == ErrorKind::Trap);
     Stop::Trap(match trap {
         Some(T::UnreachableCodeReached) => Trap::Unreachable,
@@ -297,19 +304,33 @@ pub fn stop(error: &Error) -> Stop {
         Some(T::IntegerOverflow) => Trap::IntegerOverflow,
         Some(T::BadConversionToInteger) => Trap::BadConversion,
         Some(T::StackOverflow) => Trap::StackOverflow,
+        Some(T::NullReference) => Trap::NullReference,
+        Some(T::CastFailure) => Trap::CastFailure,
+        Some(T::ArrayOutOfBounds) => Trap::ArrayOutOfBounds,
+        Some(T::GcOutOfMemory) => Trap::OutOfHeap,
         _ => return Stop::Other(error.to_string()),
     })
 }
 
-fn to_val(value: Value) -> Val {
+/// Whether there is no value of a type but null.
+fn is_bottom(ty: &ValType) -> bool {
+    matches!(ty, ValType::Ref(ty) if matches!(ty.heap_type(), HeapType::NoExtern))
+}
+
+fn to_val(value: Value, ty: &ValType) -> Val {
     match value {
         Value::I32(v) => Val::I32(v),
         Value::I64(v) => Val::I64(v),
         Value::F32(bits) => Val::F32(bits),
         Value::F64(bits) => Val::F64(bits),
         Value::V128(v) => Val::V128(v),
-        Value::Func(_) => Val::FuncRef(None),
-        Value::Extern(value) => Val::from(value.map(ExternRef::new)),
+        // The host has none to give.
+        Value::Func(_) | Value::Extern(None) => match ty {
+            ValType::Ref(ty) => Ref::null(ty).into(),
+            _ => Val::FuncRef(None),
+        },
+        Value::Extern(Some(_)) if is_bottom(ty) => Val::ExternRef(None),
+        Value::Extern(Some(value)) => Val::from(ExternRef::new(value)),
     }
 }
 

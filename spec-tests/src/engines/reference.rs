@@ -1,13 +1,18 @@
 //! Runs of generated modules in wasmi, an interpreter that shares no code with ours.
 
-use wasmi::errors::{ErrorKind, TableError};
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use wasmi::errors::{ErrorKind, HostError, TableError};
 use wasmi::{
     Caller, Config, Engine, Error, Extern, ExternRef, ExternType, F32, F64, Func, FuncType, Global, Instance,
     Memory, Module, Ref, Store, Table, TrapCode, V128, Val, ValType,
 };
 
+use super::heap::Heap;
 use crate::drive::{Call, Drive, imported_value, is_ours};
 use crate::fuel::FUEL;
+use crate::generate::hot::lowered::{self, Action, HELPERS};
 use crate::host::{Answer, Host};
 use crate::oracle::counter_name;
 use crate::outcome::{Outcome, State, Stop, Trap, Value};
@@ -83,14 +88,24 @@ fn make(store: &mut Store<Host>, instance: Instance, call: &Call) -> Result<Vec<
     let args: Vec<Val> = call.args.iter().map(|&arg| to_val(&mut *store, arg)).collect();
     let mut results = vec![Val::I32(0); func.ty(&*store).results().len()];
     func.call(&mut *store, &args, &mut results).map_err(|e| stop(&e))?;
+    if let Some(pending) = instance.get_global(&*store, lowered::PENDING_NAME)
+        && pending.get(&*store).i32() != Some(0)
+    {
+        pending.set(&mut *store, Val::I32(0)).expect("a variable i32");
+        return Err(Stop::Uncaught);
+    }
     Ok(results.iter().map(|result| from_val(&*store, result)).collect())
 }
 
 fn imports(store: &mut Store<Host>, module: &Module) -> Result<Vec<Extern>, Error> {
     let mut imports = Vec::new();
     let mut globals = 0;
+    let heap = Arc::default();
     for import in module.imports() {
         imports.push(match import.ty() {
+            ExternType::Func(ty) if import.module() == lowered::MODULE => {
+                helper(store, import.name(), ty.clone(), &heap).into()
+            }
             ExternType::Func(ty) => host_function(store, import.name(), ty.clone()).into(),
             ExternType::Global(ty) => {
                 globals += 1;
@@ -123,9 +138,43 @@ fn host_function(store: &mut Store<Host>, name: &str, ty: FuncType) -> Func {
                     Err(_) if forgive => results[0] = Val::I32(-1),
                     other => other?,
                 }
+                let pending = caller.get_export(lowered::PENDING_NAME).and_then(Extern::into_global);
+                if let Some(pending) = pending.filter(|_| forgive)
+                    && pending.get(&caller).i32() != Some(0)
+                {
+                    pending.set(&mut caller, Val::I32(0))?;
+                    results[0] = Val::I32(-1);
+                }
                 Ok(())
             }
         }
+    })
+}
+
+/// Why a helper trapped.
+#[derive(Debug)]
+struct HelperTrap(Trap);
+
+impl fmt::Display for HelperTrap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}
+
+impl HostError for HelperTrap {}
+
+/// A function that does what a lowered instruction does.
+fn helper(store: &mut Store<Host>, name: &str, ty: FuncType, heap: &Arc<Mutex<Heap>>) -> Func {
+    let action: &'static Action =
+        &HELPERS.iter().find(|helper| helper.to_string() == name).expect("it is in the list").action;
+    let heap = heap.clone();
+    Func::new(store, ty, move |caller: Caller<'_, Host>, args, results| {
+        let args: Vec<Value> = args.iter().map(|arg| from_val(&caller, arg)).collect();
+        let result = heap.lock().expect("no panic while held").act(action, &args);
+        if let Some(value) = result.map_err(|trap| Error::host(HelperTrap(trap)))? {
+            results[0] = to_val(caller, value);
+        }
+        Ok(())
     })
 }
 
@@ -145,6 +194,9 @@ fn stop(error: &Error) -> Stop {
     use TrapCode as T;
     if let Some(code) = error.i32_exit_status() {
         return Stop::Exit(code);
+    }
+    if let Some(HelperTrap(trap)) = error.downcast_ref() {
+        return Stop::Trap(*trap);
     }
     Stop::Trap(match error.as_trap_code() {
         Some(T::UnreachableCodeReached) => Trap::Unreachable,

@@ -10,18 +10,24 @@
 
 mod body;
 mod expression;
+pub mod lowered;
+pub mod managed;
 mod memory;
+mod module;
+mod objects;
 mod ops;
 pub mod reduce;
 mod statement;
 pub mod tree;
 mod write;
+mod write_managed;
 
 use wasm_encoder::ValType;
 
 use crate::rng::Rng;
 use body::Body;
-use tree::{Program, Signature};
+pub use module::data_bytes;
+use tree::{Exceptions, Program, Signature};
 use {ValType::F32, ValType::F64, ValType::I32, ValType::I64, ValType::V128};
 
 /// Types of functions.
@@ -114,6 +120,8 @@ struct Shape {
     null: u32,
     /// Leaves of either type of elements.
     elements: [Vec<u32>; 2],
+    /// Whether there are objects, exceptions and typed references.
+    is_managed: bool,
 }
 
 impl Shape {
@@ -131,7 +139,17 @@ impl Shape {
 
 /// The program of a seed.
 pub fn program(seed: u64) -> Program {
-    let mut rng = Rng::new(seed ^ 0x686f_745f_7072_6f67);
+    some_program(seed ^ 0x686f_745f_7072_6f67, None)
+}
+
+/// The program of a seed, with objects, exceptions and typed references.
+pub fn managed_program(seed: u64) -> Program {
+    let exceptions = if seed.is_multiple_of(3) { Exceptions::Legacy } else { Exceptions::Standard };
+    some_program(seed ^ 0x6d61_6e61_6765_6421, Some(exceptions))
+}
+
+fn some_program(seed: u64, managed: Option<Exceptions>) -> Program {
+    let mut rng = Rng::new(seed);
     let roles = roles(&mut rng);
     let indirect = *rng.pick(&[[0, 1], [1, 0], [0, 2], [1, 5], [0, 7], [5, 0]].each_ref());
     let signatures = signatures(&roles, indirect, &mut rng);
@@ -140,7 +158,8 @@ pub fn program(seed: u64) -> Program {
         let is_one = |&f: &usize| roles[f] == Role::Leaf && signatures[f] == signature;
         (0..roles.len()).filter(is_one).map(|f| f as u32).collect()
     });
-    let mut shape = Shape { callees: Vec::new(), indirect, leaf_cost, null: 2 * GROUP, elements };
+    let is_managed = managed.is_some();
+    let mut shape = Shape { callees: Vec::new(), indirect, leaf_cost, null: 2 * GROUP, elements, is_managed };
     let mut functions = Vec::new();
     for index in (0..roles.len()).rev() {
         let (role, signature) = (roles[index], signatures[index]);
@@ -154,7 +173,7 @@ pub fn program(seed: u64) -> Program {
     let [first, second]: [Vec<u32>; 2] = [group(&mut rng, 0), group(&mut rng, 1)];
     let constant = [first.clone(), second.clone()].concat();
     let table = constant.iter().map(|&f| Some(f)).chain([None]).collect();
-    Program { functions, table, constant }
+    Program { functions, table, constant, managed }
 }
 
 /// Main first, leaves last.

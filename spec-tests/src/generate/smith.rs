@@ -7,6 +7,26 @@ use crate::rng::Rng;
 
 /// A module that exports everything it has.
 pub fn module(rng: &mut Rng) -> Vec<u8> {
+    made(rng, config)
+}
+
+/// The same with exceptions, function references and garbage collection.
+pub fn wasm3(rng: &mut Rng) -> Vec<u8> {
+    made(rng, wasm3_config)
+}
+
+/// What wasm-smith may do of these.
+pub fn wasm3_config(rng: &mut Rng) -> Config {
+    let mut config = config(rng);
+    config.gc_enabled = true;
+    config.exceptions_enabled = rng.chance(70);
+    config.max_types = 10 + rng.below(30);
+    config.max_type_size = 1000;
+    config.allowed_instructions = InstructionKinds::all();
+    config
+}
+
+fn made(rng: &mut Rng, config: impl Fn(&mut Rng) -> Config) -> Vec<u8> {
     loop {
         let size = 500 + rng.below(3500);
         let bytes = rng.bytes(size);

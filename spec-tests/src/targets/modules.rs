@@ -45,12 +45,17 @@ pub fn module(bytes: &[u8]) {
 /// Small modules of all makers.
 pub fn some_modules() -> Vec<Vec<u8>> {
     let mut rng = Rng::new(1);
-    vec![flow::module(&mut rng), smith::module(&mut rng), hot::program(1).encode()]
+    let new =
+        [smith::wasm3(&mut Rng::new(2)), hot::managed_program(1).encode(), hot::managed_program(3).encode()];
+    let old = [flow::module(&mut rng), smith::module(&mut rng), hot::program(1).encode()];
+    old.into_iter().chain(new).collect()
 }
 
 /// The same of a valid module that the bytes choose.
 pub fn machine_code(bytes: &[u8]) {
-    let config = smith::config(&mut Rng::new(bytes.len() as u64));
+    let mut rng = Rng::new(bytes.len() as u64);
+    let config =
+        if bytes.len().is_multiple_of(2) { smith::config(&mut rng) } else { smith::wasm3_config(&mut rng) };
     let Ok(made) = wasm_smith::Module::new(config, &mut Unstructured::new(bytes)) else { return };
     module(&made.to_bytes());
 }

@@ -62,7 +62,10 @@ impl<'a> Body<'a> {
         limits: (u64, i64),
         rng: &'a mut Rng,
     ) -> Body<'a> {
-        let locals = [SIGNATURES[signature as usize].0, &FREE].concat();
+        let mut locals = [SIGNATURES[signature as usize].0, &FREE].concat();
+        if shape.is_managed {
+            locals.extend(super::objects::locals(shape));
+        }
         Body {
             rng,
             shape,
@@ -92,10 +95,16 @@ impl<'a> Body<'a> {
         Function { signature: self.signature, locals: self.locals.split_off(params), body, end }
     }
 
+    /// Types of the parameters.
+    pub fn params(&self) -> &'static [ValType] {
+        SIGNATURES[self.signature as usize].0
+    }
+
     /// What functions of some roles begin with.
     fn start(&mut self) -> Vec<Stmt> {
         let (Role::Recursive { limit, .. } | Role::TailRecursive { limit }) = self.role else {
-            return Vec::new();
+            let may_throw = self.shape.is_managed && self.role != Role::Main && self.rng.chance(40);
+            return if may_throw { vec![self.seldom_thrown()] } else { Vec::new() };
         };
         // The first parameter is how deep it may still go; anything else ends at once.
         let left = Expr::op(I32, I::I32Sub, vec![Expr::local(I32, 0), Expr::i32(1)]);
@@ -197,6 +206,12 @@ impl<'a> Body<'a> {
         let ty = if is_wide { I64 } else { I32 };
         self.locals.extend([ty, ty]);
         self.locals.len() as u32 - 2
+    }
+
+    /// A new local that nothing else writes.
+    pub fn own_local(&mut self, ty: ValType) -> u32 {
+        self.locals.push(ty);
+        self.locals.len() as u32 - 1
     }
 
     /// A local for what is needed twice at once.

@@ -36,6 +36,12 @@ impl Body<'_> {
 
     /// A local, a constant, a global, or how far a loop is.
     pub fn leaf(&mut self, ty: ValType) -> Expr {
+        if self.shape.is_managed
+            && self.rng.chance(12)
+            && let Some(value) = self.of_object(ty)
+        {
+            return value;
+        }
         match self.rng.below(8) {
             0..=1 => self.constant(ty),
             2 => {

@@ -7,7 +7,7 @@
 use wasm_encoder::ValType;
 
 use super::SIGNATURES;
-use super::tree::{End, Expr, Function, Kind, Loop, Multi, Program, Stmt, Switch, Valued};
+use super::tree::{End, Expr, Function, Kind, Loop, Multi, Program, Stmt, Switch, Try, Valued};
 
 /// How much of a program an edit takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -109,14 +109,18 @@ impl Edit {
             Stmt::Multi(multi) => vec![&multi.body],
             Stmt::Switch(switch) => switch.cases.iter().collect(),
             Stmt::Loop(lp) => vec![&lp.body],
-            Stmt::Do { .. } | Stmt::Break { .. } | Stmt::Return(_) => Vec::new(),
+            Stmt::Try(tried) => {
+                std::iter::once(&tried.body).chain(tried.handlers.iter().map(|one| &one.body)).collect()
+            }
+            Stmt::Test(test) => vec![&test.yes, &test.no],
+            Stmt::Do { .. } | Stmt::Break { .. } | Stmt::Return(_) | Stmt::Throw(..) => Vec::new(),
         };
         inside.into_iter().find(|inside| !inside.is_empty() && self.is_here(Grain::Medium)).cloned()
     }
 
     fn statement(&mut self, statement: &mut Stmt) {
         match statement {
-            Stmt::Do { args, .. } | Stmt::Return(args) => self.values(args),
+            Stmt::Do { args, .. } | Stmt::Return(args) | Stmt::Throw(_, args) => self.values(args),
             Stmt::If(condition, yes, no) => {
                 self.value(condition);
                 self.statements(yes);
@@ -130,6 +134,26 @@ impl Edit {
                 when.iter_mut().for_each(|value| self.value(value));
                 self.values(values);
             }
+            Stmt::Try(tried) => self.tried(tried),
+            Stmt::Test(test) => {
+                self.statements(&mut test.yes);
+                self.statements(&mut test.no);
+            }
+        }
+    }
+
+    fn tried(&mut self, tried: &mut Try) {
+        if tried.handlers.len() > 1 && self.is_here(Grain::Medium) {
+            tried.handlers.pop();
+            return;
+        }
+        self.statements(&mut tried.body);
+        for handler in &mut tried.handlers {
+            if handler.again.is_some() && self.is_here(Grain::Medium) {
+                handler.again = None;
+                return;
+            }
+            self.statements(&mut handler.body);
         }
     }
 

@@ -32,6 +32,9 @@ impl Body<'_> {
         if self.loops.is_empty() && self.allowed() > 2000 && self.rng.chance(60) {
             return self.counted_loop(inner);
         }
+        if self.shape.is_managed && self.rng.chance(35) {
+            return self.managed(inner);
+        }
         match self.rng.below(30) {
             0..=4 => vec![self.assign(3)],
             5..=7 => vec![self.accumulate()],
@@ -212,6 +215,9 @@ impl Body<'_> {
         while self.loops.len() == 1 && self.size() > 0 && self.allowed() > 200 && body.len() < 14 {
             body.extend(self.statement(depth));
         }
+        if self.shape.is_managed && self.loops.len() == 1 && self.rng.chance(80) {
+            body = vec![self.guarded(body)];
+        }
         let nexts = firsts.iter().map(|(_, first)| self.expr(first.ty, 2)).collect();
         self.labels.truncate(self.labels.len() - 2);
         self.loops.pop();
@@ -295,6 +301,9 @@ impl Body<'_> {
 
     /// Something that traps, or nearly always does.
     fn trap(&mut self) -> Stmt {
+        if self.shape.is_managed && self.rng.chance(50) {
+            return self.bad_reference();
+        }
         let local = self.local(I32);
         let wide = self.local(I64);
         let low = || Expr::i32(-1);

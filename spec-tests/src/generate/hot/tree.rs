@@ -3,7 +3,7 @@
 //! Invariant: a tree that has lost statements, labels or functions' bodies can still be written as a valid module.
 //! Labels are numbers, not depths; a branch to a label that is no more is left out.
 
-use wasm_encoder::{Instruction, ValType};
+use wasm_encoder::{HeapType, Instruction, ValType};
 
 /// Names a construct that branches leave; each has its own in a function.
 pub type Label = u32;
@@ -20,6 +20,17 @@ pub struct Program {
     pub table: Vec<Option<u32>>,
     /// Elements of the table that nothing changes.
     pub constant: Vec<u32>,
+    /// Whether it has objects, exceptions and typed references, and how exceptions are written.
+    pub managed: Option<Exceptions>,
+}
+
+/// How exceptions are caught.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exceptions {
+    /// `try_table`.
+    Standard,
+    /// `try`, `catch`, `rethrow`, as before the standard.
+    Legacy,
 }
 
 /// A function.
@@ -106,6 +117,53 @@ pub enum Stmt {
     },
     /// An early return; nothing follows in its construct.
     Return(Vec<Expr>),
+    /// Throws an exception with a tag; nothing follows in its construct.
+    Throw(u32, Vec<Expr>),
+    /// A `try` with its handlers.
+    Try(Box<Try>),
+    /// A branch by what a reference is.
+    Test(Box<Test>),
+}
+
+/// A `try`.
+#[derive(Clone, Debug)]
+pub struct Try {
+    /// Branches here leave it.
+    pub label: Label,
+    /// What may throw.
+    pub body: Vec<Stmt>,
+    /// Its handlers. Without any, exceptions go on.
+    pub handlers: Vec<Handler>,
+}
+
+/// A handler.
+#[derive(Clone, Debug)]
+pub struct Handler {
+    /// The tag of what it is for; `None` for all.
+    pub tag: Option<u32>,
+    /// The locals that take what the exception carries, if it has this tag.
+    pub locals: Vec<u32>,
+    /// What it does.
+    pub body: Vec<Stmt>,
+    /// When it throws the same once more, and the local that holds that in the meantime.
+    pub again: Option<(Expr, u32)>,
+}
+
+/// A branch by what a reference is.
+#[derive(Clone, Debug)]
+pub struct Test {
+    /// The reference.
+    pub value: Expr,
+    /// The type that it is asked for; `None` for any but null.
+    pub wanted: Option<HeapType>,
+    /// Whether the branch is taken if it is not so: `br_on_null`, `br_on_cast_fail`.
+    pub negated: bool,
+    /// The local that takes it if it is so.
+    pub local: u32,
+    /// What is done if it is so.
+    pub yes: Vec<Stmt>,
+    /// And if it is not.
+    pub no: Vec<Stmt>,
 }
 
 /// A block that takes operands into locals and leaves several values, which others take.
@@ -225,6 +283,7 @@ pub fn zero(ty: ValType) -> Instruction<'static> {
         ValType::F32 => Instruction::F32Const(0.0.into()),
         ValType::F64 => Instruction::F64Const(0.0.into()),
         ValType::V128 => Instruction::V128Const(0),
+        ValType::Ref(ty) => Instruction::RefNull(ty.heap_type),
         _ => Instruction::I32Const(0),
     }
 }

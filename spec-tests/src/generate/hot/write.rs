@@ -1,105 +1,34 @@
-//! Trees to modules.
+//! Trees to the bodies of functions.
 
-use wasm_encoder::{
-    BlockType, CodeSection, ConstExpr, DataCountSection, DataSection, ElementSection, Elements, EntityType,
-    ExportKind, ExportSection, Function as Code, FunctionSection, GlobalSection, GlobalType, ImportSection,
-    Instruction as I, MemorySection, MemoryType, Module, RefType, TableSection, TableType, TypeSection,
-    ValType,
+use wasm_encoder::{BlockType, Function as Code, Instruction as I, ValType};
+
+use super::lowered::{lower, shifted};
+use super::module::Types;
+use super::tree::{
+    End, Exceptions, Expr, Function, Kind, Label, Loop, LoopForm, Multi, Stmt, Switch, Valued,
 };
+use super::{IMPORTS, SIGNATURES};
 
-use super::tree::{End, Expr, Function, Kind, Label, Loop, LoopForm, Multi, Program, Stmt, Switch, Valued};
-use super::{CONSTANT_TABLE, DATA, GLOBALS, IMPORTS, MOST_PAGES, PASSIVE, SIGNATURES, TABLE, TABLE_ROOM};
-use crate::host::ENTRIES;
-
-/// Types beyond those of functions, as blocks need them.
-#[derive(Default)]
-struct Types(Vec<(Vec<ValType>, Vec<ValType>)>);
-
-impl Types {
-    fn block(&mut self, params: &[ValType], results: &[ValType]) -> BlockType {
-        match (params, results) {
-            ([], []) => return BlockType::Empty,
-            ([], [one]) => return BlockType::Result(*one),
-            _ => {}
-        }
-        let wanted = (params.to_vec(), results.to_vec());
-        let found = self.0.iter().position(|ty| *ty == wanted).unwrap_or_else(|| {
-            self.0.push(wanted);
-            self.0.len() - 1
-        });
-        BlockType::FunctionType((SIGNATURES.len() + found) as u32)
-    }
+/// In which terms a program is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// It has no objects and no exceptions.
+    Plain,
+    /// With instructions for these.
+    Managed(Exceptions),
+    /// Without, though it has some: see [`lowered`](super::lowered).
+    Lowered,
 }
 
-impl Program {
-    /// The module.
-    pub fn encode(&self) -> Vec<u8> {
-        let mut types = Types::default();
-        let mut code = CodeSection::new();
-        for function in &self.functions {
-            code.function(&Writer::function(function, &mut types));
-        }
-        let mut module = Module::new();
-        module.section(&type_section(&types)).section(&imports()).section(&self.declarations());
-        module.section(&self.tables()).section(&memories()).section(&globals());
-        module.section(&self.exports()).section(&self.elements());
-        module.section(&DataCountSection { count: PASSIVE + 1 }).section(&code).section(&data());
-        module.finish()
+impl Form {
+    /// The type that stands for another.
+    pub fn ty(self, ty: ValType) -> ValType {
+        if self == Form::Lowered { lower(ty) } else { ty }
     }
 
-    fn declarations(&self) -> FunctionSection {
-        let mut section = FunctionSection::new();
-        for function in &self.functions {
-            section.function(function.signature);
-        }
-        section
-    }
-
-    fn tables(&self) -> TableSection {
-        let mut section = TableSection::new();
-        let rooms = [(self.table.len() as u64, TABLE_ROOM), (self.constant.len() as u64, 0)];
-        for (minimum, room) in rooms {
-            section.table(TableType {
-                element_type: RefType::FUNCREF,
-                table64: false,
-                minimum,
-                maximum: Some(minimum + room),
-                shared: false,
-            });
-        }
-        section
-    }
-
-    fn exports(&self) -> ExportSection {
-        let mut section = ExportSection::new();
-        for (index, _) in self.functions.iter().enumerate() {
-            section.export(&format!("f{index}"), ExportKind::Func, func(index as u32));
-        }
-        let unary = (0..self.functions.len()).rev().filter(|&f| self.functions[f].signature == 0);
-        for (name, index) in ENTRIES.iter().zip(unary) {
-            section.export(name, ExportKind::Func, func(index as u32));
-        }
-        section.export("table", ExportKind::Table, TABLE);
-        section.export("memory", ExportKind::Memory, 0).export("memory64", ExportKind::Memory, 1);
-        for index in 0..GLOBALS.len() as u32 {
-            section.export(&format!("g{index}"), ExportKind::Global, index);
-        }
-        section
-    }
-
-    fn elements(&self) -> ElementSection {
-        let mut section = ElementSection::new();
-        for (at, element) in (0..).zip(&self.table) {
-            if let Some(element) = element {
-                let functions = Elements::Functions(vec![func(*element)].into());
-                section.active(Some(TABLE), &ConstExpr::i32_const(at), functions);
-            }
-        }
-        let constant: Vec<u32> = self.constant.iter().map(|&element| func(element)).collect();
-        section.active(Some(CONSTANT_TABLE), &ConstExpr::i32_const(0), Elements::Functions(constant.into()));
-        let all: Vec<u32> = (0..self.functions.len() as u32).map(func).collect();
-        section.declared(Elements::Functions(all.into()));
-        section
+    /// The index of a function.
+    pub fn func(self, func: u32) -> u32 {
+        if self == Form::Lowered { shifted(func) } else { func }
     }
 }
 
@@ -108,96 +37,58 @@ pub fn func(defined: u32) -> u32 {
     IMPORTS.len() as u32 + defined
 }
 
-fn type_section(types: &Types) -> TypeSection {
-    let mut section = TypeSection::new();
-    for (params, results) in SIGNATURES {
-        section.ty().function(params.iter().copied(), results.iter().copied());
-    }
-    for (params, results) in &types.0 {
-        section.ty().function(params.iter().copied(), results.iter().copied());
-    }
-    section
-}
-
-fn imports() -> ImportSection {
-    let mut section = ImportSection::new();
-    for name in IMPORTS {
-        section.import("host", name, EntityType::Function(0));
-    }
-    section
-}
-
-/// One with 32-bit and one with 64-bit indices, which grow.
-fn memories() -> MemorySection {
-    let mut section = MemorySection::new();
-    for memory64 in [false, true] {
-        let maximum = Some(MOST_PAGES);
-        section.memory(MemoryType { minimum: 1, maximum, memory64, shared: false, page_size_log2: None });
-    }
-    section
-}
-
-fn globals() -> GlobalSection {
-    let mut section = GlobalSection::new();
-    for val_type in GLOBALS {
-        let start = match val_type {
-            ValType::I64 => ConstExpr::i64_const(-7),
-            ValType::F32 => ConstExpr::f32_const(1.5.into()),
-            ValType::F64 => ConstExpr::f64_const(0.1.into()),
-            ValType::V128 => ConstExpr::v128_const(0x0123_4567_89ab_cdef_0011_2233_4455_6677),
-            _ => ConstExpr::i32_const(11),
-        };
-        section.global(GlobalType { val_type, mutable: true, shared: false }, &start);
-    }
-    section
-}
-
-fn data() -> DataSection {
-    let mut section = DataSection::new();
-    let bytes: Vec<u8> = (0..1024u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
-    section.active(0, &ConstExpr::i32_const(16), bytes.iter().copied());
-    section.active(1, &ConstExpr::i64_const(0), bytes.iter().rev().copied());
-    section.passive(bytes[..DATA].iter().copied());
-    section
-}
-
 /// What branches to a label need.
-struct Target {
-    label: Label,
-    values: usize,
+pub(super) struct Target {
+    pub label: Label,
+    pub values: usize,
 }
 
 /// A body that is being written.
-struct Writer<'a> {
-    types: &'a mut Types,
+pub struct Writer<'a> {
+    pub(super) form: Form,
+    pub(super) types: &'a mut Types,
     code: Code,
     /// Constructs around, the innermost last; those without a label have a number that no branch has.
-    targets: Vec<Target>,
+    pub(super) targets: Vec<Target>,
+    /// What the function gives, and a local that holds a reference in the meantime.
+    pub(super) results: &'static [ValType],
+    pub(super) scratch: u32,
 }
 
-const NO_LABEL: Label = Label::MAX;
+pub(super) const NO_LABEL: Label = Label::MAX;
 
 impl Writer<'_> {
-    fn function(function: &Function, types: &mut Types) -> Code {
-        let code = Code::new_with_locals_types(function.locals.iter().copied());
-        let mut writer = Writer { types, code, targets: Vec::new() };
+    /// The body of a function.
+    pub fn function(function: &Function, form: Form, types: &mut Types) -> Code {
+        let (params, results) = SIGNATURES[function.signature as usize];
+        let scratch = (form == Form::Lowered).then_some(ValType::I32);
+        let code = Code::new_with_locals_types(function.locals.iter().map(|&ty| form.ty(ty)).chain(scratch));
+        let scratch = (params.len() + function.locals.len()) as u32;
+        let mut writer = Writer { form, types, code, targets: Vec::new(), results, scratch };
         writer.statements(&function.body);
         match &function.end {
             End::Results(results) => writer.values(results),
             End::TailCall(args, op) => {
                 writer.values(args);
-                writer.push(op.clone());
+                writer.op(op, args, None);
             }
         }
         writer.push(I::End);
         writer.code
     }
 
-    fn push(&mut self, op: I<'static>) {
+    pub(super) fn push(&mut self, op: I<'static>) {
         self.code.instruction(&op);
     }
 
-    fn nest(&mut self, op: I<'static>, label: Label, values: usize, inside: impl FnOnce(&mut Self)) {
+    /// A construct that branches to a label leave.
+    pub(super) fn nest(
+        &mut self,
+        op: I<'static>,
+        label: Label,
+        values: usize,
+        inside: impl FnOnce(&mut Self),
+    ) {
         self.push(op);
         self.targets.push(Target { label, values });
         inside(self);
@@ -205,26 +96,35 @@ impl Writer<'_> {
         self.push(I::End);
     }
 
-    fn values(&mut self, values: &[Expr]) {
+    /// The same without an end: the caller has written the begin, and writes that.
+    pub(super) fn within(&mut self, label: Label, inside: impl FnOnce(&mut Self)) {
+        self.targets.push(Target { label, values: 0 });
+        inside(self);
+        self.targets.pop();
+    }
+
+    pub(super) fn values(&mut self, values: &[Expr]) {
         values.iter().for_each(|value| self.value(value));
     }
 
-    fn value(&mut self, expr: &Expr) {
+    pub(super) fn value(&mut self, expr: &Expr) {
         match &expr.kind {
             Kind::Op(op, args) => {
                 self.values(args);
-                self.push(op.clone());
+                self.op(op, args, Some(expr.ty));
             }
             Kind::If(condition, yes, no) => {
                 self.value(condition);
-                self.nest(I::If(BlockType::Result(expr.ty)), NO_LABEL, 1, |writer| {
+                self.nest(I::If(BlockType::Result(self.form.ty(expr.ty))), NO_LABEL, 1, |writer| {
                     writer.valued(yes);
                     writer.push(I::Else);
                     writer.valued(no);
                 });
             }
             Kind::Block(label, inside) => {
-                self.nest(I::Block(BlockType::Result(expr.ty)), *label, 1, |writer| writer.valued(inside));
+                self.nest(I::Block(BlockType::Result(self.form.ty(expr.ty))), *label, 1, |writer| {
+                    writer.valued(inside)
+                });
             }
         }
     }
@@ -234,10 +134,10 @@ impl Writer<'_> {
         self.value(&valued.value);
     }
 
-    fn statements(&mut self, all: &[Stmt]) {
+    pub(super) fn statements(&mut self, all: &[Stmt]) {
         for statement in all {
             self.statement(statement);
-            if matches!(statement, Stmt::Return(_) | Stmt::Break { when: None, .. }) {
+            if matches!(statement, Stmt::Return(_) | Stmt::Throw(..) | Stmt::Break { when: None, .. }) {
                 // What a reduction has moved behind it never runs; types of dead code would only get in the way.
                 break;
             }
@@ -248,7 +148,7 @@ impl Writer<'_> {
         match statement {
             Stmt::Do { op, args, results } => {
                 self.values(args);
-                self.push(op.clone());
+                self.op(op, args, None);
                 self.sink(results);
             }
             Stmt::If(condition, yes, no) => {
@@ -272,6 +172,9 @@ impl Writer<'_> {
                 self.values(values);
                 self.push(I::Return);
             }
+            Stmt::Throw(tag, values) => self.throw(*tag, values),
+            Stmt::Try(tried) => self.tried(tried),
+            Stmt::Test(test) => self.test(test),
         }
     }
 
@@ -299,7 +202,10 @@ impl Writer<'_> {
     }
 
     fn multi(&mut self, multi: &Multi) {
-        let types = |all: &[(Expr, u32)]| -> Vec<ValType> { all.iter().map(|(value, _)| value.ty).collect() };
+        let form = self.form;
+        let types = |all: &[(Expr, u32)]| -> Vec<ValType> {
+            all.iter().map(|(value, _)| form.ty(value.ty)).collect()
+        };
         let ty = self.types.block(&types(&multi.params), &types(&multi.results));
         multi.params.iter().for_each(|(value, _)| self.value(value));
         self.nest(I::Block(ty), multi.label, multi.results.len(), |writer| {
@@ -340,7 +246,7 @@ impl Writer<'_> {
     fn counted(&mut self, lp: &Loop) {
         // A carried value must be there wherever a round ends, so the loop is not left by its condition.
         self.limit(lp);
-        let carried: Vec<ValType> = lp.carried.iter().map(|(_, first, _)| first.ty).collect();
+        let carried: Vec<ValType> = lp.carried.iter().map(|(_, first, _)| self.form.ty(first.ty)).collect();
         let ty = self.types.block(&carried, &carried);
         let is_left = lp.form == LoopForm::While || breaks_to(&lp.body, lp.exit);
         match is_left && carried.is_empty() {
@@ -452,7 +358,21 @@ fn breaks_to(body: &[Stmt], wanted: Label) -> bool {
         Stmt::Break { label, when, values } => {
             *label == wanted || when.iter().chain(values).any(|value| value_breaks_to(value, wanted))
         }
-        Stmt::Return(values) => values.iter().any(|value| value_breaks_to(value, wanted)),
+        Stmt::Return(values) | Stmt::Throw(_, values) => {
+            values.iter().any(|value| value_breaks_to(value, wanted))
+        }
+        Stmt::Try(tried) => {
+            breaks_to(&tried.body, wanted)
+                || tried.handlers.iter().any(|handler| {
+                    let mut again = handler.again.iter();
+                    breaks_to(&handler.body, wanted) || again.any(|(when, _)| value_breaks_to(when, wanted))
+                })
+        }
+        Stmt::Test(test) => {
+            value_breaks_to(&test.value, wanted)
+                || breaks_to(&test.yes, wanted)
+                || breaks_to(&test.no, wanted)
+        }
         Stmt::If(condition, yes, no) => {
             value_breaks_to(condition, wanted) || breaks_to(yes, wanted) || breaks_to(no, wanted)
         }

@@ -41,6 +41,8 @@ pub(super) struct Allocator {
     rest: Range<usize>,
     /// Bytes that may still be taken before the next collection.
     budget: usize,
+    /// Bytes that the heap had left after the last collection.
+    room: usize,
     /// Bytes that the heap may have.
     limit: usize,
 }
@@ -55,6 +57,7 @@ impl Allocator {
             recycled: Vec::new(),
             rest: 0..0,
             budget: LEAST_BUDGET.min(limit),
+            room: limit,
             limit,
         }
     }
@@ -64,7 +67,13 @@ impl Allocator {
         (self.hole, self.overflow, self.overflow_start, self.rest) = (0..0, 0..0, 0, 0..0);
         self.fresh.clear();
         self.recycled = recycled;
-        self.budget = live.max(LEAST_BUDGET).min(self.limit.saturating_sub(live));
+        self.room = self.limit.saturating_sub(live);
+        self.budget = live.max(LEAST_BUDGET).min(self.room);
+    }
+
+    /// Right after a collection: an object of so many bytes may be allocated, if there is room for it.
+    fn allow(&mut self, bytes: usize) {
+        self.budget = self.budget.max(bytes.min(self.room));
     }
 
     fn spend(&mut self, bytes: usize) -> Option<()> {
@@ -92,6 +101,18 @@ impl Heap {
         };
         self.space.set_u64(at, u64::from(length) << (8 * LENGTH) | u64::from(word));
         Some(self.space.address(at) as u64)
+    }
+
+    /// Right after a collection: the next object may be of type `id` and this length, even if that is more than is
+    /// allocated between two collections.
+    ///
+    /// # Panics
+    /// If the shape of the type is not known.
+    pub fn allow(&mut self, id: u32, length: u32) {
+        let size = self.shapes.get(id).size(length);
+        if size > LARGE {
+            self.allocator.allow(size.next_multiple_of(BLOCK));
+        }
     }
 
     fn push(&self, bump: &mut Bump, size: usize) -> usize {

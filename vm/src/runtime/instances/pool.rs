@@ -95,7 +95,8 @@ impl Pool {
         let mapping = Mapping::reserve(size)?;
         mapping.make_accessible(0, minimum)?;
         if let Some(image) = image {
-            // SAFETY: a fresh mapping, accessible as far as the image reaches.
+            assert!(image.reach() as u64 <= minimum, "the image is of a memory of this type");
+            // SAFETY: a fresh mapping, which is accessible as far as the image reaches, by the assertion.
             unsafe { image.map(mapping.base())? };
         }
         Ok(mapping)
@@ -107,7 +108,8 @@ impl Pool {
 
     /// Takes a memory's address space back, which was accessible up to `len`; nobody uses it any more.
     pub fn put_memory(&self, mapping: Mapping, minimum: u64, len: u64, image: Option<Arc<MemoryImage>>) {
-        if reset_memory(&mapping, minimum, len).is_err() {
+        // SAFETY: the mapping is ours now.
+        if unsafe { reset_memory(&mapping, minimum, len) }.is_err() {
             return;
         }
         let shape = shape(mapping.size(), minimum, image.as_ref());
@@ -124,7 +126,8 @@ impl Pool {
     /// Takes one back; nobody uses it any more.
     pub fn put_vmctx(&self, mapping: Mapping) {
         let size = mapping.size();
-        if forget(mapping.base(), size).is_ok() {
+        // SAFETY: the mapping is ours now, and all of it.
+        if unsafe { forget(mapping.base(), size) }.is_ok() {
             let _instead = self.vmctxs.lock().unwrap_or_else(PoisonError::into_inner).put(size, mapping);
         }
     }
@@ -141,11 +144,15 @@ fn shape(size: usize, minimum: u64, image: Option<&Arc<MemoryImage>>) -> MemoryS
 }
 
 /// Makes a memory what it was at the start.
-fn reset_memory(mapping: &Mapping, minimum: u64, len: u64) -> io::Result<()> {
+///
+/// # Safety
+/// The mapping is the caller's, and nobody uses what is in it.
+unsafe fn reset_memory(mapping: &Mapping, minimum: u64, len: u64) -> io::Result<()> {
     assert!(minimum <= len && len <= mapping.size() as u64);
-    forget(mapping.base(), len as usize)?;
+    // SAFETY: as required above; it is that long.
+    unsafe { forget(mapping.base(), len as usize)? };
     if minimum < len {
-        // SAFETY: a part of the mapping, which is the caller's, and nobody uses.
+        // SAFETY: a part of the mapping, by the assertion; as required above.
         unsafe {
             let grown = mapping.base().as_ptr().add(minimum as usize);
             mprotect(grown.cast(), (len - minimum) as usize, MprotectFlags::empty())?;
@@ -155,9 +162,12 @@ fn reset_memory(mapping: &Mapping, minimum: u64, len: u64) -> io::Result<()> {
 }
 
 /// Drops what was written to some pages: they are zero again, or what the file has that they are of.
-fn forget(base: NonNull<u8>, len: usize) -> io::Result<()> {
+///
+/// # Safety
+/// They are private pages of one mapping, which is the caller's, and nobody uses what is in them.
+unsafe fn forget(base: NonNull<u8>, len: usize) -> io::Result<()> {
     if len > 0 {
-        // SAFETY: pages of a mapping that is the caller's, and nobody uses; they are private.
+        // SAFETY: as required above.
         unsafe { madvise(base.as_ptr().cast(), len, Advice::LinuxDontNeed)? };
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Bulk operations on memories and tables, with wasm's semantics: checked first, `u64` throughout.
+//! Bulk operations on memories and tables (and, [in slices](in_slices), on [arrays](crate::runtime::values::arrays)), with wasm's semantics: checked first, `u64` throughout.
 //!
 //! Memories and tables are named by their indices in the instance, as machine code names them.
 //! Invariant: what is out of bounds changes nothing. A large operation is done in slices, between which a store that is to
@@ -15,7 +15,7 @@ type Result = std::result::Result<(), Trap>;
 
 /// How many bytes are filled or copied before the store looks whether it is to stop: less than a millisecond's worth,
 /// beside which the look is nothing.
-const SLICE: u64 = 1 << 20;
+pub const SLICE: u64 = 1 << 20;
 /// The same in elements of a table.
 pub const ELEMENTS: u64 = SLICE / 8;
 
@@ -34,7 +34,7 @@ fn elements(start: u64, count: u64, len: u64) -> std::result::Result<Range<usize
 }
 
 /// The numbers from 0 to `n`, `slice` of them at a time; the last ones first if `backward`.
-fn slices(n: u64, slice: u64, backward: bool) -> impl Iterator<Item = Range<usize>> {
+pub fn slices(n: u64, slice: u64, backward: bool) -> impl Iterator<Item = Range<usize>> {
     let count = n.div_ceil(slice);
     (0..count).map(move |index| {
         let start = slice * if backward { count - 1 - index } else { index };
@@ -43,7 +43,7 @@ fn slices(n: u64, slice: u64, backward: bool) -> impl Iterator<Item = Range<usiz
 }
 
 /// Does something for each slice of `n` things, unless the store is to stop before.
-fn in_slices(
+pub fn in_slices(
     store: &mut StoreOpaque,
     slices: impl Iterator<Item = Range<usize>>,
     mut work: impl FnMut(&mut StoreOpaque, Range<usize>),
@@ -60,7 +60,7 @@ fn in_slices(
 }
 
 /// A slice of what begins at `start`.
-fn at(start: usize, slice: &Range<usize>) -> Range<usize> {
+pub fn at(start: usize, slice: &Range<usize>) -> Range<usize> {
     start + slice.start..start + slice.end
 }
 

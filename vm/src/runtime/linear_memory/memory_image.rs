@@ -29,17 +29,22 @@ pub struct MemoryImage {
 }
 
 impl MemoryImage {
+    /// How many bytes a memory must have for it.
+    pub fn reach(&self) -> usize {
+        self.bytes.end
+    }
+
     /// Has the pages at the start of a memory, of which at least as many bytes are accessible as it has.
     ///
     /// # Errors
     /// If the system refuses.
     ///
     /// # Safety
-    /// The memory is the caller's, and nobody uses it meanwhile.
+    /// The memory is the caller's, has at least [`reach`](Self::reach) bytes, and nobody uses it meanwhile.
     pub unsafe fn map(&self, base: NonNull<u8>) -> io::Result<()> {
         let Some(pages) = &self.pages else { return Ok(()) };
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::FIXED);
-        // SAFETY: the caller's promise; the range is within the memory's minimum.
+        // SAFETY: as required above.
         unsafe {
             let place = base.as_ptr().add(self.bytes.start).cast();
             mmap(place, self.bytes.len(), protection, flags, pages, 0)?;

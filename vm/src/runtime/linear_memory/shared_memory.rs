@@ -55,7 +55,9 @@ pub struct SharedData {
     pub parking: Parking,
 }
 
-// SAFETY: what the base points to is the mapping's, which is `Send` and `Sync`; it is accessed by atomics only.
+// SAFETY: what the base points to is the mapping's, which is `Send` and `Sync`. It is accessed by machine code, and here
+// by atomics only. Those of different sizes may meet in one place, which Rust's memory model leaves open: each is one
+// instruction of the processor, and what that does is what wasm's memory model allows.
 unsafe impl Send for SharedData {}
 // SAFETY: as above.
 unsafe impl Sync for SharedData {}

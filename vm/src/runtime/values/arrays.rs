@@ -8,6 +8,7 @@ use super::elements;
 use crate::Trap;
 use crate::runtime::gc::Shape;
 use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::linear_memory::bulk::{SLICE, at, in_slices, slices};
 
 type Result<T = ()> = std::result::Result<T, Trap>;
 
@@ -32,21 +33,26 @@ pub fn fill(store: &mut StoreOpaque, _: u32, array: u64, start: u32, low: u64, h
     let (ty, _) = store.objects.heap().head(array);
     let size = element_size(store, ty);
     let value = (u128::from(high) << 64 | u128::from(low)).to_le_bytes();
-    let bytes = store.objects.heap_mut().bytes_mut(array, range);
-    match size {
-        1 => bytes.fill(value[0]),
-        _ if low == 0 && high == 0 => bytes.fill(0),
-        _ => bytes.chunks_exact_mut(size).for_each(|element| element.copy_from_slice(&value[..size])),
-    }
-    Ok(())
+    // A slice is a multiple of what an element takes.
+    in_slices(store, slices(range.len() as u64, SLICE, false), |store, slice| {
+        let bytes = store.objects.heap_mut().bytes_mut(array, at(range.start, &slice));
+        match size {
+            1 => bytes.fill(value[0]),
+            _ if low == 0 && high == 0 => bytes.fill(0),
+            _ => bytes.chunks_exact_mut(size).for_each(|element| element.copy_from_slice(&value[..size])),
+        }
+    })
 }
 
 /// `array.copy`
 pub fn copy(store: &mut StoreOpaque, _: u32, to: u64, dst: u32, from: u64, src: u32, n: u32) -> Result {
     let target = bytes_of(store, to, dst, n)?;
     let source = bytes_of(store, from, src, n)?;
-    store.objects.heap_mut().copy((from, source), (to, target.start));
-    Ok(())
+    // Where both are one array, what is written must have been read.
+    in_slices(store, slices(source.len() as u64, SLICE, dst > src), |store, slice| {
+        let to_bytes = target.start + slice.start;
+        store.objects.heap_mut().copy((from, at(source.start, &slice)), (to, to_bytes));
+    })
 }
 
 /// The bytes of a data segment's part, in the module; as many as `n` elements of a size take.

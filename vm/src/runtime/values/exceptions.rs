@@ -9,10 +9,11 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use hashbrown::{HashMap, HashSet};
+use wprof_jit::abi::object::{I31, TAG_MASK};
 
 use crate::runtime::instances::abi::VmValue;
 use crate::runtime::instances::store::{StoreId, StoreOpaque, Stored};
-use crate::{Error, ErrorKind, FuncType, ValType};
+use crate::{Error, ErrorKind, FuncType, HeapType, RefType, ValType};
 
 /// A tag: what kind of exception it is.
 #[derive(Debug)]
@@ -69,7 +70,23 @@ impl Exception {
     }
 }
 
-/// The tag, and what it carries as far as that is numbers.
+/// A reference that is not null, as far as its word and its type tell what it is to.
+fn shown(f: &mut fmt::Formatter<'_>, ty: &RefType, word: u64) -> fmt::Result {
+    let heap_type = ty.heap_type();
+    f.write_str(match heap_type.top() {
+        HeapType::Func => "a function",
+        HeapType::Exn => "an exception",
+        _ if word & I31 != 0 => return write!(f, "i31 {}", word as i32 >> 1),
+        _ if word & TAG_MASK != 0 => "a value of the host's",
+        _ => match heap_type {
+            HeapType::Struct | HeapType::ConcreteStruct(_) => "a struct",
+            HeapType::Array | HeapType::ConcreteArray(_) => "an array",
+            _ => "an object",
+        },
+    })
+}
+
+/// The tag, and what it carries: of references, what they are to.
 impl fmt::Display for Exception {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "tag {}", self.tag.name)?;
@@ -82,7 +99,7 @@ impl fmt::Display for Exception {
                 ValType::F64 => write!(f, "{}", f64::from_bits(value.u64()))?,
                 ValType::V128 => write!(f, "{:#x}", value.u128())?,
                 ValType::Ref(_) if value.u64() == 0 => f.write_str("null")?,
-                ValType::Ref(ty) => write!(f, "{ty}")?,
+                ValType::Ref(ty) => shown(f, &ty, value.u64())?,
             }
         }
         Ok(())

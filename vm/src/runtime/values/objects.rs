@@ -159,6 +159,7 @@ impl StoreOpaque {
         let mut object = self.allocate_here(id, length);
         if object.is_none() {
             self.collect(&[]);
+            self.objects.heap_mut().allow(id, length);
             object = self.allocate_here(id, length);
         }
         self.give_bump();

@@ -1,0 +1,105 @@
+//! Hot programs with objects, exceptions and typed references do what the interpreter does with them in its own terms,
+//! in every way, and with a collection at every allocation.
+//!
+//! `WPROF_SEEDS` is the number of programs. For long runs there is the program `differential`.
+
+use std::path::Path;
+
+use wprof_jit::cfg::{End, build};
+use wprof_jit::module::parse;
+use wprof_spec_tests::engines::{ours, reference};
+use wprof_spec_tests::generate::hot::reduce::{Grain, edited};
+use wprof_spec_tests::generate::managed_case;
+use wprof_spec_tests::mode::Mode;
+use wprof_spec_tests::outcome::Stop;
+use wprof_spec_tests::sweep::{HOT_OBJECTS, sweep};
+
+#[test]
+fn they_do_in_all_ways_what_they_do_in_an_interpreter() {
+    let seeds = std::env::var("WPROF_SEEDS").map_or(8, |count| count.parse().expect("a number of programs"));
+    match sweep(0..seeds, HOT_OBJECTS, |_| ()) {
+        Ok(summary) => {
+            println!("{summary:#?}");
+            assert_eq!(summary.refused, 0);
+            assert!(summary.stopped > 0 && summary.stopped * 2 < summary.calls, "{summary:?}");
+            assert!(summary.inlined > 0 && summary.superblocks > 0, "{summary:?}");
+        }
+        Err(failure) => panic!("{}", failure.report(Path::new(env!("CARGO_TARGET_TMPDIR")))),
+    }
+}
+
+/// What happens in programs.
+#[derive(Debug, Default)]
+struct Seen {
+    throws: u64,
+    caught_from_callees: u64,
+    casts: u64,
+    null_tests: u64,
+    calls_by_reference: u64,
+    uncaught: u64,
+}
+
+impl Seen {
+    fn add(&mut self, seed: u64) {
+        let case = managed_case(seed);
+        let ran = ours::run(&Mode::Exact.engine(), &case.wasm, &case.drive).expect("valid");
+        let uncaught = ran.outcome.calls.iter().filter(|call| matches!(call, Err(Stop::Uncaught)));
+        self.uncaught += uncaught.count() as u64;
+        let profile = ran.profile().expect("instantiated").expect("profiled");
+        let info = parse(case.wasm.clone()).expect("valid");
+        for function in &profile.functions {
+            let cfg = build(&info, function.index).expect("valid");
+            let mut edges = function.edges.iter();
+            for (block, count) in cfg.blocks.iter().zip(function.block_counts()) {
+                let own: Vec<u64> = edges.by_ref().take(block.edges.len()).map(|edge| edge.count).collect();
+                match block.how {
+                    End::Throw(..) => self.throws += count,
+                    End::Call(_) => self.caught_from_callees += own[1..].iter().sum::<u64>(),
+                    End::CastBranch => self.casts += count,
+                    End::NullBranch => self.null_tests += count,
+                    _ => {}
+                }
+            }
+        }
+        let is_by_reference =
+            |op: &&wasmparser::Operator<'_>| matches!(op, wasmparser::Operator::CallRef { .. });
+        self.calls_by_reference += operators(&case.wasm).iter().filter(is_by_reference).count() as u64;
+    }
+}
+
+fn operators(wasm: &[u8]) -> Vec<wasmparser::Operator<'_>> {
+    let bodies = wasmparser::Parser::new(0).parse_all(wasm).filter_map(|payload| match payload {
+        Ok(wasmparser::Payload::CodeSectionEntry(body)) => Some(body),
+        _ => None,
+    });
+    bodies.flat_map(|body| body.get_operators_reader().expect("valid")).map(|op| op.expect("valid")).collect()
+}
+
+#[test]
+fn all_that_is_new_in_them_happens_often() {
+    let mut seen = Seen::default();
+    (0..16).for_each(|seed| seen.add(seed));
+    println!("{seen:#?}");
+    assert!(seen.throws > 300 && seen.caught_from_callees > 100 && seen.uncaught > 0, "{seen:?}");
+    assert!(seen.casts > 1000 && seen.null_tests > 1000 && seen.calls_by_reference > 5, "{seen:?}");
+}
+
+#[test]
+fn each_edit_of_one_leaves_both_forms_valid_and_the_same() {
+    let interpreter = reference::engine();
+    let mut edits = 0;
+    for case in (0..6).map(managed_case) {
+        let tree = case.tree.expect("it has a tree");
+        for grain in Grain::ALL {
+            for number in (0..).step_by(61) {
+                let Some(smaller) = edited(&tree, grain, number) else { break };
+                let wasm = smaller.encode();
+                assert!(case.drive.fits(&wasm), "seed {}, {grain:?} {number}", case.seed);
+                wasmi::Module::new(&interpreter, smaller.lowered())
+                    .unwrap_or_else(|e| panic!("seed {}, {grain:?} {number}: {e}", case.seed));
+                edits += 1;
+            }
+        }
+    }
+    assert!(edits > 50, "{edits} edits");
+}
