@@ -9,6 +9,7 @@ use wasmparser::BinaryReader;
 use wprof_profiler::Profile;
 
 use crate::Error;
+use crate::calls::Calls;
 use crate::cfg::{self, Cfg};
 use crate::descriptor::{self, Descriptor};
 use crate::layout::{
@@ -70,7 +71,7 @@ impl Plans {
 ///
 /// # Errors
 /// If it is no module, or cannot be instrumented.
-pub fn instrument(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Error> {
+pub(crate) fn module(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Error> {
     let source = Source::new(bytes)?;
     check(&source)?;
     let shares = options.single_memory && !source.memories.is_empty();
@@ -84,7 +85,8 @@ pub fn instrument(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Error> 
         return Err(Error::TooManyCounters(counters));
     }
     let layout = Layout::new(&source, counters as u32, options.single_memory);
-    let program = program(&source, &layout)?;
+    let has_paths = options.collected == Collected::Paths;
+    let program = Program { has_paths, ..program(&source, &layout)? };
     let mut types = Types::new(source.types.len() as u32);
     let support_types: Vec<u32> = support::signatures(&layout, &program)
         .into_iter()
@@ -155,7 +157,7 @@ fn program(source: &Source<'_>, layout: &Layout) -> Result<Program, Error> {
     }
     // What the host lets an imported memory grow to is its own affair.
     let most = memory.and_then(|memory| memory.maximum).filter(|_| !gets_region).unwrap_or(MOST_PAGES);
-    Ok(Program { most_pages: most as u32, start: source.start, gets_region })
+    Ok(Program { most_pages: most as u32, start: source.start, gets_region, has_paths: false })
 }
 
 fn rewrite_all(
@@ -166,9 +168,10 @@ fn rewrite_all(
     types: &mut Types,
 ) -> Result<Vec<Rewritten>, Error> {
     let mut first_counter = 0;
+    let calls = Calls::new(source, all_traps)?;
     let rewritten = plans.functions.iter().map(|(cfg, plan)| {
         let first_site = 1 + plans.sites.partition_point(|site| site.func < cfg.func) as u32;
-        let input = Input { source, layout, cfg, plan, first_counter, first_site, all_traps };
+        let input = Input { source, layout, calls: &calls, cfg, plan, first_counter, first_site, all_traps };
         first_counter += plan.counters() as u32;
         rewrite(input, types)
     });
@@ -283,7 +286,7 @@ impl Assembler<'_> {
         // Behind an imported memory these are set when it is known how large it is.
         let (base, whole) = (initial << 16, initial + layout.pages());
         let mut values = vec![
-            (Global::Height, 0),
+            (Global::Height, layout.no_entry()),
             (Global::Table, layout.first_table()),
             (Global::Rows, crate::layout::FIRST_ROWS),
             (Global::Taken, 0),

@@ -18,8 +18,9 @@ use wasm_encoder::{BlockType, InstructionSink, ValType};
 use wasmparser::{Operator, OperatorsReader};
 
 use crate::Error;
+use crate::calls::Calls;
 use crate::cfg::{Block, Cfg, End, is_call};
-use crate::layout::{ENTRY, Global, Layout, STACK, Support};
+use crate::layout::{Global, Layout, Support};
 use crate::module::Source;
 use crate::offsets::Insertions;
 use crate::plan::FunctionPlan;
@@ -27,6 +28,7 @@ use crate::sites::{is_end, is_site, may_leave};
 use crate::support::Code;
 use catches::Pad;
 pub use catches::Types;
+use marks::Pushed;
 use places::{Place, Places};
 
 /// What the rewriting of a function needs.
@@ -36,6 +38,8 @@ pub struct Input<'a> {
     pub source: &'a Source<'a>,
     /// Where things are.
     pub layout: &'a Layout,
+    /// Who calls whom.
+    pub calls: &'a Calls,
     /// The function's graph.
     pub cfg: &'a Cfg,
     /// What it counts.
@@ -106,8 +110,8 @@ struct Locals {
 /// A local of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Local {
-    /// The height of the stack when the function began.
-    Floor,
+    /// The place of this frame's entry.
+    Place,
     /// The path register.
     Path,
     /// What the path register was before a branch that was not taken.
@@ -168,10 +172,12 @@ struct Writer<'a, 't> {
     /// How many constructs are open, ours included.
     depth: u32,
     /// Whether the stack has an entry of this frame.
-    is_pushed: bool,
+    pushed: Pushed,
+    /// The same where each block begins.
+    begins: Vec<Pushed>,
     next_site: u32,
-    /// Whether the frame's floor is in a local from the beginning.
-    has_floor: bool,
+    /// Whether the frame's place is in a local from the beginning.
+    has_place: bool,
     /// Where the instruction at hand stands in `out`.
     op_start: usize,
 }
@@ -189,9 +195,10 @@ impl<'a, 't> Writer<'a, 't> {
             locals: Locals { first: first_local, used: Vec::new(), known: BTreeMap::new() },
             frames: vec![function],
             depth: 1,
-            is_pushed: false,
+            pushed: Pushed::No,
+            begins: marks::begins(&input),
             next_site: input.first_site,
-            has_floor: marks::has_floor(&input),
+            has_place: marks::has_place(&input),
             op_start: 0,
         }
     }
@@ -246,13 +253,8 @@ impl<'a, 't> Writer<'a, 't> {
         if source.escaped.contains(&cfg.func) {
             self.enter_from_outside();
         }
-        if self.has_floor {
-            let floor = self.locals.index(Local::Floor);
-            let mut code = self.code();
-            // Only where the host's stack is very large can ours be used up first: that is a stack overflow, too.
-            code.get(Global::Height);
-            code.sink.local_tee(floor).i32_const((STACK - ENTRY) as i32).i32_gt_u().if_(BlockType::Empty);
-            code.sink.unreachable().end();
+        if self.has_place {
+            self.find_place();
         }
         if let Some(entry) = plan.entry().filter(|entry| *entry != 0) {
             let path = self.locals.index(Local::Path);
@@ -261,7 +263,7 @@ impl<'a, 't> Writer<'a, 't> {
     }
 
     fn begin(&mut self, block: u32) {
-        self.is_pushed = false;
+        self.pushed = self.begins[block as usize];
         for edge in self.places.at_start(block) {
             self.edge_code(edge);
         }
@@ -281,40 +283,50 @@ impl<'a, 't> Writer<'a, 't> {
                 self.copy(op, (at, next))
             }
             End::Jump | End::TailCall => {
-                self.pop();
+                self.pop_to_leave(block);
                 self.edge_code_at(number, 0, Place::Before);
                 self.copy(op, (at, next))
             }
-            End::Trap => {
-                self.mark();
+            End::Trap | End::Throw => {
+                self.note_thrower(number);
+                self.mark(op);
                 self.copy(op, (at, next))
             }
-            End::Call | End::Throw => {
+            End::Call => {
                 self.note_thrower(number);
-                self.mark();
-                self.copy(op, (at, next))?;
-                if block.how == End::Call {
-                    self.returned(op);
-                    self.pop();
-                }
-                Ok(())
+                self.site(op, (at, next))
             }
-            End::Branch => self.branch(number, op, (at, next)),
-            End::Switch(table) => self.switch(number, table, op, (at, next)),
+            End::Branch => {
+                self.pop_to_leave(block);
+                self.branch(number, op, (at, next))
+            }
+            End::Switch(table) => {
+                self.pop_to_leave(block);
+                self.switch(number, table, op, (at, next))
+            }
         }
     }
 
     /// An instruction within a block, or in dead code.
     fn plain(&mut self, is_live: bool, op: &Operator<'a>, bytes: (u32, u32)) -> Result<(), Error> {
-        let is_site = is_live && is_site(op, self.input.all_traps);
-        if is_site {
-            self.mark();
+        if !is_live || !is_site(op, self.input.all_traps) {
+            return self.copy(op, bytes);
         }
+        debug_assert!(!is_end(op), "that ends a block");
+        self.site(op, bytes)
+    }
+
+    /// An instruction that may be the last of the frame.
+    fn site(&mut self, op: &Operator<'a>, bytes: (u32, u32)) -> Result<(), Error> {
+        if !marks::is_marked(&self.input, op) {
+            self.next_site += 1;
+            return self.copy(op, bytes);
+        }
+        self.mark(op);
         self.copy(op, bytes)?;
-        if is_site && is_call(op) {
+        if is_call(op) {
             self.returned(op);
         }
-        debug_assert!(!is_site || !is_end(op), "that ends a block");
         Ok(())
     }
 
@@ -334,17 +346,16 @@ impl<'a, 't> Writer<'a, 't> {
         sink.if_(BlockType::Result(ValType::I32)).i32_const(1).else_();
         sink.local_get(operand).table_get(table).ref_is_null().end();
         sink.if_(BlockType::Empty);
-        let was_pushed = self.is_pushed;
-        self.mark();
+        let was_pushed = self.pushed;
+        self.mark(op);
         self.sink().else_();
-        self.is_pushed = was_pushed;
+        self.pushed = was_pushed;
         self.pop();
         self.edge_code_at(block, 0, Place::Before);
         self.sink().end().local_get(operand);
     }
 
     fn branch(&mut self, block: u32, op: &Operator<'a>, bytes: (u32, u32)) -> Result<(), Error> {
-        self.pop();
         let taken = self.places.edge_at(block, 0, Place::Apart);
         match *op {
             Operator::If { .. } => {
@@ -386,7 +397,6 @@ impl<'a, 't> Writer<'a, 't> {
         op: &Operator<'a>,
         bytes: (u32, u32),
     ) -> Result<(), Error> {
-        self.pop();
         let edges = self.input.cfg.blocks[block as usize].edges.len();
         let apart: Vec<(u32, usize)> = (0..edges)
             .filter_map(|edge| Some((edge as u32, self.places.edge_at(block, edge, Place::Apart)?)))
