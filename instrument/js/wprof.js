@@ -185,6 +185,13 @@
 
   if (isNode) {
     process.on('exit', save);
+    // A signal that nobody else waits for ends the program, as it would without us.
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) {
+      process.once(signal, () => {
+        save();
+        if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
+      });
+    }
   } else if (settings.url) {
     setInterval(send, settings.every);
     // What is sent from a page that goes away must be short; the rest was sent before.

@@ -12,6 +12,7 @@ use crate::Error;
 use crate::calls::Calls;
 use crate::cfg::{self, Cfg};
 use crate::descriptor::{self, Descriptor};
+use crate::hot::Hot;
 use crate::layout::{
     COUNTERS, FINGERPRINT, FLUSH, Global, Layout, MOST_COUNTERS, REGION_VERSION, RESERVED, Support, VERSION,
 };
@@ -92,7 +93,8 @@ pub(crate) fn module(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Erro
         .into_iter()
         .map(|(params, results)| types.index(params, results))
         .collect();
-    let bodies = rewrite_all(&source, &layout, &plans, options.exact_traps, &mut types)?;
+    let mut hot = Hot::new(layout.globals_end());
+    let bodies = rewrite_all(&source, &layout, &plans, options.exact_traps, (&mut types, &mut hot))?;
     let kept = options.weights.map(|_| plans.functions.iter().map(|(_, plan)| plan.kept()).collect());
     let descriptor = Descriptor {
         version: descriptor::VERSION.to_owned(),
@@ -101,7 +103,7 @@ pub(crate) fn module(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Erro
         all_traps: options.exact_traps,
         kept: kept.unwrap_or_default(),
     };
-    let writer = Assembler { source: &source, layout: &layout, program, types, support_types, bodies };
+    let writer = Assembler { source: &source, layout: &layout, program, types, hot, support_types, bodies };
     writer.write(&descriptor)
 }
 
@@ -165,7 +167,7 @@ fn rewrite_all(
     layout: &Layout,
     plans: &Plans,
     all_traps: bool,
-    types: &mut Types,
+    (types, hot): (&mut Types, &mut Hot),
 ) -> Result<Vec<Rewritten>, Error> {
     let mut first_counter = 0;
     let calls = Calls::new(source, all_traps)?;
@@ -173,7 +175,7 @@ fn rewrite_all(
         let first_site = 1 + plans.sites.partition_point(|site| site.func < cfg.func) as u32;
         let input = Input { source, layout, calls: &calls, cfg, plan, first_counter, first_site, all_traps };
         first_counter += plan.counters() as u32;
-        rewrite(input, types)
+        rewrite(input, types, hot)
     });
     rewritten.collect()
 }
@@ -190,6 +192,7 @@ struct Assembler<'a> {
     layout: &'a Layout,
     program: Program,
     types: Types,
+    hot: Hot,
     support_types: Vec<u32>,
     bodies: Vec<Rewritten>,
 }
@@ -304,7 +307,11 @@ impl Assembler<'_> {
             GlobalType { val_type: ValType::I32, mutable, shared: false }.encode(&mut added);
             ConstExpr::i32_const(value.cast_signed()).encode(&mut added);
         }
-        (values.len() as u32, added)
+        for _ in 0..self.hot.count() {
+            GlobalType { val_type: ValType::I64, mutable: true, shared: false }.encode(&mut added);
+            ConstExpr::i64_const(0).encode(&mut added);
+        }
+        (values.len() as u32 + self.hot.count(), added)
     }
 
     fn fingerprint(&self) -> u32 {
@@ -330,7 +337,7 @@ impl Assembler<'_> {
     }
 
     fn code(&self, out: &mut Vec<u8>) {
-        let support = support::functions(self.layout, &self.program);
+        let support = support::functions(self.layout, &self.program, &self.hot);
         let mut all = Vec::new();
         leb(&mut all, (self.bodies.len() + support.len()) as u32);
         for Rewritten { body, .. } in &self.bodies {

@@ -1,7 +1,7 @@
 //! Where things are: in the region of counters, and at the ends of the module's index spaces.
 //!
 //! The region is a memory of its own, or the end of the program's. It holds, in this order, a head that
-//! [`FLUSH`] fills in, the counters (64 bits each), the stack of calls in flight, and the table, which moves behind the
+//! [`FLUSH`] fills in, the counters (64 bits each; it fills in those that are variables), the stack of calls in flight, and the table, which moves behind the
 //! end of the region when it grows.
 
 use crate::module::Source;
@@ -165,6 +165,12 @@ impl Layout {
     /// The index of a global.
     pub fn global(&self, global: Global) -> u32 {
         self.first_global + global as u32
+    }
+
+    /// The first global behind these.
+    pub fn globals_end(&self) -> u32 {
+        self.first_global
+            + if self.is_shared { Global::Whole as u32 + 1 } else { Global::Fingerprint as u32 + 1 }
     }
 
     /// The index of a function.

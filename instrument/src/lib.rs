@@ -29,6 +29,7 @@ mod component;
 pub mod counters;
 mod descriptor;
 mod error;
+mod hot;
 mod layout;
 mod module;
 mod offsets;

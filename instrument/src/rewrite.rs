@@ -20,6 +20,7 @@ use wasmparser::{Operator, OperatorsReader};
 use crate::Error;
 use crate::calls::Calls;
 use crate::cfg::{Block, Cfg, End, is_call};
+use crate::hot::Hot;
 use crate::layout::{Global, Layout, Support};
 use crate::module::Source;
 use crate::offsets::Insertions;
@@ -60,11 +61,11 @@ pub struct Rewritten {
     pub insertions: Insertions,
 }
 
-/// Rewrites a function; types that it needs are added to `types`.
+/// Rewrites a function; types that it needs are added to `types`, counters that are variables to `hot`.
 ///
 /// # Errors
 /// If the bytes are not those that were validated.
-pub fn rewrite(input: Input<'_>, types: &mut Types) -> Result<Rewritten, Error> {
+pub fn rewrite(input: Input<'_>, types: &mut Types, hot: &mut Hot) -> Result<Rewritten, Error> {
     let body = input.source.body(input.cfg.func);
     let mut declared = input.source.func_type(input.cfg.func).params().len() as u64;
     let mut groups = 0;
@@ -75,7 +76,7 @@ pub fn rewrite(input: Input<'_>, types: &mut Types) -> Result<Rewritten, Error> 
     let start = body.range().start as u32;
     let mut reader = body.get_operators_reader()?;
     let code = reader.original_position() as u32;
-    let mut writer = Writer::new(input, types, declared as u32);
+    let mut writer = Writer::new(input, (types, hot), declared as u32);
     writer.read(&mut reader)?;
     let Writer { out, mut inserted, locals, .. } = writer;
     // The locals: their groups are counted first.
@@ -163,6 +164,7 @@ struct Frame {
 struct Writer<'a, 't> {
     input: Input<'a>,
     types: &'t mut Types,
+    hot: &'t mut Hot,
     places: Places,
     out: Vec<u8>,
     /// By offset in the module, how many bytes were inserted before it.
@@ -183,13 +185,14 @@ struct Writer<'a, 't> {
 }
 
 impl<'a, 't> Writer<'a, 't> {
-    fn new(input: Input<'a>, types: &'t mut Types, first_local: u32) -> Writer<'a, 't> {
+    fn new(input: Input<'a>, (types, hot): (&'t mut Types, &'t mut Hot), first_local: u32) -> Writer<'a, 't> {
         let function =
             Frame { depth: 0, arrives: Arrives::Function, else_edge: None, pads: Vec::new(), old_try: None };
         Writer {
             places: Places::new(input.cfg, input.plan),
             input,
             types,
+            hot,
             out: Vec::new(),
             inserted: BTreeMap::new(),
             locals: Locals { first: first_local, used: Vec::new(), known: BTreeMap::new() },

@@ -8,6 +8,7 @@
 
 use wasm_encoder::{BlockType, Function, InstructionSink, MemArg, MemArgTarget, ValType};
 
+use crate::hot::Hot;
 use crate::layout::{
     ENTRY, FIRST_COUNTER, FLAGS, FULL, GUESSED, Global, HEIGHT, IS_SITE, LENGTH, Layout, MAGIC, PAGE, ROW,
     ROWS, Support, TABLE,
@@ -49,8 +50,8 @@ pub fn signatures(layout: &Layout, program: &Program) -> Vec<Signature> {
 }
 
 /// The functions that are added, in their order.
-pub fn functions(layout: &Layout, program: &Program) -> Vec<Function> {
-    let mut all = vec![bump(layout), left(layout), flush(layout), rehash(layout), clear(layout)];
+pub fn functions(layout: &Layout, program: &Program, hot: &Hot) -> Vec<Function> {
+    let mut all = vec![bump(layout), left(layout), flush(layout, hot), rehash(layout), clear(layout)];
     all.extend([count(layout), mark(layout, program.has_paths), returned(layout)]);
     if layout.is_shared {
         all.extend([settle(layout), grow(layout, program.most_pages)]);
@@ -265,8 +266,8 @@ fn returned(layout: &Layout) -> Function {
     function(layout, &[], |code| code.returned(0))
 }
 
-/// Fills in the head, and gives where the region begins.
-fn flush(layout: &Layout) -> Function {
+/// Fills in the head and the counters that are variables, and gives where the region begins.
+fn flush(layout: &Layout, hot: &Hot) -> Function {
     function(layout, &[], |code| {
         if layout.is_shared {
             code.call(Support::Settle);
@@ -284,6 +285,11 @@ fn flush(layout: &Layout) -> Function {
         });
         for (place, global) in [(TABLE, Global::Table), (ROWS, Global::Rows), (FLAGS, Global::Flags)] {
             code.head(place, |code| code.get(global));
+        }
+        for (counter, global) in hot.all() {
+            code.region();
+            let at = code.at(FIRST_COUNTER + 8 * counter, 3);
+            code.sink.global_get(global).i64_store(at);
         }
         code.region();
     })

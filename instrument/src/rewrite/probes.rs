@@ -54,7 +54,12 @@ impl Writer<'_, '_> {
 
     fn count(&mut self, counter: u32, by: i64) {
         let counter = self.input.first_counter + counter;
-        if by == 1 && !self.is_hot() {
+        let is_hot = self.is_hot();
+        if let Some(global) = self.hot.global(counter, is_hot) {
+            self.sink().global_get(global).i64_const(by).i64_add().global_set(global);
+            return;
+        }
+        if by == 1 && !is_hot {
             self.sink().i32_const(counter as i32);
             return self.code().call(Support::Count);
         }

@@ -18,8 +18,8 @@ const BROWSERS: [&str; 5] =
     ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
 /// How often instances send counters, in milliseconds.
 const EVERY: u32 = 300;
-/// A page is done when its instances have counted nothing new for so long.
-const QUIET: Duration = Duration::from_secs(2);
+/// A page is done when it has asked for nothing, and its instances have counted nothing new, for so long.
+const QUIET: Duration = Duration::from_secs(5);
 
 /// A page to be opened.
 #[derive(Clone, Copy, Debug)]

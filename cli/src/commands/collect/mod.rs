@@ -46,7 +46,7 @@ number is added to the name of all but the one that ran most. The modules themse
 their profiles.
 
 --browser serves the folder of a page, or that of --root, opens the page in Chromium, and ends when its modules have counted \
-nothing new for two seconds, when the page calls wprof.done(), or after --timeout; with --head, when the \
+nothing new for five seconds, when the page calls wprof.done(), or after --timeout; with --head, when the \
 window is closed. wprof serve does the same for any browser.
 
 --listen waits until Ctrl-C for what pages send that have loaded wprof.js from there.

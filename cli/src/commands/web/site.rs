@@ -22,6 +22,9 @@ const MAX_INSTANCES: usize = 10_000;
 /// The most bytes of modules.
 const MAX_MODULES: usize = 1 << 30;
 
+/// Where instances send counters.
+const COUNTERS: &str = "/wprof-counters/";
+
 /// Pages are isolated, so that they may share memory with their workers; and nothing is kept for the next time.
 const HEAD: &str = "Cross-Origin-Opener-Policy: same-origin\r\nCross-Origin-Embedder-Policy: require-corp\r\n\
                     Cross-Origin-Resource-Policy: same-origin\r\nCache-Control: no-store\r\n";
@@ -78,7 +81,7 @@ impl Site {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the page has said that it is done, or instances have counted nothing new for so long.
+    /// Whether the page has said that it is done, or nothing was asked for or counted anew for so long.
     pub fn is_done(&self, quiet: Duration) -> bool {
         let state = self.state();
         state.is_done || !state.counters.is_empty() && state.last_news.elapsed() >= quiet
@@ -104,6 +107,9 @@ impl Site {
         // A page of somebody else's whose name leads here must not use us.
         if !self.is_ours(&request.host) {
             return reply(stream, "403 Forbidden", "text/plain", b"this server is for its own machine\n");
+        }
+        if !request.path.starts_with(COUNTERS) {
+            self.state().last_news = Instant::now();
         }
         match (request.method.as_str(), request.path.as_str()) {
             ("GET", "/wprof.js") => {
@@ -154,7 +160,7 @@ impl Site {
     fn script(&self, host: &str) -> String {
         let every = self.every;
         format!(
-            "globalThis.wprof = {{ url: 'http://{host}/wprof-counters/', rewrite: 'http://{host}/wprof-rewrite', \
+            "globalThis.wprof = {{ url: 'http://{host}{COUNTERS}', rewrite: 'http://{host}/wprof-rewrite', \
              script: 'http://{host}/wprof.js', every: {every}, ...globalThis.wprof }};\n{JAVASCRIPT}\n"
         )
     }
@@ -196,9 +202,7 @@ impl Site {
     }
 
     fn take(&self, path: &str, body: &[u8]) -> Result<()> {
-        let Some(name) = path.strip_prefix("/wprof-counters/") else {
-            bail!("nothing takes what is sent to {path}")
-        };
+        let Some(name) = path.strip_prefix(COUNTERS) else { bail!("nothing takes what is sent to {path}") };
         let counters = RawCounters::from_bytes(body).with_context(|| name.to_owned())?;
         let mut state = self.state();
         let old = state.counters.get(name);
