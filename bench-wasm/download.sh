@@ -4,9 +4,18 @@
 # inputs/real.tsv says how to run them. Exit code 1 if anything is missing in the end.
 #
 # Usage: download.sh [--all | PROGRAM...]     by default all but graphviz and yosys, which are rarely wanted
+#        download.sh --packages               packages of npm with their own JavaScript, which packages.mjs runs
 set -euo pipefail
 cd "$(dirname "$0")"
 mkdir -p downloads
+
+if [[ ${1:-} == --packages ]]; then
+    mkdir -p downloads/npm
+    cp packages.json downloads/npm/package.json
+    cd downloads/npm
+    exec npm install --ignore-scripts --no-audit --no-fund --silent
+fi
+
 work=$(mktemp -d)
 trap 'rm -r "$work"' EXIT
 

@@ -10,6 +10,8 @@
   const settings = {
     url: env.WPROF_URL, // POST counters here: `wprof collect --listen` says where
     every: 2000, // milliseconds between two times, in a page
+    rewrite: null, // POST modules here to have them rewritten: `wprof serve` says where
+    script: null, // where this file is, for workers
     dir: env.WPROF_DIR || '.', // Node: a folder for files of counters
     exe: env.WPROF_EXE, // Node: rewrite modules as they are loaded, with this program
     args: (env.WPROF_ARGS || '').split(' ').filter(Boolean),
@@ -80,9 +82,24 @@
     }
   }
 
-  // Rewriting on the way, in Node.
+  // Rewriting on the way: by a server, or by a program in Node. What cannot be rewritten runs as it is.
+  const target = () => settings.rewrite + (hasManyMemories() ? '' : '?single-memory');
+  async function rewriteLater(source) {
+    if (!settings.rewrite) return rewrite(source);
+    const answer = await fetch(target(), { method: 'POST', body: source });
+    return answer.ok ? answer.arrayBuffer() : source;
+  }
+  function rewriteNow(source) {
+    const request = new XMLHttpRequest();
+    request.open('POST', target(), false);
+    request.overrideMimeType('text/plain; charset=x-user-defined');
+    request.send(source);
+    return request.status === 200 ? Uint8Array.from(request.responseText, (byte) => byte.charCodeAt(0) & 255) : source;
+  }
+
   const rewritten = new Map();
   function rewrite(source) {
+    if (settings.rewrite) return rewriteNow(source);
     if (!settings.exe) return source;
     const bytes = ArrayBuffer.isView(source)
       ? Buffer.from(source.buffer, source.byteOffset, source.byteLength)
@@ -122,33 +139,63 @@
     Object.defineProperty(ours, 'name', { value: name });
     Object.defineProperty(ours, Symbol.hasInstance, { value: (it) => it instanceof theirs });
   }
-  W.compile = async (bytes, ...more) => compile.call(W, rewrite(bytes), ...more);
+  W.compile = async (bytes, ...more) => compile.call(W, await rewriteLater(bytes), ...more);
   W.instantiate = async (source, ...more) => {
     if (source instanceof Module) return add(source, await instantiate.call(W, source, ...more));
-    const made = await instantiate.call(W, rewrite(source), ...more);
+    const made = await instantiate.call(W, await rewriteLater(source), ...more);
     add(made.module, made.instance);
     return made;
   };
   const body = async (response) => (await response).arrayBuffer();
   if (compileStreaming) {
     W.compileStreaming = async (response, ...more) =>
-      settings.exe ? W.compile(await body(response), ...more) : compileStreaming.call(W, response, ...more);
+      settings.exe || settings.rewrite ? W.compile(await body(response), ...more) : compileStreaming.call(W, response, ...more);
   }
   if (instantiateStreaming) {
     W.instantiateStreaming = async (response, ...more) => {
-      if (settings.exe) return W.instantiate(await body(response), ...more);
+      if (settings.exe || settings.rewrite) return W.instantiate(await body(response), ...more);
       const made = await instantiateStreaming.call(W, response, ...more);
       add(made.module, made.instance);
       return made;
     };
   }
 
+  // Workers whose code is a blob do not come from the server, which would have put this file before it.
+  const { Worker } = globalThis;
+  if (settings.script && Worker) {
+    globalThis.Worker = class extends Worker {
+      constructor(url, options, ...more) {
+        super(String(url).startsWith('blob:') ? withScript(url, options?.type === 'module') : url, options, ...more);
+      }
+    };
+  }
+  function withScript(url, isModule) {
+    const request = new XMLHttpRequest();
+    request.open('GET', url, false);
+    request.send();
+    const load = isModule ? `import '${settings.script}';` : `importScripts('${settings.script}');`;
+    return URL.createObjectURL(new Blob([load, request.responseText], { type: 'text/javascript' }));
+  }
+
+  // The page has done what it should be profiled for.
+  async function done() {
+    await send();
+    if (settings.rewrite) await fetch(new URL('/wprof-done', settings.rewrite), { method: 'POST' });
+  }
+
   if (isNode) {
     process.on('exit', save);
+    // A signal that nobody else waits for ends the program, as it would without us.
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) {
+      process.once(signal, () => {
+        save();
+        if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
+      });
+    }
   } else if (settings.url) {
     setInterval(send, settings.every);
     // What is sent from a page that goes away must be short; the rest was sent before.
     globalThis.addEventListener?.('pagehide', () => send(true).catch(() => {}));
   }
-  globalThis.wprof = { ...settings, read, save, send, download };
+  globalThis.wprof = { ...settings, read, save, send, download, done };
 })();

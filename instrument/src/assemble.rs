@@ -9,8 +9,10 @@ use wasmparser::BinaryReader;
 use wprof_profiler::Profile;
 
 use crate::Error;
+use crate::calls::Calls;
 use crate::cfg::{self, Cfg};
 use crate::descriptor::{self, Descriptor};
+use crate::hot::Hot;
 use crate::layout::{
     COUNTERS, FINGERPRINT, FLUSH, Global, Layout, MOST_COUNTERS, REGION_VERSION, RESERVED, Support, VERSION,
 };
@@ -70,7 +72,7 @@ impl Plans {
 ///
 /// # Errors
 /// If it is no module, or cannot be instrumented.
-pub fn instrument(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Error> {
+pub(crate) fn module(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Error> {
     let source = Source::new(bytes)?;
     check(&source)?;
     let shares = options.single_memory && !source.memories.is_empty();
@@ -84,13 +86,15 @@ pub fn instrument(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Error> 
         return Err(Error::TooManyCounters(counters));
     }
     let layout = Layout::new(&source, counters as u32, options.single_memory);
-    let program = program(&source, &layout)?;
+    let has_paths = options.collected == Collected::Paths;
+    let program = Program { has_paths, ..program(&source, &layout)? };
     let mut types = Types::new(source.types.len() as u32);
     let support_types: Vec<u32> = support::signatures(&layout, &program)
         .into_iter()
         .map(|(params, results)| types.index(params, results))
         .collect();
-    let bodies = rewrite_all(&source, &layout, &plans, options.exact_traps, &mut types)?;
+    let mut hot = Hot::new(layout.globals_end());
+    let bodies = rewrite_all(&source, &layout, &plans, options.exact_traps, (&mut types, &mut hot))?;
     let kept = options.weights.map(|_| plans.functions.iter().map(|(_, plan)| plan.kept()).collect());
     let descriptor = Descriptor {
         version: descriptor::VERSION.to_owned(),
@@ -99,7 +103,7 @@ pub fn instrument(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Error> 
         all_traps: options.exact_traps,
         kept: kept.unwrap_or_default(),
     };
-    let writer = Assembler { source: &source, layout: &layout, program, types, support_types, bodies };
+    let writer = Assembler { source: &source, layout: &layout, program, types, hot, support_types, bodies };
     writer.write(&descriptor)
 }
 
@@ -155,7 +159,7 @@ fn program(source: &Source<'_>, layout: &Layout) -> Result<Program, Error> {
     }
     // What the host lets an imported memory grow to is its own affair.
     let most = memory.and_then(|memory| memory.maximum).filter(|_| !gets_region).unwrap_or(MOST_PAGES);
-    Ok(Program { most_pages: most as u32, start: source.start, gets_region })
+    Ok(Program { most_pages: most as u32, start: source.start, gets_region, has_paths: false })
 }
 
 fn rewrite_all(
@@ -163,14 +167,15 @@ fn rewrite_all(
     layout: &Layout,
     plans: &Plans,
     all_traps: bool,
-    types: &mut Types,
+    (types, hot): (&mut Types, &mut Hot),
 ) -> Result<Vec<Rewritten>, Error> {
     let mut first_counter = 0;
+    let calls = Calls::new(source, all_traps)?;
     let rewritten = plans.functions.iter().map(|(cfg, plan)| {
         let first_site = 1 + plans.sites.partition_point(|site| site.func < cfg.func) as u32;
-        let input = Input { source, layout, cfg, plan, first_counter, first_site, all_traps };
+        let input = Input { source, layout, calls: &calls, cfg, plan, first_counter, first_site, all_traps };
         first_counter += plan.counters() as u32;
-        rewrite(input, types)
+        rewrite(input, types, hot)
     });
     rewritten.collect()
 }
@@ -187,6 +192,7 @@ struct Assembler<'a> {
     layout: &'a Layout,
     program: Program,
     types: Types,
+    hot: Hot,
     support_types: Vec<u32>,
     bodies: Vec<Rewritten>,
 }
@@ -283,7 +289,7 @@ impl Assembler<'_> {
         // Behind an imported memory these are set when it is known how large it is.
         let (base, whole) = (initial << 16, initial + layout.pages());
         let mut values = vec![
-            (Global::Height, 0),
+            (Global::Height, layout.no_entry()),
             (Global::Table, layout.first_table()),
             (Global::Rows, crate::layout::FIRST_ROWS),
             (Global::Taken, 0),
@@ -301,7 +307,11 @@ impl Assembler<'_> {
             GlobalType { val_type: ValType::I32, mutable, shared: false }.encode(&mut added);
             ConstExpr::i32_const(value.cast_signed()).encode(&mut added);
         }
-        (values.len() as u32, added)
+        for _ in 0..self.hot.count() {
+            GlobalType { val_type: ValType::I64, mutable: true, shared: false }.encode(&mut added);
+            ConstExpr::i64_const(0).encode(&mut added);
+        }
+        (values.len() as u32 + self.hot.count(), added)
     }
 
     fn fingerprint(&self) -> u32 {
@@ -327,7 +337,7 @@ impl Assembler<'_> {
     }
 
     fn code(&self, out: &mut Vec<u8>) {
-        let support = support::functions(self.layout, &self.program);
+        let support = support::functions(self.layout, &self.program, &self.hot);
         let mut all = Vec::new();
         leb(&mut all, (self.bodies.len() + support.len()) as u32);
         for Rewritten { body, .. } in &self.bodies {

@@ -9,9 +9,7 @@ pub enum Error {
     #[error("not a WebAssembly module")]
     NotAModule,
     /// A component.
-    #[error(
-        "a component, not a module: components cannot be instrumented yet; instrument the modules that it is made of"
-    )]
+    #[error("a component, not a module: give the module that counted, which the component is made of")]
     Component,
     /// The module is malformed or invalid.
     #[error("{0}")]
@@ -19,6 +17,14 @@ pub enum Error {
     /// It has no function with a body.
     #[error("the module has no code, so there is nothing to count")]
     NoCode,
+    /// A module in a component cannot be instrumented.
+    #[error("module {index} of the component: {error}")]
+    InComponent {
+        /// Which one, counted from 0 through nested components.
+        index: usize,
+        /// Why not.
+        error: Box<Error>,
+    },
     /// It has been through this already.
     #[error("the module is instrumented already: give the module that it was made of")]
     Instrumented,

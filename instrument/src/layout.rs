@@ -1,7 +1,7 @@
 //! Where things are: in the region of counters, and at the ends of the module's index spaces.
 //!
 //! The region is a memory of its own, or the end of the program's. It holds, in this order, a head that
-//! [`FLUSH`] fills in, the counters (64 bits each), the stack of calls in flight, and the table, which moves behind the
+//! [`FLUSH`] fills in, the counters (64 bits each; it fills in those that are variables), the stack of calls in flight, and the table, which moves behind the
 //! end of the region when it grows.
 
 use crate::module::Source;
@@ -43,7 +43,7 @@ pub const FIRST_COUNTER: u32 = 64;
 
 /// Bytes of an entry of the stack: a site, and the path register behind 8 bytes.
 pub const ENTRY: u32 = 16;
-/// Bytes of the stack. A live entry belongs to a frame that takes more of the host's stack, of which browsers and Node
+/// Bytes of the stack, besides an entry for each function. A live entry belongs to a frame that takes more of the host's stack, of which browsers and Node
 /// give a MiB or a few.
 pub const STACK: u32 = 8 << 20;
 /// What the stack is found to hold when somebody else calls in is booked as ended beyond this height: only frames that
@@ -69,6 +69,7 @@ pub struct Layout {
     pub is_shared: bool,
     /// How many counters there are.
     pub counters: u32,
+    functions: u32,
     first_global: u32,
     first_func: u32,
 }
@@ -77,7 +78,7 @@ pub struct Layout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Global {
-    /// The height of the stack.
+    /// Where the topmost entry of the stack is in the region.
     Height,
     /// Where the table is.
     Table,
@@ -105,7 +106,7 @@ pub enum Global {
 pub enum Support {
     /// Adds to a row of the table.
     Bump,
-    /// Books the entries above a height.
+    /// Books the entries above one, or above none.
     Left,
     /// Fills in the head.
     Flush,
@@ -113,6 +114,12 @@ pub enum Support {
     Rehash,
     /// Books all entries.
     Clear,
+    /// Adds 1 to a counter.
+    Count,
+    /// Writes an entry, which becomes the topmost one.
+    Mark,
+    /// Behind a call of the host: books what it has left behind.
+    Returned,
     /// In a shared memory: moves the region behind what the host has grown.
     Settle,
     /// In a shared memory: grows the program's part.
@@ -129,6 +136,7 @@ impl Layout {
             memory: if is_shared { 0 } else { source.memories.len() as u32 },
             is_shared,
             counters,
+            functions: source.bodies.len() as u32,
             first_global: source.globals,
             first_func: source.funcs.len() as u32,
         }
@@ -139,9 +147,14 @@ impl Layout {
         (FIRST_COUNTER + 8 * self.counters).next_multiple_of(ENTRY)
     }
 
-    /// Where the table begins at first.
+    /// What [`Global::Height`] is if the stack is empty.
+    pub fn no_entry(&self) -> u32 {
+        self.stack() - ENTRY
+    }
+
+    /// Where the table begins at first. Functions that do not recur do not look whether the stack has room for them.
     pub fn first_table(&self) -> u32 {
-        self.stack() + STACK
+        self.stack() + STACK + ENTRY * self.functions
     }
 
     /// How many pages the region has at first.
@@ -152,6 +165,12 @@ impl Layout {
     /// The index of a global.
     pub fn global(&self, global: Global) -> u32 {
         self.first_global + global as u32
+    }
+
+    /// The first global behind these.
+    pub fn globals_end(&self) -> u32 {
+        self.first_global
+            + if self.is_shared { Global::Whole as u32 + 1 } else { Global::Fingerprint as u32 + 1 }
     }
 
     /// The index of a function.

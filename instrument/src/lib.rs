@@ -14,8 +14,8 @@
 //! everything is added at the end of its index space.
 //!
 //! **Invariant**: the profile is the engine's exact one, also if frames end in mid-block. A rewritten module cannot
-//! walk its stack, so it keeps one: the *stack of calls in flight* has an entry for each call that has begun and not
-//! returned, with the call site and the path register. A frame that is left by a trap, an exception or an exit of the
+//! walk its stack, so it keeps one: the *stack of calls in flight* has an entry for each frame that has called, or done
+//! what may end it, with the site and the path register of the last time; it goes when the frame returns. A frame that is left by a trap, an exception or an exit of the
 //! host never takes its entry away. Whoever comes back to a frame, or catches an exception, finds such entries above
 //! its own and books them ([`support`]); what lies on the stack when counters are read did not end.
 //! Source: Ball & Larus 1994, section 3 (chords; early termination gets pseudo edges to EXIT), and 1996 (paths).
@@ -23,10 +23,13 @@
 #![forbid(unsafe_code)]
 
 mod assemble;
+mod calls;
 pub mod cfg;
+mod component;
 pub mod counters;
 mod descriptor;
 mod error;
+mod hot;
 mod layout;
 mod module;
 mod offsets;
@@ -39,7 +42,8 @@ mod support;
 /// What hands counters over in JavaScript hosts: a script for pages and Node.
 pub const JAVASCRIPT: &str = include_str!("../js/wprof.js");
 
-pub use assemble::{Options, instrument};
+pub use assemble::Options;
+pub use component::{instrument, modules};
 pub use counters::RawCounters;
 pub use error::Error;
 pub use layout::{COUNTERS, FLUSH};

@@ -72,9 +72,9 @@ pub struct Source<'a> {
     data: Vec<Range<usize>>,
 }
 
-/// All that the validator accepts but what changes what a call is.
-fn features() -> WasmFeatures {
-    WasmFeatures::default() | WasmFeatures::LEGACY_EXCEPTIONS
+/// All that the validator accepts but what changes what a call is, or lets threads share functions.
+pub(crate) fn features() -> WasmFeatures {
+    WasmFeatures::default() | WasmFeatures::LEGACY_EXCEPTIONS | WasmFeatures::CUSTOM_PAGE_SIZES
 }
 
 impl<'a> Source<'a> {

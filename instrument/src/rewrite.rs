@@ -18,8 +18,10 @@ use wasm_encoder::{BlockType, InstructionSink, ValType};
 use wasmparser::{Operator, OperatorsReader};
 
 use crate::Error;
+use crate::calls::Calls;
 use crate::cfg::{Block, Cfg, End, is_call};
-use crate::layout::{ENTRY, Global, Layout, STACK, Support};
+use crate::hot::Hot;
+use crate::layout::{Global, Layout, Support};
 use crate::module::Source;
 use crate::offsets::Insertions;
 use crate::plan::FunctionPlan;
@@ -27,6 +29,7 @@ use crate::sites::{is_end, is_site, may_leave};
 use crate::support::Code;
 use catches::Pad;
 pub use catches::Types;
+use marks::Pushed;
 use places::{Place, Places};
 
 /// What the rewriting of a function needs.
@@ -36,6 +39,8 @@ pub struct Input<'a> {
     pub source: &'a Source<'a>,
     /// Where things are.
     pub layout: &'a Layout,
+    /// Who calls whom.
+    pub calls: &'a Calls,
     /// The function's graph.
     pub cfg: &'a Cfg,
     /// What it counts.
@@ -56,11 +61,11 @@ pub struct Rewritten {
     pub insertions: Insertions,
 }
 
-/// Rewrites a function; types that it needs are added to `types`.
+/// Rewrites a function; types that it needs are added to `types`, counters that are variables to `hot`.
 ///
 /// # Errors
 /// If the bytes are not those that were validated.
-pub fn rewrite(input: Input<'_>, types: &mut Types) -> Result<Rewritten, Error> {
+pub fn rewrite(input: Input<'_>, types: &mut Types, hot: &mut Hot) -> Result<Rewritten, Error> {
     let body = input.source.body(input.cfg.func);
     let mut declared = input.source.func_type(input.cfg.func).params().len() as u64;
     let mut groups = 0;
@@ -71,7 +76,7 @@ pub fn rewrite(input: Input<'_>, types: &mut Types) -> Result<Rewritten, Error> 
     let start = body.range().start as u32;
     let mut reader = body.get_operators_reader()?;
     let code = reader.original_position() as u32;
-    let mut writer = Writer::new(input, types, declared as u32);
+    let mut writer = Writer::new(input, (types, hot), declared as u32);
     writer.read(&mut reader)?;
     let Writer { out, mut inserted, locals, .. } = writer;
     // The locals: their groups are counted first.
@@ -106,8 +111,8 @@ struct Locals {
 /// A local of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Local {
-    /// The height of the stack when the function began.
-    Floor,
+    /// The place of this frame's entry.
+    Place,
     /// The path register.
     Path,
     /// What the path register was before a branch that was not taken.
@@ -159,6 +164,7 @@ struct Frame {
 struct Writer<'a, 't> {
     input: Input<'a>,
     types: &'t mut Types,
+    hot: &'t mut Hot,
     places: Places,
     out: Vec<u8>,
     /// By offset in the module, how many bytes were inserted before it.
@@ -168,30 +174,34 @@ struct Writer<'a, 't> {
     /// How many constructs are open, ours included.
     depth: u32,
     /// Whether the stack has an entry of this frame.
-    is_pushed: bool,
+    pushed: Pushed,
+    /// The same where each block begins.
+    begins: Vec<Pushed>,
     next_site: u32,
-    /// Whether the frame's floor is in a local from the beginning.
-    has_floor: bool,
+    /// Whether the frame's place is in a local from the beginning.
+    has_place: bool,
     /// Where the instruction at hand stands in `out`.
     op_start: usize,
 }
 
 impl<'a, 't> Writer<'a, 't> {
-    fn new(input: Input<'a>, types: &'t mut Types, first_local: u32) -> Writer<'a, 't> {
+    fn new(input: Input<'a>, (types, hot): (&'t mut Types, &'t mut Hot), first_local: u32) -> Writer<'a, 't> {
         let function =
             Frame { depth: 0, arrives: Arrives::Function, else_edge: None, pads: Vec::new(), old_try: None };
         Writer {
             places: Places::new(input.cfg, input.plan),
             input,
             types,
+            hot,
             out: Vec::new(),
             inserted: BTreeMap::new(),
             locals: Locals { first: first_local, used: Vec::new(), known: BTreeMap::new() },
             frames: vec![function],
             depth: 1,
-            is_pushed: false,
+            pushed: Pushed::No,
+            begins: marks::begins(&input),
             next_site: input.first_site,
-            has_floor: marks::has_floor(&input),
+            has_place: marks::has_place(&input),
             op_start: 0,
         }
     }
@@ -246,13 +256,8 @@ impl<'a, 't> Writer<'a, 't> {
         if source.escaped.contains(&cfg.func) {
             self.enter_from_outside();
         }
-        if self.has_floor {
-            let floor = self.locals.index(Local::Floor);
-            let mut code = self.code();
-            // Only where the host's stack is very large can ours be used up first: that is a stack overflow, too.
-            code.get(Global::Height);
-            code.sink.local_tee(floor).i32_const((STACK - ENTRY) as i32).i32_gt_u().if_(BlockType::Empty);
-            code.sink.unreachable().end();
+        if self.has_place {
+            self.find_place();
         }
         if let Some(entry) = plan.entry().filter(|entry| *entry != 0) {
             let path = self.locals.index(Local::Path);
@@ -261,7 +266,7 @@ impl<'a, 't> Writer<'a, 't> {
     }
 
     fn begin(&mut self, block: u32) {
-        self.is_pushed = false;
+        self.pushed = self.begins[block as usize];
         for edge in self.places.at_start(block) {
             self.edge_code(edge);
         }
@@ -281,40 +286,50 @@ impl<'a, 't> Writer<'a, 't> {
                 self.copy(op, (at, next))
             }
             End::Jump | End::TailCall => {
-                self.pop();
+                self.pop_to_leave(block);
                 self.edge_code_at(number, 0, Place::Before);
                 self.copy(op, (at, next))
             }
-            End::Trap => {
-                self.mark();
+            End::Trap | End::Throw => {
+                self.note_thrower(number);
+                self.mark(op);
                 self.copy(op, (at, next))
             }
-            End::Call | End::Throw => {
+            End::Call => {
                 self.note_thrower(number);
-                self.mark();
-                self.copy(op, (at, next))?;
-                if block.how == End::Call {
-                    self.returned(op);
-                    self.pop();
-                }
-                Ok(())
+                self.site(op, (at, next))
             }
-            End::Branch => self.branch(number, op, (at, next)),
-            End::Switch(table) => self.switch(number, table, op, (at, next)),
+            End::Branch => {
+                self.pop_to_leave(block);
+                self.branch(number, op, (at, next))
+            }
+            End::Switch(table) => {
+                self.pop_to_leave(block);
+                self.switch(number, table, op, (at, next))
+            }
         }
     }
 
     /// An instruction within a block, or in dead code.
     fn plain(&mut self, is_live: bool, op: &Operator<'a>, bytes: (u32, u32)) -> Result<(), Error> {
-        let is_site = is_live && is_site(op, self.input.all_traps);
-        if is_site {
-            self.mark();
+        if !is_live || !is_site(op, self.input.all_traps) {
+            return self.copy(op, bytes);
         }
+        debug_assert!(!is_end(op), "that ends a block");
+        self.site(op, bytes)
+    }
+
+    /// An instruction that may be the last of the frame.
+    fn site(&mut self, op: &Operator<'a>, bytes: (u32, u32)) -> Result<(), Error> {
+        if !marks::is_marked(&self.input, op) {
+            self.next_site += 1;
+            return self.copy(op, bytes);
+        }
+        self.mark(op);
         self.copy(op, bytes)?;
-        if is_site && is_call(op) {
+        if is_call(op) {
             self.returned(op);
         }
-        debug_assert!(!is_site || !is_end(op), "that ends a block");
         Ok(())
     }
 
@@ -334,17 +349,16 @@ impl<'a, 't> Writer<'a, 't> {
         sink.if_(BlockType::Result(ValType::I32)).i32_const(1).else_();
         sink.local_get(operand).table_get(table).ref_is_null().end();
         sink.if_(BlockType::Empty);
-        let was_pushed = self.is_pushed;
-        self.mark();
+        let was_pushed = self.pushed;
+        self.mark(op);
         self.sink().else_();
-        self.is_pushed = was_pushed;
+        self.pushed = was_pushed;
         self.pop();
         self.edge_code_at(block, 0, Place::Before);
         self.sink().end().local_get(operand);
     }
 
     fn branch(&mut self, block: u32, op: &Operator<'a>, bytes: (u32, u32)) -> Result<(), Error> {
-        self.pop();
         let taken = self.places.edge_at(block, 0, Place::Apart);
         match *op {
             Operator::If { .. } => {
@@ -386,7 +400,6 @@ impl<'a, 't> Writer<'a, 't> {
         op: &Operator<'a>,
         bytes: (u32, u32),
     ) -> Result<(), Error> {
-        self.pop();
         let edges = self.input.cfg.blocks[block as usize].edges.len();
         let apart: Vec<(u32, usize)> = (0..edges)
             .filter_map(|edge| Some((edge as u32, self.places.edge_at(block, edge, Place::Apart)?)))

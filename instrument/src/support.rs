@@ -1,17 +1,17 @@
 //! The functions that are added to a module: what is too long, or too rare, to stand in its code.
 //!
-//! **Frames that were left behind.** Each call pushes an entry and takes it away when it has returned, so while a frame
-//! itself runs the stack is as high as it was when the frame began (its *floor*), or one entry higher. If it is higher
-//! than that, an exception, a trap or an exit of the host has left frames behind, whose entries are booked: each adds 1
+//! **Frames that were left behind.** The entry of a frame, once it has one, lies just above what lay there when the frame
+//! began (its *place*). If there is more above while the frame itself runs, an exception, a trap or an exit of the host has left frames behind, whose entries are booked: each adds 1
 //! to the row of its site and path. Only a call that can come to the host, and a handler, can find any.
 //!
 //! **The table** has open addressing with linear probing, and is never more than three quarters full.
 
 use wasm_encoder::{BlockType, Function, InstructionSink, MemArg, MemArgTarget, ValType};
 
+use crate::hot::Hot;
 use crate::layout::{
-    ENTRY, FLAGS, FULL, GUESSED, Global, HEIGHT, IS_SITE, LENGTH, Layout, MAGIC, PAGE, ROW, ROWS, Support,
-    TABLE,
+    ENTRY, FIRST_COUNTER, FLAGS, FULL, GUESSED, Global, HEIGHT, IS_SITE, LENGTH, Layout, MAGIC, PAGE, ROW,
+    ROWS, Support, TABLE,
 };
 
 /// Some odd number without pattern: the golden ratio.
@@ -26,6 +26,8 @@ pub struct Program {
     pub start: Option<u32>,
     /// Whether the region has to be got.
     pub gets_region: bool,
+    /// Whether there are path registers.
+    pub has_paths: bool,
 }
 
 /// Parameters and results.
@@ -36,6 +38,8 @@ pub fn signatures(layout: &Layout, program: &Program) -> Vec<Signature> {
     use ValType::{I32, I64};
     let mut all: Vec<Signature> =
         vec![(&[I32, I64, I64], &[]), (&[I32], &[]), (&[], &[I32]), (&[], &[]), (&[], &[])];
+    let mark: Signature = if program.has_paths { (&[I32, I32, I64], &[]) } else { (&[I32, I32], &[]) };
+    all.extend([(&[I32][..], &[][..]), mark, (&[I32], &[])]);
     if layout.is_shared {
         all.extend([(&[][..], &[][..]), (&[I32][..], &[I32][..])]);
     }
@@ -46,8 +50,9 @@ pub fn signatures(layout: &Layout, program: &Program) -> Vec<Signature> {
 }
 
 /// The functions that are added, in their order.
-pub fn functions(layout: &Layout, program: &Program) -> Vec<Function> {
-    let mut all = vec![bump(layout), left(layout), flush(layout), rehash(layout), clear(layout)];
+pub fn functions(layout: &Layout, program: &Program, hot: &Hot) -> Vec<Function> {
+    let mut all = vec![bump(layout), left(layout), flush(layout, hot), rehash(layout), clear(layout)];
+    all.extend([count(layout), mark(layout, program.has_paths), returned(layout)]);
     if layout.is_shared {
         all.extend([settle(layout), grow(layout, program.most_pages)]);
     }
@@ -97,6 +102,51 @@ impl Code<'_, '_> {
 
     pub fn call(&mut self, func: Support) {
         self.sink.call(self.layout.func(func));
+    }
+
+    /// Writes an entry: its place and the path register are locals. It becomes the topmost one, if it is new.
+    pub fn entry(
+        &mut self,
+        place: u32,
+        site: impl FnOnce(&mut InstructionSink<'_>),
+        path: Option<u32>,
+        is_new: bool,
+    ) {
+        self.sink.local_get(place);
+        self.address();
+        let at = self.at(0, 2);
+        site(&mut self.sink);
+        self.sink.i32_store(at);
+        if let Some(path) = path {
+            self.sink.local_get(place);
+            self.address();
+            let at = self.at(8, 3);
+            self.sink.local_get(path).i64_store(at);
+        }
+        if is_new {
+            self.sink.local_get(place);
+            self.set(Global::Height);
+        }
+    }
+
+    /// Moves the region, if the host has grown the memory that it is in.
+    pub fn settle(&mut self) {
+        if self.layout.is_shared {
+            self.sink.memory_size(self.layout.memory);
+            self.get(Global::Whole);
+            self.sink.i32_ne().if_(BlockType::Empty);
+            self.call(Support::Settle);
+            self.sink.end();
+        }
+    }
+
+    /// Books the entries above that at `place`, a local.
+    pub fn returned(&mut self, place: u32) {
+        self.settle();
+        self.get(Global::Height);
+        self.sink.local_get(place).i32_ne().if_(BlockType::Empty).local_get(place);
+        self.call(Support::Left);
+        self.sink.end();
     }
 
     /// Stores a word into the head.
@@ -168,29 +218,56 @@ fn bump(layout: &Layout) -> Function {
     })
 }
 
-/// `(height)`: books the entries above a height, and takes them away.
+/// `(place)`: books the entries above one, and takes them away.
 fn left(layout: &Layout) -> Function {
-    const HEIGHT: u32 = 0;
+    const PLACE: u32 = 0;
     const AT: u32 = 1;
     function(layout, &[(1, ValType::I32)], |code| {
-        code.sink.local_get(HEIGHT).local_set(AT);
+        code.sink.local_get(PLACE).i32_const(ENTRY as i32).i32_add().local_set(AT);
         code.sink.block(BlockType::Empty).loop_(BlockType::Empty).local_get(AT);
         code.get(Global::Height);
-        code.sink.i32_ge_u().br_if(1).local_get(AT);
+        code.sink.i32_gt_u().br_if(1).local_get(AT);
         code.address();
-        let [site, register] = [0, 8].map(|offset| code.at(layout.stack() + offset, 2 + offset / 8));
+        let [site, register] = [0, 8].map(|offset| code.at(offset, 2 + offset / 8));
         code.sink.i32_load(site).i32_const(IS_SITE.cast_signed()).i32_or().local_get(AT);
         code.address();
         code.sink.i64_load(register).i64_const(1);
         code.call(Support::Bump);
         code.sink.local_get(AT).i32_const(ENTRY as i32).i32_add().local_set(AT).br(0).end().end();
-        code.sink.local_get(HEIGHT);
+        code.sink.local_get(PLACE);
         code.set(Global::Height);
     })
 }
 
-/// Fills in the head, and gives where the region begins.
-fn flush(layout: &Layout) -> Function {
+/// `(counter)`: adds 1 to it.
+fn count(layout: &Layout) -> Function {
+    const AT: u32 = 0;
+    function(layout, &[], |code| {
+        code.sink.local_get(AT).i32_const(3).i32_shl();
+        code.address();
+        let at = code.at(FIRST_COUNTER, 3);
+        code.sink.local_tee(AT).local_get(AT).i64_load(at).i64_const(1).i64_add().i64_store(at);
+    })
+}
+
+/// `(place, site)` and the path register, if there is one: the entry of a frame.
+fn mark(layout: &Layout, has_paths: bool) -> Function {
+    const PLACE: u32 = 0;
+    const SITE: u32 = 1;
+    const PATH: u32 = 2;
+    let site = |sink: &mut InstructionSink<'_>| {
+        sink.local_get(SITE);
+    };
+    function(layout, &[], |code| code.entry(PLACE, site, has_paths.then_some(PATH), true))
+}
+
+/// `(place)`: what is done behind a call of the host, which may have grown the memory, too.
+fn returned(layout: &Layout) -> Function {
+    function(layout, &[], |code| code.returned(0))
+}
+
+/// Fills in the head and the counters that are variables, and gives where the region begins.
+fn flush(layout: &Layout, hot: &Hot) -> Function {
     function(layout, &[], |code| {
         if layout.is_shared {
             code.call(Support::Settle);
@@ -202,10 +279,17 @@ fn flush(layout: &Layout) -> Function {
             code.get(Global::Pages);
             code.sink.i32_const(16).i32_shl();
         });
-        for (place, global) in
-            [(HEIGHT, Global::Height), (TABLE, Global::Table), (ROWS, Global::Rows), (FLAGS, Global::Flags)]
-        {
+        code.head(HEIGHT, |code| {
+            code.get(Global::Height);
+            code.sink.i32_const(layout.no_entry() as i32).i32_sub();
+        });
+        for (place, global) in [(TABLE, Global::Table), (ROWS, Global::Rows), (FLAGS, Global::Flags)] {
             code.head(place, |code| code.get(global));
+        }
+        for (counter, global) in hot.all() {
+            code.region();
+            let at = code.at(FIRST_COUNTER + 8 * counter, 3);
+            code.sink.global_get(global).i64_store(at);
         }
         code.region();
     })
@@ -269,7 +353,7 @@ fn rehash(layout: &Layout) -> Function {
 fn clear(layout: &Layout) -> Function {
     function(layout, &[], |code| {
         code.flag(GUESSED);
-        code.sink.i32_const(0);
+        code.sink.i32_const(layout.no_entry() as i32);
         code.call(Support::Left);
     })
 }

@@ -41,7 +41,7 @@ pub fn run(file: &TestFile<'_>, mode: Mode, skips: &[Skip]) -> Outcome<Tally> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let mut last = Tally::default();
     for engine in mode.engines(folder.path()) {
-        last = run_in(file, &engine, skips)?;
+        last = run_in(file, &engine, |bytes| bytes, skips)?;
         if !last.failures.is_empty() {
             break;
         }
@@ -49,11 +49,22 @@ pub fn run(file: &TestFile<'_>, mode: Mode, skips: &[Skip]) -> Outcome<Tally> {
     Ok(last)
 }
 
-fn run_in(file: &TestFile<'_>, engine: &Engine, skips: &[Skip]) -> Outcome<Tally> {
+/// What is done with the bytes of a module before it is loaded.
+pub type Rewrite = fn(Vec<u8>) -> Vec<u8>;
+
+/// Runs `file` with modules that are rewritten before.
+///
+/// # Errors
+/// If the script itself cannot be parsed.
+pub fn run_rewritten(file: &TestFile<'_>, engine: &Engine, rewrite: Rewrite) -> Outcome<Tally> {
+    run_in(file, engine, rewrite, &[])
+}
+
+fn run_in(file: &TestFile<'_>, engine: &Engine, rewrite: Rewrite, skips: &[Skip]) -> Outcome<Tally> {
     let buffer = file.wast().map_err(|e| e.to_string())?;
     let directives = buffer.directives().map_err(|e| e.to_string())?;
     let lines = Lines::new(file.raw());
-    let mut script = Script::new(engine).map_err(|e| e.to_string())?;
+    let mut script = Script::new(engine, rewrite).map_err(|e| e.to_string())?;
     let mut tally = Tally::default();
     for directive in directives {
         let line = lines.of(directive.span().offset());
@@ -118,6 +129,7 @@ impl Lines {
 /// The state of a running script.
 struct Script {
     engine: Engine,
+    rewrite: Rewrite,
     linker: Linker<()>,
     store: Store<()>,
     /// What directives without a name refer to; `None` after a module that could not be instantiated.
@@ -130,13 +142,14 @@ struct Script {
 }
 
 impl Script {
-    fn new(engine: &Engine) -> Result<Script, Error> {
+    fn new(engine: &Engine, rewrite: Rewrite) -> Result<Script, Error> {
         let mut linker = Linker::new(engine);
         let mut store = Store::new(engine, ());
         linker.allow_shadowing(true);
         spectest::define(&mut linker, &mut store)?;
         Ok(Script {
             engine: engine.clone(),
+            rewrite,
             linker,
             store,
             current: None,
@@ -198,7 +211,7 @@ impl Script {
     fn define(&mut self, mut module: QuoteWat<'_>) -> Outcome<Module> {
         let name = module.name();
         let bytes = module.encode().map_err(|e| e.to_string())?;
-        let module = Module::new(&self.engine, bytes).map_err(text)?;
+        let module = Module::new(&self.engine, (self.rewrite)(bytes)).map_err(text)?;
         if let Some(name) = name {
             self.definitions.insert(name.name().into(), module.clone());
         }
@@ -249,7 +262,7 @@ impl Script {
 
     fn load(&self, module: &mut Wat<'_>) -> Outcome<Result<Module, Error>> {
         let bytes = module.encode().map_err(|e| e.to_string())?;
-        Ok(Module::new(&self.engine, bytes))
+        Ok(Module::new(&self.engine, (self.rewrite)(bytes)))
     }
 
     fn export(&mut self, module: Option<Id<'_>>, name: &str) -> Outcome<Extern> {

@@ -28,6 +28,8 @@ pub enum Format {
     Firefox,
     /// Trace events for chrome://tracing and https://ui.perfetto.dev, with the time line
     Chrome,
+    /// V8's own, for the performance panels of Chromium and editors
+    Cpuprofile,
     /// For callgrind_annotate and KCachegrind, by instruction and line
     Callgrind,
     /// Coverage of lines, functions and branches, for genhtml
@@ -48,7 +50,7 @@ impl Format {
 
     /// Whether it has room for one metric only.
     fn is_of_one_metric(self) -> bool {
-        matches!(self, Self::Folded | Self::Flamegraph)
+        matches!(self, Self::Folded | Self::Flamegraph | Self::Cpuprofile)
     }
 }
 
@@ -219,6 +221,7 @@ impl Exported {
             Format::Pprof => export::write_pprof(&self.samples(), profile, out),
             Format::Firefox => export::write_firefox(&self.samples(), started, out),
             Format::Chrome => export::write_chrome(&self.samples(), profile.timeline.as_ref(), out),
+            Format::Cpuprofile => self.write_metric(out, export::write_cpuprofile),
             Format::Callgrind => export::write_callgrind(profile, code, &mut out),
             Format::Lcov => export::write_lcov(&Coverage::new(profile, code), out),
             Format::Cobertura => export::write_cobertura(&Coverage::new(profile, code), started, out),

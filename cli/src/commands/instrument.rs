@@ -38,6 +38,16 @@ pub struct RewriteArgs {
 }
 
 impl RewriteArgs {
+    /// The same for the rewriter.
+    pub fn options(&self) -> Options<'static> {
+        let collected = match self.collect {
+            Counted::Edges => Collected::Edges,
+            Counted::Paths => Collected::Paths,
+            Counted::Blocks => Collected::Blocks,
+        };
+        Options { collected, weights: None, exact_traps: self.exact_traps, single_memory: false }
+    }
+
     /// The same as arguments of `wprof instrument`.
     pub fn to_args(&self) -> Vec<String> {
         let name = match self.collect {
@@ -85,7 +95,7 @@ pub struct InstrumentArgs {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = help::OUTPUT)]
     #[arg(requires = "module")]
     output: Option<PathBuf>,
-    /// The module (.wasm or .wat)
+    /// The module (.wasm or .wat), or a component (.wasm), of which all modules count then
     #[arg(value_name = "MODULE", required_unless_present = "js", requires = "output")]
     #[arg(value_hint = ValueHint::FilePath)]
     module: Option<PathBuf>,
@@ -97,17 +107,8 @@ pub fn execute(args: &InstrumentArgs) -> Result<()> {
     }
     let (Some(module), Some(output)) = (&args.module, &args.output) else { return Ok(()) };
     let weights = args.weights.as_deref().map(super::read_profile).transpose()?;
-    let collected = match args.rewrite.collect {
-        Counted::Edges => Collected::Edges,
-        Counted::Paths => Collected::Paths,
-        Counted::Blocks => Collected::Blocks,
-    };
-    let options = Options {
-        collected,
-        weights: weights.as_ref(),
-        exact_traps: args.rewrite.exact_traps,
-        single_memory: args.single_memory,
-    };
+    let options =
+        Options { weights: weights.as_ref(), single_memory: args.single_memory, ..args.rewrite.options() };
     let bytes = binary(module)?;
     let new = wprof_instrument::instrument(&bytes, options);
     let new = new.map_err(|error| anyhow!("{}: {error}", module.display()))?;

@@ -19,9 +19,11 @@ mod rank;
 mod report;
 mod residual;
 mod run;
+mod serve;
 mod top;
 mod trace;
 mod view;
+mod web;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -68,8 +70,10 @@ pub enum Command {
     Export(export::ExportArgs),
     /// Write a module that counts for itself, in browsers and any other engine
     Instrument(instrument::InstrumentArgs),
-    /// Profile what instrumented modules have counted, or what a Node program runs
+    /// Profile what instrumented modules have counted, or what a Node program or a page runs
     Collect(collect::CollectArgs),
+    /// Serve a folder, and profile what its pages run
+    Serve(serve::ServeArgs),
     /// Take the time of a profile from samples of V8, as Node and Chromium write them
     Import(import::ImportArgs),
     /// Record everything that a program executes, in order, and read it
@@ -94,6 +98,7 @@ impl Command {
             Command::Trace(command) => return command.execute(color),
             Command::Diff(args) => return diff::execute(&args, color),
             Command::Collect(args) => return collect::execute(&args, color),
+            Command::Serve(args) => serve::execute(&args, color)?,
             Command::Import(args) => import::execute(&args)?,
             Command::Compile(args) => compile::execute(&args)?,
             Command::Instrument(args) => instrument::execute(&args)?,

@@ -3,13 +3,14 @@
 use super::{Folder, function, json, program, wprof};
 
 /// All formats but JSON.
-pub const FORMATS: [&str; 10] = [
+pub const FORMATS: [&str; 11] = [
     "folded",
     "flamegraph",
     "speedscope",
     "pprof",
     "firefox",
     "chrome",
+    "cpuprofile",
     "callgrind",
     "lcov",
     "cobertura",
@@ -116,4 +117,23 @@ fn flame_graphs_show_what_changed() {
     let said =
         wprof(&["export", "--to", "flamegraph", "--weight", "calls", "--against", "none", &none]).failed();
     assert!(said.contains("none"), "{said}");
+}
+
+#[test]
+fn a_file_of_v8_has_the_weights_of_all_stacks() {
+    let folder = Folder::new();
+    let profile = json_exports(&folder, &[]);
+    let exported = wprof(&["export", "--to", "cpuprofile", "--weight", "calls", &profile]).succeeded();
+    let file: serde_json::Value = serde_json::from_str(&exported).expect("JSON");
+    let folded = wprof(&["export", "--to", "folded", "--weight", "calls", &profile]).succeeded();
+    let weight = |line: &str| line.rsplit(' ').next().and_then(|weight| weight.parse::<u64>().ok());
+    let expected: u64 = folded.lines().filter_map(weight).sum();
+    let deltas = file["timeDeltas"].as_array().expect("deltas");
+    assert_eq!(deltas.iter().filter_map(serde_json::Value::as_u64).sum::<u64>(), expected);
+    assert_eq!(deltas.len(), file["samples"].as_array().expect("samples").len());
+    let nodes = file["nodes"].as_array().expect("nodes");
+    // Each node but the root is a child of one other.
+    let children: usize = nodes.iter().map(|node| node["children"].as_array().expect("children").len()).sum();
+    assert_eq!(children + 1, nodes.len());
+    assert!(nodes.iter().any(|node| node["callFrame"]["functionName"] == "main"), "{exported}");
 }

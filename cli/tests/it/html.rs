@@ -9,7 +9,7 @@ use wprof_profiler::{BlockId, BlockProfile, CodeRange, EdgeKind, EdgeProfile, Fu
 use super::{Folder, json, program, wprof};
 
 /// What Chromium may be called.
-const BROWSERS: [&str; 4] =
+pub const BROWSERS: [&str; 4] =
     ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable"];
 
 /// Functions whose names would do something if they were taken for HTML.

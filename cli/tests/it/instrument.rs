@@ -21,7 +21,7 @@ WebAssembly.instantiate(require('fs').readFileSync(file), wasi.getImportObject()
 ";
 
 /// Whether Node is here; if not, says so.
-fn has_node() -> bool {
+pub fn has_node() -> bool {
     let has = Command::new("node").arg("--version").stdout(Stdio::null()).status().is_ok();
     if !has {
         println!("skipped: there is no node");
@@ -140,7 +140,7 @@ if (isMainThread) new Worker(__filename, { argv: process.argv.slice(2) });
 }
 
 /// `count(n)` goes round n times.
-fn count_wasm() -> Vec<u8> {
+pub fn count_wasm() -> Vec<u8> {
     let mut module = b"\0asm\x01\0\0\0".to_vec();
     module.extend(b"\x01\x06\x01\x60\x01\x7f\x01\x7f\x03\x02\x01\x00\x07\x09\x01\x05count\x00\x00");
     module.extend(
@@ -220,7 +220,7 @@ fn what_cannot_be_instrumented_is_told_and_nothing_is_written() {
     refused("instrumented already", &once, &[]);
     refused("not a WebAssembly module", &folder.file("text.wasm", "hello"), &[]);
     refused("has no code", &folder.file("empty.wasm", b"\0asm\x01\0\0\0"), &[]);
-    refused("a component, not a module", &folder.file("c.wasm", b"\0asm\x0d\0\x01\0"), &[]);
+    refused("has no code", &folder.file("c.wasm", b"\0asm\x0d\0\x01\0"), &[]);
     let taken = r#"(module (func (export "wprof_flush")))"#;
     refused("exports wprof_flush, a name that wprof needs", &folder.file("taken.wat", taken), &[]);
     let single = &["--single-memory"];

@@ -1,65 +1,166 @@
 //! Entries of the stack of calls in flight: where this frame is.
+//!
+//! A frame gets its entry before the first thing that may end it, and keeps it until it leaves: what is in between
+//! writes where the frame is. Whether it has one is known from the graph in most places.
 
-use wasm_encoder::BlockType;
+use wasm_encoder::{BlockType, InstructionSink};
 use wasmparser::Operator;
 
 use super::{Input, Local, Writer};
-use crate::layout::{ENTRY, Global, SOFT_LIMIT, Support};
+use crate::cfg::{Block, End, is_call};
+use crate::layout::{ENTRY, Global, SOFT_LIMIT, STACK, Support};
 use crate::sites::{is_end, is_site};
 
-/// Whether a function keeps its floor in a local from the beginning: not if all that it can do is end.
-pub(super) fn has_floor(input: &Input<'_>) -> bool {
+/// Whether the stack has an entry of this frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pushed {
+    No,
+    Yes,
+    /// By some ways here.
+    Maybe,
+}
+
+/// Whether a frame needs an entry while it does `op`, a site.
+pub(super) fn is_marked(input: &Input<'_>, op: &Operator<'_>) -> bool {
+    match *op {
+        Operator::Call { function_index: callee } => input.all_traps || input.calls.stops(callee),
+        _ => true,
+    }
+}
+
+/// Whether a function keeps its place in a local from the beginning: not if all that it can do is end.
+pub(super) fn has_place(input: &Input<'_>) -> bool {
     let reader = input.source.body(input.cfg.func).get_operators_reader();
     let operators = reader.into_iter().flatten().map_while(Result::ok);
-    let comes_back = |op: &Operator<'_>| is_site(op, input.all_traps) && !is_end(op);
+    let comes_back = |op: &Operator<'_>| is_site(op, input.all_traps) && !is_end(op) && is_marked(input, op);
     operators.into_iter().any(|op| comes_back(&op) || catches(&op))
 }
 
+/// For each block, whether there is an entry where it begins.
+pub(super) fn begins(input: &Input<'_>) -> Vec<Pushed> {
+    let blocks = &input.cfg.blocks;
+    let marks = marking(input);
+    let mut begins: Vec<Option<Pushed>> = vec![None; blocks.len()];
+    let mut pending = Vec::new();
+    if let Some(entry) = begins.first_mut() {
+        *entry = Some(Pushed::No);
+        pending.push(0_u32);
+    }
+    while let Some(number) = pending.pop() {
+        let block = &blocks[number as usize];
+        let ends = match begins[number as usize] {
+            _ if leaves(block) => Some(Pushed::No),
+            _ if marks[number as usize] => Some(Pushed::Yes),
+            begins => begins,
+        };
+        for edge in &block.edges {
+            let Some(to) = edge.to else { continue };
+            // Whoever catches has an entry from then on.
+            let comes = if edge.clause.is_some() { Some(Pushed::Yes) } else { ends };
+            let known = begins[to as usize];
+            let joined = if known.is_none() || known == comes { comes } else { Some(Pushed::Maybe) };
+            if joined != known {
+                begins[to as usize] = joined;
+                pending.push(to);
+            }
+        }
+    }
+    // Where nothing leads to nothing is done.
+    begins.into_iter().map(|known| known.unwrap_or(Pushed::Maybe)).collect()
+}
+
+/// For each block, whether it writes an entry and goes on.
+fn marking(input: &Input<'_>) -> Vec<bool> {
+    let blocks = &input.cfg.blocks;
+    let mut marks = vec![false; blocks.len()];
+    let Ok(mut reader) = input.source.body(input.cfg.func).get_operators_reader() else { return marks };
+    let mut at_block = 0;
+    while let Ok((op, at)) = reader.read_with_offset() {
+        while blocks.get(at_block).is_some_and(|block| u64::from(block.limit) <= at as u64) {
+            at_block += 1;
+        }
+        let Some(block) = blocks.get(at_block) else { break };
+        if at as u64 >= u64::from(block.start) && is_site(&op, input.all_traps) && is_marked(input, &op) {
+            marks[at_block] = true;
+        }
+    }
+    marks
+}
+
+/// Whether a block may leave the function at its end, for which its entry goes.
+fn leaves(block: &Block) -> bool {
+    matches!(block.how, End::Jump | End::Branch | End::Switch(_) | End::TailCall)
+        && block.edges.iter().any(|edge| edge.to.is_none())
+}
+
 impl Writer<'_, '_> {
+    /// Finds the frame's place, when it begins.
+    pub(super) fn find_place(&mut self) {
+        let place = self.locals.index(Local::Place);
+        let stack = self.input.layout.stack();
+        let may_be_deep = self.input.calls.recurs(self.input.cfg.func);
+        let mut code = self.code();
+        code.get(Global::Height);
+        code.sink.i32_const(ENTRY as i32).i32_add().local_set(place);
+        if may_be_deep {
+            // Only where the host's stack is very large can ours be used up first: that is a stack overflow, too.
+            code.sink.local_get(place).i32_const((stack + STACK - ENTRY) as i32).i32_gt_u();
+            code.sink.if_(BlockType::Empty).unreachable().end();
+        }
+    }
+
     /// The frame is about to do what may be the last of it: its entry says so.
-    pub(super) fn mark(&mut self) {
+    pub(super) fn mark(&mut self, op: &Operator<'_>) {
         let site = self.next_site;
         self.next_site += 1;
-        let floor = self.locals.index(Local::Floor);
         let path = self.input.plan.entry().map(|_| self.locals.index(Local::Path));
-        let stack = self.input.layout.stack();
-        let has_floor = self.has_floor;
-        let mut code = self.code();
-        if !has_floor {
-            code.get(Global::Height);
-            code.sink.local_set(floor);
-        }
-        code.sink.local_get(floor);
-        code.address();
-        let at = code.at(stack, 2);
-        code.sink.i32_const(site as i32).i32_store(at);
-        if let Some(path) = path {
-            code.sink.local_get(floor);
-            code.address();
-            let at = code.at(stack + 8, 3);
-            code.sink.local_get(path).i64_store(at);
-        }
-        if !self.is_pushed {
+        let is_new = self.pushed != Pushed::Yes;
+        let is_short = is_end(op) || is_new && !self.is_hot();
+        if is_short && !self.has_place {
             let mut code = self.code();
-            code.sink.local_get(floor).i32_const(ENTRY as i32).i32_add();
-            code.set(Global::Height);
-            self.is_pushed = true;
+            code.get(Global::Height);
+            code.sink.i32_const(ENTRY as i32).i32_add();
+        } else if is_short {
+            let place = self.locals.index(Local::Place);
+            self.sink().local_get(place);
         }
+        if is_short {
+            self.sink().i32_const(site as i32);
+            if let Some(path) = path {
+                self.sink().local_get(path);
+            }
+            self.code().call(Support::Mark);
+        } else {
+            let place = self.locals.index(Local::Place);
+            let write = |sink: &mut InstructionSink<'_>| {
+                sink.i32_const(site as i32);
+            };
+            self.code().entry(place, write, path, is_new);
+        }
+        self.pushed = Pushed::Yes;
     }
 
     /// Takes the frame's entry away, if it has one.
     pub(super) fn pop(&mut self) {
-        if std::mem::take(&mut self.is_pushed) {
-            let floor = self.locals.index(Local::Floor);
+        if std::mem::replace(&mut self.pushed, Pushed::No) != Pushed::No {
+            let place = self.locals.index(Local::Place);
             let mut code = self.code();
-            code.sink.local_get(floor);
+            code.sink.local_get(place).i32_const(ENTRY as i32).i32_sub();
             code.set(Global::Height);
+        }
+    }
+
+    /// The same at the end of a block by which the function may be left.
+    pub(super) fn pop_to_leave(&mut self, block: &Block) {
+        if leaves(block) {
+            self.pop();
         }
     }
 
     /// Behind a call: whoever was called may have gone to the host, which may have left frames behind, and grown the
     /// memory.
     pub(super) fn returned(&mut self, op: &Operator<'_>) {
+        debug_assert!(is_call(op));
         let source = self.input.source;
         let stays = match *op {
             Operator::Call { function_index } => {
@@ -70,49 +171,35 @@ impl Writer<'_, '_> {
         if stays {
             return;
         }
-        self.settle();
-        let floor = self.locals.index(Local::Floor);
-        let mut code = self.code();
-        code.get(Global::Height);
-        code.sink.local_get(floor).i32_const(ENTRY as i32).i32_add().i32_ne().if_(BlockType::Empty);
-        code.sink.local_get(floor).i32_const(ENTRY as i32).i32_add();
-        code.call(Support::Left);
-        code.sink.end();
+        let place = self.locals.index(Local::Place);
+        if self.is_hot() {
+            self.code().returned(place);
+        } else {
+            self.sink().local_get(place);
+            self.code().call(Support::Returned);
+        }
     }
 
     /// The host may call this function.
     pub(super) fn enter_from_outside(&mut self) {
-        self.settle();
-        if self.has_floor {
-            let mut code = self.code();
+        let limit = self.input.layout.stack() + SOFT_LIMIT;
+        let has_place = self.has_place;
+        let mut code = self.code();
+        code.settle();
+        if has_place {
             code.get(Global::Height);
-            code.sink.i32_const(SOFT_LIMIT as i32).i32_gt_u().if_(BlockType::Empty);
+            code.sink.i32_const(limit as i32).i32_gt_u().if_(BlockType::Empty);
             code.call(Support::Clear);
             code.sink.end();
         }
     }
 
-    /// Moves the region, if the host has grown the memory that it is in.
-    fn settle(&mut self) {
-        if self.input.layout.is_shared {
-            let memory = self.input.layout.memory;
-            let mut code = self.code();
-            code.sink.memory_size(memory);
-            code.get(Global::Whole);
-            code.sink.i32_ne().if_(BlockType::Empty);
-            code.call(Support::Settle);
-            code.sink.end();
-        }
-    }
-
-    /// An exception was caught: frames that it went through have left entries, and this one may have one.
+    /// An exception was caught: frames that it went through have left entries; this one has one from now on.
     pub(super) fn book_thrown(&mut self) {
-        let floor = self.locals.index(Local::Floor);
+        let place = self.locals.index(Local::Place);
         let mut code = self.code();
-        code.sink.local_get(floor).i32_const(ENTRY as i32).i32_add();
+        code.sink.local_get(place);
         code.call(Support::Left);
-        code.sink.local_get(floor);
-        code.set(Global::Height);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The code of edges.
 
 use super::places::Place;
-use super::{Local, Writer};
+use super::{Arrives, Local, Writer};
 use crate::layout::{FIRST_COUNTER, Support};
 use crate::plan::Probe;
 
@@ -53,12 +53,28 @@ impl Writer<'_, '_> {
     }
 
     fn count(&mut self, counter: u32, by: i64) {
-        let place = FIRST_COUNTER + 8 * (self.input.first_counter + counter);
+        let counter = self.input.first_counter + counter;
+        let is_hot = self.is_hot();
+        if let Some(global) = self.hot.global(counter, is_hot) {
+            self.sink().global_get(global).i64_const(by).i64_add().global_set(global);
+            return;
+        }
+        if by == 1 && !is_hot {
+            self.sink().i32_const(counter as i32);
+            return self.code().call(Support::Count);
+        }
+        let place = FIRST_COUNTER + 8 * counter;
         let mut code = self.code();
         code.region();
         code.region();
         let at = code.at(place, 3);
         code.sink.i64_load(at).i64_const(by).i64_add().i64_store(at);
+    }
+
+    /// Whether the code at hand seems to run often, so that its time matters, and not its length.
+    pub(super) fn is_hot(&self) -> bool {
+        let in_loop = self.frames.iter().any(|frame| matches!(frame.arrives, Arrives::Params(_)));
+        in_loop || self.input.calls.is_hot(self.input.cfg.func)
     }
 
     fn add(&mut self, amount: i64) {
@@ -87,6 +103,14 @@ impl Writer<'_, '_> {
             let mut code = self.code();
             code.sink.i64_const(by);
             return code.call(Support::Bump);
+        }
+        if by == 1 && !self.is_hot() {
+            let first = self.input.first_counter as i32;
+            self.sink().i32_wrap_i64();
+            if first != 0 {
+                self.sink().i32_const(first).i32_add();
+            }
+            return self.code().call(Support::Count);
         }
         let address = self.locals.index(Local::Address);
         let place = FIRST_COUNTER + 8 * self.input.first_counter;

@@ -276,7 +276,12 @@ fn state(store: &mut Store<Host>, item: Extern) -> Option<State> {
     Some(match item {
         Extern::Func(_) | Extern::Tag(_) => return None,
         Extern::Global(global) => State::Global(from_val(&global.get(store))),
-        Extern::Memory(memory) => State::Memory(memory.data(&*store).to_vec()),
+        Extern::Memory(memory) => {
+            // Shared ones can only be copied.
+            let mut bytes = vec![0; memory.data_size(&*store)];
+            memory.read(&*store, 0, &mut bytes).expect("all of it");
+            State::Memory(bytes)
+        }
         Extern::Table(table) => {
             let elements = (0..table.size(&*store)).map_while(|i| table.get(&mut *store, i));
             State::Table(elements.map(|element| from_val(&element.into())).collect())

@@ -1,5 +1,6 @@
 //! `wprof collect`: profiles of what instrumented modules have counted.
 
+mod browser;
 mod listen;
 mod node;
 
@@ -9,6 +10,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::{Args, ValueHint};
@@ -17,6 +19,7 @@ use wprof_profiler::{Profile, Run};
 
 use super::help;
 use super::instrument::{RewriteArgs, binary};
+use super::web::site::Taken;
 use crate::render::page::Page;
 use crate::render::screen::{ColorChoice, Screen};
 use crate::render::summary;
@@ -26,6 +29,7 @@ use crate::{modules, output};
 const EXAMPLES: &str = "\
 Examples:
   wprof collect -o f.wprof -- node app.js        rewrite what app.js loads, run it, and profile it
+  wprof collect -o f.wprof --browser test.html   the same with a page in Chromium
   wprof collect -m app.wasm -o f.wprof *.counters
   wprof collect -m app.wasm -o f.wprof --listen 127.0.0.1:8000";
 
@@ -41,17 +45,36 @@ way, also in workers. The exit code is the command's. Of several modules that ra
 number is added to the name of all but the one that ran most. The modules themselves are written beside \
 their profiles.
 
+--browser serves the folder of a page, or that of --root, opens the page in Chromium, and ends when its modules have counted \
+nothing new for five seconds, when the page calls wprof.done(), or after --timeout; with --head, when the \
+window is closed. wprof serve does the same for any browser.
+
 --listen waits until Ctrl-C for what pages send that have loaded wprof.js from there.
 
 {EXAMPLES}"))]
 pub struct CollectArgs {
     /// The module that was instrumented; may be repeated
     #[arg(short, long = "module", value_name = "MODULE", value_hint = ValueHint::FilePath)]
-    #[arg(help_heading = help::INPUT, required_unless_present = "command")]
+    #[arg(help_heading = help::INPUT, required_unless_present_any = ["command", "browser"])]
     modules: Vec<PathBuf>,
     /// Wait for counters at this address; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS:PORT", help_heading = help::INPUT, conflicts_with = "counters")]
     listen: Option<SocketAddr>,
+    /// Open this page in Chromium, and profile what it runs
+    #[arg(long, value_name = "PAGE", value_hint = ValueHint::FilePath, help_heading = help::INPUT)]
+    #[arg(conflicts_with_all = ["counters", "listen", "modules", "command"])]
+    browser: Option<PathBuf>,
+    /// Serve this folder rather than that of the page
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath, help_heading = help::INPUT)]
+    #[arg(requires = "browser", hide_short_help = true)]
+    root: Option<PathBuf>,
+    /// Show the browser's window, and go on until it is closed
+    #[arg(long, help_heading = help::INPUT, requires = "browser", hide_short_help = true)]
+    head: bool,
+    /// End after so many seconds, whatever the page does
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, help_heading = help::LIMITS)]
+    #[arg(hide_short_help = true)]
+    timeout: u64,
     #[command(flatten)]
     rewrite: RewriteArgs,
     /// Write the profile to this file
@@ -62,7 +85,7 @@ pub struct CollectArgs {
     quiet: bool,
     /// Files with counters
     #[arg(value_name = "COUNTERS", value_hint = ValueHint::FilePath)]
-    #[arg(required_unless_present_any = ["listen", "command"], conflicts_with = "command")]
+    #[arg(required_unless_present_any = ["listen", "command", "browser"], conflicts_with = "command")]
     counters: Vec<PathBuf>,
     /// The command that runs the program
     #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["listen", "modules"])]
@@ -80,40 +103,89 @@ pub fn execute(args: &CollectArgs, color: ColorChoice) -> Result<ExitCode> {
         args.listen.is_none() || args.output.is_some() || !args.quiet,
         "there is nothing to do with what is counted: give -o FILE, or leave out --quiet"
     );
-    let originals = args.modules.iter().map(|path| Original::new(path)).collect::<Result<Vec<_>>>()?;
+    if let Some(page) = &args.browser {
+        return of_page(args, page, color);
+    }
+    let originals = originals(&args.modules)?;
     let counters = match args.listen {
         Some(address) => listen::until_interrupted(address)?,
         None => args.counters.iter().map(|path| from_file(path)).collect::<Result<Counters>>()?,
     };
     let profiles = profiles(&originals, &counters, &run(Vec::new()))?;
-    finish(args, &profiles, color)?;
+    finish((args.output.as_deref(), args.quiet), &profiles, color)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn of_page(args: &CollectArgs, page: &Path, color: ColorChoice) -> Result<ExitCode> {
+    let timeout = Duration::from_secs(args.timeout);
+    let visit = browser::Visit { page, root: args.root.as_deref(), head: args.head, timeout };
+    let (started, clock) = (SystemTime::now(), Instant::now());
+    let taken = browser::visit(visit, args.rewrite.options())?;
+    let mut gathered = Gathered::of_site(taken, &page.display().to_string())?;
+    gathered.run.wall_ns = Some(u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX));
+    gathered.run.started = started.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    if !gathered.conclude(args.output.as_deref(), args.quiet, color)? {
+        output::tell_line(format_args!("wprof: {NOTHING}"));
+    }
     Ok(ExitCode::SUCCESS)
 }
 
 fn of_command(args: &CollectArgs, color: ColorChoice) -> Result<ExitCode> {
     let ended = node::run(&args.command, &args.rewrite.to_args())?;
-    let originals = ended.modules.iter().map(|path| Original::new(path)).collect::<Result<Vec<_>>>()?;
+    let originals = originals(&ended.modules)?;
     let run = Run {
         ending: ended.ending,
         wall_ns: Some(ended.wall_ns),
         started: ended.started,
         ..run(args.command.clone())
     };
-    let mut profiles = profiles(&originals, &ended.counters, &run)?;
-    if profiles.is_empty() {
-        output::tell_line(format_args!("wprof: {}", node::NOTHING));
-        return Ok(ExitCode::from(ended.code));
+    let gathered = Gathered { originals, counters: ended.counters, run };
+    if !gathered.conclude(args.output.as_deref(), args.quiet, color)? {
+        output::tell_line(format_args!("wprof: {NOTHING}"));
     }
-    if let Some(path) = &args.output {
-        for (number, (profile, original)) in profiles.iter_mut().enumerate() {
-            // Whoever looks at the profile later wants the module, and the program has only had its bytes.
-            let beside = numbered(path, number).with_extension("wasm");
-            output::write_file(&beside, |out| out.write_all(&original.bytes))?;
-            profile.program = beside.display().to_string();
-        }
-    }
-    finish(args, &profiles, color)?;
     Ok(ExitCode::from(ended.code))
+}
+
+/// What to say if no counters are left.
+pub const NOTHING: &str =
+    "no WebAssembly module was loaded, or the program was killed: there is nothing to profile";
+
+/// Counters of modules of which only the bytes are known.
+pub struct Gathered {
+    originals: Vec<Original>,
+    counters: Counters,
+    run: Run,
+}
+
+impl Gathered {
+    /// What a site took.
+    ///
+    /// # Errors
+    /// If a module is none.
+    pub fn of_site(taken: Taken, name: &str) -> Result<Gathered> {
+        let original =
+            |(bytes, number)| Original::of_bytes(&PathBuf::from(format!("{name}#{number}")), bytes);
+        let originals = taken.modules.into_iter().zip(1..).map(original).collect::<Result<_>>()?;
+        Ok(Gathered { originals, counters: taken.counters, run: run(vec![name.to_owned()]) })
+    }
+
+    /// Writes and shows the profile of each module; whether there was one.
+    ///
+    /// # Errors
+    /// If counters do not fit, or files cannot be written.
+    pub fn conclude(&self, path: Option<&Path>, quiet: bool, color: ColorChoice) -> Result<bool> {
+        let mut profiles = profiles(&self.originals, &self.counters, &self.run)?;
+        if let Some(path) = path {
+            for (number, (profile, original)) in profiles.iter_mut().enumerate() {
+                // Whoever looks at the profile later wants the module, and the program has only had its bytes.
+                let beside = numbered(path, number).with_extension("wasm");
+                output::write_file(&beside, |out| out.write_all(&original.bytes))?;
+                profile.program = beside.display().to_string();
+            }
+        }
+        finish((path, quiet), &profiles, color)?;
+        Ok(!profiles.is_empty())
+    }
 }
 
 /// A module that was instrumented.
@@ -123,9 +195,22 @@ struct Original {
     hash: [u8; 32],
 }
 
-impl Original {
-    fn new(path: &Path) -> Result<Original> {
+/// The modules in files, and those in components.
+fn originals(paths: &[PathBuf]) -> Result<Vec<Original>> {
+    let mut all = Vec::new();
+    for path in paths {
         let bytes = binary(path)?;
+        let modules = wprof_instrument::modules(&bytes);
+        let modules = modules.map_err(|error| anyhow!("{}: {error}", path.display()))?;
+        for module in modules {
+            all.push(Original::of_bytes(path, module.to_vec())?);
+        }
+    }
+    Ok(all)
+}
+
+impl Original {
+    fn of_bytes(path: &Path, bytes: Vec<u8>) -> Result<Original> {
         let hash = Source::new(&bytes).map(|source| source.hash());
         let hash = hash.map_err(|error| anyhow!("{}: {error}", path.display()))?;
         Ok(Original { path: path.to_path_buf(), bytes, hash })
@@ -186,9 +271,13 @@ fn profiles<'a>(
 }
 
 /// Writes and shows profiles.
-fn finish(args: &CollectArgs, profiles: &[(Profile, &Original)], color: ColorChoice) -> Result<()> {
+fn finish(
+    (path, quiet): (Option<&Path>, bool),
+    profiles: &[(Profile, &Original)],
+    color: ColorChoice,
+) -> Result<()> {
     for (number, (profile, original)) in profiles.iter().enumerate() {
-        if !args.quiet {
+        if !quiet {
             let mut page = Page::new(Screen::of(io::stderr(), color));
             let module = modules::plain_engine().and_then(|engine| {
                 wprof::Module::new(&engine, original.bytes.clone()).map_err(modules::failure)
@@ -197,7 +286,7 @@ fn finish(args: &CollectArgs, profiles: &[(Profile, &Original)], color: ColorCho
             summary::write(&mut page, &View::new(profile, module.as_ref().ok()), &title);
             output::tell(format_args!("{}", page.into_text()));
         }
-        if let Some(path) = &args.output {
+        if let Some(path) = path {
             super::write_profile(profile, &numbered(path, number))?;
         }
     }

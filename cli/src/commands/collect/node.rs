@@ -16,10 +16,6 @@ use wprof_profiler::Ending;
 
 use super::{Counters, from_file};
 
-/// What to say if no counters are left.
-pub const NOTHING: &str =
-    "no WebAssembly module was loaded, or the program was killed: there is nothing to profile";
-
 /// A command that has ended.
 pub struct Ended {
     /// Its exit code, as shells have it.

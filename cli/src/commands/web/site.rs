@@ -1,0 +1,274 @@
+//! A folder as a site: its files as they are, but for pages and workers, which load our script first. That sends each
+//! module that is compiled here, to be rewritten, and then what its instances have counted.
+//!
+//! Nothing that is sent gets a meaning before it is checked; nothing outside the folder is served.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::io::BufReader;
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use wprof_instrument::{JAVASCRIPT, Options, RawCounters, Source};
+
+use super::http::{self, Reply, Request};
+use crate::{names, output};
+
+/// The most instances.
+const MAX_INSTANCES: usize = 10_000;
+/// The most bytes of modules.
+const MAX_MODULES: usize = 1 << 30;
+
+/// Where instances send counters.
+const COUNTERS: &str = "/wprof-counters/";
+
+/// Pages are isolated, so that they may share memory with their workers; and nothing is kept for the next time.
+const HEAD: &str = "Cross-Origin-Opener-Policy: same-origin\r\nCross-Origin-Embedder-Policy: require-corp\r\n\
+                    Cross-Origin-Resource-Policy: same-origin\r\nCache-Control: no-store\r\n";
+
+/// A folder that is served.
+#[derive(Debug)]
+pub struct Site {
+    root: PathBuf,
+    address: SocketAddr,
+    options: Options<'static>,
+    /// Milliseconds between two times that an instance sends counters.
+    every: u32,
+    state: Mutex<State>,
+}
+
+/// What came back.
+#[derive(Debug)]
+struct State {
+    counters: BTreeMap<String, RawCounters>,
+    /// By hash.
+    originals: HashMap<[u8; 32], Vec<u8>>,
+    bytes: usize,
+    last_news: Instant,
+    is_done: bool,
+}
+
+/// Counters with who sent them, and the modules that were rewritten.
+#[derive(Debug)]
+pub struct Taken {
+    pub counters: Vec<(String, RawCounters)>,
+    pub modules: Vec<Vec<u8>>,
+}
+
+impl Site {
+    /// A site at an address; modules are rewritten with these options.
+    ///
+    /// # Errors
+    /// If there is no such folder.
+    pub fn new(root: &Path, address: SocketAddr, options: Options<'static>, every: u32) -> Result<Site> {
+        let shown = root.display();
+        let root = root.canonicalize().with_context(|| format!("cannot read {shown}"))?;
+        ensure!(root.is_dir(), "{shown} is not a folder: give the one that the page is in");
+        let state = State {
+            counters: BTreeMap::new(),
+            originals: HashMap::new(),
+            bytes: 0,
+            last_news: Instant::now(),
+            is_done: false,
+        };
+        Ok(Site { root, address, options, every, state: Mutex::new(state) })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the page has said that it is done, or nothing was asked for or counted anew for so long.
+    pub fn is_done(&self, quiet: Duration) -> bool {
+        let state = self.state();
+        state.is_done || !state.counters.is_empty() && state.last_news.elapsed() >= quiet
+    }
+
+    /// What came back since this was asked last.
+    pub fn take_all(&self) -> Taken {
+        let mut state = self.state();
+        Taken {
+            counters: std::mem::take(&mut state.counters).into_iter().collect(),
+            modules: std::mem::take(&mut state.originals).into_values().collect(),
+        }
+    }
+
+    /// Answers one request.
+    ///
+    /// # Errors
+    /// If it makes no sense, or the client goes away.
+    pub fn answer(&self, stream: &TcpStream) -> Result<()> {
+        http::prepare(stream)?;
+        let mut reader = BufReader::new(stream);
+        let Some(request) = Request::read(&mut reader)? else { return Ok(()) };
+        // A page of somebody else's whose name leads here must not use us.
+        if !self.is_ours(&request.host) {
+            return reply(stream, "403 Forbidden", "text/plain", b"this server is for its own machine\n");
+        }
+        if !request.path.starts_with(COUNTERS) {
+            self.state().last_news = Instant::now();
+        }
+        match (request.method.as_str(), request.path.as_str()) {
+            ("GET", "/wprof.js") => {
+                reply(stream, "200 OK", "text/javascript", self.script(&request.host).as_bytes())
+            }
+            ("GET", _) => self.file(&request, stream),
+            ("POST", "/wprof-rewrite") => {
+                let body = request.body(&mut reader)?;
+                match self.rewrite(&body, request.query == "single-memory") {
+                    Ok(new) => reply(stream, "200 OK", "application/wasm", &new),
+                    Err(error) => {
+                        let said = format!("{error:#}");
+                        output::tell_line(format_args!(
+                            "wprof: a module is not counted: {}",
+                            names::harmless(&said)
+                        ));
+                        reply(stream, "422 Unprocessable Content", "text/plain", said.as_bytes())
+                    }
+                }
+            }
+            ("POST", "/wprof-done") => {
+                self.state().is_done = true;
+                reply(stream, "204 No Content", "text/plain", b"")
+            }
+            ("POST", path) => {
+                let body = request.body(&mut reader)?;
+                let taken = self.take(path, &body);
+                reply(
+                    stream,
+                    if taken.is_ok() { "204 No Content" } else { "400 Bad Request" },
+                    "text/plain",
+                    b"",
+                )?;
+                taken
+            }
+            _ => reply(stream, "405 Method Not Allowed", "text/plain", b""),
+        }
+    }
+
+    fn is_ours(&self, host: &str) -> bool {
+        let name = host.strip_suffix(&format!(":{}", self.address.port())).unwrap_or(host);
+        name == "localhost"
+            || name == self.address.ip().to_string()
+            || name == format!("[{}]", self.address.ip())
+    }
+
+    /// Our script, which is told where it is from.
+    fn script(&self, host: &str) -> String {
+        let every = self.every;
+        format!(
+            "globalThis.wprof = {{ url: 'http://{host}{COUNTERS}', rewrite: 'http://{host}/wprof-rewrite', \
+             script: 'http://{host}/wprof.js', every: {every}, ...globalThis.wprof }};\n{JAVASCRIPT}\n"
+        )
+    }
+
+    fn file(&self, request: &Request, stream: &TcpStream) -> Result<()> {
+        let Some((path, body)) = self.find(&request.path) else {
+            return reply(stream, "404 Not Found", "text/plain", b"there is no such file\n");
+        };
+        let kind = kind_of(&path);
+        let body = match (kind, request.wanted_for.as_str()) {
+            ("text/html", _) => with_script(&body),
+            (_, "worker" | "sharedworker") => [self.script(&request.host).into_bytes(), body].concat(),
+            _ => body,
+        };
+        reply(stream, "200 OK", kind, &body)
+    }
+
+    /// A file of the folder.
+    fn find(&self, path: &str) -> Option<(PathBuf, Vec<u8>)> {
+        let mut file = self.root.join(path.trim_start_matches('/')).canonicalize().ok()?;
+        if file.is_dir() {
+            file = file.join("index.html").canonicalize().ok()?;
+        }
+        let is_inside = file.starts_with(&self.root);
+        let bytes = is_inside.then(|| fs::read(&file).ok()).flatten()?;
+        Some((file, bytes))
+    }
+
+    fn rewrite(&self, module: &[u8], single_memory: bool) -> Result<Vec<u8>> {
+        let new = wprof_instrument::instrument(module, Options { single_memory, ..self.options })?;
+        let hash = Source::new(module)?.hash();
+        let mut state = self.state();
+        if !state.originals.contains_key(&hash) {
+            ensure!(state.bytes + module.len() <= MAX_MODULES, "modules have more than {MAX_MODULES} bytes");
+            state.bytes += module.len();
+            state.originals.insert(hash, module.to_vec());
+        }
+        Ok(new)
+    }
+
+    fn take(&self, path: &str, body: &[u8]) -> Result<()> {
+        let Some(name) = path.strip_prefix(COUNTERS) else { bail!("nothing takes what is sent to {path}") };
+        let counters = RawCounters::from_bytes(body).with_context(|| name.to_owned())?;
+        let mut state = self.state();
+        let old = state.counters.get(name);
+        ensure!(
+            old.is_some() || state.counters.len() < MAX_INSTANCES,
+            "more than {MAX_INSTANCES} instances sent counters"
+        );
+        if old != Some(&counters) {
+            state.last_news = Instant::now();
+            state.counters.insert(name.to_owned(), counters);
+        }
+        Ok(())
+    }
+}
+
+fn reply(stream: &TcpStream, status: &str, kind: &str, body: &[u8]) -> Result<()> {
+    Reply { status, kind, head: HEAD, body }.send(stream)
+}
+
+/// The type of a file, by its name; what is not known is bytes.
+fn kind_of(path: &Path) -> &'static str {
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    match extension.as_deref() {
+        Some("html" | "htm") => "text/html",
+        Some("js" | "mjs" | "cjs") => "text/javascript",
+        Some("wasm") => "application/wasm",
+        Some("css") => "text/css",
+        Some("json" | "map") => "application/json",
+        Some("svg") => "image/svg+xml",
+        Some("png") => "image/png",
+        Some("jpg" | "jpeg") => "image/jpeg",
+        Some("webp") => "image/webp",
+        Some("txt") => "text/plain",
+        _ => "application/octet-stream",
+    }
+}
+
+/// A page that loads our script before all else: behind the first of the tags that may stand before it.
+fn with_script(page: &[u8]) -> Vec<u8> {
+    let lower = page.to_ascii_lowercase();
+    let behind = |tag: &[u8]| {
+        let start = lower.windows(tag.len()).position(|window| window == tag)?;
+        let length = lower[start..].iter().position(|byte| *byte == b'>')?;
+        // `<header>` is no `<head>`.
+        let next = lower.get(start + tag.len()).copied().unwrap_or(b'>');
+        (next == b'>' || next.is_ascii_whitespace()).then_some(start + length + 1)
+    };
+    let place = behind(b"<head").or_else(|| behind(b"<html")).or_else(|| behind(b"<!doctype")).unwrap_or(0);
+    [&page[..place], b"<script src=\"/wprof.js\"></script>", &page[place..]].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_script;
+
+    #[test]
+    fn the_script_comes_first() {
+        let script = "<script src=\"/wprof.js\"></script>";
+        for (before, after) in [
+            ("<!DOCTYPE html><html><HEAD lang=en>", "<script>1</script>"),
+            ("<html>", "<body><header></header>"),
+            ("<!doctype html>", "<p>"),
+            ("", "<p>"),
+        ] {
+            let page = with_script(format!("{before}{after}").as_bytes());
+            assert_eq!(String::from_utf8_lossy(&page), format!("{before}{script}{after}"));
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Components: the core modules in them, each rewritten where it is.
+//!
+//! A section with a core module holds its bytes as they are, and one with a nested component that one's, so nothing else
+//! changes. What a module exports beyond what it did is no affair of those who instantiate it.
+
+use std::ops::Range;
+
+use wasmparser::{BinaryReader, Encoding, Parser, Payload, Validator};
+
+use crate::Error;
+use crate::assemble::{self, Options};
+use crate::module::features;
+use crate::offsets::leb;
+
+/// The section of a component that is a core module.
+const MODULE: u8 = 1;
+/// The section that is a component.
+const COMPONENT: u8 = 4;
+/// Bytes of the magic number and the version.
+const HEADER: usize = 8;
+/// How deep components may be nested.
+const MOST_NESTED: u32 = 100;
+
+/// Rewrites a module so that it counts, or all modules with code in a component.
+///
+/// # Errors
+/// If it is neither, or cannot be instrumented; nothing of it is, then.
+pub fn instrument(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Error> {
+    if !is_component(bytes) {
+        return assemble::module(bytes, options);
+    }
+    Validator::new_with_features(features()).validate_all(bytes)?;
+    let (mut count, mut rewritten) = (0, 0);
+    let new = rewrite(bytes, 0, &mut |module| {
+        let index = count;
+        count += 1;
+        match assemble::module(module, options) {
+            Ok(new) => {
+                rewritten += 1;
+                Ok(new)
+            }
+            Err(Error::NoCode) => Ok(module.to_vec()),
+            Err(Error::Instrumented) => Err(Error::Instrumented),
+            Err(error) => Err(Error::InComponent { index, error: Box::new(error) }),
+        }
+    })?;
+    if rewritten == 0 { Err(Error::NoCode) } else { Ok(new) }
+}
+
+/// A module itself, or the modules of a component, nested ones too.
+///
+/// # Errors
+/// If the bytes are neither.
+pub fn modules(bytes: &[u8]) -> Result<Vec<&[u8]>, Error> {
+    if !is_component(bytes) {
+        return Ok(vec![bytes]);
+    }
+    let mut found = Vec::new();
+    collect(bytes, 0, &mut found)?;
+    Ok(found)
+}
+
+fn is_component(bytes: &[u8]) -> bool {
+    let first = Parser::new(0).parse_all(bytes).next();
+    matches!(first, Some(Ok(Payload::Version { encoding: Encoding::Component, .. })))
+}
+
+fn collect<'a>(bytes: &'a [u8], depth: u32, found: &mut Vec<&'a [u8]>) -> Result<(), Error> {
+    for (id, contents) in sections(bytes, depth)? {
+        match id {
+            MODULE => found.push(&bytes[contents]),
+            COMPONENT => collect(&bytes[contents], depth + 1, found)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn rewrite(
+    bytes: &[u8],
+    depth: u32,
+    module: &mut impl FnMut(&[u8]) -> Result<Vec<u8>, Error>,
+) -> Result<Vec<u8>, Error> {
+    let mut out = bytes[..HEADER].to_vec();
+    for (id, contents) in sections(bytes, depth)? {
+        let contents = &bytes[contents];
+        let new = match id {
+            MODULE => module(contents)?,
+            COMPONENT => rewrite(contents, depth + 1, module)?,
+            _ => contents.to_vec(),
+        };
+        out.push(id);
+        leb(&mut out, u32::try_from(new.len()).map_err(|_| Error::Unsupported("a component this large"))?);
+        out.extend(new);
+    }
+    Ok(out)
+}
+
+/// The sections of a component: number, and where the contents are.
+fn sections(bytes: &[u8], depth: u32) -> Result<Vec<(u8, Range<usize>)>, Error> {
+    if depth > MOST_NESTED {
+        return Err(Error::Unsupported("components that are nested so deep"));
+    }
+    let body = bytes.get(HEADER..).ok_or(Error::NotAModule)?;
+    let mut reader = BinaryReader::new(body, HEADER as u64);
+    let mut found = Vec::new();
+    while !reader.eof() {
+        let id = reader.read_u8()?;
+        let size = reader.read_var_u32()? as usize;
+        let start = reader.original_position() as usize;
+        reader.read_bytes(size)?;
+        found.push((id, start..start + size));
+    }
+    Ok(found)
+}
