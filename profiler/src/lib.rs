@@ -58,6 +58,9 @@ pub use graph::dominators::Dominators;
 pub use graph::id::{BlockId, EdgeId, LoopId};
 pub use graph::loops::{Loop, Loops};
 pub use limits::ReadLimits;
+pub use memory::allocations::{
+    AllocationProfile, Blocks, COLUMNS as ALLOCATION_COLUMNS, LIVES, MemorySize, ObjectCount, life,
+};
 pub use memory::data_cache::{BadCacheShape, CacheShape, DataCache};
 pub use memory::data_streams::{AccessSignature, DataStreams, DataStreamsBuilder};
 pub use plan::block_counters::propagate_block_counters;

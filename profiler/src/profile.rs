@@ -38,7 +38,7 @@ pub use shares::{Share, Shares};
 pub use verify::InvalidProfile;
 
 use crate::{
-    CfgError, ContextTree, CounterCosts, ExtendedProfile, FigureKind, Metric, PlacementCosts, Rate,
+    AllocationProfile, CfgError, ContextTree, CounterCosts, ExtendedProfile, FigureKind, Metric, PlacementCosts, Rate,
     TimeProfile, Timeline,
 };
 
@@ -73,6 +73,9 @@ pub struct Profile {
     /// Where the time went, if a timer has sampled it; that of the whole store. It has nothing to do with how other figures
     /// were come by, and is added to none.
     pub time: Option<TimeProfile>,
+    /// What was allocated, if that was counted; by calling context in the tree's figures. That of the whole store, but for
+    /// objects.
+    pub allocations: Option<AllocationProfile>,
     /// What became of the code while the program ran, if that was noted; of one run only.
     pub timeline: Option<Timeline>,
 }

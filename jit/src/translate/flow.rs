@@ -111,6 +111,9 @@ impl Translator<'_> {
     }
 
     fn cross_and(&mut self, moves: bool, edge: &Edge, wire: &Wire, values: &[Value]) {
+        if wire.to.is_none() {
+            self.leaving = SmallVec::from_slice(values);
+        }
         self.probes(&wire.probes);
         let Some(to) = wire.to else {
             self.builder.ins().return_(values);

@@ -5,6 +5,7 @@
 
 use serde::{Serialize, Serializer};
 
+use super::allocations::AllocationsShape;
 use super::contexts::{CalleeShape, ContextsShape};
 use super::time::TimeShape;
 use super::timeline::TimelineShape;
@@ -39,6 +40,8 @@ pub(super) struct Shape<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<TimeShape<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    allocations: Option<AllocationsShape<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     timeline: Option<TimelineShape<'a>>,
     #[serde(serialize_with = "one_by_one")]
     functions: &'a [FunctionProfile],
@@ -63,6 +66,7 @@ impl<'a> Shape<'a> {
             call_targets: profile.call_targets.iter().map(CallTargetShape::new).collect(),
             extended_paths: profile.extended.as_ref().map(ExtendedShape::new),
             time: profile.time.as_ref().map(TimeShape::new),
+            allocations: profile.allocations.as_ref().map(AllocationsShape::new),
             timeline: profile.timeline.as_ref().map(TimelineShape::new),
             functions: &profile.functions,
         }

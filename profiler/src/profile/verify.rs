@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use super::{FunctionProfile, Profile};
 use crate::limits::{MAX_ALL_PATH_STEPS, MAX_PATH_STEPS};
 use crate::{
-    BlockCounts, BlockId, Callee, Cfg, CfgError, ContextTree, ExtendedProfile, FigureKind, InvalidContexts,
+    AllocationProfile, BlockCounts, BlockId, Callee, Cfg, CfgError, ContextTree, ExtendedProfile, FigureKind, InvalidContexts,
     InvalidTime, PathNumbering, PathProfile, PropagateError, TimeProfile, Timeline,
 };
 
@@ -113,6 +113,7 @@ impl Profile {
         sorted("call targets", self.call_targets.is_sorted_by(|a, b| a.key() < b.key()))?;
         sorted("extended paths", self.extended.as_ref().is_none_or(ExtendedProfile::is_normal))?;
         sorted("events of the time line", self.timeline.as_ref().is_none_or(Timeline::is_sorted))?;
+        sorted("allocations", self.allocations.as_ref().is_none_or(AllocationProfile::is_valid))?;
         let mut steps = MAX_ALL_PATH_STEPS;
         for function in &self.functions {
             sorted("unfinished exits", function.is_normal())?;

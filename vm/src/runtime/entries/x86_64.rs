@@ -7,7 +7,7 @@ use std::mem::offset_of;
 use wprof_jit::abi;
 
 use crate::runtime::control::throw::Landed;
-use crate::runtime::control::{builtins, lazy, resume as resumption, throw};
+use crate::runtime::control::{allocators, builtins, lazy, resume as resumption, throw};
 use crate::runtime::counts::call_records::RecentCalls;
 use crate::runtime::instances::abi::{ArrayCall, VmActivation, VmContext, VmStoreContext, VmValue};
 use crate::runtime::samples::{FOR_ENGINE, FOR_PROGRAM};
@@ -156,6 +156,9 @@ guarded! {
     cut_path = builtins::cut_path, 0, FOR_ENGINE;
     record_burst = builtins::record_burst, 1, FOR_ENGINE;
     record_access = builtins::record_access, 1, FOR_ENGINE;
+    enter_allocator = allocators::enter_allocator, 1, FOR_ENGINE;
+    leave_allocator = allocators::leave_allocator, 1, FOR_ENGINE;
+    count_object = allocators::count_object, 1, FOR_ENGINE;
     begin_trial = builtins::begin_trial, 1, FOR_ENGINE;
     end_trial = builtins::end_trial, 0, FOR_ENGINE;
     make_exception = throw::make_exception, 0, FOR_PROGRAM;
