@@ -3,6 +3,7 @@
 //! Input: a [`View`](view::View) of a profile and a [`Screen`](screen::Screen). Output: text on a [`Page`](page::Page).
 //! Invariant: nothing here reads or writes files; the same input gives the same text.
 
+pub mod allocations;
 pub mod annotation;
 pub mod blocks;
 pub mod branches;
@@ -23,6 +24,7 @@ pub mod loops;
 pub mod metrics;
 pub mod numbers;
 pub mod page;
+pub mod place;
 pub mod path_annotation;
 pub mod path_plan;
 pub mod path_text;

@@ -9,7 +9,7 @@ use super::paths::Paths;
 use super::table::Table;
 use super::view::View;
 use super::{
-    blocks, contexts, counters, events, extended_paths, flow, host_calls, loops, metrics, sample, time,
+    allocations, blocks, contexts, counters, events, extended_paths, flow, host_calls, loops, metrics, sample, time,
 };
 
 /// How many functions are listed.
@@ -17,6 +17,9 @@ const FUNCTIONS: usize = 8;
 
 /// How many functions and lines that take time are listed.
 const TIMED: usize = 8;
+
+/// How many places that allocate are listed.
+const ALLOCATED: usize = 8;
 
 /// How many loops are listed, or blocks where trips of loops are not known.
 const LOOPS: usize = 4;
@@ -34,6 +37,10 @@ pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
     write_totals(page, view);
     if let Some(tree) = view.profile.contexts.as_ref().filter(|tree| tree.records.len() > 1) {
         contexts::write_brief(page, tree);
+    }
+    if let Some(all) = &view.profile.allocations {
+        allocations::write_brief(page, all);
+        write_tables(page, &[allocations::places(view, ALLOCATED), allocations::objects(view, all, ALLOCATED)]);
     }
     metrics::write_brief(page, view, HOT);
     host_calls::write_brief(page, view.profile);

@@ -12,6 +12,7 @@ use super::rate::SampleRate;
 use super::reoptimize::ReoptimizeArgs;
 use super::stubs::Stubs;
 use crate::commands::help;
+use crate::ownership::OwnershipArgs;
 use crate::{durations, sizes};
 
 /// The form of a file for perf.
@@ -112,6 +113,8 @@ pub struct RunArgs {
     pub program: ProgramArgs,
     #[command(flatten)]
     pub profile: ProfileArgs,
+    #[command(flatten)]
+    pub ownership: OwnershipArgs,
     /// Look HZ times a second of processor time where the program is, or never: `off` [default: 1000]
     ///
     /// That tells where the time goes, whatever else is counted. The system's clock often has only 250 ticks a second; then

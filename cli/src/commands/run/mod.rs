@@ -280,7 +280,8 @@ fn summarize(page: &mut Page, args: &RunArgs, module: &Module, outcome: &Outcome
     let title = format!("{} {} after {wall}", names::harmless(&name), runs::ending(&outcome.ending));
     match profile {
         Some(profile) => {
-            let view = View::new(profile, Some(module));
+            let ownership = args.ownership.of(Some(module));
+            let view = View::new(profile, Some(module)).owned(&ownership);
             summary::write(page, &view, &title);
         }
         // Who turned the profile off wants a program and nothing else.
