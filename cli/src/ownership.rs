@@ -95,7 +95,9 @@ fn folders_of_libraries(module: &Module) -> Vec<String> {
         };
         list.extend(file_of(module, func).map(|file| folder(&file)));
     }
-    folders.retain(|folder| !folder.is_empty() && !own.iter().any(|own: &String| own.starts_with(folder.as_str())));
+    folders.retain(|folder| {
+        !folder.is_empty() && !own.iter().any(|own: &String| own.starts_with(folder.as_str()))
+    });
     folders.sort();
     folders.dedup();
     folders
@@ -130,7 +132,9 @@ fn is_part(glob: &str, path: &str) -> bool {
     let begins = std::iter::once(0).chain(path.match_indices('/').map(|(at, _)| at + 1));
     begins.into_iter().any(|begin| {
         let ends = path[begin..].match_indices('/').map(|(at, _)| begin + at).chain([path.len()]);
-        ends.into_iter().any(|end| is_like(glob.as_bytes(), &path.as_bytes()[begin..end]))
+        ends.into_iter()
+            .filter(|&end| end > begin)
+            .any(|end| is_like(glob.as_bytes(), &path.as_bytes()[begin..end]))
     })
 }
 
@@ -174,8 +178,9 @@ mod tests {
 
     #[test]
     fn globs_are_of_whole_parts_of_a_path() {
-        let like = ["third_party", "third_party/*", "*.hpp", "json.hpp", "/a/*/json.hpp", "th*/j??n.hpp", "*"];
-        let unlike = ["third", "party", "json", "*.cpp", "a/json.hpp", "?", ""];
+        let like =
+            ["third_party", "third_party/*", "*.hpp", "json.hpp", "/a/*/json.hpp", "th*/j??n.hpp", "*"];
+        let unlike = ["third", "party", "json", "*.cpp", "a/json.hpp", "??", ""];
         let path = "/a/third_party/json.hpp";
         assert_eq!(like.map(|glob| is_part(glob, path)), [true; 7]);
         assert_eq!(unlike.map(|glob| is_part(glob, path)), [false; 7]);
@@ -184,7 +189,8 @@ mod tests {
     #[test]
     fn who_says_whose_a_file_is_has_the_last_word() {
         let globs = |globs: &[&str]| globs.iter().map(ToString::to_string).collect();
-        let args = OwnershipArgs { library: globs(&["vendor"]), mine: globs(&["vendor/ours/*", "*/dlmalloc/*"]) };
+        let args =
+            OwnershipArgs { library: globs(&["vendor"]), mine: globs(&["vendor/ours/*", "*/dlmalloc/*"]) };
         let of = args.of(None);
         assert!(of.is_library("src/vendor/a.c") && !of.is_library("src/vendor/ours/a.c"));
         assert!(!of.is_library("src/a.c") && !of.is_library("x/dlmalloc/src/malloc.c"));

@@ -31,7 +31,7 @@
 //! Version 1.6 adds `GAIN` (what versions on the time line save, by position). Version 1.7 adds `XTND` (extended
 //! paths). Version 1.8 adds `FILL`, which holds nothing: with it a file is long enough to be unpacked (see
 //! [`ReadLimits`]). Version 1.9 adds `SMPL` (sampled time). Version 1.10 adds
-//! `ALOC` (what was allocated). A change to what a section holds takes a new tag.
+//! `ALOC` (what was allocated) and `PRED` (what a simulated branch predictor has missed). A change to what a section holds takes a new tag.
 
 mod replace;
 mod section;
@@ -70,6 +70,7 @@ const TARG: Tag = Tag(*b"TARG");
 const TIME: Tag = Tag(*b"TIME");
 const GAIN: Tag = Tag(*b"GAIN");
 const XTND: Tag = Tag(*b"XTND");
+const PRED: Tag = Tag(*b"PRED");
 const ALOC: Tag = Tag(*b"ALOC");
 const SMPL: Tag = Tag(*b"SMPL");
 
@@ -187,6 +188,9 @@ impl Profile {
         if let Some(time) = &self.time {
             writer.section(SMPL, time)?;
         }
+        if !self.branches.is_empty() {
+            writer.section(PRED, &self.branches)?;
+        }
         if let Some(allocations) = &self.allocations {
             writer.section(ALOC, allocations)?;
         }
@@ -268,6 +272,7 @@ impl Profile {
         let call_targets = reader.take_if_there(TARG)?.unwrap_or_default();
         let extended = reader.take_if_there(XTND)?;
         let time = reader.take_if_there(SMPL)?;
+        let branches = reader.take_if_there(PRED)?.unwrap_or_default();
         let allocations = reader.take_if_there(ALOC)?;
         let mut timeline = reader.take_if_there(TIME)?;
         add_benefits(timeline.as_mut(), reader.take_if_there(GAIN)?.unwrap_or_default())?;
@@ -319,6 +324,7 @@ impl Profile {
             extended,
             time,
             allocations,
+            branches,
             timeline,
         };
         profile.verify()?;

@@ -34,6 +34,7 @@
 //!     "routines": [{ "what" and so on as of contexts, "own": TIME, "total": TIME while it was on the stack }], that with
 //!       most time of its own first,
 //!     "stacks": [{ "caller": stack|null, "routine", "offset": of the instruction, "inlined": bool, "own": TIME }] },
+//!   "predicted_branches"?: [{ "function", "offset", "executed", "taken", "mispredicted" }],
 //!   "allocations"?: { "allocated": BLOCKS, "freed": BLOCKS, "live": BLOCKS in the end, "peak": BLOCKS, "untracked",
 //!     "unknown_frees", "lives": [freed blocks by bytes allocated meanwhile: 0, 1, 2 and 3, 4 to 7, …],
 //!     "memories": [{ "at_ns", "allocated": bytes before, "memory", "pages" }],

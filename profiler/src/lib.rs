@@ -63,6 +63,7 @@ pub use memory::allocations::{
 };
 pub use memory::data_cache::{BadCacheShape, CacheShape, DataCache};
 pub use memory::data_streams::{AccessSignature, DataStreams, DataStreamsBuilder};
+pub use memory::predictor::{BranchOutcome, BranchPredictor, HISTORY, mixed};
 pub use plan::block_counters::propagate_block_counters;
 pub use plan::block_plan::{BlockPlan, CounterCost, CounterCosts};
 pub use plan::block_weights::BlockWeights;

@@ -168,7 +168,8 @@ struct Host {
 
 impl Host {
     fn random(&mut self, below: u32) -> u32 {
-        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.random =
+            self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.random >> 33) as u32) % below
     }
 

@@ -11,6 +11,7 @@ use clap::{Args, ValueHint};
 
 use super::report::HtmlReport;
 use crate::modules::ModuleOption;
+use crate::ownership::OwnershipArgs;
 use crate::render::view::View;
 use crate::{modules, output};
 

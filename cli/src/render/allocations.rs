@@ -19,7 +19,8 @@ const STEPS: usize = 8;
 /// A few lines for those who want to know how much there was.
 pub fn write_brief(page: &mut Page, all: &AllocationProfile) {
     page.gap();
-    let of = |Blocks { blocks, bytes }| format!("{} in {}", count_of(bytes, "byte"), count_of(blocks, "block"));
+    let of =
+        |Blocks { blocks, bytes }| format!("{} in {}", count_of(bytes, "byte"), count_of(blocks, "block"));
     line(page, of(all.allocated), " allocated");
     line(page, of(all.peak), " live when that was the most");
     line(page, of(all.live), " never freed");
@@ -29,7 +30,11 @@ pub fn write_brief(page: &mut Page, all: &AllocationProfile) {
     }
     if all.unknown_frees > 0 {
         let calls = count_of(all.unknown_frees, "call");
-        line(page, calls, " freed what no known allocator had made: name it with --allocator");
+        line(
+            page,
+            calls,
+            " freed what no known allocator had made: name it, as in `wprof run --collect allocations --allocator NAME`",
+        );
     }
     if all.untracked > 0 {
         line(page, count_of(all.untracked, "block"), " beyond what is followed: only in what was allocated");
@@ -64,12 +69,11 @@ pub fn places(view: &View<'_>, limit: usize) -> Table {
         ("bytes", Side::Right),
         ("share", Side::Right),
         ("blocks", Side::Right),
-        ("at the peak", Side::Right),
-        ("never freed", Side::Right),
-        ("mean life", Side::Right),
+        ("peak", Side::Right),
+        ("kept", Side::Right),
+        ("life", Side::Right),
         ("place", Side::Place),
-        ("function", Side::Left),
-        ("by", Side::Left),
+        ("function, allocator", Side::Left),
     ]);
     let (Some(all), Some(tree)) = (&view.profile.allocations, &view.profile.contexts) else { return table };
     let bytes = all.allocated.bytes.saturating_add(all.objects().bytes);
@@ -88,8 +92,7 @@ pub fn places(view: &View<'_>, limit: usize) -> Table {
             plain(grouped(found.live)),
             plain(life),
             plain(site.line.map(|line| line.to_string()).unwrap_or_default()),
-            span(site.function, Ink::Name),
-            span(site.allocator, Ink::Faint),
+            span(format!("{}, {}", site.function, site.allocator), Ink::Name),
         ]);
     }
     table
@@ -137,7 +140,8 @@ fn site(view: &View<'_>, all: &AllocationProfile, tree: &ContextTree, record: u3
         }
         at = caller;
     }
-    let (line, function) = first.unwrap_or_else(|| (None, shown(tree.callee(tree.records[record as usize].parent))));
+    let (line, function) =
+        first.unwrap_or_else(|| (None, shown(tree.callee(tree.records[record as usize].parent))));
     Site { line, function, allocator }
 }
 

@@ -21,6 +21,13 @@ pub struct Line {
     line: u32,
 }
 
+impl Line {
+    /// The path of the file, as debug information has it.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+}
+
 /// Without the folder.
 impl std::fmt::Display for Line {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -38,7 +45,9 @@ pub fn place_at(view: &View<'_>, offset: u32) -> Place {
         let line = symbol.line().filter(|&line| line > 0)?;
         Some(Line { file: symbol.file()?.to_owned(), line })
     };
-    let is_own = |symbol: &wprof::FrameSymbol| place(symbol).is_some_and(|line| !view.ownership.is_library(&line.file));
+    let is_own = |symbol: &wprof::FrameSymbol| {
+        place(symbol).is_some_and(|line| !view.ownership.is_library(&line.file))
+    };
     let own = symbols.iter().position(is_own);
     let name = symbols.first().and_then(|symbol| symbol.name()).filter(|_| own != Some(0));
     let library = name.map(names::bare);

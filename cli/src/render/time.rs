@@ -143,7 +143,13 @@ pub fn hottest_lines(view: &View<'_>, limit: usize) -> Vec<LineTime> {
             interval: Interval::of(found.own, all),
         }
     };
-    time.places(|node| nodes[node].lines.clone()).into_iter().take(limit).map(line).collect()
+    // A library's line that only leads to others says nothing.
+    let leads =
+        |found: &PlaceTime<Line>| found.own.samples == 0 && view.ownership.is_library(found.place.file());
+    let (after, mut rows): (Vec<_>, Vec<_>) =
+        time.places(|node| nodes[node].lines.clone()).into_iter().partition(leads);
+    rows.extend(after);
+    rows.into_iter().take(limit).map(line).collect()
 }
 
 /// By node. Callers come first, so a library's function can take its caller's line.

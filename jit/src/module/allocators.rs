@@ -155,7 +155,9 @@ impl Allocator {
         let has_arguments = arguments.all(|argument| is_integer(ty.params().get(argument as usize)));
         let has_result = match self.new {
             NewBlock::None => true,
-            NewBlock::Result | NewBlock::Behind(_) => ty.results().len() == 1 && is_integer(ty.results().first()),
+            NewBlock::Result | NewBlock::Behind(_) => {
+                ty.results().len() == 1 && is_integer(ty.results().first())
+            }
         };
         has_arguments && has_result
     }

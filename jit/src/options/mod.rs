@@ -62,6 +62,8 @@ pub struct CompilerOptions {
     pub logs_references: bool,
     /// Code checks whether to go on in another version, and counts checks in the pinned register.
     pub checked: bool,
+    /// A simulated predictor sees all conditional branches.
+    pub predicts: bool,
     /// Objects that are made are counted in their calling contexts.
     pub allocations: bool,
     /// Calling contexts are counted, and what callers pass for that takes the pinned register if nothing else does.
@@ -130,6 +132,7 @@ impl Default for CompilerOptions {
             references: false,
             logs_references: false,
             checked: false,
+            predicts: false,
             allocations: false,
             contexts: false,
             positions: false,

@@ -162,6 +162,7 @@ impl CompilerOptions {
             reads_metrics: collection.metrics.iter().any(Metric::is_read),
             lengths: collection.lengths(),
             flow_contexts: collection.flow_contexts.is_some(),
+            predicts: collection.metrics.contains(&Metric::Mispredictions),
             cache: collection.metrics.iter().find_map(Metric::cache),
             ..self
         }

@@ -81,7 +81,8 @@ struct File {
 impl File {
     fn add_metrics(&mut self, samples: &Samples) {
         for (position, metric) in samples.metrics.iter().enumerate() {
-            let (kind, unit) = (self.strings.number(usual_name(&metric.name)), self.strings.number(metric.unit.name()));
+            let (kind, unit) =
+                (self.strings.number(usual_name(&metric.name)), self.strings.number(metric.unit.name()));
             let mut value_type = Message::new();
             value_type.number(1, kind).number(2, unit);
             self.message.message(field::SAMPLE_TYPE, &value_type);

@@ -42,8 +42,12 @@ struct ObjectShape {
 impl<'a> AllocationsShape<'a> {
     pub(super) fn new(of: &'a AllocationProfile) -> Self {
         let blocks = |Blocks { blocks, bytes }| BlocksShape { blocks, bytes };
-        let memory =
-            |&MemorySize { at_ns, allocated, memory, pages }: &_| MemoryShape { at_ns, allocated, memory, pages };
+        let memory = |&MemorySize { at_ns, allocated, memory, pages }: &_| MemoryShape {
+            at_ns,
+            allocated,
+            memory,
+            pages,
+        };
         let object = |&ObjectCount { function, ty, count, bytes }: &_| ObjectShape {
             function,
             r#type: ty,

@@ -73,6 +73,10 @@ impl Profile {
         self.extended = both.and_then(|(ours, theirs)| ours.merged(theirs));
         self.code = self.code.merged(other.code);
         self.time = self.time.as_ref().zip(other.time.as_ref()).map(|(ours, theirs)| ours.merged(theirs));
+        match self.branches.is_empty() || other.branches.is_empty() {
+            true => self.branches.clear(),
+            false => self.branches.extend_from_slice(&other.branches),
+        }
         let both = self.allocations.as_ref().zip(other.allocations.as_ref());
         self.allocations = both.map(|(ours, theirs)| ours.merged(theirs));
         // Two runs have no common one.

@@ -84,6 +84,9 @@ impl Config {
         let counts_paths = self.profiling == ProfilingConfig::Exact(Collect::Paths);
         let is_sampled = self.checks().is_some();
         let metrics = self.metrics.len();
+        if is_sampled && self.metrics.contains(&Metric::Mispredictions) {
+            return wrong("a simulated predictor sees all branches, not those in bursts: profile exactly");
+        }
         if metrics > 0 && !is_sampled && !self.contexts && !counts_paths {
             return wrong("metrics are measured along paths and in calling contexts: collect these");
         }
@@ -108,7 +111,9 @@ impl Config {
     /// Allocations are counted in contexts, all of them.
     fn check_allocations(&self) -> Result<()> {
         match self.allocators.is_some() && (self.checks().is_some() || !self.contexts) {
-            true => wrong("allocations are counted exactly, in calling contexts: count these, without bursts"),
+            true => {
+                wrong("allocations are counted exactly, in calling contexts: count these, without bursts")
+            }
             false => Ok(()),
         }
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use wprof_jit::plan::FunctionPlan;
 use wprof_profiler::{
-    ALLOCATION_COLUMNS, CallRecord, Callee, ContextLink, ContextLog, ContextTree, FigureKind, INSTRUCTIONS, Metric, PathProfile,
-    Routine,
+    ALLOCATION_COLUMNS, CallRecord, Callee, ContextLink, ContextLog, ContextTree, FigureKind, INSTRUCTIONS,
+    Metric, PathProfile, Routine,
 };
 
 use super::Exits;

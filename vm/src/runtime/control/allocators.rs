@@ -39,12 +39,7 @@ pub unsafe extern "C" fn enter_allocator(
 ///
 /// # Safety
 /// For machine code only, which passes its own vmctx.
-pub unsafe extern "C" fn leave_allocator(
-    vmctx: *const VmContext,
-    record: u64,
-    new: u32,
-    result: u64,
-) -> u32 {
+pub unsafe extern "C" fn leave_allocator(vmctx: *const VmContext, record: u64, new: u32, result: u64) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
     let Some(old) = store.allocations.as_ref().and_then(|allocations| allocations.old_of(record)) else {

@@ -413,6 +413,21 @@ pub unsafe extern "C" fn touch_lines(context: *mut VmStoreContext, start: u64, a
     store.touch_lines(start, address, bytes);
 }
 
+/// `abi::see_branch_signature`; called by `entries::see_branch`, which keeps all registers.
+///
+/// # Safety
+/// For machine code only, which passes its store's context and its own vmctx.
+pub unsafe extern "C" fn see_branch(
+    _context: *mut VmStoreContext,
+    place: u32,
+    is_taken: u32,
+    vmctx: *const VmContext,
+) {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    store.see_branch(instance, place, is_taken != 0);
+}
+
 /// `abi::read_metrics_signature`; called by `entries::read_metrics`, which keeps all registers.
 ///
 /// # Safety

@@ -214,7 +214,12 @@ impl Allocations {
     pub fn profile(&self, instance: u32) -> AllocationProfile {
         let own = self.objects.iter().filter(|((of, ..), _)| *of == instance);
         let mut objects: Vec<ObjectCount> = own
-            .map(|(&(_, function, ty), all)| ObjectCount { function, ty, count: all.blocks, bytes: all.bytes })
+            .map(|(&(_, function, ty), all)| ObjectCount {
+                function,
+                ty,
+                count: all.blocks,
+                bytes: all.bytes,
+            })
             .collect();
         objects.sort_unstable_by_key(|object| (object.function, object.ty));
         AllocationProfile { objects, ..self.totals.clone() }

@@ -4,9 +4,11 @@
 
 use std::ptr;
 
+use hashbrown::HashMap;
 use wprof_jit::abi::store_context::METRIC_KINDS;
+use wprof_jit::module::ModuleInfo;
 use wprof_jit::plan::{Instrumentation, Metric};
-use wprof_profiler::DataCache;
+use wprof_profiler::{BranchOutcome, BranchPredictor, DataCache};
 
 use super::system_counter::SystemCounter;
 use crate::runtime::entries;
@@ -26,11 +28,20 @@ const FIRST: u64 = 1 << 62;
 /// How often the cost of a reading is measured.
 const TRIES: u32 = 1000;
 
+/// The branches that a simulated predictor has seen.
+#[derive(Debug, Default)]
+struct Branches {
+    predictor: BranchPredictor,
+    /// By instance and byte offset; whose function it is, is not known yet.
+    outcomes: HashMap<(u32, u32), BranchOutcome>,
+}
+
 /// What metrics need.
 #[derive(Debug)]
 pub struct Metrics {
     metrics: Vec<Metric>,
     cache: Option<DataCache>,
+    branches: Option<Branches>,
     /// By metric, the system's counter of it.
     counters: Vec<Option<SystemCounter>>,
 }
@@ -43,7 +54,8 @@ impl Metrics {
     pub fn new(metrics: &[Metric]) -> Result<Metrics> {
         let cache = metrics.iter().find_map(Metric::cache).map(DataCache::new);
         let counters: Vec<Option<SystemCounter>> = metrics.iter().map(counter).collect::<Result<_>>()?;
-        Ok(Metrics { metrics: metrics.to_vec(), cache, counters })
+        let branches = metrics.contains(&Metric::Mispredictions).then(Branches::default);
+        Ok(Metrics { metrics: metrics.to_vec(), cache, branches, counters })
     }
 
     /// What is measured, in the order of the readings.
@@ -75,7 +87,18 @@ impl Metrics {
 
     /// Whether machine code calls the runtime for them, on its own stack.
     pub fn call_runtime(&self) -> bool {
-        self.cache.is_some() || self.counters.iter().any(Option::is_some)
+        self.cache.is_some() || self.branches.is_some() || self.counters.iter().any(Option::is_some)
+    }
+
+    /// What the simulated predictor has missed in the functions of an instance, in no order.
+    pub fn branches(&self, instance: u32, info: &ModuleInfo) -> Vec<BranchOutcome> {
+        let all = self.branches.iter().flat_map(|branches| &branches.outcomes);
+        let own = all.filter(|((of, _), _)| *of == instance);
+        own.map(|(_, found)| BranchOutcome {
+            function: info.func_at(found.offset as usize).unwrap_or(0),
+            ..*found
+        })
+        .collect()
     }
 
     fn position(&self, is_wanted: impl Fn(&Metric) -> bool) -> Option<usize> {
@@ -112,7 +135,7 @@ impl StoreOpaque {
     pub fn cost_of_start(&self, metric: &Metric) -> u64 {
         match metric {
             Metric::Cycles => self.cycles_of_reading(),
-            Metric::CacheMisses(_) | Metric::Lengths(_) => 0,
+            Metric::CacheMisses(_) | Metric::Mispredictions | Metric::Lengths(_) => 0,
             Metric::System(_) => self.cost_of_reading(metric),
         }
     }
@@ -167,6 +190,20 @@ impl StoreOpaque {
             read().wrapping_sub(first)
         };
         (0..TRIES).map(|_| between()).min().unwrap_or(0)
+    }
+
+    /// Lets the simulated predictor see a branch of an instance.
+    pub fn see_branch(&mut self, instance: u32, offset: u32, is_taken: bool) {
+        let at = self.metrics.position(|metric| *metric == Metric::Mispredictions);
+        let (Some(at), Some(branches)) = (at, &mut self.metrics.branches) else { return };
+        let missed = u64::from(!branches.predictor.predict(offset, is_taken));
+        let none = BranchOutcome { offset, ..BranchOutcome::default() };
+        let found = branches.outcomes.entry((instance, offset)).or_insert(none);
+        found.executed += 1;
+        found.taken += u64::from(is_taken);
+        found.mispredicted += missed;
+        // SAFETY: the context lives as long as the store; machine code does not run now.
+        unsafe { (*self.context().as_ptr()).metrics[at] += missed };
     }
 
     /// Lets the simulated cache, if there is one, see an access to the memory whose byte 0 is at `start`.

@@ -271,6 +271,12 @@ pub extern "C" fn touch_lines() {
     preserving_on_own_stack!(builtins::touch_lines)
 }
 
+/// See `abi::see_branch_signature`.
+#[unsafe(naked)]
+pub extern "C" fn see_branch() {
+    preserving_on_own_stack!(builtins::see_branch)
+}
+
 /// See `abi::read_metrics_signature`: brings all readings up to date.
 #[unsafe(naked)]
 pub extern "C" fn read_metrics() {

@@ -115,6 +115,8 @@ pub struct VmStoreContext {
     pub touch_lines: usize,
     /// Where the line of memory begins that was touched last.
     pub last_line: usize,
+    /// Code with `abi::see_branch_signature`.
+    pub see_branch: usize,
     /// How many checks are passed before one fires.
     pub checks: i64,
     /// How many checks the burst that runs still has; 0 if none does.
@@ -262,6 +264,7 @@ mod tests {
             read_metrics = abi::store_context::READ_METRICS,
             touch_lines = abi::store_context::TOUCH_LINES,
             last_line = abi::store_context::LAST_LINE,
+            see_branch = abi::store_context::SEE_BRANCH,
             checks = abi::store_context::CHECKS,
             burst = abi::store_context::BURST,
             counts = abi::store_context::COUNTS,

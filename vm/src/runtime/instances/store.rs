@@ -221,6 +221,7 @@ impl StoreOpaque {
             read_metrics: metrics.reader(),
             touch_lines: entries::touch_lines as *const () as usize,
             last_line: usize::MAX,
+            see_branch: entries::see_branch as *const () as usize,
             checks: 0,
             burst: 0,
             counts: 1,

@@ -11,7 +11,8 @@ use anyhow::{Result, bail, ensure};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
 use wprof::{
-    Adaptive, AllocatorKind, Checks, Collect, EventModel, Interesting, Metric, ProfilingConfig, SystemEvent, Trigger,
+    Adaptive, AllocatorKind, Checks, Collect, EventModel, Interesting, Metric, ProfilingConfig, SystemEvent,
+    Trigger,
 };
 use wprof_profiler::{BurstLengths, CacheShape, Overhead, Profile};
 
@@ -44,7 +45,7 @@ pub struct ProfileArgs {
     /// Choose how to profile [default: adaptive, or exact if --collect names something that is not sampled]
     #[arg(long = "profile", value_enum, value_name = "MODE", help_heading = help::PROFILE)]
     mode: Option<Mode>,
-    /// Count exactly: edges, paths, blocks, cct, flow, allocations, events=KIND,…; or measure cycles, cache
+    /// Count exactly: edges, paths, blocks, cct, flow, allocations, events=KIND,…; or measure cycles, cache, branches
     ///
     /// Combine them with commas, such as `edges,cct`; give only one of edges, paths and blocks. `cycles` and `cache`
     /// need paths, cct or sampling. See below for what each counts [default: edges with --exact, else paths and cct in
@@ -222,6 +223,7 @@ impl ProfileArgs {
         let metric = |what: &What| match what {
             What::Cycles => Some(Metric::Cycles),
             What::Cache => Some(Metric::CacheMisses(self.cache)),
+            What::Branches => Some(Metric::Mispredictions),
             What::Code(_) | What::Events(_) | What::Contexts | What::Flow | What::Allocations => None,
         };
         let of_system = self.events.iter().map(|event| Metric::System(*event));
@@ -255,9 +257,12 @@ impl ProfileArgs {
     }
 
     fn context_memory(&self, mode: Mode) -> Option<u64> {
-        let counts_contexts =
-            |what: &What| matches!(what, What::Contexts | What::Flow | What::Allocations);
-        let wants_contexts = mode == Mode::Adaptive || self.wanted().any(counts_contexts);
+        let counts_contexts = |what: &What| matches!(what, What::Contexts | What::Flow | What::Allocations);
+        // Who asks for nothing else has branches in contexts.
+        let predicts = self.wanted().any(|what| matches!(what, What::Branches));
+        let has_paths = self.wanted().any(|what| matches!(what, What::Code(Collect::Paths)));
+        let wants_contexts =
+            mode == Mode::Adaptive || predicts && !has_paths || self.wanted().any(counts_contexts);
         wants_contexts.then_some(self.max_context_memory)
     }
 
@@ -292,7 +297,8 @@ impl ProfileArgs {
         let code = self.wanted().filter_map(|what| match what {
             What::Code(collect) => Some(*collect),
             What::Flow => Some(Collect::Paths),
-            What::Events(_) | What::Contexts | What::Cycles | What::Cache | What::Allocations => None,
+            What::Events(_) | What::Contexts | What::Cycles | What::Cache => None,
+            What::Branches | What::Allocations => None,
         });
         let mut code: Vec<Collect> = code.collect();
         if self.has_flow() {
