@@ -70,7 +70,7 @@ fn who_allocates_is_what_the_program_says() {
     let folder = super::Folder::new();
     let profile = folder.path("p.wprof");
     let args = ["run", "--collect", "allocations", "-o", &profile, &path("allocate", "wasm")];
-    let ran: Ran = command(&args).output().expect("it starts").into();
+    let ran: Ran = command(&args).env("COLUMNS", "120").output().expect("it starts").into();
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(
         ran.out.starts_with("4000 blocks, 4164991 bytes, 410800 live, 414952 at the peak"),
