@@ -103,6 +103,10 @@ pub struct ReportArgs {
 }
 
 pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
+    ensure!(
+        args.by.is_none() || args.cct || args.callers.is_some(),
+        "--by weighs calling contexts: add --cct, or --callers FUNC"
+    );
     let profile = super::read_profile(&args.profile)?;
     if args.json {
         return output::print_with(|out| export::write_json(&profile, out));

@@ -126,3 +126,32 @@ fn whose_lines_are_shown_can_be_said() {
     let libc = line(&["--mine", "libc-top-half"]);
     assert!(libc.contains("  memmove.c:") || libc.contains("  memcpy.c:"), "{libc}");
 }
+
+/// What calls what directly follows from how often blocks ran.
+#[test]
+fn callgrind_has_direct_calls_of_exact_profiles() {
+    let folder = super::Folder::new();
+    let profile = folder.path("p.wprof");
+    let args = ["run", "-q", "--collect", "edges", "-o", &profile, &path("allocate", "wasm")];
+    let ran: Ran = command(&args).output().expect("it starts").into();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let written = super::wprof(&["export", "--to", "callgrind", &profile]).succeeded();
+    let calls =
+        written.lines().filter_map(|line| line.strip_prefix("calls=")?.split(' ').next()?.parse().ok());
+    let calls: Vec<u64> = calls.collect();
+    // Two allocators and `drop` are called in each round, and `drop` not in every tenth.
+    assert!(calls.contains(&1000) && calls.contains(&900), "{calls:?}");
+}
+
+/// No option is ignored without a word.
+#[test]
+fn options_that_do_nothing_are_told() {
+    let folder = super::Folder::new();
+    let profile = folder.path("p.wprof");
+    let args = ["run", "-o", &profile, &path("allocate", "wasm"), "5", "--exact"];
+    let ran: Ran = command(&args).output().expect("it starts").into();
+    assert!(ran.err.contains("the program gets --exact, as it stands behind the module"), "{}", ran.err);
+    let ran: Ran = command(&["report", "--by", "calls", &profile]).output().expect("it starts").into();
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.err.contains("--by weighs calling contexts: add --cct"), "{}", ran.err);
+}

@@ -42,8 +42,8 @@ fn guesses_are_those_of_a_predictor_written_out() {
         let place = (rng.next() % 40) as u32 * 5;
         let is_taken = match place % 3 {
             0 => round % 3 == 0,
-            1 => rng.next() % 8 > 0,
-            _ => rng.next() % 2 == 0,
+            1 => !rng.next().is_multiple_of(8),
+            _ => rng.next().is_multiple_of(2),
         };
         let is_guessed = predictor.predict(place, is_taken);
         assert_eq!(is_guessed, stupid.predict(place, is_taken), "round {round}");
@@ -61,6 +61,6 @@ fn patterns_are_learned_and_coins_are_not() {
     assert!(missed(Box::new(|_| true)) < 40);
     assert!(missed(Box::new(|round| round % 5 == 0)) < 100);
     let mut rng = Rng::new(3);
-    let coin = missed(Box::new(move |_| rng.next() % 2 == 0));
+    let coin = missed(Box::new(move |_| rng.next().is_multiple_of(2)));
     assert!((4500..5500).contains(&coin), "{coin}");
 }

@@ -86,12 +86,15 @@ fn wasm_routine(store: &StoreOpaque, seen_from: u32, instance: u32, index: u32) 
     Routine { callee: store.function_of(seen_from, instance, index), sites }
 }
 
+/// What live frames have measured, by address of their records, and what was allocated.
+type Uncharged<'a> = (Vec<(u64, Measured)>, Option<&'a Allocations>);
+
 /// The tree, given what each routine is to its readers, what live frames have measured that is not charged yet, and what
 /// was allocated.
 fn tree(
     contexts: &CallRecords,
     columns: &mut Columns<'_>,
-    ((live, allocated), mut paths): ((Vec<(u64, Measured)>, Option<&Allocations>), PathsOfRecords),
+    ((live, allocated), mut paths): (Uncharged<'_>, PathsOfRecords),
     routine: impl FnMut(&Called) -> Routine,
 ) -> ContextTree {
     let mut charged = contexts.charged();

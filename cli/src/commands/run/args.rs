@@ -268,6 +268,17 @@ impl ProgramArgs {
         &self.command[1..]
     }
 
+    /// An option of ours that stands behind the module, and so is the program's.
+    pub fn misplaced(&self) -> Option<&str> {
+        let command = RunArgs::augment_args(clap::Command::new("run"));
+        let is_ours = |asked: &&String| {
+            let name =
+                asked.strip_prefix("--").map(|name| name.split_once('=').map_or(name, |(name, _)| name));
+            name.is_some_and(|name| command.get_arguments().any(|arg| arg.get_long() == Some(name)))
+        };
+        self.rest().iter().take_while(|arg| *arg != "--").find(is_ours).map(String::as_str)
+    }
+
     /// What the program sees as its command line: its file name, then the arguments.
     pub fn program_args(&self) -> Vec<String> {
         let name = self.module().file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -410,7 +410,7 @@ pub unsafe extern "C" fn find_record(vmctx: *const VmContext, func: u32, sites: 
 pub unsafe extern "C" fn touch_lines(context: *mut VmStoreContext, start: u64, address: u64, bytes: u64) {
     // SAFETY: the store is lent to wasm, which waits for us.
     let store = unsafe { &mut *(*context).store };
-    store.touch_lines(start, address, bytes);
+    store.unmeasured(|store| store.touch_lines(start, address, bytes));
 }
 
 /// `abi::see_branch_signature`; called by `entries::see_branch`, which keeps all registers.
@@ -425,7 +425,7 @@ pub unsafe extern "C" fn see_branch(
 ) {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    store.see_branch(instance, place, is_taken != 0);
+    store.unmeasured(|store| store.see_branch(instance, place, is_taken != 0));
 }
 
 /// `abi::read_metrics_signature`; called by `entries::read_metrics`, which keeps all registers.

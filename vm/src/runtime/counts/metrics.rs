@@ -42,6 +42,8 @@ pub struct Metrics {
     metrics: Vec<Metric>,
     cache: Option<DataCache>,
     branches: Option<Branches>,
+    /// What it takes at least to come to the simulation and back, in cycles, if these are measured: not known at first.
+    way_there: Option<u64>,
     /// By metric, the system's counter of it.
     counters: Vec<Option<SystemCounter>>,
 }
@@ -55,7 +57,7 @@ impl Metrics {
         let cache = metrics.iter().find_map(Metric::cache).map(DataCache::new);
         let counters: Vec<Option<SystemCounter>> = metrics.iter().map(counter).collect::<Result<_>>()?;
         let branches = metrics.contains(&Metric::Mispredictions).then(Branches::default);
-        Ok(Metrics { metrics: metrics.to_vec(), cache, branches, counters })
+        Ok(Metrics { metrics: metrics.to_vec(), cache, branches, way_there: None, counters })
     }
 
     /// What is measured, in the order of the readings.
@@ -101,6 +103,11 @@ impl Metrics {
         .collect()
     }
 
+    /// Whether something is simulated.
+    fn simulates(&self) -> bool {
+        self.cache.is_some() || self.branches.is_some()
+    }
+
     fn position(&self, is_wanted: impl Fn(&Metric) -> bool) -> Option<usize> {
         self.metrics.iter().position(is_wanted)
     }
@@ -113,7 +120,8 @@ impl StoreOpaque {
         let mut readings = unsafe { ptr::read(&raw const (*self.context().as_ptr()).metrics) };
         for ((number, metric), reading) in self.metrics.all().iter().enumerate().zip(&mut readings) {
             *reading = match metric {
-                Metric::Cycles => record.cycles,
+                // SAFETY: as above.
+                Metric::Cycles => record.cycles - unsafe { (*self.context().as_ptr()).cycles_off },
                 _ => self.metrics.read(number).unwrap_or(*reading),
             };
         }
@@ -149,14 +157,58 @@ impl StoreOpaque {
                 unsafe { (*self.context().as_ptr()).metrics[number] = FIRST };
             }
         }
+        if self.metrics.way_there.is_none() && self.metrics.simulates() && self.measures_cycles() {
+            self.metrics.way_there = Some(self.way_to_simulation());
+        }
         self.read_metrics();
+    }
+
+    /// Simulates something, which takes no cycles of the program's.
+    pub fn unmeasured(&mut self, work: impl FnOnce(&mut StoreOpaque)) {
+        let began = arch::cycles();
+        work(self);
+        if self.measures_cycles() {
+            let took = arch::cycles().saturating_sub(began) + self.metrics.way_there.unwrap_or(0);
+            // SAFETY: the context lives as long as the store; machine code does not run now.
+            unsafe { (*self.context().as_ptr()).cycles_off += took };
+        }
+    }
+
+    /// Cycles are the first metric.
+    fn measures_cycles(&self) -> bool {
+        self.metrics.metrics.first() == Some(&Metric::Cycles)
+    }
+
+    /// What the call of a simulation takes besides the work: most of the least of many tries, as a reading must never be
+    /// below one before.
+    fn way_to_simulation(&self) -> u64 {
+        let context = self.context().as_ptr();
+        let off = || {
+            // SAFETY: the context lives as long as the store; machine code does not run now.
+            unsafe { ptr::read_volatile(&raw const (*context).cycles_off) }
+        };
+        let before = off();
+        let way = || {
+            let (began, inside) = (arch::cycles(), off());
+            // SAFETY: as above, and the store's metrics call the runtime.
+            unsafe { entries::touch_nothing(context) };
+            arch::cycles().saturating_sub(began).saturating_sub(off() - inside)
+        };
+        let least = (0..TRIES).map(|_| way()).min().unwrap_or(0);
+        // SAFETY: as above.
+        unsafe { (*context).cycles_off = before };
+        least / 4 * 3
     }
 
     /// Brings the readings up to date that code must ask for. Whatever the host does between the end of one function's
     /// measuring and the begin of another's ends with this, and is not measured.
     pub fn read_metrics(&mut self) {
         for metric in 0..self.metrics.all().len() {
-            if let Some(reading) = self.metrics.read(metric) {
+            if let Some(mut reading) = self.metrics.read(metric) {
+                if self.metrics.metrics[metric] == Metric::Cycles {
+                    // SAFETY: as above.
+                    reading -= unsafe { (*self.context().as_ptr()).cycles_off };
+                }
                 // SAFETY: as above.
                 unsafe { (*self.context().as_ptr()).metrics[metric] = reading };
             }

@@ -292,12 +292,14 @@ pub extern "C" fn read_cycles() {
         "rdtsc",
         "shl rdx, 32",
         "or rax, rdx",
+        "sub rax, [rdi + {off}]",
         "mov [rdi + {metrics}], rax",
         "mov rdx, [rdi + {saved} + 8]",
         "mov rax, [rdi + {saved}]",
         "ret",
         saved = const offset_of!(VmStoreContext, saved),
         metrics = const offset_of!(VmStoreContext, metrics),
+        off = const offset_of!(VmStoreContext, cycles_off),
     )
 }
 
@@ -445,6 +447,16 @@ pub unsafe fn read_cycles_of(context: *mut VmStoreContext) {
     unsafe {
         std::mem::transmute::<extern "C" fn(), extern "C" fn(*mut VmStoreContext)>(read_cycles)(context)
     }
+}
+
+/// Calls [`touch_lines`] for an access of no bytes, as machine code does.
+///
+/// # Safety
+/// The context is that of a store whose metrics call the runtime, and which runs no machine code.
+pub unsafe fn touch_nothing(context: *mut VmStoreContext) {
+    type Touch = extern "C" fn(*mut VmStoreContext, u64, u64, u64);
+    // SAFETY: the code takes its arguments as C functions do, and changes no register.
+    unsafe { std::mem::transmute::<extern "C" fn(), Touch>(touch_lines)(context, 0, 0, 0) }
 }
 
 /// Marks data segment `esi` of the instance `rdi` as dropped. Cannot fail, so it must not need stack.

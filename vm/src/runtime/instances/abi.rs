@@ -153,6 +153,8 @@ pub struct VmStoreContext {
     pub own_stack: usize,
     /// What that code cannot push: wasm's stack pointer, and registers.
     pub saved: [u64; 2],
+    /// What simulated caches and predictors have taken, which no reading of cycles has.
+    pub cycles_off: u64,
     /// See [`RecentCalls`](crate::runtime::counts::call_records::RecentCalls); null if calling contexts are not counted.
     pub recent_calls: *const AtomicUsize,
     /// The store's pages on demand, for the signal handler.

@@ -246,6 +246,7 @@ impl StoreOpaque {
             host: 0,
             samples: samples.as_ref().map_or(ptr::null(), Arc::as_ptr),
             saved: Default::default(),
+            cycles_off: 0,
             recent_calls: contexts.as_ref().map_or(ptr::null(), CallRecords::recent_calls),
         };
         let mut store = StoreOpaque {
