@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use anyhow::Result;
 use wprof::{FrameSymbol, Module};
+use wprof_jit::module::{Entity, Import};
 use wprof_profiler::export::{CodeMap, Frame, LineRow, SourceLine};
 use wprof_profiler::{Callee, CodeRange, FunctionProfile, Profile};
 
@@ -24,7 +25,8 @@ pub fn of_lines(module: &Module) -> CodeMap {
 /// If a function exceeds a limit of the compiler.
 pub fn of_functions_that_ran(module: &Module, profile: &Profile) -> Result<CodeMap> {
     let instructions = instructions(module, &profile.functions)?;
-    let mut code = CodeMap { instructions, ..of_lines(module) };
+    let calls = calls(module, &profile.functions)?;
+    let mut code = CodeMap { instructions, calls, ..of_lines(module) };
     add_sampled(&mut code, module, profile);
     add_inlined(&mut code, module, profile);
     Ok(code)
@@ -131,4 +133,26 @@ fn instructions(module: &Module, functions: &[FunctionProfile]) -> Result<Vec<u3
         offsets.extend(wprof_jit::cfg::instruction_offsets(module.info(), &cfg)?);
     }
     Ok(offsets)
+}
+
+/// The direct calls of functions, ascending as these are.
+fn calls(module: &Module, functions: &[FunctionProfile]) -> Result<Vec<(u32, Callee)>> {
+    let info = module.info();
+    let callee = |index: u32| match info.is_imported_func(index) {
+        true => {
+            let is_it = |import: &&Import| import.entity == Entity::Func(index);
+            let import = info.imports.iter().find(is_it);
+            let [module, name] =
+                import.map_or_else(Default::default, |import| [import.module.clone(), import.name.clone()]);
+            Callee::Host { module, name }
+        }
+        false => Callee::Function { index, name: module.func_name(index).map(names::of_symbol) },
+    };
+    let mut all = Vec::new();
+    for function in functions {
+        let cfg = wprof_jit::cfg::build(info, function.index)?;
+        let calls = wprof_jit::cfg::direct_calls(info, &cfg)?;
+        all.extend(calls.into_iter().map(|(offset, index)| (offset, callee(index))));
+    }
+    Ok(all)
 }

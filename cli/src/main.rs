@@ -14,6 +14,7 @@ mod html;
 mod modules;
 mod names;
 mod output;
+mod ownership;
 mod progress;
 #[cfg(test)]
 mod reference;

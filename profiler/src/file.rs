@@ -30,7 +30,8 @@
 //! by, if not exactly), `STOP` (the unfinished paths of each record, with their figures) and `TIME` (the time line).
 //! Version 1.6 adds `GAIN` (what versions on the time line save, by position). Version 1.7 adds `XTND` (extended
 //! paths). Version 1.8 adds `FILL`, which holds nothing: with it a file is long enough to be unpacked (see
-//! [`ReadLimits`]). Version 1.9 adds `SMPL` (sampled time). A change to what a section holds takes a new tag.
+//! [`ReadLimits`]). Version 1.9 adds `SMPL` (sampled time). Version 1.10 adds
+//! `ALOC` (what was allocated) and `PRED` (what a simulated branch predictor has missed). A change to what a section holds takes a new tag.
 
 mod replace;
 mod section;
@@ -48,7 +49,7 @@ use crate::{
 
 const MAGIC: [u8; 8] = *b"wprof\r\n\x1a";
 const MAJOR: u16 = 1;
-const MINOR: u16 = 9;
+const MINOR: u16 = 10;
 
 const HEAD: Tag = Tag(*b"HEAD");
 const FUNC: Tag = Tag(*b"FUNC");
@@ -69,6 +70,8 @@ const TARG: Tag = Tag(*b"TARG");
 const TIME: Tag = Tag(*b"TIME");
 const GAIN: Tag = Tag(*b"GAIN");
 const XTND: Tag = Tag(*b"XTND");
+const PRED: Tag = Tag(*b"PRED");
+const ALOC: Tag = Tag(*b"ALOC");
 const SMPL: Tag = Tag(*b"SMPL");
 
 /// Why a profile could not be read or written.
@@ -185,6 +188,12 @@ impl Profile {
         if let Some(time) = &self.time {
             writer.section(SMPL, time)?;
         }
+        if !self.branches.is_empty() {
+            writer.section(PRED, &self.branches)?;
+        }
+        if let Some(allocations) = &self.allocations {
+            writer.section(ALOC, allocations)?;
+        }
         if let Some(timeline) = &self.timeline {
             writer.section(TIME, timeline)?;
             if let benefits @ [_, ..] = &*timeline.benefits() {
@@ -263,6 +272,8 @@ impl Profile {
         let call_targets = reader.take_if_there(TARG)?.unwrap_or_default();
         let extended = reader.take_if_there(XTND)?;
         let time = reader.take_if_there(SMPL)?;
+        let branches = reader.take_if_there(PRED)?.unwrap_or_default();
+        let allocations = reader.take_if_there(ALOC)?;
         let mut timeline = reader.take_if_there(TIME)?;
         add_benefits(timeline.as_mut(), reader.take_if_there(GAIN)?.unwrap_or_default())?;
         let by_blocks: Vec<(FunctionProfile, BlockCounts)> = reader.take_if_there(BLCK)?.unwrap_or_default();
@@ -312,6 +323,8 @@ impl Profile {
             call_targets,
             extended,
             time,
+            allocations,
+            branches,
             timeline,
         };
         profile.verify()?;

@@ -34,6 +34,11 @@
 //!     "routines": [{ "what" and so on as of contexts, "own": TIME, "total": TIME while it was on the stack }], that with
 //!       most time of its own first,
 //!     "stacks": [{ "caller": stack|null, "routine", "offset": of the instruction, "inlined": bool, "own": TIME }] },
+//!   "predicted_branches"?: [{ "function", "offset", "executed", "taken", "mispredicted" }],
+//!   "allocations"?: { "allocated": BLOCKS, "freed": BLOCKS, "live": BLOCKS in the end, "peak": BLOCKS, "untracked",
+//!     "unknown_frees", "lives": [freed blocks by bytes allocated meanwhile: 0, 1, 2 and 3, 4 to 7, …],
+//!     "memories": [{ "at_ns", "allocated": bytes before, "memory", "pages" }],
+//!     "objects": [{ "function", "type", "count", "bytes" }] },
 //!   "functions": [{ "index", "name": str|null, "start", "end", "fingerprint": hex, "kind": KIND,
 //!     "calls", "ops", "cost": COSTS,
 //!     "blocks": [{ "start", "end", "size": instructions in it, "count", "ops": instructions executed }],
@@ -51,6 +56,7 @@
 //! COSTS = { "chords": COST of what was counted with, "per_block": COST, "per_edge": COST }
 //! FIGURES = one integer for each of "metrics"
 //! COST  = { "counters", "increments" }
+//! BLOCKS = { "blocks", "bytes" }
 //! TIME  = { "time_ns", "samples" }
 //! ```
 //!
@@ -64,6 +70,7 @@
 //!     "new_edges": [{ "from", "to": block|null for the exit, "kind", "case"? as above }] }] }
 //! ```
 
+mod allocations;
 mod contexts;
 mod residual;
 mod shape;

@@ -58,8 +58,12 @@ pub use graph::dominators::Dominators;
 pub use graph::id::{BlockId, EdgeId, LoopId};
 pub use graph::loops::{Loop, Loops};
 pub use limits::ReadLimits;
+pub use memory::allocations::{
+    AllocationProfile, Blocks, COLUMNS as ALLOCATION_COLUMNS, LIVES, MemorySize, ObjectCount, life,
+};
 pub use memory::data_cache::{BadCacheShape, CacheShape, DataCache};
 pub use memory::data_streams::{AccessSignature, DataStreams, DataStreamsBuilder};
+pub use memory::predictor::{BranchOutcome, BranchPredictor, HISTORY, mixed};
 pub use plan::block_counters::propagate_block_counters;
 pub use plan::block_plan::{BlockPlan, CounterCost, CounterCosts};
 pub use plan::block_weights::BlockWeights;

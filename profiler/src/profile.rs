@@ -38,8 +38,8 @@ pub use shares::{Share, Shares};
 pub use verify::InvalidProfile;
 
 use crate::{
-    CfgError, ContextTree, CounterCosts, ExtendedProfile, FigureKind, Metric, PlacementCosts, Rate,
-    TimeProfile, Timeline,
+    AllocationProfile, BranchOutcome, CfgError, ContextTree, CounterCosts, ExtendedProfile, FigureKind,
+    Metric, PlacementCosts, Rate, TimeProfile, Timeline,
 };
 
 /// The profile of one module over one run, or over several merged ones.
@@ -73,6 +73,11 @@ pub struct Profile {
     /// Where the time went, if a timer has sampled it; that of the whole store. It has nothing to do with how other figures
     /// were come by, and is added to none.
     pub time: Option<TimeProfile>,
+    /// What was allocated, if that was counted; by calling context in the tree's figures. That of the whole store, but for
+    /// objects.
+    pub allocations: Option<AllocationProfile>,
+    /// What a simulated predictor has missed, if there was one, ascending by place.
+    pub branches: Vec<BranchOutcome>,
     /// What became of the code while the program ran, if that was noted; of one run only.
     pub timeline: Option<Timeline>,
 }
@@ -137,6 +142,14 @@ impl Profile {
         });
         self.call_targets.sort_by(|a, b| a.key().cmp(&b.key()));
         self.call_targets.dedup_by(CallTarget::merge_into);
+        self.branches.sort_by_key(|branch| (branch.function, branch.offset));
+        self.branches.dedup_by(|next, kept| {
+            let is_same = (next.function, next.offset) == (kept.function, kept.offset);
+            if is_same {
+                kept.add(next);
+            }
+            is_same
+        });
         self.extended.iter_mut().for_each(ExtendedProfile::normalize);
         self.timeline.iter_mut().for_each(Timeline::normalize);
     }

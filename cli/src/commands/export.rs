@@ -184,7 +184,7 @@ impl Exported {
         let Some(metric) = samples.metric(self.metric.as_deref()) else { bail!(EMPTY) };
         // A nanosecond is one whatever the rate.
         let scale = match metric.unit {
-            Unit::Nanoseconds => 1.0,
+            Unit::Nanoseconds | Unit::Bytes => 1.0,
             Unit::Count => rate(&self.profile) / rate(&before).max(f64::MIN_POSITIVE),
         };
         let mut before = Self { profile: before, code, metric: Some(metric.name.clone()) };

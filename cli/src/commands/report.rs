@@ -11,6 +11,7 @@ use wprof_profiler::{ContextTree, Profile};
 use super::{export, help};
 use crate::html::HtmlPage;
 use crate::modules::ModuleOption;
+use crate::ownership::OwnershipArgs;
 use crate::render::contexts::Weights;
 use crate::render::functions::Order;
 use crate::render::page::Page;
@@ -96,22 +97,29 @@ pub struct ReportArgs {
     #[arg(long, help_heading = help::OUTPUT)]
     json: bool,
     #[command(flatten)]
+    ownership: OwnershipArgs,
+    #[command(flatten)]
     module: ModuleOption,
 }
 
 pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
+    ensure!(
+        args.by.is_none() || args.cct || args.callers.is_some(),
+        "--by weighs calling contexts: add --cct, or --callers FUNC"
+    );
     let profile = super::read_profile(&args.profile)?;
     if args.json {
         return output::print_with(|out| export::write_json(&profile, out));
     }
     let module = args.module.at_hand(&profile, &args.profile)?;
+    let ownership = args.ownership.of(module.as_ref());
     modules::tell_missing_debug_info(module.as_ref());
     if let Some(file) = &args.html {
         let report = HtmlReport { path: &args.profile, module: &args.module, before: args.diff.as_deref() };
-        return report.write(&View::new(&profile, module.as_ref()), file);
+        return report.write(&View::new(&profile, module.as_ref()).owned(&ownership), file);
     }
     let mut page = Page::new(Screen::of(io::stdout(), color));
-    let view = View::new(&profile, module.as_ref());
+    let view = View::new(&profile, module.as_ref()).owned(&ownership);
     if let Some(path) = &args.interesting {
         let interesting = interesting(&profile, path)?;
         report::write_interesting(&mut page, &view, &interesting, args.top);
@@ -125,7 +133,7 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
     }
     if args.cct || args.callers.is_some() {
         let expanded = code_map::with_inlined(&profile, module.as_ref());
-        let view = View::new(&expanded, module.as_ref());
+        let view = View::new(&expanded, module.as_ref()).owned(&ownership);
         let (tree, weights) = weighed_contexts(&view, args.by.as_deref())?;
         let tree = tree.as_ref();
         let callees = args.callers.as_ref().map(|asked| contexts::find(tree, asked)).transpose()?;

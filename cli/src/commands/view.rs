@@ -11,6 +11,7 @@ use clap::{Args, ValueHint};
 
 use super::report::HtmlReport;
 use crate::modules::ModuleOption;
+use crate::ownership::OwnershipArgs;
 use crate::render::view::View;
 use crate::{modules, output};
 
@@ -42,6 +43,8 @@ pub struct ViewArgs {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
     #[command(flatten)]
+    ownership: OwnershipArgs,
+    #[command(flatten)]
     module: ModuleOption,
 }
 
@@ -51,7 +54,8 @@ pub fn execute(args: &ViewArgs) -> Result<()> {
     modules::tell_missing_debug_info(module.as_ref());
     let page = args.output.clone().map_or_else(|| temporary(&args.profile), Ok)?;
     let report = HtmlReport { path: &args.profile, module: &args.module, before: args.diff.as_deref() };
-    report.write(&View::new(&profile, module.as_ref()), &page)?;
+    let ownership = args.ownership.of(module.as_ref());
+    report.write(&View::new(&profile, module.as_ref()).owned(&ownership), &page)?;
     output::print(&format!("{}\n", page.display()))?;
     browser::open(&page, args.browser.as_deref())
 }

@@ -1,7 +1,7 @@
 //! Calling contexts: the tree from the top down, the callers of one function, and the figures of the tree.
 
 use anyhow::Context;
-use wprof_profiler::{Callee, ContextStats, ContextTree, INSTRUCTIONS, Profile};
+use wprof_profiler::{ALLOCATION_COLUMNS, Callee, ContextStats, ContextTree, INSTRUCTIONS, Profile};
 
 use super::numbers::{average, count_of, duration, grouped, percent};
 use super::page::{Ink, Page, Span, plain, span};
@@ -209,7 +209,10 @@ pub fn write_brief(page: &mut Page, tree: &ContextTree) {
     if let Some(rate) = tree.kind.rate() {
         page.line(&[plain(format!("  seen in bursts: {}", sample::size(rate)))]);
     }
-    for (column, metric) in tree.metrics.iter().enumerate() {
+    // What was allocated is told apart.
+    let is_told = |name: &str| !ALLOCATION_COLUMNS.contains(&name);
+    let metrics = tree.metrics.iter().enumerate().filter(|(_, metric)| is_told(&metric.name));
+    for (column, metric) in metrics {
         let amount = tree.amounts(column).into_iter().fold(0, u64::saturating_add);
         let name = names::harmless(&metric.name);
         page.line(&[

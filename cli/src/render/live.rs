@@ -130,6 +130,11 @@ impl<'a> Look<'a> {
         let speed = format!("  about {} instructions a second", grouped(self.per_second(ops)));
         page.line(&[span(title, Ink::Strong), plain(speed)]);
         let compiled = count_of(self.now.code.compiled, "function");
+        if let Some(all) = &self.now.allocations {
+            let [live, peak] = [all.live, all.peak].map(|blocks| grouped(blocks.bytes));
+            let blocks = count_of(all.live.blocks, "block");
+            summary::write_detail(page, &format!("{live} bytes live in {blocks}, at most {peak} so far"));
+        }
         summary::write_detail(page, &format!("{}; {compiled} compiled{}", self.sample(), self.reoptimized()));
     }
 

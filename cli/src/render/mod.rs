@@ -3,6 +3,7 @@
 //! Input: a [`View`](view::View) of a profile and a [`Screen`](screen::Screen). Output: text on a [`Page`](page::Page).
 //! Invariant: nothing here reads or writes files; the same input gives the same text.
 
+pub mod allocations;
 pub mod annotation;
 pub mod blocks;
 pub mod branches;
@@ -27,7 +28,9 @@ pub mod path_annotation;
 pub mod path_plan;
 pub mod path_text;
 pub mod paths;
+pub mod place;
 pub mod plan;
+pub mod predicted;
 pub mod report;
 pub mod residual;
 pub mod runs;

@@ -10,8 +10,8 @@ use super::paths::Paths;
 use super::table::Table;
 use super::view::View;
 use super::{
-    blocks, branches, call_targets, contexts, counters, events, extended_paths, flow, host_calls,
-    interesting, loops, runs, sample, summary, time,
+    allocations, blocks, branches, call_targets, contexts, counters, events, extended_paths, flow,
+    host_calls, interesting, loops, predicted, runs, sample, summary, time,
 };
 
 /// The report, `top` rows in each table; functions in the order given, or else in both. Hot is what has at least this
@@ -34,6 +34,9 @@ pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>,
         }
     }
     section(page, "Lines by time", &time::lines(view, top));
+    write_allocations(page, view, top);
+    section(page, "Mispredicted branches", &predicted::branches(view, top));
+    section(page, "Lines by mispredictions", &predicted::lines(view, top));
     sampled_section(page, view, "Hottest loops", &loops::table(view, top, screen));
     write_paths(page, view, top);
     section(page, "Hottest paths in calling contexts", &flow::table(view, top));
@@ -80,6 +83,15 @@ pub fn write_contexts(
     if !weights.are_time() {
         section(page, "The tree", &contexts::stats(counted.unwrap_or(tree)));
     }
+}
+
+fn write_allocations(page: &mut Page, view: &View<'_>, top: usize) {
+    let Some(all) = &view.profile.allocations else { return };
+    allocations::write_brief(page, all);
+    section(page, "Places that allocate", &allocations::places(view, top));
+    section(page, "Objects of garbage collection", &allocations::objects(view, all, top));
+    section(page, "How long blocks lived", &allocations::lives(all));
+    section(page, "Memories", &allocations::memories(all));
 }
 
 /// Which paths are interesting.

@@ -9,7 +9,8 @@ use super::paths::Paths;
 use super::table::Table;
 use super::view::View;
 use super::{
-    blocks, contexts, counters, events, extended_paths, flow, host_calls, loops, metrics, sample, time,
+    allocations, blocks, contexts, counters, events, extended_paths, flow, host_calls, loops, metrics,
+    predicted, sample, time,
 };
 
 /// How many functions are listed.
@@ -17,6 +18,12 @@ const FUNCTIONS: usize = 8;
 
 /// How many functions and lines that take time are listed.
 const TIMED: usize = 8;
+
+/// How many places that allocate are listed.
+const ALLOCATED: usize = 8;
+
+/// How many mispredicted branches are listed.
+const MISPREDICTED: usize = 4;
 
 /// How many loops are listed, or blocks where trips of loops are not known.
 const LOOPS: usize = 4;
@@ -34,6 +41,17 @@ pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
     write_totals(page, view);
     if let Some(tree) = view.profile.contexts.as_ref().filter(|tree| tree.records.len() > 1) {
         contexts::write_brief(page, tree);
+    }
+    if let Some(all) = &view.profile.allocations {
+        allocations::write_brief(page, all);
+        write_tables(
+            page,
+            &[allocations::places(view, ALLOCATED), allocations::objects(view, all, ALLOCATED)],
+        );
+    }
+    if !view.profile.branches.is_empty() {
+        predicted::write_brief(page, &view.profile.branches);
+        write_tables(page, &[predicted::branches(view, MISPREDICTED)]);
     }
     metrics::write_brief(page, view, HOT);
     host_calls::write_brief(page, view.profile);

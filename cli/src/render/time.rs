@@ -7,27 +7,10 @@ use wprof_profiler::{Callee, Interval, PlaceTime, TimeProfile, Timed};
 use super::contexts::shown;
 use super::numbers::{count_of, duration, grouped, percent};
 use super::page::{Ink, Page, Span, plain, span};
+use super::place::{Line, Place, place_at};
 use super::screen::Screen;
 use super::table::{Side, Table};
 use super::view::View;
-use crate::names;
-
-/// What the standard libraries' files have in their paths.
-const LIBRARIES: [&str; 13] = [
-    "/rustc/",
-    "/library/core/",
-    "/library/alloc/",
-    "/library/std/",
-    "/.cargo/registry/",
-    "/include/c++/",
-    "/usr/include/",
-    "/wasi-sysroot/",
-    "/wasi-libc/",
-    "libc-top-half/",
-    "libc-bottom-half/",
-    "/libcxx",
-    "/emscripten/",
-];
 
 /// The samples of a profile, if there are any.
 pub fn of<'a>(view: &View<'a>) -> Option<&'a TimeProfile> {
@@ -160,18 +143,13 @@ pub fn hottest_lines(view: &View<'_>, limit: usize) -> Vec<LineTime> {
             interval: Interval::of(found.own, all),
         }
     };
-    time.places(|node| nodes[node].lines.clone()).into_iter().take(limit).map(line).collect()
-}
-
-/// Where a node of sampled stacks is in the source.
-#[derive(Clone, Debug, Default)]
-struct Place {
-    /// The line, and those of the functions that its code is inlined into.
-    lines: Vec<Line>,
-    /// What executes there, if it is no source of the program's.
-    library: Option<String>,
-    /// Whether the first line is one of the program's own.
-    is_own: bool,
+    // A library's line that only leads to others says nothing.
+    let leads =
+        |found: &PlaceTime<Line>| found.own.samples == 0 && view.ownership.is_library(found.place.file());
+    let (after, mut rows): (Vec<_>, Vec<_>) =
+        time.places(|node| nodes[node].lines.clone()).into_iter().partition(leads);
+    rows.extend(after);
+    rows.into_iter().take(limit).map(line).collect()
 }
 
 /// By node. Callers come first, so a library's function can take its caller's line.
@@ -196,58 +174,4 @@ fn lines_of_nodes(view: &View<'_>, time: &TimeProfile) -> Vec<Place> {
         });
     }
     places
-}
-
-/// A line of source.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Line {
-    file: String,
-    line: u32,
-}
-
-/// Without the folder.
-impl std::fmt::Display for Line {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let name = std::path::Path::new(&self.file).file_name().map(|name| name.to_string_lossy());
-        write!(f, "{}:{}", names::harmless(&name.unwrap_or_default()), self.line)
-    }
-}
-
-/// Where the code at an offset comes from: the innermost line of the program's own first or, if all is a library's, the
-/// innermost one.
-fn place_at(view: &View<'_>, offset: u32) -> Place {
-    let Some(module) = view.module else { return Place::default() };
-    let symbols = module.symbols_at(offset);
-    let place = |symbol: &wprof::FrameSymbol| {
-        let line = symbol.line().filter(|&line| line > 0)?;
-        Some(Line { file: symbol.file()?.to_owned(), line })
-    };
-    let is_own = |symbol: &wprof::FrameSymbol| place(symbol).is_some_and(|line| !is_library(&line.file));
-    let own = symbols.iter().position(is_own);
-    let name = symbols.first().and_then(|symbol| symbol.name()).filter(|_| own != Some(0));
-    let library = name.map(names::bare);
-    let lines = symbols.iter().skip(own.unwrap_or(0)).filter_map(place).collect();
-    // A library's line says itself whose it is.
-    Place { lines, library: library.filter(|_| own.is_some()), is_own: own.is_some() }
-}
-
-fn is_library(file: &str) -> bool {
-    LIBRARIES.iter().any(|part| file.contains(part))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn libraries_are_told_by_their_paths() {
-        let own = ["src/main.rs", "/home/me/scan.cpp", "/home/me/library/book.c"];
-        let others = [
-            "/rustc/17067e9/library/core/src/num/mod.rs",
-            "/home/me/.cargo/registry/src/a/b.rs",
-            "/opt/wasi-sdk/share/wasi-sysroot/include/wasm32-wasi/c++/v1/vector",
-        ];
-        assert_eq!(own.map(is_library), [false; 3]);
-        assert_eq!(others.map(is_library), [true; 3]);
-    }
 }

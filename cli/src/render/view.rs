@@ -8,6 +8,7 @@ use wprof::Module;
 use wprof_profiler::{BlockProfile, FunctionProfile, Profile, Rate};
 
 use crate::names;
+use crate::ownership::{Ownership, USUAL};
 
 /// How many bytes of code are looked up to find a line.
 const MOST_LOOKUPS: usize = 200;
@@ -21,12 +22,19 @@ pub struct View<'a> {
     pub module: Option<&'a Module>,
     /// Instructions executed in all.
     pub ops: u64,
+    /// Whose source files are.
+    pub ownership: &'a Ownership,
 }
 
 impl<'a> View<'a> {
     /// A view of `profile`; `module` must be the one that it is of.
     pub fn new(profile: &'a Profile, module: Option<&'a Module>) -> Self {
-        Self { profile, module, ops: profile.ops() }
+        Self { profile, module, ops: profile.ops(), ownership: &USUAL }
+    }
+
+    /// The same where others own files.
+    pub fn owned(self, ownership: &'a Ownership) -> Self {
+        Self { ownership, ..self }
     }
 
     /// Whether it says what the code did, beside totals of events and calling contexts; samples do, if only that

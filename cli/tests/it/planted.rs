@@ -63,3 +63,95 @@ fn callers_of_what_is_only_inlined_are_shown() {
     let folded = super::wprof(&["export", "--to", "folded", &profile]).succeeded();
     assert!(folded.contains(";dedup::main;dedup::dedup;"), "{folded}");
 }
+
+/// The program says itself what it has asked for.
+#[test]
+fn who_allocates_is_what_the_program_says() {
+    let folder = super::Folder::new();
+    let profile = folder.path("p.wprof");
+    let args = ["run", "--collect", "allocations", "-o", &profile, &path("allocate", "wasm")];
+    let ran: Ran = command(&args).env("COLUMNS", "120").output().expect("it starts").into();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(
+        ran.out.starts_with("4000 blocks, 4164991 bytes, 410800 live, 414952 at the peak"),
+        "{}",
+        ran.out
+    );
+    // The C library has made two blocks before.
+    for expected in ["4,165,013 bytes in 4,002 blocks allocated", "414,974 bytes in 205 blocks live when"] {
+        assert!(ran.err.contains(expected), "{}", ran.err);
+    }
+    let source = std::fs::read_to_string(path("allocate", "cpp")).expect("the source is there");
+    let planted = source.lines().position(|line| line.contains("// PLANTED")).expect("it is marked") + 1;
+    let is_head = |line: &&str| line.contains("  function, allocator");
+    let first = ran.err.lines().skip_while(|line| !is_head(line)).nth(1).expect("places are listed");
+    assert!(first.contains("4,096,000  98.3%   1,000  413,696  409,600"), "{first}");
+    assert!(first.contains(&format!("allocate.cpp:{planted}")) && first.ends_with(", calloc"), "{first}");
+    for (weight, total) in [("allocated-bytes", 4_165_013), ("live-bytes", 410_822), ("peak-bytes", 414_974)]
+    {
+        let folded = super::wprof(&["export", "--to", "folded", "--weight", weight, &profile]).succeeded();
+        let amounts = folded.lines().filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok());
+        assert_eq!(amounts.sum::<u64>(), total, "{weight}");
+    }
+    let json = super::wprof(&["report", "--json", &profile]).succeeded();
+    assert!(json.contains("\"live\":{\"blocks\":202,\"bytes\":410822}"), "{json}");
+}
+
+/// A simulated predictor misses the branch that time is lost at.
+#[test]
+fn the_branch_that_cannot_be_predicted_is_mispredicted_most() {
+    let budget = "instructions=20_000_000";
+    let args = ["run", "--collect", "branches", "--budget", budget, &path("branch", "wasm")];
+    let ran: Ran = command(&args).output().expect("it starts").into();
+    let source = std::fs::read_to_string(path("branch", "cpp")).expect("the source is there");
+    let planted = source.lines().position(|line| line.contains("// PLANTED")).expect("it is marked") + 1;
+    let is_head = |line: &&str| line.contains("mispredicted  share");
+    let first = ran.err.lines().skip_while(|line| !is_head(line)).nth(1).unwrap_or_default();
+    assert!(first.contains(&format!("  branch.cpp:{planted}  ")), "{}", ran.err);
+}
+
+/// Without the program's own file only libraries are left.
+#[test]
+fn whose_lines_are_shown_can_be_said() {
+    let line = |args: &[&str]| {
+        let module = path("erase", "wasm");
+        let args = [&["run"], args, &[&module]].concat();
+        let ran: Ran = command(&args).output().expect("it starts").into();
+        let is_head = |line: &&str| line.trim_end().ends_with("with callees  line");
+        ran.err.lines().skip_while(|line| !is_head(line)).nth(1).unwrap_or_default().to_owned()
+    };
+    assert!(line(&[]).contains("  erase.cpp:"));
+    assert!(!line(&["--library", "erase.cpp"]).contains("  erase.cpp:"));
+    assert!(line(&["--library", "erase.cpp", "--mine", "*.cpp"]).contains("  erase.cpp:"));
+    let libc = line(&["--mine", "libc-top-half"]);
+    assert!(libc.contains("  memmove.c:") || libc.contains("  memcpy.c:"), "{libc}");
+}
+
+/// What calls what directly follows from how often blocks ran.
+#[test]
+fn callgrind_has_direct_calls_of_exact_profiles() {
+    let folder = super::Folder::new();
+    let profile = folder.path("p.wprof");
+    let args = ["run", "-q", "--collect", "edges", "-o", &profile, &path("allocate", "wasm")];
+    let ran: Ran = command(&args).output().expect("it starts").into();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let written = super::wprof(&["export", "--to", "callgrind", &profile]).succeeded();
+    let calls =
+        written.lines().filter_map(|line| line.strip_prefix("calls=")?.split(' ').next()?.parse().ok());
+    let calls: Vec<u64> = calls.collect();
+    // Two allocators and `drop` are called in each round, and `drop` not in every tenth.
+    assert!(calls.contains(&1000) && calls.contains(&900), "{calls:?}");
+}
+
+/// No option is ignored without a word.
+#[test]
+fn options_that_do_nothing_are_told() {
+    let folder = super::Folder::new();
+    let profile = folder.path("p.wprof");
+    let args = ["run", "-o", &profile, &path("allocate", "wasm"), "5", "--exact"];
+    let ran: Ran = command(&args).output().expect("it starts").into();
+    assert!(ran.err.contains("the program gets --exact, as it stands behind the module"), "{}", ran.err);
+    let ran: Ran = command(&["report", "--by", "calls", &profile]).output().expect("it starts").into();
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.err.contains("--by weighs calling contexts: add --cct"), "{}", ran.err);
+}

@@ -82,6 +82,13 @@ builtins! {
     RecordBurst(I32, I64, I32) -> I32;
     /// `(byte offset of the instruction, address, bytes) -> status`: memory is touched in a burst that is recorded.
     RecordAccess(I32, I64, I64) -> I32;
+    /// `(call record, size, count, block to be taken back or where the new one is to be told) -> status`: an allocator is
+    /// entered, see [`crate::module::Allocator`].
+    EnterAllocator(I64, I64, I64, I64) -> I32;
+    /// `(call record, code of `NewBlock`, result) -> status`: it returns.
+    LeaveAllocator(I64, I32, I64) -> I32;
+    /// `(call record, function, type index, bytes) -> status`: an object has been made.
+    CountObject(I64, I32, I32, I64) -> I32;
     /// `(function) -> trial bits`: a function is called of which two versions are timed. See [`super::trial`].
     BeginTrial(I32) -> I32;
     /// `() -> 0`: the call that is timed has returned.

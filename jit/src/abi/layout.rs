@@ -87,8 +87,10 @@ pub mod store_context {
     pub const TOUCH_LINES: i32 = READ_METRICS + 8;
     /// Address in the host of the line of memory that was touched last.
     pub const LAST_LINE: i32 = TOUCH_LINES + 8;
+    /// Address of the code with [`super::super::see_branch_signature`].
+    pub const SEE_BRANCH: i32 = LAST_LINE + 8;
     /// `i64`: how many checks are passed before one fires.
-    pub const CHECKS: i32 = LAST_LINE + 8;
+    pub const CHECKS: i32 = SEE_BRANCH + 8;
     /// `i64`: how many checks the burst that runs still has; 0 if none does.
     pub const BURST: i32 = CHECKS + 8;
     /// `i64`: whether a burst runs, 1 or 0: what a check in code for bursts takes over for its frame.

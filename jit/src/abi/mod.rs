@@ -29,8 +29,8 @@ pub use layout::{
 pub(crate) use signature::returns_in_memory;
 pub use signature::{
     array_call_signature, check_pinned_signature, check_signature, clif_type, find_record_signature,
-    host_call_signature, leave_signature, read_metrics_signature, resume_signature, touch_lines_signature,
-    wasm_signature,
+    host_call_signature, leave_signature, read_metrics_signature, resume_signature, see_branch_signature,
+    touch_lines_signature, wasm_signature,
 };
 pub use trap::TrapCode;
 

@@ -101,6 +101,12 @@ pub fn touch_lines_signature() -> Signature {
     preserving(&[types::I64; 4])
 }
 
+/// Lets the simulated predictor see a branch: `(store context, byte offset in the module, not 0 if it is taken, vmctx)`. As
+/// above.
+pub fn see_branch_signature() -> Signature {
+    preserving(&[types::I64, types::I32, types::I32, types::I64])
+}
+
 /// Code that changes no register and has no results.
 fn preserving(params: &[Type]) -> Signature {
     let mut sig = Signature::new(CallConv::PreserveAll);

@@ -31,7 +31,7 @@ pub(crate) use gc::branch_on_cast;
 pub(crate) use likely_next::Division;
 pub use liveness::Liveness;
 pub(crate) use ops::{Call, Operators, is_call, is_left_at, is_throw, may_stop};
-pub use ops::{instruction_offsets, is_structure, ops_executed};
+pub use ops::{direct_calls, instruction_offsets, is_structure, ops_executed};
 pub use stack::{StackId, TypeStacks};
 
 /// Where an edge leads.

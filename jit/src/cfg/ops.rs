@@ -133,6 +133,23 @@ pub fn instruction_offsets(info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<u32>, Bin
     Ok(offsets)
 }
 
+/// The direct calls of a function, tail calls too, dead code not included: byte offset in the module and callee, ascending.
+///
+/// # Errors
+/// If the bytes are not those that were validated.
+pub fn direct_calls(info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<(u32, u32)>, BinaryReaderError> {
+    let mut calls = Vec::new();
+    for block in &cfg.blocks {
+        let mut operators = Operators::new(info, block.start, block.limit);
+        while let Some((op, at)) = operators.next()? {
+            if let Some(Call::Direct(callee)) = Call::of(&op) {
+                calls.push((at, callee));
+            }
+        }
+    }
+    Ok(calls)
+}
+
 const ELSE: u8 = 0x05;
 const END: u8 = 0x0b;
 

@@ -40,6 +40,8 @@ fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
                 write!(f, " count path{amount:+} without cell")?
             }
             Probe::Emit { value, bits } => write!(f, " emit[{value:#x}:{bits}]")?,
+            Probe::EnterAllocator(_) => write!(f, " enter-allocator")?,
+            Probe::LeaveAllocator(_) => write!(f, " leave-allocator")?,
             Probe::FindRecord { sites } => write!(f, " record[{sites}]")?,
             Probe::PassSlot(slot) => write!(f, " slot[{slot}]")?,
             Probe::CountOps(ops) => write!(f, " ops+{ops}")?,

@@ -47,6 +47,7 @@ impl SmallLoop {
                     Probe::Heat(_) | Probe::Emit { .. } => false,
                     Probe::FindRecord { .. } | Probe::PassSlot(_) | Probe::CountTarget(_) => false,
                     Probe::RecordEntry | Probe::RecordPath { .. } => false,
+                    Probe::EnterAllocator(_) | Probe::LeaveAllocator(_) => false,
                     Probe::StartMetrics | Probe::StopMetrics | Probe::ChargeRecord => false,
                 };
                 let probes = node.wires.iter().map(|wire| &wire.probes).chain([&node.probes]);

@@ -2,6 +2,7 @@
 //!
 //! Index spaces are wasm's: imports first. `imported_*` says how many of each are imports.
 
+mod allocators;
 mod branch_hints;
 mod bytes;
 mod calls;
@@ -20,6 +21,7 @@ use wasmparser::{
     ValidatorResources, WasmFeatures,
 };
 
+pub use allocators::{Allocator, AllocatorKind, NewBlock};
 pub use branch_hints::{BRANCH_HINTS, BranchHints};
 pub use bytes::ModuleBytes;
 pub(crate) use calls::Calls;
@@ -159,6 +161,9 @@ pub struct ModuleInfo {
     pub code_section: Range<usize>,
     /// What is known of calls through tables.
     pub constant_tables: ConstantTables,
+    /// The functions that are told of whenever they hand out memory or take it back, if allocations are counted. Whoever
+    /// parses the module finds them.
+    pub allocators: HashMap<u32, Allocator>,
     /// Who calls whom.
     pub(crate) calls: Calls,
     pub(crate) resources: Option<ValidatorResources>,

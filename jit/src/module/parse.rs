@@ -205,6 +205,7 @@ impl ModuleInfo {
             branch_hints: BranchHints::default(),
             code_section: 0..0,
             constant_tables: ConstantTables::default(),
+            allocators: Default::default(),
             calls: Calls::default(),
             resources: None,
             features: features(),

@@ -62,6 +62,10 @@ pub struct CompilerOptions {
     pub logs_references: bool,
     /// Code checks whether to go on in another version, and counts checks in the pinned register.
     pub checked: bool,
+    /// A simulated predictor sees all conditional branches.
+    pub predicts: bool,
+    /// Objects that are made are counted in their calling contexts.
+    pub allocations: bool,
     /// Calling contexts are counted, and what callers pass for that takes the pinned register if nothing else does.
     pub contexts: bool,
     /// Keep of all code which instruction it comes from: [`MachineCode::positions`](crate::code::MachineCode::positions).
@@ -128,6 +132,8 @@ impl Default for CompilerOptions {
             references: false,
             logs_references: false,
             checked: false,
+            predicts: false,
+            allocations: false,
             contexts: false,
             positions: false,
             metrics: 0,

@@ -34,6 +34,8 @@ pub struct Collection {
     pub references: bool,
     /// Whether calling contexts are counted.
     pub contexts: bool,
+    /// Whether allocations are counted, in calling contexts: see [`ModuleInfo::allocators`].
+    pub allocations: bool,
     /// If paths are counted in each calling context of their own: up to how many a function has, its call records
     /// have a cell for each.
     pub flow_contexts: Option<u64>,
@@ -155,10 +157,12 @@ impl CompilerOptions {
             references: traced && collection.references,
             logs_references: collection.records_bursts && collection.references,
             contexts: collection.contexts,
+            allocations: collection.allocations,
             metrics: collection.metrics.len() as u32,
             reads_metrics: collection.metrics.iter().any(Metric::is_read),
             lengths: collection.lengths(),
             flow_contexts: collection.flow_contexts.is_some(),
+            predicts: collection.metrics.contains(&Metric::Mispredictions),
             cache: collection.metrics.iter().find_map(Metric::cache),
             ..self
         }

@@ -26,6 +26,8 @@ pub enum Metric {
     Cycles,
     /// Lines that loads and stores miss in a simulated data cache.
     CacheMisses(CacheShape),
+    /// Conditional branches that a simulated predictor guesses wrong.
+    Mispredictions,
     /// What the operating system counts of the thread that made the store, its own work not included.
     System(SystemEvent),
     /// What the lengths of bulk operations are as events of the kind with this name: their blocks do not tell it.
@@ -38,6 +40,7 @@ impl Metric {
         match self {
             Metric::Cycles => "cycles",
             Metric::CacheMisses(_) => "cache-misses",
+            Metric::Mispredictions => "mispredictions",
             Metric::System(event) => event.metric(),
             Metric::Lengths(kind) => kind,
         }
@@ -52,7 +55,7 @@ impl Metric {
     pub fn cache(&self) -> Option<CacheShape> {
         match self {
             Metric::CacheMisses(shape) => Some(*shape),
-            Metric::Cycles | Metric::System(_) | Metric::Lengths(_) => None,
+            Metric::Cycles | Metric::Mispredictions | Metric::System(_) | Metric::Lengths(_) => None,
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Input: a function and a [`Collection`], what its engine collects. Output: a [`FunctionPlan`], which all versions of
 //! the function share: each turns it into probes of its block graph, and whoever reads counters reads them by it.
 
+mod allocations;
 mod block_effect;
 mod checks;
 mod collection;
@@ -54,7 +55,7 @@ use crate::CompileError;
 use crate::abi::path_row;
 use crate::cfg::Cfg;
 use crate::limits::MAX_DENSE_PATHS;
-use crate::module::ModuleInfo;
+use crate::module::{Allocator, ModuleInfo};
 use interesting::plan_paths;
 
 /// Which counters mean what in one compiled function.
@@ -182,6 +183,8 @@ pub struct FunctionPlan {
     pub prefixes: Option<PrefixCounts>,
     /// Its calls, if calling contexts are counted.
     pub contexts: Option<FunctionContexts>,
+    /// What it says of its arguments and its result, if it is an allocator and allocations are counted.
+    pub allocator: Option<Allocator>,
     /// Its indirect calls, if their callees are counted.
     pub targets: Option<FunctionTargets>,
     /// Where it stops to measure, if anything is measured.
@@ -244,6 +247,7 @@ impl FunctionPlan {
         let expected = Expected::new(info, collection, &cfg);
         let plan = plan(&cfg, collection, &expected, &loops);
         let contexts = collection.contexts.then(|| FunctionContexts::new(info, &cfg)).transpose()?;
+        let allocator = info.allocators.get(&func).copied().filter(|_| collection.allocations);
         let in_records = contexts.as_ref().zip(collection.flow_contexts);
         let in_records = in_records.map(|(contexts, most)| (contexts.behind(), most));
         plan.count_rounds(&cfg, &mut loops, in_records);
@@ -277,6 +281,7 @@ impl FunctionPlan {
             strips: Vec::new(),
             prefixes,
             contexts,
+            allocator,
             targets,
             metrics,
             counters_of_path,
@@ -310,6 +315,9 @@ impl FunctionPlan {
         }
         if let Some(contexts) = &self.contexts {
             contexts.place(&mut to);
+        }
+        if let Some(allocator) = &self.allocator {
+            allocator.place(&self.cfg, &mut to);
         }
         if let Some(targets) = &self.targets {
             targets.place(self.first_target_cell(), &mut to);

@@ -2,6 +2,8 @@
 
 use smallvec::SmallVec;
 
+use crate::module::{Allocator, NewBlock};
+
 /// Something that a version of a function does besides what the wasm code says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
@@ -74,6 +76,10 @@ pub enum Probe {
         /// How many callee slots it has.
         sites: u32,
     },
+    /// Say what an allocator, which is being entered, is asked for.
+    EnterAllocator(Allocator),
+    /// Say what an allocator that returns has made.
+    LeaveAllocator(NewBlock),
     /// Pass a callee slot, by its number, to the function that is called next.
     PassSlot(u32),
     /// Count the callee of the indirect call that comes next, in the counters from this one on: see

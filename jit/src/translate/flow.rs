@@ -26,12 +26,17 @@ impl Translator<'_> {
             (End::Branch, Some(sure)) => {
                 self.drop();
                 let sure = sure as usize;
+                if self.options.predicts {
+                    let is_taken = self.builder.ins().iconst(ir::types::I32, i64::from(sure == 0));
+                    self.see_branch(is_taken);
+                }
                 let others = node.wires.iter().zip(0..).filter(|&(_, edge)| edge != sure);
                 others.filter_map(|(wire, _)| wire.to).for_each(|to| self.arrived(to));
                 self.go_along(&block.edges[sure], &node.wires[sure]);
             }
             (End::Branch | End::NullBranch | End::CastBranch, _) => {
                 let condition = self.branch_condition(last);
+                self.see_branch(condition);
                 let branch = self.landings(&block.edges, &node.wires);
                 self.stay_in_strip(node);
                 let [taken, not_taken] = [branch.landings[0].block, branch.landings[1].block];
@@ -111,6 +116,9 @@ impl Translator<'_> {
     }
 
     fn cross_and(&mut self, moves: bool, edge: &Edge, wire: &Wire, values: &[Value]) {
+        if wire.to.is_none() {
+            self.leaving = SmallVec::from_slice(values);
+        }
         self.probes(&wire.probes);
         let Some(to) = wire.to else {
             self.builder.ins().return_(values);

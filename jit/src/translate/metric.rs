@@ -9,7 +9,9 @@ use cranelift_codegen::ir::{
 use smallvec::SmallVec;
 
 use super::Translator;
-use crate::abi::{call_record, read_metrics_signature, store_context, touch_lines_signature};
+use crate::abi::{
+    call_record, read_metrics_signature, see_branch_signature, store_context, touch_lines_signature,
+};
 use crate::code::METRICS_SLOT;
 
 /// What was measured, by metric.
@@ -144,6 +146,22 @@ impl Translator<'_> {
         self.builder.ins().jump(go_on, &[]);
         self.builder.seal_block(go_on);
         self.builder.switch_to_block(go_on);
+    }
+
+    /// Lets the simulated predictor, if there is one, see the branch at the end of a block.
+    pub(super) fn see_branch(&mut self, is_taken: Value) {
+        if !self.options.predicts {
+            return;
+        }
+        let is_taken = match self.builder.func.dfg.value_type(is_taken) {
+            types::I32 => is_taken,
+            _ => self.builder.ins().uextend(types::I32, is_taken),
+        };
+        let context = self.store_context();
+        let code = self.load_constant(types::I64, context, store_context::SEE_BRANCH);
+        let signature = self.builder.import_signature(see_branch_signature());
+        let place = self.builder.ins().iconst(types::I32, i64::from(self.offset));
+        self.builder.ins().call_indirect(signature, code, &[context, place, is_taken, self.vmctx]);
     }
 
     fn metrics(&self) -> std::ops::Range<u32> {

@@ -8,6 +8,7 @@
 //! Source: the order of branch targets and the sealing of loop headers follow what was measured for Cranelift: a
 //! header is sealed as soon as its last predecessor is there, else redundant phis stay.
 
+mod allocation;
 mod atomic;
 mod bulk;
 mod call;
@@ -50,6 +51,7 @@ use cranelift_codegen::isa::TargetIsa;
 use cranelift_codegen::settings::OptLevel;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use hashbrown::HashMap;
+use smallvec::SmallVec;
 use wasmparser::Operator;
 
 use crate::CompileError;
@@ -161,6 +163,8 @@ struct Translator<'a> {
     around_calls: AroundCalls,
     /// The frame's call record, where calling contexts are counted.
     record: Option<Variable>,
+    /// The results, where an edge is crossed by which the function returns.
+    leaving: SmallVec<[Value; 1]>,
     /// Where the callee of the indirect call that comes next is counted.
     target_cell: Option<u32>,
     stack: OperandStack,
@@ -241,6 +245,7 @@ impl<'a> Translator<'a> {
             frame: 0,
             around_calls: AroundCalls::default(),
             record: None,
+            leaving: SmallVec::new(),
             target_cell: None,
             stack: OperandStack::default(),
             base: None,

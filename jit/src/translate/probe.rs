@@ -46,6 +46,8 @@ impl Translator<'_> {
             Probe::PreferentialEnd { amount, counters } => self.end_preferential_path(amount, counters),
             Probe::Emit { value, bits } => self.emit(Bits::Constant { value, bits }, self.offset),
             Probe::FindRecord { sites } => self.find_record(sites),
+            Probe::EnterAllocator(of) => self.enter_allocator(&of),
+            Probe::LeaveAllocator(new) => self.leave_allocator(new),
             Probe::PassSlot(slot) => self.pass_slot(slot),
             Probe::CountTarget(cell) => self.target_cell = Some(cell),
             Probe::CountOps(ops) => self.count_ops(ops),

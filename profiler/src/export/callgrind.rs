@@ -23,8 +23,14 @@ pub fn write_callgrind(profile: &Profile, code: &CodeMap, mut out: impl Write) -
     writeln!(out, "# callgrind format\nversion: 1\ncreator: {TOOL}\ncmd: {}", line(&command))?;
     writeln!(out, "positions: instr line\nevents: Instructions Calls")?;
     writeln!(out, "summary: {} {}\n", profile.ops(), profile.calls())?;
-    let calls =
-        profile.contexts.as_ref().map(|tree| calls_by_caller(profile, code, tree)).unwrap_or_default();
+    let calls = match &profile.contexts {
+        Some(tree) => calls_by_caller(profile, code, tree),
+        None => profile
+            .functions
+            .iter()
+            .map(|caller| (caller.index, direct_calls(profile, code, caller)))
+            .collect(),
+    };
     let mut names = Names::default();
     for function in &profile.functions {
         write_function(function, code, &mut names, &mut out)?;
@@ -116,6 +122,19 @@ fn calls_by_caller(profile: &Profile, code: &CodeMap, tree: &ContextTree) -> BTr
         by_caller.entry(index).or_default().push(Call { site, callee: frame, target, calls, inclusive });
     }
     by_caller
+}
+
+/// The direct calls of a function, which follow from its blocks; what is called in all is not known.
+fn direct_calls(profile: &Profile, code: &CodeMap, caller: &FunctionProfile) -> Vec<Call> {
+    let rows = executions(caller, code).into_iter().filter(|row| row.count > 0);
+    let calls = rows.filter_map(|row| {
+        let at = code.calls.binary_search_by_key(&row.offset, |(offset, _)| *offset).ok()?;
+        let callee = &code.calls[at].1;
+        let frame = Frame::of_callee(callee, profile, code);
+        let target = (start_of(callee, profile), frame.place.as_ref().map_or(0, |&(_, line)| line));
+        Some(Call { site: row.offset, callee: frame, target, calls: row.count, inclusive: [0, 0] })
+    });
+    calls.collect()
 }
 
 /// Instructions and calls with all that is called, by caller, site and callee. Those of a recursive call are the

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::Frame;
-use crate::{CodeRange, FunctionProfile};
+use crate::{Callee, CodeRange, FunctionProfile};
 
 /// Source lines and instructions of a module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct CodeMap {
     pub lines: Vec<LineRow>,
     /// Offset of each instruction that counts as one, in the functions that ran or are idle.
     pub instructions: Vec<u32>,
+    /// The direct calls of functions that ran, ascending by offset: what each calls, of the profile's functions.
+    pub calls: Vec<(u32, Callee)>,
     /// By offset, of places that were sampled or call: the source functions that are inlined there, the innermost first, without the
     /// function that the code is of.
     pub inlined: BTreeMap<u32, Vec<Frame>>,

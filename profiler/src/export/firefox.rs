@@ -222,6 +222,7 @@ fn sample_table(metric: &Metric) -> SampleTable {
         weight: Vec::new(),
         weight_type: match metric.unit {
             Unit::Count => "samples",
+            Unit::Bytes => "bytes",
             Unit::Nanoseconds => "tracing-ms",
         },
         length: metric.weighted().count(),

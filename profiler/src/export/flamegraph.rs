@@ -121,7 +121,7 @@ impl<'a> Image<'a> {
 /// So much of a metric, with its unit.
 fn amount(unit: Unit, amount: u64) -> String {
     match unit {
-        Unit::Count => amount.to_string(),
+        Unit::Count | Unit::Bytes => amount.to_string(),
         Unit::Nanoseconds => format!("{:.1} ms", amount as f64 / 1e6),
     }
 }

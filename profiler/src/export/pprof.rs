@@ -59,6 +59,19 @@ impl Strings {
     }
 }
 
+/// What pprof's users know a metric as.
+fn usual_name(name: &str) -> &str {
+    match name {
+        "allocated-bytes" => "alloc_space",
+        "allocations" => "alloc_objects",
+        "live-bytes" => "inuse_space",
+        "live-blocks" => "inuse_objects",
+        "peak-bytes" => "peak_space",
+        "peak-blocks" => "peak_objects",
+        other => other,
+    }
+}
+
 #[derive(Default)]
 struct File {
     message: Message,
@@ -68,7 +81,8 @@ struct File {
 impl File {
     fn add_metrics(&mut self, samples: &Samples) {
         for (position, metric) in samples.metrics.iter().enumerate() {
-            let (kind, unit) = (self.strings.number(&metric.name), self.strings.number(metric.unit.name()));
+            let (kind, unit) =
+                (self.strings.number(usual_name(&metric.name)), self.strings.number(metric.unit.name()));
             let mut value_type = Message::new();
             value_type.number(1, kind).number(2, unit);
             self.message.message(field::SAMPLE_TYPE, &value_type);
@@ -83,7 +97,7 @@ impl File {
             }
         }
         if let Some(first) = samples.metrics.first() {
-            let kind = self.strings.number(&first.name);
+            let kind = self.strings.number(usual_name(&first.name));
             self.message.number(field::DEFAULT_SAMPLE_TYPE, kind);
         }
     }

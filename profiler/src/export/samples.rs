@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 
 use super::{CodeMap, Frame};
-use crate::{Callee, ContextTree, FunctionProfile, INSTRUCTIONS, Profile, TimeProfile};
+use crate::{ALLOCATION_COLUMNS, Callee, ContextTree, FunctionProfile, INSTRUCTIONS, Profile, TimeProfile};
 
 /// The frames of all stacks, and the metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,6 +48,8 @@ pub enum Unit {
     Count,
     /// Time.
     Nanoseconds,
+    /// Memory.
+    Bytes,
 }
 
 impl Unit {
@@ -56,6 +58,7 @@ impl Unit {
         match self {
             Self::Count => "count",
             Self::Nanoseconds => "nanoseconds",
+            Self::Bytes => "bytes",
         }
     }
 }
@@ -72,7 +75,7 @@ impl Unit {
     /// A weight, of which a format counts times in units of so many nanoseconds.
     pub(super) fn amount(self, weight: u64, nanoseconds: f64) -> Amount {
         match self {
-            Self::Count => Amount::Whole(weight),
+            Self::Count | Self::Bytes => Amount::Whole(weight),
             Self::Nanoseconds => Amount::Part(weight as f64 / nanoseconds),
         }
     }
@@ -163,7 +166,9 @@ impl Builder<'_> {
     }
 
     fn add(&mut self, name: &str, nodes: Vec<StackNode>) {
-        self.metrics.push(Metric { name: name.to_owned(), unit: Unit::Count, nodes });
+        let is_memory = name.ends_with("-bytes") && ALLOCATION_COLUMNS.contains(&name);
+        let unit = if is_memory { Unit::Bytes } else { Unit::Count };
+        self.metrics.push(Metric { name: name.to_owned(), unit, nodes });
     }
 
     /// Sampled stacks. A function that calls itself is one frame; a place in it comes with the source functions that are

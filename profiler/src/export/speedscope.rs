@@ -79,6 +79,7 @@ fn profile(metric: &Metric) -> SampledProfile<'_> {
         name: &metric.name,
         unit: match metric.unit {
             Unit::Count => "none",
+            Unit::Bytes => "bytes",
             Unit::Nanoseconds => "nanoseconds",
         },
         start_value: 0,

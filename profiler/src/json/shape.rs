@@ -5,13 +5,14 @@
 
 use serde::{Serialize, Serializer};
 
+use super::allocations::AllocationsShape;
 use super::contexts::{CalleeShape, ContextsShape};
 use super::time::TimeShape;
 use super::timeline::TimelineShape;
 use crate::{
-    BlockId, BlockProfile, CallTarget, CodeStats, CounterCosts, EdgeKind, EdgeProfile, Ending, EventTotal,
-    ExtendedPath, ExtendedProfile, FigureKind, FunctionProfile, HostCalls, LoopProfile, Metric, PathCount,
-    PathOf, Profile, Run, UnfinishedExit, UnfinishedPath,
+    BlockId, BlockProfile, BranchOutcome, CallTarget, CodeStats, CounterCosts, EdgeKind, EdgeProfile, Ending,
+    EventTotal, ExtendedPath, ExtendedProfile, FigureKind, FunctionProfile, HostCalls, LoopProfile, Metric,
+    PathCount, PathOf, Profile, Run, UnfinishedExit, UnfinishedPath,
 };
 
 #[derive(Serialize)]
@@ -38,6 +39,10 @@ pub(super) struct Shape<'a> {
     extended_paths: Option<ExtendedShape<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<TimeShape<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    predicted_branches: &'a [BranchOutcome],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allocations: Option<AllocationsShape<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     timeline: Option<TimelineShape<'a>>,
     #[serde(serialize_with = "one_by_one")]
@@ -63,6 +68,8 @@ impl<'a> Shape<'a> {
             call_targets: profile.call_targets.iter().map(CallTargetShape::new).collect(),
             extended_paths: profile.extended.as_ref().map(ExtendedShape::new),
             time: profile.time.as_ref().map(TimeShape::new),
+            predicted_branches: &profile.branches,
+            allocations: profile.allocations.as_ref().map(AllocationsShape::new),
             timeline: profile.timeline.as_ref().map(TimelineShape::new),
             functions: &profile.functions,
         }

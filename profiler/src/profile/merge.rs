@@ -40,7 +40,7 @@ fn hex4(hash: &[u8; 32]) -> String {
 
 impl Profile {
     /// Adds another profile of the same module. Of events and metrics only the kinds that both have are kept, and
-    /// calling contexts, extended paths and sampled time only if both have them. The sum has no time line. Two samples
+    /// calling contexts, allocations, extended paths and sampled time only if both have them. The sum has no time line. Two samples
     /// are one of the share of both runs that they have together.
     ///
     /// # Errors
@@ -73,6 +73,12 @@ impl Profile {
         self.extended = both.and_then(|(ours, theirs)| ours.merged(theirs));
         self.code = self.code.merged(other.code);
         self.time = self.time.as_ref().zip(other.time.as_ref()).map(|(ours, theirs)| ours.merged(theirs));
+        match self.branches.is_empty() || other.branches.is_empty() {
+            true => self.branches.clear(),
+            false => self.branches.extend_from_slice(&other.branches),
+        }
+        let both = self.allocations.as_ref().zip(other.allocations.as_ref());
+        self.allocations = both.map(|(ours, theirs)| ours.merged(theirs));
         // Two runs have no common one.
         self.timeline = None;
         self.bursts = match (self.bursts, other.bursts) {

@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 use super::{FunctionProfile, Profile};
 use crate::limits::{MAX_ALL_PATH_STEPS, MAX_PATH_STEPS};
 use crate::{
-    BlockCounts, BlockId, Callee, Cfg, CfgError, ContextTree, ExtendedProfile, FigureKind, InvalidContexts,
-    InvalidTime, PathNumbering, PathProfile, PropagateError, TimeProfile, Timeline,
+    AllocationProfile, BlockCounts, BlockId, BranchOutcome, Callee, Cfg, CfgError, ContextTree,
+    ExtendedProfile, FigureKind, InvalidContexts, InvalidTime, PathNumbering, PathProfile, PropagateError,
+    TimeProfile, Timeline,
 };
 
 /// What is wrong with a profile.
@@ -113,6 +114,9 @@ impl Profile {
         sorted("call targets", self.call_targets.is_sorted_by(|a, b| a.key() < b.key()))?;
         sorted("extended paths", self.extended.as_ref().is_none_or(ExtendedProfile::is_normal))?;
         sorted("events of the time line", self.timeline.as_ref().is_none_or(Timeline::is_sorted))?;
+        sorted("allocations", self.allocations.as_ref().is_none_or(AllocationProfile::is_valid))?;
+        let place = |branch: &BranchOutcome| (branch.function, branch.offset);
+        sorted("branches", self.branches.is_sorted_by(|a, b| place(a) < place(b)))?;
         let mut steps = MAX_ALL_PATH_STEPS;
         for function in &self.functions {
             sorted("unfinished exits", function.is_normal())?;

@@ -40,6 +40,7 @@ mod path_numbering;
 mod path_plan;
 mod path_profile;
 mod placement_costs;
+mod predictor;
 mod preferential_numbering;
 mod preferential_plan;
 mod profile;

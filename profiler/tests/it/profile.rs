@@ -28,6 +28,8 @@ pub fn profile_of(program: &[Function], run: &walk::Run) -> Profile {
         call_targets: Vec::new(),
         extended: None,
         time: None,
+        allocations: None,
+        branches: Vec::new(),
         timeline: None,
     };
     profile.normalize();
@@ -264,6 +266,8 @@ pub fn example() -> Profile {
         call_targets: Vec::new(),
         extended: None,
         time: None,
+        allocations: None,
+        branches: Vec::new(),
         timeline: None,
     }
 }

@@ -24,6 +24,7 @@ impl Config {
         self.check_samples()?;
         self.check_interesting()?;
         self.check_metrics()?;
+        self.check_allocations()?;
         // With bursts, contexts and metrics are of what runs in these.
         let is_sampled = self.checks().is_some();
         let metrics = self.metrics.iter().cloned().chain(self.lengths()).filter(|_| !is_sampled);
@@ -37,6 +38,7 @@ impl Config {
             tracing: self.tracing,
             references: self.references,
             contexts: self.contexts && !is_sampled,
+            allocations: self.allocators.is_some(),
             metrics: metrics.collect(),
             flow_contexts: self.flow_contexts.then_some(self.record_paths),
             call_targets: false,
@@ -82,6 +84,9 @@ impl Config {
         let counts_paths = self.profiling == ProfilingConfig::Exact(Collect::Paths);
         let is_sampled = self.checks().is_some();
         let metrics = self.metrics.len();
+        if is_sampled && self.metrics.contains(&Metric::Mispredictions) {
+            return wrong("a simulated predictor sees all branches, not those in bursts: profile exactly");
+        }
         if metrics > 0 && !is_sampled && !self.contexts && !counts_paths {
             return wrong("metrics are measured along paths and in calling contexts: collect these");
         }
@@ -101,6 +106,16 @@ impl Config {
             return wrong("paths in contexts: count both paths and contexts");
         }
         Ok(())
+    }
+
+    /// Allocations are counted in contexts, all of them.
+    fn check_allocations(&self) -> Result<()> {
+        match self.allocators.is_some() && (self.checks().is_some() || !self.contexts) {
+            true => {
+                wrong("allocations are counted exactly, in calling contexts: count these, without bursts")
+            }
+            false => Ok(()),
+        }
     }
 
     /// What paths have besides that follows from lengths of bulk operations; nothing is measured along interesting

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use wprof_jit::compile::{CompilerOptions, PassSet};
 use wprof_jit::events::EventModel;
 use wprof_jit::limits::RECORD_PATHS;
-use wprof_jit::module::Proposal;
+use wprof_jit::module::{AllocatorKind, Proposal};
 use wprof_jit::options::PartSizes;
 use wprof_jit::plan::{Counting, Interesting, Metric, Tracing};
 use wprof_jit::reoptimize::Policy;
@@ -80,6 +80,7 @@ pub struct Config {
     pub(crate) references: bool,
     pub(crate) trace_buffer: usize,
     pub(crate) contexts: bool,
+    pub(crate) allocators: Option<Vec<(String, AllocatorKind)>>,
     pub(crate) context_memory: usize,
     pub(crate) perf: Option<PerfFormat>,
     pub(crate) metrics: Vec<Metric>,
@@ -135,6 +136,7 @@ impl Config {
             references: false,
             trace_buffer: 1 << 20,
             contexts: false,
+            allocators: None,
             context_memory: 256 << 20,
             perf: None,
             metrics: Vec::new(),
@@ -251,6 +253,27 @@ impl Config {
     /// bursts are.
     pub fn count_contexts(&mut self, enable: bool) -> &mut Self {
         self.contexts = enable;
+        self
+    }
+
+    /// Counts allocations in each calling context (default: not), see [`Profile::allocations`]: what functions hand out and
+    /// take back that are called as allocators of C and Rust usually are, such as `malloc` and `__rust_realloc`, or have one
+    /// of the names given, and objects of the garbage collector. Of allocators that others call the outer one counts.
+    /// Calling contexts must be counted, and not in bursts. Code is then not cached.
+    ///
+    /// # Example
+    /// ```
+    /// use wprof::{AllocatorKind, Config};
+    ///
+    /// let mut config = Config::new();
+    /// let arena = ("arena_alloc".to_owned(), AllocatorKind::Malloc);
+    /// config.count_contexts(true).count_allocations([arena]);
+    /// ```
+    pub fn count_allocations(
+        &mut self,
+        also: impl IntoIterator<Item = (String, AllocatorKind)>,
+    ) -> &mut Self {
+        self.allocators = Some(also.into_iter().collect());
         self
     }
 
@@ -557,7 +580,7 @@ impl Config {
     /// Whether code is kept for other runs.
     pub(crate) fn caches(&self) -> bool {
         let has_profile = self.weights.is_some() || self.interesting.is_some() || self.advice.is_some();
-        !has_profile && self.perf.is_none()
+        !has_profile && self.perf.is_none() && self.allocators.is_none()
     }
 }
 

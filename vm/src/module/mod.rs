@@ -1,6 +1,7 @@
 //! Modules: validated at load, compiled function by function on first call.
 
 mod affordable;
+mod allocators;
 mod artifact;
 mod burst_code;
 mod cached;
@@ -456,9 +457,12 @@ fn lazy_slots(
 }
 
 fn parse(engine: &Engine, bytes: ModuleBytes) -> Result<ModuleInfo> {
-    let info = wprof_jit::module::parse(binary(bytes)?)?;
+    let mut info = wprof_jit::module::parse(binary(bytes)?)?;
     wprof_jit::module::check_allowed(&info.bytes, engine.config().switched_off())?;
     check_limits(engine, &info)?;
+    if let Some(also) = &engine.config().allocators {
+        info.allocators = allocators::find(&info, also);
+    }
     Ok(info)
 }
 

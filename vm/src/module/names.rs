@@ -42,6 +42,11 @@ impl Names {
         self.funcs.get(&func).map(String::as_str)
     }
 
+    /// All functions that have names, with these.
+    pub fn funcs(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.funcs.iter().map(|(&func, name)| (func, name.as_str()))
+    }
+
     fn add_section(&mut self, section: &[u8]) {
         for subsection in NameSectionReader::new(BinaryReader::new(section, 0)) {
             match subsection {

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use wprof_jit::plan::FunctionPlan;
 use wprof_profiler::{
-    CallRecord, Callee, ContextLink, ContextLog, ContextTree, FigureKind, INSTRUCTIONS, Metric, PathProfile,
-    Routine,
+    ALLOCATION_COLUMNS, CallRecord, Callee, ContextLink, ContextLog, ContextTree, FigureKind, INSTRUCTIONS,
+    Metric, PathProfile, Routine,
 };
 
 use super::Exits;
 use super::columns::Columns;
 use super::paths::{Counted, InContexts, PathsOfRecords, of_record_cells, of_rows, summed};
+use crate::runtime::counts::allocations::{Allocated, Allocations};
 use crate::runtime::counts::call_records::{CallRecords, Called, Calls};
 use crate::runtime::counts::metrics::Measured;
 use crate::runtime::instances::store::StoreOpaque;
@@ -66,7 +67,9 @@ pub fn context_tree(store: &StoreOpaque, index: u32, paths: PathsOfRecords) -> O
         &Called::Wasm(instance, func) => wasm_routine(store, index, instance, func),
     };
     let contexts = store.contexts.as_ref()?;
-    let tree = tree(contexts, &mut Columns::measured(store), (&store.live_measured(), paths), routine);
+    let allocated = store.allocations.as_ref();
+    let live = (store.live_measured(), allocated);
+    let tree = tree(contexts, &mut Columns::measured(store), (live, paths), routine);
     match store.burst_rate() {
         Some(rate) => {
             let tree = ContextTree { kind: FigureKind::Sampled { rate }, ..tree.pruned() };
@@ -83,15 +86,19 @@ fn wasm_routine(store: &StoreOpaque, seen_from: u32, instance: u32, index: u32) 
     Routine { callee: store.function_of(seen_from, instance, index), sites }
 }
 
-/// The tree, given what each routine is to its readers, and what live frames have measured that is not charged yet.
+/// What live frames have measured, by address of their records, and what was allocated.
+type Uncharged<'a> = (Vec<(u64, Measured)>, Option<&'a Allocations>);
+
+/// The tree, given what each routine is to its readers, what live frames have measured that is not charged yet, and what
+/// was allocated.
 fn tree(
     contexts: &CallRecords,
     columns: &mut Columns<'_>,
-    (live, mut paths): (&[(u64, Measured)], PathsOfRecords),
+    ((live, allocated), mut paths): (Uncharged<'_>, PathsOfRecords),
     routine: impl FnMut(&Called) -> Routine,
 ) -> ContextTree {
     let mut charged = contexts.charged();
-    for (address, measured) in live {
+    for (address, measured) in &live {
         if let Some(record) = contexts.record_at(*address) {
             let sums = &mut charged[record as usize].0;
             sums.iter_mut().zip(measured).for_each(|(sum, more)| *sum = sum.wrapping_add(*more));
@@ -124,6 +131,9 @@ fn tree(
     let links = links.collect();
     let (mut metrics, has_paths) = (columns.metrics(), contexts.has_paths());
     add_instructions(&contexts.ops(), &mut metrics, &mut all);
+    if let Some(allocated) = allocated {
+        add_allocations(contexts, allocated, &mut metrics, &mut all);
+    }
     ContextLog { routines, records: all, links, metrics, has_paths, ..ContextLog::default() }.tree()
 }
 
@@ -137,5 +147,27 @@ fn add_instructions(ops: &[u64], metrics: &mut Vec<Metric>, records: &mut [CallR
     metrics.insert(column, Metric { name, taken_off: 0 });
     for (record, &ops) in records.iter_mut().zip(ops) {
         record.metrics.insert(column, ops);
+    }
+}
+
+/// Adds what was allocated in each record to what was measured there.
+fn add_allocations(
+    contexts: &CallRecords,
+    allocated: &Allocations,
+    metrics: &mut Vec<Metric>,
+    records: &mut [CallRecord],
+) {
+    let mut by_record = vec![Allocated::default(); records.len()];
+    for (address, of) in allocated.contexts() {
+        if let Some(record) = contexts.record_at(address) {
+            by_record[record as usize] = of;
+        }
+    }
+    for (number, name) in ALLOCATION_COLUMNS.into_iter().enumerate() {
+        let column = metrics.partition_point(|metric| metric.name.as_str() < name);
+        metrics.insert(column, Metric { name: name.to_owned(), taken_off: 0 });
+        for (record, of) in records.iter_mut().zip(&by_record) {
+            record.metrics.insert(column, of.columns()[number]);
+        }
     }
 }

@@ -12,6 +12,7 @@ use super::rate::SampleRate;
 use super::reoptimize::ReoptimizeArgs;
 use super::stubs::Stubs;
 use crate::commands::help;
+use crate::ownership::OwnershipArgs;
 use crate::{durations, sizes};
 
 /// The form of a file for perf.
@@ -112,6 +113,8 @@ pub struct RunArgs {
     pub program: ProgramArgs,
     #[command(flatten)]
     pub profile: ProfileArgs,
+    #[command(flatten)]
+    pub ownership: OwnershipArgs,
     /// Look HZ times a second of processor time where the program is, or never: `off` [default: 1000]
     ///
     /// That tells where the time goes, whatever else is counted. The system's clock often has only 250 ticks a second; then
@@ -263,6 +266,17 @@ impl ProgramArgs {
     /// The arguments after the module.
     pub fn rest(&self) -> &[String] {
         &self.command[1..]
+    }
+
+    /// An option of ours that stands behind the module, and so is the program's.
+    pub fn misplaced(&self) -> Option<&str> {
+        let command = RunArgs::augment_args(clap::Command::new("run"));
+        let is_ours = |asked: &&String| {
+            let name =
+                asked.strip_prefix("--").map(|name| name.split_once('=').map_or(name, |(name, _)| name));
+            name.is_some_and(|name| command.get_arguments().any(|arg| arg.get_long() == Some(name)))
+        };
+        self.rest().iter().take_while(|arg| *arg != "--").find(is_ours).map(String::as_str)
     }
 
     /// What the program sees as its command line: its file name, then the arguments.

@@ -45,6 +45,11 @@ use crate::{modules, names, output};
 
 pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
     let counted = args.profile.counted(args.budget.as_ref(), args.until)?;
+    if let Some(option) = args.program.misplaced().filter(|_| !args.quiet) {
+        output::tell_line(format_args!(
+            "wprof: the program gets {option}, as it stands behind the module: put what is for wprof before it"
+        ));
+    }
     if let Some(path) = &args.output {
         check_output(path, &counted)?;
     }
@@ -280,7 +285,8 @@ fn summarize(page: &mut Page, args: &RunArgs, module: &Module, outcome: &Outcome
     let title = format!("{} {} after {wall}", names::harmless(&name), runs::ending(&outcome.ending));
     match profile {
         Some(profile) => {
-            let view = View::new(profile, Some(module));
+            let ownership = args.ownership.of(Some(module));
+            let view = View::new(profile, Some(module)).owned(&ownership);
             summary::write(page, &view, &title);
         }
         // Who turned the profile off wants a program and nothing else.

@@ -92,12 +92,17 @@ impl Translator<'_> {
     }
 
     fn new_array(&mut self, ty: u32, length: Value) -> Value {
+        let size = self.size_of_array(ty, length);
+        self.allocate(ty, length, size)
+    }
+
+    /// How many bytes an array of this length takes.
+    fn size_of_array(&mut self, ty: u32, length: Value) -> Value {
         let element = object::size_of(self.element_of(ty));
         let wide = self.builder.ins().uextend(types::I64, length);
         let bytes = self.scale(wide, element);
         let bytes = self.builder.ins().iadd_imm_s(bytes, i64::from(FIELDS + ALIGN - 1));
-        let size = self.builder.ins().band_imm_s(bytes, -i64::from(ALIGN));
-        self.allocate(ty, length, size)
+        self.builder.ins().band_imm_s(bytes, -i64::from(ALIGN))
     }
 
     /// An index times the size of an element.
@@ -127,6 +132,10 @@ impl Translator<'_> {
         let segment = self.index(segment);
         let array = self.builtin(builtin, &[id, segment, start, length]);
         self.builder.ins().trapz(array, TrapCode::Host.to_clif());
+        if self.options.allocations {
+            let size = self.size_of_array(ty, length);
+            self.count_object(ty, size);
+        }
         self.push(array);
     }
 

@@ -118,6 +118,7 @@ impl Translator<'_> {
 
         self.builder.switch_to_block(done);
         self.builder.seal_block(done);
+        self.count_object(ty, size);
         object
     }
 

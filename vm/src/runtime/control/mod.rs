@@ -1,5 +1,6 @@
 //! Passing control between the host and machine code: calls, traps, throws, changes of version.
 
+pub mod allocators;
 pub mod builtins;
 pub mod enter;
 pub mod hooks;

@@ -335,6 +335,13 @@ impl CallRecords {
         self.records[record as usize].address()
     }
 
+    /// What an address is the record of, and what is on the way to it, the nearest first.
+    pub fn way_up(&self, address: u64) -> impl Iterator<Item = &Called> {
+        let called = |record: u32| &self.routines[self.records[record as usize].routine as usize];
+        let up = |&record: &u32| (record != ROOT).then(|| self.records[record as usize].parent);
+        std::iter::successors(self.record_at(address), up).map(called)
+    }
+
     /// The record at an address.
     pub fn record_at(&self, address: u64) -> Option<u32> {
         self.by_address.get(&(address as usize)).copied()

@@ -4,9 +4,11 @@
 
 use std::ptr;
 
+use hashbrown::HashMap;
 use wprof_jit::abi::store_context::METRIC_KINDS;
+use wprof_jit::module::ModuleInfo;
 use wprof_jit::plan::{Instrumentation, Metric};
-use wprof_profiler::DataCache;
+use wprof_profiler::{BranchOutcome, BranchPredictor, DataCache};
 
 use super::system_counter::SystemCounter;
 use crate::runtime::entries;
@@ -26,11 +28,22 @@ const FIRST: u64 = 1 << 62;
 /// How often the cost of a reading is measured.
 const TRIES: u32 = 1000;
 
+/// The branches that a simulated predictor has seen.
+#[derive(Debug, Default)]
+struct Branches {
+    predictor: BranchPredictor,
+    /// By instance and byte offset; whose function it is, is not known yet.
+    outcomes: HashMap<(u32, u32), BranchOutcome>,
+}
+
 /// What metrics need.
 #[derive(Debug)]
 pub struct Metrics {
     metrics: Vec<Metric>,
     cache: Option<DataCache>,
+    branches: Option<Branches>,
+    /// What it takes at least to come to the simulation and back, in cycles, if these are measured: not known at first.
+    way_there: Option<u64>,
     /// By metric, the system's counter of it.
     counters: Vec<Option<SystemCounter>>,
 }
@@ -43,7 +56,8 @@ impl Metrics {
     pub fn new(metrics: &[Metric]) -> Result<Metrics> {
         let cache = metrics.iter().find_map(Metric::cache).map(DataCache::new);
         let counters: Vec<Option<SystemCounter>> = metrics.iter().map(counter).collect::<Result<_>>()?;
-        Ok(Metrics { metrics: metrics.to_vec(), cache, counters })
+        let branches = metrics.contains(&Metric::Mispredictions).then(Branches::default);
+        Ok(Metrics { metrics: metrics.to_vec(), cache, branches, way_there: None, counters })
     }
 
     /// What is measured, in the order of the readings.
@@ -75,7 +89,23 @@ impl Metrics {
 
     /// Whether machine code calls the runtime for them, on its own stack.
     pub fn call_runtime(&self) -> bool {
-        self.cache.is_some() || self.counters.iter().any(Option::is_some)
+        self.cache.is_some() || self.branches.is_some() || self.counters.iter().any(Option::is_some)
+    }
+
+    /// What the simulated predictor has missed in the functions of an instance, in no order.
+    pub fn branches(&self, instance: u32, info: &ModuleInfo) -> Vec<BranchOutcome> {
+        let all = self.branches.iter().flat_map(|branches| &branches.outcomes);
+        let own = all.filter(|((of, _), _)| *of == instance);
+        own.map(|(_, found)| BranchOutcome {
+            function: info.func_at(found.offset as usize).unwrap_or(0),
+            ..*found
+        })
+        .collect()
+    }
+
+    /// Whether something is simulated.
+    fn simulates(&self) -> bool {
+        self.cache.is_some() || self.branches.is_some()
     }
 
     fn position(&self, is_wanted: impl Fn(&Metric) -> bool) -> Option<usize> {
@@ -90,7 +120,8 @@ impl StoreOpaque {
         let mut readings = unsafe { ptr::read(&raw const (*self.context().as_ptr()).metrics) };
         for ((number, metric), reading) in self.metrics.all().iter().enumerate().zip(&mut readings) {
             *reading = match metric {
-                Metric::Cycles => record.cycles,
+                // SAFETY: as above.
+                Metric::Cycles => record.cycles - unsafe { (*self.context().as_ptr()).cycles_off },
                 _ => self.metrics.read(number).unwrap_or(*reading),
             };
         }
@@ -112,7 +143,7 @@ impl StoreOpaque {
     pub fn cost_of_start(&self, metric: &Metric) -> u64 {
         match metric {
             Metric::Cycles => self.cycles_of_reading(),
-            Metric::CacheMisses(_) | Metric::Lengths(_) => 0,
+            Metric::CacheMisses(_) | Metric::Mispredictions | Metric::Lengths(_) => 0,
             Metric::System(_) => self.cost_of_reading(metric),
         }
     }
@@ -126,14 +157,58 @@ impl StoreOpaque {
                 unsafe { (*self.context().as_ptr()).metrics[number] = FIRST };
             }
         }
+        if self.metrics.way_there.is_none() && self.metrics.simulates() && self.measures_cycles() {
+            self.metrics.way_there = Some(self.way_to_simulation());
+        }
         self.read_metrics();
+    }
+
+    /// Simulates something, which takes no cycles of the program's.
+    pub fn unmeasured(&mut self, work: impl FnOnce(&mut StoreOpaque)) {
+        let began = arch::cycles();
+        work(self);
+        if self.measures_cycles() {
+            let took = arch::cycles().saturating_sub(began) + self.metrics.way_there.unwrap_or(0);
+            // SAFETY: the context lives as long as the store; machine code does not run now.
+            unsafe { (*self.context().as_ptr()).cycles_off += took };
+        }
+    }
+
+    /// Cycles are the first metric.
+    fn measures_cycles(&self) -> bool {
+        self.metrics.metrics.first() == Some(&Metric::Cycles)
+    }
+
+    /// What the call of a simulation takes besides the work: most of the least of many tries, as a reading must never be
+    /// below one before.
+    fn way_to_simulation(&self) -> u64 {
+        let context = self.context().as_ptr();
+        let off = || {
+            // SAFETY: the context lives as long as the store; machine code does not run now.
+            unsafe { ptr::read_volatile(&raw const (*context).cycles_off) }
+        };
+        let before = off();
+        let way = || {
+            let (began, inside) = (arch::cycles(), off());
+            // SAFETY: as above, and the store's metrics call the runtime.
+            unsafe { entries::touch_nothing(context) };
+            arch::cycles().saturating_sub(began).saturating_sub(off() - inside)
+        };
+        let least = (0..TRIES).map(|_| way()).min().unwrap_or(0);
+        // SAFETY: as above.
+        unsafe { (*context).cycles_off = before };
+        least / 4 * 3
     }
 
     /// Brings the readings up to date that code must ask for. Whatever the host does between the end of one function's
     /// measuring and the begin of another's ends with this, and is not measured.
     pub fn read_metrics(&mut self) {
         for metric in 0..self.metrics.all().len() {
-            if let Some(reading) = self.metrics.read(metric) {
+            if let Some(mut reading) = self.metrics.read(metric) {
+                if self.metrics.metrics[metric] == Metric::Cycles {
+                    // SAFETY: as above.
+                    reading -= unsafe { (*self.context().as_ptr()).cycles_off };
+                }
                 // SAFETY: as above.
                 unsafe { (*self.context().as_ptr()).metrics[metric] = reading };
             }
@@ -167,6 +242,20 @@ impl StoreOpaque {
             read().wrapping_sub(first)
         };
         (0..TRIES).map(|_| between()).min().unwrap_or(0)
+    }
+
+    /// Lets the simulated predictor see a branch of an instance.
+    pub fn see_branch(&mut self, instance: u32, offset: u32, is_taken: bool) {
+        let at = self.metrics.position(|metric| *metric == Metric::Mispredictions);
+        let (Some(at), Some(branches)) = (at, &mut self.metrics.branches) else { return };
+        let missed = u64::from(!branches.predictor.predict(offset, is_taken));
+        let none = BranchOutcome { offset, ..BranchOutcome::default() };
+        let found = branches.outcomes.entry((instance, offset)).or_insert(none);
+        found.executed += 1;
+        found.taken += u64::from(is_taken);
+        found.mispredicted += missed;
+        // SAFETY: the context lives as long as the store; machine code does not run now.
+        unsafe { (*self.context().as_ptr()).metrics[at] += missed };
     }
 
     /// Lets the simulated cache, if there is one, see an access to the memory whose byte 0 is at `start`.

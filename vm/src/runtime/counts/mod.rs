@@ -1,6 +1,7 @@
 //! What machine code counts, as it lies in memory.
 
 pub mod account;
+pub mod allocations;
 pub mod call_records;
 pub mod contexts;
 pub mod cpu_time;

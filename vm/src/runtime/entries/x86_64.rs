@@ -7,7 +7,7 @@ use std::mem::offset_of;
 use wprof_jit::abi;
 
 use crate::runtime::control::throw::Landed;
-use crate::runtime::control::{builtins, lazy, resume as resumption, throw};
+use crate::runtime::control::{allocators, builtins, lazy, resume as resumption, throw};
 use crate::runtime::counts::call_records::RecentCalls;
 use crate::runtime::instances::abi::{ArrayCall, VmActivation, VmContext, VmStoreContext, VmValue};
 use crate::runtime::samples::{FOR_ENGINE, FOR_PROGRAM};
@@ -156,6 +156,9 @@ guarded! {
     cut_path = builtins::cut_path, 0, FOR_ENGINE;
     record_burst = builtins::record_burst, 1, FOR_ENGINE;
     record_access = builtins::record_access, 1, FOR_ENGINE;
+    enter_allocator = allocators::enter_allocator, 1, FOR_ENGINE;
+    leave_allocator = allocators::leave_allocator, 1, FOR_ENGINE;
+    count_object = allocators::count_object, 1, FOR_ENGINE;
     begin_trial = builtins::begin_trial, 1, FOR_ENGINE;
     end_trial = builtins::end_trial, 0, FOR_ENGINE;
     make_exception = throw::make_exception, 0, FOR_PROGRAM;
@@ -268,6 +271,12 @@ pub extern "C" fn touch_lines() {
     preserving_on_own_stack!(builtins::touch_lines)
 }
 
+/// See `abi::see_branch_signature`.
+#[unsafe(naked)]
+pub extern "C" fn see_branch() {
+    preserving_on_own_stack!(builtins::see_branch)
+}
+
 /// See `abi::read_metrics_signature`: brings all readings up to date.
 #[unsafe(naked)]
 pub extern "C" fn read_metrics() {
@@ -283,12 +292,14 @@ pub extern "C" fn read_cycles() {
         "rdtsc",
         "shl rdx, 32",
         "or rax, rdx",
+        "sub rax, [rdi + {off}]",
         "mov [rdi + {metrics}], rax",
         "mov rdx, [rdi + {saved} + 8]",
         "mov rax, [rdi + {saved}]",
         "ret",
         saved = const offset_of!(VmStoreContext, saved),
         metrics = const offset_of!(VmStoreContext, metrics),
+        off = const offset_of!(VmStoreContext, cycles_off),
     )
 }
 
@@ -436,6 +447,16 @@ pub unsafe fn read_cycles_of(context: *mut VmStoreContext) {
     unsafe {
         std::mem::transmute::<extern "C" fn(), extern "C" fn(*mut VmStoreContext)>(read_cycles)(context)
     }
+}
+
+/// Calls [`touch_lines`] for an access of no bytes, as machine code does.
+///
+/// # Safety
+/// The context is that of a store whose metrics call the runtime, and which runs no machine code.
+pub unsafe fn touch_nothing(context: *mut VmStoreContext) {
+    type Touch = extern "C" fn(*mut VmStoreContext, u64, u64, u64);
+    // SAFETY: the code takes its arguments as C functions do, and changes no register.
+    unsafe { std::mem::transmute::<extern "C" fn(), Touch>(touch_lines)(context, 0, 0, 0) }
 }
 
 /// Marks data segment `esi` of the instance `rdi` as dropped. Cannot fail, so it must not need stack.

@@ -115,6 +115,8 @@ pub struct VmStoreContext {
     pub touch_lines: usize,
     /// Where the line of memory begins that was touched last.
     pub last_line: usize,
+    /// Code with `abi::see_branch_signature`.
+    pub see_branch: usize,
     /// How many checks are passed before one fires.
     pub checks: i64,
     /// How many checks the burst that runs still has; 0 if none does.
@@ -151,6 +153,8 @@ pub struct VmStoreContext {
     pub own_stack: usize,
     /// What that code cannot push: wasm's stack pointer, and registers.
     pub saved: [u64; 2],
+    /// What simulated caches and predictors have taken, which no reading of cycles has.
+    pub cycles_off: u64,
     /// See [`RecentCalls`](crate::runtime::counts::call_records::RecentCalls); null if calling contexts are not counted.
     pub recent_calls: *const AtomicUsize,
     /// The store's pages on demand, for the signal handler.
@@ -262,6 +266,7 @@ mod tests {
             read_metrics = abi::store_context::READ_METRICS,
             touch_lines = abi::store_context::TOUCH_LINES,
             last_line = abi::store_context::LAST_LINE,
+            see_branch = abi::store_context::SEE_BRANCH,
             checks = abi::store_context::CHECKS,
             burst = abi::store_context::BURST,
             counts = abi::store_context::COUNTS,

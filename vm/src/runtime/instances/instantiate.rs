@@ -96,7 +96,7 @@ pub fn instantiate(
 }
 
 /// The builtin table that every vmctx points to, in the order of `Builtin::ALL`.
-static BUILTINS: [unsafe extern "C" fn(); 30] = [
+static BUILTINS: [unsafe extern "C" fn(); 33] = [
     entries::memory_grow,
     entries::memory_copy,
     entries::memory_fill,
@@ -114,6 +114,9 @@ static BUILTINS: [unsafe extern "C" fn(); 30] = [
     entries::cut_path,
     entries::record_burst,
     entries::record_access,
+    entries::enter_allocator,
+    entries::leave_allocator,
+    entries::count_object,
     entries::begin_trial,
     entries::end_trial,
     entries::make_exception,

@@ -21,6 +21,7 @@ use crate::runtime::burst::trials::TimedCall;
 use crate::runtime::control::hooks::Hooks;
 use crate::runtime::control::host::AnyHostContext;
 use crate::runtime::control::transfer::TransferBuffer;
+use crate::runtime::counts::allocations::Allocations;
 use crate::runtime::counts::call_records::CallRecords;
 use crate::runtime::counts::cpu_time;
 use crate::runtime::counts::events::Events;
@@ -138,6 +139,8 @@ pub struct StoreOpaque {
     pub trace: Option<Trace>,
     /// The calling contexts, if they are counted.
     pub contexts: Option<CallRecords>,
+    /// What was allocated in them, if that is counted.
+    pub allocations: Option<Allocations>,
     /// What it takes to find out in which of them a burst begins.
     pub burst_contexts: BurstContexts,
     /// What metrics need besides their readings.
@@ -218,6 +221,7 @@ impl StoreOpaque {
             read_metrics: metrics.reader(),
             touch_lines: entries::touch_lines as *const () as usize,
             last_line: usize::MAX,
+            see_branch: entries::see_branch as *const () as usize,
             checks: 0,
             burst: 0,
             counts: 1,
@@ -242,6 +246,7 @@ impl StoreOpaque {
             host: 0,
             samples: samples.as_ref().map_or(ptr::null(), Arc::as_ptr),
             saved: Default::default(),
+            cycles_off: 0,
             recent_calls: contexts.as_ref().map_or(ptr::null(), CallRecords::recent_calls),
         };
         let mut store = StoreOpaque {
@@ -268,6 +273,7 @@ impl StoreOpaque {
             events: Events::default(),
             trace,
             contexts,
+            allocations: engine.counted().allocations.then(Allocations::new),
             burst_contexts: BurstContexts::default(),
             metrics,
             samples,
@@ -430,7 +436,19 @@ impl StoreOpaque {
                 StoreMemory::Own(LinearMemory::new(ty, style, &self.limits, definition, demand, pooled)?)
             }
         });
-        Ok(self.memories.len() as u32 - 1)
+        let index = self.memories.len() as u32 - 1;
+        self.note_size(index);
+        Ok(index)
+    }
+
+    /// Notes how large a memory is now, if allocations are counted.
+    pub fn note_size(&mut self, index: u32) {
+        let pages = self.memory(index).pages();
+        let has_times = self.engine.config().has_time_line;
+        let at_ns = if has_times { self.started.elapsed().as_nanos() as u64 } else { 0 };
+        if let Some(allocations) = &mut self.allocations {
+            allocations.resize(at_ns, index, pages);
+        }
     }
 
     /// The memory that others have as well; added if it is not here yet.

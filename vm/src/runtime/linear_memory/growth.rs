@@ -49,8 +49,13 @@ pub unsafe fn memory(store: NonNull<StoreOpaque>, index: u32, delta: u64) -> Res
     };
     let desired = current.saturating_add(delta.saturating_mul(WASM_PAGE));
     let growth = Growth { what: Grows::Memory, current, desired, maximum, has_failed: false };
+    let work = |store: &mut StoreOpaque| {
+        let old = store.memory_mut(index).grow(delta)?;
+        store.note_size(index);
+        Some(old)
+    };
     // SAFETY: as required above.
-    unsafe { grow(store, growth, |store| store.memory_mut(index).grow(delta)) }
+    unsafe { grow(store, growth, work) }
 }
 
 /// The same for table number `index`, by `delta` elements of value `init`. It also stays as it was if the store

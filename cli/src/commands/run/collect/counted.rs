@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
-use wprof::{Config, Counting, EventModel, Interesting, Metric, ProfilingConfig};
+use wprof::{AllocatorKind, Config, Counting, EventModel, Interesting, Metric, ProfilingConfig};
 use wprof_jit::limits::RECORD_PATHS;
 use wprof_jit::plan::Collection;
 use wprof_profiler::{FunctionProfile, Profile};
@@ -34,6 +34,8 @@ pub struct Counted {
     pub metrics: Vec<Metric>,
     /// Whether paths are counted in each calling context of their own.
     pub flow: bool,
+    /// If allocations are counted: functions that are allocators besides those with usual names.
+    pub allocators: Option<Vec<(String, AllocatorKind)>>,
 }
 
 impl Counted {
@@ -65,6 +67,9 @@ impl Counted {
         if let Some(bytes) = self.context_memory {
             config.count_contexts(true).context_memory(usize::try_from(bytes).unwrap_or(usize::MAX));
         }
+        if let Some(allocators) = &self.allocators {
+            config.count_allocations(allocators.iter().cloned());
+        }
         if self.until.is_some() {
             config.event_counting(Counting::PerInstruction);
         }
@@ -94,6 +99,7 @@ impl Counted {
             weights,
             metered,
             contexts,
+            allocations: self.allocators.is_some(),
             checks,
             metrics,
             flow_contexts,

@@ -11,7 +11,8 @@ use anyhow::{Result, bail, ensure};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
 use wprof::{
-    Adaptive, Checks, Collect, EventModel, Interesting, Metric, ProfilingConfig, SystemEvent, Trigger,
+    Adaptive, AllocatorKind, Checks, Collect, EventModel, Interesting, Metric, ProfilingConfig, SystemEvent,
+    Trigger,
 };
 use wprof_profiler::{BurstLengths, CacheShape, Overhead, Profile};
 
@@ -44,7 +45,7 @@ pub struct ProfileArgs {
     /// Choose how to profile [default: adaptive, or exact if --collect names something that is not sampled]
     #[arg(long = "profile", value_enum, value_name = "MODE", help_heading = help::PROFILE)]
     mode: Option<Mode>,
-    /// Count exactly: edges, paths, blocks, cct, flow, events=KIND,…; or measure cycles, cache
+    /// Count exactly: edges, paths, blocks, cct, flow, allocations, events=KIND,…; or measure cycles, cache, branches
     ///
     /// Combine them with commas, such as `edges,cct`; give only one of edges, paths and blocks. `cycles` and `cache`
     /// need paths, cct or sampling. See below for what each counts [default: edges with --exact, else paths and cct in
@@ -52,6 +53,14 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "WHAT", value_parser = WantedParser, hide_possible_values = true)]
     #[arg(help_heading = help::PROFILE)]
     collect: Vec<Wanted>,
+    /// With --collect allocations: count what this function of the module hands out or takes back as well
+    ///
+    /// KIND tells what its arguments are, those of malloc (size, …), calloc (count, size), realloc (block, size),
+    /// reallocarray (block, count, size), rust_realloc (block, size, alignment, new size), aligned_alloc (alignment,
+    /// size), posix_memalign (address for the block, alignment, size) or free (block, …) [default: malloc]
+    #[arg(long, value_name = "NAME[=KIND]", value_parser = allocator)]
+    #[arg(help_heading = help::PROFILE, hide_short_help = true)]
+    allocator: Vec<(String, AllocatorKind)>,
     /// Measure what the operating system counts, along each path and in each calling context
     ///
     /// Some are counted in hardware, such as `instructions` and `cache-misses`, others by the system, such as
@@ -108,6 +117,15 @@ fn checks_parser() -> impl TypedValueParser<Value = Checks> {
     PossibleValuesParser::new(Checks::names()).try_map(|name| name.parse::<Checks>())
 }
 
+/// `NAME`, or `NAME=KIND`.
+fn allocator(text: &str) -> Result<(String, AllocatorKind), String> {
+    let (name, kind) = text.rsplit_once('=').unwrap_or((text, "malloc"));
+    let kinds = || AllocatorKind::all().collect::<Vec<_>>().join(", ");
+    let found = AllocatorKind::called(kind).filter(|_| !name.is_empty());
+    let kind = found.ok_or_else(|| format!("give NAME, or NAME=KIND where KIND is one of {}", kinds()))?;
+    Ok((name.to_owned(), kind))
+}
+
 /// `checks`, or `time:` and a duration.
 fn trigger(text: &str) -> Result<Trigger, String> {
     match text.strip_prefix("time:") {
@@ -159,6 +177,7 @@ impl ProfileArgs {
             context_memory,
             metrics,
             flow: self.has_flow(),
+            allocators: self.allocators()?,
             deterministic: self.deterministic,
         })
     }
@@ -204,7 +223,8 @@ impl ProfileArgs {
         let metric = |what: &What| match what {
             What::Cycles => Some(Metric::Cycles),
             What::Cache => Some(Metric::CacheMisses(self.cache)),
-            What::Code(_) | What::Events(_) | What::Contexts | What::Flow => None,
+            What::Branches => Some(Metric::Mispredictions),
+            What::Code(_) | What::Events(_) | What::Contexts | What::Flow | What::Allocations => None,
         };
         let of_system = self.events.iter().map(|event| Metric::System(*event));
         let mut metrics: Vec<Metric> = self.wanted().filter_map(metric).chain(of_system).collect();
@@ -222,13 +242,27 @@ impl ProfileArgs {
         self.collect.iter().flat_map(|wanted| &wanted.0)
     }
 
+    /// Further allocators, if allocations are counted.
+    fn allocators(&self) -> Result<Option<Vec<(String, AllocatorKind)>>> {
+        let is_counted = self.wanted().any(|what| matches!(what, What::Allocations));
+        ensure!(
+            is_counted || self.allocator.is_empty(),
+            "--allocator names what hands out memory, and allocations are not counted: add --collect allocations"
+        );
+        Ok(is_counted.then(|| self.allocator.clone()))
+    }
+
     fn has_flow(&self) -> bool {
         self.wanted().any(|what| matches!(what, What::Flow))
     }
 
     fn context_memory(&self, mode: Mode) -> Option<u64> {
-        let counts_contexts = |what: &What| matches!(what, What::Contexts | What::Flow);
-        let wants_contexts = mode == Mode::Adaptive || self.wanted().any(counts_contexts);
+        let counts_contexts = |what: &What| matches!(what, What::Contexts | What::Flow | What::Allocations);
+        // Who asks for nothing else has branches in contexts.
+        let predicts = self.wanted().any(|what| matches!(what, What::Branches));
+        let has_paths = self.wanted().any(|what| matches!(what, What::Code(Collect::Paths)));
+        let wants_contexts =
+            mode == Mode::Adaptive || predicts && !has_paths || self.wanted().any(counts_contexts);
         wants_contexts.then_some(self.max_context_memory)
     }
 
@@ -264,6 +298,7 @@ impl ProfileArgs {
             What::Code(collect) => Some(*collect),
             What::Flow => Some(Collect::Paths),
             What::Events(_) | What::Contexts | What::Cycles | What::Cache => None,
+            What::Branches | What::Allocations => None,
         });
         let mut code: Vec<Collect> = code.collect();
         if self.has_flow() {
@@ -314,6 +349,7 @@ mod tests {
             deterministic: false,
             collect: Vec::new(),
             cache: CacheShape::USUAL,
+            allocator: Vec::new(),
             events: Vec::new(),
             max_context_memory: 0,
             interesting: None,

@@ -25,6 +25,10 @@ pub enum What {
     Cycles,
     /// What a simulated cache misses.
     Cache,
+    /// What a simulated branch predictor guesses wrong.
+    Branches,
+    /// What is allocated, in calling contexts.
+    Allocations,
 }
 
 /// What one `--collect` asks for.
@@ -45,6 +49,11 @@ What --collect counts, exactly unless it is cycles or cache alone:
   cycles       with paths, cct, flow or sampling: time-stamp counter ticks along each path and in
                each context, without callees and without the cost of measuring
   cache        likewise: misses in a simulated data cache (see --cache), the same on any machine
+  allocations  bytes and blocks that malloc, calloc, realloc, __rust_alloc and so on (see --allocator)
+               hand out and free takes back, in each calling context, what was live at the peak and in
+               the end, how long blocks lived, and the objects of garbage collection; includes cct
+  branches     with paths, cct or flow: conditional branches that a simulated predictor guesses wrong (gshare of
+               64 Kbit), by branch, along each path and in each context, the same on any machine
   events=…     totals of event kinds, each by one running sum; with paths also along each path.
                Kinds: instructions, loads, stores, calls, indirect_calls, branches, float_ops,
                memory_bytes, back_edges_and_calls, fuel (as Wasmtime counts it), or a cost model,
@@ -93,7 +102,7 @@ pub fn wanted(text: &str) -> Result<Wanted, String> {
 const EVENTS: &str = "events=";
 
 /// All but events, by name; those that people need first.
-const SINGLE: [(&str, What); 10] = [
+const SINGLE: [(&str, What); 12] = [
     ("edges", What::Code(Collect::Edges)),
     ("paths", What::Code(Collect::Paths)),
     ("blocks", What::Code(Collect::Blocks)),
@@ -101,6 +110,8 @@ const SINGLE: [(&str, What); 10] = [
     ("flow", What::Flow),
     ("cycles", What::Cycles),
     ("cache", What::Cache),
+    ("branches", What::Branches),
+    ("allocations", What::Allocations),
     ("all-edges", What::Code(Collect::AllEdges)),
     ("all-blocks", What::Code(Collect::AllBlocks)),
     ("block-counters", What::Code(Collect::BlockCounters)),
@@ -112,7 +123,7 @@ fn what(text: &str) -> Result<What, String> {
     }
     let found = SINGLE.iter().find(|(name, _)| *name == text);
     found.map(|(_, what)| what.clone()).ok_or_else(|| {
-        "give edges, paths, blocks, cct, flow, cycles, cache, or events=KIND,… such as events=instructions,fuel"
+        "give edges, paths, blocks, cct, flow, cycles, cache, branches, allocations, or events=KIND,… such as events=instructions,fuel"
             .to_owned()
     })
 }

@@ -1,0 +1,204 @@
+//! Whose a source file is: the program's own, or a library's.
+//!
+//! A file is a library's if its path has a part that those of standard libraries have, or lies where the module has
+//! the files of functions that only a C library defines. `--library` and `--mine` say otherwise, the latter last.
+
+use std::sync::LazyLock;
+
+use clap::Args;
+use wprof::Module;
+
+use crate::commands::help;
+
+/// What the standard libraries' files have in their paths.
+const LIBRARIES: [&str; 14] = [
+    "/rustc/",
+    "/library/core/",
+    "/library/alloc/",
+    "/library/std/",
+    "/.cargo/registry/",
+    "/include/c++/",
+    "/usr/include/",
+    "/wasi-sysroot/",
+    "/wasi-libc/",
+    "libc-top-half/",
+    "libc-bottom-half/",
+    "dlmalloc/src/",
+    "/libcxx",
+    "/emscripten/",
+];
+
+/// Functions that C libraries define, and programs hardly do.
+const OF_C_LIBRARIES: [&str; 9] =
+    ["memcpy", "memset", "strlen", "printf", "vfprintf", "malloc", "exit", "__stdio_write", "_Exit"];
+
+/// Functions that programs define.
+const OF_PROGRAMS: [&str; 4] = ["main", "__main_argc_argv", "__original_main", "__main_void"];
+
+/// Says whose source files are.
+#[derive(Clone, Debug, Default, Args)]
+pub struct OwnershipArgs {
+    /// Count lines of source files like this to the line of the program that leads to them
+    ///
+    /// `*` stands for any text and `?` for one character; GLOB is the whole path or some of its parts, such as
+    /// `third_party` or `*/json.hpp`. Standard libraries are known by their paths
+    #[arg(long, value_name = "GLOB", help_heading = help::VIEW, hide_short_help = true)]
+    library: Vec<String>,
+    /// Show lines of source files like this as the program's own, even if they look like a library's
+    #[arg(long, value_name = "GLOB", help_heading = help::VIEW, hide_short_help = true)]
+    mine: Vec<String>,
+}
+
+impl OwnershipArgs {
+    /// The same for the files of a module.
+    pub fn of(&self, module: Option<&Module>) -> Ownership {
+        let folders = module.map(folders_of_libraries).unwrap_or_default();
+        Ownership { library: self.library.clone(), mine: self.mine.clone(), folders }
+    }
+}
+
+/// Tells whose a file is.
+#[derive(Clone, Debug, Default)]
+pub struct Ownership {
+    library: Vec<String>,
+    mine: Vec<String>,
+    folders: Vec<String>,
+}
+
+/// What is known without a module.
+pub static USUAL: LazyLock<Ownership> = LazyLock::new(Ownership::default);
+
+impl Ownership {
+    /// Whether a file is a library's.
+    pub fn is_library(&self, file: &str) -> bool {
+        let matches = |globs: &[String]| globs.iter().any(|glob| is_part(glob, file));
+        if matches(&self.mine) {
+            return false;
+        }
+        let lies_in = |folder: &String| plain(file).starts_with(folder.as_str());
+        matches(&self.library)
+            || LIBRARIES.iter().any(|part| file.contains(part))
+            || self.folders.iter().any(lies_in)
+    }
+}
+
+/// The folders of the files of functions that only C libraries define, but for those that the program's own lie in.
+fn folders_of_libraries(module: &Module) -> Vec<String> {
+    let (imported, all) = (module.info().imported_funcs, module.info().funcs.len() as u32);
+    let (mut folders, mut own) = (Vec::new(), Vec::new());
+    for func in imported..all {
+        let Some(name) = module.func_name(func) else { continue };
+        let list = match name {
+            name if OF_C_LIBRARIES.contains(&name) => &mut folders,
+            name if OF_PROGRAMS.contains(&name) => &mut own,
+            _ => continue,
+        };
+        list.extend(file_of(module, func).map(|file| folder(&file)));
+    }
+    folders.retain(|folder| {
+        !folder.is_empty() && !own.iter().any(|own: &String| own.starts_with(folder.as_str()))
+    });
+    folders.sort();
+    folders.dedup();
+    folders
+}
+
+/// The file that a function is defined in.
+fn file_of(module: &Module, func: u32) -> Option<String> {
+    let body = module.info().body(func);
+    let mut symbols = (body.start as u32..body.end as u32).take(64).map(|offset| module.symbols_at(offset));
+    // The outermost one is the function itself.
+    symbols.find_map(|symbols| symbols.last()?.file().map(str::to_owned))
+}
+
+/// The folder of a file, up to a `src` above it.
+fn folder(file: &str) -> String {
+    let file = plain(file);
+    let end = file.find("/src/").map(|at| at + "/src/".len());
+    let end = end.or_else(|| file.rfind('/').map(|at| at + 1)).unwrap_or(0);
+    file[..end].to_owned()
+}
+
+/// A path without the steps that lead nowhere at its beginning.
+fn plain(mut path: &str) -> &str {
+    while let Some(rest) = path.strip_prefix("./") {
+        path = rest;
+    }
+    path
+}
+
+/// Whether a glob is like the whole of a path, or some parts of it that follow each other.
+fn is_part(glob: &str, path: &str) -> bool {
+    let begins = std::iter::once(0).chain(path.match_indices('/').map(|(at, _)| at + 1));
+    begins.into_iter().any(|begin| {
+        let ends = path[begin..].match_indices('/').map(|(at, _)| begin + at).chain([path.len()]);
+        ends.into_iter()
+            .filter(|&end| end > begin)
+            .any(|end| is_like(glob.as_bytes(), &path.as_bytes()[begin..end]))
+    })
+}
+
+/// Whether a text is like a glob. Where a star may stand for more, the last one does: that takes the product of both
+/// lengths at most.
+fn is_like(glob: &[u8], text: &[u8]) -> bool {
+    let (mut at, mut from, mut star) = (0, 0, None);
+    while from < text.len() {
+        match glob.get(at) {
+            Some(b'*') => {
+                star = Some((at, from));
+                at += 1;
+            }
+            Some(&wanted) if wanted == b'?' || wanted == text[from] => (at, from) = (at + 1, from + 1),
+            _ => {
+                let Some((of_star, begun)) = star else { return false };
+                star = Some((of_star, begun + 1));
+                (at, from) = (of_star + 1, begun + 1);
+            }
+        }
+    }
+    glob[at..].iter().all(|&left| left == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_are_told_by_their_paths() {
+        let own = ["src/main.rs", "/home/me/scan.cpp", "/home/me/library/book.c"];
+        let others = [
+            "/rustc/17067e9/library/core/src/num/mod.rs",
+            "/home/me/.cargo/registry/src/a/b.rs",
+            "/opt/wasi-sdk/share/wasi-sysroot/include/wasm32-wasi/c++/v1/vector",
+            "././dlmalloc/src/malloc.c",
+        ];
+        assert_eq!(own.map(|file| USUAL.is_library(file)), [false; 3]);
+        assert_eq!(others.map(|file| USUAL.is_library(file)), [true; 4]);
+    }
+
+    #[test]
+    fn globs_are_of_whole_parts_of_a_path() {
+        let like =
+            ["third_party", "third_party/*", "*.hpp", "json.hpp", "/a/*/json.hpp", "th*/j??n.hpp", "*"];
+        let unlike = ["third", "party", "json", "*.cpp", "a/json.hpp", "??", ""];
+        let path = "/a/third_party/json.hpp";
+        assert_eq!(like.map(|glob| is_part(glob, path)), [true; 7]);
+        assert_eq!(unlike.map(|glob| is_part(glob, path)), [false; 7]);
+    }
+
+    #[test]
+    fn who_says_whose_a_file_is_has_the_last_word() {
+        let globs = |globs: &[&str]| globs.iter().map(ToString::to_string).collect();
+        let args =
+            OwnershipArgs { library: globs(&["vendor"]), mine: globs(&["vendor/ours/*", "*/dlmalloc/*"]) };
+        let of = args.of(None);
+        assert!(of.is_library("src/vendor/a.c") && !of.is_library("src/vendor/ours/a.c"));
+        assert!(!of.is_library("src/a.c") && !of.is_library("x/dlmalloc/src/malloc.c"));
+    }
+
+    #[test]
+    fn a_folder_ends_at_the_sources() {
+        assert_eq!(folder("././libc-top-half/musl/src/string/memcpy.c"), "libc-top-half/musl/src/");
+        assert_eq!([folder("/a/b/c.c"), folder("main.c")], ["/a/b/", ""]);
+    }
+}

@@ -1,0 +1,57 @@
+//! Where code is in the source: whose line it is.
+
+use super::view::View;
+use crate::names;
+
+/// Where some code is in the source.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    /// The line, and those of the functions that its code is inlined into.
+    pub lines: Vec<Line>,
+    /// What executes there, if it is no source of the program's.
+    pub library: Option<String>,
+    /// Whether the first line is one of the program's own.
+    pub is_own: bool,
+}
+
+/// A line of source.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Line {
+    file: String,
+    line: u32,
+}
+
+impl Line {
+    /// The path of the file, as debug information has it.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+}
+
+/// Without the folder.
+impl std::fmt::Display for Line {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = std::path::Path::new(&self.file).file_name().map(|name| name.to_string_lossy());
+        write!(f, "{}:{}", names::harmless(&name.unwrap_or_default()), self.line)
+    }
+}
+
+/// Where the code at an offset comes from: the innermost line of the program's own first or, if all is a library's, the
+/// innermost one.
+pub fn place_at(view: &View<'_>, offset: u32) -> Place {
+    let Some(module) = view.module else { return Place::default() };
+    let symbols = module.symbols_at(offset);
+    let place = |symbol: &wprof::FrameSymbol| {
+        let line = symbol.line().filter(|&line| line > 0)?;
+        Some(Line { file: symbol.file()?.to_owned(), line })
+    };
+    let is_own = |symbol: &wprof::FrameSymbol| {
+        place(symbol).is_some_and(|line| !view.ownership.is_library(&line.file))
+    };
+    let own = symbols.iter().position(is_own);
+    let name = symbols.first().and_then(|symbol| symbol.name()).filter(|_| own != Some(0));
+    let library = name.map(names::bare);
+    let lines = symbols.iter().skip(own.unwrap_or(0)).filter_map(place).collect();
+    // A library's line says itself whose it is.
+    Place { lines, library: library.filter(|_| own.is_some()), is_own: own.is_some() }
+}

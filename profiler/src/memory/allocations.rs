@@ -1,0 +1,177 @@
+//! Allocations: what a program asked its allocators for, and what became of it.
+//!
+//! Input: what the runtime has counted. Output: totals, how long blocks lived, how memories grew, and what objects were
+//! made. What each calling context has allocated is in the tree: see [`COLUMNS`].
+//! Invariant: the columns of a tree add up to the totals; figures of merged profiles are sums, which saturate.
+//! Lives are told in bytes that were allocated meanwhile, so they are the same in each run. Source: Jones, Hosking &
+//! Moss, The Garbage Collection Handbook, section 10, "lifetime".
+
+use serde::{Deserialize, Serialize};
+
+/// The metrics that a calling context tree has of allocations, ascending. `allocated-bytes` and `allocations` have
+/// objects of the garbage collector in them; `lifetime-bytes` is the sum of the lives of blocks that were freed.
+pub const COLUMNS: [&str; 8] = [
+    "allocated-bytes",
+    "allocations",
+    "freed-blocks",
+    "lifetime-bytes",
+    "live-blocks",
+    "live-bytes",
+    "peak-blocks",
+    "peak-bytes",
+];
+
+/// How many kinds of lives are told apart: less than 1 byte, than 2, than 4, …, and all others.
+pub const LIVES: usize = 42;
+
+/// The kind of a life in which so many bytes were allocated.
+pub fn life(bytes: u64) -> usize {
+    (u64::BITS - bytes.leading_zeros()).min(LIVES as u32 - 1) as usize
+}
+
+/// Some blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blocks {
+    /// How many.
+    pub blocks: u64,
+    /// How many bytes were asked for in all.
+    pub bytes: u64,
+}
+
+impl Blocks {
+    /// Both together; saturates.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            blocks: self.blocks.saturating_add(other.blocks),
+            bytes: self.bytes.saturating_add(other.bytes),
+        }
+    }
+}
+
+/// What was allocated.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AllocationProfile {
+    /// The blocks that allocators have handed out. One that was made larger or smaller is another one.
+    pub allocated: Blocks,
+    /// Those taken back.
+    pub freed: Blocks,
+    /// Those that nobody had given back in the end.
+    pub live: Blocks,
+    /// Those that were live when the most bytes were; of merged profiles the sum.
+    pub peak: Blocks,
+    /// Allocated blocks that were not followed, since too many were live: they are in `allocated` only.
+    pub untracked: u64,
+    /// Calls that took back what no allocator was seen to hand out.
+    pub unknown_frees: u64,
+    /// How many of the freed blocks had each kind of life: see [`life`].
+    pub lives: Vec<u64>,
+    /// How large memories were, ascending by time; of one run only, of many steps some.
+    pub memories: Vec<MemorySize>,
+    /// The objects of the garbage collector that were made, ascending by function and type.
+    pub objects: Vec<ObjectCount>,
+}
+
+/// How large a memory was from some moment on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemorySize {
+    /// Nanoseconds since the program's store was made; 0 if times are not noted.
+    pub at_ns: u64,
+    /// How many bytes allocators had handed out before.
+    pub allocated: u64,
+    /// Which memory of the store.
+    pub memory: u32,
+    /// Its pages of 64 KiB.
+    pub pages: u64,
+}
+
+/// Objects of one type that one function has made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObjectCount {
+    /// Index of the function.
+    pub function: u32,
+    /// Index of the type.
+    pub ty: u32,
+    /// How many.
+    pub count: u64,
+    /// How many bytes they took.
+    pub bytes: u64,
+}
+
+impl AllocationProfile {
+    /// Whether the lists are in order and have no more than they can have.
+    pub(crate) fn is_valid(&self) -> bool {
+        let key = |object: &ObjectCount| (object.function, object.ty);
+        self.lives.len() <= LIVES
+            && self.objects.is_sorted_by(|a, b| key(a) < key(b))
+            && self.memories.is_sorted_by_key(|size| size.at_ns)
+    }
+
+    /// What the collector's objects took in all; saturates.
+    pub fn objects(&self) -> Blocks {
+        let all = self.objects.iter().map(|object| Blocks { blocks: object.count, bytes: object.bytes });
+        all.fold(Blocks::default(), Blocks::plus)
+    }
+
+    /// The sum of what two runs have allocated.
+    #[must_use]
+    pub(crate) fn merged(&self, other: &Self) -> Self {
+        let mut lives = vec![0_u64; self.lives.len().max(other.lives.len())];
+        for all in [&self.lives, &other.lives] {
+            lives.iter_mut().zip(all).for_each(|(sum, more)| *sum = sum.saturating_add(*more));
+        }
+        let mut objects = [&self.objects[..], &other.objects].concat();
+        objects.sort_by_key(|object| (object.function, object.ty));
+        objects.dedup_by(|next, kept| {
+            let is_same = (next.function, next.ty) == (kept.function, kept.ty);
+            if is_same {
+                kept.count = kept.count.saturating_add(next.count);
+                kept.bytes = kept.bytes.saturating_add(next.bytes);
+            }
+            is_same
+        });
+        Self {
+            allocated: self.allocated.plus(other.allocated),
+            freed: self.freed.plus(other.freed),
+            live: self.live.plus(other.live),
+            peak: self.peak.plus(other.peak),
+            untracked: self.untracked.saturating_add(other.untracked),
+            unknown_frees: self.unknown_frees.saturating_add(other.unknown_frees),
+            lives,
+            memories: Vec::new(),
+            objects,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lives_are_told_apart_by_powers_of_two() {
+        assert_eq!([0, 1, 2, 3, 4, 1 << 40].map(life), [0, 1, 2, 2, 3, 41]);
+        assert_eq!(life(u64::MAX), LIVES - 1);
+        assert!(COLUMNS.is_sorted());
+    }
+
+    #[test]
+    fn two_runs_add_up() {
+        let object = |function, ty, count| ObjectCount { function, ty, count, bytes: 8 * count };
+        let blocks = |blocks| Blocks { blocks, bytes: 10 * blocks };
+        let of = |count, objects: &[ObjectCount]| AllocationProfile {
+            allocated: blocks(count),
+            lives: vec![count],
+            memories: vec![MemorySize { at_ns: 1, allocated: 0, memory: 0, pages: 2 }],
+            objects: objects.to_vec(),
+            ..AllocationProfile::default()
+        };
+        let (a, b) = (of(1, &[object(1, 1, 1)]), of(2, &[object(0, 5, 3), object(1, 1, 4)]));
+        let sum = a.merged(&b);
+        assert_eq!(sum, b.merged(&a));
+        assert_eq!((sum.allocated, sum.lives.as_slice()), (blocks(3), &[3][..]));
+        assert_eq!(sum.objects, [object(0, 5, 3), object(1, 1, 5)]);
+        assert!(sum.is_valid() && sum.memories.is_empty());
+        assert_eq!(sum.objects(), Blocks { blocks: 8, bytes: 64 });
+    }
+}

@@ -1,0 +1,29 @@
+//! The allocators of a module: those of its functions that are called like one and have its type.
+
+use hashbrown::HashMap;
+use wprof_jit::module::{Allocator, AllocatorKind, Entity, ModuleInfo};
+
+use super::names::{Names, demangle};
+
+/// By function what it does, for functions with a usual name or one of those given, as it stands in the module or in the
+/// source. An exported name counts as well as that in the name section.
+pub fn find(info: &ModuleInfo, also: &[(String, AllocatorKind)]) -> HashMap<u32, Allocator> {
+    let names = Names::read(info, || None);
+    let exported = info.exports.iter().filter_map(|(name, entity)| match entity {
+        Entity::Func(func) => Some((*func, name.as_str())),
+        _ => None,
+    });
+    let given = |name: &str| {
+        let long = if also.is_empty() { String::new() } else { demangle(name) };
+        // C++ functions have their parameters behind their names.
+        let short = long.split_once('(').map_or(long.as_str(), |(before, _)| before);
+        let is_it = |(wanted, _): &&(String, AllocatorKind)| [name, &long, short].contains(&wanted.as_str());
+        also.iter().find(is_it).map(|(_, kind)| *kind)
+    };
+    let all = names.funcs().chain(exported).filter(|(func, _)| !info.is_imported_func(*func));
+    let found = all.filter_map(|(func, name)| {
+        let kind = given(name).or_else(|| AllocatorKind::usual(name))?;
+        Some((func, Allocator::new(kind, info.func_type(func))?))
+    });
+    found.collect()
+}

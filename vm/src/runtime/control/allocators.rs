@@ -1,0 +1,92 @@
+//! What allocators and code that makes objects tell the runtime: builtins, where allocations are counted.
+
+use wprof_jit::module::NewBlock;
+
+use super::builtins::caller;
+use crate::runtime::counts::call_records::Called;
+use crate::runtime::instances::abi::VmContext;
+use crate::runtime::instances::store::StoreOpaque;
+
+/// `Builtin::EnterAllocator`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn enter_allocator(
+    vmctx: *const VmContext,
+    record: u64,
+    size: u64,
+    count: u64,
+    old: u64,
+) -> u32 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, _) = unsafe { caller(vmctx) };
+    let StoreOpaque { allocations: Some(allocations), contexts: Some(contexts), instances, .. } = store
+    else {
+        return 0;
+    };
+    let is_allocator = |called: &Called| match *called {
+        Called::Wasm(instance, func) => {
+            instances[instance as usize].module.info().allocators.contains_key(&func)
+        }
+        Called::Root | Called::Host(_) | Called::Beyond => false,
+    };
+    let is_own = || !contexts.way_up(record).skip(1).any(is_allocator);
+    allocations.enter(record, (size.saturating_mul(count), old), is_own);
+    0
+}
+
+/// `Builtin::LeaveAllocator`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn leave_allocator(vmctx: *const VmContext, record: u64, new: u32, result: u64) -> u32 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    let Some(old) = store.allocations.as_ref().and_then(|allocations| allocations.old_of(record)) else {
+        return 0;
+    };
+    let (freed, block) = match new {
+        new if new == NewBlock::None.code() => (Some(old), None),
+        new if new == NewBlock::Result.code() => match result {
+            0 => (None, None),
+            block => (Some(old), Some(block)),
+        },
+        _ if result == 0 => (None, pointer_at(store, instance, old)),
+        _ => (None, None),
+    };
+    if let Some(allocations) = &mut store.allocations {
+        allocations.leave(instance, freed, block);
+    }
+    0
+}
+
+/// `Builtin::CountObject`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn count_object(
+    vmctx: *const VmContext,
+    record: u64,
+    func: u32,
+    ty: u32,
+    bytes: u64,
+) -> u32 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    if let Some(allocations) = &mut store.allocations {
+        allocations.count_object(record, (instance, func, ty), bytes);
+    }
+    0
+}
+
+/// The address that stands at another one in memory 0 of an instance, if there is one.
+fn pointer_at(store: &StoreOpaque, instance: u32, address: u64) -> Option<u64> {
+    let memory = store.memory(*store.instances[instance as usize].memories.first()?);
+    let size = if memory.ty().is_64 { 8 } else { 4 };
+    let mut bytes = [0; 8];
+    if address.checked_add(size as u64)? > memory.len() {
+        return None;
+    }
+    memory.read(address as usize, &mut bytes[..size]);
+    Some(u64::from_le_bytes(bytes))
+}
