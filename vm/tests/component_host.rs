@@ -165,3 +165,53 @@ fn resources_are_rust_values_in_a_table() -> Outcome {
     assert!(error.to_string().contains("another"), "{error}");
     Ok(())
 }
+
+#[test]
+fn unknown_imports_give_zeros() -> Outcome {
+    let define = |linker: &mut Linker<()>, text: &str| {
+        let component = Component::new(&Engine::default(), text)?;
+        linker.define_unknown_imports_as_zeros(&component)
+    };
+    let numbers = echo(r#"(param "a" u8) (param "b" s64)"#, "s64", "i32 i64", "i64");
+    assert_eq!(call(&numbers, |l| define(l, &numbers), &[Val::U8(9), Val::S64(7)])?, Val::S64(0));
+    let many = echo(
+        r#"(param "a" (list string))"#,
+        "(tuple string (option u8) (result (list u8) (error char)) (list f64) (tuple bool char))",
+        "i32 i32",
+        "i32 at 16",
+    );
+    let result = call(&many, |l| define(l, &many), &[Val::List(vec![text("x")])])?;
+    let empty = Val::Result(Ok(Some(Box::new(Val::List(Vec::new())))));
+    let pair = Val::Tuple(vec![Val::Bool(false), Val::Char('\0')]);
+    assert_eq!(result, Val::Tuple(vec![text(""), Val::Option(None), empty, Val::List(Vec::new()), pair]));
+    Ok(())
+}
+
+/// What an import gives, the component can drop.
+#[test]
+fn unknown_resources_are_there_and_nobody_else_s() -> Outcome {
+    const USES: &str = r#"(component
+        (import "counters" (instance $i (export "counter" (type $c (sub resource)))
+            (export "new" (func (result (own $c))))
+            (export "next" (func (param "c" (borrow $c)) (result u32)))))
+        (alias export $i "counter" (type $c))
+        (core func $new (canon lower (func $i "new")))
+        (core func $next (canon lower (func $i "next")))
+        (core func $drop (canon resource.drop $c))
+        (core module $m
+            (import "h" "new" (func $new (result i32)))
+            (import "h" "next" (func $next (param i32) (result i32)))
+            (import "h" "drop" (func $drop (param i32)))
+            (func (export "run") (result i32) (local i32)
+                (local.set 0 (call $new))
+                (i32.add (call $next (local.get 0)) (i32.const 5))
+                (call $drop (local.get 0))))
+        (core instance $m (instantiate $m (with "h" (instance
+            (export "new" (func $new)) (export "next" (func $next)) (export "drop" (func $drop))))))
+        (func (export "run") (result u32) (canon lift (core func $m "run"))))"#;
+    let define = |linker: &mut Linker<()>| {
+        linker.define_unknown_imports_as_zeros(&Component::new(&Engine::default(), USES)?)
+    };
+    assert_eq!(call(USES, define, &[])?, Val::U32(5));
+    Ok(())
+}

@@ -29,27 +29,50 @@ pub fn call<T: 'static>(
 ) -> Result<Option<Val>> {
     let lifted = state.lifted(store, index)?;
     check_args(&lifted.ty, args)?;
+    let result = |lift: &mut Lift<'_>, flat: &[u64]| match &lifted.ty.result {
+        None => Ok(None),
+        Some(result) if result.flat().len() > MAX_FLAT_RESULTS => {
+            lift.load_aligned(result, flat.first().copied().unwrap_or_default() as u32).map(Some)
+        }
+        Some(result) => lift.flat(result, &mut Flat(flat)).map(Some),
+    };
+    call_with(state, store, &lifted, |lower| lower_args(&lifted.ty, args, lower), result)
+}
+
+/// The same where others lower the arguments and lift the result.
+///
+/// # Errors
+/// As [`call`].
+pub fn call_with<T: 'static, R>(
+    state: &Arc<State>,
+    store: &mut StoreContextMut<'_, T>,
+    lifted: &Lifted,
+    args: impl FnOnce(&mut Lower<'_, '_, T>) -> Result<Vec<u64>>,
+    result: impl FnOnce(&mut Lift<'_>, &[u64]) -> Result<R>,
+) -> Result<R> {
     let instance = lifted.options.instance;
     state.enter(instance)?;
     let mut lent = Vec::new();
-    let result = entered(state, store, &lifted, args, &mut lent);
+    let result = entered(state, store, lifted, (args, result), &mut lent);
     lent.iter().for_each(ResourceAny::give_back);
     let result = result?;
     state.leave(instance);
     Ok(result)
 }
 
-fn entered<T: 'static>(
+fn entered<T: 'static, R>(
     state: &Arc<State>,
     store: &mut StoreContextMut<'_, T>,
     lifted: &Lifted,
-    args: &[Val],
+    (args, result): (
+        impl FnOnce(&mut Lower<'_, '_, T>) -> Result<Vec<u64>>,
+        impl FnOnce(&mut Lift<'_>, &[u64]) -> Result<R>,
+    ),
     lent: &mut Vec<ResourceAny>,
-) -> Result<Option<Val>> {
-    let Lifted { func, ty, options } = lifted;
+) -> Result<R> {
+    let Lifted { func, options, .. } = lifted;
     let core_type = func.ty(&*store);
-    let flat = state
-        .staying(options.instance, || lower_args(ty, args, &mut Lower::new(store, options, state, lent)))?;
+    let flat = state.staying(options.instance, || args(&mut Lower::new(store, options, state, lent)))?;
     let params: CoreVals = core_type.params().zip(flat).map(|(ty, bits)| core(ty, bits)).collect();
     let mut results: CoreVals = core_type.results().map(|ty| crate::Val::default_for(&ty)).collect();
     func.call(&mut *store, &params, &mut results)?;
@@ -57,13 +80,7 @@ fn entered<T: 'static>(
     let mut loans = Loans::default();
     let mut lift = Lift::new(&*store, options, state, &mut loans);
     let flat: Vec<u64> = results.iter().map(bits).collect();
-    let result = match &ty.result {
-        None => None,
-        Some(result) if result.flat().len() > MAX_FLAT_RESULTS => {
-            Some(lift.load_aligned(result, flat.first().copied().unwrap_or_default() as u32)?)
-        }
-        Some(result) => Some(lift.flat(result, &mut Flat(&flat))?),
-    };
+    let result = result(&mut lift, &flat)?;
     state.check_returned(options.instance)?;
     if let Some(post_return) = options.post_return {
         state.staying(options.instance, || post_return.call(&mut *store, &results, &mut []))?;

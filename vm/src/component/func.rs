@@ -6,6 +6,8 @@ use std::sync::Arc;
 use super::call::call;
 use super::plan::Target;
 use super::state::State;
+use super::typed::{Args, Returns};
+use super::typed_func::TypedFunc;
 use super::types::FuncType;
 use super::unsupported;
 use super::val::Val;
@@ -23,6 +25,14 @@ impl Func {
     /// Its type.
     pub fn ty(&self) -> &FuncType {
         &self.ty
+    }
+
+    /// The same function with Rust types.
+    ///
+    /// # Errors
+    /// If these do not stand for its own.
+    pub fn typed<A: Args, R: Returns>(&self) -> Result<TypedFunc<A, R>> {
+        TypedFunc::new(self.clone())
     }
 
     /// Calls it, `post-return` included. Results are one value or none.

@@ -8,6 +8,9 @@ use super::func::Func;
 use super::plan::Export;
 use super::resource::ResourceType;
 use super::state::State;
+use super::typed::{Args, Returns};
+use super::typed_func::TypedFunc;
+use crate::{Error, ErrorKind, Result};
 
 /// An instance of a component in a store. Cheap to clone.
 #[derive(Clone)]
@@ -28,6 +31,16 @@ impl Instance {
             }
         }
         None
+    }
+
+    /// The same with Rust types for its parameters and result.
+    ///
+    /// # Errors
+    /// If there is no such function, or these types do not stand for its own.
+    pub fn get_typed_func<A: Args, R: Returns>(&self, name: &str) -> Result<TypedFunc<A, R>> {
+        let missing = || Error::new(ErrorKind::Link, format_args!("no function is exported as `{name}`"));
+        let func = self.get_func(name).ok_or_else(missing)?;
+        func.typed().map_err(|error| error.context(format_args!("export `{name}`")))
     }
 
     /// The component that it is an instance of.

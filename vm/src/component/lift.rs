@@ -37,7 +37,7 @@ pub struct Loans {
 }
 
 impl Loans {
-    pub fn end(self, state: &State, instance: u32) {
+    pub(super) fn end(self, state: &State, instance: u32) {
         self.borrowed.iter().for_each(ResourceAny::expire);
         let give_back = |&(handle, resource): &(u32, u32)| {
             let returned = state.with_handles(instance, |handles| {
@@ -51,7 +51,7 @@ impl Loans {
 }
 
 impl<'a> Lift<'a> {
-    pub fn new<T: 'static>(
+    pub(super) fn new<T: 'static>(
         store: &'a impl AsContext<Data = T>,
         options: &Options,
         state: &'a Arc<State>,
@@ -63,13 +63,13 @@ impl<'a> Lift<'a> {
     }
 
     /// The value at an address, which must be aligned.
-    pub fn load_aligned(&mut self, ty: &Type, at: u32) -> Result<Val> {
+    pub(super) fn load_aligned(&mut self, ty: &Type, at: u32) -> Result<Val> {
         check_aligned(ty, at)?;
         self.load(ty, u64::from(at))
     }
 
     /// A value from core values, as bits.
-    pub fn flat(&mut self, ty: &Type, values: &mut Flat<'_>) -> Result<Val> {
+    pub(super) fn flat(&mut self, ty: &Type, values: &mut Flat<'_>) -> Result<Val> {
         let mut next = || values.next().unwrap_or_default();
         Ok(match ty.kind() {
             TypeKind::String => {
@@ -99,7 +99,7 @@ impl<'a> Lift<'a> {
         })
     }
 
-    pub fn load(&mut self, ty: &Type, at: u64) -> Result<Val> {
+    pub(super) fn load(&mut self, ty: &Type, at: u64) -> Result<Val> {
         Ok(match ty.kind() {
             TypeKind::String => {
                 let (at, length) = self.pair(at)?;
@@ -163,12 +163,12 @@ impl<'a> Lift<'a> {
     }
 
     /// What an owned handle stands for, which the instance has no more.
-    pub fn own_rep(&mut self, handle: u32, resource: u32) -> Result<u32> {
+    pub(super) fn own_rep(&mut self, handle: u32, resource: u32) -> Result<u32> {
         self.state.with_handles(self.instance, |handles| handles.remove_owned(handle, resource))
     }
 
     /// What a handle stands for, which is lent to the call.
-    pub fn borrow_rep(&mut self, handle: u32, resource: u32) -> Result<u32> {
+    pub(super) fn borrow_rep(&mut self, handle: u32, resource: u32) -> Result<u32> {
         self.charge(size_of::<(u32, u32)>())?;
         let rep = self.state.with_handles(self.instance, |handles| {
             let handle = handles.get(handle, resource)?;
@@ -186,7 +186,7 @@ impl<'a> Lift<'a> {
         Ok(Val::Resource(lent))
     }
 
-    pub fn text(&mut self, at: u32, length: u32) -> Result<String> {
+    pub(super) fn text(&mut self, at: u32, length: u32) -> Result<String> {
         let shape = Shape::of(self.encoding, length)?;
         if !at.is_multiple_of(shape.align) {
             return Err(trap(format_args!("string pointer {at:#x} is not aligned to {} bytes", shape.align)));
@@ -201,14 +201,14 @@ impl<'a> Lift<'a> {
     }
 
     /// A list of bytes.
-    pub fn byte_list(&mut self, at: u32, length: u32) -> Result<Vec<u8>> {
+    pub(super) fn byte_list(&mut self, at: u32, length: u32) -> Result<Vec<u8>> {
         let bytes = self.bytes(u64::from(at), u64::from(length))?;
         self.charge(bytes.len())?;
         Ok(bytes.to_vec())
     }
 
     /// The values of a list, each of which takes so many bytes of the host's.
-    pub fn elements<V>(
+    pub(super) fn elements<V>(
         &mut self,
         element: &Type,
         at: u32,
@@ -229,12 +229,12 @@ impl<'a> Lift<'a> {
     }
 
     /// An address and a length.
-    pub fn pair(&self, at: u64) -> Result<(u32, u32)> {
+    pub(super) fn pair(&self, at: u64) -> Result<(u32, u32)> {
         Ok((self.integer(at, 4)? as u32, self.integer(at + 4, 4)? as u32))
     }
 
     /// An integer of so many bytes.
-    pub fn integer(&self, at: u64, size: u32) -> Result<u64> {
+    pub(super) fn integer(&self, at: u64, size: u32) -> Result<u64> {
         let mut bytes = [0; 8];
         bytes[..size as usize].copy_from_slice(self.bytes(at, u64::from(size))?);
         Ok(u64::from_le_bytes(bytes))

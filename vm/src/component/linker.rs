@@ -1,5 +1,7 @@
 //! Linkers of components: find imports by name.
 
+mod stubs;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -16,7 +18,7 @@ use super::trampoline::{Callee, OWN, lowered, resource_drop, resource_new, resou
 use super::typed::{Params, Results};
 use super::val::Val;
 use crate::store::StoreContextMut;
-use crate::{AsContextMut, Engine, Error, ErrorKind, Func, Result, Trap, ValType};
+use crate::{AsContextMut, Engine, Error, ErrorKind, Func, Result, ValType};
 
 /// What is done when an owned resource of the host's is dropped.
 type Destructor<T> = dyn Fn(StoreContextMut<'_, T>, u32) -> Result<()> + Send + Sync + 'static;
@@ -73,36 +75,6 @@ impl<T: 'static> Linker<T> {
     /// If the name is one of something else.
     pub fn instance(&mut self, name: &str) -> Result<LinkerInstance<'_, T>> {
         self.root().into_instance(name)
-    }
-
-    /// Defines each import of a component that has no definition: functions trap, and there are none of the resources.
-    ///
-    /// # Errors
-    /// If an import has the name of something else.
-    pub fn define_unknown_imports_as_traps(&mut self, component: &Component) -> Result<()> {
-        for import in &component.plan().imports {
-            let Some((name, instances)) = import.path.split_last() else { continue };
-            if self.find(&import.path).is_some() {
-                continue;
-            }
-            let shown = import.path.join("#");
-            let mut names = self.root();
-            for instance in instances {
-                // Other functions of the same interface may be there under another version.
-                let known = names.names.known(instance).unwrap_or(instance).to_owned();
-                names = names.into_instance(&known)?;
-            }
-            match import.item {
-                Imported::Func(_) => names.func_new(name, move |_, _, _| {
-                    let trap = Error::from(Trap::UnreachableCodeReached);
-                    Err(trap.context(format_args!("unknown import `{shown}` called")))
-                })?,
-                Imported::Resource(_) => {
-                    names.resource(name, ResourceType::named(&shown), |_, _| Ok(()))?;
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Instantiates a component, with the start functions of its core modules.

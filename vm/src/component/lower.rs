@@ -24,7 +24,7 @@ pub struct Lower<'a, 's, T: 'static> {
 }
 
 impl<'a, 's, T: 'static> Lower<'a, 's, T> {
-    pub fn new(
+    pub(super) fn new(
         store: &'a mut StoreContextMut<'s, T>,
         options: &Options,
         state: &'a State,
@@ -34,7 +34,7 @@ impl<'a, 's, T: 'static> Lower<'a, 's, T> {
     }
 
     /// The core values of a value, as bits.
-    pub fn flat(&mut self, ty: &Type, value: &Val, to: &mut Vec<u64>) -> Result<()> {
+    pub(super) fn flat(&mut self, ty: &Type, value: &Val, to: &mut Vec<u64>) -> Result<()> {
         match (ty.kind(), value) {
             (TypeKind::String, Val::String(text)) => {
                 let (at, length) = self.string(text)?;
@@ -70,26 +70,20 @@ impl<'a, 's, T: 'static> Lower<'a, 's, T> {
     }
 
     /// Room for a value that is passed in memory, with the value in it.
-    pub fn allocate(&mut self, ty: &Type, value: &Val) -> Result<u32> {
+    pub(super) fn allocate(&mut self, ty: &Type, value: &Val) -> Result<u32> {
         let at = self.reserve(ty.align(), u64::from(ty.size()))?;
         self.store(ty, value, at)?;
         Ok(at)
     }
 
-    /// Puts a value at an address, which must be aligned.
-    pub fn store_aligned(&mut self, ty: &Type, value: &Val, at: u32) -> Result<()> {
-        self.check_room(ty, at)?;
-        self.store(ty, value, at)
-    }
-
     /// Fails unless there is room for a value of a type at an address, which must be aligned.
-    pub fn check_room(&self, ty: &Type, at: u32) -> Result<()> {
+    pub(super) fn check_room(&self, ty: &Type, at: u32) -> Result<()> {
         check_aligned(ty, at)?;
         self.check_bounds(at, u64::from(ty.size()))
     }
 
     /// Puts a value where there is room for it.
-    pub fn store(&mut self, ty: &Type, value: &Val, at: u32) -> Result<()> {
+    pub(super) fn store(&mut self, ty: &Type, value: &Val, at: u32) -> Result<()> {
         match (ty.kind(), value) {
             (TypeKind::String, Val::String(text)) => {
                 let pair = self.string(text)?;
@@ -155,18 +149,23 @@ impl<'a, 's, T: 'static> Lower<'a, 's, T> {
     }
 
     /// A handle of the instance for a resource that is passed on to it.
-    pub fn own_rep(&self, resource: u32, rep: u32) -> Result<u32> {
+    pub(super) fn own_rep(&self, resource: u32, rep: u32) -> Result<u32> {
         self.state.with_handles(self.options.instance, |handles| handles.add(resource, rep, true))
     }
 
+    /// A handle of the instance for a resource that is lent to the call.
+    pub(super) fn lend_rep(&mut self, resource: u32, rep: u32) -> Result<u32> {
+        self.state.lend_to(self.options.instance, resource, rep)
+    }
+
     /// A list of bytes, copied at once.
-    pub fn byte_list(&mut self, bytes: &[u8]) -> Result<(u32, u32)> {
+    pub(super) fn byte_list(&mut self, bytes: &[u8]) -> Result<(u32, u32)> {
         let at = self.reserve(1, bytes.len() as u64)?;
         self.write(at, bytes)?;
         Ok((at, bytes.len() as u32))
     }
 
-    pub fn string(&mut self, text: &str) -> Result<(u32, u32)> {
+    pub(super) fn string(&mut self, text: &str) -> Result<(u32, u32)> {
         let (bytes, align, length) = strings::write(self.options.encoding, text)?;
         let at = self.reserve(align, bytes.len() as u64)?;
         self.write(at, &bytes)?;
@@ -188,7 +187,7 @@ impl<'a, 's, T: 'static> Lower<'a, 's, T> {
     }
 
     /// Has the instance give us memory.
-    pub fn reserve(&mut self, align: u32, size: u64) -> Result<u32> {
+    pub(super) fn reserve(&mut self, align: u32, size: u64) -> Result<u32> {
         let Ok(bytes) = i32::try_from(size) else {
             return Err(trap(format_args!("value of {size} bytes is too long")));
         };
@@ -215,12 +214,12 @@ impl<'a, 's, T: 'static> Lower<'a, 's, T> {
         }
     }
 
-    pub fn pair(&mut self, at: u32, (first, second): (u32, u32)) -> Result<()> {
+    pub(super) fn pair(&mut self, at: u32, (first, second): (u32, u32)) -> Result<()> {
         self.write(at, &first.to_le_bytes())?;
         self.write(at + 4, &second.to_le_bytes())
     }
 
-    pub fn write(&mut self, at: u32, bytes: &[u8]) -> Result<()> {
+    pub(super) fn write(&mut self, at: u32, bytes: &[u8]) -> Result<()> {
         let memory = self.options.memory;
         let memory =
             memory.ok_or_else(|| Error::new(ErrorKind::Type, "there is no memory to pass values in"))?;

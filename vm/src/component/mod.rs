@@ -63,6 +63,7 @@ mod strings;
 mod table;
 mod trampoline;
 mod typed;
+mod typed_func;
 mod types;
 mod val;
 
@@ -72,7 +73,10 @@ pub use instance::Instance;
 pub use linker::{Linker, LinkerInstance};
 pub use resource::{ResourceAny, ResourceType};
 pub use table::{Resource, ResourceTable, ResourceTableError};
-pub use typed::{ComponentType, Lift, Lower, Params, Results};
+#[doc(hidden)]
+pub use typed::custom;
+pub use typed::{Args, ComponentType, Lift, Lower, Params, Results, Returns};
+pub use typed_func::TypedFunc;
 pub use types::{FuncType, Type, TypeKind};
 pub use val::Val;
 

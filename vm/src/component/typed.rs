@@ -4,10 +4,11 @@
 //! any type.
 
 mod compound;
+pub mod custom;
 mod function;
 mod scalar;
 
-pub use function::{Params, Results, check};
+pub use function::{Args, Params, Results, Returns, check, check_call};
 
 use super::lift::Lift as Lifting;
 use super::lower::Lower as Lowering;
@@ -40,7 +41,8 @@ impl Iterator for Flat<'_> {
 }
 
 /// A Rust type that stands for types of the component model: integers, floats, `bool`, `char`, `String`, `Vec`, `Option`,
-/// `Result`, tuples, [`Resource`](super::Resource), and [`Val`] for any type. `()` stands for what a case of a `result` does
+/// `Result`, tuples, [`Resource`](super::Resource), [`ResourceAny`](super::ResourceAny), what
+/// [`component_types!`](crate::component_types) defines, and [`Val`] for any type. `()` stands for what a case of a `result` does
 /// not hold.
 pub trait ComponentType: Sized {
     /// # Errors

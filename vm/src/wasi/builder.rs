@@ -1,6 +1,7 @@
 //! What a program gets to see of the system.
 
 use std::io::Cursor;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -9,10 +10,12 @@ use std::sync::{Arc, Mutex};
 use cap_std::fs::Dir;
 use rustix::fs::OFlags;
 
+use super::budget::Budget;
 use super::clocks::{Clocks, SystemClocks};
 use super::descriptors::{Descriptor, Descriptors, What};
 use super::folder::Folder;
 use super::host_file::HostFile;
+use super::network::{NetworkRights, SocketAddrUse};
 use super::pipe::OutputPipe;
 use super::random::Random;
 use super::strings::Strings;
@@ -35,6 +38,7 @@ pub struct WasiCtxBuilder {
     /// Folders, then sockets: descriptors from 3 on.
     folders: Vec<Descriptor>,
     sockets: Vec<Descriptor>,
+    network: NetworkRights,
     max_descriptors: usize,
 }
 
@@ -63,6 +67,7 @@ impl WasiCtxBuilder {
             standard: [input, output(), output()],
             folders: Vec::new(),
             sockets: Vec::new(),
+            network: NetworkRights::default(),
             max_descriptors: MAX_DESCRIPTORS,
         }
     }
@@ -168,6 +173,46 @@ impl WasiCtxBuilder {
         Ok(self)
     }
 
+    /// Lets a component use the network: all addresses, and names as well. Without this and
+    /// [`socket_addr_check`](WasiCtxBuilder::socket_addr_check) it has no sockets.
+    pub fn inherit_network(&mut self) -> &mut Self {
+        self.allow_ip_name_lookup(true).socket_addr_check(|_, _| true)
+    }
+
+    /// Lets a component have TCP and UDP sockets, with the addresses for which this returns true.
+    pub fn socket_addr_check(
+        &mut self,
+        check: impl Fn(SocketAddr, SocketAddrUse) -> bool + Send + Sync + 'static,
+    ) -> &mut Self {
+        self.network.set_check(check);
+        self
+    }
+
+    /// Sets whether a component that has sockets has those for TCP (default: yes).
+    pub fn allow_tcp(&mut self, allow: bool) -> &mut Self {
+        self.network.allow_tcp(allow);
+        self
+    }
+
+    /// Sets whether a component that has sockets has those for UDP (default: yes).
+    pub fn allow_udp(&mut self, allow: bool) -> &mut Self {
+        self.network.allow_udp(allow);
+        self
+    }
+
+    /// Sets whether a component may look up the addresses of names (default: no).
+    pub fn allow_ip_name_lookup(&mut self, allow: bool) -> &mut Self {
+        self.network.allow_lookup(allow);
+        self
+    }
+
+    /// Lets a component send requests of HTTP to the hosts for which this returns true: `example.com`, or `example.com:8080`.
+    /// Without it there is no host for it. Requests are not encrypted.
+    pub fn outgoing_http(&mut self, may: impl Fn(&str) -> bool + Send + Sync + 'static) -> &mut Self {
+        self.network.set_requests(may);
+        self
+    }
+
     /// Replaces the system's clocks.
     pub fn clocks(&mut self, clocks: impl Clocks) -> &mut Self {
         self.clocks = Some(Box::new(clocks));
@@ -198,6 +243,8 @@ impl WasiCtxBuilder {
             clocks: builder.clocks.unwrap_or_else(|| Box::new(SystemClocks::new())),
             random: builder.random,
             descriptors,
+            network: builder.network,
+            bodies: Budget::default(),
             resources: Mutex::default(),
         })))
     }

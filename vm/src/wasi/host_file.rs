@@ -93,6 +93,11 @@ impl HostFile {
         Ok(HostFile { fd: Fd::Own(fd), shape, has_nowait: AtomicBool::new(false) })
     }
 
+    /// A socket of the program's own, which does not block.
+    pub fn connection(fd: OwnedFd) -> HostFile {
+        HostFile { fd: Fd::Own(fd), shape: Shape::Connection, has_nowait: AtomicBool::new(false) }
+    }
+
     /// Whether it is a standard stream of this process.
     pub fn is_standard(&self) -> bool {
         matches!(self.fd, Fd::Standard(_))

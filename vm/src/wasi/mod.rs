@@ -23,6 +23,7 @@
 #![allow(clippy::too_many_arguments, reason = "they are WASI's")]
 
 pub(crate) mod attributes;
+pub(crate) mod budget;
 mod builder;
 pub(crate) mod calls;
 pub(crate) mod clocks;
@@ -33,6 +34,7 @@ pub(crate) mod folder;
 mod functions;
 pub(crate) mod guest;
 pub(crate) mod host_file;
+pub(crate) mod network;
 pub(crate) mod opening;
 pub(crate) mod paths;
 mod pipe;
@@ -45,6 +47,7 @@ pub(crate) mod wait;
 pub use builder::WasiCtxBuilder;
 pub use clocks::{Clock, Clocks};
 pub use guest::{Guest, Preview};
+pub use network::SocketAddrUse;
 pub use pipe::OutputPipe;
 pub use turns::SharedWasi;
 

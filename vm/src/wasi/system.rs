@@ -3,10 +3,12 @@
 use std::sync::Mutex;
 
 use super::Wasi;
+use super::budget::Budget;
 use super::clocks::Clocks;
 use super::descriptors::Descriptors;
 use super::fail::Answer;
 use super::guest::Guest;
+use super::network::NetworkRights;
 use super::random::Random;
 use super::strings::Strings;
 use crate::Result;
@@ -19,6 +21,10 @@ pub struct System {
     pub clocks: Box<dyn Clocks>,
     pub random: Random,
     pub descriptors: Descriptors,
+    /// What a component may do with the network.
+    pub network: NetworkRights,
+    /// What bodies of HTTP may take.
+    pub bodies: Budget,
     /// What a component has of WASI 0.2. Nobody waits for the lock: whoever has the system has it alone.
     pub resources: Mutex<ResourceTable>,
 }

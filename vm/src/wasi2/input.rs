@@ -1,6 +1,6 @@
 //! `input-stream` of `wasi:io/streams`.
 
-use std::io::{IoSliceMut, Read};
+use std::io::{Cursor, IoSliceMut, Read};
 use std::sync::Arc;
 
 use rustix::event::PollFlags;
@@ -31,6 +31,7 @@ pub struct InputStream {
 enum Source {
     /// The program's standard input, if that is in memory.
     Memory,
+    Bytes(Cursor<Vec<u8>>),
     /// A file, from a position if it has any.
     File(Arc<HostFile>, u64),
 }
@@ -48,6 +49,26 @@ impl InputStream {
     /// What is behind a position of a file.
     pub fn of_file(file: Arc<HostFile>, position: u64) -> InputStream {
         InputStream { source: Source::File(file, position), is_over: false, is_leased: true }
+    }
+
+    /// What is in memory.
+    pub fn of_bytes(bytes: Vec<u8>) -> InputStream {
+        InputStream { source: Source::Bytes(Cursor::new(bytes)), is_over: false, is_leased: false }
+    }
+
+    /// What comes in by a connection, which counts as an open file itself.
+    pub fn of_connection(file: Arc<HostFile>) -> InputStream {
+        InputStream { source: Source::File(file, 0), is_over: false, is_leased: false }
+    }
+
+    /// Whether it reads from a file.
+    pub fn is_of(&self, file: &Arc<HostFile>) -> bool {
+        matches!(&self.source, Source::File(own, _) if Arc::ptr_eq(own, file))
+    }
+
+    /// Nothing is read any more.
+    pub fn close(&mut self) {
+        self.is_over = true;
     }
 
     /// What there is to wait for before something can be read.
@@ -76,6 +97,7 @@ pub fn take(host: &mut Host<'_>, stream: &Resource<InputStream>, len: u64, waits
     let mut bytes = vec![0; len.min(MOST) as usize];
     let read = match &mut table(system).get_mut(stream)?.source {
         Source::File(file, position) => read(guest, (file, position), &mut bytes, waits),
+        Source::Bytes(input) => input.read(&mut bytes).map(Some).map_err(Fail::from),
         Source::Memory => match &mut system.descriptors.get_mut(0).map_err(Fail::from)?.what {
             What::Input(input) => input.read(&mut bytes).map(Some).map_err(Fail::from),
             _ => Ok(Some(0)),

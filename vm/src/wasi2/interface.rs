@@ -4,7 +4,8 @@ use rustix::io::Errno;
 
 use super::errors::{StreamFail, Streamed, error_code, stream_error};
 use super::host::Host;
-use crate::component::{Linker, LinkerInstance, Lower, Params, Resource, ResourceType, Val};
+use super::sockets::{NetworkFail, Networked};
+use crate::component::{Linker, LinkerInstance, Lower, Params, Resource, ResourceType};
 use crate::store::StoreContextMut;
 use crate::wasi::WasiCtx;
 use crate::wasi::fail::{Fail, Outcome};
@@ -77,6 +78,23 @@ impl<'l, T: 'static, C: Context<T>> Interface<'l, T, C> {
         })
     }
 
+    /// A function of the network's.
+    pub fn networked<P: Params, R: Lower + 'static>(
+        &mut self,
+        name: &str,
+        func: fn(&mut Host<'_>, P) -> Networked<R>,
+    ) -> Result<()> {
+        let context = self.context;
+        self.names.func_wrap(name, move |mut store, params| {
+            let result = with(&mut store, context, |host| match func(host, params) {
+                Ok(value) => Ok(Ok(value)),
+                Err(NetworkFail::Code(code)) => Ok(Err(code)),
+                Err(NetworkFail::End(fail)) => Err(fail),
+            });
+            Ok((of_none(result?)?,))
+        })
+    }
+
     /// A resource, and what is done when one is dropped.
     pub fn resource<R: 'static>(
         &mut self,
@@ -86,17 +104,6 @@ impl<'l, T: 'static, C: Context<T>> Interface<'l, T, C> {
         let context = self.context;
         self.names.resource(name, ResourceType::host::<R>(), move |mut store, rep| {
             ended(&mut store, context, Resource::new_own(rep), drop)
-        })
-    }
-
-    /// A function that is given values of any type.
-    pub fn dynamic(&mut self, name: &str, func: fn() -> Result<Val>) -> Result<()> {
-        self.names.func_new(name, move |_, _, results| {
-            let value = func()?;
-            if let Some(result) = results.first_mut() {
-                *result = value;
-            }
-            Ok(())
         })
     }
 }

@@ -1,8 +1,8 @@
 //! WASI 0.2: the system interface of components.
 //!
-//! Functions of `wasi:cli`, `wasi:clocks`, `wasi:filesystem`, `wasi:io` and `wasi:random`, over what preview 1 has as
-//! well: one [`WasiCtx`], made by a [`WasiCtxBuilder`](crate::wasi::WasiCtxBuilder), serves both. Functions of
-//! `wasi:sockets` are there and refuse everything. A component that was made for any version 0.2.x is served.
+//! Functions of `wasi:cli`, `wasi:clocks`, `wasi:filesystem`, `wasi:io`, `wasi:random` and `wasi:sockets`, over what
+//! preview 1 has as well: one [`WasiCtx`], made by a [`WasiCtxBuilder`](crate::wasi::WasiCtxBuilder), serves both. Sockets
+//! are refused unless the builder was told which addresses may be used. A component that was made for any version 0.2.x is served.
 //!
 //! Invariant: whatever waits does so in `wasi::wait`, where deadlines and interruptions end it; no memory of the host's
 //! grows with a number that a component chooses, beyond fixed limits; misused handles trap.
@@ -27,6 +27,7 @@
 //! # }
 //! ```
 
+mod answer;
 mod attributes;
 mod cli;
 mod clocks;
@@ -35,6 +36,7 @@ mod errors;
 mod files;
 mod filesystem;
 mod host;
+pub mod http;
 mod input;
 mod interface;
 mod output;

@@ -9,11 +9,13 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::{Errno, ReadWriteFlags};
+use rustix::net::Shutdown;
 
 use super::errors::{StreamFail, Streamed};
 use super::host::{Host, table, trap};
 use super::input::{InputStream, take};
 use super::poll::{Pollable, Wish};
+use super::sockets::tcp::shut;
 use crate::component::Resource;
 use crate::wasi::OutputPipe;
 use crate::wasi::calls::wait_for;
@@ -37,6 +39,8 @@ pub struct OutputStream {
     permit: u64,
     /// Whether it has failed.
     is_over: bool,
+    /// Whether the connection ends when nothing is pending.
+    ends: bool,
     /// Whether it counts as an open file.
     is_leased: bool,
 }
@@ -55,7 +59,7 @@ pub enum Place {
 
 impl OutputStream {
     fn new(sink: Sink, is_leased: bool) -> OutputStream {
-        OutputStream { sink, pending: Vec::new(), permit: 0, is_over: false, is_leased }
+        OutputStream { sink, pending: Vec::new(), permit: 0, is_over: false, ends: false, is_leased }
     }
 
     /// Standard output or error.
@@ -71,6 +75,34 @@ impl OutputStream {
     /// A file.
     pub fn of_file(file: Arc<HostFile>, place: Place) -> OutputStream {
         OutputStream::new(Sink::File(file, place), true)
+    }
+
+    /// What is collected in memory.
+    pub fn of_pipe(pipe: OutputPipe) -> OutputStream {
+        OutputStream::new(Sink::Memory(pipe), false)
+    }
+
+    /// What goes out by a connection, which counts as an open file itself.
+    pub fn of_connection(file: Arc<HostFile>) -> OutputStream {
+        OutputStream::new(Sink::File(file, Place::At(0)), false)
+    }
+
+    /// Whether it writes to a file.
+    pub fn is_of(&self, file: &Arc<HostFile>) -> bool {
+        matches!(&self.sink, Sink::File(own, _) if Arc::ptr_eq(own, file))
+    }
+
+    /// Nothing more may be written to a connection: the other side is told so when what was taken is written.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn close(&mut self, guest: &Guest<'_>) -> Outcome {
+        (self.is_over, self.ends) = (true, true);
+        match self.drain(guest, false) {
+            Err(StreamFail::End(fail)) => Err(fail),
+            // The other side has gone.
+            _ => Ok(()),
+        }
     }
 
     /// What there is to wait for before something can be written.
@@ -100,7 +132,10 @@ impl OutputStream {
                 }
             }
         }
-        Ok(())
+        match &self.sink {
+            Sink::File(file, _) if std::mem::take(&mut self.ends) => Ok(shut(file, Shutdown::Write)?),
+            _ => Ok(()),
+        }
     }
 
     /// Takes all of some bytes.

@@ -8,9 +8,13 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags};
 
 use super::host::{Host, trap};
+use super::http;
 use super::input::InputStream;
 use super::interface::{Context, Interface, drop_it};
 use super::output::OutputStream;
+use super::sockets::Addresses;
+use super::sockets::tcp::TcpSocket;
+use super::sockets::udp::{Incoming, Outgoing};
 use crate::Result;
 use crate::component::{Linker, Resource};
 use crate::wasi::clocks::{Clock, nanoseconds};
@@ -25,6 +29,16 @@ pub enum Pollable {
     Input(u32),
     /// A stream to which something can be written.
     Output(u32),
+    /// A TCP socket that connects or listens.
+    Tcp(u32),
+    /// Datagrams that come in.
+    Incoming(u32),
+    /// Room for datagrams.
+    Outgoing(u32),
+    /// Addresses that are looked up.
+    Addresses(u32),
+    /// A response of HTTP.
+    Response(u32),
     /// A time of the monotonic clock, in nanoseconds.
     At(u64),
 }
@@ -80,10 +94,19 @@ fn states(host: &mut Host<'_>, list: &[Resource<Pollable>]) -> Outcome<States> {
 }
 
 fn wish(host: &mut Host<'_>, pollable: Pollable) -> Outcome<Wish> {
+    if let Pollable::Response(rep) = pollable {
+        return http::wish(host, rep);
+    }
+    let table = host.table();
     Ok(match pollable {
         Pollable::At(time) => Wish::At(time),
-        Pollable::Input(rep) => host.table().get(&Resource::<InputStream>::new_borrow(rep))?.wish(),
-        Pollable::Output(rep) => host.table().get(&Resource::<OutputStream>::new_borrow(rep))?.wish(),
+        Pollable::Response(_) => Wish::Ready,
+        Pollable::Input(rep) => table.get(&Resource::<InputStream>::new_borrow(rep))?.wish(),
+        Pollable::Output(rep) => table.get(&Resource::<OutputStream>::new_borrow(rep))?.wish(),
+        Pollable::Tcp(rep) => table.get(&Resource::<TcpSocket>::new_borrow(rep))?.wish(),
+        Pollable::Incoming(rep) => table.get(&Resource::<Incoming>::new_borrow(rep))?.wish(),
+        Pollable::Outgoing(rep) => table.get(&Resource::<Outgoing>::new_borrow(rep))?.wish(),
+        Pollable::Addresses(rep) => table.get(&Resource::<Addresses>::new_borrow(rep))?.wish(),
     })
 }
 

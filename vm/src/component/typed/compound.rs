@@ -168,17 +168,17 @@ fn cases(ty: &Type) -> [Option<&Type>; 2] {
 }
 
 /// A case: its number, and what it holds.
-type Case<'t> = (u32, Option<&'t Type>);
+pub type Case<'t> = (u32, Option<&'t Type>);
 
 /// Which case core values are, and those of what it holds. All cases have as many as the largest.
-fn flat_case<'t, 'v>(ty: &'t Type, values: &mut Flat<'v>) -> Result<(Case<'t>, Flat<'v>)> {
+pub fn flat_case<'t, 'v>(ty: &'t Type, values: &mut Flat<'v>) -> Result<(Case<'t>, Flat<'v>)> {
     let number = values.next().unwrap_or_default() as u32;
     let held = case(ty, number)?;
     Ok(((number, held), values.first(ty.flat().len() - 1)))
 }
 
 /// Which case is in memory, and where what it holds is.
-fn loaded_case<'t>(lift: &mut Lifting<'_>, ty: &'t Type, at: u64) -> Result<(Case<'t>, u64)> {
+pub fn loaded_case<'t>(lift: &mut Lifting<'_>, ty: &'t Type, at: u64) -> Result<(Case<'t>, u64)> {
     let (size, held_at) = ty.case_layout();
     let number = lift.integer(at, size)? as u32;
     Ok(((number, case(ty, number)?), at + u64::from(held_at)))

@@ -1,10 +1,11 @@
 //! What functions take and give.
 
-use super::{ComponentType, Lift, Lower, unfit};
+use super::{ComponentType, Flat, Lift, Lower, unfit};
 use crate::Result;
+use crate::component::lift::{Lift as Lifting, check_aligned};
 use crate::component::lower::Lower as Lowering;
 use crate::component::resource::ResourceType;
-use crate::component::types::{FuncType, MAX_FLAT_RESULTS, Type};
+use crate::component::types::{FuncType, MAX_FLAT_PARAMS, MAX_FLAT_RESULTS, Type};
 
 /// Parameters of a function: a tuple of what components pass.
 pub trait Params: Lift + 'static {}
@@ -61,6 +62,73 @@ impl<R: Lower + 'static> Results for (R,) {
         self.0.flat(lower, ty, &mut flat)?;
         Ok(flat.first().copied())
     }
+}
+
+/// Arguments with which a function of a component is called: a tuple of what the host passes.
+pub trait Args: Lower + 'static {
+    /// # Errors
+    /// If the component has no room for them.
+    #[doc(hidden)]
+    fn lower<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &FuncType) -> Result<Vec<u64>> {
+        if ty.flat_params().len() > MAX_FLAT_PARAMS {
+            let at = lower.reserve(ty.tuple.align(), u64::from(ty.tuple.size()))?;
+            self.store(lower, &ty.tuple, at)?;
+            return Ok(vec![u64::from(at)]);
+        }
+        let mut flat = Vec::with_capacity(ty.flat_params().len());
+        self.flat(lower, &ty.tuple, &mut flat)?;
+        Ok(flat)
+    }
+}
+
+impl<A: Lower + 'static> Args for A {}
+
+/// What a function of a component gives: `()` or `(R,)`.
+pub trait Returns: Sized + 'static {
+    /// # Errors
+    /// If the function gives something else.
+    #[doc(hidden)]
+    fn check(ty: Option<&Type>, resources: &[ResourceType]) -> Result<()>;
+
+    /// # Errors
+    /// If what the component gives stands for none.
+    #[doc(hidden)]
+    fn lift(lift: &mut Lifting<'_>, ty: &FuncType, flat: &[u64]) -> Result<Self>;
+}
+
+impl Returns for () {
+    fn check(ty: Option<&Type>, _: &[ResourceType]) -> Result<()> {
+        ty.map_or(Ok(()), |ty| Err(unfit(ty)))
+    }
+
+    fn lift(_: &mut Lifting<'_>, _: &FuncType, _: &[u64]) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl<R: Lift + 'static> Returns for (R,) {
+    fn check(ty: Option<&Type>, resources: &[ResourceType]) -> Result<()> {
+        R::check(ty.ok_or_else(|| unfit("no result"))?, resources)
+    }
+
+    fn lift(lift: &mut Lifting<'_>, ty: &FuncType, flat: &[u64]) -> Result<(R,)> {
+        let ty = ty.result.as_ref().ok_or_else(|| unfit("no result"))?;
+        if ty.flat().len() > MAX_FLAT_RESULTS {
+            let at = flat.first().copied().unwrap_or_default() as u32;
+            check_aligned(ty, at)?;
+            return Ok((R::load(lift, ty, u64::from(at))?,));
+        }
+        Ok((R::flat(lift, ty, &mut Flat(flat))?,))
+    }
+}
+
+/// Whether a component's function has these parameters and results.
+///
+/// # Errors
+/// If it does not; the error says why.
+pub fn check_call<A: ComponentType, R: Returns>(ty: &FuncType, resources: &[ResourceType]) -> Result<()> {
+    A::check(&ty.tuple, resources).map_err(|error| error.context("parameters"))?;
+    R::check(ty.result.as_ref(), resources).map_err(|error| error.context("result"))
 }
 
 /// Whether a host function with these parameters and results can be a component's import.

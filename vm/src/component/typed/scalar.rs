@@ -4,10 +4,11 @@ use super::{ComponentType, Flat, Lift, Lower, fits, unfit};
 use crate::Result;
 use crate::component::lift::Lift as Lifting;
 use crate::component::lower::Lower as Lowering;
-use crate::component::resource::ResourceType;
+use crate::component::resource::{ResourceAny, ResourceType};
 use crate::component::table::Resource;
 use crate::component::trap;
 use crate::component::types::{Type, TypeKind};
+use crate::component::val::Val;
 
 /// For each type its kind, its value from bits, and the bits of a value: small integers are extended to 32.
 macro_rules! scalars {
@@ -132,6 +133,7 @@ impl<R: 'static> Resource<R> {
     fn handle<T: 'static>(&self, lower: &mut Lowering<'_, '_, T>, ty: &Type) -> Result<u32> {
         match ty.kind() {
             TypeKind::Own(number) => lower.own_rep(*number, self.rep()),
+            TypeKind::Borrow(number) => lower.lend_rep(*number, self.rep()),
             _ => Err(unfit(ty)),
         }
     }
@@ -157,5 +159,38 @@ impl<R: 'static> Lower for Resource<R> {
     fn store<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, at: u32) -> Result<()> {
         let handle = self.handle(lower, ty)?;
         lower.write(at, &handle.to_le_bytes())
+    }
+}
+
+/// A resource of any type, the component's own ones too.
+impl ComponentType for ResourceAny {
+    fn check(ty: &Type, _: &[ResourceType]) -> Result<()> {
+        fits(ty, |kind| matches!(kind, TypeKind::Own(_) | TypeKind::Borrow(_)))
+    }
+}
+
+impl ResourceAny {
+    fn of_val(val: Val) -> Result<ResourceAny> {
+        if let Val::Resource(resource) = val { Ok(resource) } else { Err(unfit("no resource")) }
+    }
+}
+
+impl Lift for ResourceAny {
+    fn flat(lift: &mut Lifting<'_>, ty: &Type, values: &mut Flat<'_>) -> Result<Self> {
+        lift.flat(ty, values).and_then(ResourceAny::of_val)
+    }
+
+    fn load(lift: &mut Lifting<'_>, ty: &Type, at: u64) -> Result<Self> {
+        lift.load(ty, at).and_then(ResourceAny::of_val)
+    }
+}
+
+impl Lower for ResourceAny {
+    fn flat<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, to: &mut Vec<u64>) -> Result<()> {
+        lower.flat(ty, &Val::Resource(self), to)
+    }
+
+    fn store<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, at: u32) -> Result<()> {
+        lower.store(ty, &Val::Resource(self), at)
     }
 }

@@ -1,0 +1,85 @@
+//! Exported functions whose parameters and result are Rust types.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use super::call::call_with;
+use super::func::Func;
+use super::plan::Target;
+use super::typed::{Args, Returns, check_call};
+use super::unsupported;
+use crate::{AsContextMut, Error, ErrorKind, Result};
+
+/// A function that an instance of a component exports, of a type that is known: `A` is the tuple of its arguments, `R` is
+/// `()` or `(Result,)`. Values go between Rust and the component's memory without a [`Val`](super::Val) in between.
+///
+/// ```
+/// use wprof::component::{Component, Linker};
+/// use wprof::{Engine, Store};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let engine = Engine::default();
+/// let component = Component::new(&engine, r#"(component
+///     (core module $m (func (export "add") (param i32 i32) (result i32)
+///         (i32.add (local.get 0) (local.get 1))))
+///     (core instance $i (instantiate $m))
+///     (func (export "add") (param "a" u32) (param "b" u32) (result u32) (canon lift (core func $i "add"))))"#)?;
+/// let mut store = Store::new(&engine, ());
+/// let instance = Linker::new(&engine).instantiate(&mut store, &component)?;
+/// let add = instance.get_typed_func::<(u32, u32), (u32,)>("add")?;
+/// assert_eq!(add.call(&mut store, (40, 2))?, (42,));
+/// # Ok(())
+/// # }
+/// ```
+pub struct TypedFunc<A, R> {
+    func: Func,
+    /// Its number among the lifted functions.
+    index: u32,
+    of: PhantomData<fn(A) -> R>,
+}
+
+impl<A, R> Clone for TypedFunc<A, R> {
+    fn clone(&self) -> Self {
+        TypedFunc { func: self.func.clone(), index: self.index, of: PhantomData }
+    }
+}
+
+impl<A: Args, R: Returns> TypedFunc<A, R> {
+    /// # Errors
+    /// If the function has another type.
+    pub(super) fn new(func: Func) -> Result<TypedFunc<A, R>> {
+        check_call::<A, R>(&func.ty, &func.state.resources).map_err(|error| {
+            Error::new(ErrorKind::Type, format_args!("{} is another type: {error}", func.ty))
+        })?;
+        let Target::Lifted(index) = func.target else {
+            return Err(unsupported("an import as an export: call the host's function itself"));
+        };
+        Ok(TypedFunc { func, index, of: PhantomData })
+    }
+
+    /// The function.
+    pub fn func(&self) -> &Func {
+        &self.func
+    }
+
+    /// Calls it, `post-return` included.
+    ///
+    /// # Errors
+    /// If it traps, a host function that it calls fails, or what it gives is not as the canonical ABI prescribes: then no
+    /// function of this instance can be called any more.
+    ///
+    /// # Panics
+    /// If it is another store's, or a host function that it calls panics.
+    pub fn call(&self, mut store: impl AsContextMut, args: A) -> Result<R> {
+        let (store, state) = (&mut store.as_context_mut(), &self.func.state);
+        let lifted = state.lifted(store, self.index)?;
+        let ty = &*lifted.ty;
+        call_with(state, store, &lifted, |lower| args.lower(lower, ty), |lift, flat| R::lift(lift, ty, flat))
+    }
+}
+
+impl<A, R> fmt::Debug for TypedFunc<A, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TypedFunc").field("func", &self.func).finish_non_exhaustive()
+    }
+}

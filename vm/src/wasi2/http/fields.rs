@@ -1,0 +1,136 @@
+//! `fields` of `wasi:http/types`.
+
+use super::message::Headers;
+use super::values::HeaderError;
+use super::wire::{is_token, is_value};
+use crate::component::Resource;
+use crate::wasi::fail::{Fail, Outcome};
+use crate::wasi2::host::Host;
+use crate::wasi2::interface::{Context, Interface, drop_it};
+use crate::{Error, ErrorKind, Result};
+
+/// Bytes of the names and values of one `fields`.
+const MOST_BYTES: usize = 128 << 10;
+
+/// What is about the connection, which is not the program's.
+const FORBIDDEN: [&str; 9] = [
+    "connection",
+    "host",
+    "http2-settings",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// `fields`
+pub struct Fields {
+    pub list: Headers,
+    is_fixed: bool,
+}
+
+type Handle = Resource<Fields>;
+/// What changes of fields give; the outer error ends the program.
+type Changed<T = ()> = Outcome<std::result::Result<T, HeaderError>>;
+
+impl Fields {
+    /// Those of a message, which cannot be changed.
+    pub fn fixed(list: Headers) -> Fields {
+        Fields { list, is_fixed: true }
+    }
+
+    fn check_size(&self) -> Outcome {
+        let bytes: usize = self.list.iter().map(|(name, value)| name.len() + value.len() + 32).sum();
+        if bytes <= MOST_BYTES {
+            return Ok(());
+        }
+        let message = format!("fields of HTTP take more than {MOST_BYTES} bytes, the most that is allowed");
+        Err(Fail::End(Error::new(ErrorKind::Limit, message)))
+    }
+}
+
+pub fn define<T: 'static, C: Context<T>>(types: &mut Interface<'_, T, C>) -> Result<()> {
+    types.resource::<Fields>("fields", drop_it)?;
+    types.func("[constructor]fields", |host, (): ()| {
+        Ok(host.table().push(Fields { list: Headers::new(), is_fixed: false })?)
+    })?;
+    types.func("[static]fields.from-list", from_list)?;
+    types.func("[method]fields.get", |host, (fields, name): (Handle, String)| {
+        let name = name.to_ascii_lowercase();
+        let all = host.table().get(&fields)?.list.iter();
+        Ok(all.filter(|(found, _)| *found == name).map(|(_, value)| value.clone()).collect::<Vec<_>>())
+    })?;
+    types.func("[method]fields.has", |host, (fields, name): (Handle, String)| {
+        let name = name.to_ascii_lowercase();
+        Ok(host.table().get(&fields)?.list.iter().any(|(found, _)| *found == name))
+    })?;
+    types.func("[method]fields.set", |host, (fields, name, values): (Handle, String, Vec<Vec<u8>>)| {
+        change(host, &fields, name, values, true)
+    })?;
+    types.func("[method]fields.delete", |host, (fields, name): (Handle, String)| {
+        change(host, &fields, name, Vec::new(), true)
+    })?;
+    types.func("[method]fields.append", |host, (fields, name, value): (Handle, String, Vec<u8>)| {
+        change(host, &fields, name, vec![value], false)
+    })?;
+    types.func("[method]fields.entries", |host, (fields,): (Handle,)| {
+        Ok(host.table().get(&fields)?.list.clone())
+    })?;
+    types.func("[method]fields.clone", |host, (fields,): (Handle,)| {
+        let list = host.table().get(&fields)?.list.clone();
+        Ok(host.table().push(Fields { list, is_fixed: false })?)
+    })
+}
+
+/// A field's name in small letters, if a program may have one of that name.
+fn checked(name: String, values: &[Vec<u8>]) -> std::result::Result<String, HeaderError> {
+    let name = name.to_ascii_lowercase();
+    if !is_token(name.as_bytes()) || !values.iter().all(|value| is_value(value)) {
+        return Err(HeaderError::InvalidSyntax);
+    }
+    if FORBIDDEN.contains(&name.as_str()) { Err(HeaderError::Forbidden) } else { Ok(name) }
+}
+
+fn from_list(host: &mut Host<'_>, (list,): (Vec<(String, Vec<u8>)>,)) -> Changed<Handle> {
+    let mut all = Headers::new();
+    for (name, value) in list {
+        match checked(name, std::slice::from_ref(&value)) {
+            Ok(name) => all.push((name, value)),
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+    let fields = Fields { list: all, is_fixed: false };
+    fields.check_size()?;
+    Ok(Ok(host.table().push(fields)?))
+}
+
+/// Adds values of a field; takes those away that there are before, if they are replaced.
+fn change(
+    host: &mut Host<'_>,
+    fields: &Handle,
+    name: String,
+    values: Vec<Vec<u8>>,
+    replaces: bool,
+) -> Changed {
+    let fields = host.table().get_mut(fields)?;
+    if fields.is_fixed {
+        return Ok(Err(HeaderError::Immutable));
+    }
+    let name = match checked(name, &values) {
+        Ok(name) => name,
+        Err(error) => return Ok(Err(error)),
+    };
+    if replaces {
+        fields.list.retain(|(found, _)| *found != name);
+    }
+    fields.list.extend(values.into_iter().map(|value| (name.clone(), value)));
+    fields.check_size()?;
+    Ok(Ok(()))
+}
+
+/// A copy of a message's fields, for the program to look at.
+pub fn shown<R: 'static>(host: &mut Host<'_>, of: &Resource<R>, list: Headers) -> Outcome<Handle> {
+    Ok(host.table().push_child(Fields::fixed(list), of)?)
+}

@@ -1,0 +1,122 @@
+//! What a program is given: `incoming-request`, and `response-outparam` for what it answers.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::body::{IncomingBody, Outbox, length_of};
+use super::fields::{Fields, shown};
+use super::message::{Headers, Request, Response};
+use super::values::{ErrorCode, Method, Scheme};
+use crate::Result;
+use crate::component::Resource;
+use crate::wasi::fail::{Fail, Outcome};
+use crate::wasi2::host::{Host, trap};
+use crate::wasi2::interface::{Context, Interface, drop_it};
+
+/// `incoming-request`
+pub struct IncomingRequest {
+    request: Request,
+    body: Option<IncomingBody>,
+}
+
+impl IncomingRequest {
+    pub fn new(mut request: Request) -> IncomingRequest {
+        let (bytes, trailers) = (std::mem::take(&mut request.body), std::mem::take(&mut request.trailers));
+        IncomingRequest { request, body: Some(IncomingBody::new(bytes, trailers, None)) }
+    }
+}
+
+/// What a program has answered, if it has.
+pub type Answered = Arc<Mutex<Option<std::result::Result<OutgoingResponse, ErrorCode>>>>;
+
+/// `response-outparam`
+pub struct Outparam(pub Answered);
+
+/// `outgoing-response`
+pub struct OutgoingResponse {
+    status: u16,
+    headers: Headers,
+    body: Outbox,
+}
+
+impl OutgoingResponse {
+    /// The whole of it, if the program has finished the body.
+    pub fn whole(self) -> Option<Response> {
+        let (body, trailers) = self.body.delivered()?;
+        Some(Response { status: self.status, headers: self.headers, body, trailers })
+    }
+}
+
+type Incoming = Resource<IncomingRequest>;
+type Outgoing = Resource<OutgoingResponse>;
+
+pub fn define<T: 'static, C: Context<T>>(types: &mut Interface<'_, T, C>) -> Result<()> {
+    types.resource::<IncomingRequest>("incoming-request", drop_it)?;
+    types.func("[method]incoming-request.method", |host, (request,): (Incoming,)| {
+        Ok(Method::named(&host.table().get(&request)?.request.method))
+    })?;
+    types.func("[method]incoming-request.path-with-query", |host, (request,): (Incoming,)| {
+        Ok(host.table().get(&request)?.request.path_with_query.clone())
+    })?;
+    types.func("[method]incoming-request.scheme", |host, (request,): (Incoming,)| {
+        Ok(host.table().get(&request)?.request.scheme.as_deref().map(Scheme::named))
+    })?;
+    types.func("[method]incoming-request.authority", |host, (request,): (Incoming,)| {
+        Ok(host.table().get(&request)?.request.authority.clone())
+    })?;
+    types.func("[method]incoming-request.headers", |host, (request,): (Incoming,)| {
+        let list = host.table().get(&request)?.request.headers.clone();
+        shown(host, &request, list)
+    })?;
+    types.func("[method]incoming-request.consume", |host, (request,): (Incoming,)| {
+        match host.table().get_mut(&request)?.body.take() {
+            Some(body) => Ok(Ok(host.table().push_child(body, &request)?)),
+            None => Ok(Err(())),
+        }
+    })?;
+    types.resource::<Outparam>("response-outparam", drop_it)?;
+    types.action("[static]response-outparam.set", set)?;
+    types.resource::<OutgoingResponse>("outgoing-response", drop_it)?;
+    types.func("[constructor]outgoing-response", |host, (fields,): (Resource<Fields>,)| {
+        let headers = host.table().delete(fields)?.list;
+        Ok(host.table().push(OutgoingResponse { status: 200, headers, body: Outbox::default() })?)
+    })?;
+    types.func("[method]outgoing-response.status-code", |host, (response,): (Outgoing,)| {
+        Ok(host.table().get(&response)?.status)
+    })?;
+    types.func(
+        "[method]outgoing-response.set-status-code",
+        |host, (response, status): (Outgoing, u16)| {
+            let is_valid = (100..1000).contains(&status);
+            if is_valid {
+                host.table().get_mut(&response)?.status = status;
+            }
+            Ok(is_valid.then_some(()).ok_or(()))
+        },
+    )?;
+    types.func("[method]outgoing-response.headers", |host, (response,): (Outgoing,)| {
+        let list = host.table().get(&response)?.headers.clone();
+        shown(host, &response, list)
+    })?;
+    types.func("[method]outgoing-response.body", |host, (response,): (Outgoing,)| {
+        let charge = host.system.bodies.charge();
+        let found = host.table().get(&response)?;
+        match found.body.open(length_of(&found.headers), charge) {
+            Some(body) => Ok(Ok(host.table().push(body)?)),
+            None => Ok(Err(())),
+        }
+    })
+}
+
+fn set(
+    host: &mut Host<'_>,
+    (param, response): (Resource<Outparam>, std::result::Result<Outgoing, ErrorCode>),
+) -> Outcome {
+    let answered = host.table().delete(param)?.0;
+    let response = match response {
+        Ok(response) => Ok(host.table().delete(response)?),
+        Err(code) => Err(code),
+    };
+    let before = answered.lock().unwrap_or_else(PoisonError::into_inner).replace(response);
+    // It was passed on with the first answer.
+    if before.is_some() { Err(Fail::End(trap("a request is answered twice"))) } else { Ok(()) }
+}

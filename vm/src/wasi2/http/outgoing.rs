@@ -1,0 +1,251 @@
+//! What a program asks of others: `outgoing-request`, `outgoing-handler`, `incoming-response`.
+
+use std::time::Duration;
+
+use super::body::{IncomingBody, Outbox, length_of};
+use super::client::{Timeouts, Told, send};
+use super::fields::{Fields, shown};
+use super::message::{Headers, Request, Response};
+use super::values::{ErrorCode, Method, Scheme};
+use crate::Result;
+use crate::component::{Linker, Resource};
+use crate::wasi::fail::Outcome;
+use crate::wasi2::answer::{Answer, answer};
+use crate::wasi2::host::Host;
+use crate::wasi2::interface::{Context, Interface, drop_it};
+use crate::wasi2::poll::Pollable;
+
+/// `outgoing-request`
+pub struct OutgoingRequest {
+    method: Method,
+    path: Option<String>,
+    scheme: Option<Scheme>,
+    authority: Option<String>,
+    headers: Headers,
+    body: Outbox,
+}
+
+/// `incoming-response`
+pub struct IncomingResponse {
+    status: u16,
+    headers: Headers,
+    body: Option<IncomingBody>,
+}
+
+/// `future-incoming-response`
+pub struct FutureResponse(pub Answer<Told>);
+
+type Options = Resource<Timeouts>;
+type Outgoing = Resource<OutgoingRequest>;
+type Incoming = Resource<IncomingResponse>;
+
+pub fn define<T: 'static, C: Context<T>>(types: &mut Interface<'_, T, C>) -> Result<()> {
+    define_request(types)?;
+    define_options(types)?;
+    types.resource::<IncomingResponse>("incoming-response", drop_it)?;
+    types.func("[method]incoming-response.status", |host, (response,): (Incoming,)| {
+        Ok(host.table().get(&response)?.status)
+    })?;
+    types.func("[method]incoming-response.headers", |host, (response,): (Incoming,)| {
+        let list = host.table().get(&response)?.headers.clone();
+        shown(host, &response, list)
+    })?;
+    types.func("[method]incoming-response.consume", |host, (response,): (Incoming,)| {
+        match host.table().get_mut(&response)?.body.take() {
+            Some(body) => Ok(Ok(host.table().push_child(body, &response)?)),
+            None => Ok(Err(())),
+        }
+    })?;
+    types.resource::<FutureResponse>("future-incoming-response", |host, future| {
+        host.table().delete(future)?;
+        host.give_back();
+        Ok(())
+    })?;
+    types.func(
+        "[method]future-incoming-response.subscribe",
+        |host, (future,): (Resource<FutureResponse>,)| {
+            Ok(host.table().push_child(Pollable::Response(future.rep()), &future)?)
+        },
+    )?;
+    types.func("[method]future-incoming-response.get", get)
+}
+
+fn define_request<T: 'static, C: Context<T>>(types: &mut Interface<'_, T, C>) -> Result<()> {
+    types.resource::<OutgoingRequest>("outgoing-request", drop_it)?;
+    types.func("[constructor]outgoing-request", |host, (fields,): (Resource<Fields>,)| {
+        let (headers, body) = (host.table().delete(fields)?.list, Outbox::default());
+        let (path, scheme, authority) = (None, None, None);
+        let request = OutgoingRequest { method: Method::Get, path, scheme, authority, headers, body };
+        Ok(host.table().push(request)?)
+    })?;
+    types.func("[method]outgoing-request.body", |host, (request,): (Outgoing,)| {
+        let charge = host.system.bodies.charge();
+        let found = host.table().get(&request)?;
+        match found.body.open(length_of(&found.headers), charge) {
+            Some(body) => Ok(Ok(host.table().push(body)?)),
+            None => Ok(Err(())),
+        }
+    })?;
+    types.func("[method]outgoing-request.method", |host, (request,): (Outgoing,)| {
+        Ok(host.table().get(&request)?.method.clone())
+    })?;
+    types.func("[method]outgoing-request.set-method", |host, (request, method): (Outgoing, Method)| {
+        let is_valid = method.is_valid();
+        if is_valid {
+            host.table().get_mut(&request)?.method = method;
+        }
+        Ok(is_valid.then_some(()).ok_or(()))
+    })?;
+    types.func("[method]outgoing-request.path-with-query", |host, (request,): (Outgoing,)| {
+        Ok(host.table().get(&request)?.path.clone())
+    })?;
+    types.func("[method]outgoing-request.set-path-with-query", set_path)?;
+    types.func("[method]outgoing-request.scheme", |host, (request,): (Outgoing,)| {
+        Ok(host.table().get(&request)?.scheme.clone())
+    })?;
+    types.func(
+        "[method]outgoing-request.set-scheme",
+        |host, (request, scheme): (Outgoing, Option<Scheme>)| {
+            let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+            let is_valid = scheme.as_ref().is_none_or(|scheme| scheme.name().bytes().all(is_part));
+            if is_valid {
+                host.table().get_mut(&request)?.scheme = scheme;
+            }
+            Ok(is_valid.then_some(()).ok_or(()))
+        },
+    )?;
+    types.func("[method]outgoing-request.authority", |host, (request,): (Outgoing,)| {
+        Ok(host.table().get(&request)?.authority.clone())
+    })?;
+    types.func("[method]outgoing-request.set-authority", set_authority)?;
+    types.func("[method]outgoing-request.headers", |host, (request,): (Outgoing,)| {
+        let list = host.table().get(&request)?.headers.clone();
+        shown(host, &request, list)
+    })
+}
+
+/// What functions give that only succeed or not.
+type Done = Outcome<std::result::Result<(), ()>>;
+
+fn set_path(host: &mut Host<'_>, (request, path): (Outgoing, Option<String>)) -> Done {
+    let is_path = |path: &String| path.bytes().all(|byte| byte.is_ascii_graphic());
+    if !path.as_ref().is_none_or(is_path) {
+        return Ok(Err(()));
+    }
+    // Behind the host there must be one.
+    let path = path.map(|path| if path.starts_with('/') { path } else { format!("/{path}") });
+    host.table().get_mut(&request)?.path = path;
+    Ok(Ok(()))
+}
+
+fn set_authority(host: &mut Host<'_>, (request, authority): (Outgoing, Option<String>)) -> Done {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:[]%".contains(&byte);
+    if !authority.as_ref().is_none_or(|text| !text.is_empty() && text.bytes().all(is_part)) {
+        return Ok(Err(()));
+    }
+    host.table().get_mut(&request)?.authority = authority;
+    Ok(Ok(()))
+}
+
+/// How long to wait, by the part of a request.
+type Part = fn(&mut Timeouts) -> &mut Option<Duration>;
+
+fn set_timeout(host: &mut Host<'_>, options: &Options, time: Option<u64>, part: Part) -> Done {
+    *part(host.table().get_mut(options)?) = time.map(Duration::from_nanos);
+    Ok(Ok(()))
+}
+
+fn timeout(host: &mut Host<'_>, options: &Options, part: Part) -> Outcome<Option<u64>> {
+    let time = *part(host.table().get_mut(options)?);
+    Ok(time.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)))
+}
+
+fn define_options<T: 'static, C: Context<T>>(types: &mut Interface<'_, T, C>) -> Result<()> {
+    types.resource::<Timeouts>("request-options", drop_it)?;
+    types
+        .func("[constructor]request-options", |host, (): ()| Ok(host.table().push(Timeouts::default())?))?;
+    types.func("[method]request-options.connect-timeout", |host, (options,): (Options,)| {
+        timeout(host, &options, |all| &mut all.connect)
+    })?;
+    types.func(
+        "[method]request-options.set-connect-timeout",
+        |host, (options, time): (Options, Option<u64>)| {
+            set_timeout(host, &options, time, |all| &mut all.connect)
+        },
+    )?;
+    types.func("[method]request-options.first-byte-timeout", |host, (options,): (Options,)| {
+        timeout(host, &options, |all| &mut all.first_byte)
+    })?;
+    types.func(
+        "[method]request-options.set-first-byte-timeout",
+        |host, (options, time): (Options, Option<u64>)| {
+            set_timeout(host, &options, time, |all| &mut all.first_byte)
+        },
+    )?;
+    types.func("[method]request-options.between-bytes-timeout", |host, (options,): (Options,)| {
+        timeout(host, &options, |all| &mut all.between_bytes)
+    })?;
+    types.func(
+        "[method]request-options.set-between-bytes-timeout",
+        |host, (options, time): (Options, Option<u64>)| {
+            set_timeout(host, &options, time, |all| &mut all.between_bytes)
+        },
+    )
+}
+
+pub fn define_handler<T: 'static>(linker: &mut Linker<T>, context: impl Context<T>) -> Result<()> {
+    Interface::new(linker, "wasi:http/outgoing-handler", context)?.func("handle", handle)
+}
+
+fn handle(
+    host: &mut Host<'_>,
+    (request, options): (Outgoing, Option<Options>),
+) -> Outcome<std::result::Result<Resource<FutureResponse>, ErrorCode>> {
+    let request = host.table().delete(request)?;
+    let timeouts = options.map(|options| host.table().delete(options)).transpose()?.unwrap_or_default();
+    let authority = match (&request.scheme, request.authority) {
+        (Some(Scheme::Https), _) => return Ok(Err(ErrorCode::TlsProtocolError)),
+        (None | Some(Scheme::Http), Some(authority)) => authority,
+        _ => return Ok(Err(ErrorCode::HttpRequestUriInvalid)),
+    };
+    if !host.system.network.may_request(&authority) {
+        return Ok(Err(ErrorCode::HttpRequestDenied));
+    }
+    let message = Request {
+        method: request.method.name().to_owned(),
+        scheme: None,
+        authority: Some(authority),
+        path_with_query: request.path,
+        headers: request.headers,
+        ..Request::default()
+    };
+    let charge = host.system.bodies.charge();
+    let future = host.push_open(|| {
+        let (future, teller) = answer()?;
+        request.body.when_done(move |body| match body {
+            Some((body, trailers)) => send(Request { body, trailers, ..message }, (timeouts, charge), teller),
+            None => teller.tell(Err(ErrorCode::HttpRequestBodySize(None))),
+        });
+        Ok(FutureResponse(future))
+    });
+    Ok(Ok(future?))
+}
+
+/// A response, once it is there: once.
+type Got = Option<std::result::Result<std::result::Result<Incoming, ErrorCode>, ()>>;
+
+fn get(host: &mut Host<'_>, (future,): (Resource<FutureResponse>,)) -> Outcome<Got> {
+    let future = &host.table().get(&future)?.0;
+    if !future.is_there() {
+        return Ok(None);
+    }
+    Ok(Some(match future.take() {
+        None => Err(()),
+        Some(Err(code)) => Ok(Err(code)),
+        Some(Ok((response, charge))) => {
+            let Response { status, headers, body, trailers } = response;
+            let body = Some(IncomingBody::new(body, trailers, Some(charge)));
+            Ok(Ok(host.table().push(IncomingResponse { status, headers, body })?))
+        }
+    }))
+}

@@ -1,0 +1,96 @@
+//! HTTP/1.1 on a connection: requests and responses as bytes.
+//!
+//! Input: bytes from anybody. Output: [`Request`](super::Request)s and [`Response`](super::Response)s, whole, or why they are
+//! none. Nothing is guessed: what two readers could understand in different ways is refused, such as two lengths of one body.
+//!
+//! Invariant: nothing grows beyond the limits, whatever the other side sends.
+//!
+//! Source: RFC 9112; RFC 9110 for names and values of fields.
+
+mod body;
+mod head;
+mod lines;
+mod write;
+
+use std::io::{BufRead, Write};
+
+pub use head::{is_token, is_value};
+pub use lines::{WireError, WireLimits};
+pub use write::{write_request, write_response};
+
+use super::message::{Request, Response};
+use body::{Length, read_body};
+use head::{read_fields, request_line, status_line};
+use lines::Lines;
+
+/// A request, and what it says about the connection.
+#[derive(Debug)]
+pub struct Received {
+    /// The request.
+    pub request: Request,
+    /// Whether the other side may send another one.
+    pub keeps_alive: bool,
+}
+
+/// Reads a request; nothing if the connection ends before one begins. Who wants to be told to go on before it sends a body is
+/// told so by way of `reply`.
+///
+/// # Errors
+/// If it is none, or larger than allowed: [`WireError::status`] is what to answer.
+pub fn read_request(
+    from: &mut impl BufRead,
+    reply: &mut impl Write,
+    limits: &WireLimits,
+) -> Result<Option<Received>, WireError> {
+    let mut lines = Lines::new(from, limits);
+    let Some(line) = lines.first()? else { return Ok(None) };
+    let line = request_line(&line)?;
+    let headers = read_fields(&mut lines)?;
+    let (authority, path_with_query) = line.target(&headers)?;
+    let length = Length::of_request(&headers)?;
+    if line.is_1_1 && length != Length::Known(0) && has_word(&headers, "expect", "100-continue") {
+        reply.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").and_then(|()| reply.flush())?;
+    }
+    let (body, trailers) = read_body(&mut lines, length)?;
+    let keeps_alive = match line.is_1_1 {
+        true => !has_word(&headers, "connection", "close"),
+        false => has_word(&headers, "connection", "keep-alive"),
+    };
+    let request =
+        Request { method: line.method, scheme: None, authority, path_with_query, headers, body, trailers };
+    Ok(Some(Received { request, keeps_alive }))
+}
+
+/// Reads the response to a request with a method, behind those that only tell to wait.
+///
+/// # Errors
+/// If it is none, incomplete, or larger than allowed.
+pub fn read_response(
+    from: &mut impl BufRead,
+    method: &str,
+    limits: &WireLimits,
+) -> Result<Response, WireError> {
+    let mut lines = Lines::new(from, limits);
+    loop {
+        let line = lines.first()?.ok_or(WireError::Incomplete)?;
+        let status = status_line(&line)?;
+        let headers = read_fields(&mut lines)?;
+        if (100..200).contains(&status) {
+            if status == 101 {
+                return Err(WireError::Malformed("the server switches protocols"));
+            }
+            continue;
+        }
+        let has_none = method == "HEAD" || matches!(status, 204 | 304);
+        let length = if has_none { Length::Known(0) } else { Length::of_response(&headers)? };
+        let (body, trailers) = read_body(&mut lines, length)?;
+        return Ok(Response { status, headers, body, trailers });
+    }
+}
+
+/// Whether a field, which is a list of words, has one of them.
+fn has_word(headers: &[(String, Vec<u8>)], name: &str, word: &str) -> bool {
+    let values = headers.iter().filter(|(found, _)| found == name).map(|(_, value)| value);
+    let mut words = values.flat_map(|value| value.split(|&byte| byte == b','));
+    words.any(|found| found.trim_ascii().eq_ignore_ascii_case(word.as_bytes()))
+}

@@ -1,0 +1,114 @@
+//! `wasi:sockets/ip-name-lookup`.
+//!
+//! The system looks names up in its own time. So a thread asks it, which says so by a descriptor that can be waited for.
+
+use std::net::{IpAddr, ToSocketAddrs};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use super::Network;
+use super::address::IpAddress;
+use super::errors::{ErrorCode, Networked};
+use crate::Result;
+use crate::component::{Linker, Resource};
+use crate::wasi::fail::Outcome;
+use crate::wasi2::answer::{Answer, answer};
+use crate::wasi2::host::Host;
+use crate::wasi2::interface::{Context, Interface};
+use crate::wasi2::poll::{Pollable, Wish};
+
+/// Names that are looked up at the same time, by all programs of this process.
+const MOST_AT_ONCE: usize = 64;
+/// No name is longer.
+const LONGEST_NAME: usize = 253;
+
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
+
+type Found = std::result::Result<std::vec::IntoIter<IpAddr>, ErrorCode>;
+
+/// `resolve-address-stream`
+pub enum Addresses {
+    /// The name was an address.
+    Known(Option<IpAddr>),
+    Asked(Answer<Found>),
+}
+
+impl Addresses {
+    pub fn wish(&self) -> Wish {
+        match self {
+            Addresses::Known(_) => Wish::Ready,
+            Addresses::Asked(answer) => answer.wish(),
+        }
+    }
+}
+
+pub fn define<T: 'static>(linker: &mut Linker<T>, context: impl Context<T>) -> Result<()> {
+    let mut lookup = Interface::new(linker, "wasi:sockets/ip-name-lookup", context)?;
+    lookup.resource::<Addresses>("resolve-address-stream", |host, stream| {
+        if let Addresses::Asked(_) = host.table().delete(stream)? {
+            host.give_back();
+        }
+        Ok(())
+    })?;
+    lookup.networked("resolve-addresses", resolve_addresses)?;
+    lookup.networked("[method]resolve-address-stream.resolve-next-address", next_address)?;
+    lookup.func("[method]resolve-address-stream.subscribe", |host, (stream,): (Resource<Addresses>,)| {
+        Ok(host.table().push_child(Pollable::Addresses(stream.rep()), &stream)?)
+    })
+}
+
+fn resolve_addresses(
+    host: &mut Host<'_>,
+    (network, name): (Resource<Network>, String),
+) -> Networked<Resource<Addresses>> {
+    host.table().get(&network)?;
+    if !host.system.network.has_lookup() {
+        return Err(ErrorCode::AccessDenied.into());
+    }
+    let literal = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(&name);
+    if let Ok(address) = literal.parse::<IpAddr>() {
+        return Ok(host.table().push(Addresses::Known(Some(address)))?);
+    }
+    if !is_name(&name) {
+        return Err(ErrorCode::InvalidArgument.into());
+    }
+    Ok(host.push_open(|| ask(name))?)
+}
+
+/// Whether it could be a name: others are not passed on to the system.
+fn is_name(name: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    !name.is_empty() && name.len() <= LONGEST_NAME && name.bytes().all(is_part)
+}
+
+/// Has a thread ask the system.
+fn ask(name: String) -> Outcome<Addresses> {
+    let (addresses, teller) = answer::<Found>()?;
+    if RUNNING.fetch_add(1, Ordering::Relaxed) >= MOST_AT_ONCE {
+        RUNNING.fetch_sub(1, Ordering::Relaxed);
+        teller.tell(Err(ErrorCode::TemporaryResolverFailure));
+        return Ok(Addresses::Asked(addresses));
+    }
+    let look_up = move || {
+        let found = (name.as_str(), 0).to_socket_addrs();
+        let found = found.map(|all| all.map(|address| address.ip().to_canonical()).collect::<Vec<_>>());
+        teller.tell(found.map(Vec::into_iter).map_err(|_| ErrorCode::NameUnresolvable));
+        RUNNING.fetch_sub(1, Ordering::Relaxed);
+    };
+    if let Err(error) = thread::Builder::new().name("lookup".to_owned()).spawn(look_up) {
+        RUNNING.fetch_sub(1, Ordering::Relaxed);
+        return Err(error.into());
+    }
+    Ok(Addresses::Asked(addresses))
+}
+
+fn next_address(host: &mut Host<'_>, (stream,): (Resource<Addresses>,)) -> Networked<Option<IpAddress>> {
+    let next = match host.table().get_mut(&stream)? {
+        Addresses::Known(address) => Ok(address.take()),
+        Addresses::Asked(answer) => {
+            let next = |found: &mut Found| found.as_mut().map(Iterator::next).map_err(|code| *code);
+            answer.with(next).unwrap_or(Err(ErrorCode::WouldBlock))
+        }
+    };
+    Ok(next?.map(IpAddress::from))
+}
