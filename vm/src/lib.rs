@@ -108,7 +108,7 @@ pub use types::{
     TagType, ValType,
 };
 pub use wprof_jit::compile::{Pass, PassSet, PassesError, Stage};
-pub use wprof_jit::events::{BUILT_IN as BUILT_IN_EVENTS, EventModel};
+pub use wprof_jit::events::{BUILT_IN as BUILT_IN_EVENTS, CustomModel, EventModel, ModelError};
 pub use wprof_jit::plan::{Checks, Counting, EntryChecks, Interesting, Metric, SystemEvent, Tracing};
 pub use wprof_jit::reoptimize::{Decision, Estimate, Policy, Refusal, SideExits, Verdict};
 pub use wprof_profiler as profiler;

@@ -93,6 +93,7 @@ pub struct Config {
     pub(crate) extension: Option<Extension>,
     pub(crate) path_table: TableShape,
     fuel: bool,
+    fuel_costs: Option<EventModel>,
     off: Vec<Proposal>,
 }
 
@@ -148,6 +149,7 @@ impl Config {
             extension: None,
             path_table: TableShape::USUAL,
             fuel: false,
+            fuel_costs: None,
             off: Vec::new(),
         }
     }

@@ -51,7 +51,7 @@ use crate::runtime::instances::store::{FuncPtr, StoreOpaque};
 use crate::{AsContext, AsContextMut, Error, ErrorKind, FuncType, Result, ValType, WasmBacktrace};
 
 /// A function in a store: an instance's or the host's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Func(pub(crate) FuncPtr);
 
 /// Arguments and results of a call.

@@ -18,7 +18,7 @@ use crate::{
 use crate::{imports, limiter};
 
 /// An instance of a module in a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Instance(pub(crate) Stored);
 
 /// An export of an instance.
