@@ -1,16 +1,16 @@
-//! Fuel is used up at one place of a program, whatever code it has got: the same instruction of the same frames, with the
-//! same counts, as where each instruction counts and nothing is optimised.
+//! Fuel is used up, and the number of frames reached, at one place of a program, whatever code it has got: the same instruction
+//! of the same frames, with the same counts, as where each block counts and nothing is optimised.
 
 use std::sync::Arc;
 
 use wprof::profiler::Profile;
 use wprof::{Collect, Config, Counting, Engine, Policy, ProfilingConfig, Strategy};
 use wprof_spec_tests::engines::ours;
-use wprof_spec_tests::generate::{Case, hot_case};
+use wprof_spec_tests::generate::{Case, deep_case, hot_case};
 use wprof_spec_tests::outcome::Stop;
 
 /// How many programs, and how much fuel each of their calls has in turn.
-const SEEDS: std::ops::Range<u64> = 0..24;
+const SEEDS: std::ops::Range<u64> = 0..12;
 const FUEL: [u64; 4] = [17, 400, 9_001, 200_000];
 
 #[derive(Debug, PartialEq)]
@@ -79,5 +79,25 @@ fn all_code_runs_out_of_fuel_at_the_same_place() {
             }
         }
     }
-    assert!(ended_early > 100, "only {ended_early} calls end early");
+    assert!(ended_early > 50, "only {ended_early} calls end early");
+}
+
+#[test]
+fn all_code_has_as_many_frames() {
+    let mut overflowed = 0;
+    for case in SEEDS.map(deep_case) {
+        let limited = |config: &Config| {
+            let mut config = config.clone();
+            config.max_call_depth(Some(200)).max_wasm_stack(Some(256 << 20));
+            config
+        };
+        let mut simple = fueled();
+        simple.strategy(Strategy::Baseline).event_counting(Counting::PerBlock);
+        let expected = run(&limited(&simple), &case, 10_000_000);
+        overflowed += expected.places.iter().filter(|place| place.len() >= 64).count();
+        for (name, config) in ways(&case) {
+            assert_eq!(run(&limited(&config), &case, 10_000_000), expected, "{name}, seed {}", case.seed);
+        }
+    }
+    assert!(overflowed > 10, "only {overflowed} calls reach the limit");
 }

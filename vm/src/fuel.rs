@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use crate::config::FUEL;
 use crate::runtime::instances::store::StoreOpaque;
-use crate::{AsContext, AsContextMut, Caller, Error, ErrorKind, Result, Store};
+use crate::{AsContext, AsContextMut, Caller, Error, ErrorKind, Result, Store, StoreContextMut};
 
 impl<T: 'static> Store<T> {
     /// Gives wasm code of this store so much fuel, instead of what it had. A store begins with none. When it is used up
@@ -56,6 +56,24 @@ impl<T: 'static> Caller<'_, T> {
     /// As [`Store::set_fuel`].
     pub fn get_fuel(&self) -> Result<u64> {
         left(&self.as_context().0.opaque)
+    }
+}
+
+impl<T: 'static> StoreContextMut<'_, T> {
+    /// See [`Store::set_fuel`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn set_fuel(&mut self, fuel: u64) -> Result<()> {
+        set(&mut self.0.opaque, fuel)
+    }
+
+    /// See [`Store::get_fuel`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn get_fuel(&self) -> Result<u64> {
+        left(&self.0.opaque)
     }
 }
 

@@ -71,7 +71,10 @@ pub mod wasi2;
 
 pub use backtrace::{FrameInfo, WasmBacktrace};
 pub use caller::Caller;
-pub use config::{Adaptive, Collect, Config, PerfFormat, PoolingConfig, ProfilingConfig, Strategy, Trigger};
+pub use config::{
+    Adaptive, AdaptiveProfile, Collect, Config, ExactProfile, PerfFormat, PoolingConfig, ProfilingConfig,
+    Strategy, Trigger,
+};
 pub use core_dump::WasmCoreDump;
 pub use engine::Engine;
 pub use error::{Error, ErrorKind, Exit, Result};

@@ -113,6 +113,7 @@ impl Translator<'_> {
     fn cross_and(&mut self, moves: bool, edge: &Edge, wire: &Wire, values: &[Value]) {
         self.probes(&wire.probes);
         let Some(to) = wire.to else {
+            self.leave_frame();
             self.builder.ins().return_(values);
             return;
         };
