@@ -214,15 +214,13 @@ impl Func {
 }
 
 /// Has something done on a stack of its own, as a future, that calls wasm code which may wait.
-pub(crate) fn on_fiber<'a, T: Send + 'static, R: Send + 'a>(
+pub(crate) async fn on_fiber<'a, T: Send + 'static, R: Send + 'a>(
     store: &'a mut StoreInner<T>,
     work: impl FnOnce(&mut StoreInner<T>) -> Result<R> + Send + 'a,
-) -> impl Future<Output = Result<R>> + Send + 'a {
-    async move {
-        // SAFETY: the store's data may be sent.
-        let call = unsafe { fiber::on_fiber(store, work) };
-        call.map_err(|e| Error::system("no memory for a stack", e))?.await
-    }
+) -> Result<R> {
+    // SAFETY: the store's data may be sent.
+    let call = unsafe { fiber::on_fiber(store, work) };
+    call.map_err(|e| Error::system("no memory for a stack", e))?.await
 }
 
 /// The error of a call that has ended early.

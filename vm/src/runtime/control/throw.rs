@@ -154,8 +154,8 @@ impl StoreOpaque {
             cycles: arch::cycles(),
         };
         if let Some(((pc, fp), landing, frame)) = caught {
-            // SAFETY: as above; the frame that catches and those below it stay.
             self.give_back_frames(ended.len());
+            // SAFETY: as above; the frame that catches and those below it stay.
             let done = self.end_frames(record, || unsafe { raw_from((pc, fp), end) });
             let word = self.exception_word(Some(exception));
             match done {
