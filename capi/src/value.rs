@@ -77,8 +77,8 @@ impl Val {
     /// # Errors
     /// If it refers to what values cannot be, or its kind is none.
     pub fn value(&self) -> Result<wprof::Val> {
-        // SAFETY: the kind says which one was written, and any bits are such a number.
         Ok(match Kind(self.kind) {
+            // SAFETY: the kind says which one was written, and any bits are such a number.
             Kind::I32 => wprof::Val::I32(unsafe { self.of.i32 }),
             // SAFETY: as above.
             Kind::I64 => wprof::Val::I64(unsafe { self.of.i64 }),
