@@ -13,7 +13,7 @@
 //! "f64.*" = 4            # all that begin so; the most specific name decides
 //! call = 10
 //!
-//! [per_unit]             # events of each byte, page or element that a bulk operation is asked for
+//! [per_unit]             # events of each byte, page or element that an operation on many is asked for
 //! "memory.copy" = 1
 //! ```
 

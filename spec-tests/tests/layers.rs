@@ -54,6 +54,11 @@ fn jit_has_no_circles() {
 }
 
 #[test]
+fn the_c_api_has_no_circles() {
+    assert_no_circles("capi");
+}
+
+#[test]
 fn instrument_has_no_circles() {
     assert_no_circles("instrument");
 }

@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What ships.
-const CRATES: [&str; 5] = ["profiler", "jit", "instrument", "vm", "cli"];
+const CRATES: [&str; 6] = ["profiler", "jit", "instrument", "vm", "capi", "cli"];
 
 /// Blocks, functions and implementations of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,7 +86,9 @@ fn no_unsafe_code_comes_unnoticed() {
 
 #[test]
 fn it_is_in_the_runtime_and_where_the_api_calls_it() {
-    let outside = counts().into_keys().filter(|file| !file.starts_with("vm/src/"));
+    // And where C comes in.
+    let may_have = |file: &String| ["vm/src/", "capi/src/"].iter().any(|folder| file.starts_with(folder));
+    let outside = counts().into_keys().filter(|file| !may_have(file));
     assert_eq!(outside.collect::<Vec<_>>(), Vec::<String>::new());
 }
 

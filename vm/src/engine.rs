@@ -56,12 +56,13 @@ impl Engine {
         Ok(Engine(Arc::new(Inner { core: Arc::new(core), background, code_cache, perf })))
     }
 
-    /// An engine that profiles, with default settings otherwise.
+    /// An engine that profiles, with default settings otherwise: a [`ProfilingConfig`], or what
+    /// [`ProfilingConfig::adaptive`] and [`ProfilingConfig::exact`] begin.
     ///
     /// # Errors
-    /// As [`Engine::new`].
-    pub fn with_profiling(profiling: ProfilingConfig) -> Result<Engine> {
-        Engine::new(Config::new().profiling(profiling))
+    /// As [`Engine::new`]; and if kinds of profiles do not go together, with the reason.
+    pub fn with_profiling(profiling: impl Into<Config>) -> Result<Engine> {
+        Engine::new(&profiling.into())
     }
 
     /// How many functions were proven to do behind our passes what they did before, and how many could not be and run

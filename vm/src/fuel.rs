@@ -1,8 +1,10 @@
 //! Fuel: what wasm code may still do, by a name that other engines have, too.
 
+use std::num::NonZeroU64;
+
 use crate::config::FUEL;
 use crate::runtime::instances::store::StoreOpaque;
-use crate::{AsContext, AsContextMut, Caller, Error, ErrorKind, Result, Store};
+use crate::{AsContext, AsContextMut, Caller, Error, ErrorKind, Result, Store, StoreContextMut};
 
 impl<T: 'static> Store<T> {
     /// Gives wasm code of this store so much fuel, instead of what it had. A store begins with none. When it is used up
@@ -22,6 +24,21 @@ impl<T: 'static> Store<T> {
     pub fn get_fuel(&self) -> Result<u64> {
         left(&self.as_context().0.opaque)
     }
+
+    /// Has calls that are awaited ([`TypedFunc::call_async`](crate::TypedFunc::call_async)) give their thread back to the
+    /// executor each time that so much fuel is consumed (default: `None`, never), at the next function entry or loop header.
+    /// What programs consume, and where they end without fuel, does not change. Other calls go on at once.
+    ///
+    /// # Errors
+    /// If it is 0, and as [`Store::set_fuel`].
+    pub fn fuel_async_yield_interval(&mut self, interval: Option<u64>) -> Result<()> {
+        let none = || Error::new(ErrorKind::Type, "an interval of 0 units of fuel: give at least 1, or None");
+        let interval = interval.map(|fuel| NonZeroU64::new(fuel).ok_or_else(none)).transpose()?;
+        let store = &mut self.as_context_mut().0.opaque;
+        let kind = kind(store)?;
+        store.yield_each(kind, interval);
+        Ok(())
+    }
 }
 
 impl<T: 'static> Caller<'_, T> {
@@ -39,6 +56,24 @@ impl<T: 'static> Caller<'_, T> {
     /// As [`Store::set_fuel`].
     pub fn get_fuel(&self) -> Result<u64> {
         left(&self.as_context().0.opaque)
+    }
+}
+
+impl<T: 'static> StoreContextMut<'_, T> {
+    /// See [`Store::set_fuel`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn set_fuel(&mut self, fuel: u64) -> Result<()> {
+        set(&mut self.0.opaque, fuel)
+    }
+
+    /// See [`Store::get_fuel`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn get_fuel(&self) -> Result<u64> {
+        left(&self.0.opaque)
     }
 }
 

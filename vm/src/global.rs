@@ -5,7 +5,7 @@ use crate::runtime::instances::store::Stored;
 use crate::{AsContext, AsContextMut, Error, ErrorKind, GlobalType, Result, Val};
 
 /// A global in a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Global(pub(crate) Stored);
 
 impl Global {

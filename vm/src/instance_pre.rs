@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+use crate::func::on_fiber;
 use crate::imports::{add, check_type};
 use crate::linker::{Definition, place};
 use crate::runtime::instances::instantiate::Imports;
+use crate::store::{StoreContextMut, StoreInner};
 use crate::{AsContextMut, Caller, Error, ErrorKind, ExternType, FuncType, Instance, Linker, Module, Result};
 
 /// A module with all its imports, ready to be instantiated: see [`Linker::instantiate_pre`]. Cheap to clone; may be shared
@@ -41,13 +43,35 @@ impl<T: 'static> InstancePre<T> {
     /// If the store is of another engine, or another than the one that has what the linker was given by
     /// [`Linker::define`] or [`Linker::instance`].
     pub fn instantiate(&self, mut store: impl AsContextMut<Data = T>) -> Result<Instance> {
-        let mut context = store.as_context_mut();
+        self.instantiate_in(store.as_context_mut().0, false)
+    }
+
+    /// The same as a future, in which the start function may wait: see
+    /// [`TypedFunc::call_async`](crate::TypedFunc::call_async).
+    ///
+    /// # Errors
+    /// As [`InstancePre::instantiate`], and if the system has no memory for a stack.
+    ///
+    /// # Panics
+    /// As there, when it is polled.
+    pub fn instantiate_async<'a, S: Into<StoreContextMut<'a, T>>>(
+        &'a self,
+        store: S,
+    ) -> impl Future<Output = Result<Instance>> + Send + use<'a, T, S>
+    where
+        T: Send,
+    {
+        on_fiber(store.into().0, move |store| self.instantiate_in(store, true))
+    }
+
+    fn instantiate_in(&self, store: &mut StoreInner<T>, may_wait: bool) -> Result<Instance> {
+        let mut context = StoreContextMut(store);
         let mut imports = Imports::default();
         for (definition, import) in self.imports.iter().zip(&self.module.info().imports) {
             let item = place(&mut context, definition, &import.module, &import.name)?;
             add(&context.0.opaque, &item, &mut imports);
         }
-        Instance::with_imports(context, &self.module, imports)
+        Instance::with_imports(context.0, &self.module, imports, may_wait)
     }
 }
 

@@ -72,7 +72,10 @@ pub mod wasi2;
 
 pub use backtrace::{FrameInfo, WasmBacktrace};
 pub use caller::Caller;
-pub use config::{Adaptive, Collect, Config, PerfFormat, PoolingConfig, ProfilingConfig, Strategy, Trigger};
+pub use config::{
+    Adaptive, AdaptiveProfile, Collect, Config, ExactProfile, PerfFormat, PoolingConfig, ProfilingConfig,
+    Strategy, Trigger,
+};
 pub use core_dump::WasmCoreDump;
 pub use engine::Engine;
 pub use error::{Error, ErrorKind, Exit, Result};
@@ -110,7 +113,7 @@ pub use types::{
     TagType, ValType,
 };
 pub use wprof_jit::compile::{Pass, PassSet, PassesError, Stage};
-pub use wprof_jit::events::{BUILT_IN as BUILT_IN_EVENTS, EventModel};
+pub use wprof_jit::events::{BUILT_IN as BUILT_IN_EVENTS, CustomModel, EventModel, ModelError};
 pub use wprof_jit::module::AllocatorKind;
 pub use wprof_jit::plan::{Checks, Counting, EntryChecks, Interesting, Metric, SystemEvent, Tracing};
 pub use wprof_jit::reoptimize::{Decision, Estimate, Policy, Refusal, SideExits, Verdict};

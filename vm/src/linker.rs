@@ -163,6 +163,28 @@ impl<T: 'static> Linker<T> {
         self.insert(module, name, Definition::Host(Arc::new(func::dynamic(ty, func))))
     }
 
+    /// Names a host function of type `ty` that is awaited: as [`Linker::func_wrap_async`], of a closure that gets the arguments
+    /// and must leave results of these types.
+    ///
+    /// # Errors
+    /// If the name is taken.
+    pub fn func_new_async(
+        &mut self,
+        module: &str,
+        name: &str,
+        ty: FuncType,
+        func: impl for<'a> Fn(
+            Caller<'a, T>,
+            &'a [Val],
+            &'a mut [Val],
+        ) -> Box<dyn Future<Output = Result<()>> + Send + 'a>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Result<&mut Self> {
+        self.insert(module, name, Definition::Host(Arc::new(func::dynamic_awaited(ty, Box::new(func)))))
+    }
+
     /// Names all exports of an instance.
     ///
     /// # Errors
@@ -226,15 +248,41 @@ impl<T: 'static> Linker<T> {
     /// If imports are missing (all of them are listed), and as [`Instance::new`].
     pub fn instantiate(&self, mut store: impl AsContextMut<Data = T>, module: &Module) -> Result<Instance> {
         let mut context = store.as_context_mut();
+        let imports = self.imports_of(module, &mut context)?;
+        Instance::new(context, module, &imports)
+    }
+
+    /// The same as a future, in which the start function may wait: see
+    /// [`TypedFunc::call_async`](crate::TypedFunc::call_async).
+    ///
+    /// # Errors
+    /// As [`Linker::instantiate`], and if the system has no memory for a stack.
+    pub fn instantiate_async<'a, S: Into<StoreContextMut<'a, T>>>(
+        &'a self,
+        store: S,
+        module: &'a Module,
+    ) -> impl Future<Output = Result<Instance>> + Send + use<'a, T, S>
+    where
+        T: Send,
+    {
+        let mut context = store.into();
+        let imports = self.imports_of(module, &mut context);
+        async move {
+            let imports = imports?;
+            Instance::new_async(context, module, &imports).await
+        }
+    }
+
+    /// What a module imports, in a store.
+    fn imports_of(&self, module: &Module, context: &mut StoreContextMut<'_, T>) -> Result<Vec<Extern>> {
         self.check_defined(module)?;
-        let imports = module
+        module
             .imports()
             .map(|i| {
                 let definition = self.find(i.module(), i.name()).expect("none is missing");
-                place(&mut context, definition, i.module(), i.name())
+                place(context, definition, i.module(), i.name())
             })
-            .collect::<Result<Vec<_>>>()?;
-        Instance::new(context, module, &imports)
+            .collect()
     }
 
     /// All that is named, with module and name, in no particular order.

@@ -13,7 +13,7 @@ use crate::store::{StoreContext, StoreContextMut};
 use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, MemoryType, Result};
 
 /// A linear memory in a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Memory(pub(crate) Stored);
 
 /// What who wants a slice of a shared memory is told.

@@ -216,6 +216,16 @@ impl<T: 'static> StoreContextMut<'_, T> {
         InterruptHandle::new(self.0.opaque.watched_interrupt().clone())
     }
 
+    /// See [`Store::set_limits`].
+    pub fn set_limits(&mut self, limits: StoreLimits) {
+        self.0.opaque.limits = limits;
+    }
+
+    /// See [`Store::limits`].
+    pub fn limits(&self) -> StoreLimits {
+        self.0.opaque.limits
+    }
+
     /// See [`Store::set_deadline`].
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use crate::runtime::linear_memory::growth;
 use crate::{AsContext, AsContextMut, Error, ErrorKind, Ref, Result, TableType};
 
 /// A table in a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Table(pub(crate) Stored);
 
 impl Table {

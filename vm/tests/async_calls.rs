@@ -227,3 +227,99 @@ fn overflows_and_panics_end_the_call_alone() -> Outcome {
     }
     Ok(())
 }
+
+/// A module whose start function waits, and whose export is called without its type.
+const STARTS: &str = r#"(module
+    (import "host" "wait" (func $wait (param i32) (result i32)))
+    (import "host" "pair" (func $pair (param i64 f32) (result f32 i64)))
+    (global $g (mut i32) (i32.const 0))
+    (func $start (global.set $g (call $wait (i32.const 5))))
+    (start $start)
+    (func (export "get") (result i32) (global.get $g))
+    (func (export "swap") (param i64 f32) (result f32 i64) (call $pair (local.get 0) (local.get 1))))"#;
+
+fn starting(engine: &Engine) -> Result<(Linker<u32>, Module)> {
+    let mut linker: Linker<u32> = Linker::new(engine);
+    linker.func_wrap_async("host", "wait", |caller: Caller<'_, u32>, (n,): (i32,)| {
+        Box::new(async move {
+            for _ in 0..*caller.data() {
+                once_more().await;
+            }
+            n + 1
+        })
+    })?;
+    let ty = FuncType::new([ValType::I64, ValType::F32], [ValType::F32, ValType::I64]);
+    linker.func_new_async("host", "pair", ty, |caller, params, results| {
+        Box::new(async move {
+            for _ in 0..*caller.data() {
+                once_more().await;
+            }
+            results.clone_from_slice(&[params[1].clone(), params[0].clone()]);
+            if params[0].i64() == Some(13) {
+                results[0] = Val::I32(1);
+            }
+            Ok(())
+        })
+    })?;
+    Ok((linker, Module::new(engine, STARTS)?))
+}
+
+#[test]
+fn start_functions_and_functions_of_any_type_wait() -> Outcome {
+    for engine in engines()? {
+        let (linker, module) = starting(&engine)?;
+        let mut store = Store::new(&engine, 3);
+        let error = linker.instantiate(&mut store, &module).expect_err("nobody awaits it");
+        assert!(error.to_string().contains("call_async"), "{error}");
+        let (instance, polls) = drive(linker.instantiate_async(&mut store, &module));
+        assert_eq!(polls, 4);
+        let get = instance?.get_typed_func::<(), i32>(&mut store, "get")?;
+        assert_eq!(get.call(&mut store, ())?, 6);
+        let pre = linker.instantiate_pre(&module)?;
+        let (instance, polls) = drive(pre.instantiate_async(&mut store));
+        assert_eq!(polls, 4);
+        let swap = instance?.get_func(&mut store, "swap").ok_or("exported")?;
+        let mut results = [Val::I32(0), Val::I32(0)];
+        let params = [Val::I64(7), Val::F32(8)];
+        let (done, polls) = drive(swap.call_async(&mut store, &params, &mut results));
+        done?;
+        assert_eq!(polls, 4);
+        assert!(matches!(results, [Val::F32(8), Val::I64(7)]), "{results:?}");
+        let params = [Val::I64(13), Val::F32(8)];
+        let (done, _) = drive(swap.call_async(&mut store, &params, &mut results));
+        assert!(done.expect_err("the host gives an i32").to_string().contains("host function"));
+        let (done, _) = drive(swap.call_async(&mut store, &[], &mut results));
+        assert!(done.expect_err("no arguments").to_string().contains("expected 2 arguments"));
+    }
+    Ok(())
+}
+
+#[test]
+fn host_functions_of_a_store_wait_too() -> Outcome {
+    let engine = Engine::default();
+    let mut store = Store::new(&engine, 2_u32);
+    let typed = Func::wrap_async(&mut store, |mut caller: Caller<'_, u32>, (n,): (i32,)| {
+        Box::new(async move {
+            once_more().await;
+            *caller.data_mut() += 1;
+            n * 2
+        })
+    });
+    let ty = FuncType::new([], [ValType::I32]);
+    let dynamic = Func::new_async(&mut store, ty, |caller, _, results| {
+        Box::new(async move {
+            once_more().await;
+            results[0] = Val::I32(*caller.data() as i32);
+            Ok(())
+        })
+    });
+    let mut results = [Val::I32(0)];
+    let (done, polls) = drive(typed.call_async(&mut store, &[Val::I32(21)], &mut results));
+    done?;
+    assert_eq!((results[0].i32(), polls), (Some(42), 2));
+    let (done, polls) = drive(dynamic.call_async(&mut store, &[], &mut results));
+    done?;
+    assert_eq!((results[0].i32(), polls), (Some(3), 2));
+    assert!(dynamic.call(&mut store, &[], &mut results).is_err());
+    Ok(())
+}

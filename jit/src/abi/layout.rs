@@ -114,8 +114,10 @@ pub mod store_context {
     pub const HEAP_LIMIT: i32 = HEAP_CURSOR + 8;
     /// By engine-wide id of the type of an object, pointers to [`super::display`]s; moves as types are added.
     pub const DISPLAYS: i32 = HEAP_LIMIT + 8;
+    /// `i64`: how many more frames of functions there may be, where their number is limited.
+    pub const FRAMES_LEFT: i32 = DISPLAYS + 8;
     /// Size.
-    pub const SIZE: u32 = DISPLAYS as u32 + 8;
+    pub const SIZE: u32 = FRAMES_LEFT as u32 + 8;
     /// Frames with more locals and operands than this stay in the version they are in.
     pub const TRANSFER_VALUES: u32 = 4096;
 }

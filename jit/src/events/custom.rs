@@ -51,7 +51,9 @@ pub enum ModelError {
     #[error("`{0}` only marks structure and is never executed: it can have no cost")]
     Structure(String),
     /// A cost by length for instructions that have none.
-    #[error("`{0}` has no length: only copy, fill, init and grow of memories and tables can cost by unit")]
+    #[error(
+        "`{0}` has no length: only copy, fill, init and grow of memories and tables, and new, fill, copy and init of arrays, can cost by unit"
+    )]
     NoLength(String),
     /// Two rules for one pattern.
     #[error("`{0}` has two costs: keep one")]

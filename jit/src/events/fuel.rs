@@ -14,7 +14,8 @@
 //!   instruction that is executed: 1, be it a call, tail call, `if`, constant, SIMD operation or `memory.grow`.
 //!   Falling off the end of a function costs nothing. Neither does a back edge, nor dead code.
 //! * Bulk operations, besides their 1: their length operand, unsigned; for `memory.copy`, `memory.fill` and
-//!   `memory.init` in bytes, for `table.copy`, `table.fill`, `table.init` and `table.grow` in elements. The charge
+//!   `memory.init` in bytes, for `table.copy`, `table.fill`, `table.init` and `table.grow` in elements, and so for
+//!   operations on arrays, but for `array.new_fixed`. The charge
 //!   comes before the bounds check, so an operation that traps has been charged, and so has a `table.grow` that fails.
 //!   `memory.grow` costs nothing by page. The charge is at most `i64::MAX`, should a 64-bit length be larger.
 //! * Calls between instances of one store are calls; the store has one tank.
@@ -66,4 +67,12 @@ pub(super) const PER_UNIT: &[(&str, u64)] = &[
     ("table.fill", 1),
     ("table.init", 1),
     ("table.grow", 1),
+    ("array.copy", 1),
+    ("array.fill", 1),
+    ("array.init_data", 1),
+    ("array.init_elem", 1),
+    ("array.new", 1),
+    ("array.new_data", 1),
+    ("array.new_default", 1),
+    ("array.new_elem", 1),
 ];

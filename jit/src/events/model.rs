@@ -42,6 +42,12 @@ impl EventModel {
         EventModel { entry, back_edge, ..self }
     }
 
+    /// The same costs by another name.
+    #[must_use]
+    pub fn named(self, name: &str) -> EventModel {
+        EventModel { name: name.to_string(), ..self }
+    }
+
     /// Events of one execution of `op`, besides what its length costs.
     pub fn cost(&self, op: &Operator<'_>) -> u64 {
         opcode::number(op).and_then(|number| self.costs.get(number)).copied().unwrap_or(0)

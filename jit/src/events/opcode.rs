@@ -114,7 +114,7 @@ pub enum Unit {
     Byte,
     /// Pages of memory.
     Page,
-    /// Elements of a table.
+    /// Elements of a table or an array.
     Element,
 }
 
@@ -129,7 +129,15 @@ pub fn length_unit(op: &Operator<'_>) -> Option<Unit> {
         Operator::TableCopy { .. }
         | Operator::TableFill { .. }
         | Operator::TableInit { .. }
-        | Operator::TableGrow { .. } => Some(Unit::Element),
+        | Operator::TableGrow { .. }
+        | Operator::ArrayNew { .. }
+        | Operator::ArrayNewDefault { .. }
+        | Operator::ArrayNewData { .. }
+        | Operator::ArrayNewElem { .. }
+        | Operator::ArrayFill { .. }
+        | Operator::ArrayCopy { .. }
+        | Operator::ArrayInitData { .. }
+        | Operator::ArrayInitElem { .. } => Some(Unit::Element),
         _ => None,
     }
 }
@@ -141,6 +149,12 @@ pub fn is_dynamic(op: &Operator<'_>) -> bool {
 
 /// As [`is_dynamic`], by name.
 pub(super) fn is_dynamic_name(name: &str) -> bool {
-    let Some((space, operation)) = name.split_once('.') else { return false };
-    matches!(space, "memory" | "table") && matches!(operation, "copy" | "fill" | "init" | "grow")
+    match name.split_once('.') {
+        Some(("memory" | "table", operation)) => matches!(operation, "copy" | "fill" | "init" | "grow"),
+        Some(("array", operation)) => matches!(
+            operation,
+            "new" | "new_default" | "new_data" | "new_elem" | "fill" | "copy" | "init_data" | "init_elem"
+        ),
+        _ => false,
+    }
 }

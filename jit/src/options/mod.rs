@@ -45,6 +45,8 @@ pub struct CompilerOptions {
     /// Stop at known instructions only, as exact counts need, but not those of bursts: stacks overflow at entries,
     /// and every access has a trap site of its own.
     pub precise: bool,
+    /// Count the frames of functions, and let their number have a limit.
+    pub limits_frames: bool,
     /// Leave locals and operands in the transfer buffer where the budget is used up.
     pub capture_state: bool,
     /// Frames of precise code hold their vmctx, so that what they count belongs to the right instance.
@@ -124,6 +126,7 @@ impl Default for CompilerOptions {
             spectre_guards: true,
             polls: false,
             precise: false,
+            limits_frames: false,
             capture_state: false,
             frames_hold_vmctx: false,
             metered: None,

@@ -60,6 +60,7 @@ impl Translator<'_> {
         } else {
             self.probes(probes);
         }
+        self.leave_frame();
         self.builder.ins().return_call_indirect(callee.signature, callee.code, &callee.args);
     }
 
@@ -113,6 +114,7 @@ impl Translator<'_> {
         let results = self.builder.inst_results(call).to_vec();
         self.start_metrics();
         self.probes(probes);
+        self.leave_frame();
         self.builder.ins().return_(&results);
     }
 

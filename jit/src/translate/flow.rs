@@ -121,6 +121,7 @@ impl Translator<'_> {
         }
         self.probes(&wire.probes);
         let Some(to) = wire.to else {
+            self.leave_frame();
             self.builder.ins().return_(values);
             return;
         };

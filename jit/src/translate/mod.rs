@@ -15,6 +15,7 @@ mod call;
 mod check;
 mod context;
 mod counted;
+mod depth;
 mod divisible;
 mod env;
 mod exception;
@@ -314,6 +315,7 @@ impl<'a> Translator<'a> {
             };
             self.write_local(index as u32, value);
         }
+        self.enter_frame();
     }
 
     fn node(&mut self, index: usize) -> Result<()> {

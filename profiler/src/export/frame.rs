@@ -5,7 +5,7 @@ use crate::contexts::function_name;
 use crate::{Callee, FunctionProfile, HostCalls, Profile};
 
 /// A name and, if known, a place.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Frame {
     /// Name of the function.
     pub name: String,

@@ -4,6 +4,7 @@
 //! left out, as they may be.
 
 const VARINT: u64 = 0;
+const FIXED: u64 = 1;
 const BYTES: u64 = 2;
 
 /// A message under construction.
@@ -32,6 +33,19 @@ impl Message {
     /// One element of repeated strings, also if it is empty.
     pub(super) fn string(&mut self, field: u64, value: &str) -> &mut Self {
         self.key(field, BYTES).bytes(value.as_bytes())
+    }
+
+    /// Bytes.
+    pub(super) fn data(&mut self, field: u64, value: &[u8]) -> &mut Self {
+        self.key(field, BYTES).bytes(value)
+    }
+
+    /// A number of 64 bits, always as many.
+    pub(super) fn fixed(&mut self, field: u64, value: u64) -> &mut Self {
+        if value != 0 {
+            self.key(field, FIXED).0.extend_from_slice(&value.to_le_bytes());
+        }
+        self
     }
 
     /// Repeated numbers, packed.

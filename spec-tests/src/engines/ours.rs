@@ -37,12 +37,23 @@ pub struct Ran {
 /// # Errors
 /// If the engine refuses the module.
 pub fn run(engine: &Engine, wasm: &[u8], drive: &Drive) -> Result<Ran, String> {
+    run_fueled(engine, wasm, drive, 0)
+}
+
+/// The same with so much fuel for each call, where code consumes some.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_fueled(engine: &Engine, wasm: &[u8], drive: &Drive, fuel: u64) -> Result<Ran, String> {
     let module = Module::new(engine, wasm).map_err(|e| format!("not accepted: {e}"))?;
     let mut store = Store::new(engine, Host::default());
     // Where there is a budget it is used up all the time, and refilled.
     if engine.config().meters("instructions") {
         store.set_budget("instructions", 5).map_err(|e| e.to_string())?;
         store.on_out_of_budget(|_, _| Some(3));
+    }
+    if engine.config().meters("fuel") {
+        store.set_fuel(fuel).map_err(|e| e.to_string())?;
     }
     let log = Arc::default();
     let imports = imports(&mut store, &module, &log);
@@ -60,6 +71,9 @@ pub fn run(engine: &Engine, wasm: &[u8], drive: &Drive) -> Result<Ran, String> {
     let mut places = Vec::new();
     for call in &drive.calls {
         refuel(&mut store, instance, drive.fuel);
+        if engine.config().meters("fuel") {
+            store.set_fuel(fuel).map_err(|e| e.to_string())?;
+        }
         let made = make(&mut store, instance, call);
         places.push(made.as_ref().err().map(place).unwrap_or_default());
         outcome.calls.push(made.map_err(|error| stop(&error)));

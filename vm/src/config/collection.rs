@@ -11,7 +11,10 @@ impl Config {
     pub(crate) fn compiler_options(&self, collection: &Collection) -> CompilerOptions {
         let hot = self.compiler.hot.filter(|_| self.strategy == Strategy::Tiered);
         let positions = self.compiler.positions || self.sample_rate.is_some();
-        CompilerOptions { polls: self.polls, hot, positions, ..self.compiler.clone() }.collecting(collection)
+        let limits_frames = self.max_call_depth.is_some();
+        let own =
+            CompilerOptions { polls: self.polls, hot, positions, limits_frames, ..self.compiler.clone() };
+        own.collecting(collection)
     }
 
     /// What is collected of all functions.

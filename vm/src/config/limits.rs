@@ -32,6 +32,10 @@ impl Config {
         if limit.is_some_and(|limit| (reservation + guard).saturating_mul(MEMORIES_WITHIN_LIMIT) > limit) {
             config.memory_reservation(0).memory_guard_size(guard.min(SMALL_GUARD));
         }
+        // What is inlined has no frame that could count.
+        if let Some(policy) = config.reoptimization.as_mut().filter(|_| config.max_call_depth.is_some()) {
+            (policy.inlining, policy.guesses) = (false, false);
+        }
         config
     }
 

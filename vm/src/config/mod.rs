@@ -2,6 +2,7 @@
 
 mod collection;
 mod fuel;
+mod kinds_of_profiles;
 mod limits;
 mod perf;
 mod pooling;
@@ -21,6 +22,7 @@ use wprof_jit::reoptimize::Policy;
 use wprof_profiler::{ExtendedPaths, Extension, Profile, TableShape};
 
 pub(crate) use fuel::FUEL;
+pub use kinds_of_profiles::{AdaptiveProfile, ExactProfile};
 pub use perf::PerfFormat;
 pub use pooling::PoolingConfig;
 pub use profiling::{Adaptive, Collect, ProfilingConfig, Trigger};
@@ -66,6 +68,7 @@ pub struct Config {
     pub(crate) module_version: Option<String>,
     pub(crate) pooling: Option<PoolingConfig>,
     pub(crate) max_wasm_stack: Option<usize>,
+    pub(crate) max_call_depth: Option<u32>,
     pub(crate) hash_ahead: bool,
     pub(crate) demand_paging: bool,
     pub(crate) padding: Option<u32>,
@@ -94,6 +97,7 @@ pub struct Config {
     pub(crate) extension: Option<Extension>,
     pub(crate) path_table: TableShape,
     fuel: bool,
+    fuel_costs: Option<EventModel>,
     off: Vec<Proposal>,
 }
 
@@ -122,6 +126,7 @@ impl Config {
             module_version: None,
             pooling: None,
             max_wasm_stack: None,
+            max_call_depth: None,
             hash_ahead: true,
             demand_paging: true,
             padding: None,
@@ -150,6 +155,7 @@ impl Config {
             extension: None,
             path_table: TableShape::USUAL,
             fuel: false,
+            fuel_costs: None,
             off: Vec::new(),
         }
     }
@@ -438,6 +444,17 @@ impl Config {
     pub fn max_wasm_stack(&mut self, bytes: Option<usize>) -> &mut Self {
         let whole = |bytes: usize| bytes.clamp(LEAST_STACK, MOST_STACK).next_multiple_of(PAGE);
         self.max_wasm_stack = bytes.map(whole);
+        self
+    }
+
+    /// How many frames of wasm functions a store may have on the stack at once, those below its host functions included
+    /// (default: `None`, as many as fit). One more traps with [`Trap::StackOverflow`](crate::Trap::StackOverflow) at its entry: at
+    /// the same place of a program on each machine and in each tier, provided that the stack is large enough for so many, which
+    /// [`Config::max_wasm_stack`] sees to. A tail call takes the place of its caller; host functions do not count.
+    ///
+    /// Each call then takes two additions and a comparison, and no call is inlined.
+    pub fn max_call_depth(&mut self, frames: Option<u32>) -> &mut Self {
+        self.max_call_depth = frames;
         self
     }
 

@@ -1,12 +1,14 @@
 //! Host functions from closures.
 
 use std::pin::Pin;
+use std::time::Duration;
 
 use super::{WasmParams, WasmResults, WasmTy};
 use crate::caller::Caller;
 use crate::runtime::control::host::HostFunc as RuntimeFunc;
 use crate::runtime::instances::abi::VmValue;
 use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::stacks::fiber::{Dropped, Suspender};
 use crate::store::{Embedded, StoreInner};
 use crate::{AsContext, AsContextMut, Error, ErrorKind, FuncType, Result, Val, ValType};
 
@@ -108,25 +110,28 @@ pub(crate) fn dynamic<T: 'static>(
     let types = ty.clone();
     let code = Box::new(move |store: &mut StoreInner<T>, instance, values: &mut [VmValue]| {
         let mut caller = Caller::new(store, instance);
-        let opaque = &caller.as_context().0.opaque;
-        // SAFETY: the caller passes values of the parameters' types, from this store.
-        let params: Vec<Val> = values
-            .iter()
-            .zip(types.params())
-            .map(|(v, ty)| unsafe { Val::from_vm(*v, &ty, opaque) })
-            .collect();
-        let mut results: Vec<Val> = types.results().map(|ty| Val::default_for(&ty)).collect();
+        let (params, mut results) = passed(&types, values, &caller.as_context().0.opaque);
         func(caller.reborrow(), &params, &mut results)?;
-        let opaque = &mut caller.as_context_mut().0.opaque;
-        for ((result, ty), value) in results.iter().zip(types.results()).zip(values) {
-            result
-                .check_type(&ty, opaque)
-                .map_err(|e| Error::new(ErrorKind::Type, format_args!("host function: {e}")))?;
-            *value = result.to_vm(opaque);
-        }
-        Ok(())
+        give_back(&types, &results, values, &mut caller.as_context_mut().0.opaque)
     });
     HostFunc { ty, code }
+}
+
+/// The arguments of a call, and places for its results.
+fn passed(ty: &FuncType, values: &[VmValue], store: &StoreOpaque) -> (Vec<Val>, Vec<Val>) {
+    // SAFETY: the caller passes values of the parameters' types, from this store.
+    let params = values.iter().zip(ty.params()).map(|(v, ty)| unsafe { Val::from_vm(*v, &ty, store) });
+    (params.collect(), ty.results().map(|ty| Val::default_for(&ty)).collect())
+}
+
+/// Gives the results to whoever has called, if they are of the right types.
+fn give_back(ty: &FuncType, results: &[Val], values: &mut [VmValue], store: &mut StoreOpaque) -> Result<()> {
+    for ((result, ty), value) in results.iter().zip(ty.results()).zip(values) {
+        let checked = result.check_type(&ty, store);
+        checked.map_err(|e| Error::new(ErrorKind::Type, format_args!("host function: {e}")))?;
+        *value = result.to_vm(store);
+    }
+    Ok(())
 }
 
 /// What an async host function does: it gets its caller and the arguments, and gives a future that may use the store.
@@ -138,23 +143,63 @@ pub(crate) fn awaited<T: 'static, P: WasmResults, R: WasmRet + 'static>(
     func: Box<AsyncCode<T, P, R>>,
 ) -> HostFunc<T> {
     let code = Box::new(move |store: &mut StoreInner<T>, instance, values: &mut [VmValue]| {
+        let wait = Wait::begin(store)?;
+        // SAFETY: the caller passes values of the parameters' types, from this store.
+        let params = unsafe { P::load(values, &store.opaque) };
+        let result = wait.until(func(Caller::new(store, instance), params));
+        wait.end(store);
+        finish(result?, values, &mut store.opaque)
+    });
+    HostFunc { ty: FuncType::new(P::types(), R::Values::types()), code }
+}
+
+/// What an async host function of a given type does: it gets its caller, the arguments and places for the results.
+pub(crate) type DynamicAsyncCode<T> = dyn for<'a> Fn(Caller<'a, T>, &'a [Val], &'a mut [Val]) -> Box<dyn Future<Output = Result<()>> + Send + 'a>
+    + Send
+    + Sync;
+
+/// A host function of type `ty` that is awaited.
+pub(crate) fn dynamic_awaited<T: 'static>(ty: FuncType, func: Box<DynamicAsyncCode<T>>) -> HostFunc<T> {
+    let types = ty.clone();
+    let code = Box::new(move |store: &mut StoreInner<T>, instance, values: &mut [VmValue]| {
+        let (params, mut results) = passed(&types, values, &store.opaque);
+        let wait = Wait::begin(store)?;
+        let result = wait.until(func(Caller::new(store, instance), &params, &mut results));
+        wait.end(store);
+        result??;
+        give_back(&types, &results, values, &mut store.opaque)
+    });
+    HostFunc { ty, code }
+}
+
+/// A host function that waits, and what is to be known of that afterwards.
+struct Wait {
+    suspender: Suspender,
+    left: Duration,
+    before: u64,
+}
+
+impl Wait {
+    /// # Errors
+    /// If the call that this is in is not awaited.
+    fn begin<T: 'static>(store: &mut StoreInner<T>) -> Result<Wait> {
         let Some(suspender) = store.opaque.suspender else {
             let message = "an async host function was called in a call that is not async: use call_async";
             return Err(Error::new(ErrorKind::Host, message));
         };
-        // SAFETY: the caller passes values of the parameters' types, from this store.
-        let params = unsafe { P::load(values, &store.opaque) };
         // What it takes says nothing about the code.
         store.opaque.drop_timed_call();
-        let (left, before) = (store.opaque.leave_thread(), suspender.waited());
-        let result = {
-            let mut future = Pin::from(func(Caller::new(store, instance), params));
-            // SAFETY: the suspender is there as we run on its fiber, with nothing below that could not be sent; and so can the
-            // future.
-            unsafe { suspender.wait(future.as_mut()) }
-        };
-        store.opaque.go_on_after(left, suspender.waited() - before);
-        finish(result?, values, &mut store.opaque)
-    });
-    HostFunc { ty: FuncType::new(P::types(), R::Values::types()), code }
+        Ok(Wait { suspender, left: store.opaque.leave_thread(), before: suspender.waited() })
+    }
+
+    fn until<F: Future + Send + ?Sized>(&self, future: Box<F>) -> Result<F::Output, Dropped> {
+        let mut future = Pin::from(future);
+        // SAFETY: the suspender is there as we run on its fiber, with nothing below that could not be sent; and so can the
+        // future.
+        unsafe { self.suspender.wait(future.as_mut()) }
+    }
+
+    fn end<T: 'static>(self, store: &mut StoreInner<T>) {
+        store.opaque.go_on_after(self.left, self.suspender.waited() - self.before);
+    }
 }

@@ -38,7 +38,7 @@ use smallvec::SmallVec;
 
 pub use anyref::{AnyRef, ArrayRef, I31, StructRef};
 pub use host::{HostFunc, IntoFunc, WasmRet};
-pub(crate) use host::{awaited, dynamic};
+pub(crate) use host::{awaited, dynamic, dynamic_awaited};
 pub use typed::TypedFunc;
 pub use val::{Ref, Val};
 pub use values::{WasmParams, WasmResults, WasmTy};
@@ -48,10 +48,14 @@ use crate::runtime::control::enter::Ended;
 use crate::runtime::control::{enter, host as runtime_host};
 use crate::runtime::instances::abi::VmValue;
 use crate::runtime::instances::store::{FuncPtr, StoreOpaque};
-use crate::{AsContext, AsContextMut, Error, ErrorKind, FuncType, Result, ValType, WasmBacktrace};
+use crate::runtime::stacks::fiber;
+use crate::store::StoreInner;
+use crate::{
+    AsContext, AsContextMut, Error, ErrorKind, FuncType, Result, StoreContextMut, ValType, WasmBacktrace,
+};
 
 /// A function in a store: an instance's or the host's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Func(pub(crate) FuncPtr);
 
 /// Arguments and results of a call.
@@ -95,6 +99,38 @@ impl Func {
         Func(runtime_host::add(store.as_context_mut().0, &func, None).expect("memory for a stub"))
     }
 
+    /// A host function of type `ty` that is awaited, as [`Linker::func_new_async`](crate::Linker::func_new_async) names one.
+    ///
+    /// # Panics
+    /// If the system has no memory for it.
+    pub fn new_async<T: 'static>(
+        mut store: impl AsContextMut<Data = T>,
+        ty: FuncType,
+        func: impl for<'a> Fn(
+            Caller<'a, T>,
+            &'a [Val],
+            &'a mut [Val],
+        ) -> Box<dyn Future<Output = Result<()>> + Send + 'a>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Func {
+        let func = Arc::new(dynamic_awaited(ty, Box::new(func)));
+        Func(runtime_host::add(store.as_context_mut().0, &func, None).expect("memory for a stub"))
+    }
+
+    /// A host function that is awaited, as [`Linker::func_wrap_async`](crate::Linker::func_wrap_async) names one.
+    ///
+    /// # Panics
+    /// If the system has no memory for it.
+    pub fn wrap_async<T: 'static, P: WasmResults, R: WasmRet + 'static>(
+        mut store: impl AsContextMut<Data = T>,
+        func: impl for<'a> Fn(Caller<'a, T>, P) -> Box<dyn Future<Output = R> + Send + 'a> + Send + Sync + 'static,
+    ) -> Func {
+        let func = Arc::new(awaited(Box::new(func)));
+        Func(runtime_host::add(store.as_context_mut().0, &func, None).expect("memory for a stub"))
+    }
+
     /// Its type.
     pub fn ty(&self, store: impl AsContext) -> FuncType {
         store.as_context().0.opaque.func_type(self.0).func_type()
@@ -109,7 +145,35 @@ impl Func {
     /// # Panics
     /// If it is another store's, or a host function that it calls panics.
     pub fn call(&self, mut store: impl AsContextMut, params: &[Val], results: &mut [Val]) -> Result<()> {
-        let context = store.as_context_mut();
+        self.call_in(store.as_context_mut().0, params, results, false)
+    }
+
+    /// Calls it on a stack of its own, as a future: see [`TypedFunc::call_async`].
+    ///
+    /// # Errors
+    /// As [`Func::call`], and if the system has no memory for a stack.
+    ///
+    /// # Panics
+    /// As [`Func::call`], when it is polled.
+    pub fn call_async<'a, T: Send + 'static, S: Into<StoreContextMut<'a, T>>>(
+        &self,
+        store: S,
+        params: &'a [Val],
+        results: &'a mut [Val],
+    ) -> impl Future<Output = Result<()>> + Send + use<'a, T, S> {
+        let (func, store) = (*self, store.into().0);
+        on_fiber(store, move |store| func.call_in(store, params, results, true))
+    }
+
+    /// Calls it; if it may wait, this is all that is on the fiber.
+    pub(crate) fn call_in<T: 'static>(
+        &self,
+        store: &mut StoreInner<T>,
+        params: &[Val],
+        results: &mut [Val],
+        may_wait: bool,
+    ) -> Result<()> {
+        let context = StoreContextMut(store);
         let ty = context.0.opaque.func_type(self.0).func_type();
         check_params(&ty, params, &context.0.opaque)?;
         if results.len() != ty.results().len() {
@@ -119,8 +183,15 @@ impl Func {
         context.0.opaque.collect_if_due(&[]);
         let mut values: Values = params.iter().map(|p| p.to_vm(&mut context.0.opaque)).collect();
         values.resize(ty.array_len(), VmValue::default());
-        // SAFETY: the arguments were checked against the function's type, and there is room for all results.
-        unsafe { enter::call(context.0, self.0, &mut values).map_err(error)? };
+        // SAFETY: the arguments were checked against the function's type, and there is room for all results. Whoever lets it
+        // wait vouches for what is on the stack.
+        unsafe {
+            let called = match may_wait {
+                true => enter::call_or_wait(context.0, self.0, &mut values),
+                false => enter::call(context.0, self.0, &mut values),
+            };
+            called.map_err(error)?;
+        }
         for ((result, value), ty) in results.iter_mut().zip(&values).zip(ty.results()) {
             // SAFETY: the function has left results of its types.
             *result = unsafe { Val::from_vm(*value, &ty, &context.0.opaque) };
@@ -140,6 +211,16 @@ impl Func {
         }
         Ok(TypedFunc::new(*self))
     }
+}
+
+/// Has something done on a stack of its own, as a future, that calls wasm code which may wait.
+pub(crate) async fn on_fiber<'a, T: Send + 'static, R: Send + 'a>(
+    store: &'a mut StoreInner<T>,
+    work: impl FnOnce(&mut StoreInner<T>) -> Result<R> + Send + 'a,
+) -> Result<R> {
+    // SAFETY: the store's data may be sent.
+    let call = unsafe { fiber::on_fiber(store, work) };
+    call.map_err(|e| Error::system("no memory for a stack", e))?.await
 }
 
 /// The error of a call that has ended early.

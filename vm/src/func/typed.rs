@@ -2,12 +2,11 @@
 
 use std::marker::PhantomData;
 
-use super::{Func, Values, WasmParams, WasmResults, error};
+use super::{Func, Values, WasmParams, WasmResults, error, on_fiber};
 use crate::runtime::control::enter;
 use crate::runtime::instances::abi::VmValue;
-use crate::runtime::stacks::fiber;
 use crate::store::StoreInner;
-use crate::{AsContextMut, Error, Result, StoreContextMut};
+use crate::{AsContextMut, Result, StoreContextMut};
 
 /// A function that takes `P` and returns `R`.
 pub struct TypedFunc<P, R> {
@@ -71,11 +70,7 @@ impl<P: WasmParams, R: WasmResults> TypedFunc<P, R> {
         params: P,
     ) -> impl Future<Output = Result<R>> + Send + use<'a, T, S, P, R> {
         let (func, store) = (*self, store.into().0);
-        async move {
-            // SAFETY: the store's data may be sent.
-            let call = unsafe { fiber::on_fiber(store, move |store| func.call_in(store, params, true)) };
-            call.map_err(|e| Error::system("no memory for a stack", e))?.await
-        }
+        on_fiber(store, move |store| func.call_in(store, params, true))
     }
 
     fn call_in<T: 'static>(&self, store: &mut StoreInner<T>, params: P, may_wait: bool) -> Result<R> {

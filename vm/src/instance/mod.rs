@@ -5,12 +5,12 @@ mod profile;
 
 use wprof_jit::module::Entity;
 
-use crate::func::{WasmParams, WasmResults};
+use crate::func::{WasmParams, WasmResults, on_fiber};
 use crate::runtime::instances::instance::InstanceData;
 use crate::runtime::instances::instantiate::{Imports, entity_index, instantiate};
 use crate::runtime::instances::loaded;
 use crate::runtime::instances::store::{StoreOpaque, Stored};
-use crate::store::{StoreContext, StoreContextMut};
+use crate::store::{StoreContext, StoreContextMut, StoreInner};
 use crate::{
     AsContext, AsContextMut, Caller, Error, ErrorKind, Extern, Func, Global, Memory, Module, Result, Table,
     Tag, TypedFunc,
@@ -18,7 +18,7 @@ use crate::{
 use crate::{imports, limiter};
 
 /// An instance of a module in a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Instance(pub(crate) Stored);
 
 /// An export of an instance.
@@ -53,21 +53,42 @@ impl Instance {
         let context = store.as_context_mut();
         check_engine(&context, module);
         let imports = imports::check(&context.0.opaque, module, imports)?;
-        Instance::with_imports(context, module, imports)
+        Instance::with_imports(context.0, module, imports, false)
     }
 
-    /// The same, with imports that were checked.
+    /// The same as a future, in which the start function may wait: see [`TypedFunc::call_async`].
+    ///
+    /// # Errors
+    /// As [`Instance::new`], and if the system has no memory for a stack.
+    ///
+    /// # Panics
+    /// As [`Instance::new`], when it is polled.
+    pub fn new_async<'a, T: Send + 'static, S: Into<StoreContextMut<'a, T>>>(
+        store: S,
+        module: &'a Module,
+        imports: &'a [Extern],
+    ) -> impl Future<Output = Result<Instance>> + Send + use<'a, T, S> {
+        on_fiber(store.into().0, move |store| {
+            check_engine(&StoreContextMut(store), module);
+            let imports = imports::check(&store.opaque, module, imports)?;
+            Instance::with_imports(store, module, imports, true)
+        })
+    }
+
+    /// The same, with imports that were checked. If it may wait, this is all that is on the fiber.
     pub(crate) fn with_imports<T: 'static>(
-        mut context: StoreContextMut<'_, T>,
+        store: &mut StoreInner<T>,
         module: &Module,
         imports: Imports,
+        may_wait: bool,
     ) -> Result<Instance> {
+        let context = StoreContextMut(store);
         check_engine(&context, module);
         limiter::admit_instance(context.0, module)?;
         let index = instantiate(&mut context.0.opaque, &module.loaded(), Box::new(module.clone()), imports)?;
         let instance = Instance(context.0.opaque.handle(index));
         if let Some(start) = module.info().start {
-            instance.func(&context.0.opaque, start).call(&mut context, &[], &mut [])?;
+            instance.func(&context.0.opaque, start).call_in(context.0, &[], &mut [], may_wait)?;
         }
         Ok(instance)
     }

@@ -120,3 +120,137 @@ fn without_it_there_is_no_fuel() -> Outcome {
     }
     Ok(())
 }
+
+/// Operations whose work depends on an operand, each of 10 units.
+const MANY: &str = r#"(module
+    (type $bytes (array (mut i8))) (type $funcs (array (mut funcref)))
+    (memory 1 100) (table $t 20 200 funcref) (data $d "0123456789") (elem $e func 0 0 0 0 0 0 0 0 0 0)
+    (func (export "memory.grow") (drop (memory.grow (i32.const 10))))
+    (func (export "memory.fill") (memory.fill (i32.const 0) (i32.const 1) (i32.const 10)))
+    (func (export "memory.copy") (memory.copy (i32.const 0) (i32.const 9) (i32.const 10)))
+    (func (export "memory.init") (memory.init $d (i32.const 0) (i32.const 0) (i32.const 10)))
+    (func (export "table.grow") (drop (table.grow $t (ref.null func) (i32.const 10))))
+    (func (export "table.fill") (table.fill $t (i32.const 0) (ref.null func) (i32.const 10)))
+    (func (export "table.copy") (table.copy $t $t (i32.const 0) (i32.const 9) (i32.const 10)))
+    (func (export "table.init") (table.init $t $e (i32.const 0) (i32.const 0) (i32.const 10)))
+    (func (export "array.new") (drop (array.new $bytes (i32.const 1) (i32.const 10))))
+    (func (export "array.new_default") (drop (array.new_default $bytes (i32.const 10))))
+    (func (export "array.new_data") (drop (array.new_data $bytes $d (i32.const 0) (i32.const 10))))
+    (func (export "array.new_elem") (drop (array.new_elem $funcs $e (i32.const 0) (i32.const 10))))
+    (func (export "array.fill")
+        (array.fill $bytes (array.new_default $bytes (i32.const 10)) (i32.const 0) (i32.const 1) (i32.const 10)))
+    (func (export "array.copy") (local $a (ref null $bytes))
+        (local.set $a (array.new_default $bytes (i32.const 10)))
+        (array.copy $bytes $bytes (local.get $a) (i32.const 0) (local.get $a) (i32.const 0) (i32.const 10)))
+    (func (export "array.init_data")
+        (array.init_data $bytes $d
+            (array.new_default $bytes (i32.const 10)) (i32.const 0) (i32.const 0) (i32.const 10)))
+    (func (export "array.init_elem")
+        (array.init_elem $funcs $e
+            (array.new_default $funcs (i32.const 10)) (i32.const 0) (i32.const 0) (i32.const 10))))"#;
+
+#[test]
+fn operations_on_many_cost_by_how_many_in_every_tier() -> Outcome {
+    let costs = |per_unit| CustomModel { name: "gas".into(), per_unit, ..CustomModel::default() };
+    for mut config in configs() {
+        let names: Vec<String> = {
+            let module = Module::new(&Engine::default(), MANY)?;
+            module.exports().map(|export| export.name().to_string()).collect()
+        };
+        for name in &names {
+            let model = EventModel::custom(&costs(vec![(name.clone(), 7)]))?;
+            let engine = Engine::new(config.consume_fuel(true).fuel_costs(Some(model)))?;
+            let mut store = Store::new(&engine, ());
+            let instance = Instance::new(&mut store, &Module::new(&engine, MANY)?, &[])?;
+            for called in &names {
+                store.set_fuel(1000)?;
+                instance.get_typed_func::<(), ()>(&mut store, called)?.call(&mut store, ())?;
+                let made = called.as_str() == "array.new_default" || name.as_str() != "array.new_default";
+                let costs = called == name
+                    || !made && matches!(called.as_str(), "array.fill" | "array.copy")
+                    || !made && called.starts_with("array.init");
+                assert_eq!(store.get_fuel()?, if costs { 930 } else { 1000 }, "{name}, {called}");
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn what_costs_too_much_ends_the_program_at_the_next_check() -> Outcome {
+    let wat = r#"(module (memory 1)
+        (func $after) (func (export "run") (drop (memory.grow (i32.const 3))) (call $after)
+            (loop $l (br $l))))"#;
+    for mut config in configs() {
+        let mut costs = CustomModel { name: "gas".into(), ..CustomModel::default() };
+        costs.per_unit.push(("memory.grow".into(), 1000));
+        let engine = Engine::new(config.consume_fuel(true).fuel_costs(Some(EventModel::custom(&costs)?)))?;
+        let mut store = Store::new(&engine, ());
+        let instance = Instance::new(&mut store, &Module::new(&engine, wat)?, &[])?;
+        store.set_fuel(2999)?;
+        let run = instance.get_typed_func::<(), ()>(&mut store, "run")?;
+        let error = run.call(&mut store, ()).expect_err("3000 are consumed");
+        assert_eq!(error.trap(), Some(Trap::OutOfFuel));
+        assert!(error.to_string().contains("overdrawn by 1"), "{error}");
+    }
+    Ok(())
+}
+
+/// Polls a future until it is ready, and says how often.
+fn poll_to_the_end<F: Future>(future: F) -> (F::Output, u32) {
+    let mut future = std::pin::pin!(future);
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    for polls in 1.. {
+        if let std::task::Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return (output, polls);
+        }
+    }
+    unreachable!("it ends, or runs for ever")
+}
+
+#[test]
+fn awaited_calls_let_others_run_each_time_that_so_much_is_consumed() -> Outcome {
+    for mut config in configs() {
+        let (mut store, run) = fueled(&mut config)?;
+        store.set_fuel(1_000_000)?;
+        assert_eq!(run.call(&mut store, 1000)?, 500_500);
+        let consumed = 1_001_000 - store.get_fuel()?;
+        store.fuel_async_yield_interval(Some(100))?;
+        store.set_fuel(1_000_000)?;
+        assert_eq!(store.get_fuel()?, 1_000_000, "what is given out later is there");
+        let (result, polls) = poll_to_the_end(run.call_async(&mut store, 1000));
+        assert_eq!(result?, 500_500);
+        assert_eq!(1_001_000 - store.get_fuel()?, consumed, "waiting costs nothing");
+        let wanted = consumed as u32 / 100;
+        assert!((wanted - 3..=wanted + 3).contains(&polls), "{polls} polls, {consumed} units");
+        // Others do not wait, and end at the same place.
+        store.set_fuel(1000)?;
+        let error = run.call(&mut store, i32::MAX).expect_err("there is too little");
+        assert_eq!((error.trap(), store.get_fuel()?), (Some(Trap::OutOfFuel), 0));
+        let with = error.to_string();
+        store.fuel_async_yield_interval(None)?;
+        store.set_fuel(1000)?;
+        let error = run.call(&mut store, i32::MAX).expect_err("there is too little");
+        assert_eq!(error.to_string(), with);
+        assert!(store.fuel_async_yield_interval(Some(0)).is_err());
+    }
+    Ok(())
+}
+
+#[test]
+fn a_call_that_is_dropped_while_others_run_ends() -> Outcome {
+    let (mut store, run) = fueled(&mut Config::new())?;
+    store.fuel_async_yield_interval(Some(10))?;
+    store.set_fuel(1_000_000)?;
+    {
+        let mut call = Box::pin(run.call_async(&mut store, i32::MAX));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        for _ in 0..5 {
+            assert!(call.as_mut().poll(&mut context).is_pending());
+        }
+    }
+    let left = store.get_fuel()?;
+    assert!((999_900..1_000_000).contains(&left), "{left}");
+    assert_eq!(run.call(&mut store, 10)?, 55);
+    Ok(())
+}

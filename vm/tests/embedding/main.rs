@@ -1,6 +1,7 @@
 //! What a product needs that embeds the engine: modules that are instantiated many times, limits, deadlines, hooks, fuel.
 
 mod artifacts;
+mod call_depth;
 mod call_hooks;
 mod core_dumps;
 mod deadlines;
@@ -9,6 +10,7 @@ mod fuel;
 mod instance_pre;
 mod limiters;
 mod pooling;
+mod profiles;
 mod stacks;
 mod toggles;
 

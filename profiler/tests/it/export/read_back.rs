@@ -171,6 +171,11 @@ fn message(mut bytes: &[u8]) -> Vec<(u64, Field)> {
         let key = varint(&mut bytes);
         let field = match key & 7 {
             0 => Field::Number(varint(&mut bytes)),
+            1 => {
+                let (number, rest) = bytes.split_first_chunk().unwrap();
+                bytes = rest;
+                Field::Number(u64::from_le_bytes(*number))
+            }
             2 => {
                 let length = varint(&mut bytes) as usize;
                 let (content, rest) = bytes.split_at(length);
@@ -253,4 +258,108 @@ impl Pprof {
         }
         text + self.string(&self.fields, 14) + "\n"
     }
+}
+
+/// What a message for OpenTelemetry says of one origin.
+pub struct Otlp {
+    pub labels: Vec<(String, String)>,
+    pub profiles: Vec<OtlpProfile>,
+}
+
+pub struct OtlpProfile {
+    pub metric: String,
+    pub span: Option<([u8; 16], [u8; 8])>,
+    pub started_ns: u64,
+    /// Names, the leaf's first.
+    pub stacks: Vec<(Vec<String>, u64)>,
+}
+
+impl Otlp {
+    pub fn totals(&self) -> Vec<(String, u64)> {
+        let total = |profile: &OtlpProfile| profile.stacks.iter().map(|(_, weight)| weight).sum();
+        self.profiles.iter().map(|profile| (profile.metric.clone(), total(profile))).collect()
+    }
+}
+
+fn one(fields: &[(u64, Field)], number: u64) -> u64 {
+    all(fields, number).next().map_or(0, Field::number)
+}
+
+fn string(field: &Field) -> String {
+    String::from_utf8(field.bytes().to_vec()).unwrap()
+}
+
+/// The tables of a message's dictionary.
+struct Dictionary {
+    fields: Vec<(u64, Field)>,
+}
+
+impl Dictionary {
+    fn entry(&self, table: u64, number: u64) -> Vec<(u64, Field)> {
+        message(all(&self.fields, table).nth(number as usize).expect("in the dictionary").bytes())
+    }
+
+    fn string(&self, number: u64) -> String {
+        string(all(&self.fields, 5).nth(number as usize).expect("in the dictionary"))
+    }
+
+    fn stack(&self, number: u64) -> Vec<String> {
+        let stack = self.entry(7, number);
+        let locations = varints(all(&stack, 1).next().expect("a stack is not empty").bytes());
+        locations.into_iter().map(|location| self.name(location)).collect()
+    }
+
+    fn name(&self, location: u64) -> String {
+        assert!(location > 0, "the first one stands for none");
+        let location = self.entry(2, location);
+        let line = message(all(&location, 3).next().expect("a line").bytes());
+        self.string(one(&self.entry(3, one(&line, 1)), 1))
+    }
+
+    fn profile(&self, bytes: &[u8]) -> OtlpProfile {
+        let fields = message(bytes);
+        let kind = message(all(&fields, 1).next().expect("a type").bytes());
+        let samples: Vec<_> = all(&fields, 2).map(|sample| message(sample.bytes())).collect();
+        let stacks = samples.iter().map(|sample| {
+            let values = varints(all(sample, 4).next().expect("a value").bytes());
+            assert_eq!(values.len(), 1);
+            (self.stack(one(sample, 1)), values[0])
+        });
+        let links = samples.iter().map(|sample| one(sample, 3)).collect::<std::collections::BTreeSet<_>>();
+        let link = links.first().copied().filter(|&link| link > 0);
+        let span = link.map(|link| {
+            let link = self.entry(4, link);
+            let bytes = |field| all(&link, field).next().expect("an id").bytes().to_vec();
+            (bytes(1).try_into().expect("16 bytes"), bytes(2).try_into().expect("8 bytes"))
+        });
+        OtlpProfile {
+            metric: self.string(one(&kind, 1)),
+            span,
+            started_ns: one(&fields, 3),
+            stacks: stacks.collect(),
+        }
+    }
+}
+
+pub fn otlp(bytes: &[u8]) -> Vec<Otlp> {
+    let fields = message(bytes);
+    let dictionary = Dictionary { fields: message(all(&fields, 2).next().expect("a dictionary").bytes()) };
+    for table in [1, 2, 3, 4, 6, 7] {
+        assert!(dictionary.entry(table, 0).is_empty(), "the first entry of table {table} is none");
+    }
+    assert_eq!(dictionary.string(0), "");
+    let resources = all(&fields, 1).map(|resource| message(resource.bytes()));
+    resources
+        .map(|resource| {
+            let attributes = message(all(&resource, 1).next().expect("a resource").bytes());
+            let label = |field: &Field| {
+                let label = message(field.bytes());
+                let value = message(all(&label, 2).next().expect("a value").bytes());
+                (string(all(&label, 1).next().expect("a key")), string(all(&value, 1).next().expect("text")))
+            };
+            let scope = message(all(&resource, 2).next().expect("a scope").bytes());
+            let profiles = all(&scope, 2).map(|profile| dictionary.profile(profile.bytes())).collect();
+            Otlp { labels: all(&attributes, 1).map(label).collect(), profiles }
+        })
+        .collect()
 }

@@ -196,6 +196,8 @@ unsafe fn call_wasm(
         saved_exit_fp: unsafe { (*context).exit_fp },
         // SAFETY: as above.
         saved_host: unsafe { std::mem::replace(&mut (*context).host, 0) },
+        // SAFETY: as above.
+        saved_frames_left: unsafe { (*context).frames_left },
         stack: place.stack(),
         is_on_own_stack: place.top().is_some(),
         interrupt,
@@ -219,6 +221,7 @@ unsafe fn call_wasm(
     let store = unsafe {
         (*context).exit_fp = activation.saved_exit_fp;
         (*context).host = activation.saved_host;
+        (*context).frames_left = activation.saved_frames_left;
         &mut *store.as_ptr()
     };
     store.depth -= 1;

@@ -154,6 +154,7 @@ impl StoreOpaque {
             cycles: arch::cycles(),
         };
         if let Some(((pc, fp), landing, frame)) = caught {
+            self.give_back_frames(ended.len());
             // SAFETY: as above; the frame that catches and those below it stay.
             let done = self.end_frames(record, || unsafe { raw_from((pc, fp), end) });
             let word = self.exception_word(Some(exception));
@@ -169,6 +170,14 @@ impl StoreOpaque {
             *activation.trap.get() = Some(record());
             let vm = &*activation.vm.get();
             Landed { pc: vm.handler, sp: vm.sp, fp: vm.fp, exception: 0, pinned: 0 }
+        }
+    }
+
+    /// So many frames do not return, which each count as one where their number is limited.
+    fn give_back_frames(&mut self, count: usize) {
+        if self.engine().config().max_call_depth.is_some() {
+            // SAFETY: the context lives as long as the store; the wasm code that has thrown waits for us.
+            unsafe { (*self.context().as_ptr()).frames_left += count as i64 };
         }
     }
 

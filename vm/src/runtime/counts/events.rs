@@ -5,6 +5,7 @@
 //! code that does not ask nothing. Where events are metered, the correction of a frame in a call is zero.
 //! Source: Ball 1994, sections 3.2 and 4.
 
+use std::num::NonZeroU64;
 use std::ptr::NonNull;
 
 use hashbrown::HashMap;
@@ -30,6 +31,10 @@ pub struct Events {
     pub stop: Option<RawStop>,
     /// Asks the embedder, if it wants to be asked.
     pub on_out_of_budget: Option<OnOutOfBudget>,
+    /// What is left of the budget besides: it is given out in portions, behind each of which others come first.
+    reserve: u64,
+    /// How large these are.
+    portion: Option<NonZeroU64>,
 }
 
 /// A frame that was stopped in mid-function.
@@ -128,12 +133,33 @@ impl StoreOpaque {
 
     /// Lets `more` events of the metered `kind` happen from now on.
     pub fn set_budget(&mut self, kind: u32, more: u64) {
-        self.set_event_limit(kind, self.raw_events(kind).saturating_add(more));
+        let first = self.events.portion.map_or(more, |portion| more.min(portion.get()));
+        self.events.reserve = more - first;
+        self.set_event_limit(kind, self.raw_events(kind).saturating_add(first));
+    }
+
+    /// Has calls that are awaited let others come first each time that so many events of the metered `kind` have happened.
+    pub fn yield_each(&mut self, kind: u32, portion: Option<NonZeroU64>) {
+        self.events.portion = portion;
+        if let Ok(left) = u64::try_from(self.budget_left(kind)) {
+            self.set_budget(kind, left);
+        }
+    }
+
+    /// Gives out the next portion of the budget; whether there was one.
+    fn take_portion(&mut self) -> bool {
+        let reserve = self.events.reserve;
+        let Some(kind) = self.engine().collection().metered.filter(|_| reserve > 0) else { return false };
+        let next = self.events.portion.map_or(reserve, |portion| reserve.min(portion.get()));
+        self.events.reserve = reserve - next;
+        self.set_event_limit(kind, self.events.bias[kind as usize].saturating_add(next));
+        true
     }
 
     /// How many events of the metered `kind` are left of the budget; negative by the overdraft.
     pub fn budget_left(&self, kind: u32) -> i64 {
-        self.context_events(kind).wrapping_neg()
+        let reserve = i64::try_from(self.events.reserve).unwrap_or(i64::MAX);
+        self.context_events(kind).wrapping_neg().saturating_add(reserve)
     }
 
     /// A check has found the budget used up where too little stack is left to ask the embedder. If nobody is to be
@@ -225,6 +251,12 @@ pub unsafe fn out_of_budget(store: NonNull<StoreOpaque>) -> bool {
     // SAFETY: as required above; each reference ends with its line.
     unsafe {
         while store.as_ref().is_over_budget() {
+            if (*store.as_ptr()).take_portion() {
+                if !let_others_run(store) {
+                    return false;
+                }
+                continue;
+            }
             let ask = store.as_ref().events.on_out_of_budget;
             let Some(more) = ask.and_then(|ask| ask(store)) else {
                 (*store.as_ptr()).refuse_budget();
@@ -234,6 +266,26 @@ pub unsafe fn out_of_budget(store: NonNull<StoreOpaque>) -> bool {
         }
     }
     true
+}
+
+/// A call that is awaited gives its thread back to the executor, and goes on when that polls it again; any other goes on
+/// at once. Whether it goes on: if not, it was dropped, and the reason to end is left.
+///
+/// # Safety
+/// As [`out_of_budget`].
+unsafe fn let_others_run(store: NonNull<StoreOpaque>) -> bool {
+    // SAFETY: as required above; each reference ends with its line. A suspender is there where all that is on the stack may
+    // go to another thread.
+    unsafe {
+        let Some(suspender) = store.as_ref().suspender else { return true };
+        let left = store.as_ref().leave_thread();
+        let waited = suspender.yield_now();
+        (*store.as_ptr()).go_on_after(left, 0);
+        if waited.is_err() {
+            *(*store.as_ptr()).pending.get_mut() = Some(Pending::Error(Trap::Interrupt.into()));
+        }
+        waited.is_ok()
+    }
 }
 
 /// By kind, what a frame has to correct.

@@ -139,6 +139,8 @@ pub struct VmStoreContext {
     pub heap: Bump,
     /// By id of the type of objects, its display.
     pub displays: *const usize,
+    /// How many more frames of functions there may be, where their number is limited.
+    pub frames_left: i64,
     /// The store, as the innermost code that holds it exclusively lent it to wasm. Not read by machine code.
     pub store: *mut StoreOpaque,
     /// Offset of the field, of 8 bytes, that machine code keeps in the pinned register; [`NOTHING`] if there is none.
@@ -278,6 +280,7 @@ mod tests {
             go_on = abi::store_context::GO_ON,
             heap = abi::store_context::HEAP_CURSOR,
             displays = abi::store_context::DISPLAYS,
+            frames_left = abi::store_context::FRAMES_LEFT,
             store = abi::store_context::SIZE,
         });
         check!(VmActivation {

@@ -233,6 +233,7 @@ impl StoreOpaque {
             go_on: 0,
             heap: Bump::default(),
             displays: ptr::null(),
+            frames_left: engine.config().max_call_depth.map_or(i64::MAX, i64::from),
             pinned: engine.compiler().options().pinned_cell().map_or(NOTHING, |cell| cell as usize),
             store: ptr::null_mut(),
             raise: engine.raise(),

@@ -59,6 +59,8 @@ pub struct Activation {
     pub saved_exit_fp: usize,
     /// The same store's `host` at the time: which function of the host made this entry.
     pub saved_host: usize,
+    /// How many frames there might have been besides at the time, where their number is limited.
+    pub saved_frames_left: i64,
     /// The addresses of the stack that wasm code runs on.
     pub stack: Range<usize>,
     /// Whether that is one of ours, which `entries::enter_on_stack` has gone over to.

@@ -1,0 +1,1 @@
+(module (func (export "f")) (func (export "g")) (func (export "h")))

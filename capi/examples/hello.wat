@@ -1,0 +1,1 @@
+(module (import "" "hello" (func $hello)) (func (export "run") (call $hello)))

@@ -1,0 +1,11 @@
+(module
+  (import "" "f" (func $f (param externref) (result externref)))
+  (global (export "global") (mut externref) (ref.null extern))
+  (table (export "table") 10 externref)
+  (table $funcs 1 funcref)
+  (func (export "global.set") (param externref) (global.set 0 (local.get 0)))
+  (func (export "global.get") (result externref) (global.get 0))
+  (func (export "table.set") (param i32 externref) (table.set 0 (local.get 0) (local.get 1)))
+  (func (export "table.get") (param i32) (result externref) (table.get 0 (local.get 0)))
+  (func (export "func.call") (param externref) (result externref) (call $f (local.get 0)))
+  (func (export "func.id") (param funcref) (result funcref) (local.get 0)))

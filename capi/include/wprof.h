@@ -1,0 +1,139 @@
+// What wprof adds to the WebAssembly C API: errors as text, profiles, fuel, deadlines, limits.
+//
+// Everything that holds in wasm.h holds here: a store, and all that is in it, may be used by one thread at a time; engines,
+// shared modules, profiles and interrupt handles by any. A module of one engine may be used in stores of that engine only. Who
+// uses what was deleted, gives away what it does not own, or jumps out of a host function (longjmp) has undefined behaviour;
+// a thing of one store that is used with another ends the process. References keep their store alive.
+//
+// Functions with a parameter `error` leave a message there when they fail, which the caller owns (wasm_name_delete), and
+// write nothing else there; NULL if it is not wanted.
+
+#ifndef WPROF_H
+#define WPROF_H
+
+#include "wasm.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define own
+
+// Kinds in wasm.h end where this API has no name for a type: vectors, exceptions, objects of garbage collection, tags. Modules
+// that import or export such load and run; those values are passed as null references of this kind.
+enum { WPROF_OTHER = 255, WPROF_EXTERN_OTHER = 255 };
+
+// What is profiled: see the book.
+typedef uint8_t wprof_profiling_t;
+enum wprof_profiling_enum {
+  WPROF_OFF,
+  WPROF_ADAPTIVE,      // paths in bursts, at hardly any cost
+  WPROF_EXACT_EDGES,   // every branch
+  WPROF_EXACT_PATHS,   // every path
+  WPROF_EXACT_BLOCKS,  // every block
+};
+
+// How functions come by their code.
+typedef uint8_t wprof_strategy_t;
+enum wprof_strategy_enum { WPROF_TIERED, WPROF_OPTIMIZED, WPROF_BASELINE };
+
+// Settings. False: there is no such number.
+WASM_API_EXTERN bool wprof_config_profiling(wasm_config_t*, wprof_profiling_t, own wasm_message_t* error);
+WASM_API_EXTERN bool wprof_config_strategy(wasm_config_t*, wprof_strategy_t, own wasm_message_t* error);
+WASM_API_EXTERN void wprof_config_count_contexts(wasm_config_t*, bool);
+WASM_API_EXTERN void wprof_config_sample_time(wasm_config_t*, uint32_t times_a_second);
+WASM_API_EXTERN void wprof_config_interruptible(wasm_config_t*, bool);
+WASM_API_EXTERN void wprof_config_consume_fuel(wasm_config_t*, bool);
+WASM_API_EXTERN void wprof_config_canonical_nans(wasm_config_t*, bool);
+// Settings for those who want to trust as little code as possible.
+WASM_API_EXTERN own wasm_config_t* wprof_config_conservative(void);
+
+// As wasm_engine_new_with_config, wasm_module_new and wasm_module_deserialize, with the reason of a failure. What is deserialized
+// is machine code that runs with all rights of the process: it must be what wasm_module_serialize gave.
+WASM_API_EXTERN own wasm_engine_t* wprof_engine_new(own wasm_config_t*, own wasm_message_t* error);
+WASM_API_EXTERN own wasm_module_t* wprof_module_new(
+  wasm_store_t*, const wasm_byte_vec_t* bytes, own wasm_message_t* error);
+WASM_API_EXTERN own wasm_module_t* wprof_module_deserialize(
+  wasm_store_t*, const wasm_byte_vec_t* bytes, own wasm_message_t* error);
+
+// What a trap is; WPROF_TRAP_OTHER for what the host has made one of.
+enum wprof_trap_enum {
+  WPROF_TRAP_OTHER = -1,
+  WPROF_TRAP_STACK_OVERFLOW,
+  WPROF_TRAP_MEMORY_OUT_OF_BOUNDS,
+  WPROF_TRAP_TABLE_OUT_OF_BOUNDS,
+  WPROF_TRAP_INDIRECT_CALL_TO_NULL,
+  WPROF_TRAP_BAD_SIGNATURE,
+  WPROF_TRAP_INTEGER_OVERFLOW,
+  WPROF_TRAP_INTEGER_DIVISION_BY_ZERO,
+  WPROF_TRAP_BAD_CONVERSION_TO_INTEGER,
+  WPROF_TRAP_UNREACHABLE_CODE_REACHED,
+  WPROF_TRAP_INTERRUPT,
+  WPROF_TRAP_DEADLINE,
+  WPROF_TRAP_OUT_OF_BUDGET,
+  WPROF_TRAP_OUT_OF_FUEL,
+  WPROF_TRAP_NULL_REFERENCE,
+  WPROF_TRAP_UNALIGNED_ATOMIC,
+  WPROF_TRAP_EXPECTED_SHARED_MEMORY,
+  WPROF_TRAP_CAST_FAILURE,
+  WPROF_TRAP_ARRAY_OUT_OF_BOUNDS,
+  WPROF_TRAP_GC_OUT_OF_MEMORY,
+};
+WASM_API_EXTERN int32_t wprof_trap_code(const wasm_trap_t*);
+// Whether the program has ended itself; with what code then.
+WASM_API_EXTERN bool wprof_trap_exit_code(const wasm_trap_t*, int32_t* out);
+
+// Fuel, where it is consumed. A store begins with none.
+WASM_API_EXTERN bool wprof_store_set_fuel(wasm_store_t*, uint64_t, own wasm_message_t* error);
+WASM_API_EXTERN bool wprof_store_get_fuel(wasm_store_t*, uint64_t* out, own wasm_message_t* error);
+// Wasm code of the store ends soon after so many milliseconds from now; 0: it does not any more.
+WASM_API_EXTERN bool wprof_store_set_deadline(wasm_store_t*, uint64_t milliseconds, own wasm_message_t* error);
+// Limits of each memory and table that is made from now on.
+WASM_API_EXTERN void wprof_store_limit(wasm_store_t*, uint64_t memory_bytes, uint64_t table_elements);
+// Frees objects and foreign references that nothing refers to. Happens by itself from time to time.
+WASM_API_EXTERN void wprof_store_gc(wasm_store_t*);
+
+// Ends wasm code of a store from another thread, or from a signal handler.
+typedef struct wprof_interrupt_handle_t wprof_interrupt_handle_t;
+WASM_API_EXTERN own wprof_interrupt_handle_t* wprof_store_interrupt_handle(wasm_store_t*);
+WASM_API_EXTERN void wprof_interrupt_handle_interrupt(const wprof_interrupt_handle_t*);
+WASM_API_EXTERN void wprof_interrupt_handle_delete(own wprof_interrupt_handle_t*);
+
+// A profile: numbers that have nothing to do with the store any more.
+typedef struct wprof_profile_t wprof_profile_t;
+// Of what an instance has executed so far.
+WASM_API_EXTERN own wprof_profile_t* wprof_instance_profile(const wasm_instance_t*, own wasm_message_t* error);
+WASM_API_EXTERN void wprof_profile_delete(own wprof_profile_t*);
+// Files of profiles, as the command `wprof` reads and writes them.
+WASM_API_EXTERN own wprof_profile_t* wprof_profile_read(const wasm_name_t* file, own wasm_message_t* error);
+WASM_API_EXTERN bool wprof_profile_write(const wprof_profile_t*, const wasm_name_t* file, own wasm_message_t* error);
+WASM_API_EXTERN own wprof_profile_t* wprof_profile_from_bytes(const wasm_byte_vec_t*, own wasm_message_t* error);
+
+// The formats of other tools.
+typedef uint8_t wprof_format_t;
+enum wprof_format_enum {
+  WPROF_FORMAT_FILE,        // what wprof_profile_write writes
+  WPROF_FORMAT_FOLDED,      // stacks as lines of text
+  WPROF_FORMAT_PPROF,       // for pprof
+  WPROF_FORMAT_FLAMEGRAPH,  // an image, SVG
+};
+WASM_API_EXTERN bool wprof_profile_export(
+  const wprof_profile_t*, wprof_format_t, own wasm_byte_vec_t* out, own wasm_message_t* error);
+
+// Totals, and functions by their number in the profile, from 0.
+WASM_API_EXTERN uint64_t wprof_profile_instructions(const wprof_profile_t*);
+WASM_API_EXTERN uint64_t wprof_profile_calls(const wprof_profile_t*);
+WASM_API_EXTERN size_t wprof_profile_functions(const wprof_profile_t*);
+WASM_API_EXTERN uint32_t wprof_profile_function_index(const wprof_profile_t*, size_t number);
+WASM_API_EXTERN void wprof_profile_function_name(
+  const wprof_profile_t*, size_t number, own wasm_message_t* out);
+WASM_API_EXTERN uint64_t wprof_profile_function_calls(const wprof_profile_t*, size_t number);
+WASM_API_EXTERN uint64_t wprof_profile_function_instructions(const wprof_profile_t*, size_t number);
+
+#undef own
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif
+
+#endif  // WPROF_H

@@ -1,0 +1,139 @@
+//! What `wprof.h` adds: profiles, fuel, deadlines, limits, core dumps.
+
+use std::mem::MaybeUninit;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use wprof::{AsContextMut, Error, Instance, InterruptHandle, Result};
+use wprof_profiler::export::{CodeMap, Samples, write_flamegraph, write_folded, write_pprof};
+use wprof_profiler::{FunctionProfile, Profile};
+
+use crate::error::{Message, report, wrong};
+use crate::reference::{Reference, What};
+use crate::store::StoreRef;
+use crate::vector::{Bytes, Owned, Vector, message, text};
+
+/// The profile of what an instance has executed.
+fn profile(reference: &Reference) -> Result<Box<Profile>> {
+    let What::Instance(instance) = reference.what else { return Err(wrong("it is no instance")) };
+    let of = |instance: Instance| reference.store.with(|context| instance.profile(context));
+    of(instance).map(Box::new)
+}
+
+fn path(bytes: &Bytes) -> PathBuf {
+    Path::new(&text(bytes)).to_owned()
+}
+
+/// A profile in the format of another tool, by its number in `wprof.h`.
+fn export(profile: &Profile, format: u8) -> Result<Vec<u8>> {
+    let samples = Samples::new(profile, &CodeMap::default());
+    let metric = || samples.metric(None).ok_or_else(|| wrong("the profile has nothing that stacks have"));
+    let mut bytes = Vec::new();
+    let written = match format {
+        0 => return profile.to_bytes().map_err(Error::from),
+        1 => write_folded(&samples, metric()?, &mut bytes),
+        2 => write_pprof(&samples, profile, &mut bytes),
+        3 => write_flamegraph(&samples, metric()?, "wprof", &mut bytes),
+        _ => return Err(wrong(format_args!("no format has number {format}"))),
+    };
+    written?;
+    Ok(bytes)
+}
+
+fn set_fuel(store: &StoreRef, fuel: u64) -> Result<()> {
+    store.with(|mut context| context.set_fuel(fuel))
+}
+
+fn set_deadline(store: &StoreRef, milliseconds: u64) -> Result<()> {
+    let at = (milliseconds > 0).then(|| Instant::now().checked_add(Duration::from_millis(milliseconds)));
+    store.with(|mut context| context.set_deadline(at.flatten()))
+}
+
+fn numbered(profile: &Profile, index: usize) -> Option<&FunctionProfile> {
+    profile.functions.get(index)
+}
+
+export! {
+    ["wprof_instance_profile"] fn(instance: &Reference, error: Message<'_>) -> Owned<Profile> {
+        report(profile(instance), error)
+    }
+    ["wprof_profile_delete"] fn(profile: Owned<Profile>) {
+        drop(profile);
+    }
+    ["wprof_profile_read"] fn(file: &Bytes, error: Message<'_>) -> Owned<Profile> {
+        report(Profile::read(path(file)).map(Box::new), error)
+    }
+    ["wprof_profile_write"] fn(profile: &Profile, file: &Bytes, error: Message<'_>) -> bool {
+        report(profile.write(path(file)), error).is_some()
+    }
+    ["wprof_profile_from_bytes"] fn(bytes: &Bytes, error: Message<'_>) -> Owned<Profile> {
+        report(Profile::from_bytes(bytes.as_slice()).map(Box::new), error)
+    }
+    ["wprof_profile_export"] fn(
+        profile: &Profile,
+        format: u8,
+        out: &mut MaybeUninit<Bytes>,
+        error: Message<'_>,
+    ) -> bool {
+        let bytes = report(export(profile, format), error);
+        let is_there = bytes.is_some();
+        out.write(Vector::new(bytes.unwrap_or_default()));
+        is_there
+    }
+    ["wprof_profile_instructions"] fn(profile: &Profile) -> u64 {
+        profile.ops()
+    }
+    ["wprof_profile_calls"] fn(profile: &Profile) -> u64 {
+        profile.calls()
+    }
+    ["wprof_profile_functions"] fn(profile: &Profile) -> usize {
+        profile.functions.len()
+    }
+    ["wprof_profile_function_index"] fn(profile: &Profile, number: usize) -> u32 {
+        numbered(profile, number).map_or(u32::MAX, |function| function.index)
+    }
+    ["wprof_profile_function_name"] fn(profile: &Profile, number: usize, out: &mut MaybeUninit<Bytes>) {
+        let name = numbered(profile, number).and_then(|function| function.name.as_deref());
+        out.write(message(name.unwrap_or_default()));
+    }
+    ["wprof_profile_function_calls"] fn(profile: &Profile, number: usize) -> u64 {
+        numbered(profile, number).map_or(0, FunctionProfile::calls)
+    }
+    ["wprof_profile_function_instructions"] fn(profile: &Profile, number: usize) -> u64 {
+        numbered(profile, number).map_or(0, FunctionProfile::ops)
+    }
+
+    ["wprof_store_set_fuel"] fn(store: &StoreRef, fuel: u64, error: Message<'_>) -> bool {
+        report(set_fuel(store, fuel), error).is_some()
+    }
+    ["wprof_store_get_fuel"] fn(store: &StoreRef, out: &mut MaybeUninit<u64>, error: Message<'_>) -> bool {
+        let fuel = report(store.with(|context| context.get_fuel()), error);
+        fuel.map(|fuel| out.write(fuel)).is_some()
+    }
+    ["wprof_store_set_deadline"] fn(store: &StoreRef, milliseconds: u64, error: Message<'_>) -> bool {
+        report(set_deadline(store, milliseconds), error).is_some()
+    }
+    ["wprof_store_limit"] fn(store: &StoreRef, memory_bytes: u64, table_elements: u64) {
+        store.with(|mut context| {
+            let limits = context.limits();
+            context.set_limits(wprof::StoreLimits {
+                memory_size: memory_bytes,
+                memory64_size: memory_bytes,
+                table_elements,
+                ..limits
+            });
+        });
+    }
+    ["wprof_store_gc"] fn(store: &StoreRef) {
+        store.with(|mut context| context.as_context_mut().gc());
+    }
+    ["wprof_store_interrupt_handle"] fn(store: &StoreRef) -> Box<InterruptHandle> {
+        Box::new(store.with(|context| context.interrupt_handle()))
+    }
+    ["wprof_interrupt_handle_interrupt"] fn(handle: &InterruptHandle) {
+        handle.interrupt();
+    }
+    ["wprof_interrupt_handle_delete"] fn(handle: Owned<InterruptHandle>) {
+        drop(handle);
+    }
+}

@@ -1,0 +1,99 @@
+//! Stores, which each thing in them keeps alive.
+
+use std::cell::{Cell, RefCell, UnsafeCell};
+use std::collections::HashMap;
+use std::ptr;
+use std::sync::{Arc, Weak};
+
+use wprof::{AsContextMut, Caller, Engine, Store, StoreContextMut, StoreLimits};
+
+use crate::identity::{HostInfo, Identity};
+use crate::vector::Owned;
+
+/// What the engine keeps for us in a store.
+pub struct Data {
+    /// The store itself, to which host functions find back.
+    pub shared: Weak<Shared>,
+}
+
+/// A context of a store, for as long as it lasts.
+type Context = StoreContextMut<'static, Data>;
+
+/// A store and who uses it now.
+pub struct Shared {
+    /// Where a host function runs, its caller's context: the store is lent to that, and so is used by way of it.
+    caller: Cell<*mut Context>,
+    store: UnsafeCell<Store<Data>>,
+    /// What C has attached to things in the store.
+    pub infos: RefCell<HashMap<Identity, HostInfo>>,
+}
+
+// SAFETY: C promises that one thread at a time uses a store and what is in it.
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
+/// `wasm_store_t`.
+#[derive(Clone)]
+pub struct StoreRef(pub Arc<Shared>);
+
+impl StoreRef {
+    /// An empty store, which may hold any number of instances and more.
+    ///
+    /// # Errors
+    /// If the system has no memory for it.
+    pub fn new(engine: &Engine) -> wprof::Result<StoreRef> {
+        let mut made = Store::try_new(engine, Data { shared: Weak::new() })?;
+        let any = usize::MAX >> 1;
+        made.set_limits(StoreLimits { instances: any, memories: any, tables: any, ..StoreLimits::default() });
+        Ok(StoreRef(Arc::new_cyclic(|shared| {
+            made.data_mut().shared = shared.clone();
+            Shared {
+                caller: Cell::new(ptr::null_mut()),
+                store: UnsafeCell::new(made),
+                infos: RefCell::default(),
+            }
+        })))
+    }
+
+    /// The store of a host function's caller.
+    pub fn of(caller: &Caller<'_, Data>) -> StoreRef {
+        StoreRef(caller.data().shared.upgrade().expect("who calls holds the store"))
+    }
+
+    /// Uses the store.
+    pub fn with<R>(&self, work: impl FnOnce(StoreContextMut<'_, Data>) -> R) -> R {
+        let caller = self.0.caller.get();
+        if caller.is_null() {
+            // SAFETY: one thread uses the store, and where this thread does already, that waits in a host function, which
+            // has left its context.
+            return work(unsafe { &mut *self.0.store.get() }.as_context_mut());
+        }
+        // SAFETY: the host function that has left its context waits for us, and nobody else uses it.
+        work(unsafe { &mut *caller }.as_context_mut())
+    }
+
+    /// Runs C code that a host function consists of, which may use the store.
+    pub fn lend<R>(&self, mut caller: Caller<'_, Data>, work: impl FnOnce() -> R) -> R {
+        let mut context = caller.as_context_mut();
+        let outer = self.0.caller.replace(ptr::from_mut(&mut context).cast());
+        let result = work();
+        self.0.caller.set(outer);
+        result
+    }
+}
+
+export! {
+    ["wasm_store_new"] fn(engine: &Engine) -> Owned<StoreRef> {
+        StoreRef::new(engine).ok().map(Box::new)
+    }
+    ["wasm_store_delete"] fn(store: Owned<StoreRef>) {
+        drop(store);
+    }
+    ["wasm_engine_new"] fn() -> Owned<Engine> {
+        Engine::new(&wprof::Config::new()).ok().map(Box::new)
+    }
+    ["wasm_engine_delete"] fn(engine: Owned<Engine>) {
+        drop(engine);
+    }
+}

@@ -1,0 +1,142 @@
+//! Values.
+
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::ptr;
+
+use wprof::{Ref, Result, ValType};
+
+use crate::error::wrong;
+use crate::reference::Reference;
+use crate::store::StoreRef;
+use crate::types::Kind;
+use crate::vector::{Owned, vector};
+
+/// `wasm_val_t`: owns what it refers to.
+#[repr(C)]
+pub struct Val {
+    kind: u8,
+    of: Of,
+}
+
+/// What the kind tells. A reference is null or a box of which this is the only pointer.
+#[repr(C)]
+#[derive(Clone, Copy)]
+union Of {
+    i32: i32,
+    i64: i64,
+    f32: u32,
+    f64: u64,
+    reference: *mut Reference,
+}
+
+impl Default for Val {
+    fn default() -> Self {
+        Val { kind: Kind::I32.0, of: Of { i64: 0 } }
+    }
+}
+
+impl Val {
+    /// The null of a kind of references.
+    fn reference(kind: Kind, reference: Option<Reference>) -> Val {
+        let reference = reference.map_or(ptr::null_mut(), |reference| Box::into_raw(Box::new(reference)));
+        Val { kind: kind.0, of: Of { reference } }
+    }
+
+    /// A value of wasm code's. What the API has no name for is null, of kind `WPROF_OTHER`.
+    pub fn of(store: &StoreRef, value: &wprof::Val) -> Val {
+        let (kind, of) = match value {
+            wprof::Val::I32(value) => (Kind::I32, Of { i32: *value }),
+            wprof::Val::I64(value) => (Kind::I64, Of { i64: *value }),
+            wprof::Val::F32(bits) => (Kind::F32, Of { f32: *bits }),
+            wprof::Val::F64(bits) => (Kind::F64, Of { f64: *bits }),
+            wprof::Val::FuncRef(func) => {
+                return Val::reference(Kind::FUNCREF, Reference::to_value(store, &Ref::Func(*func)));
+            }
+            wprof::Val::ExternRef(value) => {
+                return Val::reference(
+                    Kind::EXTERNREF,
+                    Reference::to_value(store, &Ref::Extern(value.clone())),
+                );
+            }
+            _ => return Val::reference(Kind::OTHER, None),
+        };
+        Val { kind: kind.0, of }
+    }
+
+    /// What it refers to, if it is a reference.
+    fn referred(&self) -> Option<&Reference> {
+        if self.kind < Kind::EXTERNREF.0 {
+            return None;
+        }
+        // SAFETY: the kind says that it is a reference, which it owns.
+        unsafe { self.of.reference.as_ref() }
+    }
+
+    /// As a value of wasm code's.
+    ///
+    /// # Errors
+    /// If it refers to what values cannot be, or its kind is none.
+    pub fn value(&self) -> Result<wprof::Val> {
+        Ok(match Kind(self.kind) {
+            // SAFETY: the kind says which one was written, and any bits are such a number.
+            Kind::I32 => wprof::Val::I32(unsafe { self.of.i32 }),
+            // SAFETY: as above.
+            Kind::I64 => wprof::Val::I64(unsafe { self.of.i64 }),
+            // SAFETY: as above.
+            Kind::F32 => wprof::Val::F32(unsafe { self.of.f32 }),
+            // SAFETY: as above.
+            Kind::F64 => wprof::Val::F64(unsafe { self.of.f64 }),
+            kind => return to_ref(self.referred(), kind).map(Into::into),
+        })
+    }
+}
+
+/// What is referred to, as a value of a kind of references.
+///
+/// # Errors
+/// If it is none, or of another kind.
+pub fn to_ref(reference: Option<&Reference>, kind: Kind) -> Result<Ref> {
+    let Some(ValType::Ref(ty)) = kind.ty() else {
+        return Err(wrong(format_args!("values of kind {} cannot be passed in this API", kind.0)));
+    };
+    let Some(reference) = reference else { return Ok(Ref::null(&ty)) };
+    let value = reference.value().filter(|value| value.ty() == ty);
+    value.ok_or_else(|| wrong(format_args!("it cannot be a {ty}: give a function or a foreign object")))
+}
+
+impl Clone for Val {
+    fn clone(&self) -> Self {
+        match self.kind < Kind::EXTERNREF.0 {
+            true => Val { kind: self.kind, of: self.of },
+            false => Val::reference(Kind(self.kind), self.referred().cloned()),
+        }
+    }
+}
+
+impl Drop for Val {
+    fn drop(&mut self) {
+        // SAFETY: the kind says that it is a reference, which it owns.
+        if self.kind >= Kind::EXTERNREF.0 && !unsafe { self.of.reference }.is_null() {
+            // SAFETY: as above; nobody sees it any more.
+            drop(unsafe { Box::from_raw(self.of.reference) });
+        }
+    }
+}
+
+vector!("val", Val);
+
+export! {
+    ["wasm_val_delete"] fn(value: Option<&mut ManuallyDrop<Val>>) {
+        if let Some(value) = value {
+            drop(std::mem::take(&mut **value));
+        }
+    }
+    ["wasm_val_copy"] fn(out: &mut MaybeUninit<Val>, value: &Val) {
+        out.write(value.clone());
+    }
+}
+
+/// A reference that C is to own, or null.
+pub fn given(reference: Option<Reference>) -> Owned<Reference> {
+    reference.map(Box::new)
+}

@@ -1,0 +1,118 @@
+//! Vectors as C has them: a length and an array.
+
+use std::mem::MaybeUninit;
+use std::ptr;
+
+/// `wasm_…_vec_t`. Its elements are initialised; C may write others, also where there were none.
+#[repr(C)]
+pub struct Vector<T> {
+    size: usize,
+    data: *mut T,
+}
+
+/// Bytes, which names and messages are, too.
+pub type Bytes = Vector<u8>;
+/// A pointer that the vector owns.
+pub type Owned<T> = Option<Box<T>>;
+
+impl<T> Vector<T> {
+    /// What C is to own.
+    pub fn new(elements: Vec<T>) -> Vector<T> {
+        let elements = elements.into_boxed_slice();
+        let size = elements.len();
+        if size == 0 {
+            return Vector { size, data: ptr::null_mut() };
+        }
+        Vector { size, data: Box::into_raw(elements).cast() }
+    }
+
+    /// The elements.
+    pub fn as_slice(&self) -> &[T] {
+        if self.data.is_null() {
+            return &[];
+        }
+        // SAFETY: C has got it from us or has made it of an array that is so long.
+        unsafe { std::slice::from_raw_parts(self.data, self.size) }
+    }
+
+    /// Places for elements, which need not be initialised.
+    pub fn places(&mut self) -> &mut [MaybeUninit<T>] {
+        if self.data.is_null() {
+            return &mut [];
+        }
+        // SAFETY: as above; any bytes are elements that need not be initialised.
+        unsafe { std::slice::from_raw_parts_mut(self.data.cast(), self.size) }
+    }
+
+    /// Takes the elements; an empty vector is left.
+    pub fn take(&mut self) -> Vec<T> {
+        let (size, data) =
+            (std::mem::take(&mut self.size), std::mem::replace(&mut self.data, ptr::null_mut()));
+        if data.is_null() {
+            return Vec::new();
+        }
+        // SAFETY: who has elements taken owns the array, which `new` has given.
+        unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(data, size)) }.into_vec()
+    }
+}
+
+impl<T: Clone> Clone for Vector<T> {
+    fn clone(&self) -> Self {
+        Vector::new(self.as_slice().to_vec())
+    }
+}
+
+/// A name or message of a text, with a zero behind it if C is to find its end so.
+pub fn message(text: &str) -> Bytes {
+    let mut bytes = text.as_bytes().to_vec();
+    bytes.push(0);
+    Vector::new(bytes)
+}
+
+/// The text of a name or message, without a zero behind it.
+pub fn text(bytes: &Bytes) -> String {
+    let bytes = bytes.as_slice();
+    String::from_utf8_lossy(bytes.strip_suffix(&[0]).unwrap_or(bytes)).into_owned()
+}
+
+/// Copies what C gives away, `count` elements.
+pub fn given<T>(count: usize, elements: *const T) -> Vec<T> {
+    if elements.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: C gives so many elements, and does not use them any more.
+    (0..count).map(|index| unsafe { elements.add(index).read() }).collect()
+}
+
+/// Defines the functions of one type of vectors.
+macro_rules! vector {
+    ($name:literal, $element:ty) => {
+        export! {
+            ["wasm_", $name, "_vec_new_empty"] fn(out: &mut std::mem::MaybeUninit<$crate::vector::Vector<$element>>) {
+                out.write($crate::vector::Vector::new(Vec::new()));
+            }
+            ["wasm_", $name, "_vec_new_uninitialized"] fn(out: &mut std::mem::MaybeUninit<$crate::vector::Vector<$element>>, size: usize) {
+                out.write($crate::vector::Vector::new((0..size).map(|_| <$element>::default()).collect()));
+            }
+            ["wasm_", $name, "_vec_new"] fn(
+                out: &mut std::mem::MaybeUninit<$crate::vector::Vector<$element>>,
+                size: usize,
+                elements: *const $element,
+            ) {
+                out.write($crate::vector::Vector::new($crate::vector::given(size, elements)));
+            }
+            ["wasm_", $name, "_vec_copy"] fn(
+                out: &mut std::mem::MaybeUninit<$crate::vector::Vector<$element>>,
+                vector: &$crate::vector::Vector<$element>,
+            ) {
+                out.write(vector.clone());
+            }
+            ["wasm_", $name, "_vec_delete"] fn(vector: Option<&mut $crate::vector::Vector<$element>>) {
+                drop(vector.map($crate::vector::Vector::take));
+            }
+        }
+    };
+}
+
+vector!("byte", u8);
+pub(crate) use vector;
