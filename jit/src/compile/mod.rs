@@ -57,7 +57,8 @@ pub struct Compiler {
     proofs: Proofs,
 }
 
-/// The memory of larger functions, by bytes of bytecode, is given back: it may be gigabytes.
+/// The size in bytes of bytecode of the largest function whose memory is kept. The memory of larger ones is given back:
+/// it may be gigabytes.
 const LARGEST_WITH_SCRATCH: usize = 1 << 17;
 
 /// Memory that compilations reuse, because allocating it takes a good part of the time of a small one.

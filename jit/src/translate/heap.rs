@@ -68,8 +68,8 @@ impl Translator<'_> {
         self.addresses.clear();
     }
 
-    /// Records an access in traces, recorded bursts and the simulated cache, even if it will trap. `number` counts the
-    /// accesses of the instruction.
+    /// Records an access in traces, recorded bursts and the simulated cache, even if it will trap. `number` is the
+    /// number of the access within the instruction.
     pub(super) fn see_access(&mut self, arg: &MemArg, index: Value, size: u64, number: u32) {
         if !self.options.records_references() && self.options.cache.is_none() {
             return;

@@ -9,8 +9,8 @@
 //! longer be loops to Cranelift and to later loop analyses (`passes/spilling`). So frames pass a block before the
 //! header of each enclosing loop, which replaces the header as the target of all edges; each such block tests whether a
 //! frame is entering, and to which inner loop. Of the frame's locals, each of these blocks loads those that are live at
-//! its header and were not loaded before: loading a local that only an inner loop reads any earlier would keep it live
-//! around the enclosing loop.
+//! its header and were not loaded before: a local that only an inner loop reads is loaded there and not before, because
+//! the enclosing loop would have to keep it from round to round.
 //!
 //! Example: `a -> b; b -> c; c -> c | d; d -> b | e`, entered at `c`, too, becomes `entry -> a | B; a -> B; B -> b | C;
 //! b -> C; C -> c; c -> c | d; d -> B | e`.
@@ -61,7 +61,7 @@ impl BeforeHeader {
         }
     }
 
-    /// Reports whether frames go on from here to inner loops.
+    /// Reports whether frames continue from here to inner loops.
     fn leads_inward(&self) -> bool {
         self.is_inside.is_empty()
     }

@@ -8,8 +8,8 @@ use crate::abi::{Builtin, TrapCode, reference, vmctx};
 use crate::clif::trace;
 
 impl Translator<'_> {
-    /// Records an access of `bytes` at `index`, extended to 64 bits, plus an offset. `number` counts the accesses of
-    /// the instruction.
+    /// Records an access of `bytes` at `index`, extended to 64 bits, plus an offset. `number` is the number of the
+    /// access within the instruction.
     pub(super) fn record_access(
         &mut self,
         (index, offset): (Value, u64),
@@ -35,7 +35,7 @@ impl Translator<'_> {
         self.record_reference(&[word], number);
     }
 
-    /// Records an access of `length` bytes at `index`, both of 64 bits. `number` counts the accesses of the
+    /// Records an access of `length` bytes at `index`, both of 64 bits. `number` is the number of the access within the
     /// instruction.
     pub(super) fn record_bulk(&mut self, index: Value, length: Value, number: u32) {
         if self.options.logs_references {

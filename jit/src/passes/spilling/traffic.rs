@@ -6,8 +6,8 @@
 //! loop that does not use it leaves its register to others. Where paths meet and some have lost the value, it is not
 //! merged from them: so many block parameters were worse than reloading.
 //!
-//! Invariant: a value that is not known has been stored on each path. Functions in which the value's range has a loop
-//! entered in its middle are not planned.
+//! Invariant: a value that is not known has been stored on each path. A value is not planned if it is live in a block
+//! that is entered in the middle of a loop.
 
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ use super::life::{Life, Lives};
 /// The name by which a value is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Name {
-    /// The value itself, at its definition's register.
+    /// The value itself, not reloaded yet.
     Own,
     /// A reload, by its number.
     Read(usize),
@@ -121,7 +121,7 @@ impl<'a> Planner<'a> {
                 continue;
             }
             *used = Used { turn: self.turn, start: at, end: at + 1 };
-            // A test in a cold block that may leave the loop does not justify a register in each round.
+            // Cold code, such as that which asks whether to leave the loop, does not justify a register in each round.
             let is_cold = self.context.func.layout.is_cold(block);
             let mut around = loops.innermost_loop(block).filter(|_| !is_cold);
             while let Some(id) = around.filter(|&id| self.used_in[id] != self.turn) {

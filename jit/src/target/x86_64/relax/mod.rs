@@ -171,7 +171,7 @@ enum Kind {
     Call,
     /// A jump through a jump table, which never changes.
     TableJump,
-    /// A new encoding of the instruction, with what `calls`, `tables` or `addresses` merged into it.
+    /// A new encoding, chosen by `calls`, `tables`, `addresses` or `redundant_moves`.
     Encoded(Encoded),
     EncodedCall(Encoded),
     /// A removed piece.
