@@ -4,8 +4,8 @@
 //! each access would compute its index separately, although an index made of a byte, a masked or a shifted value mostly
 //! lies far below 4 GiB. Where that is known, the constant of a sum becomes the access's own offset, and a shift part
 //! of the address. Source: Harrison, *Compiler Analysis of the Value Ranges for Variables*, IEEE TSE 3(3), 1977,
-//! reduced to upper bounds. Example: the address of `i32.load (i32.add (i32.shl (i32.load8_u …) 2) 4096)` is `base + 4
-//! * byte + 4096`.
+//! reduced to upper bounds.
+//! Example: the address of `i32.load (i32.add (i32.shl (i32.load8_u …) 2) 4096)` is `base + 4 * byte + 4096`.
 
 use cranelift_codegen::ir::{InstBuilder, InstructionData, Opcode, Value, types};
 
