@@ -1,8 +1,8 @@
 //! Merges calls through memory into one instruction.
 //!
 //! Cranelift reads the address of a callee into a register and calls that, with other instructions, mostly moves of
-//! arguments, in between; for a direct call it first takes the cell's place into another register, and for a dispatch
-//! it shifts the index of the cell.
+//! arguments, in between; for a direct call it first puts the place of that address into another register, and for a
+//! dispatch it shifts the index of the cell.
 //! Input: the pieces of a function. Output: the same pieces, with one instead of several where that provably does the
 //! same.
 //! Invariant: the registers that held the place and the address are dead behind the call, and the instructions in
