@@ -1,20 +1,21 @@
-//! What can keep one function from being compiled.
+//! The errors that keep a function from being compiled.
 
-/// Why a function could not be compiled. The module itself stays usable: the call that needed the function traps.
+/// The reason why a function could not be compiled. The module itself stays usable: the call that needed the function
+/// traps.
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
-    /// The bytecode is not what validation accepted; `offset` is a byte offset in the module.
+    /// The bytecode differs from what validation accepted; `offset` is a byte offset in the module.
     #[error("invalid function body at offset {offset:#x}: {message}")]
     Invalid {
-        /// Byte offset in the module.
+        /// The byte offset in the module.
         offset: usize,
-        /// What the parser said.
+        /// The parser's message.
         message: String,
     },
     /// An instruction that this build does not translate.
     #[error("instruction not supported at offset {offset:#x}: {what}")]
     Unsupported {
-        /// Byte offset in the module.
+        /// The byte offset in the module.
         offset: usize,
         /// The instruction.
         what: String,
@@ -22,17 +23,17 @@ pub enum CompileError {
     /// The function is larger than an implementation limit allows (see `limits`).
     #[error("function {func} is too large to compile: {what}")]
     TooLarge {
-        /// Function index in the module.
+        /// The function index in the module.
         func: u32,
-        /// Which limit, and its value.
+        /// The limit, and its value.
         what: String,
     },
     /// Cranelift refused the function.
     #[error("code generation failed for function {func}: {message}")]
     Codegen {
-        /// Function index in the module.
+        /// The function index in the module.
         func: u32,
-        /// What Cranelift said.
+        /// Cranelift's message.
         message: String,
     },
 }

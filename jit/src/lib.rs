@@ -1,4 +1,4 @@
-//! Wasm to machine code, by way of block graphs.
+//! Compiles wasm to machine code, by way of block graphs.
 //!
 //! ```text
 //! bytes -> module::parse -> ModuleInfo
@@ -10,8 +10,8 @@
 //!       -> target        -> machine code with its trap sites and call sites
 //! ```
 //!
-//! Everything here is pure: code is *emitted*, never run, and nothing is `unsafe`. What running code expects of
-//! memory stands in [`abi`], once, for the translator and the `vm` crate alike.
+//! Everything here is pure: code is *emitted*, never run, and nothing is `unsafe`. The memory layout that running code
+//! expects is defined once, in [`abi`], for the translator and the `vm` crate alike.
 #![forbid(unsafe_code)]
 
 pub mod abi;

@@ -1,10 +1,10 @@
-//! Work that is shared out among threads.
+//! Work shared out among threads.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Does something with each of several things, on as many threads as there are things; gives the results in their order.
-/// If the system has no more threads, those that there are do it all.
+/// Runs `work` on each of several things, on as many threads as there are things; returns the results in their order.
+/// If the system has no more threads, the existing ones do all the work.
 pub fn share_out<T: Send, R: Send>(things: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     let helpers = things.len().saturating_sub(1);
     let waiting = Mutex::new(things.into_iter().enumerate());

@@ -1,6 +1,6 @@
-//! Objects of the garbage-collected heap: how they lie in memory, and what a word that refers to one looks like.
+//! Objects of the garbage-collected heap: their layout in memory, and the words that refer to them.
 //!
-//! A reference of the `any` or `extern` hierarchy is a word, which its low bits tell apart: so `any.convert_extern` and
+//! A reference of the `any` or `extern` hierarchy is a word whose low bits are a tag: so `any.convert_extern` and
 //! `extern.convert_any` change nothing.
 //!
 //! | low bits | it is |
@@ -10,48 +10,48 @@
 //! | `…010` | a value of the host's: its [handle](HOST) |
 //! | `…000` | the address of an object |
 //!
-//! An object is a head, [`TYPE`] and [`LENGTH`], and then its fields, each aligned to its size, or to 8 if that is larger.
-//! The fields of a type begin as those of its supertype do, so they lie at the same offsets.
+//! An object is a header, [`TYPE`] and [`LENGTH`], followed by its fields, each aligned to its size, but to 8 bytes at
+//! most. The fields of a type begin with those of its supertype, which therefore lie at the same offsets.
 
 use wasmparser::{FieldType, StorageType, ValType};
 
-/// `u32`: its [`type_word`].
+/// `u32`: the [`type_word`] of the object.
 pub const TYPE: i32 = 0;
 /// `u32`: the length of an array; 0 for a structure.
 pub const LENGTH: i32 = 4;
-/// Where fields and elements begin.
+/// The offset of the first field or element.
 pub const FIELDS: u32 = 8;
 /// Addresses and sizes of objects are multiples of this.
 pub const ALIGN: u32 = 8;
 
-/// The bit of a [`type_word`] that tells an array from a structure.
+/// The bit of a [`type_word`] that distinguishes an array from a structure.
 pub const IS_ARRAY: u32 = 1;
 
-/// What an object's head says of its type, of which this is the engine-wide id.
+/// Returns the type word of an object's header, given the engine-wide id of its type.
 pub const fn type_word(id: u32, is_array: bool) -> u32 {
     id << 1 | is_array as u32
 }
 
-/// The id in a [`type_word`].
+/// Returns the id in a [`type_word`].
 pub const fn type_of_word(word: u32) -> u32 {
     word >> 1
 }
 
-/// The lowest bit of an i31.
+/// The tag bit of an i31.
 pub const I31: u64 = 1;
-/// The low three bits of a handle of the host's.
+/// The tag of a host handle, in the low three bits.
 pub const HOST: u64 = 2;
-/// The bits that tell words apart.
+/// The number of tag bits.
 pub const TAG_BITS: u32 = 3;
-/// All of them.
+/// The mask of the tag bits.
 pub const TAG_MASK: u64 = (1 << TAG_BITS) - 1;
 
-/// The word of an i31.
+/// Returns the word of an i31.
 pub const fn i31_word(value: u32) -> u64 {
     (value << 1 | 1) as u64
 }
 
-/// Bytes that a field or element takes.
+/// Returns the size of a field or element in bytes.
 pub fn size_of(storage: StorageType) -> u32 {
     match storage {
         StorageType::I8 => 1,
@@ -62,17 +62,17 @@ pub fn size_of(storage: StorageType) -> u32 {
     }
 }
 
-/// Where the fields of a structure lie.
+/// The layout of a structure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StructLayout {
-    /// By field, counted from the head.
+    /// The offset of each field, counted from the header.
     pub offsets: Box<[u32]>,
-    /// Size, with the head.
+    /// The size, including the header.
     pub size: u32,
 }
 
 impl StructLayout {
-    /// Of a structure with these fields.
+    /// Lays out a structure with these fields.
     pub fn new(fields: &[FieldType]) -> StructLayout {
         let mut end = FIELDS;
         let mut place = |field: &FieldType| {

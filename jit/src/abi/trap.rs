@@ -1,10 +1,10 @@
-//! Why machine code stopped.
+//! The reasons why machine code stopped.
 
 use cranelift_codegen::ir;
 use serde::{Deserialize, Serialize};
 
-/// The reasons that stand in trap tables. Plain code has no entry for stack overflow, which is recognised there by the
-/// address that faulted; instrumented code touches its whole frame at a place of its own.
+/// The reasons in trap tables. Plain code has no entry for stack overflow, which is recognised there by the faulting
+/// address; instrumented code touches its whole frame at a place of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum TrapCode {
@@ -32,11 +32,11 @@ pub enum TrapCode {
     Host,
     /// The frame does not fit on the stack.
     StackOverflow,
-    /// The budget is used up. If the host gives more, the code goes on behind the instruction, a 64-bit store.
+    /// The budget is used up. If the host grants more, the code continues behind the instruction, a 64-bit store.
     Budget,
-    /// The buffer of the trace is full. The host empties it, and the code goes on behind the instruction.
+    /// The buffer of the trace is full. The host empties it, and the code continues behind the instruction.
     TraceFull,
-    /// The buffer of data references is full. The host empties it, and the code goes on behind the instruction.
+    /// The buffer of data references is full. The host empties it, and the code continues behind the instruction.
     ReferencesFull,
     /// An atomic access whose address is not a multiple of its size.
     UnalignedAtomic,
@@ -46,11 +46,11 @@ pub enum TrapCode {
     ArrayOutOfBounds,
 }
 
-/// First of the codes that tell memory accesses apart; those of tables follow.
+/// The first of the codes that distinguish memory accesses; those of table accesses follow.
 const FIRST_ACCESS: usize = 20;
 
 impl TrapCode {
-    /// How many neighbouring accesses have different codes.
+    /// The number of neighbouring accesses with different codes.
     pub(crate) const ACCESS_PERIOD: usize = 110;
 
     const ALL: [TrapCode; 18] = [
@@ -74,7 +74,7 @@ impl TrapCode {
         TrapCode::ArrayOutOfBounds,
     ];
 
-    /// The code that Cranelift carries through to the trap table.
+    /// Returns the code that Cranelift carries through to the trap table.
     pub fn to_clif(self) -> ir::TrapCode {
         match self {
             TrapCode::MemoryOutOfBounds => ir::TrapCode::HEAP_OUT_OF_BOUNDS,
@@ -86,20 +86,20 @@ impl TrapCode {
         }
     }
 
-    /// The same for access `number` of a function, to a memory or table: different from its neighbours' codes.
+    /// Returns the code of access `number` of a function, to a memory or table: different from its neighbours' codes.
     pub(crate) fn of_access(self, number: usize) -> ir::TrapCode {
         let kind = usize::from(self == TrapCode::TableOutOfBounds);
         let code = FIRST_ACCESS + kind * TrapCode::ACCESS_PERIOD + number % TrapCode::ACCESS_PERIOD;
         ir::TrapCode::unwrap_user(code as u8)
     }
 
-    /// The number of the access, modulo the period, that [`TrapCode::of_access`] gave this code.
+    /// Returns the number of the access, modulo the period, for which [`TrapCode::of_access`] returned this code.
     pub(crate) fn access_phase(code: ir::TrapCode) -> Option<usize> {
         let place = usize::from(code.as_raw().get()).checked_sub(FIRST_ACCESS)?;
         (place < 2 * TrapCode::ACCESS_PERIOD).then_some(place % TrapCode::ACCESS_PERIOD)
     }
 
-    /// The inverse of [`TrapCode::to_clif`]; `None` for codes that are never emitted.
+    /// Inverts [`TrapCode::to_clif`]; `None` for codes that are never emitted.
     pub fn from_clif(code: ir::TrapCode) -> Option<TrapCode> {
         if let Some(phase) = TrapCode::access_phase(code) {
             let kinds = [TrapCode::MemoryOutOfBounds, TrapCode::TableOutOfBounds];

@@ -1,25 +1,25 @@
-//! The atomic instructions on linear memories: what each does, how wide its access is, and on which type it works.
+//! The atomic instructions on linear memories: their actions, access widths and types.
 //!
-//! Source: the threads proposal, "Atomic Memory Accesses". All of them are of one row of the table below.
+//! Source: the threads proposal, "Atomic Memory Accesses". Each instruction has a row in the table below.
 
 use wasmparser::{MemArg, Operator, ValType};
 
-/// What an atomic instruction does with its place in memory.
+/// The action of an atomic instruction on its place in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     Load,
     Store,
-    /// Reads, and writes what a computation makes of that and an operand.
+    /// Reads, and writes the result of a computation on the old value and an operand.
     Update(Update),
-    /// Reads, and writes if that is what was expected.
+    /// Reads, and writes if the value read equals the expected one.
     CompareExchange,
-    /// Waits until it is notified, if what it reads is what was expected.
+    /// Waits for a notification, if the value read equals the expected one.
     Wait,
-    /// Wakes who waits there. It accesses nothing.
+    /// Wakes the threads that wait at the place. Accesses nothing.
     Notify,
 }
 
-/// What an atomic instruction writes, given what it has read and an operand.
+/// The value that an atomic instruction writes, computed from the old value and an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Update {
     Add,
@@ -34,11 +34,11 @@ pub(crate) enum Update {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Atomic {
     pub action: Action,
-    /// Where its place is.
+    /// The address of its place.
     pub arg: MemArg,
-    /// How many bytes it accesses. Its address must be a multiple of that.
+    /// The number of bytes accessed, of which the address must be a multiple.
     pub bytes: u8,
-    /// The type of what it expects, writes or gives, which is wider than the access if that is narrow.
+    /// The type of the expected, written or returned value, which is wider than a narrow access.
     pub ty: ValType,
 }
 
@@ -47,7 +47,7 @@ macro_rules! rows {
         $action:expr => $i32:ident $i32_8:ident $i32_16:ident $i64:ident $i64_8:ident $i64_16:ident $i64_32:ident;
     )*) => {
         impl Atomic {
-            /// The atomic instruction that `op` is, if it accesses or names a place in memory.
+            /// Returns the atomic instruction for `op`, if it accesses or names a place in memory.
             pub(crate) fn of(op: &Operator<'_>) -> Option<Atomic> {
                 use ValType::{I32, I64};
                 let of = |action, arg, bytes, ty| Some(Atomic { action, arg, bytes, ty });
@@ -93,7 +93,7 @@ rows! {
 }
 
 impl Atomic {
-    /// The type of its result, if it has one.
+    /// Returns the type of the result, if there is one.
     pub(crate) fn result(&self) -> Option<ValType> {
         match self.action {
             Action::Store => None,
@@ -102,12 +102,12 @@ impl Atomic {
         }
     }
 
-    /// Whether it reads memory.
+    /// Reports whether the instruction reads memory.
     pub(crate) fn loads(&self) -> bool {
         !matches!(self.action, Action::Store | Action::Notify)
     }
 
-    /// Whether it writes memory. That of what was not as expected is written as it was.
+    /// Reports whether the instruction writes memory. A failed compare-exchange counts as writing the old value.
     pub(crate) fn stores(&self) -> bool {
         matches!(self.action, Action::Store | Action::Update(_) | Action::CompareExchange)
     }

@@ -1,7 +1,7 @@
-//! From bytecode to [`Cfg`], in one pass.
+//! Builds a [`Cfg`] from bytecode in one pass.
 //!
-//! Types of the operand stack go along (`types.rs`), which blocks record at their entry. Labels of enclosing constructs
-//! become blocks when they are reached, if a branch or the code before goes there.
+//! The builder tracks the types of the operand stack (`types.rs`), which blocks record at their entry. Labels of
+//! enclosing constructs become blocks when they are reached, if a branch or the preceding code leads there.
 
 mod handlers;
 
@@ -22,10 +22,10 @@ use handlers::{Handlers, Tries};
 
 type Result<T> = std::result::Result<T, CompileError>;
 
-/// The CFG of defined function `func`.
+/// Builds the CFG of defined function `func`.
 ///
 /// # Errors
-/// If the function has too many edges, or its bytes are not those that were validated.
+/// Returns an error if the function has too many edges, or if its bytes are not those that were validated.
 pub fn build(info: &ModuleInfo, func: u32) -> Result<Cfg> {
     let body = body(info, func);
     let mut builder = Builder::new(info, func);
@@ -50,11 +50,12 @@ pub fn build(info: &ModuleInfo, func: u32) -> Result<Cfg> {
     builder.finish()
 }
 
-/// Types of the operand stack of `func` before the instruction at byte `offset` of the module, which is no dead code,
-/// bottom first; in a handler of an older `try` with the exception, which lies below what that carries.
+/// Returns the types of the operand stack of `func` before the instruction at byte `offset` of the module, which must
+/// not be dead code, bottom first. In a handler of an older `try` the types include the exception, which lies below the
+/// values that it carries.
 ///
 /// # Errors
-/// If the bytes are not those that were validated.
+/// Returns an error if the bytes are not those that were validated.
 pub fn operand_types(info: &ModuleInfo, func: u32, offset: u32) -> Result<Vec<ValType>> {
     let body = body(info, func);
     let mut builder = Builder::new(info, func);
@@ -89,10 +90,10 @@ fn validator(info: &ModuleInfo, func: u32) -> FuncValidator<ValidatorResources> 
 struct Label {
     /// `None` until the target is reached, if it lies ahead.
     target: Option<Target>,
-    /// Operand stack at the target.
+    /// The operand stack at the target.
     stack: StackId,
     arity: u32,
-    /// Whether any edge leads to it.
+    /// Whether any edge leads to the target.
     used: bool,
 }
 
@@ -104,24 +105,24 @@ enum Construct {
     Else,
     /// The body of an older `try`.
     Try,
-    /// One of its handlers.
+    /// A handler of an older `try`.
     Catch,
 }
 
 struct Frame {
     construct: Construct,
-    /// Where `br` goes.
+    /// The target of `br`.
     label: usize,
-    /// Operand stack behind the construct.
+    /// The operand stack behind the construct.
     end_stack: StackId,
-    /// For an `if`: where the false edge goes.
+    /// For an `if`: the target of the false edge.
     else_label: Option<usize>,
-    /// Whether the construct was entered at all.
+    /// Whether control reaches the construct.
     reachable: bool,
     handlers: Handlers,
 }
 
-/// The block that is being built.
+/// The block under construction.
 struct Open {
     start: u32,
     stack: StackId,
@@ -134,21 +135,21 @@ struct Builder<'a> {
     locals: Vec<ValType>,
     params: u32,
     stacks: TypeStacks,
-    /// The operand stack now.
+    /// The current operand stack.
     stack: StackId,
     blocks: Vec<Block>,
     calls: Vec<DirectCall>,
     is_leaf: bool,
-    /// Label of each edge of each finished block, to be resolved at the end.
+    /// The labels of the edges of each finished block, resolved at the end.
     edge_labels: Vec<SmallVec<[usize; 2]>>,
     labels: Vec<Label>,
     frames: Vec<Frame>,
     accesses: Accesses,
     /// `None` in dead code.
     open: Option<Open>,
-    /// Edges so far, and values on them.
+    /// The number of edges so far, and of values on them.
     edges: usize,
-    /// The older `try`s, once one was met.
+    /// The older `try`s of the function, once one was encountered.
     tries: Option<Tries>,
 }
 
@@ -175,7 +176,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The validator has the same stack, where control comes to.
+    /// Asserts that the validator has the same stack, in reachable code.
     #[cfg(debug_assertions)]
     fn agree(&self, witness: &FuncValidator<ValidatorResources>, op: &Operator<'_>) {
         const LOOKED_AT: usize = 4;
@@ -226,7 +227,7 @@ impl<'a> Builder<'a> {
         self.open_block(start, TypeStacks::EMPTY);
     }
 
-    /// One instruction at byte `at`; the next one is at `next`.
+    /// Processes one instruction at byte `at`; the next one is at `next`.
     fn operator(&mut self, op: &Operator<'_>, body: &FunctionBody<'_>, (at, next): (u32, u32)) -> Result<()> {
         if let Some(open) = &mut self.open {
             open.ops += u32::from(!is_structure(op));
@@ -279,7 +280,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// An instruction without control flow.
+    /// Processes an instruction without control flow.
     fn plain(&mut self, op: &Operator<'_>, at: u32) -> Result<()> {
         if self.open.is_none() {
             return Ok(());
@@ -353,13 +354,13 @@ impl<'a> Builder<'a> {
         if let Some(else_label) = frame.else_label
             && frame.reachable
         {
-            // An `if` without `else`: its false edge arrives here too, with the parameters as results.
+            // An `if` without `else`: its false edge also arrives here, with the parameters as results.
             self.labels[frame.label].used = true;
             self.fall_into(frame.label, at, next);
             self.labels[else_label].target = self.labels[frame.label].target;
             return;
         }
-        // A handler of an older `try` leaves the exception behind.
+        // The result of a handler of an older `try` leaves the exception behind.
         if self.labels[frame.label].used || frame.construct == Construct::Catch {
             self.fall_into(frame.label, at, next);
         } else if self.open.is_some() {
@@ -383,7 +384,7 @@ impl<'a> Builder<'a> {
         self.arrive(not_taken, next);
     }
 
-    /// A branch on whether a reference is null; it goes along where it is not.
+    /// A branch on whether a reference is null; a non-null reference is passed along.
     fn br_on(&mut self, depth: u32, is_null: bool, at: u32, next: u32) {
         if self.open.is_none() {
             return;
@@ -455,13 +456,13 @@ impl<'a> Builder<'a> {
         self.open = Some(Open { start, stack, ops: 0 });
     }
 
-    /// The code before, if it gets here, goes on at `label`, which is here.
+    /// Continues at `label`, which is placed here, with the preceding code, if it reaches this place.
     fn fall_into(&mut self, label: usize, at: u32, next: u32) {
         self.close(End::Jump, &[label], at, at);
         self.arrive(label, next);
     }
 
-    /// `label` is the code at `start`.
+    /// Places `label` at the code at `start`.
     fn arrive(&mut self, label: usize, start: u32) {
         if self.labels[label].used {
             self.labels[label].target = Some(Target::Block(self.blocks.len() as u32));
@@ -469,7 +470,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Ends the open block with an instruction at `end`; the code from `limit` on belongs to others.
+    /// Ends the open block with the instruction at `end`; the code from `limit` on belongs to other blocks.
     fn close(&mut self, how: End, labels: &[usize], end: u32, limit: u32) {
         let Some(open) = self.open.take() else { return };
         for &label in labels {

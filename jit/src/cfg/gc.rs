@@ -1,13 +1,13 @@
-//! What instructions of garbage collection leave on the operand stack, and which of them branch.
+//! The results of garbage-collection instructions, and their branches.
 
 use wasmparser::{CompositeInnerType, Operator, PackedIndex, RefType, StorageType, ValType};
 
 use crate::module::ModuleInfo;
 
-/// How many fields a structure type has.
+/// Returns the number of fields of a structure type.
 ///
 /// # Panics
-/// If it is none.
+/// Panics if it is another type.
 pub(super) fn field_count(info: &ModuleInfo, ty: u32) -> u32 {
     match &info.types.get(ty).composite_type.inner {
         CompositeInnerType::Struct(of) => of.fields.len() as u32,
@@ -15,13 +15,13 @@ pub(super) fn field_count(info: &ModuleInfo, ty: u32) -> u32 {
     }
 }
 
-/// The type of a new object.
+/// Returns the type of a new object.
 pub(super) fn new(ty: u32) -> ValType {
     let index = PackedIndex::from_module_index(ty).expect("no more types than wasmparser allows");
     ValType::Ref(RefType::concrete(false, index))
 }
 
-/// The type of the result of `op`, if it is one of these instructions and always has one.
+/// Returns the type of the result of `op`, if it is one of these instructions and always has one.
 pub(super) fn result(info: &ModuleInfo, op: &Operator<'_>) -> Option<ValType> {
     use Operator::*;
     let reference = |is_nullable, ty| ValType::Ref(RefType::new(is_nullable, ty).expect("validated"));
@@ -47,7 +47,7 @@ pub(super) fn result(info: &ModuleInfo, op: &Operator<'_>) -> Option<ValType> {
     })
 }
 
-/// The type of the value of a field, or of an element.
+/// Returns the type of the value of a field, or of an element.
 fn field(info: &ModuleInfo, ty: u32, field: u32) -> ValType {
     let storage = match &info.types.get(ty).composite_type.inner {
         CompositeInnerType::Struct(of) => of.fields[field as usize].element_type,
@@ -60,8 +60,8 @@ fn field(info: &ModuleInfo, ty: u32, field: u32) -> ValType {
     }
 }
 
-/// If `op` branches by the type of the reference on top, which stays: the label, the type, and whether it branches if the
-/// reference is of that type; otherwise if it is not.
+/// If `op` branches by the type of the reference on top, which stays, returns the label, the type, and whether the
+/// branch is taken if the reference has that type, or if it lacks it.
 pub(crate) fn branch_on_cast(op: &Operator<'_>) -> Option<(u32, RefType, bool)> {
     match *op {
         Operator::BrOnCast { relative_depth, to_ref_type, .. } => Some((relative_depth, to_ref_type, true)),

@@ -1,4 +1,4 @@
-//! Where control is likely to go next from a function, or from a part of one, by its graph alone.
+//! The likely next targets of control from a function, or from a part of one, by its graph alone.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,24 @@ use wprof_profiler::EdgeWeights;
 
 use super::Cfg;
 
-/// What is expected to run less often than this each time the function, or the part of it, does is not likely: what
-/// lies behind five even branches. Of the functions and parts of CPython that are compiled ahead so, 3 of 4 are then
-/// called. With 0.15 it took 7% longer from a cold start, cc1 and cc1plus 2%; with 0.02 they took as long as that or
-/// longer.
+/// The minimum expected frequency of likely code, relative to the function or the part: code behind five even branches
+/// falls below it. Of the functions and parts of CPython that are compiled ahead this way, 3 of 4 are then called. With
+/// 0.15 it took 7% longer from a cold start, cc1 and cc1plus 2%; with 0.02 they took as long as that or longer.
 const LIKELY: f64 = 0.05;
 
-/// How a function is divided, by block and by part: a whole one has one part.
+/// The division of a function into parts; a whole function has one part.
 #[derive(Clone, Copy)]
 pub(crate) struct Division<'a> {
-    /// The part that a block is in.
+    /// The part of each block.
     pub part_of: &'a [u32],
-    /// The block where control comes into a part.
+    /// The entry block of each part.
     pub heads: &'a [u32],
-    /// The row of code slots of part 1, which those of the others follow.
+    /// The row of code slots of part 1; the rows of the other parts follow it.
     pub first_row: u32,
 }
 
 impl Cfg {
-    /// The functions that it calls directly and likely, imports too, each once, in bytecode order.
+    /// Returns the functions that it likely calls directly, including imports, each once, in bytecode order.
     pub fn likely_callees(&self) -> Vec<u32> {
         if self.calls.is_empty() {
             return Vec::new();
@@ -34,13 +33,12 @@ impl Cfg {
         self.likely_next(whole).swap_remove(0)
     }
 
-    /// By part, where control likely goes from there: rows of code slots, of functions, imports too, and of other
-    /// parts, each once, in bytecode order. A block that ends in a trap reports a failure, which is not what programs
-    /// do as a rule.
+    /// Returns for each part the likely next targets of control: rows of code slots, of functions, including imports,
+    /// and of other parts, each once, in bytecode order. Blocks that end in a trap report failures, and are left out.
     pub(crate) fn likely_next(&self, Division { part_of, heads, first_row }: Division<'_>) -> Vec<Vec<u32>> {
         let weights = Weights::new(self);
         let least = |part: u32| LIKELY * weights.blocks[heads[part as usize] as usize];
-        // By part: block and row.
+        // The block and the row of each target, by part.
         let mut next: Vec<Vec<(u32, u32)>> = vec![Vec::new(); heads.len()];
         for call in self.calls.iter().filter(|call| call.callee != self.func) {
             let (block, part) = (call.block as usize, part_of[call.block as usize]);
@@ -48,7 +46,7 @@ impl Cfg {
                 next[part as usize].push((call.block, call.callee));
             }
         }
-        // How often control goes from one part to another, and from which block first.
+        // The frequency of control from one part to another, with the first block from which it comes.
         let mut between: BTreeMap<(u32, u32), (f64, u32)> = BTreeMap::new();
         for &(block, to, weight) in &weights.edges {
             let (from, to) = (part_of[block as usize], part_of.get(to as usize).copied().unwrap_or(0));
@@ -65,17 +63,17 @@ impl Cfg {
     }
 }
 
-/// The rows in the order of their blocks, each once.
+/// Returns the rows in the order of their blocks, each once.
 fn in_order(mut next: Vec<(u32, u32)>) -> Vec<u32> {
     next.sort_by_key(|&(block, _)| block);
     let mut known = HashSet::new();
     next.into_iter().map(|(_, row)| row).filter(|&row| known.insert(row)).collect()
 }
 
-/// How often each block and edge is expected to run for each call.
+/// The expected executions of each block and edge per call.
 struct Weights {
     blocks: Vec<f64>,
-    /// From, to, and how often.
+    /// Source, target, and frequency.
     edges: Vec<(u32, u32, f64)>,
 }
 

@@ -1,33 +1,33 @@
-//! Which locals may still be read: what a frame need not take along when it goes on in another version.
+//! Live locals: the others need not be passed on when a frame continues in another version.
 //!
 //! Input: a function. Output: for each block, two sets of locals. Invariant: a local that is not in a set is written
-//! before it is read, on every way from the block's entry, or from its end.
-//! Source: the textbook's backward data flow, by sweeps against bytecode order until nothing changes.
+//! before it is read, on every path from the block's entry, or from its end. Source: the textbook's backward data flow,
+//! by sweeps against bytecode order until nothing changes.
 
 use super::{Block, Target};
 use crate::limits::{MAX_LIVENESS_STEPS, MAX_LIVENESS_WORDS};
 
-/// Each sweep follows one more back edge on a way. A function that needs more is nested as no program is, and taken
-/// to need all its locals.
+/// Each sweep propagates across one more back edge. A function that needs more sweeps is nested as no real program is,
+/// and all its locals count as live.
 const MOST_SWEEPS: usize = 32;
 
-/// What blocks read before they write it, and what they write: noted while they are made.
+/// The locals that blocks read before writing them, and those that they write: recorded while the blocks are built.
 #[derive(Debug)]
 pub(super) struct Accesses {
-    /// Words of one set.
+    /// The number of words of one set.
     words: usize,
-    /// By block.
+    /// One set per block.
     read: Vec<u64>,
     written: Vec<u64>,
 }
 
 impl Accesses {
-    /// None yet, of so many locals.
+    /// Creates the sets for this number of locals, without any block.
     pub(super) fn new(locals: usize) -> Accesses {
         Accesses { words: locals.div_ceil(64), read: Vec::new(), written: Vec::new() }
     }
 
-    /// What follows is of the next block.
+    /// Begins the next block.
     pub(super) fn begin_block(&mut self) {
         if self.read.len() <= MAX_LIVENESS_WORDS {
             self.read.resize(self.read.len() + self.words, 0);
@@ -53,16 +53,16 @@ impl Accesses {
 /// The live locals of a function, at the entry and at the end of each block.
 #[derive(Clone, Debug)]
 pub struct Liveness {
-    /// Words of one set.
+    /// The number of words of one set.
     words: usize,
-    /// At the entry, by block; nothing if all are taken to be live.
+    /// One set per block at its entry; empty if all locals count as live.
     live: Vec<u64>,
-    /// At the end.
+    /// One set per block at its end.
     behind: Vec<u64>,
 }
 
 impl Liveness {
-    /// The live locals of the function with these blocks.
+    /// Computes the live locals of the function with these blocks.
     pub(super) fn new(blocks: &[Block], accesses: Accesses) -> Liveness {
         let Accesses { words, read, written } = accesses;
         if read.len() > MAX_LIVENESS_WORDS {
@@ -79,24 +79,24 @@ impl Liveness {
         liveness
     }
 
-    /// Whether `local` may be read from the entry of `block` on.
+    /// Reports whether `local` may be read from the entry of `block` on.
     pub fn is_live(&self, block: u32, local: usize) -> bool {
         self.is_in(&self.live, block, local)
     }
 
-    /// Whether `local` may be read behind `block`.
+    /// Reports whether `local` may be read behind `block`.
     pub fn is_live_behind(&self, block: u32, local: usize) -> bool {
         self.is_in(&self.behind, block, local)
     }
 
-    /// How many locals may be read from the entry of `block` on; `None` if all are taken to be.
+    /// Returns the number of locals that may be read from the entry of `block` on; `None` if all count as live.
     pub(super) fn count(&self, block: u32) -> Option<usize> {
         let start = block as usize * self.words;
         let set = self.live.get(start..start + self.words).filter(|_| !self.live.is_empty())?;
         Some(set.iter().map(|word| word.count_ones() as usize).sum())
     }
 
-    /// The locals among so many that may be read from the entry of `block` on, ascending.
+    /// Returns which of the first `locals` locals may be read from the entry of `block` on, ascending.
     pub fn live_at(&self, block: u32, locals: usize) -> impl Iterator<Item = usize> {
         let (start, all) = (block as usize * self.words, u64::MAX);
         let word = move |word: usize| self.live.get(start + word).copied().unwrap_or(all);
@@ -113,7 +113,7 @@ impl Liveness {
         word.is_none_or(|word| word >> (local % 64) & 1 == 1)
     }
 
-    /// Makes all blocks take over what their successors read; whether anything changed.
+    /// Propagates the live locals of all blocks to their predecessors; reports whether anything changed.
     fn sweep(&mut self, blocks: &[Block], written: &[u64]) -> bool {
         let mut changed = false;
         for (index, block) in blocks.iter().enumerate().rev() {
@@ -139,14 +139,14 @@ mod tests {
     use crate::cfg::{Cfg, build};
     use crate::module;
 
-    /// Of a function with four locals.
+    /// Builds the CFG of a function with four locals.
     fn cfg(body: &str) -> Cfg {
         let text = format!("(module (func (param i32) (local i32 i32 i32) {body}))");
         let bytes: Arc<[u8]> = wat::parse_str(text).expect("valid text").into();
         build(&module::parse(bytes).expect("valid module"), 0).expect("within limits")
     }
 
-    /// By block, which locals are live at its entry.
+    /// Returns for each block which locals are live at its entry.
     fn live(body: &str) -> Vec<[bool; 4]> {
         let cfg = cfg(body);
         let blocks = 0..cfg.blocks.len() as u32;
@@ -161,7 +161,7 @@ mod tests {
              (drop (local.get 3))",
         );
         assert_eq!(loops[0], [true, false, false, false]);
-        // Each round needs local 1 again, and makes the others.
+        // Each round reads local 1 again, and writes the others.
         assert_eq!(loops[1], [false, true, false, false]);
         assert_eq!(loops[2], [false, false, false, true]);
     }

@@ -23,25 +23,25 @@ impl TypeStacks {
     /// The empty stack.
     pub const EMPTY: StackId = StackId(u32::MAX);
 
-    /// How many cells there are.
+    /// Returns the number of cells.
     pub(super) fn len(&self) -> usize {
         self.cells.len()
     }
 
-    /// `below` with `top` on it.
+    /// Returns `below` with `top` on it.
     pub fn push(&mut self, below: StackId, top: ValType) -> StackId {
         let height = self.height(below) + 1;
         self.cells.push(Cell { below, top, height });
         StackId(self.cells.len() as u32 - 1)
     }
 
-    /// The topmost type and the stack below it.
+    /// Returns the topmost type and the stack below it.
     pub fn pop(&self, stack: StackId) -> Option<(ValType, StackId)> {
         let cell = self.cells.get(stack.0 as usize)?;
         Some((cell.top, cell.below))
     }
 
-    /// `stack` without its `count` topmost types.
+    /// Returns `stack` without its `count` topmost types.
     pub fn drop_top(&self, mut stack: StackId, count: u32) -> StackId {
         for _ in 0..count {
             stack = self.pop(stack).map_or(Self::EMPTY, |(_, below)| below);
@@ -49,12 +49,12 @@ impl TypeStacks {
         stack
     }
 
-    /// Number of types in `stack`.
+    /// Returns the number of types in `stack`.
     pub fn height(&self, stack: StackId) -> u32 {
         self.cells.get(stack.0 as usize).map_or(0, |c| c.height)
     }
 
-    /// The types of `stack`, bottom first.
+    /// Returns the types of `stack`, bottom first.
     pub fn types(&self, mut stack: StackId) -> Vec<ValType> {
         let mut types = Vec::new();
         while let Some((top, below)) = self.pop(stack) {
@@ -65,7 +65,7 @@ impl TypeStacks {
         types
     }
 
-    /// Keeps only the cells that `roots` need, and renames the roots. Cells lie behind what they rest on, so one
+    /// Keeps only the cells that `roots` need, and renames the roots. Each cell lies behind the one below it, so one
     /// backward pass marks and one forward pass moves.
     pub(super) fn compact<'a>(&mut self, roots: impl Iterator<Item = &'a mut StackId>) {
         let roots: Vec<&mut StackId> = roots.collect();

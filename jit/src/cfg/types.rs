@@ -1,6 +1,7 @@
-//! What instructions do to the types on the operand stack of a function that is known to be valid.
+//! The effects of instructions on the types of the operand stack, in functions that are known to be valid.
 //!
-//! The validator knows too, but it checks all anew: with it a CFG takes a fifth more instructions. Debug builds ask both.
+//! The validator tracks the same types, but checks everything again: with it a CFG takes a fifth more instructions.
+//! Debug builds compare both.
 
 use wasmparser::{
     ContType, FrameKind, FuncType, ModuleArity, Operator, PackedIndex, RefType, SubType, ValType,
@@ -9,7 +10,8 @@ use wasmparser::{
 use super::{Atomic, StackId, TypeStacks, gc};
 use crate::module::ModuleInfo;
 
-/// The operand stack behind an instruction without control flow that runs on `stack`; `None` if it is none that we know.
+/// Returns the operand stack behind an instruction without control flow that runs on `stack`; `None` for unknown
+/// instructions.
 pub(super) fn after(
     info: &ModuleInfo,
     locals: &[ValType],
@@ -59,23 +61,23 @@ pub(super) fn after(
     }
 }
 
-/// The type of a reference to a function of the module.
+/// Returns the type of a reference to a function of the module.
 fn reference_to(info: &ModuleInfo, func: u32) -> ValType {
     let index = PackedIndex::from_module_index(info.funcs[func as usize]);
     ValType::Ref(RefType::concrete(false, index.expect("no more types than wasmparser allows")))
 }
 
-/// The type of a reference of type `ty` that is not null.
+/// Returns the type of non-null references of type `ty`.
 pub(super) fn non_null(ty: ValType) -> ValType {
     ty.as_reference_type().map_or(ty, |ty| ValType::Ref(ty.as_non_null()))
 }
 
-/// The type of indices and sizes.
+/// Returns the type of indices and sizes.
 fn index(is_64: bool) -> ValType {
     if is_64 { ValType::I64 } else { ValType::I32 }
 }
 
-/// The type of the result of an instruction that always has one, and the same.
+/// Returns the result type of an instruction that always has the same one.
 fn result(op: &Operator<'_>) -> ValType {
     use Operator::*;
     match op {
@@ -134,12 +136,12 @@ fn result(op: &Operator<'_>) -> ValType {
         | F64Copysign => ValType::F64,
         F64ConvertI32S | F64ConvertI32U | F64ConvertI64S | F64ConvertI64U | F64PromoteF32 => ValType::F64,
         F64ReinterpretI64 => ValType::F64,
-        // All others are atomic or of vectors.
+        // All other instructions are atomic or of vectors.
         _ => Atomic::of(op).and_then(|atomic| atomic.result()).unwrap_or(ValType::V128),
     }
 }
 
-/// A module that knows nothing, for instructions whose arity is always the same.
+/// A module that defines nothing, for instructions whose arity is fixed.
 struct Others;
 
 impl ModuleArity for Others {

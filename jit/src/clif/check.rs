@@ -1,4 +1,5 @@
-//! Checks, whether code is to go on in another version, and the marks that stand for them while CLIF is optimised.
+//! Checks of whether code should continue in another version, and the marks that stand for them while CLIF is
+//! optimised.
 
 use cranelift_codegen::cursor::FuncCursor;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -9,26 +10,26 @@ use cranelift_codegen::ir::{
 
 use crate::abi::{TrapCode, check, check_pinned_signature, check_signature, store_context, vmctx};
 
-/// The namespace of marks among external functions; within it they have the index of their check.
+/// The namespace of marks among external functions; a mark's index within it is the index of its check.
 const NAMESPACE: u32 = 1;
 
-/// A check, as its mark has it.
+/// A check, as described by its mark.
 pub(crate) struct Check {
-    /// Of the version that the frame goes on in.
+    /// The signature of the version in which the frame continues.
     pub signature: Signature,
-    /// Where the arguments of the mark behind the vmctx go: to these bytes of the transfer buffer; `None` if they are
-    /// arguments of the version, too.
+    /// The byte offsets in the transfer buffer of the mark's arguments behind the vmctx; `None` if the version takes
+    /// these arguments directly.
     pub places: Option<Vec<i32>>,
-    /// Whether it comes right behind the guard of a node's copies, which leads to a copy with the same check.
+    /// Whether the check comes right behind the guard of a node's copies, which leads to a copy with the same check.
     pub is_guarded: bool,
 }
 
-/// The name of the mark of a check.
+/// Returns the name of the mark of a check.
 pub(crate) fn mark(index: usize) -> UserExternalName {
     UserExternalName { namespace: NAMESPACE, index: index as u32 }
 }
 
-/// Whether an instruction is a mark.
+/// Reports whether an instruction is a mark.
 pub(crate) fn is_mark(func: &Function, inst: Inst) -> bool {
     check_of(func, inst).is_some()
 }
@@ -40,8 +41,8 @@ pub(crate) fn check_of(func: &Function, inst: Inst) -> Option<usize> {
     (name.namespace == NAMESPACE).then_some(name.index as usize)
 }
 
-/// Whether a check fires. The count is kept in the pinned register itself if this, and the branch that uses the
-/// result, are at a location with [`Fact::InPlace`](crate::code::Fact::InPlace).
+/// Decrements the count in the pinned register and returns whether the check fires. If this code and the branch on the
+/// result are at a location with [`Fact::InPlace`](crate::code::Fact::InPlace), the decrement happens in place.
 pub(crate) fn fires(pos: &mut FuncCursor<'_>) -> Value {
     let old = pos.ins().get_pinned_reg(types::I64);
     let new = pos.ins().iadd_imm_s(old, -1);
@@ -50,7 +51,7 @@ pub(crate) fn fires(pos: &mut FuncCursor<'_>) -> Value {
     pos.ins().icmp_imm_s(IntCC::SignedLessThan, new, 0)
 }
 
-/// Gives what the runtime says: see [`store_context::GO_ON`].
+/// Asks the runtime through the check stub, and returns its answer: see [`store_context::GO_ON`].
 pub(crate) fn ask_runtime(pos: &mut FuncCursor<'_>, context: Value) -> Value {
     let trusted = MemFlagsData::trusted();
     let store = pos.ins().load(types::I64, trusted, context, vmctx::STORE);
@@ -60,7 +61,7 @@ pub(crate) fn ask_runtime(pos: &mut FuncCursor<'_>, context: Value) -> Value {
     pos.ins().load(types::I64, trusted, store, store_context::GO_ON)
 }
 
-/// The same for a check that [`fires`].
+/// Like [`ask_runtime`], for a check that [`fires`].
 pub(crate) fn ask_runtime_pinned(pos: &mut FuncCursor<'_>, context: Value) -> Value {
     let trusted = MemFlagsData::trusted();
     let store = pos.ins().load(types::I64, trusted, context, vmctx::STORE);
@@ -71,14 +72,15 @@ pub(crate) fn ask_runtime_pinned(pos: &mut FuncCursor<'_>, context: Value) -> Va
     go_on_in(pos, context)
 }
 
-/// The version that the runtime says. The store is read once more rather than kept in a register.
+/// Returns the version in which the runtime wants the frame to continue. The store is loaded again rather than kept in
+/// a register.
 pub(crate) fn go_on_in(pos: &mut FuncCursor<'_>, context: Value) -> Value {
     let trusted = MemFlagsData::trusted();
     let store = pos.ins().load(types::I64, trusted, context, vmctx::STORE);
     pos.ins().load(types::I64, trusted, store, store_context::GO_ON)
 }
 
-/// Traps if that is what the runtime says.
+/// Traps if the runtime's answer says so.
 pub(crate) fn trap_if_told(pos: &mut FuncCursor<'_>, version: Value) {
     let is_trap = pos.ins().icmp_imm_s(IntCC::Equal, version, check::TRAP);
     pos.ins().trapnz(is_trap, TrapCode::Host.to_clif());

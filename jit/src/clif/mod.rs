@@ -1,4 +1,4 @@
-//! Pieces of CLIF that both the translator and the passes write, and what changes CLIF.
+//! Pieces of CLIF that both the translator and the passes write, and changes to CLIF.
 
 pub(crate) mod check;
 pub(crate) mod trace;
@@ -7,9 +7,9 @@ use cranelift_codegen::cursor::FuncCursor;
 use cranelift_codegen::ir::{Function, Inst, InstBuilder, Type, Value, types};
 use cranelift_frontend::FunctionBuilder;
 
-/// The same integer in a register of its own. The optimiser, which would find that out, is done. What takes its
-/// operand's register would not do, as both were given the same one; and a sum with zero would become part of what
-/// computes the value, whose operands then had to be kept as well.
+/// Copies an integer to a register of its own. The optimiser would fold the copy, but has already run. An instruction
+/// that reuses its operand's register would not do, because then both would be in the same one; and a sum with zero
+/// would be folded into the computation of the value, whose operands would then stay live.
 pub(crate) fn copy(pos: &mut FuncCursor<'_>, value: Value) -> Value {
     match pos.func.dfg.value_type(value) {
         types::I32 => {
@@ -21,7 +21,7 @@ pub(crate) fn copy(pos: &mut FuncCursor<'_>, value: Value) -> Value {
     }
 }
 
-/// Zero of a type that wasm values have.
+/// Returns zero of a wasm value type.
 pub(crate) fn zero(builder: &mut FunctionBuilder<'_>, ty: Type) -> Value {
     match ty {
         types::F32 => builder.ins().f32const(0.0),
@@ -34,7 +34,7 @@ pub(crate) fn zero(builder: &mut FunctionBuilder<'_>, ty: Type) -> Value {
     }
 }
 
-/// Takes an instruction away, whose result is `value`.
+/// Removes an instruction and makes its result an alias of `value`.
 pub(crate) fn replace(func: &mut Function, inst: Inst, value: Value) {
     let result = func.dfg.first_result(inst);
     func.dfg.clear_results(inst);
@@ -42,7 +42,7 @@ pub(crate) fn replace(func: &mut Function, inst: Inst, value: Value) {
     func.layout.remove_inst(inst);
 }
 
-/// Lets instructions take values themselves instead of other names for them.
+/// Replaces aliases in the operands of instructions.
 pub(crate) fn resolve_aliases(func: &mut Function) {
     let values = &mut func.dfg;
     if values.values().any(|value| values.value_is_alias(value)) {

@@ -1,7 +1,7 @@
 //! Code that appends to the trace.
 //!
-//! The word that is being filled is in the pinned register if there is one, see [`trace_word`]. If there is no room for what is to be
-//! appended, it goes to the buffer and another one begins; a store behind the buffer's end traps, and the host takes
+//! The word being filled is in the pinned register if there is one, see [`trace_word`]. If the bits to be appended do
+//! not fit, the word goes to the buffer and a new one begins; a store behind the buffer's end traps, and the host takes
 //! the buffer and the word away. So the common case is a test and a shift, and no call costs registers anywhere.
 
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -11,12 +11,12 @@ use cranelift_frontend::FunctionBuilder;
 use crate::abi::{TrapCode, store_context, trace_word};
 use crate::code::{Fact, Origins};
 
-/// What is appended as one step.
+/// Bits that are appended in one step.
 #[derive(Clone, Copy)]
 pub(crate) enum Bits {
-    /// The low bits of a number, the lowest first.
+    /// The low bits of a number, lowest first.
     Constant { value: u32, bits: u8 },
-    /// 32 bits as they are in a word, an `i64`, and then some more.
+    /// 32 bits in the order of a word, an `i64`, followed by more bits.
     Token { token: Value, value: u32, bits: u8 },
 }
 
@@ -29,11 +29,11 @@ impl Bits {
     }
 }
 
-/// Where the word is that is being filled.
+/// The place of the word being filled.
 #[derive(Clone, Copy)]
 enum Word {
     Pinned,
-    /// In the context of the store, which this is.
+    /// The word is in this store context.
     Memory(Value),
 }
 
@@ -57,9 +57,9 @@ impl Word {
     }
 }
 
-/// Appends to the trace. `store` gives the store's context where it is needed, out of line if the word `is_pinned`: known
-/// before, it would take a register all the time. It also sets the location at which a frame is said to be if the buffer
-/// is full.
+/// Appends to the trace. `store` returns the store's context where it is needed, out of line if the word `is_pinned`:
+/// computed earlier, it would occupy a register all the time. `store` also sets the source location that the frame has
+/// if the buffer is full.
 pub(crate) fn append(
     builder: &mut FunctionBuilder<'_>,
     origins: &mut Origins,
@@ -130,8 +130,8 @@ fn append_to(
     builder.set_srcloc(location);
 }
 
-/// The full word goes to the buffer. The pointer moves first, so that nothing of it is left to do if the store traps:
-/// the host sets it anew and takes the word from where it is.
+/// Stores the full word to the buffer. The pointer moves first, so that nothing is left to do if the store traps: the
+/// host then resets the pointer and reads the word from its place.
 fn store_word(builder: &mut FunctionBuilder<'_>, word_at: Word, store: Value) {
     let trusted = MemFlagsData::trusted();
     let place = builder.ins().load(types::I64, trusted, store, store_context::TRACE_NEXT);
@@ -145,9 +145,9 @@ fn store_word(builder: &mut FunctionBuilder<'_>, word_at: Word, store: Value) {
     word_at.write(builder, empty);
 }
 
-/// Appends words to the buffer of data references, and moves the pointer behind them. The store that finds the buffer
-/// full traps, the host empties it, stores the word at its beginning, and goes on behind: so the pointer is read again.
-/// A reference of several words stores one where its last will be, to find out whether all have room.
+/// Appends words to the buffer of data references, and moves the pointer behind them. If the buffer is full, the store
+/// traps; the host empties the buffer, stores the word at its beginning, and continues behind the store: so the pointer
+/// is read again. A reference of several words first stores one at the place of its last, to find out whether all fit.
 pub(crate) fn append_reference(builder: &mut FunctionBuilder<'_>, words: &[Value], store: Value) {
     let trusted = MemFlagsData::trusted();
     let full = MemFlagsData::new().with_aligned().with_trap_code(Some(TrapCode::ReferencesFull.to_clif()));
@@ -188,6 +188,6 @@ fn shift_in(builder: &mut FunctionBuilder<'_>, word: Value, value: u64, bits: u8
         return word;
     }
     let value = builder.ins().iconst(types::I64, value as i64);
-    // The low bits are zero: an addition does it, and can be part of an address computation.
+    // The low bits are zero: an addition suffices, and can be folded into an address computation.
     builder.ins().iadd(word, value)
 }

@@ -1,14 +1,13 @@
-//! Trap codes that tell the accesses of a function apart.
+//! Trap codes that identify the accesses of a function.
 //!
-//! Cranelift makes a load part of the instruction that uses its value, which then has the location of the user, or none.
-//! The trap code of the load is all that stays with it, and there are few of these. So the
-//! accesses have codes in turn, and an access is the last one with its code at or before the location, or the one nearest
-//! to a location close by. This also keeps Cranelift from dropping a store that a later one overwrites, which would put
-//! off its fault.
+//! Cranelift folds a load into the instruction that uses its value, which then has the location of the user, or none.
+//! Only the trap code stays with the load, and there are few codes. So accesses take the codes in turn, and a fault
+//! belongs to the last access with its code at or before the location, or to the one nearest to a known location close
+//! by. This also keeps Cranelift from dropping a store that a later one overwrites, which would delay its fault.
 //!
-//! **Invariant**: a load becomes part of an instruction that comes before the next access but few, as Cranelift moves no
-//! load behind another access that may trap: so of the accesses with its code it is the nearest one.
-//! Example: `(i32.or (i32.load (local.get 0)) (i32.const 1))` is one machine instruction at the location of the `or`.
+//! **Invariant**: a load is folded into an instruction that at most a few accesses precede, as Cranelift moves no load
+//! behind another access that may trap: so among the accesses with its code it is the nearest one. Example: `(i32.or
+//! (i32.load (local.get 0)) (i32.const 1))` is one machine instruction at the location of the `or`.
 
 use cranelift_codegen::ir;
 
@@ -17,16 +16,16 @@ use crate::abi::TrapCode;
 /// The accesses of a function that may fault.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Accesses {
-    /// The number of the origin of each, ascending.
+    /// The number of each access's origin, ascending.
     origins: Vec<u32>,
 }
 
-/// A trap code is none of an access.
+/// The error for a trap code that belongs to no access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NoAccess;
 
 impl Accesses {
-    /// The code of the next access, which traps with `code` and comes from the origin with a number.
+    /// Returns the trap code of the next access, which traps with `code` and comes from origin number `origin`.
     pub(super) fn add(&mut self, origin: u32, code: TrapCode) -> ir::TrapCode {
         debug_assert!(self.origins.last().is_none_or(|&last| last <= origin), "accesses come in order");
         let number = self.origins.len();
@@ -34,8 +33,8 @@ impl Accesses {
         code.of_access(number)
     }
 
-    /// The number of the origin of an access with a code, at the origin with a number or, where that is unknown,
-    /// somewhere behind one.
+    /// Returns the number of the origin of an access with a code: at origin number `at`, or, where that is unknown,
+    /// somewhere behind number `behind`.
     pub(super) fn find(
         &self,
         at: Option<u32>,

@@ -1,4 +1,4 @@
-//! Machine code with its tables: where it may trap, where it calls, what must be patched in.
+//! Machine code with its tables: traps, calls, and addresses to patch in.
 
 mod accesses;
 mod origins;
@@ -24,30 +24,30 @@ pub(crate) const METRICS_SLOT: u64 = 3;
 /// The key of the stack slot that holds the address of a frame's call record; above those of sums of metrics.
 pub(crate) const RECORD_SLOT: u64 = METRICS_SLOT + store_context::METRIC_KINDS as u64 + 1;
 
-/// Where in the wasm code a piece of machine code comes from.
+/// The place in the wasm code from which a piece of machine code comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Origin {
     /// Function index.
     pub func: u32,
-    /// The frame that it belongs to: 0 is that of the code, k that of inlined call k - 1 of [`MachineCode::inlined`].
+    /// The frame of the instruction: 0 is that of the code, k that of inlined call k - 1 of [`MachineCode::inlined`].
     pub frame: u32,
-    /// Block of that function's CFG.
+    /// The block in that function's CFG.
     pub block: u32,
-    /// How many rounds of the loop around it have been made that are not counted yet.
+    /// The number of rounds of the enclosing loop that are not counted yet.
     pub rounds: u32,
-    /// The path register, if paths are counted and it is the same however control came there: the frame does not hold
-    /// it then.
+    /// The path register, if paths are counted and its value is the same on all paths to this place: the frame does not
+    /// hold it then.
     pub path: Option<i64>,
-    /// Byte offset of the instruction in the module.
+    /// The byte offset of the instruction in the module.
     pub offset: u32,
 }
 
 /// A place where the code may trap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrapSite {
-    /// Byte offset in the code of the instruction that faults.
+    /// The byte offset in the code of the faulting instruction.
     pub pc: u32,
-    /// Why.
+    /// The reason.
     pub code: TrapCode,
     /// The wasm instruction; `None` in trampolines.
     pub origin: Option<Origin>,
@@ -56,96 +56,100 @@ pub struct TrapSite {
 /// A call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallSite {
-    /// Byte offset in the code at which the callee returns.
+    /// The byte offset in the code at which the callee returns.
     pub return_pc: u32,
     /// The wasm instruction; `None` in trampolines.
     pub origin: Option<Origin>,
 }
 
-/// Where a call goes on if an exception comes back to it.
+/// The place where a frame continues if an exception returns to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Landing {
-    /// Byte offset in the code at which the callee returns.
+    /// The byte offset in the code at which the callee returns.
     pub return_pc: u32,
-    /// Byte offset in the code of the landing, which takes the exception in the first result register, and nothing else.
+    /// The byte offset in the code of the landing, which takes the exception in the first result register, and nothing
+    /// else.
     pub pc: u32,
-    /// How many bytes below the frame pointer the stack pointer is there.
+    /// The distance of the stack pointer below the frame pointer there, in bytes.
     pub frame: u32,
 }
 
 /// An absolute 64-bit address to be written into the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reloc {
-    /// Byte offset in the code.
+    /// The byte offset in the code.
     pub offset: u32,
     /// The runtime routine whose address goes there.
     #[serde(serialize_with = "write_name", deserialize_with = "read_name")]
     pub target: LibCall,
-    /// To be added to the address.
+    /// The number to add to the address.
     pub addend: i64,
 }
 
 /// The machine code of one function. Sites are sorted by pc.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct MachineCode {
-    /// The code; position independent but for `relocs`. Whoever keeps the rest keeps it apart.
+    /// The code; position independent except for `relocs`. Its owner may store it apart from the tables.
     #[serde(skip)]
     pub bytes: Vec<u8>,
     /// Required alignment in bytes, a power of two.
     pub align: u32,
-    /// Addresses to write into it.
+    /// The addresses to patch in.
     pub relocs: Vec<Reloc>,
-    /// Where it may trap.
+    /// The places that may trap.
     pub traps: Vec<TrapSite>,
-    /// Where it calls.
+    /// The calls.
     pub calls: Vec<CallSite>,
-    /// Where exceptions are caught.
+    /// The landings of exceptions.
     pub landings: Vec<Landing>,
-    /// Where a frame is before the first instruction; `None` for trampolines.
+    /// The origin of the first instruction; `None` for trampolines.
     pub entry: Option<Origin>,
-    /// Bytes below the frame pointer at which a frame holds its vmctx, from the first instruction of the first block
-    /// on; `None` if it does not, which only instrumented code does.
+    /// The distance below the frame pointer, in bytes, at which a frame holds its vmctx, from the first instruction of
+    /// the first block on; `None` if it does not: only instrumented code does.
     pub vmctx_slot: Option<u32>,
-    /// The same for its path register, if paths are counted and it is not known everywhere: see [`Origin::path`].
+    /// The distance at which a frame holds its path register, if paths are counted and the register is not known
+    /// everywhere: see [`Origin::path`].
     pub path_slot: Option<u32>,
-    /// From which byte of the code on it comes from which instruction; only if asked for.
+    /// The positions of wasm instructions in the code; only on request.
     pub positions: Positions,
-    /// The same for its sums of metrics, and how many there are, if anything is measured.
+    /// The distance at which a frame holds its sums of metrics, and their number, if anything is measured.
     pub metrics_slot: Option<(u32, u32)>,
-    /// The same for its call record, if it has one and anything is measured, or paths are counted there.
+    /// The distance at which a frame holds its call record, if it has one and anything is measured, or paths are
+    /// counted there.
     pub record_slot: Option<u32>,
-    /// Whether it is code for bursts.
+    /// Whether this is burst code.
     pub in_bursts: bool,
-    /// Whether it counts heat; then the check of its entry does not lead into another version.
+    /// Whether the code counts heat; the check at its entry does not lead to another version then.
     pub counts_heat: bool,
-    /// The loop headers, as blocks, at which frames can enter it, too, by [`Compiler::loop_entry`]'s code.
+    /// The loop headers, as blocks, at which frames can also enter the code, through the code of
+    /// [`Compiler::loop_entry`].
     ///
     /// [`Compiler::loop_entry`]: crate::compile::Compiler::loop_entry
     pub loop_entries: Vec<u32>,
-    /// Calls that are not made, since their callees are inlined: where each is; callers before callees.
+    /// The origins of inlined calls, callers before callees.
     pub inlined: Vec<Origin>,
-    /// The functions that these would call; ascending.
+    /// The inlined functions, ascending.
     pub inlined_funcs: Vec<u32>,
-    /// The dispatches (`ConstantTables::dispatches`) whose cells it reads; ascending.
+    /// The dispatches (`ConstantTables::dispatches`) whose cells the code reads; ascending.
     pub dispatches: Vec<u32>,
-    /// From where to where there are no instructions but jump tables and constants, as far as is known; ascending.
+    /// The known ranges of jump tables and constants in the code; ascending.
     #[serde(skip)]
     pub data: Vec<(u32, u32)>,
-    /// The end of it that hardly ever runs, if that may lie apart from what is before it.
+    /// The rarely executed end of the code, if it may lie apart from the rest.
     pub cold: Option<ColdPart>,
 }
 
-/// The cold part of a function's code. Hot code of all functions lies closer together if these lie elsewhere.
+/// The cold part of a function's code. Hot code of all functions is denser if the cold parts lie elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColdPart {
-    /// Where it begins, a multiple of [`MachineCode::align`]; it must lie at such an address.
+    /// The start of the cold part, a multiple of [`MachineCode::align`]; it must lie at an address with that alignment.
     pub start: u32,
-    /// Where the code has the distance between a place in one part and one in the other, in four bytes; ascending.
+    /// The places of four-byte distances between the two parts; ascending.
     pub distances: Vec<u32>,
 }
 
 impl ColdPart {
-    /// Lets it lie `by` bytes further from the hot part than these bytes of both have it.
+    /// Moves the cold part `by` bytes further from the hot part than in these bytes of both.
     pub fn shift(&self, bytes: &mut [u8], by: i32) {
         for &at in &self.distances {
             let by = if at < self.start { by } else { by.wrapping_neg() };
@@ -157,20 +161,21 @@ impl ColdPart {
 }
 
 impl MachineCode {
-    /// Where the cold part begins; the end if there is none.
+    /// Returns the start of the cold part; the end of the code if there is none.
     pub fn hot_len(&self) -> usize {
         self.cold.as_ref().map_or(self.bytes.len(), |cold| cold.start as usize)
     }
 
-    /// Lets the cold part lie `by` bytes further from the hot one than `bytes` have it. All distances fit into their
-    /// four bytes if the whole code, with what is between its parts, is shorter than `i32::MAX`.
+    /// Moves the cold part `by` bytes further from the hot one than in `bytes`. All distances fit into their four bytes
+    /// if the whole code, including the gap between its parts, is shorter than `i32::MAX`.
     pub fn shift_cold(&mut self, by: i32) {
         if let Some(cold) = &self.cold {
             cold.shift(&mut self.bytes, by);
         }
     }
 
-    /// The frames that a place in the code is in, innermost first: itself, then the calls that are not made.
+    /// Returns the frames that a place in the code is in, innermost first: the place itself, then the inlined calls
+    /// around it.
     pub fn frames(&self, place: Origin) -> impl Iterator<Item = Origin> {
         let caller = |of: &Origin| Some(self.inlined[of.frame.checked_sub(1)? as usize]);
         std::iter::successors(Some(place), caller)

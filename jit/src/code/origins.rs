@@ -1,15 +1,15 @@
-//! Which wasm instruction each piece of machine code comes from, and what is known of the piece besides.
+//! The origin of each piece of machine code in the wasm code, and facts about the piece.
 //!
 //! Cranelift carries a number from each CLIF instruction to the machine code that it becomes: the source location. Here
-//! such a location is an index into a table, and nothing but that. An entry of the table names an origin, and says what
-//! passes over CLIF have found out that passes over machine code need: its [`Fact`]s.
+//! such a location is only an index into a table. An entry of the table names an origin, and holds the [`Fact`]s that
+//! passes over CLIF pass on to passes over machine code.
 //!
-//! That does not do for accesses that fault: Cranelift makes a load part of the instruction that uses its value, and
-//! the location is then the user's, or unknown if that was simplified. So each access has a trap code that tells it from its
-//! neighbours (`accesses`).
+//! That does not suffice for faulting accesses: Cranelift folds a load into the instruction that uses its value, and
+//! the location is then the user's, or unknown if the user was simplified. So each access has a trap code that
+//! distinguishes it from its neighbours (`accesses`).
 //!
-//! **Invariant**: locations with the same origin and the same facts are the same, as the optimiser may merge what has
-//! the same location.
+//! **Invariant**: locations with the same origin and the same facts are the same, because the optimiser may merge
+//! instructions with the same location.
 
 use cranelift_codegen::ir::{self, Function, SourceLoc};
 use hashbrown::HashMap;
@@ -19,15 +19,15 @@ use super::accesses::Accesses;
 use crate::CompileError;
 use crate::abi::TrapCode;
 
-/// Something that is known of the code at a location.
+/// A fact about the code at a location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fact {
-    /// It computes with the pinned register alone, and what it computes is used by code with the same fact only:
-    /// the target's code generator may do it in that register.
+    /// The code computes with the pinned register alone, and only code with the same fact uses its result: the target's
+    /// code generator may compute in that register.
     InPlace,
-    /// It is in a cold block.
+    /// The code is in a cold block.
     Cold,
-    /// It is a call that neither reads registers nor changes any but the pinned one.
+    /// The code is a call that neither reads registers nor changes any but the pinned one.
     Transparent,
 }
 
@@ -45,14 +45,14 @@ impl Facts {
     }
 }
 
-/// An entry of the table: the number of its origin, and what is known.
+/// An entry of the table: the number of its origin, and its facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Location {
     origin: u32,
     facts: Facts,
 }
 
-/// The greatest index of a location: Cranelift takes the one behind it for an unknown location.
+/// The greatest index of a location: the next one means an unknown location to Cranelift.
 const GREATEST: usize = u32::MAX as usize - 1;
 
 /// The origins of one function, and the locations of its code.
@@ -60,10 +60,10 @@ const GREATEST: usize = u32::MAX as usize - 1;
 pub(crate) struct Origins {
     all: Vec<Origin>,
     locations: Vec<Location>,
-    /// By entry with facts: its location.
+    /// The location of each entry with facts.
     known: HashMap<Location, u32>,
     accesses: Accesses,
-    /// How many locations there may be.
+    /// The maximum number of locations.
     most: usize,
     is_full: bool,
 }
@@ -82,20 +82,20 @@ impl Default for Origins {
 }
 
 impl Origins {
-    /// Lets Cranelift keep the locations of a function, in which there is nothing yet, as they are. By itself it keeps
-    /// how far each is from the first one that it sees, and the one right before that would be unknown.
+    /// Makes Cranelift keep the locations of a function, which must still be empty, unchanged. By default it stores
+    /// them relative to the first one that it sees, and the location right before that one would become unknown.
     pub(crate) fn count_from_zero(func: &mut Function) {
         let first = func.params.ensure_base_srcloc(SourceLoc::new(0));
         assert_eq!(first, SourceLoc::new(0), "the function has locations already");
     }
 
-    /// What is translated from now on comes from `origin`, and gets this location.
+    /// Returns the location of the code translated from now on, which comes from `origin`.
     pub(crate) fn at(&mut self, origin: Origin) -> SourceLoc {
         self.all.push(origin);
         self.push(Location { origin: self.all.len() as u32 - 1, facts: Facts::default() })
     }
 
-    /// The location of code of which a fact is known besides those of a location; an unknown location stays unknown.
+    /// Returns a location with one more fact; an unknown location stays unknown.
     pub(crate) fn with(&mut self, location: SourceLoc, fact: Fact) -> SourceLoc {
         let Some(old) = self.entry(location) else { return location };
         let new = Location { facts: old.facts.with(fact), ..old };
@@ -119,7 +119,7 @@ impl Origins {
         SourceLoc::new(self.locations.len() as u32 - 1)
     }
 
-    /// Fails if there were more locations than there may be, so that some are unknown.
+    /// Fails if there were more locations than allowed, so that some are unknown.
     pub(crate) fn check(&self, func: u32) -> Result<(), CompileError> {
         let what = || format!("its code has more than {} source locations", self.most);
         if self.is_full { Err(CompileError::TooLarge { func, what: what() }) } else { Ok(()) }
@@ -129,37 +129,38 @@ impl Origins {
         if location.is_default() { None } else { self.locations.get(location.bits() as usize).copied() }
     }
 
-    /// Whether a fact is known of code at a location.
+    /// Reports whether a fact holds for the code at a location.
     pub(crate) fn has(&self, location: SourceLoc, fact: Fact) -> bool {
         self.entry(location).is_some_and(|entry| entry.facts.has(fact))
     }
 
-    /// A trap code for an access that is translated now.
+    /// Returns the trap code of an access that is being translated.
     pub(crate) fn access(&mut self, code: TrapCode) -> ir::TrapCode {
         self.accesses.add(self.all.len() as u32 - 1, code)
     }
 
-    /// Where the function begins; `None` for trampolines.
+    /// Returns the origin of the function's beginning; `None` for trampolines.
     pub(crate) fn first(&self) -> Option<Origin> {
         self.all.first().copied()
     }
 
-    /// The number of the origin of code at a location: they are numbered as they were translated.
+    /// Returns the number of the origin of code at a location: origins are numbered in the order of translation.
     pub(crate) fn number(&self, location: SourceLoc) -> Option<u32> {
         self.entry(location).map(|entry| entry.origin)
     }
 
-    /// An origin, by its number.
+    /// Returns an origin by its number.
     pub(crate) fn of_number(&self, number: u32) -> Option<Origin> {
         self.all.get(number as usize).copied()
     }
 
-    /// The origin of code at a location.
+    /// Returns the origin of code at a location.
     pub(crate) fn of_code(&self, location: SourceLoc) -> Option<Origin> {
         self.of_number(self.number(location)?)
     }
 
-    /// The origin of a trap at the origin with a number or, where that is unknown, somewhere behind one.
+    /// Returns the origin of a trap: at origin number `at`, or, where that is unknown, somewhere behind number
+    /// `behind`.
     pub(crate) fn of_trap(&self, at: Option<u32>, behind: u32, code: ir::TrapCode) -> Option<Origin> {
         match self.accesses.find(at, behind, code) {
             Ok(access) => self.of_number(access?),

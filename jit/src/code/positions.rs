@@ -1,27 +1,27 @@
-//! Which piece of machine code comes from which wasm instruction.
+//! The wasm instruction from which each piece of machine code comes.
 //!
-//! Input: places in the code with their origins, ascending. Output: the same in about three bytes each, as whoever samples
-//! where programs are keeps them for all code.
-//! An entry is the distance from the one before, then how far the instruction lies from that one's, with one bit that
-//! says whether a frame follows. Numbers have seven bits a byte, the lowest first, and a bit that more follow.
+//! Input: places in the code with their origins, ascending. Output: the same in about three bytes each, because a
+//! sampling profiler keeps them for all code. An entry is the distance from the previous one, then the distance of its
+//! instruction from the previous one's, with one bit that says whether a frame follows. Numbers are encoded with seven
+//! bits per byte, the lowest first, and a continuation bit.
 
 use serde::{Deserialize, Serialize};
 
 use super::Origin;
 
-/// From one place in the code on, up to the next, it comes from one instruction.
+/// The instruction from which the code from one place up to the next position comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// Byte offset in the code.
+    /// The byte offset in the code.
     pub pc: u32,
-    /// Byte offset of the instruction in the module.
+    /// The byte offset of the instruction in the module.
     pub offset: u32,
-    /// The frame that it belongs to: see [`Origin::frame`].
+    /// The frame of the instruction: see [`Origin::frame`].
     pub frame: u32,
 }
 
 impl Position {
-    /// Code that comes from `origin` begins at `pc`.
+    /// Creates the position of code from `origin` that begins at `pc`.
     pub(crate) fn new(pc: u32, origin: Origin) -> Position {
         Position { pc, offset: origin.offset, frame: origin.frame }
     }
@@ -38,7 +38,7 @@ pub struct Positions {
     packed: Vec<u8>,
 }
 
-/// Bytes that serde does not pass on one after the other.
+/// Serializes bytes as a whole instead of one by one.
 mod whole {
     use std::fmt;
 
@@ -66,7 +66,7 @@ mod whole {
 }
 
 impl Positions {
-    /// From positions that ascend; of several at one place the last holds.
+    /// Encodes ascending positions; among several at one place the last one counts.
     pub fn new(all: impl IntoIterator<Item = Position>) -> Positions {
         let mut kept: Vec<Position> = Vec::new();
         for position in all {
@@ -93,12 +93,12 @@ impl Positions {
         Positions { packed }
     }
 
-    /// Whether nothing is known.
+    /// Reports whether there are no positions.
     pub fn is_empty(&self) -> bool {
         self.packed.is_empty()
     }
 
-    /// All of them, ascending.
+    /// Returns all positions, ascending.
     pub fn iter(&self) -> impl Iterator<Item = Position> {
         let (mut bytes, mut before) = (self.packed.iter().copied(), START);
         std::iter::from_fn(move || {
@@ -113,12 +113,12 @@ impl Positions {
         })
     }
 
-    /// What the code at `pc` comes from; `None` if it lies before all that is known.
+    /// Returns the position of the code at `pc`; `None` if it lies before all positions.
     pub fn at(&self, pc: u32) -> Option<Position> {
         self.iter().take_while(|position| position.pc <= pc).last()
     }
 
-    /// The same of code whose bytes were moved, each to where `place` says, in their order.
+    /// Returns the positions of code whose bytes were moved to the places given by `place`, in their order.
     #[must_use]
     pub(crate) fn moved(&self, place: impl Fn(u32) -> u32) -> Positions {
         Positions::new(self.iter().map(|position| Position { pc: place(position.pc), ..position }))

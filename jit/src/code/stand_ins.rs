@@ -1,37 +1,37 @@
-//! Stand-ins for what code holds as constants and its module decides when it is loaded: the address of its code slots, with
+//! Stand-ins for constants in code that are only known when the module is loaded: the address of its code slots, with
 //! the dispatch cells behind them, and the ids of its types.
 //!
-//! Code that is to be loaded anywhere is compiled twice, with other stand-ins, and compared. The four bytes of a constant
-//! differ, each of them, by what the stand-ins differ by; where anything else differs, the code depends on the constants in
-//! another way and is not for loading anywhere.
+//! Relocatable code is compiled twice, with different stand-ins, and compared. The four bytes of a constant each differ
+//! by the difference of the stand-ins; if anything else differs, the code depends on the constants in another way and
+//! is not relocatable.
 //!
-//! Input: both codes. Output: the [`Place`]s where constants are, and later the code with others in their place.
-//! Invariant: constants are of four bytes, whose upper neighbours are zero: the slots lie below 2 GiB. No byte of
-//! [`SLOTS_APART`] and [`TYPES_APART`] is 0 or 255, so that no carry makes bytes equal.
-//! Oracle: `vm/tests/embedding/artifacts.rs`, where such code runs at other addresses.
+//! Input: both versions of the code. Output: the [`Place`]s of constants, and later the code with the actual constants.
+//! Invariant: constants have four bytes and zeros above: the slots lie below 2 GiB. No byte of [`SLOTS_APART`] and
+//! [`TYPES_APART`] is 0 or 255, so that no carry makes bytes equal. Oracle: `vm/tests/embedding/artifacts.rs`, where
+//! such code runs at other addresses.
 
 use serde::{Deserialize, Serialize};
 
-/// By how much the stand-ins for the address of the slots differ.
+/// The difference between the stand-ins for the address of the slots.
 const SLOTS_APART: u32 = 0x0b0c_0d40;
-/// By how much those for the ids of types differ.
+/// The difference between the stand-ins for the ids of types.
 const TYPES_APART: u32 = 0x0706_0503;
 
-/// What stands for the constants in one of the two codes.
+/// The stand-ins in one of the two versions of the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StandIns {
-    /// For the address of the slots, as far below 2 GiB as both together are long.
+    /// The stand-in for the address of the slots, as far below 2 GiB as both together are long.
     pub slots: u32,
-    /// For the id of type 0; others follow.
+    /// The stand-in for the id of type 0; the other types follow.
     pub types: u32,
 }
 
-/// Those of the code that is kept.
+/// The stand-ins of the code that is kept.
 pub const FIRST: StandIns = StandIns { slots: 0x2000_0140, types: 0x5000_0000 };
-/// Those of the code that it is compared with.
+/// The stand-ins of the code that is only compared.
 pub const SECOND: StandIns = StandIns { slots: FIRST.slots + SLOTS_APART, types: FIRST.types + TYPES_APART };
 
-/// Where code has a constant, in four bytes.
+/// The place of a four-byte constant in code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Place {
     /// The address of something behind the start of the slots, at this byte.
@@ -43,14 +43,14 @@ pub enum Place {
 /// The constants of a loaded module.
 #[derive(Clone, Copy, Debug)]
 pub struct Constants<'a> {
-    /// Address of its code slots.
+    /// The address of the module's code slots.
     pub slots: u64,
     /// The ids of its types.
     pub type_ids: &'a [u32],
 }
 
-/// Where the same code has constants, given with the [`FIRST`] and with the [`SECOND`] stand-ins; `None` if these differ by
-/// more.
+/// Returns the places of constants in code compiled with the [`FIRST`] and the [`SECOND`] stand-ins; `None` if the two
+/// differ elsewhere.
 pub fn places(first: &[u8], second: &[u8]) -> Option<Vec<Place>> {
     if first.len() != second.len() {
         return None;
@@ -72,8 +72,8 @@ pub fn places(first: &[u8], second: &[u8]) -> Option<Vec<Place>> {
     Some(places)
 }
 
-/// Puts the constants of a module where code has the [`FIRST`] stand-ins; `None` if that is not such code, or an address does
-/// not fit.
+/// Replaces the [`FIRST`] stand-ins in code by the constants of a module; `None` if the code has none there, or if an
+/// address does not fit.
 pub fn fill(code: &mut [u8], places: &[Place], constants: Constants<'_>) -> Option<()> {
     for place in places {
         let (at, value) = match *place {
@@ -101,7 +101,7 @@ fn word(code: &[u8], at: usize) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// Code with two addresses side by side, an opcode, and the id of a type.
+    /// Returns code with two adjacent addresses, an opcode, and the id of a type.
     fn code(slots: u32, ty: u32) -> Vec<u8> {
         let words = [slots + 0xff0, slots].into_iter().flat_map(u32::to_le_bytes);
         words.chain([0x90]).chain((ty + 2).to_le_bytes()).collect()

@@ -1,4 +1,5 @@
-//! Cranelift: from a block graph, or a trampoline's signature, to machine code with what the runtime must know of it.
+//! Compilation with Cranelift: from a block graph, or a trampoline's signature, to machine code with the tables that
+//! the runtime needs.
 
 mod output;
 mod trampoline;
@@ -30,10 +31,10 @@ use crate::translate::{Translated, translate};
 use output::Output;
 pub use output::Proofs;
 
-/// How much is done for the code.
+/// The effort spent on code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tier {
-    /// The fastest compilation. The code counts its heat and asks for promotion when it is hot.
+    /// The fastest compilation. The code counts its heat and requests promotion when it is hot.
     Baseline,
     /// Optimised.
     Optimized,
@@ -43,23 +44,24 @@ pub enum Tier {
 pub struct Compiler {
     best: OwnedTargetIsa,
     fast: OwnedTargetIsa,
-    /// For functions that are optimised already.
+    /// The code generator of functions that are already optimised.
     rest: OwnedTargetIsa,
-    /// For those of which the register allocator would take too long.
+    /// The code generator of optimised functions that the register allocator would take too long for.
     quick_rest: OwnedTargetIsa,
     target: &'static dyn Target,
     options: CompilerOptions,
-    /// The options of code for bursts.
+    /// The options of burst code.
     in_bursts: CompilerOptions,
-    /// What compilations leave for the next ones.
+    /// Memory that compilations leave for the next ones.
     scratch: Mutex<Vec<Box<Scratch>>>,
     proofs: Proofs,
 }
 
-/// What functions of more bytes of bytecode have needed is given back: it may be gigabytes.
+/// The size in bytes of bytecode of the largest function whose memory is kept. The memory of larger ones is given back:
+/// it may be gigabytes.
 const LARGEST_WITH_SCRATCH: usize = 1 << 17;
 
-/// Memory that compilations reuse, as allocating it anew takes a good part of the time of a small one.
+/// Memory that compilations reuse, because allocating it takes a good part of the time of a small one.
 struct Scratch {
     context: Context,
     builder: FunctionBuilderContext,
@@ -85,9 +87,10 @@ impl std::fmt::Debug for Compiler {
 }
 
 impl Compiler {
-    /// A code generator for the machine it runs on.
+    /// Creates a code generator for the machine it runs on.
     ///
-    /// If Cranelift has no back end for this machine.
+    /// # Errors
+    /// Returns an error if Cranelift has no back end for this machine.
     pub fn new(options: CompilerOptions) -> Result<Compiler, CompileError> {
         let target = if options.plain { target::plain() } else { target::of(&isa::architecture()?) };
         let options = options.with_pinned_register(target.has_pinned_register());
@@ -107,19 +110,19 @@ impl Compiler {
         })
     }
 
-    /// The same with other options for code for bursts, which may collect more than other code.
+    /// Returns the code generator with separate options for burst code, which may collect more than other code.
     #[must_use]
     pub fn with_bursts(self, options: CompilerOptions) -> Compiler {
         let in_bursts = options.with_pinned_register(self.target.has_pinned_register());
         Compiler { in_bursts, ..self }
     }
 
-    /// The options it was made with.
+    /// Returns the options.
     pub fn options(&self) -> &CompilerOptions {
         &self.options
     }
 
-    /// Of how many functions it was proven that passes left what they do as it was: see [`CompilerOptions::proves`].
+    /// Returns for how many functions the passes were proven correct: see [`CompilerOptions::proves`].
     pub fn proofs(&self) -> &Proofs {
         &self.proofs
     }
@@ -128,13 +131,13 @@ impl Compiler {
         if graph.in_bursts { &self.in_bursts } else { &self.options }
     }
 
-    /// Whether the results of a function of type `ty` are too many for registers. Then the address of the place for the
-    /// others goes where the vmctx would be, in the first argument register, and all arguments move on by one.
+    /// Reports whether a function of type `ty` has too many results for registers. Then the address for the others
+    /// takes the place of the vmctx, in the first argument register, and all arguments move on by one.
     pub fn returns_in_memory(&self, ty: &FuncType) -> bool {
         returns_in_memory(ty, self.target.result_registers())
     }
 
-    /// What code of a tier is translated for.
+    /// Returns the target for which code of a tier is translated.
     fn isa(&self, tier: Tier) -> &dyn TargetIsa {
         match tier {
             Tier::Baseline => &*self.fast,
@@ -142,19 +145,19 @@ impl Compiler {
         }
     }
 
-    /// Everything that its code depends on besides what is compiled: equal for two code generators that make the same
-    /// code, given the same version of this crate.
+    /// Returns everything that the generated code depends on besides its input: equal for two code generators that
+    /// generate the same code, given the same version of this crate.
     pub fn fingerprint(&self) -> String {
         format!("{} {}", self.settings(), self.machine())
     }
 
-    /// The part of its fingerprint that it was told.
+    /// Returns the part of the fingerprint that the options decide.
     pub fn settings(&self) -> String {
         let Compiler { options, in_bursts, best, fast, .. } = self;
         format!("{options:?} {in_bursts:?} {} {}", best.flags(), fast.flags())
     }
 
-    /// The part that the processor decides: what code needs of it.
+    /// Returns the part of the fingerprint that the processor decides: the features that code requires.
     pub fn machine(&self) -> String {
         let machine = |isa: &OwnedTargetIsa| {
             let features: Vec<String> = isa.isa_flags().iter().map(ToString::to_string).collect();
@@ -165,7 +168,8 @@ impl Compiler {
 
     /// Compiles a function as planned. All versions count with the same counters.
     ///
-    /// If the function exceeds a limit of the code generator.
+    /// # Errors
+    /// Returns an error if the function exceeds a limit of the code generator.
     pub fn function(
         &self,
         env: &ModuleEnv<'_>,
@@ -175,11 +179,13 @@ impl Compiler {
         self.graph(env, &plan.cfg, &self.version(plan, tier), tier)
     }
 
-    /// A better graph of a function, by what is known of it; `None` if nothing is.
+    /// Makes a better graph of a function from a profile; `None` if there is no advice about it.
     ///
-    /// If a callee exceeds a limit.
+    /// # Errors
+    /// Returns an error if a callee exceeds a limit.
     ///
-    /// If more is planned in it than checks.
+    /// # Panics
+    /// Panics if more than checks is planned in the function.
     pub fn reoptimized(
         &self,
         plan: &FunctionPlan,
@@ -190,7 +196,7 @@ impl Compiler {
         Ok(better.map(|better| Reoptimized { graph: self.optimized(better.graph, plan), ..better }))
     }
 
-    /// The block graph that is compiled of a function.
+    /// Returns the block graph from which a version of a function is compiled.
     pub fn version(&self, plan: &FunctionPlan, tier: Tier) -> BlockGraph {
         let mut placement = self.placement(plan);
         match tier {
@@ -204,7 +210,7 @@ impl Compiler {
         }
     }
 
-    /// The graph with what is copied for speed.
+    /// Returns the graph with code copied for speed.
     fn optimized(&self, graph: BlockGraph, plan: &FunctionPlan) -> BlockGraph {
         let graph = match self.options.passes.of(plan.cfg.func).has(Pass::Unroll) {
             true => graph.unrolled(&plan.cfg, &plan.loops, plan.first_counter),
@@ -221,23 +227,23 @@ impl Compiler {
         }
     }
 
-    /// The header of the main loop of a large function, if versions of the function can share the code of that loop:
-    /// frames enter there the optimised code for callers, where nothing but locals and operands belongs to a frame, or
-    /// the code for bursts that resumes there.
+    /// Returns the header of the main loop of a large function, if versions of the function can share the code of that
+    /// loop: there frames enter the optimised code for callers, where a frame consists of locals and operands only, or
+    /// the burst code that resumes there.
     pub fn main_loop(&self, plan: &FunctionPlan) -> Option<u32> {
         let is_shared = plan.in_bursts || self.can_be_entered();
         let is_possible = is_shared && plan.cfg.bytes() > self.options.loop_entries_above;
         is_possible.then(|| plan.cfg.main_loop()).flatten()
     }
 
-    /// Whether optimised code has nothing but locals and operands that belongs to a frame.
+    /// Reports whether a frame of optimised code consists of locals and operands only.
     fn can_be_entered(&self) -> bool {
         let CompilerOptions { precise, contexts, metrics, .. } = self.options;
         !precise && !contexts && metrics == 0
     }
 
-    /// The same graph, which frames that come from other versions can enter at any of its loops, if that is possible and
-    /// the function is large. In small ones a version for each loop is faster (measured).
+    /// Returns the graph that frames of other versions can enter at any of its loops, if that is possible and the
+    /// function is large. In small functions one version for each loop is faster (measured).
     #[must_use]
     pub fn entered_at_loops(&self, plan: &FunctionPlan, graph: BlockGraph) -> BlockGraph {
         let is_shared = self.can_be_entered() && plan.cfg.bytes() > self.options.shared_loops_above;
@@ -245,13 +251,13 @@ impl Compiler {
         graph.entered_at(&plan.cfg, &loops)
     }
 
-    /// The same as the optimised version, but for what makes it large: its loops are not unrolled. It is compiled in
-    /// little more than half of the time.
+    /// Returns the optimised version without its largest part, unrolled loops. Its compilation takes little more than
+    /// half of the time.
     pub fn soon(&self, plan: &FunctionPlan) -> BlockGraph {
         self.without_joins(self.probed(plan), plan)
     }
 
-    /// The graph with copies of what several ways lead to.
+    /// Returns the graph with copies of code behind joins.
     fn without_joins(&self, graph: BlockGraph, plan: &FunctionPlan) -> BlockGraph {
         let passes = self.options.passes.of(plan.cfg.func);
         let graph = if passes.has(Pass::Dispatch) { graph.dispatched(&plan.cfg) } else { graph };
@@ -261,8 +267,8 @@ impl Compiler {
         }
     }
 
-    /// The parts that baseline code of a function is compiled in, the first by [`Compiler::graph`], the others when
-    /// control comes to them; `None` if it is compiled as a whole. `first_row`: see [`Parts::new`].
+    /// Returns the parts in which baseline code of a function is compiled, the first by [`Compiler::graph`], the others
+    /// when control reaches them; `None` if it is compiled as a whole. `first_row`: see [`Parts::new`].
     pub fn parts(&self, plan: &FunctionPlan, first_row: u32) -> Option<Parts> {
         let is_split = self.splits() && plan.cfg.bytes() > self.options.part_sizes.split;
         is_split
@@ -270,18 +276,18 @@ impl Compiler {
             .and_then(|graph| Parts::new(graph, &plan.cfg, self.options.part_sizes, first_row))
     }
 
-    /// Whether any function is compiled in parts. One whose frames can be looked at everywhere is not: a frame that
-    /// finds no room on the stack would have to stop in the middle of the function.
+    /// Reports whether large functions are compiled in parts. They are not if frames can be inspected everywhere: a
+    /// frame that does not fit on the stack would have to stop in the middle of the function.
     pub fn splits(&self) -> bool {
         !self.options.precise
     }
 
-    /// Each block once, with everything that it does besides the wasm code.
+    /// Returns the graph with each block once and all probes.
     fn probed(&self, plan: &FunctionPlan) -> BlockGraph {
         BlockGraph::placed(&plan.cfg, self.placement(plan))
     }
 
-    /// Where everything stands that a function does besides the wasm code.
+    /// Returns the placement of all probes of a function.
     fn placement(&self, plan: &FunctionPlan) -> Placement {
         let mut placement = plan.placement();
         if let Some(events) = &plan.events {
@@ -301,7 +307,8 @@ impl Compiler {
 
     /// Compiles a block graph.
     ///
-    /// As [`Compiler::function`].
+    /// # Errors
+    /// Returns an error in the same cases as [`Compiler::function`].
     pub fn graph(
         &self,
         env: &ModuleEnv<'_>,
@@ -328,7 +335,7 @@ impl Compiler {
         let Scratch { context, builder, registers, baseline } = &mut *scratch;
         let options = self.options_of(graph);
         let (catches, passes) = (cfg.catches(), options.passes.of(cfg.func));
-        // The others do not know what control does at landings.
+        // The other passes do not know the control flow at landings.
         let passes = if catches { passes.only(Pass::SinglePass) } else { passes };
         let Translated { mut origins, checks, dispatches } =
             translate(env, options, (isa, self.target), cfg, graph, &mut context.func, builder)?;
@@ -363,8 +370,8 @@ impl Compiler {
             code.counts_heat = graph.nodes.iter().any(Node::counts_heat);
             code.loop_entries =
                 graph.loop_entries.iter().map(|&node| graph.nodes[node as usize].block).collect();
-            // Nobody asks frames in bursts for their path, and one that does not fit on the stack has none: without
-            // exact code it is not known where that is found out.
+            // Nobody asks frames in bursts for their path, and a frame that does not fit on the stack has none: without
+            // exact code it is not known where the overflow is noticed.
             code.path_slot = code.path_slot.filter(|_| !graph.in_bursts);
         }
         if cfg.bytes() <= LARGEST_WITH_SCRATCH
@@ -381,12 +388,12 @@ impl Compiler {
         if blocks > limit { Err(CompileError::TooLarge { func, what: what() }) } else { Ok(()) }
     }
 
-    /// What does the rest for a function that is optimised.
+    /// Returns the code generator that finishes an optimised function.
     fn rest_of(&self, func: &Function) -> &dyn TargetIsa {
         if passes::takes_long(func) { &*self.quick_rest } else { &*self.rest }
     }
 
-    /// Baseline code of a function, if nothing in it is left to Cranelift.
+    /// Generates baseline code of a function, unless it must be left to Cranelift.
     fn in_one_pass(
         &self,
         context: &mut Context,
@@ -402,9 +409,10 @@ impl Compiler {
         Ok(baseline.generate(&context.func, output.origins, output.with_positions))
     }
 
-    /// The CLIF text of a block graph in a tier, before optimisation.
+    /// Returns the CLIF text of a block graph in a tier, before optimisation.
     ///
-    /// As [`Compiler::function`].
+    /// # Errors
+    /// Returns an error in the same cases as [`Compiler::function`].
     pub fn clif(
         &self,
         env: &ModuleEnv<'_>,
@@ -419,10 +427,11 @@ impl Compiler {
         Ok(func.display().to_string())
     }
 
-    /// The disassembly of a block graph's machine code in a tier, as it runs: for each instruction its byte in the
-    /// code and, where that changes, the byte of the module that it comes from.
+    /// Returns the disassembly of a block graph's machine code in a tier, as it runs: for each instruction its byte
+    /// offset in the code and, where it changes, the byte offset in the module of its origin.
     ///
-    /// As [`Compiler::function`].
+    /// # Errors
+    /// Returns an error in the same cases as [`Compiler::function`].
     pub fn disassemble(
         &self,
         env: &ModuleEnv<'_>,
@@ -434,25 +443,28 @@ impl Compiler {
         Ok(self.target.disassembly(&code))
     }
 
-    /// The trampoline that calls a wasm function of type `ty` from the host: see `abi::array_call_signature`.
+    /// Compiles the trampoline that calls a wasm function of type `ty` from the host: see `abi::array_call_signature`.
     ///
-    /// If Cranelift refuses the signature.
+    /// # Errors
+    /// Returns an error if Cranelift refuses the signature.
     pub fn host_to_wasm(&self, ty: &FuncType) -> Result<MachineCode, CompileError> {
         trampoline::host_to_wasm(&*self.fast, &self.options, ty)
     }
 
-    /// What stands in the place of function `func`, of type `ty`, while two versions of it are timed, given their
-    /// addresses: that of the one before first.
+    /// Compiles the code that replaces function `func`, of type `ty`, while two versions of it are timed. `versions`
+    /// holds their addresses, the previous version first.
     ///
-    /// If Cranelift refuses the signature.
+    /// # Errors
+    /// Returns an error if Cranelift refuses the signature.
     pub fn trial(&self, ty: &FuncType, func: u32, versions: [u64; 2]) -> Result<MachineCode, CompileError> {
         trampoline::trial(&*self.fast, ty, func, versions)
     }
 
-    /// Code that resumes, for frames that enter the code at this address, of a function of type `ty`, at the loop header
-    /// of this number: see [`MachineCode::loop_entries`].
+    /// Compiles code that resumes at a loop header, for frames that enter the code at this address, of a function of
+    /// type `ty`. The loop header has this number in [`MachineCode::loop_entries`].
     ///
-    /// If Cranelift refuses the signature.
+    /// # Errors
+    /// Returns an error if Cranelift refuses the signature.
     pub fn loop_entry(
         &self,
         ty: &FuncType,
@@ -461,10 +473,11 @@ impl Compiler {
         trampoline::loop_entry(&*self.fast, ty, (code, number))
     }
 
-    /// Code that resumes, for frames that bring nothing along, in the code for bursts at this address, which is that of
-    /// a [continued](BlockGraph::is_continued) `graph`, of a function of type `ty`.
+    /// Compiles code that resumes, for frames without a profiling state, in the burst code at this address. That is the
+    /// code of a [continued](BlockGraph::is_continued) `graph`, of a function of type `ty`.
     ///
-    /// If Cranelift refuses the signature.
+    /// # Errors
+    /// Returns an error if Cranelift refuses the signature.
     pub fn burst_entry(
         &self,
         ty: &FuncType,
@@ -474,16 +487,17 @@ impl Compiler {
         trampoline::burst_entry(&*self.fast, &self.in_bursts, ty, (graph.path_register, code))
     }
 
-    /// The trampoline that lets wasm call a host function of type `ty`: a wasm function whose vmctx is an
+    /// Compiles the trampoline through which wasm calls a host function of type `ty`: a wasm function whose vmctx is an
     /// `abi::host_context`.
     ///
-    /// If Cranelift refuses the signature.
+    /// # Errors
+    /// Returns an error if Cranelift refuses the signature.
     pub fn wasm_to_host(&self, ty: &FuncType) -> Result<MachineCode, CompileError> {
         trampoline::wasm_to_host(&*self.fast, &self.options, ty)
     }
 }
 
-/// Makes a function that is not optimised ready for code generation, without what Cranelift does before it optimises.
+/// Prepares an unoptimised function for code generation, without Cranelift's preparations for the optimiser.
 fn prepare(func: u32, context: &mut Context, isa: &dyn TargetIsa) -> Result<(), CompileError> {
     let failed = |error| CompileError::Codegen { func, message: format!("{error:?}") };
     if isa.flags().enable_nan_canonicalization() {

@@ -1,4 +1,4 @@
-//! From CLIF that is ready to machine code with its tables: Cranelift's code generation, and the target's passes.
+//! Code generation: from finished CLIF to machine code with its tables, by Cranelift and the target's passes.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,25 +22,25 @@ use crate::options::{Passes, Stage};
 use crate::passes::Unproven;
 use crate::target::{Finished, Target};
 
-/// What machine code is made with.
+/// The inputs of code generation.
 pub(super) struct Output<'a> {
-    /// What it is for.
+    /// The target.
     pub target: &'static dyn Target,
     /// The function's index.
     pub func: u32,
-    /// What source locations stand for.
+    /// The origins that source locations stand for.
     pub origins: &'a Origins,
-    /// Whether these are kept.
+    /// Whether positions are kept.
     pub with_positions: bool,
-    /// The passes that work on it.
+    /// The passes over the machine code.
     pub passes: Passes,
-    /// If it must be proven that they left what it does as it was: where that is counted.
+    /// The statistics of proofs, if the passes must be proven correct.
     pub proofs: Option<&'a Proofs>,
-    /// What could not be proven of the passes over its CLIF.
+    /// The CLIF pass that could not be proven correct, if any.
     pub unproven: Unproven,
 }
 
-/// Of how many functions was to be proven that the passes left what they do as it was.
+/// The number of functions whose passes were to be proven correct.
 #[derive(Debug, Default)]
 pub struct Proofs {
     proven: AtomicU64,
@@ -48,7 +48,7 @@ pub struct Proofs {
     reports: Mutex<Vec<String>>,
 }
 
-/// So many reports are kept.
+/// The maximum number of reports that are kept.
 const REPORTS: usize = 8;
 
 impl Proofs {
@@ -62,24 +62,24 @@ impl Proofs {
         }
     }
 
-    /// What could not be proven, of the first few functions, in words for those who work on the passes.
+    /// Returns reports of the first few failed proofs, for those who work on the passes.
     pub fn reports(&self) -> Vec<String> {
         self.reports.lock().map_or_else(|_| Vec::new(), |reports| reports.clone())
     }
 
-    /// How many were proven.
+    /// Returns the number of proven functions.
     pub fn proven(&self) -> u64 {
         self.proven.load(Ordering::Relaxed)
     }
 
-    /// How many were not, and run without the passes in question.
+    /// Returns the number of unproven functions, which run without the passes in question.
     pub fn unproven(&self) -> u64 {
         self.unproven.load(Ordering::Relaxed)
     }
 }
 
 impl Output<'_> {
-    /// Compiles `context.func`, whose flow graph and dominators are known and which has no aliases.
+    /// Compiles `context.func`, whose flow graph and dominators are computed and which has no aliases.
     pub fn generate(
         &self,
         context: &mut Context,
@@ -111,7 +111,7 @@ impl Output<'_> {
         Ok(if is_proven { code } else { original })
     }
 
-    /// What Cranelift has made, with the tables that belong to it.
+    /// Returns Cranelift's code with its tables.
     fn with_tables(
         &self,
         code: &CompiledCode,
@@ -162,7 +162,7 @@ impl Output<'_> {
         })
     }
 
-    /// Has the target rewrite the machine code of a function. Gives where blocks were, and where they are.
+    /// Lets the target rewrite the machine code of a function. Returns the old and the new starts of its blocks.
     fn rewrite(
         &self,
         code: &mut MachineCode,
@@ -172,7 +172,7 @@ impl Output<'_> {
     ) -> Vec<(u32, u32)> {
         let blocks = &compiled.bb_starts;
         let cold = locations.ranges(Fact::Cold).next();
-        // What the register allocator puts before a block's first instruction has no location.
+        // Code that the register allocator inserts before a block's first instruction has no location.
         let cold = cold.map_or(compiled.buffer.total_size(), |(start, _)| {
             let behind = blocks.partition_point(|&block| block <= start);
             behind.checked_sub(1).map_or(0, |block| blocks[block])
@@ -192,7 +192,7 @@ impl Output<'_> {
     }
 }
 
-/// Where exceptions come back to calls.
+/// Returns the landings of exceptions.
 fn landings(buffer: &MachBufferFinalized<Final>) -> Vec<Landing> {
     let landing = |site: FinalizedMachCallSite<'_>| {
         let found = site.exception_handlers.iter().find_map(|handler| match handler {
@@ -206,7 +206,7 @@ fn landings(buffer: &MachBufferFinalized<Final>) -> Vec<Landing> {
     all
 }
 
-/// How many jump tables Cranelift writes: of those without entries it makes jumps.
+/// Returns the number of jump tables that Cranelift writes: tables without entries become jumps.
 fn jump_tables(func: &Function) -> usize {
     let ends = func.layout.blocks().filter_map(|block| func.layout.last_inst(block));
     let has_entries = |inst: &Inst| match func.dfg.insts[*inst] {
@@ -216,14 +216,14 @@ fn jump_tables(func: &Function) -> usize {
     ends.filter(has_entries).count()
 }
 
-/// The locations of finished code, which lie in its order.
+/// The source locations of finished code, in its order.
 struct Locations<'a> {
     all: &'a [MachSrcLoc<cranelift_codegen::Final>],
     origins: &'a Origins,
 }
 
 impl Locations<'_> {
-    /// Where code begins that comes from another instruction than the code before.
+    /// Returns the places where the origin of the code changes.
     fn positions(&self) -> Positions {
         let position = |location: &MachSrcLoc<cranelift_codegen::Final>| {
             Some(Position::new(location.start, self.origins.of_code(location.loc)?))
@@ -231,20 +231,20 @@ impl Locations<'_> {
         Positions::new(self.all.iter().filter_map(position))
     }
 
-    /// Where code lies of which a fact is known: beginnings and ends.
+    /// Returns the start and end of each range of code for which a fact holds.
     fn ranges(&self, fact: Fact) -> impl Iterator<Item = (u32, u32)> {
         let known = self.all.iter().filter(move |location| self.origins.has(location.loc, fact));
         known.map(|location| (location.start, location.end))
     }
 
-    /// The number of the origin of the code at `pc`.
+    /// Returns the number of the origin of the code at `pc`.
     fn at(&self, pc: u32) -> Option<u32> {
         let i = self.all.partition_point(|l| l.end <= pc);
         let l = self.all.get(i).filter(|l| l.start <= pc)?;
         self.origins.number(l.loc)
     }
 
-    /// The last origin that is known before `pc`; the first of all if there is none.
+    /// Returns the last origin known before `pc`; the first of all if there is none.
     fn before(&self, pc: u32) -> u32 {
         let i = self.all.partition_point(|l| l.start <= pc);
         self.all[..i].iter().rev().find_map(|l| self.origins.number(l.loc)).unwrap_or(0)

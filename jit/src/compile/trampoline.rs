@@ -61,23 +61,24 @@ fn store_values(builder: &mut FunctionBuilder<'_>, values: &[Value], to: Value) 
     }
 }
 
-/// Goes on in the pinned register with what is in a cell of the store's context.
+/// Loads a cell of the store's context into the pinned register.
 fn load_pinned(builder: &mut FunctionBuilder<'_>, store: Value, cell: i32) {
     let value = builder.ins().load(types::I64, MemFlagsData::trusted(), store, cell);
     builder.ins().set_pinned_reg(value);
 }
 
-/// The reverse.
+/// Stores the pinned register to a cell of the store's context.
 fn store_pinned(builder: &mut FunctionBuilder<'_>, store: Value, cell: i32) {
     let value = builder.ins().get_pinned_reg(types::I64);
     builder.ins().store(MemFlagsData::trusted(), value, store, cell);
 }
 
-/// See [`array_call_signature`]. The activation is filled so that the signal handler can continue at the handler,
-/// with this frame's stack and frame pointers: Cranelift keeps nothing in registers across an exceptional edge.
+/// Compiles the code described at [`array_call_signature`]. It fills the activation so that the signal handler can
+/// continue at the handler, with this frame's stack and frame pointers: Cranelift keeps nothing in registers across an
+/// exceptional edge.
 ///
-/// Where something of the store's is kept in the pinned register it is loaded for wasm, and the host's value restored
-/// at the end; when wasm traps, the signal handler has stored it.
+/// If the pinned register holds a value of the store, it is loaded for wasm, and the host's value is restored at the
+/// end; when wasm traps, the signal handler has stored the store's value.
 pub(super) fn host_to_wasm(
     isa: &dyn TargetIsa,
     options: &CompilerOptions,
@@ -135,8 +136,8 @@ pub(super) fn host_to_wasm(
     })
 }
 
-/// Two versions of function `func`, of type `ty`, in the place of one: the runtime says which a call gets, and
-/// whether it is timed. A call that is not leaves no frame behind.
+/// Compiles code that stands for two versions of function `func`, of type `ty`: the runtime chooses a version for each
+/// call, and whether the call is timed. A call that is not timed leaves no frame behind.
 pub(super) fn trial(
     isa: &dyn TargetIsa,
     ty: &FuncType,
@@ -163,7 +164,7 @@ pub(super) fn trial(
     })
 }
 
-/// Has a frame that left its state in the transfer buffer enter a function's code at the loop header of this number.
+/// Makes a frame whose state is in the transfer buffer enter a function's code at the loop header of this number.
 pub(super) fn loop_entry(
     isa: &dyn TargetIsa,
     ty: &FuncType,
@@ -172,7 +173,7 @@ pub(super) fn loop_entry(
     compile(isa, resume_signature(ty), |builder, params| {
         let signature = wasm_signature(ty);
         let mut args = vec![params[0], builder.ins().iconst(types::I64, LOOP_ENTRY + number as i64)];
-        // Nobody reads them.
+        // The callee does not read these arguments.
         args.extend(ty.params().iter().map(|&param| zero(builder, clif_type(param))));
         let code = builder.ins().iconst(types::I64, code as i64);
         let signature = builder.import_signature(signature);
@@ -180,8 +181,8 @@ pub(super) fn loop_entry(
     })
 }
 
-/// Has a frame that brings nothing along enter code for bursts that expects it to: its path begins with the given
-/// register, if there is one, and nothing is measured yet.
+/// Makes a frame without a profiling state enter burst code that expects one: its path begins with the given register,
+/// if there is one, and nothing is measured yet.
 pub(super) fn burst_entry(
     isa: &dyn TargetIsa,
     options: &CompilerOptions,
@@ -219,8 +220,8 @@ fn builtin(
     builder.inst_results(call)[0]
 }
 
-/// A wasm function that calls the host function of its [`host_context`]: leaves its frame pointer for backtraces,
-/// refuses to start when too little stack is left for the host, and traps when the host reports failure.
+/// Compiles a wasm function that calls the host function of its [`host_context`]: it leaves its frame pointer for
+/// backtraces, refuses to start when too little stack is left for the host, and traps when the host reports failure.
 pub(super) fn wasm_to_host(
     isa: &dyn TargetIsa,
     options: &CompilerOptions,
@@ -256,13 +257,13 @@ pub(super) fn wasm_to_host(
         builder.ins().brif(status, failed, &[], succeeded, &[]);
         builder.switch_to_block(failed);
         builder.set_cold_block(failed);
-        // Comes back if it is no exception that the function has failed with.
+        // The builtin returns if the function failed with something other than an exception.
         let none = builder.ins().iconst(types::I64, 0);
         self::builtin(isa, builder, Builtin::Throw, &[caller, none]);
         builder.ins().trap(TrapCode::Host.to_clif());
         builder.switch_to_block(succeeded);
         if options.traced {
-            // The call of the host has returned.
+            // The trace records that the call of the host has returned.
             let (origins, returned) = (&mut Origins::default(), trace::Bits::Constant { value: 0, bits: 1 });
             trace::append(builder, origins, options.has_pinned_register, returned, |_| store);
         }

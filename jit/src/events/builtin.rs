@@ -1,9 +1,9 @@
-//! The kinds of events that need no file, defined in the language of those that do.
+//! The built-in kinds of events, in the same language as kinds defined in files.
 
 use super::fuel;
 use super::model::EventModel;
 
-/// Names of the built-in kinds.
+/// The names of the built-in kinds.
 pub const BUILT_IN: &[&str] = &[
     "instructions",
     "loads",
@@ -160,7 +160,7 @@ const MEMORY_BYTES: &[(&str, u64)] = &[
     ("i64.atomic.store8", 1),
     ("i64.atomic.store16", 2),
     ("i64.atomic.store32", 4),
-    // What is read, and what is written.
+    // The bytes read, and the bytes written.
     ("i32.atomic.rmw.*", 8),
     ("i32.atomic.rmw8.*", 2),
     ("i32.atomic.rmw16.*", 4),

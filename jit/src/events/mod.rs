@@ -1,15 +1,13 @@
-//! What an executed instruction counts for: kinds of events, each with a cost for every opcode.
+//! Kinds of events: each defines a cost for every opcode, which an executed instruction adds.
 //!
 //! Input: a kind of event ([`EventModel`]) and a function's [`Cfg`](crate::cfg::Cfg).
 //! Output: the events of each block, or of a block's first instructions.
-//! Invariant: costs depend on the opcode alone, never on operands. What an operand decides, the length of a bulk
-//! operation, is charged per unit ([`EventModel::per_unit`]), on top of the opcode's cost. Only instructions that are
-//! executed cost anything: `block`, `loop`, `else` and `end` are structure, belong to no block for sure, and are
-//! free.
+//! Invariant: costs depend on the opcode alone, never on operands. The length of a bulk operation, which an operand
+//! decides, is charged per unit ([`EventModel::per_unit`]), on top of the opcode's cost. Only executed instructions
+//! have a cost: `block`, `loop`, `else` and `end` are structure, do not belong to any block for certain, and are free.
 //! Source: Ball, *Efficiently Counting Program Events with Support for On-line Queries*, TOPLAS 1994, which takes the
-//! events of blocks as given; they are made here.
-//! Oracle: `tests/events.rs` (hand-counted functions; `instructions` is `Block::ops` in whole programs); for [`fuel`]
-//! also Wasmtime itself.
+//! events of blocks as given; this module computes them. Oracle: `tests/events.rs` (hand-counted functions;
+//! `instructions` is `Block::ops` in whole programs); for [`fuel`] also Wasmtime itself.
 //!
 //! A run's total under a model is `entry` for each function entry, `back_edge` for each back edge taken, the costs of
 //! the instructions, and `per_unit` times the length of each bulk operation.

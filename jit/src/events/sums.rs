@@ -8,12 +8,12 @@ use crate::module::ModuleInfo;
 
 type Result<T> = std::result::Result<T, BinaryReaderError>;
 
-/// Events, for each model, of the instructions of a block that a frame has begun that stopped at byte `offset` of the
-/// module; the one at `offset` counts, as in [`ops_executed`](crate::cfg::ops_executed). With an offset before the
-/// block there are none. Entries, back edges and lengths of bulk operations are not in it.
+/// Returns the events, for each model, of the instructions of a block that a frame has begun which stopped at byte
+/// `offset` of the module; the one at `offset` counts, as in [`ops_executed`](crate::cfg::ops_executed). With an offset
+/// before the block there are none. Entries, back edges and lengths of bulk operations are not included.
 ///
 /// # Errors
-/// If the bytes are not those that were validated.
+/// Returns an error if the bytes are not those that were validated.
 pub fn executed(
     info: &ModuleInfo,
     cfg: &Cfg,
@@ -25,7 +25,7 @@ pub fn executed(
     sum(info, (block.start, block.limit), offset, models)
 }
 
-/// Sums over the instructions from byte `start` to byte `limit`, up to and including the one at byte `last`. No sum
+/// Sums up the instructions from byte `start` to byte `limit`, up to and including the one at byte `last`. No sum
 /// overflows: see `EventModel::costs`.
 pub(crate) fn sum(
     info: &ModuleInfo,

@@ -1,25 +1,25 @@
-//! Dispatch copied into its predecessors: the switch of a small interpreter's loop stands behind each of its cases.
+//! Dispatch replication: the switch of a small interpreter's loop is copied behind each of its cases.
 //!
-//! Input: a graph. Output: the same graph, in which each way back to a loop's switch has its own copy of the switch,
-//! and of the block before it in which the ways meet. Each copy jumps from a place of its own, so that the processor
+//! Input: a graph. Output: the same graph, in which each edge back to a loop's switch has its own copy of the switch,
+//! and of the block before it in which the edges join. Each copy jumps from its own address, so that the processor
 //! learns which case follows which, and two jumps a round are gone. Probes are copied with their nodes and wires.
 //! Source: Ertl & Gregg, *The Structure and Performance of Efficient Interpreters*, JILP 2003.
 //!
-//! Example: `switch -> a | b; a -> join; b -> join; join -> switch` becomes, as `a` keeps the old ones,
-//! `b -> join' -> switch'; switch' -> a | b`.
+//! Example: `switch -> a | b; a -> join; b -> join; join -> switch` becomes, as `a` keeps the old ones, `b -> join' ->
+//! switch'; switch' -> a | b`.
 
 use super::BlockGraph;
 use crate::cfg::{Block, Cfg, End};
 
-/// A switch of fewer ways is predicted well enough.
+/// A switch with fewer targets is predicted well enough.
 const LEAST_WAYS: usize = 4;
-/// Wires of all copies of a switch together: each costs the code generator as much as a branch.
+/// The total number of wires of all copies of a switch: each costs the code generator as much as a branch.
 const MOST_WIRES: usize = 512;
-/// Instructions of the blocks that are copied.
+/// The number of instructions of the copied blocks.
 const MOST_INSTRUCTIONS: u32 = 32;
 
 impl BlockGraph {
-    /// The same graph with switches in loops copied into their predecessors.
+    /// Returns the graph with switches in loops copied into their predecessors.
     #[must_use]
     pub fn dispatched(mut self, cfg: &Cfg) -> BlockGraph {
         let switches: Vec<u32> =
@@ -40,7 +40,7 @@ impl BlockGraph {
         self
     }
 
-    /// Whether a node is a loop header that ends with a switch.
+    /// Reports whether a node is a loop header that ends with a switch.
     fn is_dispatch(&self, cfg: &Cfg, node: u32) -> bool {
         let node = &self.nodes[node as usize];
         let switches = |block: &Block| matches!(block.how, End::Switch(_)) && block.edges.len() >= LEAST_WAYS;
@@ -48,17 +48,17 @@ impl BlockGraph {
         self.is_whole(cfg, node) && is_header(&cfg.blocks[node.block as usize])
     }
 
-    /// Whether a node is a whole block of the function that leads to one other.
+    /// Reports whether a node is a whole block of the function with a single successor.
     fn is_join(&self, cfg: &Cfg, node: u32) -> bool {
         let node = &self.nodes[node as usize];
         node.wires.len() == 1 && self.is_whole(cfg, node)
     }
 
-    /// Copies a switch, given the nodes from which wires lead to each. Copies of other switches keep the original.
+    /// Copies a switch, given the predecessors of each node. Copies of other switches still lead to the original.
     fn copy_dispatch(&mut self, cfg: &Cfg, switch: u32, sources: &[Vec<u32>]) {
         let header = self.own_block(switch);
         let is_back = |graph: &BlockGraph, from: u32| graph.own_block(from) >= header;
-        // Where the ways back meet, if they do.
+        // The join of the back edges, if there is one.
         let into: Vec<u32> =
             sources[switch as usize].iter().copied().filter(|&from| is_back(self, from)).collect();
         let join = match into[..] {
@@ -92,7 +92,7 @@ impl BlockGraph {
         }
     }
 
-    /// By node, the nodes from which a wire leads there, each once.
+    /// Returns the distinct predecessors of each node.
     fn sources(&self) -> Vec<Vec<u32>> {
         let mut sources: Vec<Vec<u32>> = vec![Vec::new(); self.nodes.len()];
         for (node, from) in self.nodes.iter().zip(0..) {

@@ -1,9 +1,9 @@
 //! Inlining: the blocks of a callee in the graph of its caller.
 //!
-//! Input: a graph, a call in one of its nodes, and the graph of the callee. Output: the node ends at the call, whose
-//! callee it enters; the callee's ways out lead to a node with the rest of the block. A call through a table whose
-//! callee is a guess has a copy of that rest, with the call in it, for all other callees: nothing joins before the
-//! block ends.
+//! Input: a graph, a call in one of its nodes, and the graph of the callee. Output: the node ends at the call and leads
+//! into the callee; the callee's exits lead to a node with the rest of the block. If a call through a table has a
+//! guessed callee, a copy of that rest, including the call, serves all other callees: the two join only at the end of
+//! the block.
 //!
 //! Example: `a: x call f y -> b`, with `f: p -> q -> exit`, becomes `a: x -> p; p -> q; q -> a'; a': y -> b`.
 
@@ -13,25 +13,25 @@ use super::{BlockGraph, Inlined, InlinedCall, Node, Wire};
 use crate::cfg::Cfg;
 use crate::plan::{Inner, Probe, Probes};
 
-/// A call that is to be inlined.
+/// A call to inline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// The node that it is in.
+    /// The node that contains the call.
     pub node: u32,
     /// The call.
     pub call: InlinedCall,
-    /// Byte offset in the module of the next instruction.
+    /// The byte offset in the module of the next instruction.
     pub next: u32,
-    /// Of a guess: how often it was wrong.
+    /// How often a guess was wrong.
     pub wrong: u64,
 }
 
 impl BlockGraph {
-    /// Inlines a function with this graph at `site`. Its nodes have no probes but checks and polls, and a way leads
-    /// out of it. Gives the frame and the node with the rest of the caller's block.
+    /// Inlines a function with this graph at `site`. The graph has no probes but checks and polls, and at least one
+    /// exit. Returns the frame, and the node with the rest of the caller's block.
     ///
     /// # Panics
-    /// If there is another inlined call in the node.
+    /// Panics if the node already has an inlined call.
     pub fn inline(&mut self, site: &Site, cfg: &Arc<Cfg>, callee: BlockGraph) -> (u32, u32) {
         let Node { frame: caller, block, .. } = self.nodes[site.node as usize];
         let (frame, entry) = (self.inlined.len() as u32 + 1, self.nodes.len() as u32);
@@ -53,7 +53,8 @@ impl BlockGraph {
         (frame, behind)
     }
 
-    /// Ends the node at the call, and adds what is done behind it and what does it otherwise.
+    /// Ends the node at the call, and adds the rest of its block, and the copy that makes the call if the guess is
+    /// wrong.
     fn split(&mut self, site: &Site, entry: u32) {
         let node = &mut self.nodes[site.node as usize];
         assert!(node.call.is_none(), "calls are inlined in their order");

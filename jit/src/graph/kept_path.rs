@@ -1,17 +1,17 @@
-//! Where a frame leaves a copy of its path register, which is elsewhere in general, for those who look at frames.
+//! Where a frame copies its path register to its stack frame, for code that inspects frames.
 //!
-//! Input: a graph, where its path register is known, and in which nodes a frame may stop. Output: the nodes at whose
-//! entry the copy is made: those that need one, and are not always reached with one.
-//! Source: availability (Kildall 1973): forward, over all ways, greatest solution.
+//! Input: a graph, the nodes at which its path register is known, and those in which a frame may stop. Output: the
+//! nodes at whose entry the copy is made: those that need a copy, and are not always reached with one. Source:
+//! availability (Kildall 1973): forward, over all paths, greatest solution.
 //!
-//! Example: a loop adds to the register in `b` and goes on in `c`, where it may stop: the copy is made at `c`. A node
-//! behind `c` finds it made, if nothing adds to the register on the way there.
+//! Example: a loop adds to the register in `b` and continues in `c`, where it may stop: the copy is made at `c`. A node
+//! behind `c` finds the copy made, if nothing adds to the register on the way there.
 
 use super::{BlockGraph, Node, Wire};
 use crate::plan::{PathCells, Probe};
 
 impl Probe {
-    /// Whether a frame may stop at it, or be looked at.
+    /// Reports whether a frame may stop at this probe, or be inspected there.
     fn may_stop(&self) -> bool {
         let is_silent = match self {
             Probe::Count { .. }
@@ -29,7 +29,7 @@ impl Probe {
 }
 
 impl Node {
-    /// Whether a frame may stop at a probe of the node or its wires, or be looked at.
+    /// Reports whether a frame may stop at a probe of the node or its wires, or be inspected there.
     pub(crate) fn may_stop(&self) -> bool {
         let wires = self.wires.iter().flat_map(|wire| &wire.probes);
         !self.inner.is_empty() || self.probes.iter().chain(wires).any(Probe::may_stop)
@@ -37,7 +37,8 @@ impl Node {
 }
 
 impl BlockGraph {
-    /// By node, whether a copy is made at its entry, given where the register is known, and where a frame may stop.
+    /// Reports for each node whether a copy is made at its entry, given where the register is known, and where a frame
+    /// may stop.
     pub(crate) fn kept_paths(&self, known: &[Option<i64>], stops: &[bool]) -> Vec<bool> {
         let needs = |node: usize| known[node].is_none() && stops[node];
         let mut has = vec![true; self.nodes.len()];
@@ -59,7 +60,7 @@ impl BlockGraph {
     }
 }
 
-/// Whether crossing a wire does not change the register.
+/// Reports whether a wire leaves the register unchanged.
 fn leaves_alone(wire: &Wire) -> bool {
     !wire.probes.iter().any(|probe| matches!(probe, Probe::PathStart(_) | Probe::PathAdd(_)))
 }
@@ -88,10 +89,10 @@ mod tests {
             known.iter().map(Option::is_some).collect::<Vec<_>>(),
             [true, true, false, false, false, false]
         );
-        // Both loads stop: one way to the last one has no copy, or changes the register.
+        // Both loads stop: one path to the last load has no copy, or changes the register.
         let loads = [false, false, false, false, true, true];
         assert_eq!(graph.kept_paths(&known, &loads), loads);
-        // A copy that is made before the branch lasts until a way from there adds to the register.
+        // A copy made before the branch lasts until a wire behind it adds to the register.
         assert_eq!(graph.kept_paths(&known, &[true; 6]), [false, false, true, false, false, true]);
     }
 }

@@ -1,16 +1,17 @@
 //! Where the path register is known: a forward analysis over the wires of a graph.
 //!
-//! Input: a graph. Output: by node, what the path register is there, if it is the same however the node is reached.
+//! Input: a graph. Output: for each node, the value of the path register, if it is the same on all paths to the node.
 //! Source: constant propagation (Wegman & Zadeck 1991) without branches, since conditions say nothing about the
 //! register.
 //!
-//! Example: behind the latch of a loop all of whose rounds are one path the register is what paths begin with there.
+//! Example: if all rounds of a loop are one path, the register behind its latch has the value with which paths begin
+//! there.
 
 use super::{BlockGraph, Wire};
 use crate::plan::Probe;
 
 impl BlockGraph {
-    /// By node, the path register at its entry, if it is known; of graphs without one it is known nowhere.
+    /// Returns for each node the path register at its entry, if known; in graphs without one it is known nowhere.
     pub(crate) fn known_paths(&self) -> Vec<Option<i64>> {
         let mut known: Vec<Reached> = vec![Reached::Not; self.nodes.len()];
         known[0] = match self.path_register {
@@ -35,7 +36,7 @@ impl BlockGraph {
     }
 }
 
-/// With which values of the path register a place is reached.
+/// The values of the path register with which a place is reached.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reached {
     Not,

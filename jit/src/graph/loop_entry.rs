@@ -1,29 +1,29 @@
-//! Loop entries: a large function's code that frames can enter at headers of loops, too.
+//! Loop entries: code of a large function that frames can also enter at loop headers by OSR.
 //!
-//! A frame that goes on in another version of its function could have code of its own that resumes there (`resume.rs`).
-//! But a function that is mostly one loop, as interpreters are, is then compiled twice, and runs in two places at once:
-//! a frame that has gone on in the one, callees of it in the other; each has to be learnt by the caches and by whatever
-//! predicts jumps. QuickJS with bursts took 1.17 of the time with checks alone so, instead of 1.10
+//! A frame that continues in another version of its function could have separate code that resumes there (`resume.rs`).
+//! But a function that is mostly one loop, as interpreters are, would then be compiled twice, and run in two places at
+//! once: a frame that has been replaced in one, its callees in the other; caches and branch predictors would have to
+//! learn both. That way QuickJS with bursts took 1.17 of the time with checks alone, instead of 1.10
 //! (`bench-wasm/records/2026-11-25-loop-entries.md`).
 //!
-//! A function of several loops has another version that frames enter at any of them, instead of one for each loop: a
-//! frame that has to wait for it at one loop, in code that is worse by far, need not wait again at the next.
+//! A function of several loops has one version that frames enter at any of them, instead of one for each loop: a frame
+//! that waited for the version at one loop, in much worse code, need not wait again at the next.
 //!
-//! Input: a graph that is entered by calls. Output: the same graph, with the nodes that frames enter as well; how they
-//! come there is `translate/osr_entry.rs`.
-//! Invariant: nobody but who enters a loop gives a number up to [`MOST_LOOP_ENTRIES`] for the caller's vmctx.
+//! Input: a graph that is entered by calls. Output: the same graph, with the nodes that frames enter as well;
+//! `translate/osr_entry.rs` translates these entries. Invariant: only OSR entries pass a number up to
+//! [`MOST_LOOP_ENTRIES`] for the caller's vmctx.
 
 use super::{BlockGraph, Elsewhere, Node};
 use crate::abi::MOST_LOOP_ENTRIES;
 use crate::cfg::Cfg;
 use crate::plan::Probes;
 
-/// How many locals are taken at all loops together, as each may have to be before each loop.
+/// The total number of locals loaded at all loops, as each may have to be loaded before each loop.
 const MOST_VALUES: usize = 1 << 13;
 
 impl Cfg {
-    /// The header of the innermost loop that has more than half of the function's instructions, if frames can go on in
-    /// another version there.
+    /// Returns the header of the innermost loop with more than half of the function's instructions, if OSR is possible
+    /// there.
     pub(crate) fn main_loop(&self) -> Option<u32> {
         let loops = self.loops();
         let ops = |block: usize| u64::from(self.blocks[block].ops);
@@ -33,7 +33,7 @@ impl Cfg {
         Some(found.header.0).filter(|&header| self.can_resume(header))
     }
 
-    /// The headers of the loops at which frames can enter one version, outer loops first.
+    /// Returns the headers of the loops at which frames can enter one version, outer loops first.
     pub(crate) fn entered_loops(&self) -> Vec<u32> {
         let headers = self.loops().iter().filter(|(_, found)| !found.irreducible);
         let headers = headers.map(|(_, found)| found.header.0).filter(|&header| self.can_resume(header));
@@ -42,26 +42,26 @@ impl Cfg {
 }
 
 impl BlockGraph {
-    /// The same graph, which frames can enter at these loop headers, too; outer loops come first.
+    /// Returns the graph that frames can also enter at these loop headers; outer loops come first.
     #[must_use]
     pub(crate) fn entered_at(self, cfg: &Cfg, headers: &[u32]) -> BlockGraph {
         let loop_entries = headers.iter().filter_map(|&header| self.node_of(cfg, header)).collect();
         BlockGraph { loop_entries, ..self }
     }
 
-    /// Whether frames can enter it at this loop header.
+    /// Reports whether frames can enter the graph at this loop header.
     pub fn is_entered_at(&self, header: u32) -> bool {
         self.loop_entries.iter().any(|&node| self.nodes[node as usize].block == header)
     }
 
-    /// The first node that is a whole copy of a block of the function itself.
+    /// Returns the first node that is a whole copy of a block of the function itself.
     pub(crate) fn node_of(&self, cfg: &Cfg, block: u32) -> Option<u32> {
         let is_it = |node: &Node| node.block == block && self.is_whole(cfg, node);
         self.nodes.iter().position(is_it).map(|index| index as u32)
     }
 
-    /// What is entered at `block`, a loop header, or 0 for the entry of the function. It goes on in other code where it
-    /// comes to the main loop, if there is such code for another header: that, with its address.
+    /// Returns the graph entered at `block`, a loop header, or 0 for the entry of the function. If `main_loop` is given
+    /// for another header, with the address of its code, the graph continues in that code where it reaches the header.
     #[must_use]
     pub fn version_at(mut self, cfg: &Cfg, block: u32, main_loop: Option<(u32, u64)>) -> BlockGraph {
         let elsewhere = main_loop.filter(|&(header, _)| header != block);
@@ -75,14 +75,14 @@ impl BlockGraph {
         }
     }
 
-    /// The same graph, which resumes, for frames that bring along what they count with.
+    /// Returns the graph that resumes, for frames that bring along their profiling state.
     #[must_use]
     pub fn continued(self) -> BlockGraph {
         BlockGraph { is_continued: true, ..self }
     }
 
-    /// Lets frames go on in other code where they come to the loop header `block`: what is entered elsewhere then need not
-    /// have that loop as well. Nodes may be unreachable behind that.
+    /// Makes frames continue in other code where they reach the loop header `block`: code entered elsewhere then need
+    /// not contain that loop. Nodes behind it may become unreachable.
     fn leave_at(&mut self, cfg: &Cfg, block: u32, code: u64) {
         for index in 0..self.nodes.len() {
             let node = &self.nodes[index];
@@ -92,14 +92,14 @@ impl BlockGraph {
         }
     }
 
-    /// Whether what it does first is apart from node 0.
+    /// Reports whether the entry code is separate from node 0.
     pub(crate) fn is_entered_apart(&self) -> bool {
         self.resumes || !self.loop_entries.is_empty()
     }
 }
 
 impl Node {
-    /// What leads to the same block where its code is elsewhere.
+    /// Returns a node that stands for the same block with its code elsewhere.
     pub(super) fn placed(&self, elsewhere: Elsewhere) -> Node {
         let (probes, wires) = (Probes::new(), Default::default());
         Node { elsewhere: Some(elsewhere), probes, wires, inner: Vec::new(), ..*self }
@@ -113,7 +113,7 @@ mod tests {
     use crate::module;
     use crate::plan::{Collection, FunctionPlan};
 
-    /// Which of a function's loops, as they are written, is its main loop. `N` counts down in a body.
+    /// Returns which of a function's loops, in source order, is its main loop. `N` counts down in a body.
     fn main_loop(body: &str) -> Option<usize> {
         let count = "(br_if 0 (local.tee $n (i32.sub (local.get $n) (i32.const 1))))";
         let wat = format!("(module (func (param $n i32) {}))", body.replace('N', count));

@@ -1,8 +1,8 @@
-//! Block graphs: the one form of everything that is compiled.
+//! Block graphs: the common form of all code to be compiled.
 //!
 //! A node is a *copy* of a CFG block; wire k of a node is its block's edge k, leading to a copy of that edge's target.
-//! Probes stand on wires and at node entries. Plain code has one node a block; tail duplication, inlining and
-//! unrolling copy more.
+//! Probes stand on wires and at node entries. Plain code has one node per block; tail duplication, inlining and
+//! unrolling add copies.
 
 mod dispatch;
 mod dump;
@@ -31,150 +31,149 @@ pub use superblock::{HotPath, Superblocks};
 /// The copy of an edge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wire {
-    /// The node it leads to, from the end of an inlined function the one behind the call; `None` if it leaves the
+    /// The target node, for an exit of an inlined function the one behind the call; `None` if the wire leaves the
     /// function.
     pub to: Option<u32>,
-    /// What crossing it does.
+    /// The probes that run when control crosses it.
     pub probes: Probes,
 }
 
-/// A way out of a node before anything of it is done, to another copy of its block.
+/// An exit taken before any instruction of a node, to another copy of its block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Guard {
-    /// When it is taken.
+    /// The condition under which the exit is taken.
     pub when: Lacking,
-    /// The node it leads to.
+    /// The target node.
     pub to: u32,
 }
 
-/// What a node's copies are guarded against.
+/// The condition that a node's copies are guarded against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lacking {
-    /// Not so much is left of a budget as the node takes ahead.
+    /// A budget is smaller than the amount that the node takes in advance.
     Budget {
         /// The kind of its events.
         kind: u32,
-        /// How much is taken.
+        /// The amount that the node takes.
         most: u64,
     },
-    /// It is not sure that so many tests of the loop that begins here go on.
+    /// It is not certain that the next tests of the loop that begins here all continue it.
     Rounds {
-        /// What is tested.
+        /// The test of the loop.
         countdown: Countdown,
-        /// How many tests.
+        /// The number of tests.
         tests: u32,
     },
 }
 
-/// A call whose callee's blocks are in the graph of its caller.
+/// A call whose callee's blocks are part of the caller's graph.
 #[derive(Clone, Debug)]
 pub struct Inlined {
     /// The callee's blocks.
     pub cfg: Arc<Cfg>,
-    /// The frame that calls: see [`Node::frame`].
+    /// The calling frame: see [`Node::frame`].
     pub caller: u32,
-    /// The block that the call is in.
+    /// The block that contains the call.
     pub block: u32,
-    /// Byte offset in the module of the call.
+    /// The byte offset of the call in the module.
     pub call: u32,
 }
 
-/// A call at which a node ends, as its callee is inlined: wire 0 leads to the callee's entry.
+/// A call that ends a node because its callee is inlined: wire 0 leads to the callee's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InlinedCall {
-    /// Byte offset in the module of the call.
+    /// The byte offset of the call in the module.
     pub at: u32,
-    /// Of a call through a table: the function that is inlined. If another is to be called, wire 1 leads to a copy of
-    /// the block's rest that does the call.
+    /// The inlined function of a call through a table. If another function is called, wire 1 leads to a copy of the
+    /// block's rest that makes the call.
     pub guess: Option<u32>,
 }
 
-/// A copy of a block, or of a part of it before or behind a call that is inlined.
+/// A copy of a block, or of a part of it before or behind an inlined call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// The frame that it belongs to: 0 is the function's own, k that of call k - 1 of [`BlockGraph::inlined`].
+    /// The frame of the block: 0 is the function's own, k that of call k - 1 of [`BlockGraph::inlined`].
     pub frame: u32,
-    /// The block it copies, of that frame's function.
+    /// The copied block, in that frame's function.
     pub block: u32,
-    /// Byte offset in the module of its first instruction.
+    /// The byte offset in the module of the first instruction.
     pub start: u32,
-    /// The call at which it ends; `None` if it ends with its block.
+    /// The call that ends the node; `None` if it ends with its block.
     pub call: Option<InlinedCall>,
-    /// How often it ran, as far as a profile tells. The code of one that never did is put out of the way.
+    /// The number of executions in a profile. Code of a node that never ran is moved out of line.
     pub count: Option<u64>,
-    /// How many rounds of the loop around it a frame has made here that are counted only when it goes on; see
-    /// [`BlockGraph::unrolled`].
+    /// The number of rounds of the enclosing loop that a frame has made at this node and that are counted only later;
+    /// see [`BlockGraph::unrolled`].
     pub rounds: u32,
-    /// When to go on in another copy of the block instead.
+    /// The guard under which another copy of the block runs instead.
     pub guard: Option<Guard>,
-    /// Of the header of a loop that is checked once in several rounds: by which test it goes on; see
-    /// [`BlockGraph::stripped`].
+    /// The test by which a strip-mined loop continues, at its header; see [`BlockGraph::stripped`].
     pub strip: Option<Countdown>,
-    /// The edge that its branch goes along, if a guard has made that sure: it is not tested.
+    /// The edge that the branch certainly takes, thanks to a guard: the branch is not tested.
     pub sure: Option<u32>,
-    /// Of an inlined frame's node that is checked: where its caller goes on, if the frame leaves for another version.
+    /// The node where the caller continues if an inlined frame leaves for another version at a check in this node.
     pub behind: Option<u32>,
-    /// Of a block whose code is elsewhere: where. Nothing else is done here, and there are no wires.
+    /// Where the block's code is, if not here. Such a node does nothing else, and has no wires.
     pub elsewhere: Option<Elsewhere>,
-    /// What entering it does, before its first instruction.
+    /// The probes that run before the first instruction.
     pub probes: Probes,
-    /// What is done inside it, ascending.
+    /// The probes inside the node, ascending.
     pub inner: Vec<Inner>,
-    /// Copies of the block's edges, in their order; or those of its call.
+    /// Copies of the block's edges, in their order; or the wires of its call.
     pub wires: SmallVec<[Wire; 2]>,
 }
 
 impl Node {
-    /// Whether it counts heat, as baseline code does that may be left for better.
+    /// Reports whether the node counts heat, as baseline code does that better code may replace.
     pub fn counts_heat(&self) -> bool {
         matches!(self.probes.first(), Some(Probe::Heat(_)))
     }
 
-    /// All nodes that it leads to, by its wires and otherwise.
+    /// Returns all successors of the node, by its wires and otherwise.
     pub fn targets(&self) -> impl Iterator<Item = u32> {
         let others = self.guard.map(|guard| guard.to).into_iter().chain(self.behind);
         self.wires.iter().filter_map(|wire| wire.to).chain(others)
     }
 
-    /// The same, to be changed.
+    /// Returns all successors of the node, as mutable references.
     fn targets_mut(&mut self) -> impl Iterator<Item = &mut u32> {
         let others = self.guard.as_mut().map(|guard| &mut guard.to).into_iter().chain(self.behind.as_mut());
         self.wires.iter_mut().filter_map(|wire| wire.to.as_mut()).chain(others)
     }
 }
 
-/// A graph of copies of one function's blocks. Node 0 is where it is entered.
+/// A graph of copies of one function's blocks. Node 0 is the entry.
 ///
 /// **Invariant**: every node can be reached from node 0; only of a graph that resumes may node 0 have predecessors.
 #[derive(Clone, Debug)]
 pub struct BlockGraph {
     /// The nodes.
     pub nodes: Vec<Node>,
-    /// Calls that are not made, since the callee's blocks are here; callers before callees.
+    /// The inlined calls, callers before callees.
     pub inlined: Vec<Inlined>,
-    /// Whether it is entered in the middle of the function, with locals and operands from the transfer buffer (on-stack
-    /// replacement), rather than by a call.
+    /// Whether the graph is entered in the middle of the function by on-stack replacement, with locals and operands
+    /// from the transfer buffer, rather than by a call.
     pub resumes: bool,
-    /// Whether frames that resume bring along what they have counted so far, a path register and sums, from code that
-    /// counts the same. To code for bursts most come from code that counts nothing.
+    /// Whether frames that resume bring along a path register and sums from code that counts the same. Frames that
+    /// resume in burst code mostly come from code that counts nothing.
     pub is_continued: bool,
-    /// The nodes that frames can enter as well, with locals and operands from the transfer buffer, of a graph that is
-    /// entered by calls: those of loop headers, outer loops first.
+    /// The loop headers at which frames can also enter a graph that is entered by calls, with locals and operands from
+    /// the transfer buffer; outer loops first.
     pub loop_entries: Vec<u32>,
-    /// What the path register is when the function is called, if there is one, or in a burst when a frame resumes; see
-    /// [`BlockGraph::is_continued`].
+    /// The initial value of the path register, if there is one, when the function is called, or in a burst when a frame
+    /// resumes; see [`BlockGraph::is_continued`].
     pub path_register: Option<i64>,
-    /// The Ball-Larus numbers of interesting paths, if they are told from others: see
-    /// [`wprof_profiler::PreferentialPlan::cells`]. Their address is a constant in the code, so whoever keeps the code
-    /// keeps them.
+    /// The Ball-Larus numbers of interesting paths, if these are distinguished: see
+    /// [`wprof_profiler::PreferentialPlan::cells`]. Their address is a constant in the code, so the owner of the code
+    /// keeps them alive.
     pub cells: Option<Arc<[u32]>>,
-    /// Whether it is code for bursts: it calls others of that kind, counts the checks of the burst, and has a path
-    /// register of its own wherever it is entered.
+    /// Whether this is burst code: it calls other burst code, counts the checks of the burst, and has its own path
+    /// register wherever it is entered.
     pub in_bursts: bool,
 }
 
 impl BlockGraph {
-    /// Each block once, without probes.
+    /// Returns the graph with each block once, without probes.
     pub fn plain(cfg: &Cfg) -> BlockGraph {
         let node = |(block, index): (&crate::cfg::Block, u32)| Node {
             frame: 0,
@@ -211,7 +210,7 @@ impl BlockGraph {
         }
     }
 
-    /// Each block once, with the probes of a placement.
+    /// Returns the graph with each block once, with the probes of a placement.
     pub fn placed(cfg: &Cfg, placement: Placement) -> BlockGraph {
         let mut graph = BlockGraph::plain(cfg);
         for (node, placed) in graph.nodes.iter_mut().zip(placement.blocks) {
@@ -224,12 +223,12 @@ impl BlockGraph {
         BlockGraph { path_register, cells, in_bursts, ..graph }
     }
 
-    /// Each block once, with the probes of a function's plan.
+    /// Returns the graph with each block once, with the probes of a function's plan.
     pub fn of(plan: &FunctionPlan) -> BlockGraph {
         BlockGraph::placed(&plan.cfg, plan.placement())
     }
 
-    /// What it says of all its nodes.
+    /// Returns a graph with the same attributes and no nodes.
     fn clone_without_nodes(&self) -> BlockGraph {
         let (inlined, cells) = (self.inlined.clone(), self.cells.clone());
         BlockGraph { nodes: Vec::new(), loop_entries: Vec::new(), inlined, cells, ..*self }
@@ -238,7 +237,7 @@ impl BlockGraph {
     /// Checks the invariant, and that each node has its block's wires.
     ///
     /// # Errors
-    /// The first violation.
+    /// Returns a description of the first violation.
     pub fn verify(&self, cfg: &Cfg) -> Result<(), String> {
         let mut reached = vec![false; self.nodes.len()];
         for (index, node) in self.nodes.iter().enumerate() {
@@ -270,7 +269,7 @@ impl BlockGraph {
         Ok(())
     }
 
-    /// Whether a node's wires are copies of its block's edges.
+    /// Checks that a node's wires are copies of its block's edges.
     fn verify_wires(&self, cfg: &Cfg, node: &Node) -> Result<(), String> {
         let block = &self.cfg_of(cfg, node.frame).blocks[node.block as usize];
         if node.wires.len() != block.edges.len() {
@@ -297,7 +296,7 @@ impl BlockGraph {
         Ok(())
     }
 
-    /// Whether a node's wires are those of its call.
+    /// Checks that a node's wires are those of its call.
     fn verify_call(&self, node: &Node, call: InlinedCall) -> Result<(), String> {
         if node.wires.len() != 1 + usize::from(call.guess.is_some()) {
             return Err("not the wires of a call".into());
@@ -314,17 +313,17 @@ impl BlockGraph {
         Ok(())
     }
 
-    /// The graph that the nodes of a frame copy, given the function's own.
+    /// Returns the blocks that the nodes of a frame copy, given the function's own.
     pub fn cfg_of<'a>(&'a self, own: &'a Cfg, frame: u32) -> &'a Cfg {
         self.call_of(frame).map_or(own, |call| &call.cfg)
     }
 
-    /// The inlined call that made a frame; `None` if it is the function's own.
+    /// Returns the inlined call that made a frame; `None` if it is the function's own.
     pub fn call_of(&self, frame: u32) -> Option<&Inlined> {
         self.inlined.get((frame as usize).checked_sub(1)?)
     }
 
-    /// Where the inlined calls are.
+    /// Returns the origins of the inlined calls.
     pub(crate) fn inlined_at(&self, own: &Cfg) -> Vec<Origin> {
         let origin = |call: &Inlined| {
             let (frame, func) = (call.caller, self.cfg_of(own, call.caller).func);
@@ -333,7 +332,7 @@ impl BlockGraph {
         self.inlined.iter().map(origin).collect()
     }
 
-    /// The functions that are inlined, ascending.
+    /// Returns the inlined functions, ascending.
     pub(crate) fn inlined_funcs(&self) -> Vec<u32> {
         let mut funcs: Vec<u32> = self.inlined.iter().map(|call| call.cfg.func).collect();
         funcs.sort_unstable();
@@ -341,7 +340,7 @@ impl BlockGraph {
         funcs
     }
 
-    /// The block of the function itself that a node is part of, perhaps in a call.
+    /// Returns the function's own block that contains a node, possibly through an inlined call.
     pub fn own_block(&self, node: u32) -> u32 {
         let Node { mut frame, mut block, .. } = self.nodes[node as usize];
         while let Some(call) = self.call_of(frame) {
@@ -350,17 +349,17 @@ impl BlockGraph {
         block
     }
 
-    /// Whether a node is a whole copy of a block of the function itself.
+    /// Reports whether a node is a whole copy of a block of the function itself.
     fn is_whole(&self, cfg: &Cfg, node: &Node) -> bool {
         node.frame == 0 && node.call.is_none() && node.start == cfg.blocks[node.block as usize].start
     }
 }
 
-/// Where code is that a frame goes on in, as one does that goes on in another version.
+/// The place of code that a frame continues in, as by OSR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elsewhere {
-    /// In another part, which is entered through this row of the code slots.
+    /// Another part, which is entered through this row of the code slots.
     Part(u32),
-    /// At this address.
+    /// Code at this address.
     Version(u64),
 }

@@ -1,14 +1,13 @@
-//! Parts: a large function's baseline code in several pieces, each of which is compiled when control first comes to it.
+//! Parts: a large function's baseline code in several pieces, each compiled when control first reaches it.
 //!
-//! Most of large functions never runs: of those with more than 5,000 bytes that GCC's cc1 calls, four fifths of the
-//! blocks. So start-up that is proportional to what runs has to look into functions.
+//! Most code of large functions never runs: in the functions with more than 5,000 bytes that GCC's cc1 calls, four
+//! fifths of the blocks. So start-up time proportional to what runs requires looking into functions.
 //!
-//! Input: a graph with one node a block. Output: its nodes in parts, each of which is entered at its first node only,
-//! the *head*; a wire to another part leads to a node that goes on there, through a row of the code slots, as a frame
-//! does that goes on in another version.
-//! Algorithm: what a node dominates can only be entered there, so a subtree of the dominator tree can be cut off as a
-//! part. From the leaves up, where a subtree is larger than a part should be the largest ones below it are cut off.
-//! Where control comes back from them into the middle of the rest, the subtree there is cut off as well.
+//! Input: a graph with one node per block. Output: its nodes in parts, each of which is entered only at its first node,
+//! the *head*; a wire to another part leads to a node that continues there, through a row of the code slots, as by OSR.
+//! Algorithm: the nodes that a node dominates can only be entered there, so a subtree of the dominator tree can be cut
+//! off as a part. From the leaves up, a subtree that is larger than a part should be loses its largest subtrees. Where
+//! control returns from these into the middle of the rest, the subtree there is cut off as well.
 
 use std::sync::OnceLock;
 
@@ -19,27 +18,27 @@ use super::{BlockGraph, Elsewhere, Node};
 use crate::cfg::{Cfg, Division};
 use crate::options::PartSizes;
 
-/// A cut may make another one necessary. A function that needs more rounds of that is divided more coarsely.
+/// A cut may make another one necessary. A function that needs more rounds of this is divided more coarsely.
 const MOST_ROUNDS: usize = 32;
 
 /// The parts of a function.
 #[derive(Clone, Debug)]
 pub struct Parts {
     graph: BlockGraph,
-    /// By node.
+    /// The part of each node.
     part_of: Vec<u32>,
-    /// By part, its first node.
+    /// The first node of each part.
     heads: Vec<u32>,
-    /// By part, the nodes, the head first.
+    /// The nodes of each part, the head first.
     nodes: Vec<Vec<u32>>,
-    /// The row of code slots of part 1, which those of the others follow.
+    /// The row of code slots of part 1; the rows of the other parts follow it.
     first_row: u32,
-    /// By part, the rows that control likely comes to from there; found out once.
+    /// The rows that control likely reaches from each part; computed once.
     next: OnceLock<Vec<Vec<u32>>>,
 }
 
 impl Parts {
-    /// The parts of a function with this graph; `None` if it is better compiled as a whole.
+    /// Divides a function with this graph into parts; `None` if it is better compiled as a whole.
     pub fn new(graph: BlockGraph, cfg: &Cfg, sizes: PartSizes, first_row: u32) -> Option<Parts> {
         let size = |block: &crate::cfg::Block| (block.limit - block.start) as usize;
         let is_plain = graph.nodes.len() == cfg.blocks.len() && !graph.resumes;
@@ -64,20 +63,20 @@ impl Parts {
         is_divided.then(|| Parts { graph, part_of, heads, nodes, first_row, next: OnceLock::new() })
     }
 
-    /// The rows of code slots that control likely comes to from part `number` of the function with this graph: of
-    /// functions, imports too, and of other parts.
+    /// Returns the rows of code slots that control likely reaches from part `number`: of functions, including imports,
+    /// and of other parts.
     pub fn likely_next(&self, cfg: &Cfg, number: u32) -> &[u32] {
         let Parts { part_of, heads, first_row, .. } = self;
         let all = || cfg.likely_next(Division { part_of, heads, first_row: *first_row });
         &self.next.get_or_init(all)[number as usize]
     }
 
-    /// How many parts there are.
+    /// Returns the number of parts.
     pub fn count(&self) -> u32 {
         self.heads.len() as u32
     }
 
-    /// The graph of part `number`: 0 is entered by calls, the others with their state from the transfer buffer.
+    /// Returns the graph of part `number`: 0 is entered by calls, the others with their state from the transfer buffer.
     pub fn graph(&self, number: u32) -> BlockGraph {
         let mut order = self.nodes[number as usize].clone();
         let mut index_of: HashMap<u32, u32> = order.iter().copied().zip(0..).collect();
@@ -103,15 +102,15 @@ impl Parts {
         }
     }
 
-    /// What leads to the part of which `head` is the head.
+    /// Returns a node that continues in the part whose head is `head`.
     fn elsewhere(&self, head: u32) -> Node {
         let part = self.part_of[head as usize];
         self.graph.nodes[head as usize].placed(Elsewhere::Part(self.first_row + part - 1))
     }
 }
 
-/// The part of each node, and the head of each part, if at least the nodes are heads that are cut off; `None` if that
-/// takes too long.
+/// Returns the part of each node, and the head of each part, where at least the given nodes are heads; `None` if that
+/// takes too many rounds.
 fn divide(
     graph: &BlockGraph,
     mut is_head: Vec<bool>,
@@ -142,7 +141,7 @@ fn divide(
     None
 }
 
-/// How many values frames store and load on their ways from part to part, in the code of all parts.
+/// Returns the number of values that frames store and load between parts, in the code of all parts.
 fn transferred(graph: &BlockGraph, cfg: &Cfg, part_of: &[u32], heads: &[u32]) -> usize {
     let state = |head: u32| cfg.state_size(graph.nodes[head as usize].block);
     let mut ways: Vec<(u32, u32)> = Vec::new();
@@ -155,7 +154,7 @@ fn transferred(graph: &BlockGraph, cfg: &Cfg, part_of: &[u32], heads: &[u32]) ->
     stored.chain(heads.iter().skip(1).map(|&head| state(head))).sum()
 }
 
-/// Which nodes are cut off, given their sizes and what is above them in a tree, which has a smaller number.
+/// Returns which nodes of a tree are cut off, given their sizes and their parents, which have smaller numbers.
 fn cut(sizes: &[usize], above: impl Fn(usize) -> Option<usize>, wanted: PartSizes) -> Vec<bool> {
     let mut below: Vec<Vec<(usize, usize)>> = vec![Vec::new(); sizes.len()];
     let mut is_cut = vec![false; sizes.len()];

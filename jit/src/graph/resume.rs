@@ -1,14 +1,14 @@
-//! Resuming: a graph that is entered at a loop header, by a frame that goes on there.
+//! Resuming: a graph that a frame enters at a loop header by OSR.
 //!
-//! Input: a graph of a whole function. Output: a graph whose node 0 is the header. If it were the same graph entered
-//! there, the loops around would be entered in their middle, and no longer be loops that a code generator knows. So
-//! what runs until the header of the next loop around is reached is a copy of its own, and so for each loop further
-//! out: every loop is entered at its header only, and its code is that of a version that was called. A loop that is
-//! too large for that is entered in its middle, and those around it: its inner loops, in which it spends its time,
-//! stay what they are.
+//! Input: a graph of a whole function. Output: a graph whose node 0 is the header. If the same graph were entered
+//! there, the enclosing loops would be entered in their middle, and the code generator would not recognise them as
+//! loops. So the code that runs until the header of the next enclosing loop is reached is a separate copy, and so on
+//! outwards: every loop is entered at its header only, and its code equals that of a called version. A loop that is too
+//! large for that is entered in its middle, and so are those around it: its inner loops, in which it spends its time,
+//! stay intact.
 //!
-//! Example: `a -> b; b -> c; c -> c | d; d -> b | e`, resumed in the inner loop `c`, becomes
-//! `c' -> c' | d'; d' -> b | e; b -> c; c -> c | d; d -> b | e`.
+//! Example: `a -> b; b -> c; c -> c | d; d -> b | e`, resumed in the inner loop `c`, becomes `c' -> c' | d'; d' -> b |
+//! e; b -> c; c -> c | d; d -> b | e`.
 
 use hashbrown::{HashMap, HashSet};
 use wprof_profiler::{BlockId, LoopId, Loops};
@@ -17,14 +17,14 @@ use super::{BlockGraph, Node};
 use crate::cfg::Cfg;
 use crate::plan::Probe;
 
-/// How many loops one inside the other are kept apart, the inner ones first; more would only cost time.
+/// The number of nested loops that get separate copies, inner ones first; more would only cost time.
 const MOST_LEVELS: usize = 4;
-/// So many instructions may be copied for that in a function of any size, and this share of a large one.
+/// The number of instructions that may be copied in a function of any size, and the share of a large one.
 const COPIES: u32 = 200;
 const SHARE: u32 = 4;
 
 impl BlockGraph {
-    /// The same graph, entered at the loop header `block`, with what can be reached from there.
+    /// Returns the graph entered at the loop header `block`, with all nodes that are reachable from there.
     #[must_use]
     pub fn resumed_at(&self, cfg: &Cfg, block: u32) -> BlockGraph {
         let is_start = |node: &Node| (node.frame, node.block) == (0, block);
@@ -55,7 +55,8 @@ impl BlockGraph {
         graph
     }
 
-    /// The path register of a frame that is resumed at `block`: in a burst a path begins there, as behind a back edge.
+    /// Returns the path register of a frame that resumes at `block`: in a burst a path begins there, as behind a back
+    /// edge.
     fn register_at(&self, block: u32) -> Option<i64> {
         if !self.in_bursts {
             return self.path_register;
@@ -63,7 +64,7 @@ impl BlockGraph {
         self.path_from(block).or(self.path_register)
     }
 
-    /// The path register behind a back edge to `block`.
+    /// Returns the path register behind a back edge to `block`.
     pub(crate) fn path_from(&self, block: u32) -> Option<i64> {
         let wires = self.nodes.iter().flat_map(|node| &node.wires);
         let mut into = wires.filter(|wire| wire.to.is_some_and(|to| self.nodes[to as usize].block == block));
@@ -75,7 +76,7 @@ impl BlockGraph {
         })
     }
 
-    /// The loops around `block` that are kept apart, and what is then reached from `start`: see
+    /// Returns the loops around `block` that get separate copies, and the places reachable from `start`: see
     /// [`BlockGraph::reached`].
     fn levels<'a>(&self, cfg: &Cfg, loops: &'a Loops, block: u32, start: u32) -> (Levels<'a>, Vec<Place>) {
         let ops_of = |&(_, old): &Place| {
@@ -99,8 +100,8 @@ impl BlockGraph {
         (levels, order)
     }
 
-    /// All places that are reached, the first one first, the others by level and in the old order, so that loops are
-    /// sealed as early as they can be.
+    /// Returns all reachable places, the first one first, the others by level and in the old order, so that loops are
+    /// sealed as early as possible.
     fn reached(&self, levels: &Levels<'_>, start: u32) -> Vec<Place> {
         let first = (0, start);
         let mut order = vec![first];
@@ -124,21 +125,21 @@ impl BlockGraph {
 /// A copy of an old node: its level, and the old index.
 type Place = (usize, u32);
 
-/// Loops one inside the other; the level of a copy is the number of the loop to whose header it was entered, from the
-/// innermost, 0, on. What is in none of them has one copy, in the last level.
+/// Nested loops. The level of a copy is the number of the loop through whose header it was entered, counted from the
+/// innermost, 0. A node outside all of them has one copy, in the last level.
 struct Levels<'a> {
     loops: &'a Loops,
     around: Vec<LoopId>,
 }
 
 impl<'a> Levels<'a> {
-    /// The loop that `block` heads, and those around it, no more than `most`.
+    /// Returns the loop that `block` heads, and those around it, at most `most`.
     fn around(loops: &'a Loops, block: u32, most: usize) -> Levels<'a> {
         let outward = std::iter::successors(loops.headed_by(BlockId(block)), |&id| loops.get(id).parent);
         Levels { loops, around: outward.take(most).collect() }
     }
 
-    /// The copy of node `to`, of the given block, to which a wire leads that comes from `level`.
+    /// Returns the copy of node `to`, of the given block, to which a wire from `level` leads.
     fn of(&self, block: u32, to: u32, level: usize) -> Place {
         let block = BlockId(block);
         let outside = self.around.len();

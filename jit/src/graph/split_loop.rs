@@ -1,17 +1,15 @@
-//! Split loops: the blocks of a small loop copied by what the path register is in them.
+//! Loop splitting: copies the blocks of a small loop by the value of the path register.
 //!
-//! Input: a graph whose probes make up the numbers of paths. Output: the same graph, in which an innermost loop that
-//! is not too large and calls no function by its index has its blocks twice: as they were, for the first round of a
-//! frame, whose path begins before the loop; and for the other rounds a node for each value that the register can
-//! have in a block. These rounds begin with the same value, so it is known in all of their nodes (`known_path`):
-//! there is nothing to add and nothing to keep, and where a path ends its counter is a constant of the place. The
-//! rounds are copied several times on top, as there is a poll in the first only.
-//! If an earlier run tells how often each value occurred, only those that did have nodes of their own, the most
-//! frequent ones if they are too many; others share nodes in which the register is not known, until the next round
-//! begins.
-//! Nothing else changes: each copy does what its node did.
-//! Source: path splitting, tail duplication by what is known (Poletto 1997; Bodík, Gupta & Soffa 1998), along
-//! frequent paths only (Ammons & Larus 1998), here of a register that is ours.
+//! Input: a graph whose probes compute path numbers. Output: the same graph, in which an innermost loop that is not too
+//! large and calls no function by its index has its blocks twice: unchanged for the first round of a frame, whose path
+//! begins before the loop; and for the other rounds one node for each value that the register can have in a block.
+//! These rounds begin with the same value, so the register is known in all of their nodes (`known_path`): no additions
+//! remain, nothing has to be kept, and the counter at the end of a path is a constant. The rounds are copied several
+//! times on top, as only the first copy needs a poll. If an earlier run tells how often each value occurred, only
+//! values that occurred have their own nodes, the most frequent ones if there are too many; the others share nodes in
+//! which the register is not known, until the next round begins. Nothing else changes: each copy does the same as its
+//! node. Source: path splitting, tail duplication by what is known (Poletto 1997; Bodík, Gupta & Soffa 1998), along
+//! frequent paths only (Ammons & Larus 1998), here for a register that is ours.
 //!
 //! Example: `h -> a +1 | b; a -> b; b -> h count path, path=5 | exit` becomes, behind the same blocks for the first
 //! round, `h5 -> a6 | b5; a6 -> b6; b5 -> h5 count 5 | exit; b6 -> h5 count 6 | exit`.
@@ -26,15 +24,15 @@ use crate::cfg::Cfg;
 use crate::plan::PrefixCounts;
 use crate::plan::Probe;
 
-/// How often rounds are copied at most, and instructions of all these copies together.
+/// The maximum number of copied rounds, and of instructions in all these copies together.
 const MOST_ROUNDS: u32 = 4;
 const MOST_INSTRUCTIONS: u32 = 160;
-/// Instructions of the nodes for one round, if it is not copied on top, so that code does not grow much.
+/// The maximum number of instructions for one round that is not copied on top, to bound code growth.
 const MOST_IN_ROUND: u32 = 512;
-/// As many times as many instructions as the loop has, at most.
+/// The maximum ratio of a round's instructions to the loop's.
 const MOST_COPIES: u32 = 4;
 
-/// A copy of a node: in which round, of which node, and what the path register is there; `None` if it may be anything.
+/// A copy of a node: its round, its node, and the path register there; `None` if the register may be anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Place {
     round: u32,
@@ -42,7 +40,7 @@ struct Place {
     path: Option<i64>,
 }
 
-/// The copies for one round, and how many instructions they have.
+/// The copies for one round, and their number of instructions.
 #[derive(Default)]
 struct Round {
     places: Vec<Place>,
@@ -62,15 +60,15 @@ impl Round {
 
 /// A loop of a graph.
 struct Body {
-    /// Its nodes, ascending. The first one is where it is entered.
+    /// Its nodes, ascending. The first one is its entry.
     nodes: Vec<u32>,
-    /// The block that is its header. Dispatch may have several nodes of it; all but one are for later rounds.
+    /// The block of its header. Dispatch replication may copy it to several nodes; all but one are for later rounds.
     header: u32,
 }
 
 impl BlockGraph {
-    /// The same graph with small loops split, if it has a path register that frames take along; along the prefixes
-    /// that ran, where that is known.
+    /// Returns the graph with small loops split, if it has a path register that frames take along; restricted to the
+    /// prefixes that ran, if known.
     #[must_use]
     pub fn split_loops(mut self, cfg: &Cfg, prefixes: Option<&PrefixCounts>) -> BlockGraph {
         let has_loops = cfg.blocks.iter().any(|block| block.is_loop_header);
@@ -84,7 +82,8 @@ impl BlockGraph {
             if !unknown.iter().any(|&block| is_inside(block)) {
                 continue;
             }
-            // Such a loop often has few rounds, and values that live across the call are moved wherever copies meet.
+            // Such a loop often has few rounds, and values that are live across the call would be moved wherever copies
+            // meet.
             if cfg.calls.iter().any(|call| is_inside(call.block)) {
                 continue;
             }
@@ -98,7 +97,7 @@ impl BlockGraph {
         self
     }
 
-    /// The blocks, some more than once, where the path register is not known.
+    /// Returns the blocks, possibly repeated, in which the path register is not known.
     fn blocks_of_unknown_paths(&self) -> Vec<u32> {
         let known = self.known_paths();
         self.nodes
@@ -109,7 +108,7 @@ impl BlockGraph {
             .collect()
     }
 
-    /// The same graph without nodes that nothing leads to any more.
+    /// Returns the graph without unreachable nodes.
     pub(super) fn without_unreachable(self) -> BlockGraph {
         let mut reached = self.reachable();
         reached.sort_unstable();
@@ -125,7 +124,7 @@ impl BlockGraph {
 }
 
 impl Body {
-    /// The nodes of a loop; `None` if it is unrolled already.
+    /// Returns the nodes of a loop; `None` if it is already unrolled.
     fn new(graph: &BlockGraph, cfg: &Cfg, header: u32, is_inside: impl Fn(u32) -> bool) -> Option<Body> {
         let all = graph.nodes.iter().zip(0..);
         let nodes: Vec<u32> = all.filter(|(node, _)| is_inside(node.block)).map(|(_, index)| index).collect();
@@ -141,12 +140,12 @@ impl Body {
         self.nodes.binary_search(&node).is_ok()
     }
 
-    /// Whether a wire that leads to `to`, a node of the loop, begins another round.
+    /// Reports whether a wire to `to`, a node of the loop, begins another round.
     fn begins_round(&self, graph: &BlockGraph, to: u32) -> bool {
         graph.nodes[to as usize].block == self.header
     }
 
-    /// The first copy of the rounds behind a frame's first; `None` if what the register is there is not known.
+    /// Returns the first copy of the rounds behind a frame's first; `None` if the register is not known there.
     fn first_place(&self, graph: &BlockGraph) -> Option<Place> {
         let inside = self.nodes.iter().flat_map(|&node| &graph.nodes[node as usize].wires);
         let goes_back = |to: u32| self.contains(to) && self.begins_round(graph, to);
@@ -156,7 +155,7 @@ impl Body {
         starts.all(|start| start == Some(path)).then_some(place)
     }
 
-    /// The places in the loop to which one leads.
+    /// Returns the successors of a place inside the loop.
     fn behind(&self, graph: &BlockGraph, place: Place) -> impl Iterator<Item = Place> {
         graph.nodes[place.node as usize].wires.iter().filter_map(move |wire| {
             let node = wire.to.filter(|&to| self.contains(to))?;
@@ -164,7 +163,7 @@ impl Body {
         })
     }
 
-    /// The copies for all rounds but a frame's first, ascending; `None` if they are too many, or no round ran.
+    /// Returns the copies for all rounds but a frame's first, ascending; `None` if there are too many, or no round ran.
     fn places(&self, graph: &BlockGraph, cfg: &Cfg, prefixes: Option<&PrefixCounts>) -> Option<Vec<Place>> {
         let block = |place: Place| graph.nodes[place.node as usize].block;
         let ops = |place: Place| cfg.blocks[block(place) as usize].ops.max(1);
@@ -175,7 +174,7 @@ impl Body {
             None => self.whole_round(graph, first, most, ops)?,
             Some(prefixes) => {
                 let count = |place: Place| place.path.map_or(0, |path| prefixes.get(block(place), path));
-                // All others may take one copy of the loop.
+                // The remaining values may need one whole copy of the loop.
                 self.frequent_round(graph, first, most.saturating_sub(once), (count, ops))?
             }
         };
@@ -186,7 +185,8 @@ impl Body {
         Some(all)
     }
 
-    /// All places of a round; `None` if they have more than `most` instructions, or the register is not known in one.
+    /// Returns all places of a round; `None` if they have more than `most` instructions, or the register is not known
+    /// in one.
     fn whole_round(
         &self,
         graph: &BlockGraph,
@@ -212,7 +212,7 @@ impl Body {
         Some(round)
     }
 
-    /// The most frequent places, with `most` instructions together, and those for all others to which they lead;
+    /// Returns the most frequent places, with at most `most` instructions, and the shared places that they lead to;
     /// `None` if no round ran.
     fn frequent_round(
         &self,
@@ -245,7 +245,7 @@ impl Body {
         round.has(first).then_some(round)
     }
 
-    /// The graph with these copies behind the loop's last node.
+    /// Returns the graph with these copies behind the loop's last node.
     fn split(&self, graph: BlockGraph, places: &[Place]) -> BlockGraph {
         let behind_loop = self.nodes.last().map_or(0, |last| last + 1);
         let splitting = Splitting {
@@ -268,22 +268,22 @@ impl Body {
 struct Splitting<'a> {
     body: &'a Body,
     graph: &'a BlockGraph,
-    /// Old index of the first node behind the loop.
+    /// The old index of the first node behind the loop.
     behind_loop: u32,
-    /// New indices of the copies.
+    /// The new indices of the copies.
     copies: HashMap<Place, u32>,
-    /// That of the first one.
+    /// The new index of the first copy.
     first: u32,
     rounds: u32,
 }
 
 impl Splitting<'_> {
-    /// New index of an old node.
+    /// Returns the new index of an old node.
     fn moved(&self, node: u32) -> u32 {
         if node < self.behind_loop { node } else { node + self.copies.len() as u32 }
     }
 
-    /// A node that was there: behind the first round of a frame the others are made in copies.
+    /// Returns an original node: rounds after a frame's first run in the copies.
     fn old(&self, index: u32) -> Node {
         let mut node = self.graph.nodes[index as usize].clone();
         let is_inside = self.body.contains(index);
@@ -313,7 +313,7 @@ impl Splitting<'_> {
     }
 }
 
-/// The path register behind a wire, given what it is before.
+/// Returns the path register behind a wire, given its value before.
 fn behind(wire: &Wire, path: Option<i64>) -> Option<i64> {
     wire.probes.iter().fold(path, |path, probe| match probe {
         Probe::PathStart(first) => Some(*first),

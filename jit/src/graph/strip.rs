@@ -1,16 +1,16 @@
-//! Strips: loops that are checked once in several rounds.
+//! Strip-mined checks: loops that are checked once every several rounds.
 //!
-//! Input: a graph with its probes, and the [`Strip`]s of its function. Output: the same graph, whose headers of these
-//! loops are marked; how code goes round such a loop is `translate/strip.rs`.
-//! Invariant: a latch is that of a strip only if all that leads to it runs through the strip's header. A graph that is
-//! entered in the middle, or that has copies of a loop's blocks, may have others; these lead to the check each time.
+//! Input: a graph with its probes, and the [`Strip`]s of its function. Output: the same graph, in which the headers of
+//! these loops are marked; `translate/strip.rs` translates such a loop. Invariant: a latch belongs to a strip only if
+//! all paths to it run through the strip's header. A graph that is entered in the middle, or that has copies of a
+//! loop's blocks, may have other latches; these lead to the check each time.
 
 use super::{BlockGraph, Node};
 use crate::cfg::Cfg;
 use crate::plan::{Probe, Strip};
 
 impl BlockGraph {
-    /// The same graph, in which the loops of `strips` are checked once in several rounds where that is possible.
+    /// Returns the graph in which the loops of `strips` are checked once every several rounds where possible.
     #[must_use]
     pub fn stripped(mut self, cfg: &Cfg, strips: &[Strip]) -> BlockGraph {
         for node in &mut self.nodes {
@@ -24,7 +24,7 @@ impl BlockGraph {
         self
     }
 
-    /// The nodes that go round the strip which begins at node `header`, ascending.
+    /// Returns the latches of the strip that begins at node `header`, ascending.
     pub fn latches_of_strip(&self, header: u32) -> Vec<u32> {
         let Some(countdown) = self.nodes[header as usize].strip else { return Vec::new() };
         let is_plain = |node: &Node| node.frame == 0 && node.call.is_none() && node.sure.is_none();
@@ -41,7 +41,7 @@ impl BlockGraph {
         latches
     }
 
-    /// By node, whether it can be reached without running through this one.
+    /// Reports for each node whether it can be reached without running through `avoided`.
     fn reached_beside(&self, avoided: u32) -> Vec<bool> {
         let mut reached = vec![false; self.nodes.len()];
         let mut pending: Vec<u32> = self.loop_entries.iter().copied().chain([0]).collect();

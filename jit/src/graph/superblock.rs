@@ -1,13 +1,13 @@
 //! Superblocks: hot paths without joins.
 //!
-//! Input: a graph that has each block once, and the hot paths of its function. Output: the same graph in which the
-//! hot paths from one start are a tree: behind the first join each block on them is a copy that nothing else leads
-//! to, so that what is known on the way there is known in it. Ways that leave a hot path go on in the ordinary blocks
-//! (tail duplication: Hwu et al., *The Superblock*, J. Supercomputing 1993). Loops keep their one header, at which
-//! paths end.
+//! Input: a graph that has each block once, and the hot paths of its function. Output: the same graph in which the hot
+//! paths from one start form a tree: behind the first join each block on them is a copy with a single predecessor, so
+//! that facts known on the path hold in it. Edges that leave a hot path continue in the ordinary blocks (tail
+//! duplication: Hwu et al., *The Superblock*, J. Supercomputing 1993). Loops keep their single header, at which paths
+//! end.
 //!
-//! Example: `a -> b | c; b -> d; c -> d; d -> e | a` with the hot paths `a b d a` and `a c d a` becomes
-//! `a -> b | c; b -> d; c -> d'; d -> e | a; d' -> e | a`.
+//! Example: `a -> b | c; b -> d; c -> d; d -> e | a` with the hot paths `a b d a` and `a c d a` becomes `a -> b | c; b
+//! -> d; c -> d'; d -> e | a; d' -> e | a`.
 
 use super::{BlockGraph, Node};
 use crate::cfg::Cfg;
@@ -17,22 +17,22 @@ use crate::cfg::Cfg;
 pub struct HotPath {
     /// Its first block: the entry, or a loop header.
     pub start: u32,
-    /// Which edge of each of its blocks it takes.
+    /// The edges it takes, one for each of its blocks.
     pub edges: Vec<u32>,
-    /// How often it ran.
+    /// The number of times it ran.
     pub count: u64,
 }
 
 impl HotPath {
-    /// Where it runs: what tells it from other paths of its function.
+    /// Returns the identity of the path within its function.
     pub fn place(&self) -> (u32, &[u32]) {
         (self.start, &self.edges)
     }
 }
 
 impl BlockGraph {
-    /// The same graph, to which superblocks can be added as long as copies have at most `room` instructions together.
-    /// `counts` says how often each block ran.
+    /// Returns a builder that adds superblocks as long as copies have at most `room` instructions together. `counts`
+    /// holds the number of executions of each block.
     pub fn superblocks<'a>(mut self, cfg: &'a Cfg, counts: &[u64], room: u32) -> Superblocks<'a> {
         for node in &mut self.nodes {
             node.count = Some(counts[node.block as usize]);
@@ -40,15 +40,15 @@ impl BlockGraph {
         Superblocks { cfg, ways_into: self.ways_into(), plain: self.nodes.clone(), graph: self, room }
     }
 
-    /// By node, how many wires lead there.
+    /// Returns the number of wires to each node.
     pub(crate) fn ways_into(&self) -> Vec<u32> {
         let mut ways = vec![0; self.nodes.len()];
         self.nodes.iter().flat_map(Node::targets).for_each(|to| ways[to as usize] += 1);
         ways
     }
 
-    /// The same graph without nodes that cannot be reached, in the order of the function's own blocks, so that all
-    /// copies of a loop's blocks lie together and its header is sealed soon.
+    /// Returns the graph without unreachable nodes, in the order of the function's own blocks, so that all copies of a
+    /// loop's blocks lie together and its header is sealed soon.
     #[must_use]
     pub(crate) fn ordered(mut self) -> BlockGraph {
         let mut order: Vec<u32> = self.reachable();
@@ -64,7 +64,7 @@ impl BlockGraph {
         self
     }
 
-    /// The nodes that can be reached from node 0, which is the first.
+    /// Returns the nodes reachable from node 0, which comes first.
     pub(super) fn reachable(&self) -> Vec<u32> {
         let mut seen = vec![false; self.nodes.len()];
         seen[0] = true;
@@ -82,33 +82,33 @@ impl BlockGraph {
     }
 }
 
-/// A graph with superblocks in the making.
+/// A graph under construction, with superblocks.
 #[derive(Debug)]
 pub struct Superblocks<'a> {
     cfg: &'a Cfg,
     graph: BlockGraph,
     /// The nodes of the old graph.
     plain: Vec<Node>,
-    /// By node of the old graph, how many wires lead there.
+    /// The number of wires to each node of the old graph.
     ways_into: Vec<u32>,
-    /// How many instructions may still be copied.
+    /// The number of instructions that may still be copied.
     room: u32,
 }
 
 impl Superblocks<'_> {
-    /// Adds one path to the tree of those from its start, as far as there is room. Gives the number of blocks copied.
+    /// Adds one path to the tree of its start, as far as there is room. Returns the number of blocks copied.
     pub fn add(&mut self, path: &HotPath) -> u32 {
         let before = self.graph.nodes.len();
         self.follow(path);
         (self.graph.nodes.len() - before) as u32
     }
 
-    /// The graph as it would be if no path followed.
+    /// Returns the graph with the paths added so far.
     pub fn so_far(&self) -> BlockGraph {
         self.graph.clone().ordered()
     }
 
-    /// The graph.
+    /// Returns the finished graph.
     pub fn finish(self) -> BlockGraph {
         let graph = self.graph.ordered();
         debug_assert_eq!(graph.verify(self.cfg), Ok(()));
@@ -142,7 +142,7 @@ impl Superblocks<'_> {
         node as usize >= self.ways_into.len()
     }
 
-    /// A copy of node `to` for a wire that leads there, if there is room.
+    /// Copies node `to` for a wire that leads there, if there is room.
     fn copy(&mut self, from: u32, edge: u32, to: u32) -> Option<u32> {
         let block = self.graph.nodes[to as usize].block;
         self.room = self.room.checked_sub(self.cfg.blocks[block as usize].ops + 1)?;
@@ -153,7 +153,7 @@ impl Superblocks<'_> {
         Some(copy)
     }
 
-    /// What ran in a copy did not in the ordinary block.
+    /// Moves executions from the ordinary block to the copy.
     fn count(&mut self, copy: u32, count: u64) {
         let block = self.graph.nodes[copy as usize].block;
         let add = |node: &mut Node, change: &dyn Fn(u64, u64) -> u64| {

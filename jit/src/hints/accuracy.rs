@@ -1,4 +1,4 @@
-//! How often branches went as a module's hints say.
+//! The accuracy of a module's branch hints.
 
 use wprof_profiler::Profile;
 
@@ -7,16 +7,16 @@ use super::profiled;
 use crate::CompileError;
 use crate::module::ModuleInfo;
 
-/// Hints against a profile.
+/// Hints compared with a profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HintAccuracy {
-    /// Hinted branches in functions that ran.
+    /// The number of hinted branches in functions that ran.
     pub hinted: u64,
-    /// How often these were reached, and went on; saturates.
+    /// How often these branches were executed; saturates.
     pub reached: u64,
     /// How often they went as hinted; saturates.
     pub as_hinted: u64,
-    /// How often all branches were reached, hinted or not; saturates.
+    /// How often all branches, hinted or not, were executed; saturates.
     pub all_reached: u64,
 }
 
@@ -24,7 +24,7 @@ impl HintAccuracy {
     /// Compares the hints of a module with a profile of it.
     ///
     /// # Errors
-    /// If a function exceeds a limit of the compiler.
+    /// Returns an error if a function exceeds a limit of the compiler.
     pub fn new(info: &ModuleInfo, profile: &Profile) -> Result<HintAccuracy, CompileError> {
         let mut found = HintAccuracy::default();
         for function in profiled(info, profile)?.iter().filter(|function| function.profile.has_edge_counts())

@@ -1,4 +1,4 @@
-//! Branch hints: which way `if` and `br_if` likely go.
+//! Branch hints: the likely outcomes of `if` and `br_if`.
 //!
 //! Source: "WebAssembly Code Metadata", branch hints: a byte, 1 if the condition likely holds and 0 if it likely does
 //! not.
@@ -8,7 +8,8 @@ use wprof_profiler::BlockId;
 use super::{MetadataSection, Profiled, Thresholds};
 use crate::cfg::End;
 
-/// How often the condition that ends a block held, and how often it did not. `None` for blocks that end otherwise.
+/// Returns how often the condition that ends a block held, and how often it did not. `None` for blocks with another
+/// end.
 pub(super) fn ways(function: &Profiled<'_>, block: u32) -> Option<(u64, u64)> {
     let is_branch = matches!(function.cfg.blocks[block as usize].how, End::Branch);
     let mut counts = function.profile.out_edges(BlockId(block)).map(|(_, edge)| edge.count);

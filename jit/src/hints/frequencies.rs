@@ -1,8 +1,8 @@
-//! Instruction frequencies: how often a call is executed each time its function is called.
+//! Instruction frequencies: how often a call is executed per call of its function.
 //!
 //! Source: compilation-hints, `instr_freq`: a byte, floor(log2(executions per call of the function)) + 32 within 1 to
-//! 64; 0 for what need not be optimised. Hinted are the instructions that engines decide about by it: calls that come
-//! back.
+//! 64; 0 for code that need not be optimised. Hints are given for the instructions whose optimisation engines decide by
+//! them: calls that return.
 
 use wasmparser::BinaryReaderError;
 

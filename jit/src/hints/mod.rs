@@ -1,12 +1,11 @@
-//! Hints to compilers: what a profile says of a module, in custom sections of the module.
+//! Compiler hints: a profile of a module, in custom sections of the module.
 //!
 //! Input: a module, a profile of it, and [`Thresholds`]. Output: [`MetadataSection`]s, and the module with them.
-//! Invariant: the code section and all other sections stay as they are, byte for byte. Functions that the profile
-//! does not know, or whose graph is another, get no hints.
+//! Invariant: the code section and all other sections stay unchanged, byte for byte. Functions that the profile does
+//! not know, or whose graph differs, get no hints.
 //! Source: the "WebAssembly Code Metadata" specification for the sections' common form and for branch hints, the
-//! compilation-hints proposal for the others.
-//! Oracle: `tests/hints.rs`, which reads branch hints with wasmparser's reader and compares all with counts looked up
-//! one by one.
+//! compilation-hints proposal for the others. Oracle: `tests/hints.rs`, which reads branch hints with wasmparser's
+//! reader and compares all with counts looked up one by one.
 
 mod accuracy;
 mod branches;
@@ -27,19 +26,19 @@ use crate::CompileError;
 use crate::cfg::{self, Cfg};
 use crate::module::{BRANCH_HINTS, ModuleInfo};
 
-/// From when on there is a hint.
+/// The thresholds for hints.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Thresholds {
-    /// The share of the times that a branch went one way, from which on that way is likely; above 0.5.
+    /// The minimum share of executions in which a branch takes its likely outcome; above 0.5.
     pub likely: f64,
-    /// How often it must have been reached.
+    /// The minimum number of executions of a branch.
     pub reached: u64,
 }
 
-/// The section of branch hints.
+/// Returns the section of branch hints.
 ///
 /// # Errors
-/// If a function exceeds a limit of the compiler.
+/// Returns an error if a function exceeds a limit of the compiler.
 pub fn branch_hints(
     info: &ModuleInfo,
     profile: &Profile,
@@ -52,11 +51,11 @@ pub fn branch_hints(
     Ok(section)
 }
 
-/// The sections of the compilation-hints proposal: how often calls are executed, what indirect calls call, and which
-/// functions matter. Call targets need calling contexts, or bursts.
+/// Returns the sections of the compilation-hints proposal: the frequencies of calls, the targets of indirect calls, and
+/// the priorities of functions. Call targets require calling contexts or bursts.
 ///
 /// # Errors
-/// If a function exceeds a limit of the compiler.
+/// Returns an error if a function exceeds a limit of the compiler.
 pub fn compilation_hints(info: &ModuleInfo, profile: &Profile) -> Result<Vec<MetadataSection>, CompileError> {
     let functions = profiled(info, profile)?;
     let mut frequencies = MetadataSection::new("metadata.code.instr_freq");
@@ -67,21 +66,21 @@ pub fn compilation_hints(info: &ModuleInfo, profile: &Profile) -> Result<Vec<Met
     Ok(vec![frequencies, targets, priorities::section(&functions)])
 }
 
-/// What an indirect call called.
+/// The targets of an indirect call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndirectCalls {
-    /// Index of the function that makes it.
+    /// The index of the calling function.
     pub caller: u32,
-    /// Byte offset of the call in the module.
+    /// The byte offset of the call in the module.
     pub site: u32,
-    /// The functions of the module that it called, ascending, and how often.
+    /// The called functions of the module, ascending, with their numbers of calls.
     pub callees: Vec<(u32, u64)>,
 }
 
-/// What the indirect calls of a module called, by calling contexts or bursts; where neither tells there is nothing.
+/// Returns the targets of a module's indirect calls, from calling contexts or bursts; none where neither are known.
 ///
 /// # Errors
-/// If a function exceeds a limit of the compiler.
+/// Returns an error if a function exceeds a limit of the compiler.
 pub fn indirect_calls(info: &ModuleInfo, profile: &Profile) -> Result<Vec<IndirectCalls>, CompileError> {
     targets::indirect_calls(info, profile, &profiled(info, profile)?)
 }
@@ -90,7 +89,7 @@ pub fn indirect_calls(info: &ModuleInfo, profile: &Profile) -> Result<Vec<Indire
 struct Profiled<'a> {
     profile: &'a FunctionProfile,
     cfg: Cfg,
-    /// What offsets of hints are relative to: where its locals are declared.
+    /// The declaration of its locals, to which offsets of hints are relative.
     start: u32,
 }
 

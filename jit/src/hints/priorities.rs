@@ -1,13 +1,13 @@
-//! Compilation priorities: which functions to compile, and which to optimise first.
+//! Compilation priorities: the order in which functions are compiled, and in which they are optimised.
 //!
 //! Source: compilation-hints, `compilation_priority`: two numbers at offset 0, the lower the earlier; an optimisation
-//! priority of 127 says that the function runs once. Functions that ran have compilation priority 0, and are
-//! optimised in the order of the instructions that they executed; the others have no hint.
+//! priority of 127 says that the function runs once. Functions that ran have compilation priority 0, and are optimised
+//! in the order of the instructions that they executed; the others have no hint.
 
 use super::section::write_u32;
 use super::{MetadataSection, Profiled};
 
-/// The optimisation priority of what runs once.
+/// The optimisation priority of functions that run once.
 const RUNS_ONCE: u32 = 127;
 
 pub(super) fn section(functions: &[Profiled<'_>]) -> MetadataSection {
@@ -24,7 +24,7 @@ pub(super) fn section(functions: &[Profiled<'_>]) -> MetadataSection {
     section
 }
 
-/// Whether it was called once and went round no loop.
+/// Reports whether the function was called once and made no loop round.
 fn runs_once(function: &Profiled<'_>) -> bool {
     function.profile.calls() == 1 && function.profile.block_counts().into_iter().all(|count| count <= 1)
 }

@@ -17,32 +17,32 @@ impl MetadataSection {
         Self { name, functions: BTreeMap::new() }
     }
 
-    /// Adds the item of an instruction, or with offset 0 of a function.
+    /// Adds the item of an instruction, or with offset 0 that of a function.
     pub(super) fn add(&mut self, func: u32, offset: u32, payload: Vec<u8>) {
         self.functions.entry(func).or_default().insert(offset, payload);
     }
 
-    /// Its name.
+    /// Returns the name of the section.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// How many items it has.
+    /// Returns the number of items.
     pub fn len(&self) -> usize {
         self.functions.values().map(BTreeMap::len).sum()
     }
 
-    /// Whether it has no items.
+    /// Reports whether there are no items.
     pub fn is_empty(&self) -> bool {
         self.functions.is_empty()
     }
 
-    /// How many functions have items.
+    /// Returns the number of functions with items.
     pub fn function_count(&self) -> usize {
         self.functions.len()
     }
 
-    /// Its content, without the name.
+    /// Returns the content, without the name.
     pub fn content(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         write_u32(&mut bytes, self.functions.len() as u32);

@@ -1,7 +1,7 @@
-//! A module with more custom sections.
+//! Adds custom sections to a module.
 //!
-//! Invariant: each other section is copied as it stands, its own length as it is encoded included. Sections of the same
-//! names are replaced; the new ones come right before the code, as code metadata must.
+//! Invariant: each other section is copied unchanged, including the encoding of its length. Sections with the same
+//! names are replaced; the new ones come right before the code, as required for code metadata.
 
 use super::MetadataSection;
 use super::section::write_u32;
@@ -12,7 +12,7 @@ const CODE: u8 = 10;
 /// Magic and version.
 const HEAD: usize = 8;
 
-/// The bytes of `module`, which was parsed to `info`, with these sections; those without items are left out.
+/// Returns the bytes of `module`, which was parsed to `info`, with these sections; those without items are left out.
 pub fn with_sections(info: &ModuleInfo, module: &[u8], sections: &[MetadataSection]) -> Vec<u8> {
     let mut bytes = module[..HEAD].to_vec();
     let mut at = HEAD;
@@ -32,7 +32,7 @@ pub fn with_sections(info: &ModuleInfo, module: &[u8], sections: &[MetadataSecti
     bytes
 }
 
-/// The kind of the section at byte `at` of a valid module, and where its content is.
+/// Returns the kind of the section at byte `at` of a valid module, and the range of its content.
 fn section(module: &[u8], at: usize) -> (u8, std::ops::Range<usize>) {
     let (mut length, mut next) = (0, at + 1);
     for shift in (0..).step_by(7) {

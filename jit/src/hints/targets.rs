@@ -1,9 +1,10 @@
-//! Call targets: which functions an indirect call calls.
+//! Call targets: the functions that an indirect call reaches.
 //!
-//! Source: compilation-hints, `call_targets`: pairs of a function and the percentage of the calls that it gets; what
-//! is lacking from 100 went elsewhere. Calls of the host or of other instances have no index in the module, so they
-//! are among what lacks. Calling contexts do not always tell how often a recursive call was made: then its site gets
-//! no hint. The profile's own call targets, which bursts have, tell more than sampled contexts, and so come first.
+//! Source: compilation-hints, `call_targets`: pairs of a function and its percentage of the calls; the difference from
+//! 100 went elsewhere. Functions of the host or of other instances have no index in the module, so their calls are part
+//! of that difference. Calling contexts do not always tell how often a recursive call was made: then its site gets no
+//! hint. The profile's own call targets, which bursts record, are more accurate than sampled contexts, and so take
+//! precedence.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +16,7 @@ use crate::CompileError;
 use crate::cfg::{Call, Operators};
 use crate::module::ModuleInfo;
 
-/// The section; empty if no calls are known.
+/// Returns the section; empty if no calls are known.
 pub(super) fn section(
     info: &ModuleInfo,
     profile: &Profile,
@@ -34,7 +35,7 @@ pub(super) fn section(
     Ok(section)
 }
 
-/// What the indirect calls of functions called, as far as that is known.
+/// Returns the targets of the indirect calls of functions, as far as known.
 pub(super) fn indirect_calls(
     info: &ModuleInfo,
     profile: &Profile,
@@ -51,10 +52,10 @@ pub(super) fn indirect_calls(
     Ok(found)
 }
 
-/// The calls that a profile knows of by call site.
+/// The known calls of a profile, by call site.
 struct KnownCalls {
     calls: BTreeMap<(u32, u32), Targets>,
-    /// Sites with recursive calls that are not among these.
+    /// The sites with recursive calls that are missing here.
     incomplete: BTreeSet<(u32, u32)>,
 }
 
@@ -71,15 +72,15 @@ impl KnownCalls {
     }
 }
 
-/// Calls by callee; `None` for what is no function of the module.
+/// The number of calls of each callee; `None` for callees that are no functions of the module.
 pub(crate) type Targets = BTreeMap<Option<u32>, u64>;
 
-/// By caller and call site.
+/// Returns the calls by caller and call site.
 pub(crate) fn calls_by_site(profile: &Profile) -> BTreeMap<(u32, u32), Targets> {
     telling_contexts(profile).map_or_else(|| listed_calls(profile), |tree| calls_in_contexts(profile, tree))
 }
 
-/// The contexts, if the calls are taken from them.
+/// Returns the contexts, if the calls are taken from them.
 fn telling_contexts(profile: &Profile) -> Option<&ContextTree> {
     profile.contexts.as_ref().filter(|_| profile.call_targets.is_empty())
 }
@@ -101,7 +102,7 @@ fn incomplete_sites(profile: &Profile, tree: &ContextTree) -> BTreeSet<(u32, u32
     incomplete.filter_map(|edge| Some((function(tree, edge.caller)?, edge.site))).collect()
 }
 
-/// The function of the module that a routine is.
+/// Returns the function of the module that a routine stands for.
 fn function(tree: &ContextTree, routine: u32) -> Option<u32> {
     match tree.routines[routine as usize].callee {
         Callee::Function { index, .. } => Some(index),
@@ -135,7 +136,7 @@ fn indirect_sites(info: &ModuleInfo, function: &Profiled<'_>) -> Result<Vec<u32>
     Ok(sites)
 }
 
-/// The functions with at least one percent of the calls, those with most first.
+/// Returns the functions with at least one percent of the calls, most frequent first.
 fn payload(targets: &Targets) -> Vec<u8> {
     let all: u128 = targets.values().map(|&calls| u128::from(calls)).sum();
     let percent = |calls: u64| (100 * u128::from(calls)).checked_div(all).unwrap_or(0) as u32;

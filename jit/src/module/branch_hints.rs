@@ -1,20 +1,21 @@
-//! The branch hints that a module brings along.
+//! The branch hints of a module.
 //!
-//! Source: "WebAssembly Code Metadata", branch hints. They are advice: from where on the section is malformed it is
-//! ignored.
+//! Source: "WebAssembly Code Metadata", branch hints. They are advice: a malformed section is ignored from the error
+//! on.
 
 use hashbrown::HashMap;
 use wasmparser::{BinaryReader, BranchHintSectionReader};
 
 use super::ModuleInfo;
 
-/// The custom section that has them.
+/// The custom section of branch hints.
 pub const BRANCH_HINTS: &str = "metadata.code.branch_hint";
 
-/// Which way branches likely go.
+/// The likely outcomes of branches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BranchHints {
-    /// By function: byte offsets in the module of branches, ascending, and whether their condition likely holds.
+    /// For each function, the byte offsets in the module of its hinted branches, ascending, and whether their
+    /// conditions likely hold.
     by_func: HashMap<u32, Vec<(u32, bool)>>,
 }
 
@@ -44,12 +45,12 @@ impl BranchHints {
         }
     }
 
-    /// Whether there are any for a function.
+    /// Reports whether a function has hints.
     pub fn has(&self, func: u32) -> bool {
         self.by_func.contains_key(&func)
     }
 
-    /// Whether the condition of the branch at byte `offset` of the module likely holds; `None` if nothing is said.
+    /// Reports whether the condition of the branch at byte `offset` of the module likely holds; `None` without a hint.
     pub fn at(&self, func: u32, offset: u32) -> Option<bool> {
         let hints = self.by_func.get(&func)?;
         let found = hints.binary_search_by_key(&offset, |&(at, _)| at).ok()?;

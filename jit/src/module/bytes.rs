@@ -3,12 +3,12 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// A module's bytes, wherever they are kept. Cheap to clone.
+/// A module's bytes, in memory of any owner. Cheap to clone.
 #[derive(Clone)]
 pub struct ModuleBytes(Arc<dyn Deref<Target = [u8]> + Send + Sync>);
 
 impl ModuleBytes {
-    /// Those that `owner` keeps, which have to stay as they are.
+    /// Wraps the bytes that `owner` keeps; they must not change.
     pub fn kept_by<T: Deref<Target = [u8]> + Send + Sync + 'static>(owner: Arc<T>) -> ModuleBytes {
         ModuleBytes(owner)
     }

@@ -1,8 +1,7 @@
-//! Who calls whom: found while bodies are validated, when every instruction is read anyway.
+//! The call graph, recorded while bodies are validated, when every instruction is read anyway.
 //!
-//! Output: a call graph of the direct calls, with those that are in loops, and which functions call nothing at all;
-//! from these, on demand, at which entries checks cannot be done without. And what tables are used for, see
-//! `constant_tables`.
+//! Output: a call graph of the direct calls, which marks calls in loops, and the functions without any calls; from
+//! these, on demand, the entries that need checks. Also the uses of tables, see `constant_tables`.
 
 use std::sync::OnceLock;
 
@@ -19,24 +18,25 @@ const CALL_REF: u8 = 0x14;
 const RETURN_CALL_REF: u8 = 0x15;
 const TABLE_SET: u8 = 0x26;
 const PREFIX: u8 = 0xfc;
-/// Behind the prefix.
+/// Opcodes behind the prefix.
 const TABLE_INIT: u32 = 12;
 const TABLE_COPY: u32 = 14;
 const TABLE_GROW: u32 = 15;
 const TABLE_FILL: u32 = 17;
 
-/// What one function calls.
+/// The calls of one function.
 #[derive(Debug)]
 pub(super) struct FunctionCalls {
     pub func: u32,
-    /// The functions that it calls by their index.
+    /// The directly called functions.
     direct: Vec<DirectCallee>,
     is_leaf: bool,
-    /// The tables through which it calls, and with which types.
+    /// The tables of indirect calls, with the types of the calls.
     through_tables: Vec<(u32, u32)>,
-    /// The tables that it writes to.
+    /// The tables that the function writes to.
     written_tables: Vec<u32>,
-    /// The loops around the instruction that was seen last: how many constructs are open in each, itself included.
+    /// The loops around the last recorded instruction: the number of open constructs in each, including the loop
+    /// itself.
     loops: Vec<u32>,
 }
 
@@ -52,13 +52,13 @@ impl FunctionCalls {
         }
     }
 
-    /// Whether an instruction whose first byte is this wants to be seen. Most do not, and all are asked.
+    /// Reports whether instructions with this first byte must be recorded. Most need not, and all are tested.
     pub fn wants(code: u8) -> bool {
         matches!(code, LOOP | END | CALL..=RETURN_CALL_REF | TABLE_SET | PREFIX)
     }
 
-    /// Notes the instruction that `reader` stands at, if it is a call; it is valid, and behind it so many constructs
-    /// are open.
+    /// Records the instruction at `reader`, if it is a call, begins a loop, or writes to a table. The instruction is
+    /// valid, and `open` constructs are open behind it.
     pub fn see(&mut self, mut reader: BinaryReader<'_>, open: u32) -> Result<(), BinaryReaderError> {
         self.loops.pop_if(|loop_open| *loop_open > open);
         match reader.read_u8()? {
@@ -84,9 +84,9 @@ impl FunctionCalls {
         Ok(())
     }
 
-    /// The same with each callee once.
+    /// Returns the calls with each callee once.
     pub fn compact(mut self) -> FunctionCalls {
-        // Calls that are in no loop come first.
+        // Calls outside of loops come first.
         self.direct.sort_unstable();
         self.direct.dedup_by_key(|callee| callee.func);
         self.direct.shrink_to_fit();
@@ -98,12 +98,12 @@ impl FunctionCalls {
     }
 }
 
-/// The table that an instruction writes to, given its first byte.
+/// Returns the table that an instruction writes to, given its first byte.
 fn written_table(code: u8, mut reader: BinaryReader<'_>) -> Result<Option<u32>, BinaryReaderError> {
     match code {
         TABLE_SET => reader.read_var_u32().map(Some),
         PREFIX => match reader.read_var_u32()? {
-            // The segment comes first.
+            // The segment index comes first.
             TABLE_INIT => reader.read_var_u32().and_then(|_| reader.read_var_u32()).map(Some),
             TABLE_COPY | TABLE_GROW | TABLE_FILL => reader.read_var_u32().map(Some),
             _ => Ok(None),
@@ -112,7 +112,7 @@ fn written_table(code: u8, mut reader: BinaryReader<'_>) -> Result<Option<u32>, 
     }
 }
 
-/// The tables that functions write to, and with which types, the table first, they call through tables; each once.
+/// Returns the tables that functions write to, and pairs of tables and types of indirect calls; each once.
 pub(super) fn tables_used(functions: &[FunctionCalls]) -> (Vec<u32>, Vec<(u32, u32)>) {
     let mut written: Vec<u32> =
         functions.iter().flat_map(|function| &function.written_tables).copied().collect();
@@ -129,22 +129,22 @@ pub(super) fn tables_used(functions: &[FunctionCalls]) -> (Vec<u32>, Vec<(u32, u
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Calls {
     graph: CallGraph,
-    /// Of each function, imports included.
+    /// For each function, including imports, whether it is a leaf.
     is_leaf: Vec<bool>,
     entry_checks: OnceLock<Vec<bool>>,
     least: OnceLock<LeastChecks>,
 }
 
-/// The fewest entries that are checked, if loops are.
+/// The fewest entries that need checks, if loops are checked.
 #[derive(Clone, Debug)]
 struct LeastChecks {
     entries: Vec<bool>,
-    /// Of each function, the callees that have to have the check of a loop before them.
+    /// For each function, the callees whose calls must be preceded by the check of a loop.
     in_loops: Vec<Vec<u32>>,
 }
 
 impl Calls {
-    /// Those of all defined functions, in order.
+    /// Collects the calls of all defined functions, in order.
     pub(super) fn new(imported: u32, functions: Vec<FunctionCalls>) -> Calls {
         let mut calls = Calls { graph: CallGraph::new(), ..Calls::default() };
         calls.is_leaf = vec![true; imported as usize];
@@ -156,14 +156,14 @@ impl Calls {
         calls
     }
 
-    /// Whether each function needs a check at its entry, so that no recursion goes on without one; `roots` are those
-    /// that are called from outside, or by address, the same each time.
+    /// Reports for each function whether it needs a check at its entry, so that every recursion contains one. `roots`
+    /// returns the functions that are called from outside or by address, always the same ones.
     pub(crate) fn entry_checks(&self, roots: impl FnOnce() -> Vec<u32>) -> &[bool] {
         self.entry_checks.get_or_init(|| self.find(Broken::ByEntries, &roots()))
     }
 
-    /// Whether `func` needs a check at its entry, if no call of certain callees can be come to but through the check
-    /// of a loop; and these callees.
+    /// Reports whether `func` needs a check at its entry, provided that all calls of certain callees are preceded by
+    /// the check of a loop; returns these callees, too.
     pub(crate) fn least_entry_check(&self, func: u32, roots: impl FnOnce() -> Vec<u32>) -> (bool, &[u32]) {
         let least = self.least.get_or_init(|| {
             let entries = self.find(Broken::ByLoops, &roots());
@@ -184,7 +184,8 @@ mod tests {
 
     use crate::module::parse;
 
-    /// Whether a function that calls itself so, and is called once from outside, needs a check at its entry.
+    /// Reports whether a recursive function with this body, which is called once from outside, needs a check at its
+    /// entry.
     fn needs_check(body: &str) -> bool {
         let text = format!("(module (func (param i32) {body}) (func (call 0 (i32.const 0))))");
         let bytes: Arc<[u8]> = wat::parse_str(text).expect("valid text").into();
@@ -196,7 +197,7 @@ mod tests {
         assert!(needs_check("(call 0 (local.get 0))"));
         assert!(!needs_check("(loop (call 0 (local.get 0)) (br_if 0 (local.get 0)))"));
         assert!(needs_check("(loop (br_if 0 (local.get 0))) (call 0 (local.get 0))"));
-        // As many constructs are open as in the loop.
+        // The call has as many open constructs as the loop.
         assert!(needs_check("(loop (br_if 0 (local.get 0))) (block (call 0 (local.get 0)))"));
         assert!(needs_check("(loop (loop (br_if 0 (local.get 0)))) (call 0 (local.get 0))"));
         assert!(!needs_check(

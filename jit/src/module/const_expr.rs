@@ -5,42 +5,42 @@ use wasmparser::{BinaryReaderError, Operator};
 /// One instruction of a constant expression, for a stack machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ConstOp {
-    /// Push an i32.
+    /// Pushes an i32.
     I32(i32),
-    /// Push an i64.
+    /// Pushes an i64.
     I64(i64),
-    /// Push an f32, as bits.
+    /// Pushes an f32, as bits.
     F32(u32),
-    /// Push an f64, as bits.
+    /// Pushes an f64, as bits.
     F64(u64),
-    /// Push a v128.
+    /// Pushes a v128.
     V128([u8; 16]),
-    /// Push the value of an immutable global.
+    /// Pushes the value of an immutable global.
     GlobalGet(u32),
-    /// Push a null reference.
+    /// Pushes a null reference.
     RefNull,
-    /// Push a reference to a function.
+    /// Pushes a reference to a function.
     RefFunc(u32),
-    /// i32 arithmetic on the two topmost values.
+    /// Applies i32 arithmetic to the two topmost values.
     I32Binary(ConstArith),
-    /// i64 arithmetic on the two topmost values.
+    /// Applies i64 arithmetic to the two topmost values.
     I64Binary(ConstArith),
-    /// A new structure of this type, from its fields or their defaults.
+    /// Pushes a new structure of this type, from its fields or their defaults.
     StructNew(u32, Initial),
-    /// A new array of this type, from one element and the length, or from the length.
+    /// Pushes a new array of this type, from one element and the length, or from the length.
     ArrayNew(u32, Initial),
-    /// A new array of this type, from so many elements.
+    /// Pushes a new array of this type, from that number of elements.
     ArrayNewFixed(u32, u32),
-    /// The i31 of an i32.
+    /// Turns an i32 into an i31.
     RefI31,
 }
 
-/// What is in a new object.
+/// The initial contents of a new object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Initial {
-    /// Operands.
+    /// From operands.
     Given,
-    /// Zero and null.
+    /// Zero or null.
     Default,
 }
 
@@ -60,7 +60,7 @@ pub enum ConstArith {
 pub struct ConstExpr(pub Vec<ConstOp>);
 
 impl ConstExpr {
-    /// Reads an expression. `Ok(None)` if it holds an instruction outside this build's features.
+    /// Reads an expression. `Ok(None)` if it contains an instruction outside this build's features.
     pub(super) fn read(expr: &wasmparser::ConstExpr<'_>) -> Result<Option<ConstExpr>, BinaryReaderError> {
         let mut ops = Vec::new();
         for op in expr.get_operators_reader() {
@@ -69,7 +69,7 @@ impl ConstExpr {
                 break;
             }
             match const_op(&op) {
-                // What these give is the same word.
+                // These conversions do not change the word.
                 None if matches!(op, Operator::AnyConvertExtern | Operator::ExternConvertAny) => {}
                 Some(op) => ops.push(op),
                 None => return Ok(None),
@@ -78,7 +78,7 @@ impl ConstExpr {
         Ok(Some(ConstExpr(ops)))
     }
 
-    /// Whether it makes objects, so that each evaluation gives others.
+    /// Reports whether the expression allocates objects, so that each evaluation yields new ones.
     pub fn allocates(&self) -> bool {
         let allocates = |op: &ConstOp| {
             matches!(op, ConstOp::StructNew(..) | ConstOp::ArrayNew(..) | ConstOp::ArrayNewFixed(..))
@@ -86,7 +86,7 @@ impl ConstExpr {
         self.0.iter().any(allocates)
     }
 
-    /// The functions that the expression refers to.
+    /// Returns the functions that the expression refers to.
     pub fn funcs(&self) -> impl Iterator<Item = u32> + '_ {
         self.0.iter().filter_map(|op| match op {
             ConstOp::RefFunc(f) => Some(*f),

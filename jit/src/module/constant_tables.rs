@@ -1,12 +1,12 @@
-//! Tables that never change, and what is known of the calls through them.
+//! Tables that never change, and dispatch cells for the calls through them.
 //!
-//! A table is constant if nobody but this module knows it and no instruction writes to it: then all instances have in
-//! it what the element segments put there, from their first instruction on. Most compilers make such tables. For the
-//! types that a constant table is called with there are *dispatch cells*: by index, the code slots of the function
-//! there, or a row that traps for the reason that a call of that index has. So such a call needs no checks but that
-//! of the bounds, which is a minimum: behind the cells of the elements lies one for all larger indices.
+//! A table is constant if only this module knows it and no instruction writes to it: then its contents are those of the
+//! element segments, in all instances and from their first instruction on. Most compilers make such tables. For each
+//! type that a constant table is called with there are *dispatch cells*: for each index, the code slots of the function
+//! there, or a row that traps with the reason that a call of that index has. So such a call needs only a bounds check,
+//! which is a minimum: the cell behind those of the elements serves all larger indices.
 //!
-//! Input: a module. Output: what its cells hold.
+//! Input: a module. Output: the contents of its cells.
 //! Invariant: a call through a cell does what `call_indirect` does; the callee, if there is one, is of the same
 //! instance.
 
@@ -14,15 +14,15 @@ use wasmparser::RefType;
 
 use super::{ConstExpr, ConstOp, ElementItems, ElementSegment, Entity, ModuleInfo, SegmentMode};
 
-/// A module has no more cells, of four bytes each; calls beyond are done without.
+/// The maximum number of cells of a module, of four bytes each; further calls use none.
 const MOST_CELLS: u32 = 1 << 23;
-/// Constant tables have no more elements together: a few bytes of a module are enough for a table of any length.
+/// The maximum number of elements of all constant tables: a few bytes of a module suffice for a table of any length.
 const MOST_ELEMENTS: u64 = 1 << 20;
 
 /// The constant tables of a module.
 #[derive(Clone, Debug, Default)]
 pub struct ConstantTables {
-    /// By table: the function of each element, if it is constant.
+    /// For each table, the function of each element, if the table is constant.
     elements: Vec<Option<Vec<Option<u32>>>>,
     dispatches: Vec<Dispatch>,
 }
@@ -32,15 +32,15 @@ pub struct ConstantTables {
 pub struct Dispatch {
     /// The table.
     pub table: u32,
-    /// The first of the types that are equal to the callee's.
+    /// The first of the types that equal the callee's.
     ty: u32,
     /// The first cell; there is one for each element, and one more.
     pub first: u32,
-    /// How many elements the table has.
+    /// The number of elements of the table.
     pub len: u32,
 }
 
-/// What a dispatch cell leads to.
+/// The target of a dispatch cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A defined function of the right type.
@@ -54,8 +54,8 @@ pub enum Target {
 }
 
 impl ConstantTables {
-    /// Finds the tables that nothing changes; `written` are those that instructions write to, and `called` with which
-    /// types, tables first, they are called.
+    /// Finds the constant tables of a module; `written` holds the tables that instructions write to, and `called` the
+    /// pairs of tables and types of indirect calls.
     pub(super) fn new(info: &ModuleInfo, written: &[u32], called: &[(u32, u32)]) -> ConstantTables {
         let mut tables = ConstantTables { elements: elements(info, written), dispatches: Vec::new() };
         let mut pairs: Vec<(u32, u32)> =
@@ -77,23 +77,23 @@ impl ConstantTables {
         tables
     }
 
-    /// How many cells there are.
+    /// Returns the number of cells.
     pub fn cells(&self) -> u32 {
         self.dispatches.last().map_or(0, |last| last.first + last.len + 1)
     }
 
-    /// All dispatches, by number.
+    /// Returns all dispatches, by number.
     pub fn dispatches(&self) -> &[Dispatch] {
         &self.dispatches
     }
 
-    /// The number of the dispatch for calls through a table with a type; `None` if there is none.
+    /// Returns the number of the dispatch for calls through a table with a type; `None` if there is none.
     pub fn find(&self, info: &ModuleInfo, table: u32, ty: u32) -> Option<usize> {
         let ty = info.types.canonical(ty);
         self.dispatches.iter().position(|of| of.table == table && of.ty == ty)
     }
 
-    /// What the cells of a dispatch lead to, in order.
+    /// Returns the targets of a dispatch's cells, in order.
     pub fn targets<'a>(
         &'a self,
         info: &'a ModuleInfo,
@@ -109,7 +109,7 @@ impl ConstantTables {
         elements.iter().map(target).chain([Target::OutOfBounds])
     }
 
-    /// The only index at which a function is in a constant table.
+    /// Returns the only index of a function in a constant table.
     pub fn only_index(&self, table: u32, func: u32) -> Option<u32> {
         let elements = self.elements[table as usize].as_ref()?;
         let mut all = (0..).zip(elements).filter(|&(_, &element)| element == Some(func));
@@ -118,7 +118,7 @@ impl ConstantTables {
     }
 }
 
-/// The elements of each table, if it is constant.
+/// Returns the elements of each table, if it is constant.
 fn elements(info: &ModuleInfo, written: &[u32]) -> Vec<Option<Vec<Option<u32>>>> {
     let is_exported = |table: u32| info.exports.iter().any(|(_, entity)| *entity == Entity::Table(table));
     let mut room = MOST_ELEMENTS;
@@ -137,7 +137,7 @@ fn elements(info: &ModuleInfo, written: &[u32]) -> Vec<Option<Vec<Option<u32>>>>
     let mut tables: Vec<Option<Vec<Option<u32>>>> = (0..).zip(&info.tables).map(initial).collect();
     for segment in &info.elements {
         let SegmentMode::Active { target, ref offset } = segment.mode else { continue };
-        // One that is not applied ends the instantiation, but functions may have escaped by others before.
+        // A segment that does not fit ends the instantiation, but functions may have escaped through earlier segments.
         let Some(offset) = in_bounds(info, segment, target, offset) else { return vec![None; tables.len()] };
         if let Some(table) = &mut tables[target as usize] {
             match functions(segment) {
@@ -149,7 +149,7 @@ fn elements(info: &ModuleInfo, written: &[u32]) -> Vec<Option<Vec<Option<u32>>>>
     tables
 }
 
-/// Where a segment goes, if it is sure to fit.
+/// Returns the offset of a segment, if it certainly fits.
 fn in_bounds(info: &ModuleInfo, segment: &ElementSegment, table: u32, offset: &ConstExpr) -> Option<usize> {
     let [ConstOp::I32(offset)] = offset.0[..] else { return None };
     let len = match &segment.items {
@@ -160,7 +160,7 @@ fn in_bounds(info: &ModuleInfo, segment: &ElementSegment, table: u32, offset: &C
     (end <= info.tables[table as usize].initial).then_some(offset as u32 as usize)
 }
 
-/// What a segment holds, if that is the same in all instances.
+/// Returns the functions of a segment, if they are the same in all instances.
 fn functions(segment: &ElementSegment) -> Option<Vec<Option<u32>>> {
     match &segment.items {
         ElementItems::Funcs(funcs) => Some(funcs.iter().copied().map(Some).collect()),
@@ -168,7 +168,7 @@ fn functions(segment: &ElementSegment) -> Option<Vec<Option<u32>>> {
     }
 }
 
-/// What an element is, if that is the same in all instances.
+/// Returns the function of an element, if it is the same in all instances.
 fn function(expr: &ConstExpr) -> Option<Option<u32>> {
     match expr.0[..] {
         [ConstOp::RefFunc(func)] => Some(Some(func)),

@@ -1,13 +1,13 @@
-//! What to say of a module that is refused because it uses a proposal that is not run yet.
+//! Errors for modules that are refused because they use an unsupported proposal.
 //!
-//! Input: the module, and the error that validation gave. Output: the same error, in terms of proposals if one is the
-//! reason. A proposal is the reason if, were it accepted, validation would come further.
+//! Input: the module, and the validation error. Output: the same error, in terms of proposals if one is the reason. A
+//! proposal is the reason if validation comes further once it is accepted.
 
 use wasmparser::{Validator, WasmFeatures};
 
 use super::parse::{ModuleError, features};
 
-/// Proposals that are not run yet, each with those that it builds on.
+/// The unsupported proposals, each with those that it builds on.
 const PROPOSALS: [(&str, WasmFeatures); 6] = [
     ("wide arithmetic", WasmFeatures::WIDE_ARITHMETIC),
     ("custom page sizes", WasmFeatures::CUSTOM_PAGE_SIZES),
@@ -20,7 +20,8 @@ const PROPOSALS: [(&str, WasmFeatures); 6] = [
 /// The version and layer in the header of a component.
 const COMPONENT: [u8; 4] = [0x0d, 0, 1, 0];
 
-/// The error that says of a module what it uses that is not run yet, or the same one if it is just not valid.
+/// Returns an error that names the unsupported proposal that a module uses, or the same error if the module is simply
+/// invalid.
 pub(super) fn explained(bytes: &[u8], error: ModuleError) -> ModuleError {
     if bytes.get(4..8) == Some(&COMPONENT) {
         let message = "a component rather than a module: load it as one, or give the core module inside";
@@ -42,7 +43,7 @@ pub(super) fn explained(bytes: &[u8], error: ModuleError) -> ModuleError {
     ModuleError { message, ..error }
 }
 
-/// The offset of the first error in a module, if these features are accepted.
+/// Returns the offset of the first error in a module, if these features are accepted.
 fn first_error(bytes: &[u8], features: WasmFeatures) -> Option<usize> {
     let result = Validator::new_with_features(features).validate_all(bytes);
     result.err().map(|error| error.offset() as usize)

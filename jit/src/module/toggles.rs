@@ -1,18 +1,18 @@
-//! Modules that use a proposal which this engine runs, but which the embedder has switched off.
+//! Modules that use a supported proposal which the embedder has switched off.
 //!
-//! Input: a valid module, and what is switched off. Output: an error at the first place that needs any of it. A
+//! Input: a valid module, and the proposals that are off. Output: an error at the first place that needs any of them. A
 //! proposal is the reason if validation comes further with it.
 
 use wasmparser::{Validator, WasmFeatures};
 
 use super::parse::{ModuleError, features};
 
-/// What an embedder can switch off.
+/// A proposal that embedders can switch off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Proposal {
-    /// Vectors of 128 bits. Without them there are no relaxed ones.
+    /// Vectors of 128 bits. Switching them off includes relaxed ones.
     Simd,
-    /// Vector instructions whose results machines may choose.
+    /// Vector instructions whose results depend on the machine.
     RelaxedSimd,
     /// Calls that take the place of their caller.
     TailCall,
@@ -38,14 +38,14 @@ pub enum Proposal {
     Exceptions,
     /// Shared memories and atomic instructions.
     Threads,
-    /// References to functions of one type, and calls by reference. Without them there are no recursive types.
+    /// References to functions of one type, and calls by reference. Switching them off includes recursive types.
     FunctionReferences,
     /// Recursive types and subtypes.
     Gc,
 }
 
 impl Proposal {
-    /// The setting that switches it off.
+    /// Returns the setting that switches the proposal off.
     pub fn setting(self) -> &'static str {
         match self {
             Proposal::Simd => "wasm_simd",
@@ -67,7 +67,7 @@ impl Proposal {
         }
     }
 
-    /// What is not accepted without it.
+    /// Returns the features that are not accepted without the proposal.
     fn features(self) -> WasmFeatures {
         match self {
             Proposal::Simd => WasmFeatures::SIMD | WasmFeatures::RELAXED_SIMD,
@@ -95,7 +95,7 @@ impl Proposal {
 /// Checks that a valid module needs nothing that is `off`.
 ///
 /// # Errors
-/// The first place that does, with the name of the setting.
+/// Returns the first place that needs it, with the name of the setting.
 pub fn check_allowed(bytes: &[u8], off: &[Proposal]) -> Result<(), ModuleError> {
     if off.is_empty() {
         return Ok(());
@@ -111,7 +111,7 @@ pub fn check_allowed(bytes: &[u8], off: &[Proposal]) -> Result<(), ModuleError> 
     Err(ModuleError { offset, message })
 }
 
-/// The offset of the first error if these are off.
+/// Returns the offset of the first error if these proposals are off.
 fn first_error<'a>(bytes: &[u8], off: impl Iterator<Item = &'a Proposal>) -> Option<usize> {
     let accepted = off.fold(features(), |accepted, proposal| accepted.difference(proposal.features()));
     let result = Validator::new_with_features(accepted).validate_all(bytes);

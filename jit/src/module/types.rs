@@ -1,11 +1,11 @@
 //! The types that a module defines.
 //!
-//! They come in *recursive groups*: the types of one may refer to each other and to earlier groups. Two groups are equal
-//! if they have the same structure, references within a group counted by position (iso-recursive equality), and two
-//! types are if their groups are and they have the same position.
+//! They come in *recursive groups*: the types of one may refer to each other and to earlier groups. Two groups are
+//! equal if they have the same structure, with references within a group given by position (iso-recursive equality);
+//! two types are equal if their groups are equal and they have the same position there.
 //!
-//! Output: of each type, the first in the module that is equal to it (`canonical`), which makes comparing types within
-//! a module a comparison of two integers.
+//! Output: for each type, the first equal type of the module (`canonical`), which reduces comparing types within a
+//! module to comparing two integers.
 //! Source: WebAssembly 3.0, "Types" and "Matching".
 
 use std::ops::Range;
@@ -23,7 +23,8 @@ pub struct Types {
     /// The type index at which each recursive group ends.
     ends: Vec<u32>,
     canonical: Vec<u32>,
-    /// Until all are there, the first group of each structure: its types with references as [`Types::key`] has them, and where it begins.
+    /// While groups are added, the first group of each structure: its types with references as in [`Types::key`], and
+    /// its beginning.
     first: HashMap<Vec<SubType>, u32>,
 }
 
@@ -39,12 +40,12 @@ impl Types {
         self.canonical.extend(range.map(|index| index - start + first));
     }
 
-    /// All groups are there.
+    /// Completes the types once all groups are added.
     pub(super) fn finish(&mut self) {
         self.first = HashMap::new();
     }
 
-    /// The types of a group, in which references are positions in it, or the first of equal types.
+    /// Returns the types of a group, whose references are positions in it, or the first of equal types.
     fn key(&self, group: Range<u32>) -> Vec<SubType> {
         let mut of = |index: u32| match group.contains(&index) {
             true => UnpackedIndex::RecGroup(index - group.start),
@@ -53,47 +54,47 @@ impl Types {
         self.types[group.start as usize..].iter().map(|ty| with_references(ty, &mut of)).collect()
     }
 
-    /// How many there are.
+    /// Returns the number of types.
     pub fn len(&self) -> u32 {
         self.types.len() as u32
     }
 
-    /// Whether there are none.
+    /// Reports whether there are no types.
     pub fn is_empty(&self) -> bool {
         self.types.is_empty()
     }
 
-    /// The type with this index, whose references are type indices.
+    /// Returns the type with this index, whose references are type indices.
     pub fn get(&self, index: u32) -> &SubType {
         &self.types[index as usize]
     }
 
-    /// The type of functions with this index.
+    /// Returns the function type with this index.
     ///
     /// # Panics
-    /// If it is not of functions.
+    /// Panics if it is another kind of type.
     pub fn func(&self, index: u32) -> &FuncType {
         self.get(index).unwrap_func()
     }
 
-    /// All types, by index.
+    /// Returns all types, by index.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &SubType> {
         self.types.iter()
     }
 
-    /// The recursive groups, in order.
+    /// Returns the recursive groups, in order.
     pub fn groups(&self) -> impl Iterator<Item = Range<u32>> + '_ {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, &end)| start..end)
     }
 
-    /// The first type of the module that is equal to this one.
+    /// Returns the first type of the module that equals this one.
     pub fn canonical(&self, index: u32) -> u32 {
         self.canonical[index as usize]
     }
 
-    /// Whether a value of type `a` is one of type `b`: they are equal, or `a` names `b` as its supertype, or one that
-    /// is a subtype of `b`.
+    /// Reports whether a value of type `a` is one of type `b`: they are equal, or `a` names `b`, or a subtype of `b`,
+    /// as its supertype.
     pub fn is_subtype(&self, a: u32, b: u32) -> bool {
         let b = self.canonical(b);
         let mut next = Some(a);
@@ -106,21 +107,21 @@ impl Types {
         false
     }
 
-    /// The type that this one names as its supertype.
+    /// Returns the type that this one names as its supertype.
     pub fn supertype(&self, index: u32) -> Option<u32> {
         self.get(index).supertype_idxs.first().and_then(PackedIndex::as_module_index)
     }
 
-    /// How many supertypes a type has.
+    /// Returns the number of a type's supertypes.
     pub fn depth(&self, index: u32) -> u32 {
         std::iter::successors(self.supertype(index), |&index| self.supertype(index)).count() as u32
     }
 }
 
-/// A type whose references, which are type indices, are replaced by what `of` gives.
+/// Returns a type with its references, which are type indices, replaced by the results of `of`.
 ///
 /// # Panics
-/// If a reference is no type index, or `of` gives one of more than 20 bits.
+/// Panics if a reference is not a type index, or if `of` returns one of more than 20 bits.
 pub fn with_references(ty: &SubType, of: &mut impl FnMut(u32) -> UnpackedIndex) -> SubType {
     let mut index = |index: PackedIndex| {
         let index = index.as_module_index().expect("a type as it was read");

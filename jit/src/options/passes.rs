@@ -1,8 +1,8 @@
-//! The passes: everything that makes code better than plain Cranelift does, in one list, with a switch for each.
+//! The passes: all improvements over plain Cranelift's code, in one list, with a switch for each.
 //!
-//! A pass may be left out of any function without changing what the code does. What has to be done in any case is not
-//! here: making checks of marks (`checks`), the transformations that a plan asks for, and Cranelift's own work.
-//! `none` leaves plain Cranelift.
+//! A pass may be left out of any function without changing the behaviour of the code. Required work is not listed here:
+//! turning marks into checks (`checks`), the transformations that a plan asks for, and Cranelift's own work. `none`
+//! leaves plain Cranelift.
 //!
 //! Each pass has the range of function indexes that it works on, so that a fault can be bisected to a pass and a
 //! function (`scripts/bisect-passes`). Example: `-threads,copies@0..57` is everything but `threads`, with `copies` in
@@ -11,7 +11,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// When a pass works.
+/// The stage at which a pass works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
     /// On the block graph.
@@ -38,7 +38,7 @@ impl fmt::Display for Stage {
     }
 }
 
-/// Makes [`Pass`] and its table of one list, so that no pass can be without a name.
+/// Defines [`Pass`] and its table from one list, so that every pass has a name.
 macro_rules! passes {
     ($($variant:ident, $name:literal, $stage:ident, $about:literal;)*) => {
         /// A pass; see [`Pass::about`].
@@ -48,20 +48,20 @@ macro_rules! passes {
         }
 
         impl Pass {
-            /// All passes, in the order in which they come.
+            /// All passes, in the order in which they run.
             pub const ALL: &[Pass] = &[$(Pass::$variant),*];
 
-            /// Its name, as `--passes` has it.
+            /// Returns the name, as in `--passes`.
             pub fn name(self) -> &'static str {
                 match self { $(Pass::$variant => $name),* }
             }
 
-            /// When it works.
+            /// Returns the stage.
             pub fn stage(self) -> Stage {
                 match self { $(Pass::$variant => Stage::$stage),* }
             }
 
-            /// What it does, in a sentence.
+            /// Describes the pass in a sentence.
             pub fn about(self) -> &'static str {
                 match self { $(Pass::$variant => $about),* }
             }
@@ -103,7 +103,7 @@ passes! {
 
 const COUNT: usize = Pass::ALL.len();
 
-/// The functions that a pass works on: from one index up to another, which is not among them.
+/// The functions that a pass works on: from one index up to another, exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Functions {
     start: u32,
@@ -113,11 +113,11 @@ struct Functions {
 const EVERY: Functions = Functions { start: 0, end: u32::MAX };
 const NONE: Functions = Functions { start: 0, end: 0 };
 
-/// Which passes work on which functions.
+/// The passes that work on each function.
 ///
-/// Its text, read by [`FromStr`] and written by [`fmt::Display`], is a list with commas, read from left to right:
+/// Its text, read by [`FromStr`] and written by [`fmt::Display`], is a comma-separated list, read from left to right:
 /// `all` and `none` turn all passes on or off, `NAME` turns one on, `-NAME` turns it off, and `NAME@A..B` turns it on
-/// for the functions from index `A` to `B - 1` alone. What is not named is on.
+/// for the functions from index `A` to `B - 1` alone. Passes that are not named are on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PassSet {
     functions: [Functions; COUNT],
@@ -130,12 +130,12 @@ impl Default for PassSet {
 }
 
 impl PassSet {
-    /// All passes, in all functions.
+    /// Returns all passes, in all functions.
     pub fn all() -> PassSet {
         PassSet { functions: [EVERY; COUNT] }
     }
 
-    /// No pass: plain Cranelift.
+    /// Returns no pass: plain Cranelift.
     pub fn none() -> PassSet {
         PassSet { functions: [NONE; COUNT] }
     }
@@ -147,20 +147,20 @@ impl PassSet {
         self
     }
 
-    /// Turns a pass on in the functions with an index of `functions`, and off in all others.
+    /// Turns a pass on in the functions with an index in `functions`, and off in all others.
     #[must_use]
     pub fn within(mut self, pass: Pass, functions: std::ops::Range<u32>) -> PassSet {
         self.functions[pass as usize] = Functions { start: functions.start, end: functions.end };
         self
     }
 
-    /// The functions that a pass works on, by index: from none to all.
+    /// Returns the range of function indexes that a pass works on.
     pub fn functions(&self, pass: Pass) -> std::ops::Range<u32> {
         let Functions { start, end } = self.functions[pass as usize];
         start..end
     }
 
-    /// The passes that work on a function.
+    /// Returns the passes that work on a function.
     pub fn of(&self, func: u32) -> Passes {
         let works = |pass: &&Pass| self.functions(**pass).contains(&func);
         Passes(Pass::ALL.iter().filter(works).fold(0, |all, &pass| all | 1 << pass as u32))
@@ -178,23 +178,23 @@ impl Passes {
     #[cfg(test)]
     pub(crate) const ALL: Passes = Passes(u64::MAX);
 
-    /// Whether a pass is among them.
+    /// Reports whether a pass is in the set.
     pub fn has(self, pass: Pass) -> bool {
         self.0 >> pass as u32 & 1 == 1
     }
 
-    /// No other pass than this one, if it is among them.
+    /// Returns the set with no pass but this one, if it is in the set.
     pub(crate) fn only(self, pass: Pass) -> Passes {
         Passes(self.0 & 1 << pass as u32)
     }
 
-    /// Whether any pass of a stage is among them.
+    /// Reports whether any pass of a stage is in the set.
     pub(crate) fn any_of(self, stage: Stage) -> bool {
         Pass::ALL.iter().any(|&pass| pass.stage() == stage && self.has(pass))
     }
 }
 
-/// A list of passes cannot be read.
+/// The error for a list of passes that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PassesError(String);
@@ -216,7 +216,7 @@ impl FromStr for PassSet {
 }
 
 impl PassSet {
-    /// The same set but for what an item of a list says.
+    /// Returns the set with the change that an item of a list makes.
     fn changed(self, item: &str) -> Result<PassSet, PassesError> {
         if let Some(name) = item.strip_prefix('-') {
             return Ok(self.with(named(name)?, false));

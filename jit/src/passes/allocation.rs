@@ -1,13 +1,12 @@
-//! Which register allocator suits a function.
+//! Chooses a register allocator for a function.
 //!
-//! The allocator that makes good code looks, for each value that is alive across calls, at each of these calls, and does
-//! so again when it has divided the value's life. Where thousands of values wait for thousands of calls, that takes
-//! minutes. `spilling` lets such values wait in the frame first, as far as it can follow them; what it leaves is measured
-//! here.
+//! For each value that is live across calls, the allocator that produces good code examines each of these calls, and
+//! does so again each time it splits the live range. Where thousands of values are live across thousands of calls, that
+//! takes minutes. `spilling` spills such values first, as far as it can follow them; this module measures what is left.
 //!
-//! Input: a function ready for register allocation. Output: whether its values are alive across too many calls.
-//! Invariant: linear time. The life of a value is taken to be all code from its first place to its last one as blocks
-//! lie, which is more than its life but for loops, and less in loops by no more than one round.
+//! Input: a function ready for register allocation. Output: whether its values are live across too many calls.
+//! Invariant: linear time. A live range is approximated by all code from its first place to its last one in block
+//! layout, which is longer than the live range except in loops, and shorter there by at most one round.
 
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{Function, Value};
@@ -15,16 +14,16 @@ use cranelift_codegen::ir::{Function, Value};
 use super::constants::clobbers;
 use crate::limits::{CROSSINGS_ALWAYS, CROSSINGS_PER_INSTRUCTION};
 
-/// Whether the register allocator that makes good code would take too long.
+/// Reports whether the allocator that produces good code would take too long.
 pub(crate) fn takes_long(func: &Function) -> bool {
     let limit = CROSSINGS_ALWAYS.max(CROSSINGS_PER_INSTRUCTION * func.dfg.num_insts());
     crossings(func) > limit
 }
 
-/// How many calls lie within the lives of values, all together.
+/// Returns the total number of calls within live ranges.
 fn crossings(func: &Function) -> usize {
     let mut calls = 0u32;
-    // By value, how many calls lie before its first place and before its last one.
+    // By value, the number of calls before its first place and before its last one.
     let mut lives: SecondaryMap<Value, Option<(u32, u32)>> =
         SecondaryMap::with_capacity(func.dfg.num_values());
     for block in func.layout.blocks() {
@@ -59,7 +58,8 @@ mod tests {
     use super::*;
     use crate::target::{self, isa};
 
-    /// So many calls; the results of so many of them are alive until the end, in pieces of a block each.
+    /// Builds a function of `count` calls; the results of `kept` of them stay live until the end, and they are
+    /// divided into `blocks` blocks.
     fn calls(count: usize, kept: usize, blocks: usize) -> Function {
         let mut func = Function::new();
         func.signature = Signature::new(CallConv::Tail);
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn each_value_counts_for_the_calls_in_its_life() {
-        // The address lives until the last call. Of the results the last one of ten lives across none.
+        // The address is live until the last call. Of the ten results the last one is live across no call.
         assert_eq!(crossings(&calls(10, 0, 1)), 9);
         assert_eq!(crossings(&calls(10, 10, 1)), 9 + 9 * 10 / 2);
         assert_eq!(crossings(&calls(10, 10, 5)), 9 + 9 * 10 / 2, "blocks do not matter");

@@ -1,15 +1,16 @@
 //! Checks in optimised code.
 //!
-//! Cranelift moves no computation out of a loop once it has come across a way out of it, and the way of a check into
-//! another version is one. So while the optimiser works a check is a call that cannot be left, the *mark*, whose
-//! arguments are what the other version takes over. Here marks become what checks are, and what is computed for them
-//! only moves to where it is needed.
+//! Cranelift hoists no computation out of a loop past an exit, and the edge of a check to another version is an exit.
+//! So while the optimiser runs, a check is a call without an exit, the *mark*, whose arguments are the state that the
+//! other version takes over. This pass replaces marks by checks, and sinks computations that only marks need into the
+//! cold code.
 //!
 //! Input: an optimised function with marks. Output: the same with checks, ready for machine code.
-//! Invariant: but for the two instructions of each check (`pinned.rs`) the hot code is what it would be without
-//! checks, as far as Cranelift's register allocator sees to that: the cold code leaves it all registers
+//! Invariant: except for the two instructions of each check (`pinned.rs`) the hot code is the same as without checks,
+//! as far as Cranelift's register allocator allows: the cold code preserves all registers
 //! (`abi::check_pinned_signature`, `abi::leave_signature`).
-//! Source: Hirzel & Chilimbi, FDDO 2001, section 2; what `cold` finds is dead code but for the marks.
+//! Source: Hirzel & Chilimbi, FDDO 2001, section 2; the instructions that `cold` finds would be dead code without the
+//! marks.
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::entity::{EntitySet, SecondaryMap};
@@ -38,27 +39,27 @@ pub(super) fn insert(func: &mut Function, checks: &[Check], origins: &mut Origin
             Some(&other) => insertion.check_again_in(other, inst),
             None => insertion.check(inst, &checks[index], &args),
         }
-        // Nobody calls it, and there is no need to find out how it would be called.
+        // The mark is gone, so the code generator need not lay out its arguments.
         func.dfg.signatures[signature].params.clear();
     }
-    // What takes values has them live, and read from the frame, though nobody needs what it computes.
+    // Sunk originals would keep their operands live and read from the frame, although their results are dead.
     cold.iter().for_each(|inst| func.layout.remove_inst(inst));
 }
 
-/// The marks, and the check of each.
+/// Returns the marks, each with the index of its check.
 fn marks(func: &Function) -> Vec<(Inst, usize)> {
     let insts = func.layout.blocks().flat_map(|block| func.layout.block_insts(block));
     insts.filter_map(|inst| Some((inst, check_of(func, inst)?))).collect()
 }
 
-/// Where the guards of marks lead that stand behind one: those of which the optimiser has left what can be found, and
-/// behind which nothing is done before the mark.
+/// Returns the other target of the guard before a mark, for marks that follow their guard: where the optimiser has left
+/// the guard recognisable, and nothing has an effect between the guard and the mark.
 fn guarded<'a>(func: &Function, marks: impl Iterator<Item = &'a (Inst, usize)>) -> HashMap<Inst, Block> {
     let mut marks = marks.peekable();
     if marks.peek().is_none() {
         return HashMap::new();
     }
-    // The branch to each block, if there is one only.
+    // The branch to each block, if there is only one.
     let mut branches: SecondaryMap<Block, Option<Option<Inst>>> = SecondaryMap::new();
     for inst in func.layout.blocks().filter_map(|block| func.layout.last_inst(block)) {
         let tables = (&func.dfg.jump_tables, &func.dfg.exception_tables);
@@ -79,7 +80,7 @@ fn guarded<'a>(func: &Function, marks: impl Iterator<Item = &'a (Inst, usize)>) 
     marks.filter_map(other_of).collect()
 }
 
-/// The instructions of which nothing is needed but for marks.
+/// Returns the instructions whose results only marks need.
 fn cold(func: &Function, marks: &[(Inst, usize)]) -> EntitySet<Inst> {
     let mut uses: SecondaryMap<Value, u32> = SecondaryMap::new();
     for inst in func.layout.blocks().flat_map(|block| func.layout.block_insts(block)) {
@@ -100,7 +101,7 @@ fn cold(func: &Function, marks: &[(Inst, usize)]) -> EntitySet<Inst> {
     cold
 }
 
-/// Whether an instruction only computes one value from others.
+/// Reports whether an instruction only computes one value from others.
 pub(super) fn only_computes(func: &Function, inst: Inst) -> bool {
     let opcode: Opcode = func.dfg.insts[inst].opcode();
     let acts = opcode.is_terminator() || opcode.is_call() || opcode.other_side_effects();
@@ -111,7 +112,7 @@ pub(super) fn only_computes(func: &Function, inst: Inst) -> bool {
 struct Insertion<'a> {
     func: &'a mut Function,
     cold: &'a EntitySet<Inst>,
-    /// The location of what counts.
+    /// The source location of code that counts in place.
     in_place: SourceLoc,
 }
 
@@ -122,14 +123,15 @@ impl Insertion<'_> {
         let mut pos = FuncCursor::new(self.func).with_srcloc(location).at_bottom(ask);
         let leaves = ask_runtime_pinned(&mut pos, args[0]);
         pos.ins().brif(leaves, leave, &[], back, &[]);
-        // What the register allocator moves on the way back would be hot code if the edge had no cold block of its own.
+        // Without a cold block of its own on this edge, moves of the register allocator on the way back would be hot
+        // code.
         pos.goto_bottom(back);
         pos.ins().jump(go_on, &[]);
         self.leave(leave, location, check, args);
     }
 
-    /// Counts a check instead of a mark. Gives the block that goes on behind it and new cold ones, to the first of
-    /// which a check goes that fires.
+    /// Replaces a mark by the countdown of a check. Returns the block behind it and new cold blocks; a check that fires
+    /// jumps to the first of these.
     fn split<const N: usize>(&mut self, mark: Inst) -> (Block, [Block; N]) {
         let mut pos = FuncCursor::new(self.func).at_inst(mark);
         let block = pos.current_block().expect("marks are in the layout");
@@ -148,7 +150,7 @@ impl Insertion<'_> {
         (go_on, cold)
     }
 
-    /// A check that fires in the other copy, where what it takes to leave is once, too.
+    /// Makes a check fire in the other copy of the loop, so that only one copy contains the code to leave.
     fn check_again_in(&mut self, other: Block, mark: Inst) {
         let location = self.in_place;
         let (_, [back]) = self.split(mark);
@@ -159,8 +161,8 @@ impl Insertion<'_> {
         pos.ins().jump(other, &[]);
     }
 
-    /// Goes on in the version that the runtime says. The fewer registers that takes, the fewer values have to give way
-    /// to it: the allocator divides their lives twice, and then at each use, wherever that is.
+    /// Continues in the version that the runtime names. The fewer registers this code takes, the fewer values are
+    /// spilled for it: the allocator splits their live ranges twice, and then at each use, wherever that is.
     fn leave(&mut self, block: Block, location: SourceLoc, check: &Check, args: &[Value]) {
         let trusted = MemFlagsData::trusted();
         let (context, state) = (args[0], &args[1..]);
@@ -171,7 +173,7 @@ impl Insertion<'_> {
         let Some(places) = &check.places else {
             let state = self.sink(block, state);
             let mut pos = FuncCursor::new(self.func).with_srcloc(location).at_bottom(block);
-            // Arguments are in certain registers, where these values need not be elsewhere.
+            // Arguments are in fixed registers; copies free the values from that constraint.
             let context = copy(&mut pos, context);
             let args: Vec<Value> = state.iter().map(|&value| copy(&mut pos, value)).collect();
             pos.ins().return_call_indirect(signature, version, &[&[context; 2], &args[..]].concat());
@@ -196,8 +198,8 @@ impl Insertion<'_> {
         }
     }
 
-    /// Leaves the state of the frame where the other version finds it: first what is there, and then what is
-    /// computed.
+    /// Stores the state of the frame where the other version expects it: values that exist first, then those that are
+    /// computed here.
     fn store(&mut self, block: Block, location: SourceLoc, buffer: Value, places: &[i32], state: &[Value]) {
         let mut sunk = HashMap::new();
         for is_computed in [false, true] {
@@ -211,14 +213,14 @@ impl Insertion<'_> {
         }
     }
 
-    /// Computes values at the end of a block, if that is nowhere done; constants in any case.
+    /// Computes sunk values at the end of a block; constants are always rematerialized.
     fn sink(&mut self, block: Block, values: &[Value]) -> Vec<Value> {
         let mut sunk: HashMap<Inst, Value> = HashMap::new();
         let state = values.iter().map(|&value| self.sink_value(block, value, &mut sunk));
         state.collect()
     }
 
-    /// What computes a value, if that is done where the value is needed.
+    /// Returns the instruction that computes a value, if it is sunk to the value's use.
     fn sunk_inst(&self, value: Value) -> Option<Inst> {
         let is_sunk = |inst: &Inst| self.cold.contains(*inst) || is_constant(self.func, *inst);
         self.func.dfg.value_def(value).inst().filter(is_sunk)
@@ -258,7 +260,7 @@ mod tests {
         signature
     }
 
-    /// A function with the vmctx and a number for parameters.
+    /// Builds a function with the vmctx and a number as parameters.
     fn function(build: impl FnOnce(&mut FunctionBuilder<'_>)) -> Function {
         let mut func = Function::new();
         func.signature = signature(&[types::I64, types::I32]);
@@ -281,7 +283,7 @@ mod tests {
         builder.ins().call(mark, args);
     }
 
-    /// A loop with a mark that has the vmctx, a sum that nothing else needs, and what the loop counts down.
+    /// Builds a loop with a mark whose arguments are the vmctx, a sum that nothing else needs, and the loop's count.
     fn marked() -> (Function, [Check; 1]) {
         let func = function(|builder| {
             let [entry, again, out] = [(); 3].map(|()| builder.create_block());
@@ -313,7 +315,7 @@ mod tests {
             let insts = blocks.flat_map(|block| func.layout.block_insts(block));
             insts.filter(|&inst| func.dfg.insts[inst].opcode() == Opcode::Iadd).count()
         };
-        // What counts rounds and checks.
+        // The counts of rounds and of checks.
         assert_eq!((sums(false), sums(true)), (2, 1), "{func}");
         assert!(marks(&func).is_empty(), "{func}");
     }
@@ -346,12 +348,12 @@ mod tests {
         let opcodes: Vec<Opcode> = insts.map(|inst| func.dfg.insts[inst].opcode()).collect();
         let at = opcodes.iter().position(|&opcode| opcode == Opcode::Iadd).expect("the sum");
         let stores = |opcodes: &[Opcode]| opcodes.iter().filter(|&&opcode| opcode == Opcode::Store).count();
-        // The vmctx and the count; and the sum.
+        // The vmctx and the count come first; then the sum.
         assert_eq!((stores(&opcodes[..at]), stores(&opcodes[at..])), (2, 1), "{func}");
     }
 
-    /// Two copies of a loop: one behind a guard, from which the other is come to, each with a mark. Before the first,
-    /// something is written if `is_late`.
+    /// Builds two copies of a loop, each with a mark: one behind a guard, which leads to the other. With `is_late`, a
+    /// store precedes the first mark.
     fn guarded_marks(is_late: bool) -> (Function, [Check; 2]) {
         let func = function(|builder| {
             let [entry, many, behind, lacking, few, out] = [(); 6].map(|()| builder.create_block());
@@ -395,11 +397,11 @@ mod tests {
                 let insts = func.layout.blocks().flat_map(|block| func.layout.block_insts(block));
                 insts.filter(|&inst| func.dfg.insts[inst].opcode() == opcode).count()
             };
-            // What is written first must not be written twice, so that check leaves by itself.
+            // The store must not run twice, so this check leaves on its own.
             let ways = if is_late { 2 } else { 1 };
             let found = (count(Opcode::CallIndirect), count(Opcode::ReturnCallIndirect));
             assert_eq!(found, (ways, ways), "{func}");
-            // Each counts; then one takes its count back, or the register has the store's context, twice.
+            // Each check counts; then one takes its count back, or the register gets the store's context, twice.
             assert_eq!(count(Opcode::SetPinnedReg), if is_late { 6 } else { 5 }, "{func}");
             assert!(marks(&func).is_empty(), "{func}");
         }

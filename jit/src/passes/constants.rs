@@ -1,14 +1,15 @@
-//! Constants behind calls, and those that blocks begin with: made anew.
+//! Rematerialization of constants behind calls, and of constant block arguments.
 //!
-//! A call leaves few registers as they were, so what is needed behind it waits in the frame. A constant takes one
-//! instruction to make, as it does to read it back; so it is not worth being kept, and the registers that calls leave
-//! are for what is.
+//! Calls preserve few registers, so values that are live across them are spilled. Making a constant takes one
+//! instruction, the same as reading it back; so constants are not worth keeping, and callee-saved registers are left
+//! for other values.
 //!
-//! The zero that a loop inside another begins with would take a register in the outer one.
+//! The initial zero of an inner loop would take a register in the outer loop.
 //!
-//! Input: an optimised function. Output: the same, in which no constant of a block is used behind a call if it was
-//! made before, and no integer is an argument of a block that was made in another one. Cranelift's optimiser makes
-//! constants anew in each block whose instructions use them (its `remat` rules), but not within, nor for arguments.
+//! Input: an optimised function. Output: the same function, in which no constant of a block is used behind a call if it
+//! was made before, and no integer constant is a block argument outside of the block that makes it. Cranelift's
+//! optimiser rematerializes constants in each block whose instructions use them (its `remat` rules), but not within
+//! blocks, nor for block arguments.
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::{
@@ -17,10 +18,10 @@ use cranelift_codegen::ir::{
 use cranelift_codegen::isa::CallConv;
 use hashbrown::HashMap;
 
-/// By constant of a block: how many calls there were before it was made last, and what it is called since then.
+/// For each constant of a block: the number of calls before it was last made, and its current value.
 type Made = HashMap<Value, (u32, Value)>;
 
-/// Makes constants anew behind calls.
+/// Rematerializes constants behind calls.
 pub(super) fn renew(func: &mut Function) {
     let blocks: Vec<Block> = func.layout.blocks().collect();
     for block in blocks {
@@ -52,7 +53,7 @@ fn renew_in(func: &mut Function, block: Block) {
     }
 }
 
-/// What a value is called at `inst`, `calls` calls from the beginning of its block.
+/// Returns the current value of a constant at `inst`, `calls` calls from the beginning of its block.
 fn renewed(func: &mut Function, inst: Inst, value: Value, calls: u32, made: &mut Made) -> Value {
     let Some(&(since, now)) = made.get(&value) else { return value };
     if since == calls {
@@ -64,8 +65,8 @@ fn renewed(func: &mut Function, inst: Inst, value: Value, calls: u32, made: &mut
     copy
 }
 
-/// Makes constants of other blocks anew that are arguments of blocks, as the optimiser does for instructions: there it
-/// takes an instruction in any case to put them where they belong. Whether the flow graph is another one now.
+/// Rematerializes constants of other blocks that are block arguments, as the optimiser does for instructions: passing
+/// them takes an instruction in any case. Reports whether the flow graph has changed.
 pub(super) fn renew_arguments(func: &mut Function) -> bool {
     let blocks: Vec<Block> = func.layout.blocks().collect();
     let before = blocks.len();
@@ -93,7 +94,8 @@ pub(super) fn renew_arguments(func: &mut Function) -> bool {
     func.layout.blocks().count() > before
 }
 
-/// A destination whose constants of other blocks than `block` are made before an instruction; `None` if it has none.
+/// Returns a destination whose constants from blocks other than `block` are made before an instruction; `None` if it
+/// has none.
 fn with_constants(
     func: &mut Function,
     block: Block,
@@ -114,7 +116,7 @@ fn with_constants(
     (!made.is_empty()).then(|| BlockCall::new(to, args.iter().copied(), &mut func.dfg.value_lists))
 }
 
-/// The way to a destination through a block that makes its constants.
+/// Returns an edge to a destination through a new block that makes its constants.
 fn on_its_way(func: &mut Function, block: Block, destination: BlockCall) -> Option<BlockCall> {
     let args: Vec<BlockArg> = destination.args(&func.dfg.value_lists).collect();
     let is_foreign =
@@ -138,7 +140,7 @@ fn on_its_way(func: &mut Function, block: Block, destination: BlockCall) -> Opti
     Some(BlockCall::new(way, std::iter::empty(), &mut func.dfg.value_lists))
 }
 
-/// The instruction that makes a value, if it is an integer that is made elsewhere than in a block.
+/// Returns the instruction that makes a value, if it is an integer constant of another block.
 fn foreign_constant(func: &Function, block: Block, value: Value) -> Option<Inst> {
     let is_foreign = |inst: &Inst| {
         func.dfg.insts[*inst].opcode() == Opcode::Iconst && func.layout.inst_block(*inst) != Some(block)
@@ -152,10 +154,10 @@ fn copy_before(func: &mut Function, constant: Inst, before: Inst) -> Value {
     func.dfg.first_result(copy)
 }
 
-/// What an instruction computes of a value and a constant.
+/// A computation on a value and a constant.
 pub(super) type Computed = (Opcode, Value, i64);
 
-/// The opcode, the value and the constant of an instruction that has one.
+/// Returns the opcode, the value and the constant of an instruction that has one.
 pub(super) fn computed(func: &Function, inst: Inst) -> Option<Computed> {
     let InstructionData::Binary { opcode, args: [left, right] } = func.dfg.insts[inst] else { return None };
     match (integer(func, left), integer(func, right)) {
@@ -165,7 +167,7 @@ pub(super) fn computed(func: &Function, inst: Inst) -> Option<Computed> {
     }
 }
 
-/// The number that a value always is.
+/// Returns the number that a value always is.
 pub(super) fn integer(func: &Function, value: Value) -> Option<i64> {
     match func.dfg.insts[func.dfg.value_def(value).inst()?] {
         InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => Some(imm.bits()),
@@ -177,7 +179,7 @@ pub(super) fn is_constant(func: &Function, inst: Inst) -> bool {
     matches!(func.dfg.insts[inst].opcode(), Opcode::Iconst | Opcode::F32const | Opcode::F64const)
 }
 
-/// Whether an instruction is a call that leaves few registers as they were.
+/// Reports whether an instruction is a call that preserves few registers.
 pub(super) fn clobbers(func: &Function, inst: Inst) -> bool {
     let Some(signature) = func.dfg.call_signature(inst) else { return false };
     func.dfg.signatures[signature].call_conv != CallConv::PreserveAll
@@ -192,7 +194,7 @@ mod tests {
     use super::*;
     use crate::target::{self, isa};
 
-    /// A loop in a loop, both of which begin with the same zero, and the inner one leaves with it, too.
+    /// Builds a loop in a loop, both of which begin with the same zero; the inner one also passes it on at its exit.
     fn loops() -> (Function, Value) {
         let mut func = Function::new();
         func.signature.params.push(AbiParam::new(types::I32));

@@ -1,16 +1,15 @@
-//! Indices of 32 bits that are extended to 64, kept as 64 bits from where they come.
+//! Keeps 32-bit indices that are extended to 64 bits in 64-bit form from their source on.
 //!
-//! Wasm computes addresses in 32 bits, and each access extends one. Most instructions of x86-64 extend what they
-//! compute by themselves, and Cranelift knows that of the instruction before. It does not know it of what blocks take
-//! as parameters, such as the index that a loop counts up: there each access of each round first moves the index to
-//! another register. So here such parameters become 64 bits wide, and who needs their lower half takes that, which
-//! costs nothing; loads extend what they load; and where another value is known both ways, one register serves for
-//! both.
+//! Wasm computes addresses in 32 bits, and each access extends one. Most instructions of x86-64 zero-extend their
+//! results, and Cranelift knows that of the previous instruction. It does not know it of block parameters, such as the
+//! index that a loop counts up: each access of each round first moves the index to another register. So this pass makes
+//! such parameters 64 bits wide, and users of the lower half take it at no cost; loads extend their result; and where a
+//! value is known in both widths, one register serves for both.
 //!
-//! Input: an optimised function. Output: the same, with other types.
-//! Invariant: a value of 64 bits that stands for one of 32 has zeros in its upper half.
-//! Example: `block1(v1: i32): v2 = uextend.i64 v1; …; v3 = iadd_imm v1, 4; brif v4, block1(v3), …` becomes
-//! `block1(v2: i64): v1 = ireduce.i32 v2; …; v3 = iadd_imm v1, 4; v5 = uextend.i64 v3; brif v4, block1(v5), …`.
+//! Input: an optimised function. Output: the same function with other types. Invariant: a 64-bit value that stands for
+//! a 32-bit one has zeros in its upper half. Example: `block1(v1: i32): v2 = uextend.i64 v1; …; v3 = iadd_imm v1, 4;
+//! brif v4, block1(v3), …` becomes `block1(v2: i64): v1 = ireduce.i32 v2; …; v3 = iadd_imm v1, 4; v5 = uextend.i64 v3;
+//! brif v4, block1(v5), …`.
 
 use cranelift_codegen::Context;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
@@ -22,15 +21,15 @@ use cranelift_codegen::loop_analysis::LoopAnalysis;
 use super::params::for_each_arg;
 use crate::clif::{replace, resolve_aliases};
 
-/// A block in a loop is taken to run so many times as often, as a power of two.
+/// The assumed number of rounds of a loop, as a power of two.
 const ROUNDS: u32 = 3;
-/// Deeper loops are taken for loops of this depth.
+/// Deeper loops count as loops of this depth.
 const DEEPEST: usize = 8;
 
-/// By value of 32 bits: the one of 64 bits that stands for it.
+/// For each 32-bit value, the 64-bit value that stands for it.
 type Wide = SecondaryMap<Value, Option<Value>>;
 
-/// Widens what is worth it.
+/// Widens the values for which it pays.
 pub(super) fn widen(context: &mut Context) {
     let func = &mut context.func;
     if extensions(func).next().is_none() {
@@ -54,19 +53,19 @@ fn insts(func: &Function) -> impl Iterator<Item = Inst> {
     func.layout.blocks().flat_map(|block| func.layout.block_insts(block))
 }
 
-/// The instructions that extend a value of 32 bits with zeros, and which.
+/// Returns the instructions that zero-extend a 32-bit value, with that value.
 fn extensions(func: &Function) -> impl Iterator<Item = (Inst, Value)> {
     insts(func).filter_map(|inst| Some((inst, extended(func, inst)?)))
 }
 
-/// The value of 32 bits that an instruction extends with zeros.
+/// Returns the 32-bit value that an instruction zero-extends.
 fn extended(func: &Function, inst: Inst) -> Option<Value> {
     let InstructionData::Unary { opcode: Opcode::Uextend, arg } = func.dfg.insts[inst] else { return None };
     let is_wide = func.dfg.value_type(func.dfg.first_result(inst)) == types::I64;
     (is_wide && func.dfg.value_type(arg) == types::I32).then_some(arg)
 }
 
-/// Parameters of 32 bits, by what it costs to extend them.
+/// The 32-bit block parameters, with the cost of extending them.
 struct Params {
     all: Vec<Param>,
     of_value: SecondaryMap<Value, Option<u32>>,
@@ -75,18 +74,18 @@ struct Params {
 struct Param {
     value: Value,
     block: Block,
-    /// How often it is extended.
+    /// How often the parameter is extended.
     uses: u64,
-    /// What it is given, and how often.
+    /// The arguments passed to the parameter, with their frequencies.
     sources: Vec<(Value, u64)>,
-    /// Whether it is to be 64 bits wide.
+    /// Whether the parameter becomes 64 bits wide.
     is_wide: bool,
 }
 
 impl Params {
     fn new(func: &Function, loops: &LoopAnalysis) -> Params {
         let mut params = Params { all: Vec::new(), of_value: SecondaryMap::new() };
-        // Those of the first block are the function's.
+        // Parameters of the first block are the function's.
         for block in func.layout.blocks().skip(1) {
             for &value in func.dfg.block_params(block) {
                 if func.dfg.value_type(value) == types::I32 {
@@ -119,8 +118,7 @@ impl Params {
         self.all.iter().filter(|param| param.is_wide)
     }
 
-    /// Decides which parameters are to be wide: those that are extended, and those that they are given, as long as
-    /// that saves work.
+    /// Chooses the parameters to widen: those that are extended, and those passed to them, as long as that saves work.
     fn choose(&mut self, func: &Function) {
         let mut new: Vec<usize> = (0..self.all.len()).filter(|&at| self.all[at].uses > 0).collect();
         new.iter().for_each(|&at| self.all[at].is_wide = true);
@@ -145,8 +143,8 @@ impl Params {
         }
     }
 
-    /// What each wide parameter saves: extensions of itself and for others that it is given to, without those of what
-    /// it is given.
+    /// Returns what each wide parameter saves: its own extensions and those where it is passed to others, minus the
+    /// extensions of its arguments.
     fn gains(&self, func: &Function) -> Vec<i64> {
         let mut gains: Vec<i64> = self.all.iter().map(|param| param.uses as i64).collect();
         for (at, param) in self.all.iter().enumerate().filter(|(_, param)| param.is_wide) {
@@ -163,7 +161,7 @@ impl Params {
     }
 }
 
-/// How often a block runs.
+/// Returns the estimated frequency of a block.
 fn weight(func: &Function, loops: &LoopAnalysis, block: Block) -> u64 {
     match func.layout.is_cold(block) {
         true => 0,
@@ -171,15 +169,15 @@ fn weight(func: &Function, loops: &LoopAnalysis, block: Block) -> u64 {
     }
 }
 
-/// Whether it takes no instruction to extend a value: it is a constant, loaded, or computed by an instruction of 32
-/// bits.
+/// Reports whether extending a value takes no instruction: it is a constant, loaded, or computed by a 32-bit
+/// instruction.
 fn extends_itself(func: &Function, value: Value) -> bool {
     use Opcode::{Band, Bor, Bxor, Iadd, Iconst, Imul, Ishl, Isub, Load, Ushr};
     let opcode = func.dfg.value_def(value).inst().map(|inst| func.dfg.insts[inst].opcode());
     matches!(opcode, Some(Band | Bor | Bxor | Iadd | Iconst | Imul | Ishl | Isub | Load | Ushr))
 }
 
-/// Lets loads extend what is extended of what they load.
+/// Makes loads extend their result where that result is extended.
 fn widen_loads(func: &mut Function, params: &Params, wide: &mut Wide) {
     let extended = extensions(func).map(|(_, narrow)| narrow);
     let given = params.wide().flat_map(|param| &param.sources).map(|&(source, _)| source);
@@ -199,7 +197,7 @@ fn widen_loads(func: &mut Function, params: &Params, wide: &mut Wide) {
     }
 }
 
-/// Makes the chosen parameters wide, and what they are given.
+/// Widens the chosen parameters and their arguments.
 fn widen_params(func: &mut Function, params: &Params, wide: &mut Wide) {
     for param in params.wide() {
         let value = func.dfg.replace_block_param(param.value, types::I64);
@@ -213,7 +211,7 @@ fn widen_params(func: &mut Function, params: &Params, wide: &mut Wide) {
     }
 }
 
-/// Extends what a block gives to wide parameters.
+/// Extends the arguments that a block passes to wide parameters.
 fn widen_args(func: &mut Function, block: Block, wide: &Wide) {
     let mut args: Vec<(Value, bool)> = Vec::new();
     for_each_arg(func, block, |param, arg| {
@@ -245,9 +243,9 @@ fn extension(pos: &mut FuncCursor<'_>, narrow: Value, wide: &Wide) -> Value {
     }
 }
 
-/// Takes the lower half of what is extended, wherever that is known, instead of keeping both in registers.
+/// Takes the lower half of an extended value wherever that value is known, instead of keeping both in registers.
 fn share_extensions(func: &mut Function, domtree: &DominatorTree) {
-    // By value: where it is extended first, and its lower half right behind that.
+    // By value: its first extension, and the lower half right behind that.
     let mut first: SecondaryMap<Value, Option<(Inst, Value)>> = SecondaryMap::new();
     let worth_it = extensions(func).filter(|&(_, narrow)| !extends_itself(func, narrow));
     for (inst, narrow) in worth_it.collect::<Vec<_>>() {
@@ -286,7 +284,7 @@ mod tests {
     use crate::options::CompilerOptions;
     use crate::target::{self, isa};
 
-    /// A function of two numbers of 32 bits that `build` makes, widened; it returns one of 64 bits.
+    /// Builds and widens a function of two 32-bit numbers that returns a 64-bit one.
     fn widened(build: impl FnOnce(&mut FunctionBuilder<'_>, [Value; 2])) -> Function {
         let mut context = Context::new();
         context.func.signature.params.extend([AbiParam::new(types::I32); 2]);
@@ -342,7 +340,7 @@ mod tests {
 
     #[test]
     fn extensions_are_shared_with_what_comes_behind_them_only() {
-        // In one block, and in two of which neither leads to the other.
+        // The extensions are in one block, and in two blocks neither of which leads to the other.
         let behind = widened(|builder, [number, _]| {
             let [first, second] = [(); 2].map(|()| builder.ins().uextend(types::I64, number));
             let sum = builder.ins().iadd(first, second);

@@ -1,12 +1,12 @@
-//! Facts that passes over finished machine code need to know, noted at the locations of CLIF.
+//! Notes facts for the passes over finished machine code at the source locations of CLIF.
 
 use cranelift_codegen::ir::{Block, Function, Inst};
 
 use super::constants::clobbers;
 use crate::code::{Fact, Origins};
 
-/// Notes at the locations of what is in cold blocks that it is, so that it is known where they are, and which calls have
-/// nothing to do with what is in registers.
+/// Notes at the source locations of cold blocks that they are cold, so that the passes find them, and which calls
+/// neither read nor change registers.
 pub(super) fn note(func: &mut Function, origins: &mut Origins) {
     let blocks: Vec<Block> = func.layout.blocks().collect();
     for block in blocks {

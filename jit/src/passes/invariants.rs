@@ -1,12 +1,12 @@
-//! What Cranelift's optimiser computes anew in a loop, although it does not change there: computed before it.
+//! Loop-invariant computations that Cranelift's optimiser repeats inside loops: hoisted.
 //!
-//! Sums and masks with a constant are made in each block that needs them (the optimiser's `remat` rules), as that
-//! costs one instruction and may save a register. In a loop it costs two a round where the value itself has to stay,
-//! and saves nothing where the value is needed for nothing else: then either of them takes the register. So it is
-//! with the `n & -2` that loops compare with which a C compiler has unrolled.
+//! Sums and masks with a constant are made in each block that needs them (the optimiser's `remat` rules), as that costs
+//! one instruction and may save a register. In a loop it costs two per round where the operand itself has to stay, and
+//! saves nothing where the operand has no other use: then one of the two takes a register anyway. An example is the `n
+//! & -2` that a loop unrolled by a C compiler compares with.
 //!
-//! Input: an optimised function. Output: the same, with such instructions moved.
-//! Invariant: what is moved only computes, and its operands are known where it goes.
+//! Input: an optimised function. Output: the same function, with such instructions hoisted. Invariant: a hoisted
+//! instruction only computes, and its operands are known at its new place.
 
 use cranelift_codegen::Context;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
@@ -19,7 +19,7 @@ use super::constants::{Computed, computed, integer};
 use crate::clif::check::is_mark;
 use crate::clif::{replace, resolve_aliases};
 
-/// Moves out of innermost loops what does not change in them.
+/// Hoists loop invariants out of innermost loops.
 pub(super) fn hoist(context: &mut Context) {
     let (func, loops) = (&mut context.func, &context.loop_analysis);
     if loops.loops().len() == 0 {
@@ -36,7 +36,7 @@ pub(super) fn hoist(context: &mut Context) {
     resolve_aliases(func);
 }
 
-/// The values that something else than marks takes: what checks take along waits in the frame.
+/// Returns the values that instructions other than marks use: values that only checks take along are spilled.
 fn needed(func: &Function) -> EntitySet<Value> {
     let mut needed = EntitySet::new();
     for inst in func.layout.blocks().flat_map(|block| func.layout.block_insts(block)) {
@@ -47,11 +47,11 @@ fn needed(func: &Function) -> EntitySet<Value> {
     needed
 }
 
-/// What matters of a loop.
+/// The invariants of a loop.
 struct Body {
-    /// What is computed of a value that is known before it, and a constant.
+    /// The sums and masks of a value from outside the loop and a constant.
     sums: Vec<(Inst, Computed)>,
-    /// By such a value: what is computed of it; `None` if it is needed for something else, too.
+    /// By such a value: the only computation that needs it; `None` if it has another use, too.
     needed_for: HashMap<Value, Option<Computed>>,
 }
 
@@ -74,7 +74,7 @@ impl Body {
         body
     }
 
-    /// Moves what is all that a value is needed for to the end of a block before the loop.
+    /// Hoists computations that are the only use of their value to the end of a block before the loop.
     fn hoist_to(self, func: &mut Function, before: Block) {
         let mut hoisted: HashMap<Computed, Value> = HashMap::new();
         for (inst, computed) in self.sums {
@@ -86,10 +86,10 @@ impl Body {
     }
 }
 
-/// What an instruction computes, if that is a sum or a mask with a constant.
+/// Returns what an instruction computes, if that is a sum or a mask with a constant.
 fn sum(func: &Function, inst: Inst) -> Option<Computed> {
     computed(func, inst).filter(|&(opcode, ..)| match opcode {
-        // Sums of 64 bits are part of addresses as a rule.
+        // Sums of 64 bits are usually folded into addresses.
         Opcode::Iadd => func.dfg.value_type(func.dfg.first_result(inst)) == types::I32,
         _ => matches!(opcode, Opcode::Band | Opcode::Bor | Opcode::Bxor),
     })
@@ -104,7 +104,7 @@ fn is_within(func: &Function, loops: &LoopAnalysis, id: Loop, value: Value) -> b
     block.is_none_or(|block| loops.is_in_loop(block, id))
 }
 
-/// Computes at the end of a block what an instruction does, and the constants that it takes.
+/// Copies an instruction, and its constant operands, to the end of a block.
 fn copy(func: &mut Function, inst: Inst, block: Block) -> Value {
     let end = func.layout.last_inst(block).expect("blocks have an end");
     let args = func.dfg.inst_args(inst).to_vec();
@@ -135,8 +135,8 @@ mod tests {
     use crate::options::CompilerOptions;
     use crate::target::{self, isa};
 
-    /// A loop that counts its parameter down and adds up what `build` makes, given the function's parameter and the count.
-    /// Gives the opcodes before the loop, and those in it.
+    /// Builds a loop that counts its parameter down and adds up what `build` makes of the function's parameter and the
+    /// count. Returns the opcodes before the loop, and those in it.
     fn split(
         ty: Type,
         build: impl Fn(&mut FunctionBuilder<'_>, Value, Value) -> Vec<Value>,
@@ -173,7 +173,7 @@ mod tests {
         })
     }
 
-    /// How often an opcode stands before the loop and in it, where the loop computes `build` of the parameter and 7.
+    /// Counts an opcode before the loop and in it, where the loop computes `build` of the parameter and 7.
     fn hoisted(
         ty: Type,
         opcode: Opcode,
@@ -207,7 +207,7 @@ mod tests {
             let seven = builder.ins().iconst(types::I32, 7);
             vec![builder.ins().isub(param, seven), builder.ins().isub(seven, param)]
         });
-        // And the one that counts down.
+        // One of them counts down.
         assert_eq!(inside.iter().filter(|&&opcode| opcode == Opcode::Isub).count(), 3);
     }
 
@@ -218,7 +218,7 @@ mod tests {
             vec![builder.ins().band(count, seven)]
         });
         assert!(!before.contains(&Opcode::Band) && inside.contains(&Opcode::Band));
-        // Also if it is needed for nothing else.
+        // The same holds if the value has no other use.
         let [before, inside] = split(types::I32, |builder, _, count| {
             let square = builder.ins().imul(count, count);
             let seven = builder.ins().iconst(types::I32, 7);

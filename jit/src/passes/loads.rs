@@ -1,13 +1,12 @@
-//! Loads of 8 and 16 bits, which extend what they load.
+//! Merges 8-bit and 16-bit loads with the extensions of their results.
 //!
-//! The translator loads such a value and extends it by another instruction, so that the optimiser finds what was
-//! stored there. But it may put the second one elsewhere, and then the first extends, as all loads of x86-64 do, and
-//! so does the second. Here they become one, and who needs what was loaded as it is takes the lower part, which costs
-//! nothing.
+//! The translator emits such a load and its extension as two instructions, so that the optimiser can forward stores to
+//! the load. But the optimiser may move the extension elsewhere, and then both the load, like all loads of x86-64, and
+//! the second instruction extend. This pass merges them, and users of the unextended value take the lower part, which
+//! costs nothing.
 //!
-//! Input: an optimised function. Output: the same with other loads.
-//! Example: `v1 = load.i16 v0; …; v2 = uextend.i32 v1; store v1, v3` becomes
-//! `v2 = uload16.i32 v0; v1 = ireduce.i16 v2; …; store v1, v3`.
+//! Input: an optimised function. Output: the same function with other loads. Example: `v1 = load.i16 v0; …; v2 =
+//! uextend.i32 v1; store v1, v3` becomes `v2 = uload16.i32 v0; v1 = ireduce.i16 v2; …; store v1, v3`.
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::{Function, Inst, InstBuilder, InstructionData, Opcode, Type, Value, types};
@@ -15,7 +14,7 @@ use hashbrown::HashMap;
 
 use crate::clif::replace;
 
-/// Merges loads with what extends them.
+/// Merges loads with their extensions.
 pub(super) fn extend(func: &mut Function) {
     let extensions = extensions(func);
     for (load, insts) in &extensions {
@@ -26,7 +25,7 @@ pub(super) fn extend(func: &mut Function) {
     }
 }
 
-/// By load, in their order: what extends it.
+/// Returns the extensions of each load, in the order of the loads.
 fn extensions(func: &Function) -> Vec<(Inst, Vec<Inst>)> {
     let mut all: Vec<(Inst, Vec<Inst>)> = Vec::new();
     let mut index_of: HashMap<Inst, usize> = HashMap::new();
@@ -44,7 +43,7 @@ fn extensions(func: &Function) -> Vec<(Inst, Vec<Inst>)> {
     all
 }
 
-/// What an instruction extends with signs or zeros.
+/// Returns the value that an instruction sign- or zero-extends.
 fn extended(func: &Function, inst: Inst) -> Option<Value> {
     match func.dfg.insts[inst] {
         InstructionData::Unary { opcode: Opcode::Uextend | Opcode::Sextend, arg } => {
@@ -63,7 +62,7 @@ fn type_of(func: &Function, inst: Inst) -> Type {
     func.dfg.value_type(func.dfg.first_result(inst))
 }
 
-/// Has a load extend by itself, if all extend it in the same way: as far as the widest does.
+/// Makes a load extend its result as far as the widest of its extensions, if all extend in the same way.
 fn merge(func: &mut Function, load: Inst, extensions: &[Inst]) {
     let InstructionData::Load { flags, offset, arg, .. } = func.dfg.insts[load] else { return };
     let all = |opcode| extensions.iter().all(|&inst| func.dfg.insts[inst].opcode() == opcode);
@@ -104,7 +103,7 @@ mod tests {
     use crate::options::CompilerOptions;
     use crate::target::{self, isa};
 
-    /// The opcodes of a function that loads a value of a type, and returns it extended in some ways.
+    /// Returns the opcodes of a function that loads a value of a type, and returns it extended in some ways.
     fn merged(narrow: Type, extensions: &[(Opcode, Type)]) -> Vec<Opcode> {
         let mut func = Function::new();
         func.signature.params.push(AbiParam::new(types::I64));
@@ -139,10 +138,10 @@ mod tests {
         for (ty, zeros, signs) in
             [(types::I8, Opcode::Uload8, Opcode::Sload8), (types::I16, Opcode::Uload16, Opcode::Sload16)]
         {
-            // Then there is the value as it was.
+            // The unextended value is returned, too.
             assert_eq!(merged(ty, &ZEROS[..1]), [zeros, Opcode::Ireduce]);
             assert_eq!(merged(ty, &SIGNS[..1]), [signs, Opcode::Ireduce]);
-            // The lower half of the widest.
+            // Narrower results are the lower part of the widest.
             assert_eq!(merged(ty, &ZEROS), [zeros, Opcode::Ireduce, Opcode::Ireduce]);
             assert_eq!(merged(ty, &SIGNS), [signs, Opcode::Ireduce, Opcode::Ireduce]);
         }

@@ -1,13 +1,13 @@
-//! Masks that take more than they have to, or nothing at all.
+//! Removes masks that have no effect, and simplifies others.
 //!
-//! A shift takes only as much of its distance as there are bits, in wasm, in CLIF and in processors alike; so a mask
-//! that leaves these, or an extension, changes nothing. Where the lower half of 64 bits is taken, Cranelift reads the
-//! mask from memory, where a move of 32 bits would do. C compilers make both of fields in words of 64 bits. And where
-//! the lowest byte is compared with a constant, as in `(c - '0' & 255) < 10`, processors can do that without a mask.
+//! A shift uses only as many bits of its distance as its width needs, in wasm, in CLIF and in processors alike; so a
+//! mask that keeps these bits, or an extension, changes nothing. For the lower half of 64 bits, Cranelift reads the
+//! mask from memory, where a 32-bit move would do. C compilers emit both for bit fields in 64-bit words. And where the
+//! lowest byte is compared with a constant, as in `(c - '0' & 255) < 10`, processors need no mask.
 //!
-//! Input: an optimised function. Output: the same, in which shifts take their distances as they come, lower halves are
-//! moved, and lowest bytes compared.
-//! Invariant: nothing is left that only a distance or a mask was computed for.
+//! Input: an optimised function. Output: the same function, in which shifts take unmasked distances, lower halves are
+//! moved, and lowest bytes compared. Invariant: no instruction is left that was only needed for a removed distance or
+//! mask.
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::entity::SecondaryMap;
@@ -48,7 +48,7 @@ pub(super) fn simplify(func: &mut Function) {
     }
 }
 
-/// Lets a shift take its distance from what it was computed of; gives the distance that it does not take any more.
+/// Makes a shift use the operand of its distance's mask; returns the distance that it no longer uses.
 fn simplify_distance(func: &mut Function, inst: Inst) -> Option<Value> {
     let shifts = [Opcode::Ishl, Opcode::Ushr, Opcode::Sshr, Opcode::Rotl, Opcode::Rotr];
     if !shifts.contains(&func.dfg.insts[inst].opcode()) {
@@ -80,7 +80,7 @@ fn simplify_distance(func: &mut Function, inst: Inst) -> Option<Value> {
     Some(distance)
 }
 
-/// Lets comparisons with constants compare the lowest byte, where nothing else needs its mask.
+/// Makes comparisons with constants compare the lowest byte, where the mask has no other use.
 fn compare_bytes(func: &mut Function, unneeded: &mut Vec<Value>) {
     let insts = func.layout.blocks().flat_map(|block| func.layout.block_insts(block));
     let found: Vec<(Inst, ByteComparison)> =
@@ -102,7 +102,7 @@ fn compare_bytes(func: &mut Function, unneeded: &mut Vec<Value>) {
     }
 }
 
-/// A comparison of `masked`, which is the lowest byte of `value`, with a constant.
+/// A comparison of `masked`, the lowest byte of `value`, with a constant.
 struct ByteComparison {
     masked: Value,
     value: Value,
@@ -115,13 +115,13 @@ fn byte_comparison(func: &Function, inst: Inst) -> Option<ByteComparison> {
     };
     let constant = integer(func, constant).filter(|constant| (0..=LOWEST_BYTE).contains(constant))?;
     let (opcode, value, mask) = computed(func, func.dfg.value_def(masked).inst()?)?;
-    // A byte has a sign of its own.
+    // The top bit of a byte is its sign, so signed comparisons would differ.
     let is_byte = opcode == Opcode::Band && mask == LOWEST_BYTE && cond == cond.unsigned();
     let is_scalar = !func.dfg.value_type(value).is_vector();
     (is_byte && is_scalar).then_some(ByteComparison { masked, value, constant })
 }
 
-/// How often each value is taken.
+/// Counts the uses of each value.
 fn uses(func: &Function) -> SecondaryMap<Value, u32> {
     let mut uses: SecondaryMap<Value, u32> = SecondaryMap::new();
     for inst in func.layout.blocks().flat_map(|block| func.layout.block_insts(block)) {
@@ -130,11 +130,11 @@ fn uses(func: &Function) -> SecondaryMap<Value, u32> {
     uses
 }
 
-/// Removes what computes values that nothing takes any more, and what only that took.
+/// Removes the computations of dead values, and those that only they needed.
 fn remove(func: &mut Function, mut unneeded: Vec<Value>) {
     let mut uses = uses(func);
     while let Some(value) = unneeded.pop() {
-        // It may have been found before.
+        // The value may already have been removed.
         let is_unneeded = |&made: &Inst| {
             uses[value] == 0 && only_computes(func, made) && func.layout.inst_block(made).is_some()
         };
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
     use crate::target::{self, isa};
 
-    /// The opcodes of a function of two parameters of a type, simplified, that returns what `build` gives.
+    /// Returns the opcodes of a simplified function of two parameters of a type that returns what `build` makes.
     fn simplified(
         ty: Type,
         build: impl FnOnce(&mut FunctionBuilder<'_>, [Value; 2]) -> Value,

@@ -1,16 +1,16 @@
-//! Sets of values, each of which one value stands for.
+//! Sets of values, each with a representative.
 //!
 //! Source: Tarjan & van Leeuwen, *Worst-Case Analysis of Set Union Algorithms*, JACM 31(2), 1984: path halving.
 
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::Value;
 
-/// By value: another one of its set, nearer to the one that stands for it.
+/// For each value: another one of its set, nearer to the representative.
 #[derive(Default)]
 pub(super) struct Merged(SecondaryMap<Value, Option<Value>>);
 
 impl Merged {
-    /// The value that stands for the set of a value; the way to it is half as long the next time.
+    /// Returns the representative of a value's set, and halves the path to it.
     pub fn find(&mut self, mut value: Value) -> Value {
         while let Some(nearer) = self.0[value] {
             if let Some(next) = self.0[nearer] {
@@ -21,12 +21,12 @@ impl Merged {
         value
     }
 
-    /// Lets another value stand for a set, given the values that stand for both.
+    /// Merges two sets, given their representatives; `with` represents the result.
     pub fn merge(&mut self, value: Value, with: Value) {
         self.0[value] = Some(with);
     }
 
-    /// Whether another value stands for this one.
+    /// Reports whether another value represents this one.
     pub fn is_merged(&self, value: Value) -> bool {
         self.0[value].is_some()
     }

@@ -1,6 +1,7 @@
-//! Passes over CLIF, of optimised code: what Cranelift's own optimiser and register allocator leave.
+//! CLIF passes of optimised code, for opportunities that Cranelift's own optimiser and register allocator leave.
 //!
-//! Those over finished machine code are the target's. All have their names and switches in [`options`](crate::options).
+//! Passes over finished machine code belong to the target. All passes have their names and switches in
+//! [`options`](crate::options).
 
 mod allocation;
 mod checks;

@@ -1,15 +1,15 @@
-//! Parameters of blocks that are always the same as another value.
+//! Removes block parameters that always equal another value.
 //!
-//! A header of a loop takes what its rounds may change. Where a loop is entered in several ways, or is a copy, it often
-//! takes more: values that each back edge gives it back as they are. Cranelift leaves such parameters out only if what
-//! they are is no parameter itself. Each of the others is one more value that a loop brings along from round to round,
-//! which no register is left for, and which its optimiser takes for new in each round.
+//! A loop header has parameters for the values that its rounds may change. Where a loop is entered in several ways, or
+//! is a copy, it often has more: values that each back edge passes back unchanged. Cranelift removes such parameters
+//! only if the value is not a parameter itself. Each of the others is one more value that a loop passes from round to
+//! round, that takes a register, and that the optimiser treats as new in each round.
 //!
-//! Input: a function. Output: the same without such parameters, and, if there were some, without aliases.
-//! Source: trivial φ functions, in Braun, Buchwald, Hack, Leißa, Mallon & Zwinkau, *Simple and Efficient Construction of
-//! Static Single Assignment Form*, CC 2013, section 3.1; here once for a whole function.
-//! Example: `block1(v1): jump block2(v1); block2(v2): brif v3, block2(v2), block3` becomes `block1(v1): jump block2;
-//! block2: brif v3, block2, block3`, with `v1` wherever `v2` was.
+//! Input: a function. Output: the same function without such parameters, and, if there were some, without aliases.
+//! Source: trivial φ functions, in Braun, Buchwald, Hack, Leißa, Mallon & Zwinkau, *Simple and Efficient Construction
+//! of Static Single Assignment Form*, CC 2013, section 3.1; here once for a whole function. Example: `block1(v1): jump
+//! block2(v1); block2(v2): brif v3, block2(v2), block3` becomes `block1(v1): jump block2; block2: brif v3, block2,
+//! block3`, with `v1` wherever `v2` was.
 
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{Block, BlockArg, BlockCall, Function, Inst, Value};
@@ -17,10 +17,10 @@ use cranelift_codegen::ir::{Block, BlockArg, BlockCall, Function, Inst, Value};
 use super::merged::Merged;
 use crate::clif::resolve_aliases;
 
-/// One that is found may let others be found; after so many rounds the rest stays.
+/// Removing one parameter may make others removable; after this many rounds the rest stays.
 const MOST_ROUNDS: usize = 8;
 
-/// Leaves such parameters out.
+/// Removes trivial parameters.
 pub(super) fn leave_out(func: &mut Function) {
     let mut same = Merged::default();
     let rounds = (0..MOST_ROUNDS).take_while(|_| find_more(func, &mut same)).count();
@@ -33,7 +33,7 @@ pub(super) fn leave_out(func: &mut Function) {
     resolve_aliases(func);
 }
 
-/// Calls `each` with what a block gives to parameters of the blocks behind it.
+/// Calls `each` with the parameters of a block's successors and the arguments that the block passes to them.
 pub(super) fn for_each_arg(func: &Function, block: Block, mut each: impl FnMut(Value, BlockArg)) {
     let (dfg, pool) = (&func.dfg, &func.dfg.value_lists);
     for call in targets(func, end(func, block)) {
@@ -43,7 +43,7 @@ pub(super) fn for_each_arg(func: &Function, block: Block, mut each: impl FnMut(V
     }
 }
 
-/// The values that a parameter is given, but for itself.
+/// The values passed to a parameter, except itself.
 #[derive(Clone, Copy, Default)]
 enum Only {
     #[default]
@@ -52,7 +52,7 @@ enum Only {
     Many,
 }
 
-/// Finds parameters that are given one value, and themselves; whether there are any that were not known.
+/// Finds parameters whose only arguments are one value and themselves; reports whether any is new.
 fn find_more(func: &Function, same: &mut Merged) -> bool {
     let mut given: SecondaryMap<Value, Only> = SecondaryMap::new();
     let mut params = Vec::new();
@@ -71,7 +71,7 @@ fn find_more(func: &Function, same: &mut Merged) -> bool {
     let mut found = false;
     for param in params {
         if let Only::One(value) = given[param] {
-            // That may be the same as this one by now.
+            // That value may have been merged with the parameter by now.
             let value = same.find(value);
             if value != param {
                 same.merge(param, value);
@@ -82,7 +82,7 @@ fn find_more(func: &Function, same: &mut Merged) -> bool {
     found
 }
 
-/// Lets a block no longer give arguments to such parameters.
+/// Removes the arguments that a block passes to trivial parameters.
 fn leave_out_args(func: &mut Function, block: Block, same: &Merged) {
     let inst = end(func, block);
     for at in 0..targets(func, inst).len() {
@@ -101,7 +101,7 @@ fn leave_out_args(func: &mut Function, block: Block, same: &Merged) {
     }
 }
 
-/// From the last one on: those behind one that goes change places.
+/// Removes a block's trivial parameters, from the last one on: those behind a removed one move.
 fn leave_out_params(func: &mut Function, block: Block, same: &mut Merged) {
     let params = func.dfg.block_params(block).iter().copied();
     let merged: Vec<Value> = params.filter(|&param| same.is_merged(param)).collect();
@@ -129,9 +129,9 @@ mod tests {
     use crate::options::CompilerOptions;
     use crate::target::{self, isa};
 
-    /// How many parameters are left of the headers of a loop and of one in it, given what each is given by the way to the
-    /// loop, and by its back edge: `a` or `b`, which the function has, `o0`, which is the outer loop's first parameter,
-    /// and so on, or `0`, the inner one's.
+    /// Returns how many parameters are left at the headers of an outer and an inner loop, given each parameter's
+    /// argument at the loop's entry and at its back edge: `a` or `b`, which the function has; `o0`, the outer loop's
+    /// first parameter, and so on; or `0`, the inner one's.
     fn kept(outer: &[[&str; 2]], inner: &[[&str; 2]]) -> [usize; 2] {
         let mut func = Function::new();
         func.signature.params.extend([AbiParam::new(types::I32); 2]);
@@ -181,18 +181,18 @@ mod tests {
 
     #[test]
     fn what_goes_round_as_it_is_is_no_parameter() {
-        // The outer loop changes its value; the inner one does not.
+        // The outer loop's value changes; the inner one's does not.
         assert_eq!(kept(&[["a", "b"]], &[["o0", "0"]]), [1, 0]);
-        // Only by way of the inner one it comes back to the outer one.
+        // The value returns to the outer loop only through the inner one.
         assert_eq!(kept(&[["a", "0"]], &[["o0", "0"]]), [0, 0]);
-        // Of several some go, and the others keep their places.
+        // Some of several parameters go, and the others keep their order.
         assert_eq!(kept(&[["a", "b"], ["b", "b"]], &[["o0", "0"], ["o0", "2"], ["o1", "1"]]), [1, 2]);
     }
 
     #[test]
     fn what_changes_is_a_parameter() {
         assert_eq!(kept(&[["a", "b"]], &[["o0", "a"]]), [1, 1]);
-        // They change places in each round.
+        // The parameters swap in each round.
         assert_eq!(kept(&[], &[["a", "1"], ["b", "0"]]), [0, 2]);
     }
 }

@@ -1,9 +1,8 @@
-//! What is done to the CLIF of optimised code: Cranelift's optimiser, the passes around it, and what must be done.
+//! The pipeline of optimised CLIF: Cranelift's optimiser, the passes around it, and the required lowering.
 //!
-//! Input: a function as the translator leaves it. Output: one that is ready for code generation: its flow graph and
-//! dominators are known, it has no aliases, and no marks are left.
-//! Invariant: without any pass this is plain Cranelift, and lowering: marks become checks, and locations say what
-//! passes over machine code need to know.
+//! Input: a function from the translator. Output: a function ready for code generation: its flow graph and dominators
+//! are computed, it has no aliases, and no marks are left. Invariant: without any pass this is plain Cranelift plus
+//! lowering: marks become checks, and source locations carry the facts that passes over machine code need.
 
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
@@ -19,27 +18,27 @@ use crate::code::Origins;
 use crate::options::{Pass, Passes};
 use crate::validate::clif;
 
-/// The work on one function.
+/// The pipeline of one function.
 pub(crate) struct Pipeline<'a> {
     pub func: u32,
     pub passes: Passes,
     pub checks: &'a [Check],
-    /// What calls leave as it was, if that is known of the machine.
+    /// The numbers of callee-saved registers, if known for the machine.
     pub preserved: Option<spilling::Preserved>,
-    /// Whether it must be proven of each pass that it left what the function does as it was; it is undone if not.
+    /// Whether each pass must be proven to preserve the behaviour of the function; it is undone otherwise.
     pub proves: bool,
 }
 
-/// What the passes could not be proven to have left as it was, if anything.
+/// A report of the first pass that could not be proven, if any.
 pub(crate) type Unproven = Option<String>;
 
-/// What a pass does.
+/// The work of a pass.
 type Work = fn(&Pipeline<'_>, &mut Context, &Origins);
 
 const BEFORE_OPTIMIZER: [(Pass, Work); 1] =
     [(Pass::Params, |_, context, _| params::leave_out(&mut context.func))];
 
-/// Loops and dominators are known.
+/// Loops and dominators are known here.
 const AFTER_OPTIMIZER: [(Pass, Work); 6] = [
     (Pass::Masks, |_, context, _| masks::simplify(&mut context.func)),
     (Pass::Products, |_, context, _| products::simplify(&mut context.func)),
@@ -49,7 +48,7 @@ const AFTER_OPTIMIZER: [(Pass, Work); 6] = [
     (Pass::Results, |_, context, _| results::add_copies(context)),
 ];
 
-/// All blocks are there, and Cranelift only chooses instructions and registers yet.
+/// All blocks exist here; Cranelift only selects instructions and allocates registers afterwards.
 const AFTER_LOWERING: [(Pass, Work); 4] = [
     (Pass::Constants, |_, context, _| constants::renew(&mut context.func)),
     (Pass::Params, |_, context, _| params::leave_out(&mut context.func)),
@@ -66,7 +65,8 @@ const AFTER_LOWERING: [(Pass, Work); 4] = [
 ];
 
 impl Pipeline<'_> {
-    /// Does it all. Passes work on what Cranelift's optimiser must not see: it would undo it, or marks are still calls.
+    /// Runs the whole pipeline. Passes run where Cranelift's optimiser does not see their results: it would undo them,
+    /// and while it runs marks are still calls.
     pub(crate) fn run(
         &self,
         context: &mut Context,
@@ -100,7 +100,7 @@ impl Pipeline<'_> {
         unproven
     }
 
-    /// What must be done.
+    /// Does the required lowering.
     fn lower(&self, context: &mut Context, origins: &mut Origins) {
         resolve_aliases(&mut context.func);
         checks::insert(&mut context.func, self.checks, origins);

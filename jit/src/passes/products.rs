@@ -1,17 +1,17 @@
 //! Products with constants.
 //!
-//! A multiplication takes three cycles; `x + 4 * x` is one instruction of one or two. Cranelift has sums with a shifted
-//! operand as `lea`, but makes none of products, which are so here for 3, 5 and 9.
+//! A multiplication takes three cycles; `x + 4 * x` is one instruction of one or two. Cranelift emits sums with a
+//! shifted operand as `lea`, but does not turn products into such sums, which this pass does for 3, 5 and 9.
 //!
-//! A division by a constant becomes the upper half of a product and a shift (Granlund & Montgomery, PLDI 1994). Of two
-//! factors of 32 bits the processor has that in one register of its own choice, and Cranelift's register allocator lets
-//! whatever is there give way, also in loops that need all registers. So the product is made in 64 bits here, which any
-//! register can hold, and shifted once.
+//! A division by a constant becomes the upper half of a product and a shift (Granlund & Montgomery, PLDI 1994). For
+//! 32-bit factors the processor puts that half into a fixed register, and Cranelift's register allocator evicts the
+//! value there, even in loops that need all registers. So this pass computes the product in 64 bits, which any register
+//! can hold, and shifts it once.
 //!
-//! Input: an optimised function. Output: the same, with such sums and products.
-//! Source of the sums: Bernstein, *Multiplication by Integer Constants*, Software: Practice and Experience 16(7), 1986, of
-//! which these are the simplest cases. Of two sums, or a sum and a shift, it was not tried whether they are worth it.
-//! Example: `v2 = imul v1, 5` becomes `v3 = ishl v1, 2; v2 = iadd v1, v3`, which is `lea (%rdi,%rdi,4), %eax`.
+//! Input: an optimised function. Output: the same function, with such sums and products. Source of the sums: Bernstein,
+//! *Multiplication by Integer Constants*, Software: Practice and Experience 16(7), 1986, of which these are the
+//! simplest cases. Whether two sums, or a sum and a shift, would pay has not been tried. Example: `v2 = imul v1, 5`
+//! becomes `v3 = ishl v1, 2; v2 = iadd v1, v3`, which is `lea (%rdi,%rdi,4), %eax`.
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::{Function, Inst, InstBuilder, Opcode, Value, types};
@@ -20,7 +20,7 @@ use hashbrown::HashMap;
 use super::constants::computed;
 use crate::clif::{replace, resolve_aliases};
 
-/// Makes sums of products, and whole products of upper halves.
+/// Turns products into sums, and upper halves into whole products.
 pub(super) fn simplify(func: &mut Function) {
     let insts = func.layout.blocks().flat_map(|block| func.layout.block_insts(block));
     let found: Vec<Inst> = insts.filter(|&inst| computed(func, inst).is_some()).collect();
@@ -42,7 +42,7 @@ pub(super) fn simplify(func: &mut Function) {
     resolve_aliases(func);
 }
 
-/// The product of a value with a constant is the value and the value shifted by this.
+/// Returns the shift by which a product with a constant is the value plus the shifted value.
 fn shift(func: &Function, inst: Inst) -> Option<i64> {
     let (opcode, value, constant) = computed(func, inst)?;
     let ty = func.dfg.value_type(value);
@@ -64,14 +64,14 @@ fn make_sum(func: &mut Function, inst: Inst, shift: i64) {
     replace(func, inst, sum);
 }
 
-/// A product, all of it, and whether it has a sign.
+/// A whole product, and whether it is signed.
 #[derive(Clone, Copy)]
 struct Product {
     value: Value,
     is_signed: bool,
 }
 
-/// All of the product of 32 bits by a constant of which an instruction gives the upper half.
+/// Computes the whole 32-bit product with a constant whose upper half an instruction computes.
 fn make_product(func: &mut Function, inst: Inst) -> Option<Product> {
     let (opcode, factor, constant) = computed(func, inst)?;
     let is_signed = match opcode {
@@ -91,7 +91,7 @@ fn make_product(func: &mut Function, inst: Inst) -> Option<Product> {
     Some(Product { value: pos.ins().imul(factor, constant), is_signed })
 }
 
-/// What an instruction computes that shifts the upper half of a product in the same way.
+/// Replaces an instruction that shifts the upper half of a product with the same signedness; returns its result.
 fn shift_product(func: &mut Function, inst: Inst, products: &HashMap<Value, Product>) -> Option<Value> {
     let (opcode, value, by) = computed(func, inst)?;
     let product = *products.get(&value)?;
@@ -100,7 +100,7 @@ fn shift_product(func: &mut Function, inst: Inst, products: &HashMap<Value, Prod
     (is_alike && is_shifted).then(|| upper_part(func, inst, product, by & 31))
 }
 
-/// The upper half of a product, shifted further, before an instruction.
+/// Computes the upper half of a product, shifted further, before an instruction.
 fn upper_part(func: &mut Function, inst: Inst, product: Product, by: i64) -> Value {
     let mut pos = FuncCursor::new(func).at_inst(inst);
     let by = pos.ins().iconst(types::I8, 32 + by);
@@ -121,17 +121,17 @@ mod tests {
     use crate::options::CompilerOptions;
     use crate::target::{self, isa};
 
-    /// What a number of so many bits is without its sign.
+    /// Returns a number of a type without its sign.
     fn unsigned(number: i64, ty: Type) -> u64 {
         number as u64 & u64::MAX >> (64 - ty.bits())
     }
 
-    /// A number as one of a type, with its sign.
+    /// Returns a number wrapped to a type, with its sign.
     fn wrapped(number: i64, ty: Type) -> i64 {
         number << (64 - ty.bits()) >> (64 - ty.bits())
     }
 
-    /// What a function of one block, that only computes, returns for a number.
+    /// Evaluates a one-block function that only computes, for a number.
     fn evaluate(func: &Function, param: i64) -> Vec<i64> {
         let entry = func.layout.entry_block().expect("a block");
         let mut numbers: HashMap<Value, i64> = HashMap::from_iter([(func.dfg.block_params(entry)[0], param)]);
@@ -161,8 +161,8 @@ mod tests {
         panic!("it returns nothing");
     }
 
-    /// Lets a function of a number of 32 bits return what `build` makes of it, and compares what that is when the function
-    /// is simplified. Gives whether there are upper halves left.
+    /// Builds a function that returns what `build` makes of a 32-bit number, and compares its results before and after
+    /// simplification. Reports whether any upper halves are left.
     fn has_halves(build: impl Fn(&mut FunctionBuilder<'_>, Value) -> Vec<Value>) -> bool {
         let mut func = Function::new();
         func.signature.params.push(AbiParam::new(types::I32));

@@ -1,11 +1,11 @@
-//! Results that are computed in loops: where they are returned they are copies.
+//! Copies results that are computed in loops, where they are returned.
 //!
-//! A function returns its results in certain registers. Cranelift's register allocator asks for such a register
-//! wherever the value lives, and if that is taken, it divides the value's life, after a few tries at each use. So a
-//! counter that is returned in the end would be moved forth and back in each round (interp's, with checks: a tenth of
-//! all instructions). With a copy the loop is free to keep it anywhere.
+//! A function returns its results in fixed registers. Cranelift's register allocator requests such a register for the
+//! whole live range, and if it is taken, splits the live range, after a few tries at each use. So a counter that is
+//! returned in the end would be moved back and forth in each round (interp's, with checks: a tenth of all
+//! instructions). With a copy the loop may keep it in any register.
 //!
-//! Input: an optimised function. Output: the same with copies.
+//! Input: an optimised function. Output: the same function with copies.
 
 use cranelift_codegen::Context;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
@@ -16,7 +16,7 @@ use super::merged::Merged;
 use super::params::for_each_arg;
 use crate::clif::copy;
 
-/// Copies the results of `return`s outside of loops that, or what they are merged from, are used in loops.
+/// Copies the results of `return`s outside of loops if they, or values merged into them, are used in loops.
 pub(super) fn add_copies(context: &mut Context) {
     if context.loop_analysis.loops().len() == 0 {
         return;
@@ -42,10 +42,10 @@ fn copy_args(func: &mut Function, inst: Inst, webs: &mut Webs) {
     }
 }
 
-/// Values that are merged by parameters of blocks, which a register allocator likes to have in one register.
+/// Values merged by block parameters, which the register allocator prefers to keep in one register.
 struct Webs {
     merged: Merged,
-    /// Of those that stand for their webs: whether one of the web is in a loop.
+    /// The representatives of webs with a member in a loop.
     in_loops: EntitySet<Value>,
 }
 
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
     use crate::target::{self, isa};
 
-    /// A function of two parameters that counts the first down to zero, and returns that and the second; which of its
+    /// Builds a function of two parameters that counts the first down to zero and returns both; reports which of its
     /// results are copies.
     fn copied() -> Vec<bool> {
         let mut context = Context::new();
@@ -141,7 +141,8 @@ mod tests {
 
     #[test]
     fn what_a_loop_computes_is_copied_where_it_is_returned() {
-        // Through the parameter of the block behind the loop; the other result has no part in the loop.
+        // The count reaches the return through a parameter of the block behind the loop; the other result is not used
+        // in the loop.
         assert_eq!(copied(), [true, false]);
     }
 }

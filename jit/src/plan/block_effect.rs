@@ -1,7 +1,7 @@
-//! What a block does to locals, as far as that is additions of constants, masks, and comparisons.
+//! The effect of a block on locals, as far as it consists of additions of constants, masks, and comparisons.
 //!
-//! Input: a block. Output: what each local that it writes is behind it, in terms of what locals were before, and the
-//! condition on which it branches.
+//! Input: a block. Output: the value behind the block of each local that it writes, in terms of the locals before it,
+//! and the condition on which it branches.
 
 use std::collections::BTreeMap;
 
@@ -15,17 +15,17 @@ use crate::module::ModuleInfo;
 pub enum Known {
     /// A constant.
     Constant(i64),
-    /// A local, and what was added to it.
+    /// A local plus a constant.
     Local(u32, i64),
-    /// What a mask leaves: at least 0, and at most so much.
+    /// The result of a mask: at least 0, and at most this number.
     AtMost(i64),
     /// A comparison.
     Test(Test),
-    /// Anything.
+    /// Any value.
     Other,
 }
 
-/// Whether a local, with something added, compares so with something else.
+/// A test that compares a local plus a constant with a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Test {
     pub local: u32,
@@ -46,7 +46,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// The same of the operands the other way round.
+    /// Returns the comparison with swapped operands.
     fn swapped(self) -> Comparison {
         match self {
             Comparison::Equal => Comparison::Equal,
@@ -59,7 +59,7 @@ impl Comparison {
 }
 
 impl Test {
-    /// Whether it is so, with these values of the local and of what it is compared with.
+    /// Reports whether the test holds for these values of the local and of the bound.
     pub fn holds(self, value: i64, with: i64) -> bool {
         let narrow = |value: i64| if self.is_64 { value } else { i64::from(value as i32) };
         let unsigned = |value: i64| if self.is_64 { value as u64 } else { u64::from(value as u32) };
@@ -74,7 +74,7 @@ impl Test {
         holds != self.is_negated
     }
 
-    /// The same test told of the local that it compares with, if that has nothing added.
+    /// Returns the same test as one of the local that is its bound, if nothing is added to the first local.
     pub fn swapped(self) -> Option<Test> {
         let Bound::Local(local) = self.with else { return None };
         let comparison = self.comparison.swapped();
@@ -82,26 +82,26 @@ impl Test {
     }
 }
 
-/// What a loop's local is compared with.
+/// The value that a loop's local is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// A constant.
     Constant(i64),
-    /// A local, which the loop does not write.
+    /// A local that the loop does not write.
     Local(u32),
 }
 
-/// What a block does to locals, and the condition on which it branches.
+/// The effect of a block on locals, and the condition on which it branches.
 pub struct Effect {
     pub written: BTreeMap<u32, Known>,
     pub condition: Known,
 }
 
 impl Effect {
-    /// Goes through a block.
+    /// Interprets a block.
     ///
     /// # Errors
-    /// If the bytes are not those that were validated.
+    /// Returns an error if the bytes are not those that were validated.
     pub fn of(info: &ModuleInfo, block: &Block) -> Result<Effect, BinaryReaderError> {
         let (mut stack, mut written) = (Vec::new(), BTreeMap::new());
         let mut operators = Operators::new(info, block.start, block.limit);
@@ -121,7 +121,7 @@ impl Effect {
     }
 }
 
-/// What one instruction does. Of operands that are not on this stack nothing is known.
+/// Interprets one instruction. Operands that are not on this stack are unknown.
 fn step(op: &Operator<'_>, stack: &mut Vec<Known>, written: &mut BTreeMap<u32, Known>) {
     use Comparison::{Equal, GreaterSigned, GreaterUnsigned, LessSigned, LessUnsigned};
     let (compared, is_64, is_negated) = match *op {
@@ -195,7 +195,7 @@ fn test(comparison: Comparison, is_64: bool, is_negated: bool, left: Known, righ
     Known::Test(Test { local, plus, is_64, comparison, with, is_negated })
 }
 
-/// Masks.
+/// Masks the operand on top.
 fn mask(stack: &mut Vec<Known>) {
     let operands = [stack.pop(), stack.pop()];
     let most = operands.into_iter().flatten().find_map(|operand| match operand {
@@ -205,7 +205,7 @@ fn mask(stack: &mut Vec<Known>) {
     stack.push(most.map_or(Known::Other, Known::AtMost));
 }
 
-/// Adds the operand on top, or takes it off.
+/// Adds or subtracts the operand on top.
 fn add(stack: &mut Vec<Known>, sign: i64) {
     let (right, left) = (stack.pop(), stack.pop());
     stack.push(match (left, right) {

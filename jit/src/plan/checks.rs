@@ -1,12 +1,12 @@
-//! Checks: where code looks whether it is to go on in another version.
+//! Checks: the places where code asks whether to continue in another version.
 //!
-//! Input: a function, and which checks are wanted. Output: at its entry or not, and at which loop headers.
-//! Invariant: with the default checks only a bounded number of instructions is executed without one, but in boring
-//! loops and in those with thousands of locals. Optimised code comes to the header of a strip, which is checked, once in
+//! Input: a function, and the kinds of checks. Output: whether its entry is checked, and which loop headers are.
+//! Invariant: with the default checks only a bounded number of instructions runs between two checks, except in boring
+//! loops and in loops with thousands of locals. Optimised code reaches the checked header of a strip once every
 //! [`ROUNDS_OF_STRIP`](super::ROUNDS_OF_STRIP) rounds at least.
-//! Source: Hirzel & Chilimbi, *Bursty Tracing*, FDDO 2001, sections 4.1 and 4.2; the set C, and how far the
-//! checks of loops make it smaller, is `CallGraph::entry_checks`.
-//! Oracle: the blocks that programs execute between two checks, `spec-tests/tests/checks.rs`.
+//! Source: Hirzel & Chilimbi, *Bursty Tracing*, FDDO 2001, sections 4.1 and 4.2; the set C, and how the checks of loops
+//! reduce it, is `CallGraph::entry_checks`. Oracle: the blocks that programs execute between two checks,
+//! `spec-tests/tests/checks.rs`.
 
 use std::collections::HashSet;
 use std::str::FromStr;
@@ -20,35 +20,35 @@ use super::{Placement, Probe};
 use crate::cfg::{Cfg, Operators, Target, is_left_at};
 use crate::module::ModuleInfo;
 
-/// Which entries are checked.
+/// The function entries that are checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum EntryChecks {
-    /// All.
+    /// All entries.
     All,
-    /// Those of functions that call others.
+    /// The entries of functions that call others.
     NotLeaves,
-    /// Those without which calls could go on for ever (the paper's set C).
+    /// The entries without whose checks calls could recur forever (the paper's set C).
     Needed,
-    /// Those without which calls could go on for ever, and never come to the check of a loop.
+    /// The entries without whose checks calls could recur forever without reaching the check of a loop.
     #[default]
     Least,
-    /// None.
+    /// No entries.
     None,
 }
 
-/// Which checks there are.
+/// The kinds of checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Checks {
-    /// At function entries.
+    /// The checked function entries.
     pub entries: EntryChecks,
-    /// Loops without calls and with at most so many memory accesses are boring: they are not checked, and bursts do not
-    /// count what is in them. `None` if all are.
+    /// Loops without calls and with at most this many memory accesses are boring: they are not checked, and bursts do
+    /// not count inside them. `None` if no loop is boring.
     pub boring: Option<u32>,
-    /// Whether small loops are unrolled, with one check in several rounds, and others that count are stripped.
+    /// Whether small loops are unrolled, with one check every several rounds, and other counted loops are strip-mined.
     pub unroll: bool,
-    /// Whether loops are left out whose trip count is a small constant.
+    /// Whether loops with a small constant trip count have no checks.
     pub skip_short: bool,
-    /// Whether loops are left out in which each round comes to the check of a loop inside.
+    /// Whether loops have no checks if each round reaches the check of an inner loop.
     pub skip_covered: bool,
 }
 
@@ -59,7 +59,7 @@ impl Default for Checks {
 }
 
 impl Checks {
-    /// All.
+    /// All checks.
     const ORIGINAL: Checks = Checks {
         entries: EntryChecks::All,
         boring: None,
@@ -68,7 +68,7 @@ impl Checks {
         skip_covered: false,
     };
 
-    /// The fewest with which no loop is boring.
+    /// The fewest checks with which no loop is boring.
     const DEFAULT: Checks = Checks {
         entries: EntryChecks::Least,
         boring: None,
@@ -82,7 +82,7 @@ impl Checks {
     }
 }
 
-/// The names of the paper's table, and of what else there is, and what they stand for.
+/// The names of the paper's table, and further ones, with the checks that they stand for.
 const NAMED: [(&str, Checks); 13] = [
     ("default", Checks::DEFAULT),
     ("orig", Checks::ORIGINAL),
@@ -101,7 +101,7 @@ const NAMED: [(&str, Checks); 13] = [
 ];
 
 impl Checks {
-    /// All names that [`Checks::from_str`] knows: `default`, and those of the paper.
+    /// Returns all names that [`Checks::from_str`] knows: `default`, and those of the paper.
     pub fn names() -> impl Iterator<Item = &'static str> {
         NAMED.iter().map(|(name, _)| *name)
     }
@@ -119,22 +119,22 @@ impl FromStr for Checks {
     }
 }
 
-/// Where one function is checked.
+/// The checks of one function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionChecks {
-    /// At its entry.
+    /// Whether the entry is checked.
     pub entry: bool,
-    /// At these loop headers, by block, ascending; where frames can go on in another version.
+    /// The checked loop headers, by block, ascending; frames can be replaced there by OSR.
     pub headers: Vec<u32>,
     /// The blocks of boring loops, ascending.
     pub boring: Vec<u32>,
 }
 
 impl FunctionChecks {
-    /// The checks of a function.
+    /// Chooses the checks of a function.
     ///
     /// # Errors
-    /// If the bytes are not those that were validated.
+    /// Returns an error if the bytes are not those that were validated.
     pub fn new(info: &ModuleInfo, cfg: &Cfg, checks: Checks) -> Result<FunctionChecks, BinaryReaderError> {
         let mut headers: Vec<u32> =
             (0..cfg.blocks.len() as u32).filter(|&block| cfg.can_resume(block)).collect();
@@ -158,12 +158,13 @@ impl FunctionChecks {
         Ok(FunctionChecks { entry, headers, boring })
     }
 
-    /// Whether all of these blocks are in boring loops.
+    /// Reports whether all of these blocks are in boring loops.
     pub fn are_boring(&self, blocks: impl IntoIterator<Item = u32>) -> bool {
         !self.boring.is_empty() && blocks.into_iter().all(|block| self.boring.binary_search(&block).is_ok())
     }
 
-    /// Places the checks. They stand first, so that what else a block does is done by the version that goes on.
+    /// Places the checks. They come first, so that the version in which the frame continues runs all other probes of
+    /// the block.
     pub fn place(&self, to: &mut Placement) {
         let blocks = self.entry.then_some(&0).into_iter().chain(&self.headers);
         for &block in blocks {
@@ -172,7 +173,7 @@ impl FunctionChecks {
     }
 }
 
-/// Whether a call of one of `callees` can be come to without coming to one of these headers.
+/// Reports whether control can reach a call of one of `callees` without passing one of these headers.
 fn calls_before(cfg: &Cfg, headers: &[u32], callees: &[u32]) -> bool {
     let calls = cfg.calls.iter().filter(|call| callees.contains(&call.callee));
     let calling: HashSet<u32> = calls.map(|call| call.block).collect();
@@ -203,8 +204,8 @@ struct Nests<'a> {
     loops: &'a Loops,
 }
 
-/// In how many blocks of a function together a way past all checks is looked for: each loop in a nest goes through
-/// all those inside it once more.
+/// The total number of blocks of a function that are searched for a path past all checks: each loop in a nest searches
+/// all its inner loops once more.
 const MOST_VISITS: usize = 1 << 17;
 
 impl<'a> Nests<'a> {
@@ -212,7 +213,7 @@ impl<'a> Nests<'a> {
         Nests { info, cfg, loops: cfg.loops() }
     }
 
-    /// The blocks of boring loops, ascending. They need not be innermost loops: see the paper's section 4.2.
+    /// Returns the blocks of boring loops, ascending. Such loops need not be innermost: see the paper's section 4.2.
     fn boring(&self, checks: Checks) -> Result<Vec<u32>, BinaryReaderError> {
         let Some(most) = checks.boring else { return Ok(Vec::new()) };
         let mut blocks: Vec<u32> = Vec::new();
@@ -226,7 +227,7 @@ impl<'a> Nests<'a> {
         Ok(blocks)
     }
 
-    /// Those of the headers that are to be checked.
+    /// Returns the headers that are to be checked.
     fn checked(
         &self,
         headers: Vec<u32>,
@@ -263,8 +264,8 @@ impl<'a> Nests<'a> {
         Ok(true)
     }
 
-    /// Leaves out the headers of loops in which each round runs through the header of a loop inside that is left.
-    /// Calls do not count, although their callees may be checked: where they are inlined they are not.
+    /// Leaves out the headers of loops in which each round runs through the remaining header of an inner loop. Calls do
+    /// not count, although their callees may be checked: where they are inlined they are not.
     fn leave_out_covered(&self, headers: &mut Vec<u32>) {
         let (mut visits, inward): (_, Vec<_>) = (0, self.loops.iter().collect());
         for (id, found) in inward.into_iter().rev() {
@@ -279,7 +280,7 @@ impl<'a> Nests<'a> {
         }
     }
 
-    /// Whether no way leads from a loop's header back to it, but through other headers of these.
+    /// Reports whether every path from a loop's header back to it runs through another one of these headers.
     fn is_covered(&self, id: LoopId, headers: &[u32]) -> bool {
         let header = self.loops.get(id).header;
         let (mut pending, mut seen) = (vec![header], HashSet::new());
@@ -311,7 +312,7 @@ mod tests {
         assert!("EC+L5".parse::<Checks>().unwrap_err().contains("EC+L4"));
     }
 
-    /// Whether entries are checked of the functions of a module whose first one is exported.
+    /// Returns which entries are checked in a module whose first function is exported.
     fn entries(checks: &str, functions: &str) -> Vec<bool> {
         let bytes: Arc<[u8]> = wat::parse_str(format!("(module {functions})")).expect("valid text").into();
         let info = crate::module::parse(bytes).expect("valid module");
@@ -339,7 +340,7 @@ mod tests {
             let checks = name.parse().expect("a name");
             FunctionChecks::new(&info, &cfg, checks).expect("valid")
         };
-        // All loops without calls, not only innermost ones.
+        // All loops without calls are boring, not only innermost ones.
         assert_eq!(checks("orig").headers.len(), 3);
         for name in ["LN", "L4", "EC+L4"] {
             let found = checks(name);
@@ -367,7 +368,7 @@ mod tests {
 
     #[test]
     fn loops_without_checks_break_no_recursion() {
-        // It is no loop; it makes two rounds; its header is behind the call.
+        // The function has no loop; the loop makes two rounds; its header is behind the call.
         for body in [
             "(loop (call $f))",
             "(local $i i32) (local.set $i (i32.const 0))

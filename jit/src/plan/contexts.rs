@@ -1,4 +1,4 @@
-//! Where a function calls others, and so has a callee slot in each of its call records.
+//! The calls of a function, each of which has a callee slot in each of the function's call records.
 //!
 //! Source: Ammons, Ball & Larus 1997, section 4.2.
 
@@ -12,16 +12,16 @@ use crate::module::ModuleInfo;
 /// A call instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextSite {
-    /// The block it is in.
+    /// The block that contains the call.
     pub block: u32,
-    /// Byte offset in the module.
+    /// The byte offset in the module.
     pub offset: u32,
 }
 
-/// The calls of one function, tail calls too, by callee slot: in bytecode order.
+/// The calls of one function, including tail calls, by callee slot: in bytecode order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FunctionContexts {
-    /// Each of them.
+    /// The calls.
     pub sites: Vec<ContextSite>,
 }
 
@@ -29,18 +29,18 @@ impl FunctionContexts {
     /// Finds the calls of a function.
     ///
     /// # Errors
-    /// If the bytes are not those that were validated.
+    /// Returns an error if the bytes are not those that were validated.
     pub fn new(info: &ModuleInfo, cfg: &Cfg) -> Result<FunctionContexts, BinaryReaderError> {
         Ok(FunctionContexts { sites: call_sites(info, cfg, |_| true)? })
     }
 
-    /// How many bytes behind the start of a call record its callee slots end.
+    /// Returns the offset in a call record of the end of its callee slots.
     pub fn behind(&self) -> u32 {
         call_record::slot(self.sites.len() as u32)
     }
 
-    /// Lets the function find its call record first of all, and pass a slot before each call. A tail call passes one
-    /// too: the callee's context is the function whose frame it takes.
+    /// Makes the function find its call record first of all, and pass a slot before each call. A tail call passes one
+    /// too: the callee's context is the function whose frame it takes over.
     pub(super) fn place(&self, to: &mut Placement) {
         to.entry().insert(0, Probe::FindRecord { sites: self.sites.len() as u32 });
         for (site, slot) in self.sites.iter().zip(0..) {
@@ -49,10 +49,10 @@ impl FunctionContexts {
     }
 }
 
-/// The calls of a function that are wanted, tail calls too, in bytecode order.
+/// Returns the wanted calls of a function, including tail calls, in bytecode order.
 ///
 /// # Errors
-/// If the bytes are not those that were validated.
+/// Returns an error if the bytes are not those that were validated.
 pub(super) fn call_sites(
     info: &ModuleInfo,
     cfg: &Cfg,

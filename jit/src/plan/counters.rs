@@ -1,12 +1,12 @@
-//! Where the counters of a function stand.
+//! Placement of a function's counters.
 
 use wprof_profiler::{EdgeId, PathPlan, PathStep};
 
 use super::{PathCells, Placement, Plan, Probe, is_dense};
 
 impl Plan {
-    /// Places the counters, the first of which is counter `first` of the instance; those of paths in other cells, if
-    /// they are counted `elsewhere`.
+    /// Places the counters. They begin with counter `first` of the instance; paths are counted in other cells, if
+    /// `elsewhere` names some.
     pub(super) fn place(&self, first: u32, elsewhere: Option<PathCells>, to: &mut Placement) {
         match self {
             Plan::Off => {}
@@ -34,7 +34,7 @@ impl Plan {
             }
             Plan::BlockCounters(plan) => {
                 for (block, counter) in plan.counted.iter().zip(first..) {
-                    // EXIT stands for the calls, and so for the entry, which nothing else leads to.
+                    // EXIT stands for the number of calls, which is that of the entry: no edge leads to the entry.
                     let block = if block.index() < to.blocks.len() { block.index() } else { 0 };
                     to.blocks[block].entry.push(Probe::count(counter));
                 }
@@ -43,7 +43,8 @@ impl Plan {
     }
 }
 
-/// Has the path register made up; `end` is what is done with it where a path ends, given what is missing in it.
+/// Places the updates of the path register; `end` makes the probe at the end of a path, given the amount that the
+/// register lacks there.
 fn place_path_register(plan: &PathPlan, end: impl Fn(i64) -> Probe, to: &mut Placement) {
     to.path_register = Some(plan.entry);
     for (edge, step) in to.edges().zip(&plan.steps) {
@@ -66,7 +67,7 @@ fn place_on_edges(counted: &[EdgeId], first: u32, to: &mut Placement) {
     }
 }
 
-/// Where the paths of a plan are counted, whose counters begin at `first`, if they have any.
+/// Returns the cells of a plan's paths, whose counters, if any, begin at `first`.
 fn path_cells(plan: &PathPlan, first: u32) -> PathCells {
     match is_dense(plan) {
         true => PathCells::Instance { first, paths: plan.numbering.paths() as u32 },

@@ -1,7 +1,7 @@
-//! How often edges are expected to be taken: by this, counters and increments are placed.
+//! Expected edge frequencies, by which counters and increments are placed.
 //!
-//! Input: an earlier profile, or else the branch hints that the module brings along. Output: weights of the CFG and
-//! of what it is split into.
+//! Input: an earlier profile, or otherwise the module's branch hints. Output: weights of the CFG and of the graphs that
+//! it is split into.
 
 use wprof_profiler::{self as profiler, BlockWeights, EdgeCounts, EdgeId, EdgeWeights};
 
@@ -9,12 +9,12 @@ use super::{Collection, SplitCfg};
 use crate::cfg::{Cfg, End};
 use crate::module::ModuleInfo;
 
-/// What is known before a function runs.
+/// The knowledge about a function before it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// The counts of an earlier run.
     Measured(EdgeCounts),
-    /// Nothing but the graph, and which ways are likely.
+    /// Only the graph, and the likely edges.
     Estimated {
         /// Hinted edges.
         likely: Vec<EdgeId>,
@@ -22,7 +22,7 @@ pub enum Expected {
 }
 
 impl Expected {
-    /// What is known of a function: the counts of an earlier run, if there is one and it knows the function.
+    /// Returns the expectation for a function: the counts of an earlier run, if there is one and it knows the function.
     pub fn new(info: &ModuleInfo, collection: &Collection, cfg: &Cfg) -> Expected {
         let shape = cfg.shape();
         let measured = collection.earlier(cfg.func, shape).and_then(|function| {
@@ -31,7 +31,7 @@ impl Expected {
         measured.map_or_else(|| Expected::Estimated { likely: likely_edges(info, cfg) }, Expected::Measured)
     }
 
-    /// What is known of the graph split at calls.
+    /// Returns the expectation for the graph split at calls.
     pub fn split(&self, split: &SplitCfg) -> Expected {
         match self {
             Expected::Measured(counts) => Expected::Measured(split.counts(counts)),
@@ -39,7 +39,7 @@ impl Expected {
         }
     }
 
-    /// The weights of edges.
+    /// Returns the weights of edges.
     pub fn edge_weights(&self, shape: &profiler::Cfg) -> EdgeWeights {
         match self {
             Expected::Measured(counts) => EdgeWeights::measured(shape, counts),
@@ -47,7 +47,7 @@ impl Expected {
         }
     }
 
-    /// The weights of blocks.
+    /// Returns the weights of blocks.
     pub fn block_weights(&self, shape: &profiler::Cfg) -> BlockWeights {
         match self {
             Expected::Measured(counts) => BlockWeights::measured(shape, counts),
@@ -56,7 +56,7 @@ impl Expected {
     }
 }
 
-/// The edges that the hinted branches of a function likely take, and those by which calls return, ascending.
+/// Returns the edges that the hinted branches of a function likely take, and those by which calls return, ascending.
 pub fn likely_edges(info: &ModuleInfo, cfg: &Cfg) -> Vec<EdgeId> {
     let mut likely = cfg.returns_of_calls();
     if !info.branch_hints.has(cfg.func) {

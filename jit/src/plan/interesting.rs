@@ -1,7 +1,7 @@
-//! Interesting paths: those that are counted without the table of paths, or told apart and not counted.
+//! Interesting paths: counted without the table of paths, or only recognised.
 //!
-//! In a function with few paths others are counted where they cannot be told apart for nothing, and left alone where
-//! they can.
+//! In a function with few paths, other paths are counted as well if they cannot be told apart for free, and ignored
+//! otherwise.
 
 use std::sync::Arc;
 
@@ -10,53 +10,54 @@ use wprof_profiler::{Cfg, EdgeWeights, FunctionProfile, PathNumbering, PathPlan,
 use super::Plan;
 use crate::limits::MAX_DENSE_PATHS;
 
-/// Which paths are interesting, and what becomes of them.
+/// The interesting paths, and how they are treated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interesting {
-    /// A profile of the module, all of whose paths that ran to their end are interesting; if there are very many, the
-    /// most frequent ones.
+    /// A profile of the module. All of its completed paths are interesting; if there are very many, the most frequent
+    /// ones.
     pub profile: Arc<Profile>,
-    /// Whether they are counted, or only all others.
+    /// Whether interesting paths are counted, or only all others.
     pub counted: bool,
-    /// Functions with at most so many paths have a counter for each, interesting or not: that takes less code.
+    /// Functions with at most this many paths have a counter for each, interesting or not: that takes less code.
     pub beyond: u64,
 }
 
 impl Interesting {
-    /// The paths of a profile, which are counted as all others are.
+    /// Makes the paths of a profile interesting, and counts them like all others.
     pub fn new(profile: Arc<Profile>) -> Interesting {
         Interesting { profile, counted: true, beyond: MAX_DENSE_PATHS }
     }
 
-    /// The paths of a profile, which are not counted: only others are.
+    /// Makes the paths of a profile interesting, and counts only the others.
     pub fn uncounted(profile: Arc<Profile>) -> Interesting {
         Interesting { counted: false, ..Interesting::new(profile) }
     }
 
-    /// The numbers of those of function `func`, most frequent first; none if the function is another in the profile.
+    /// Returns the numbers of the interesting paths of function `func`, most frequent first; none if the profile's
+    /// function differs.
     fn paths(&self, func: u32, shape: &Cfg) -> Vec<u64> {
         let function = self.profile.function(func).filter(|f| f.fingerprint == shape.fingerprint());
         function.map_or(Vec::new(), FunctionProfile::paths_by_count)
     }
 }
 
-/// How the paths of a function are counted, and its interesting ones told apart.
+/// The counting of a function's paths, with interesting ones distinguished.
 #[derive(Clone, Debug)]
 pub struct PreferentialPaths {
-    /// What each edge does, and the cells by which interesting paths are told.
+    /// The effects of the edges, and the cells that identify interesting paths.
     pub plan: PreferentialPlan,
     /// Whether interesting paths are counted.
     pub counted: bool,
 }
 
 impl PreferentialPaths {
-    /// How many counters it takes: one a cell.
+    /// Returns the number of counters: one per cell.
     pub fn counters(&self) -> u32 {
         if self.counted { self.plan.cells.len() as u32 } else { 0 }
     }
 }
 
-/// The plan of the paths of function `func`.
+/// Plans the paths of function `func`.
 pub(super) fn plan_paths(
     shape: &Cfg,
     weights: &EdgeWeights,

@@ -1,6 +1,6 @@
-//! Placements: which probes stand where in a function.
+//! Placements: the probes at each place of a function.
 //!
-//! Each plan places its own probes, one after the other, and what is placed later may stand before or behind what is
+//! Each plan places its own probes, one plan after the other, and later ones may go before or behind those already
 //! there. A block graph has the probes of a placement in all copies of a block.
 
 use std::sync::Arc;
@@ -13,27 +13,27 @@ use crate::cfg::Cfg;
 /// Probes around an instruction in the middle of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inner {
-    /// Byte offset in the module of the instruction.
+    /// The byte offset in the module of the instruction.
     pub offset: u32,
-    /// What is done before it.
+    /// The probes before it.
     pub before: Probes,
-    /// What is done after it, if it does not trap.
+    /// The probes behind it, which run if it does not trap.
     pub after: Probes,
 }
 
 /// The probes of one block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Placed {
-    /// What entering it does, before its first instruction.
+    /// The probes that run on entry, before the first instruction.
     pub entry: Probes,
-    /// What is done inside it, ascending.
+    /// The probes inside the block, ascending.
     pub inner: Vec<Inner>,
-    /// What crossing each of its edges does.
+    /// The probes on each of its edges.
     pub edges: SmallVec<[Probes; 2]>,
 }
 
 impl Placed {
-    /// The probes around the instruction at byte `offset` of the module, none at first.
+    /// Returns the probes around the instruction at byte `offset` of the module, none at first.
     pub fn around(&mut self, offset: u32) -> &mut Inner {
         let at = self.inner.partition_point(|inner| inner.offset < offset);
         if self.inner.get(at).is_none_or(|inner| inner.offset != offset) {
@@ -46,19 +46,19 @@ impl Placed {
 /// The probes of one function.
 #[derive(Clone, Debug)]
 pub struct Placement {
-    /// By block.
+    /// The probes of each block.
     pub blocks: Vec<Placed>,
-    /// What the path register is when the function is called, if there is one.
+    /// The value of the path register when the function is called, if there is one.
     pub path_register: Option<i64>,
-    /// The Ball-Larus numbers of interesting paths, if they are told from others: see
+    /// The Ball-Larus numbers of interesting paths, if these are distinguished: see
     /// [`wprof_profiler::PreferentialPlan::cells`].
     pub cells: Option<Arc<[u32]>>,
-    /// Whether it is code for bursts.
+    /// Whether this is burst code.
     pub in_bursts: bool,
 }
 
 impl Placement {
-    /// No probes yet.
+    /// Creates a placement without probes.
     pub fn new(cfg: &Cfg) -> Placement {
         let none = |edges: usize| Placed { edges: smallvec![Probes::new(); edges], ..Placed::default() };
         Placement {
@@ -69,27 +69,27 @@ impl Placement {
         }
     }
 
-    /// What is done at the entry of the function, which nothing else leads to.
+    /// Returns the probes at the entry of the function, which no edge leads to.
     pub fn entry(&mut self) -> &mut Probes {
         &mut self.blocks[0].entry
     }
 
-    /// What crossing an edge of a block does, by its number there.
+    /// Returns the probes on an edge of a block, by its number there.
     pub fn edge(&mut self, block: u32, edge: u32) -> &mut Probes {
         &mut self.blocks[block as usize].edges[edge as usize]
     }
 
-    /// What crossing each edge of the function does, in the order of its edges.
+    /// Returns the probes on each edge of the function, in the order of its edges.
     pub fn edges(&mut self) -> impl Iterator<Item = &mut Probes> {
         self.blocks.iter_mut().flat_map(|block| &mut block.edges)
     }
 
-    /// The probes around the instruction at byte `offset` of a block.
+    /// Returns the probes around the instruction at byte `offset` of a block.
     pub fn around(&mut self, block: u32, offset: u32) -> &mut Inner {
         self.blocks[block as usize].around(offset)
     }
 
-    /// Counts the instructions of each block in the frame's call record, but for boring ones.
+    /// Counts the instructions of each block, except boring ones, in the frame's call record.
     pub(super) fn count_ops(&mut self, cfg: &Cfg, boring: &[u32]) {
         for ((placed, block), index) in self.blocks.iter_mut().zip(&cfg.blocks).zip(0..) {
             if boring.binary_search(&index).is_err() {
@@ -111,8 +111,7 @@ impl Placement {
     }
 
     /// Adds checks of the budget of events of `kind` wherever code may be stopped, and after the calls at the given
-    /// bytes of the given blocks: a frame that goes on after a call may have been kept from its next check by any
-    /// number of others that did the same.
+    /// bytes of the given blocks: any number of frames that continue after a call may delay a frame's next check.
     pub fn add_budget(&mut self, cfg: &Cfg, kind: u32, calls: impl Iterator<Item = (u32, u32)>) {
         self.at_stops(cfg, Probe::Budget(kind));
         for (block, call) in calls {
@@ -133,7 +132,7 @@ impl Placement {
         }
     }
 
-    /// Adds heat probes at the function's entry and at every loop header. They stand first.
+    /// Adds heat probes in front of all others at the function's entry and at every loop header.
     pub fn add_heat(&mut self, cfg: &Cfg, counter: u32) {
         for (index, (placed, block)) in self.blocks.iter_mut().zip(&cfg.blocks).enumerate() {
             if index == 0 || block.is_loop_header {

@@ -1,23 +1,23 @@
-//! Prefix counts: how often an earlier run came along each prefix of its most frequent paths.
+//! Prefix counts: how often an earlier run executed each prefix of its most frequent paths.
 //!
-//! Input: the plan of a function's paths, and what an earlier run says of them. Output: by block and path register
-//! there, which together name a prefix (see [`wprof_profiler::PathNumbering`]), the sum of the counts of the paths
-//! with this prefix. So a prefix counts at least as often as a longer one.
+//! Input: the plan of a function's paths, and an earlier profile of them. Output: for each block and value of the path
+//! register there, which together identify a prefix (see [`wprof_profiler::PathNumbering`]), the sum of the counts of
+//! the paths with this prefix. So a prefix counts at least as often as a longer one.
 
 use std::cmp::Reverse;
 
 use hashbrown::HashMap;
 use wprof_profiler::{BlockId, Cfg, PathPlan, PathProfile, PathStep};
 
-/// Paths that are looked at, the most frequent ones: there is no room for copies along more.
+/// The number of paths considered, the most frequent ones: there is no room for copies along more.
 const MOST_PATHS: usize = 512;
 
-/// How often each prefix ran.
+/// The number of executions of each prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrefixCounts(HashMap<(u32, i64), u64>);
 
 impl PrefixCounts {
-    /// Those of a function of the given shape.
+    /// Computes the prefix counts of a function of the given shape.
     pub fn new(shape: &Cfg, plan: &PathPlan, earlier: &PathProfile) -> PrefixCounts {
         let mut finished: Vec<_> = earlier.finished.iter().collect();
         finished.sort_by_key(|path| Reverse(path.count));
@@ -41,13 +41,13 @@ impl PrefixCounts {
         PrefixCounts(counts)
     }
 
-    /// How often a path came to `block` with the register at this value.
+    /// Returns how often a path reached `block` with this value of the register.
     pub fn get(&self, block: u32, register: i64) -> u64 {
         self.0.get(&(block, register)).copied().unwrap_or(0)
     }
 }
 
-/// What the register is where a path begins, by block.
+/// Returns the value of the register at the start of each path, by block.
 fn starts(shape: &Cfg, plan: &PathPlan) -> HashMap<BlockId, i64> {
     let restarts = shape.edges().zip(&plan.steps).filter_map(|(edge, step)| match *step {
         PathStep::Finish { restart, .. } => Some((shape.edge(edge).to, restart?)),

@@ -7,10 +7,10 @@ use super::split::SplitCfg;
 use crate::cfg::{Atomic, Cfg, Operators};
 use crate::module::ModuleInfo;
 
-/// All accesses, ascending by part, in each in the order in which they are made.
+/// Returns all accesses, ascending by part, within each in execution order.
 ///
 /// # Errors
-/// If the bytes are not those that were validated.
+/// Returns an error if the bytes are not those that were validated.
 pub(super) fn accesses(
     info: &ModuleInfo,
     cfg: &Cfg,
@@ -30,7 +30,8 @@ pub(super) fn accesses(
     Ok(all)
 }
 
-/// How many of the accesses of `part` come before byte `offset`; each access of an instruction takes a byte of it.
+/// Returns how many of the accesses of `part` come before byte `offset`; each access of an instruction counts as one
+/// byte of it.
 pub(super) fn count_before(accesses: &[Access], part: u32, offset: u32) -> u32 {
     let mut places = 0;
     let (mut last, mut place) = (u32::MAX, 0);
@@ -42,7 +43,7 @@ pub(super) fn count_before(accesses: &[Access], part: u32, offset: u32) -> u32 {
     places
 }
 
-/// What an instruction does, without its place; in the order in which it is recorded.
+/// Returns the accesses of an instruction, without their place, in the order in which they are recorded.
 fn accesses_of(op: &Operator<'_>) -> [Option<Access>; 2] {
     use AccessKind::{Load, Store};
     let bulk =
@@ -57,7 +58,7 @@ fn accesses_of(op: &Operator<'_>) -> [Option<Access>; 2] {
     }
 }
 
-/// What it reads, and then what it writes.
+/// Returns the read of an atomic instruction, and then its write.
 fn atomic_accesses(atomic: &Atomic) -> [Option<Access>; 2] {
     let access = |kind| of_width(kind, atomic.bytes, atomic.arg);
     let load = atomic.loads().then(|| access(AccessKind::Load)).flatten();
@@ -81,13 +82,13 @@ fn fixed(op: &Operator<'_>) -> Option<Access> {
     of_width(kind, bytes, arg)
 }
 
-/// Whether `op` accesses memory at one place.
+/// Reports whether `op` accesses memory at one place.
 pub(super) fn is_access(op: &Operator<'_>) -> bool {
     loaded(op).or_else(|| stored(op)).is_some()
         || Atomic::of(op).is_some_and(|atomic| atomic.loads() || atomic.stores())
 }
 
-/// How many bytes an instruction loads.
+/// Returns the number of bytes that an instruction loads.
 fn loaded(op: &Operator<'_>) -> Option<(u8, MemArg)> {
     use Operator as O;
     Some(match *op {
@@ -126,7 +127,7 @@ fn loaded(op: &Operator<'_>) -> Option<(u8, MemArg)> {
     })
 }
 
-/// How many bytes an instruction stores.
+/// Returns the number of bytes that an instruction stores.
 fn stored(op: &Operator<'_>) -> Option<(u8, MemArg)> {
     use Operator as O;
     Some(match *op {

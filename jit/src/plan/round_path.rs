@@ -1,34 +1,34 @@
 //! Round paths: loops in which every round but a frame's first is the same path.
 //!
-//! Input: a [`SmallLoop`] and the numbered paths of its function. Output: the number of that path. Behind the back
-//! edge the path register is a constant, and stays one until the loop is left, so the path needs no register and no
-//! index: it is counted as an edge is, once for several rounds (see `unroll`).
+//! Input: a [`SmallLoop`] and the numbered paths of its function. Output: the number of that path. Behind the back edge
+//! the path register is a constant until the loop is left, so the path needs neither register nor index: it is counted
+//! like an edge, once for several rounds (see `unroll`).
 
 use wprof_profiler::{BlockId, EdgeId, PathNumbering};
 
 use super::{Probe, Probes, SmallLoop};
 use crate::cfg::{Cfg, Target};
 
-/// The path of the rounds of a loop that has no branches but exits.
+/// The path of the rounds of a loop whose only branches are exits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoundPath {
-    /// Its number.
+    /// The number of the path.
     pub id: u64,
-    /// Where it is counted.
+    /// The place where the path is counted.
     pub cell: RoundCell,
 }
 
-/// Where a round path is counted.
+/// The place where a round path is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoundCell {
-    /// In this one of the function's counters.
+    /// This one of the function's counters.
     Counter(u32),
-    /// So many bytes behind the start of the frame's call record.
+    /// The cell at this byte offset in the frame's call record.
     Record(u32),
 }
 
 impl SmallLoop {
-    /// The number of the path from the header round to it; `None` if there are several, or it is cut.
+    /// Returns the number of the path from the header around to it; `None` if there are several, or the path is cut.
     pub(crate) fn round_path(
         &self,
         cfg: &Cfg,
@@ -50,7 +50,7 @@ impl SmallLoop {
         }
     }
 
-    /// The only edge of a block that stays in the loop, with the block to which it leads.
+    /// Returns the only edge of a block that stays in the loop, with the block to which it leads.
     fn only_way(&self, cfg: &Cfg, block: u32) -> Option<(u32, usize)> {
         let mut inside = cfg.blocks[block as usize].edges.iter().zip(0..).filter_map(|(edge, index)| {
             let Target::Block(to) = edge.target else { return None };
@@ -59,8 +59,8 @@ impl SmallLoop {
         inside.next().filter(|_| inside.next().is_none())
     }
 
-    /// What the latch of the loop, which does `latch`, has to add in each round that is made in copies; `first` is the
-    /// function's first counter.
+    /// Returns the probes that account for a round made in copies, given the probes `latch` of the loop's latch;
+    /// `first` is the function's first counter.
     pub(crate) fn added_by_round(&self, latch: &Probes, first: u32) -> Probes {
         let added = |probe: &Probe| match *probe {
             Probe::PathEnd { .. } | Probe::PreferentialEnd { .. } => self.path.map(|path| match path.cell {

@@ -1,6 +1,6 @@
-//! Small loops: those that are worth unrolling.
+//! Small loops, which are worth unrolling.
 //!
-//! Input: a function. Output: its small loops, and how often each is copied: see `graph/unroll.rs`.
+//! Input: a function. Output: its small loops, and the number of copies of each: see `graph/unroll.rs`.
 
 use wasmparser::BinaryReaderError;
 use wprof_profiler::{BlockId, EdgeId, Loop, LoopId};
@@ -10,37 +10,37 @@ use crate::cfg::{Cfg, Operators, Target, is_left_at};
 use crate::events::{EventModel, executed, is_dynamic};
 use crate::module::ModuleInfo;
 
-/// How often a loop is copied at most: beyond that what is left of the cost of a round is lost in the round itself.
+/// The maximum number of copies: beyond it the rest of a round's overhead is lost in the round itself.
 const MOST_COPIES: u32 = 4;
-/// Instructions of all copies of a loop together, so that code does not grow much; a round with more than half of it
-/// hides what is done once a round.
+/// The maximum number of instructions of all copies of a loop, to bound code growth; a round with more than half of it
+/// hides the overhead of a round.
 const MOST_INSTRUCTIONS: u32 = 160;
 
-/// A loop that is worth unrolling: an innermost one, with one back edge and without calls and bulk operations, which
-/// is not itself what is left of one that a compiler has unrolled.
+/// A loop worth unrolling: an innermost one, with one back edge and without calls and bulk operations, which is not the
+/// remainder loop of a loop that a compiler has unrolled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SmallLoop {
-    /// Its blocks, ascending; the first one is its header.
+    /// The blocks, ascending; the first one is the header.
     pub blocks: Vec<u32>,
-    /// Its back edge: the block, and which of its edges.
+    /// The back edge: its block, and its number there.
     pub latch: (u32, u32),
-    /// The same edge, counted through the function.
+    /// The back edge, by its number in the function.
     pub latch_id: EdgeId,
-    /// How many copies there are to be.
+    /// The number of copies to make.
     pub copies: u32,
-    /// The kind of events of which there is a budget, and how much of it all rounds but the first take at most.
+    /// The kind of events that has a budget, and the maximum that all rounds but the first take of it.
     pub metered: Option<(u32, u64)>,
-    /// The path of its rounds, if paths are counted. Loops with several are not unrolled then.
+    /// The path of the rounds, if paths are counted. Loops with several are not unrolled then.
     pub path: Option<RoundPath>,
-    /// By which test it goes on, if it counts, and there are no paths or budgets.
+    /// The test by which a counted loop continues, if there are no paths or budgets.
     pub countdown: Option<Countdown>,
 }
 
 impl SmallLoop {
-    /// The small loops of a function, where there may be a budget of one kind of events.
+    /// Finds the small loops of a function, given the kind of events that has a budget, if any.
     ///
     /// # Errors
-    /// If the bytes are not those that were validated.
+    /// Returns an error if the bytes are not those that were validated.
     pub fn all(
         info: &ModuleInfo,
         cfg: &Cfg,
@@ -91,7 +91,8 @@ impl SmallLoop {
         })
     }
 
-    /// Whether a round may leave the machine code of the loop, and so be seen from outside, or take long by itself.
+    /// Reports whether a round may leave the machine code of the loop, and so be observed from outside, or may take
+    /// long by itself.
     fn is_left(&self, info: &ModuleInfo, cfg: &Cfg) -> Result<bool, BinaryReaderError> {
         for block in self.blocks.iter().map(|&block| &cfg.blocks[block as usize]) {
             let mut operators = Operators::new(info, block.start, block.limit);
@@ -104,7 +105,7 @@ impl SmallLoop {
         Ok(false)
     }
 
-    /// How many events a round has at most.
+    /// Returns the maximum number of events in a round.
     fn most_events(
         &self,
         info: &ModuleInfo,
@@ -114,7 +115,7 @@ impl SmallLoop {
         let models = std::slice::from_ref(model);
         let place = |block: u32| self.blocks.binary_search(&block).ok();
         let mut most = vec![0_u64; self.blocks.len()];
-        // Inside a round all edges go forward.
+        // Inside a round all edges lead forward.
         for (index, &block) in self.blocks.iter().enumerate() {
             let events = executed(info, cfg, block, u32::MAX, models)?[0];
             most[index] = most[index].saturating_add(events);

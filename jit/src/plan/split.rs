@@ -1,9 +1,8 @@
-//! The CFG with its blocks split at calls: the graph on which events are counted and traces are taken.
+//! The CFG with its blocks split at calls: the graph on which events are counted and traces are recorded.
 //!
 //! A block with n calls becomes n + 1 *parts*, with an edge for each call from the part that ends with it to the part
-//! that goes on when it has returned; so are throws, which are calls of the runtime that come back to handlers only. Tail
-//! calls end blocks anyway. The edge of a call is crossed before anything of
-//! the call can trap, and before the callee runs.
+//! behind its return; throws count as calls of the runtime, which return to handlers only. Tail calls end blocks
+//! anyway. Control crosses the edge of a call before the call can trap, and before the callee runs.
 
 use wasmparser::BinaryReaderError;
 use wprof_profiler::{self as profiler, BlockId, EdgeCounts, EdgeId};
@@ -11,32 +10,32 @@ use wprof_profiler::{self as profiler, BlockId, EdgeCounts, EdgeId};
 use crate::cfg::{Cfg, Operators, Target, is_left_at};
 use crate::module::ModuleInfo;
 
-/// A stretch of a block without calls but for its last instruction.
+/// A stretch of a block whose only call may be its last instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     /// The block.
     pub block: u32,
-    /// Byte offset in the module of its first instruction.
+    /// The byte offset in the module of the first instruction.
     pub start: u32,
-    /// Byte offset of the call that ends it; `None` for the last part of a block.
+    /// The byte offset of the call that ends the part; `None` for the last part of a block.
     pub call: Option<u32>,
 }
 
-/// Where the code for an edge goes.
+/// The place for the code of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// On an edge of a block, by its number there.
     Edge {
         /// The block.
         block: u32,
-        /// Which of its edges.
+        /// The number of the edge there.
         edge: u32,
     },
     /// Before a call, the instruction at byte `call`.
     Call {
         /// The block.
         block: u32,
-        /// Where the call is.
+        /// The byte offset of the call.
         call: u32,
     },
 }
@@ -46,11 +45,11 @@ pub enum Place {
 pub struct SplitCfg {
     /// The graph. Vertices are parts, in bytecode order.
     pub shape: profiler::Cfg,
-    /// By vertex.
+    /// The part of each vertex.
     pub parts: Vec<Part>,
-    /// By edge.
+    /// The place of each edge.
     pub places: Vec<Place>,
-    /// By block: its first part.
+    /// The first part of each block.
     pub first_part: Vec<u32>,
 }
 
@@ -58,7 +57,7 @@ impl SplitCfg {
     /// Splits the blocks of `cfg`.
     ///
     /// # Errors
-    /// If the bytes are not those that were validated.
+    /// Returns an error if the bytes are not those that were validated.
     pub fn new(info: &ModuleInfo, cfg: &Cfg) -> Result<SplitCfg, BinaryReaderError> {
         let mut parts = Vec::with_capacity(cfg.blocks.len());
         let mut first_part = Vec::with_capacity(cfg.blocks.len());
@@ -83,19 +82,19 @@ impl SplitCfg {
         Ok(SplitCfg { shape, parts, places, first_part })
     }
 
-    /// The edge that is an edge of a block, by its number there.
+    /// Returns the edge that corresponds to an edge of a block, by its number there.
     ///
     /// # Panics
-    /// If the block has no such edge.
+    /// Panics if the block has no such edge.
     pub fn edge_of(&self, (block, edge): (u32, u32)) -> EdgeId {
-        // They leave the block's last part.
+        // A block's edges leave its last part.
         let behind = self.first_part.get(block as usize + 1).copied().unwrap_or(self.parts.len() as u32);
         let found = self.shape.out_edges(BlockId(behind - 1))[edge as usize];
         debug_assert_eq!(self.places[found.index()], Place::Edge { block, edge });
         found
     }
 
-    /// The edges that are these edges of the CFG, both ascending.
+    /// Returns the edges that correspond to these edges of the CFG, both ascending.
     pub fn edges_of(&self, edges: &[EdgeId]) -> Vec<EdgeId> {
         if edges.is_empty() {
             return Vec::new();
@@ -106,13 +105,13 @@ impl SplitCfg {
         edges.iter().map(|edge| of_blocks[edge.index()]).collect()
     }
 
-    /// The calls: block and byte offset of each.
+    /// Returns the block and byte offset of each call.
     pub fn calls(&self) -> impl Iterator<Item = (u32, u32)> {
         self.parts.iter().filter_map(|part| Some((part.block, part.call?)))
     }
 
-    /// The counts of this graph that those of the CFG's give: each part, and each call, ran as often as its block.
-    /// Where frames ended in the middle of a block that is too often, which does not matter to weights.
+    /// Converts counts of the CFG to counts of this graph: each part, and each call, ran as often as its block. Where
+    /// frames ended in the middle of a block that is too many, which does not matter for weights.
     pub fn counts(&self, counts: &EdgeCounts) -> EdgeCounts {
         let of_block = |block: u32| counts.blocks.get(block as usize).copied().unwrap_or(0);
         let mut edges = counts.edges.iter().copied();
@@ -125,10 +124,9 @@ impl SplitCfg {
         EdgeCounts { edges, blocks, entries: counts.entries }
     }
 
-    /// Where a frame is that stopped at the instruction at byte `offset` of `block`: its part, and the byte from
-    /// which on instructions of the part were begun (those up to `offset`); a frame at a call has crossed the call's
-    /// edge, so that nothing of the next part was begun. An offset before the block means that nothing of it was
-    /// begun.
+    /// Returns the position of a frame that stopped at the instruction at byte `offset` of `block`: its part, whose
+    /// instructions up to `offset` were begun. A frame at a call has crossed the call's edge, so that nothing of the
+    /// next part was begun. An offset before the block means that nothing of the block was begun.
     pub fn position(&self, block: u32, offset: u32) -> Position {
         let mut part = self.first_part[block as usize];
         while let Some(call) = self.parts[part as usize].call
@@ -143,16 +141,16 @@ impl SplitCfg {
     }
 }
 
-/// Where a frame is.
+/// The position of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// The part.
+    /// The part of the frame.
     pub part: u32,
-    /// Whether it is in the call before the part.
+    /// Whether the frame is in the call before the part.
     pub at_call: bool,
 }
 
-/// The ends and places of all edges. Edges of the blocks keep their order.
+/// Returns the ends and places of all edges. Edges of the blocks keep their order.
 fn edges(cfg: &Cfg, parts: &[Part], first_part: &[u32]) -> (Vec<(u32, u32)>, Vec<Place>) {
     let exit = parts.len() as u32;
     let (mut pairs, mut places) = (Vec::new(), Vec::new());

@@ -1,13 +1,12 @@
-//! Strips: loops that are checked once in several rounds, as it is known ahead how many there will be.
+//! Strip-mined checks: loops that are checked once every several rounds, because their trip count is known in advance.
 //!
-//! Input: a function, and the headers that are checked. Output: the loops among these which a test at their end of a
-//! local and a bound, and nothing else, leaves ([`Countdown`]), but those that are unrolled. Their code counts the
-//! checks of up to [`ROUNDS`] rounds at once, and goes through these by a test that takes the place of the loop's own:
-//! see `translate/strip.rs`. So a round costs nothing.
-//! A loop with calls is none: beside a call a check costs little, what its callees take belongs to the check before them,
-//! so that callers of what takes long are seen as often as they run; and recursions make few rounds in each frame.
-//! A loop that is left elsewhere may make one round each time it is entered; then what is computed ahead costs more
-//! than the checks, and rounds would be counted that it does not make.
+//! Input: a function, and its checked headers. Output: those of their loops whose only exit is a test of a local and a
+//! bound at their end ([`Countdown`]), except unrolled ones. Their code counts the checks of up to [`ROUNDS`] rounds at
+//! once, and runs these rounds with a test that replaces the loop's own: see `translate/strip.rs`. So a round costs
+//! nothing. Loops with calls are excluded: beside a call a check costs little; the time of its callees belongs to the
+//! check before them, so that callers of expensive functions are seen as often as they run; and recursions make few
+//! rounds in each frame. A loop with another exit may make one round each time it is entered; then the computation in
+//! advance costs more than the checks, and rounds that never run would be counted.
 //! Source: strip mining, as in Allen & Kennedy, *Optimizing Compilers for Modern Architectures*, 2001, 2.1; as used for
 //! checks: the safepoints of HotSpot's counted loops.
 
@@ -18,24 +17,25 @@ use super::{Countdown, SmallLoop, TripCounts};
 use crate::cfg::{Call, Cfg, Operators, Target};
 use crate::module::ModuleInfo;
 
-/// In how many rounds a loop is checked once at least: so that it comes to a check soon, and what is done once for all
-/// of them is a small part of even the shortest.
+/// The maximum number of rounds between two checks of a loop: small enough that a check comes soon, large enough that
+/// the work done once for all of them is a small part of even the shortest rounds.
 pub const ROUNDS: u32 = 64;
 
-/// A loop that is checked once in several rounds.
+/// A loop that is checked once every several rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strip {
-    /// Its header.
+    /// The loop header.
     pub header: u32,
-    /// By which test it goes on; at the end of the block with its only back edge.
+    /// The test by which the loop continues, at the end of the block with its only back edge.
     pub countdown: Countdown,
 }
 
 impl Strip {
-    /// Those of a function with checks at these loop headers, ascending, of which `small` loops are unrolled.
+    /// Finds the strips of a function with checks at these loop headers, ascending, of which the `small` loops are
+    /// unrolled.
     ///
     /// # Errors
-    /// If the bytes are not those that were validated.
+    /// Returns an error if the bytes are not those that were validated.
     pub fn all(
         info: &ModuleInfo,
         cfg: &Cfg,
@@ -71,8 +71,8 @@ fn has_calls(info: &ModuleInfo, cfg: &Cfg, id: LoopId) -> Result<bool, BinaryRea
     Ok(false)
 }
 
-/// The block with a loop's only back edge, which takes no operands along, if nothing else leaves the loop but what
-/// fails.
+/// Returns the block with a loop's only back edge, which passes no operands, if the loop has no other exit except to
+/// failing code.
 fn only_exit(cfg: &Cfg, id: LoopId, found: &Loop) -> Option<u32> {
     let (shape, loops) = (cfg.shape(), cfg.loops());
     let &[back] = loops.back_edges(shape, id).as_slice() else { return None };

@@ -1,10 +1,10 @@
-//! Events that the operating system counts: in the processor's counters, where it has any, or by itself.
+//! Events counted by the operating system: with the processor's counters, where it has any, or in software.
 
-/// A kind of event, as Linux has them.
+/// A kind of event, as defined by Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SystemEvent(usize);
 
-/// Name, and type and number in `perf_event_attr`.
+/// The name of each kind, and its type and number in `perf_event_attr`.
 const ALL: [(&str, u32, u64); 11] = [
     ("cpu-cycles", 0, 0),
     ("instructions", 0, 1),
@@ -19,10 +19,10 @@ const ALL: [(&str, u32, u64); 11] = [
     ("minor-faults", 1, 5),
 ];
 
-/// What tells these metrics from others of the same name, which are not the processor's.
+/// The prefix that distinguishes these metrics from others of the same name, which do not come from the processor.
 const PREFIX: &str = "perf-";
 
-/// The names with the prefix.
+/// The names of the metrics, with the prefix.
 const METRICS: [&str; ALL.len()] = [
     "perf-cpu-cycles",
     "perf-instructions",
@@ -38,27 +38,27 @@ const METRICS: [&str; ALL.len()] = [
 ];
 
 impl SystemEvent {
-    /// The kind that is called so; those of the system's software are counted on every machine.
+    /// Returns the kind with a name; the system's software events are counted on every machine.
     pub fn named(name: &str) -> Option<SystemEvent> {
         ALL.iter().position(|(known, ..)| *known == name).map(SystemEvent)
     }
 
-    /// All names.
+    /// Returns all names.
     pub fn names() -> impl Iterator<Item = &'static str> {
         ALL.iter().map(|(name, ..)| *name)
     }
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         &self.metric()[PREFIX.len()..]
     }
 
-    /// The name of the metric.
+    /// Returns the name of the metric.
     pub(super) fn metric(self) -> &'static str {
         METRICS[self.0]
     }
 
-    /// Its type and number in `perf_event_attr`.
+    /// Returns the type and number in `perf_event_attr`.
     pub fn numbers(self) -> (u32, u64) {
         (ALL[self.0].1, ALL[self.0].2)
     }

@@ -1,7 +1,7 @@
-//! How a function is traced.
+//! Tracing plans of functions.
 //!
-//! Source: Ball & Larus 1994, section 4; the plan is a [`TracePlan`] of the function's [`SplitCfg`], so that a part is
-//! what the trace calls a block, and its call, if it has one, is its last act.
+//! Source: Ball & Larus 1994, section 4; the plan is a [`TracePlan`] of the function's [`SplitCfg`], so that the
+//! trace's blocks are parts, and the call of a part, if it has one, is its last act.
 
 use wasmparser::{BinaryReaderError, Operator};
 use wprof_profiler::{Access, BlockId, Call, Frame, FunctionTable, Stage, TraceMethod, TracePlan};
@@ -12,33 +12,33 @@ use super::{Expected, Placement, Probe};
 use crate::cfg::{Cfg, End, Operators, is_throw};
 use crate::module::ModuleInfo;
 
-/// How functions are traced.
+/// The choice of tracing methods.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tracing {
-    /// Each by witnesses or by bit tracing, whichever is estimated to write less.
+    /// Witnesses or bit tracing for each function, whichever is estimated to write less.
     #[default]
     Best,
-    /// All by one method, for comparison.
+    /// One method for all functions, for comparison.
     Only(TraceMethod),
 }
 
-/// What one function writes into the trace.
+/// The trace plan of one function.
 #[derive(Clone, Debug)]
 pub struct FunctionTrace {
-    /// The graph that the plan is of.
+    /// The planned graph.
     pub split: SplitCfg,
-    /// What each of its edges emits.
+    /// The emitted bits of each edge.
     pub plan: TracePlan,
-    /// By part.
+    /// The call of each part.
     pub calls: Vec<Option<Call>>,
-    /// What it loads and stores, ascending by part; nothing if that is not recorded.
+    /// The loads and stores, ascending by part; empty if they are not recorded.
     pub accesses: Vec<Access>,
 }
 
-/// Where in its code a frame is, as far as the code itself knows.
+/// The position of a frame relative to an instruction, as far as the code itself knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Moment {
-    /// At the instruction: it has not been done.
+    /// Before the instruction.
     Before,
     /// In a call of a traced function, whose frame is the next one.
     InCall,
@@ -49,10 +49,10 @@ pub enum Moment {
 }
 
 impl FunctionTrace {
-    /// Plans one function, by what is `expected`.
+    /// Plans one function, by the `expected` frequencies.
     ///
     /// # Errors
-    /// If the bytes are not those that were validated.
+    /// Returns an error if the bytes are not those that were validated.
     pub fn new(
         info: &ModuleInfo,
         cfg: &Cfg,
@@ -71,7 +71,7 @@ impl FunctionTrace {
         Ok(FunctionTrace { split, plan, calls, accesses })
     }
 
-    /// Places the emits: those of a call's edge behind the call.
+    /// Places the emits; those of a call's edge go behind the call.
     pub(super) fn place(&self, to: &mut Placement) {
         for emit in &self.plan.emits {
             let probe = Probe::Emit { value: emit.value, bits: emit.bits };
@@ -86,7 +86,7 @@ impl FunctionTrace {
         }
     }
 
-    /// The frame of the function that is at the instruction at byte `offset` of `block`, as traces have it.
+    /// Returns the trace's description of a frame of the function at the instruction at byte `offset` of `block`.
     pub fn frame(&self, cfg: &Cfg, place: (u32, u32), moment: Moment) -> Frame {
         let (part, call) = self.call_at(cfg, place);
         let stage = match moment {
@@ -98,30 +98,31 @@ impl FunctionTrace {
         Frame { function: cfg.func, block: BlockId(part), stage }
     }
 
-    /// The part that the instruction at byte `offset` of `block` belongs to, and the call that the instruction is.
+    /// Returns the part that contains the instruction at byte `offset` of `block`, and the call, if the instruction is
+    /// one.
     pub fn call_at(&self, cfg: &Cfg, (block, offset): (u32, u32)) -> (u32, Option<Call>) {
         let position = self.split.position(block, offset);
-        // The position behind a call's edge is the part after the call; here that edge is crossed behind the call.
+        // At a call, the position is the part behind the call's edge; a trace crosses that edge only behind the call.
         let part = position.part - u32::from(position.at_call);
         let is_tail_call =
             self.split.parts[part as usize].call.is_none() && offset == cfg.blocks[block as usize].end;
         (part, self.calls[part as usize].filter(|_| position.at_call || is_tail_call))
     }
 
-    /// How many of the accesses of its part a frame has recorded that is at the instruction at byte `offset` of
-    /// `block`. An instruction that makes two takes a byte for each.
+    /// Returns how many accesses of its part a frame has recorded at the instruction at byte `offset` of `block`. An
+    /// instruction with two accesses counts each as one byte.
     pub fn accesses_before(&self, cfg: &Cfg, place: (u32, u32)) -> u32 {
         count_before(&self.accesses, self.call_at(cfg, place).0, place.1)
     }
 
-    /// What replay must know of the function.
+    /// Returns the information about the function that replay needs.
     pub fn table(&self, function: u32) -> FunctionTable {
         let table = FunctionTable::new(function, &self.split.shape, &self.calls, &self.plan);
         FunctionTable { accesses: self.accesses.clone(), ..table }
     }
 }
 
-/// By part.
+/// Returns the call of each part.
 fn calls(info: &ModuleInfo, cfg: &Cfg, split: &SplitCfg) -> Result<Vec<Option<Call>>, BinaryReaderError> {
     let call = |part: &Part| {
         let block = &cfg.blocks[part.block as usize];
@@ -146,7 +147,7 @@ fn call_of(info: &ModuleInfo, op: &Operator<'_>) -> Option<Call> {
         }
         Operator::Call { function_index } => Some(Call::Direct(function_index)),
         Operator::CallIndirect { .. } | Operator::CallRef { .. } => Some(Call::Indirect),
-        // The runtime, which is host, comes back where the function itself catches the exception.
+        // The runtime, which counts as host, returns to the handler if the function itself catches the exception.
         ref op if is_throw(op) => Some(Call::Host),
         Operator::ReturnCall { .. } | Operator::ReturnCallIndirect { .. } => Some(Call::Tail),
         Operator::ReturnCallRef { .. } => Some(Call::Tail),

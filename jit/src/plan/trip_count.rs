@@ -1,15 +1,15 @@
-//! Trip counts: those that are small constants, and those that are known when a round begins.
+//! Trip counts: small constants, and counts known at the start of a round.
 //!
-//! Input: a function and one of its loops. Output: whether it makes at most [`MOST_ROUNDS`] rounds whenever it is
-//! entered: such a loop takes a bounded time, and needs no check. Or by which test one can tell, when a round begins,
-//! that the loop goes on for some more ([`Countdown`]): these need no tests of their own. Or whether it is expected to
-//! make few rounds, since they are what is left of a loop that a compiler has unrolled: such a loop is not unrolled.
-//! Recognised is what compilers make of `for (i = 0; i < 8; i++)`: a local that is written once in the loop, by
-//! adding a constant to it; a test in the header or the latch that compares it with what does not change; for a small
-//! constant, also constants to compare with and on the way in. These rounds are then gone through, so that it does
-//! not matter how the test is written.
-//! Source: Hirzel & Chilimbi 2001, section 4.2: "only a small, fixed number of iterations".
-//! Oracle: the blocks that programs execute between two checks, `spec-tests/tests/checks.rs`.
+//! Input: a function and one of its loops. Output, one of: whether the loop makes at most [`MOST_ROUNDS`] rounds each
+//! time it is entered: such a loop takes a bounded time, and needs no check. The test which tells at the start of a
+//! round that the loop continues for some more ([`Countdown`]): these rounds need no tests of their own. Whether it is
+//! expected to make few rounds, because it is the remainder loop of a loop that a compiler has unrolled: such a loop is
+//! not unrolled. The analysis recognises the code that compilers emit for `for (i = 0; i < 8; i++)`: a local that is
+//! written once in the loop, by adding a constant to it; a test in the header or the latch that compares it with a
+//! loop-invariant value; for a small constant, also a constant bound and a constant initial value. These rounds are
+//! then simulated, so that the form of the test does not matter. Source: Hirzel & Chilimbi 2001, section 4.2: "only a
+//! small, fixed number of iterations". Oracle: the blocks that programs execute between two checks,
+//! `spec-tests/tests/checks.rs`.
 
 use wasmparser::{BinaryReaderError, Operator};
 use wprof_profiler::{BlockId, LoopId, Loops};
@@ -18,14 +18,14 @@ use super::block_effect::{Bound, Comparison, Effect, Known, Test};
 use crate::cfg::{Cfg, End, Operators, Target};
 use crate::module::ModuleInfo;
 
-/// More rounds are not a few.
+/// The maximum number of rounds of a short loop.
 const MOST_ROUNDS: u32 = 16;
-/// Longer steps are not reckoned with, so that no sum of a few overflows.
+/// The maximum step, so that no sum of a few steps overflows.
 const MOST_STEP: u64 = 1 << 16;
-/// How many blocks are looked at for what a local is when a loop is entered.
+/// The number of blocks searched for the value of a local at the entry of a loop.
 const MOST_BLOCKS: usize = 8;
 
-/// A function whose loops are looked at.
+/// The trip counts of a function's loops.
 pub(crate) struct TripCounts<'a> {
     info: &'a ModuleInfo,
     cfg: &'a Cfg,
@@ -33,50 +33,50 @@ pub(crate) struct TripCounts<'a> {
     loops: &'a Loops,
 }
 
-/// A test that each round makes once: of a local to which each round adds the same.
+/// A test that each round makes once, of a local to which each round adds the same constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Countdown {
-    /// The block that ends with it.
+    /// The block that ends with the test.
     pub block: u32,
-    /// Along which of its edges the loop goes on.
+    /// The edge along which the loop continues.
     pub edge: u32,
     /// The local.
     pub local: u32,
-    /// What the test has added to the value at the start of the round.
+    /// The constant that the test adds to the local's value at the start of the round.
     pub plus: i64,
-    /// What the next round has more.
+    /// The constant by which the local grows each round.
     pub step: i64,
-    /// What it is compared with.
+    /// The value that the local is compared with.
     pub bound: Bound,
-    /// Whether these have 64 bits.
+    /// Whether the operands have 64 bits.
     pub is_64: bool,
-    /// When the loop goes on.
+    /// The condition under which the loop continues.
     pub goes_on: GoesOn,
 }
 
-/// When a loop with a countdown goes on.
+/// The condition under which a loop with a countdown continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GoesOn {
-    /// Until the local is the bound.
+    /// Until the local equals the bound.
     Until,
-    /// While it is less than the bound; each round adds to it.
+    /// While the local is less than the bound; each round adds to it.
     Below(Order),
-    /// While it is greater than the bound; each round takes something off.
+    /// While the local is greater than the bound; each round subtracts from it.
     Above(Order),
 }
 
-/// How a local is compared with its bound.
+/// The order in which a local is compared with its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// As signed numbers.
+    /// Whether the numbers are signed.
     pub is_signed: bool,
-    /// It may also be the bound.
+    /// Whether the local may also equal the bound.
     pub or_equal: bool,
 }
 
 impl GoesOn {
-    /// That of a loop which goes on if the test is so; `None` if its steps do not lead to its end, or are too large
-    /// to reckon with.
+    /// Returns the condition of a loop that continues if the test has this outcome; `None` if its steps do not lead to
+    /// its end, or are too large.
     fn of(test: &Test, goes_on_if: bool, step: i64) -> Option<GoesOn> {
         use Comparison::{Equal, GreaterSigned, GreaterUnsigned, LessSigned, LessUnsigned};
         let is_not = test.is_negated == goes_on_if;
@@ -91,7 +91,7 @@ impl GoesOn {
         };
         let leads_on = match goes_on {
             GoesOn::Until => step != 0,
-            // Compared with 64 bits, where nothing overflows.
+            // The translator compares with 64 bits, where nothing overflows.
             GoesOn::Below(_) => step > 0 && !test.is_64,
             GoesOn::Above(_) => step < 0 && !test.is_64,
         };
@@ -99,14 +99,14 @@ impl GoesOn {
     }
 }
 
-/// A test that tells how long a loop goes on.
+/// A test of a local that each round changes by the same step.
 struct Counted {
-    /// The block that ends with it.
+    /// The block that ends with the test.
     tested: BlockId,
     test: Test,
-    /// How it is when the loop goes on.
+    /// The outcome of the test with which the loop continues.
     goes_on_if: bool,
-    /// What each round adds to its local.
+    /// The constant that each round adds to the local.
     step: i64,
 }
 
@@ -115,10 +115,10 @@ impl<'a> TripCounts<'a> {
         TripCounts { info, cfg, shape: cfg.shape(), loops: cfg.loops() }
     }
 
-    /// Whether a loop makes few rounds each time.
+    /// Reports whether a loop makes few rounds each time it is entered.
     ///
     /// # Errors
-    /// If the bytes are not those that were validated.
+    /// Returns an error if the bytes are not those that were validated.
     pub fn is_short(&self, id: LoopId) -> Result<bool, BinaryReaderError> {
         let (header, backs) = (self.loops.get(id).header, self.loops.back_edges(self.shape, id));
         let &[back] = &backs[..] else { return Ok(false) };
@@ -134,7 +134,7 @@ impl<'a> TripCounts<'a> {
         Ok(false)
     }
 
-    /// Whether the test at the end of a block that each round runs through leaves the loop after few rounds.
+    /// Reports whether the test at the end of a block that each round runs through leaves the loop after few rounds.
     fn ends_after_few(&self, id: LoopId, tested: BlockId, latch: BlockId) -> Result<bool, BinaryReaderError> {
         let Some((effect, test, goes_on_if)) = self.test_of(id, tested)? else { return Ok(false) };
         let (Bound::Constant(with), Some(step)) = (test.with, self.step_of(id, &test, &effect, latch)?)
@@ -155,10 +155,10 @@ impl<'a> TripCounts<'a> {
         Effect::of(self.info, &self.cfg.blocks[block.index()])
     }
 
-    /// The test that tells how long a loop with one latch goes on, if it has one.
+    /// Returns the test that tells how long a loop with one latch continues, if it has one.
     ///
     /// # Errors
-    /// If the bytes are not those that were validated.
+    /// Returns an error if the bytes are not those that were validated.
     pub fn countdown(&self, id: LoopId, latch: BlockId) -> Result<Option<Countdown>, BinaryReaderError> {
         for Counted { tested, test, goes_on_if, step } in self.counted(id, latch)? {
             if let Some(goes_on) = GoesOn::of(&test, goes_on_if, step) {
@@ -170,8 +170,8 @@ impl<'a> TripCounts<'a> {
         Ok(None)
     }
 
-    /// The tests of a loop with one latch that compare a local, to which each round adds the same, with what no round
-    /// changes.
+    /// Returns the tests of a loop with one latch that compare a local, to which each round adds the same, with a
+    /// loop-invariant value.
     fn counted(&self, id: LoopId, latch: BlockId) -> Result<Vec<Counted>, BinaryReaderError> {
         let mut all = Vec::new();
         for tested in [latch, self.loops.get(id).header] {
@@ -189,7 +189,7 @@ impl<'a> TripCounts<'a> {
         Ok(all)
     }
 
-    /// What a block does that branches on a test, the test, and how that is when the loop goes on.
+    /// Returns the effect of a block that branches on a test, the test, and its outcome with which the loop continues.
     fn test_of(
         &self,
         id: LoopId,
@@ -203,7 +203,8 @@ impl<'a> TripCounts<'a> {
         }
     }
 
-    /// What each round adds to the local that a block of each round, which does this, tests, if that is a constant.
+    /// Returns the constant that each round adds to the tested local, if there is one. The block of the test runs in
+    /// each round and has the given effect.
     fn step_of(
         &self,
         id: LoopId,
@@ -213,7 +214,7 @@ impl<'a> TripCounts<'a> {
     ) -> Result<Option<i64>, BinaryReaderError> {
         let step = match effect.written.get(&test.local) {
             Some(&step) => step,
-            // Tested before it is written.
+            // The local is tested before it is written.
             None => self.effect_of(latch)?.written.get(&test.local).copied().unwrap_or(Known::Other),
         };
         match step {
@@ -222,7 +223,8 @@ impl<'a> TripCounts<'a> {
         }
     }
 
-    /// How the condition of a block's branch is when the loop goes on; `None` if it does not leave the loop there.
+    /// Returns the value of a block's branch condition with which the loop continues; `None` if the branch does not
+    /// leave the loop.
     fn goes_on_if(&self, id: LoopId, block: BlockId) -> Option<bool> {
         let block = &self.cfg.blocks[block.index()];
         if block.how != End::Branch {
@@ -239,7 +241,7 @@ impl<'a> TripCounts<'a> {
         }
     }
 
-    /// In how many places of a loop a local is written.
+    /// Returns the number of writes to a local in a loop.
     fn writes(&self, id: LoopId, local: u32) -> Result<u32, BinaryReaderError> {
         let mut writes = 0;
         for block in self.loops.blocks(id).iter().map(|block| &self.cfg.blocks[block.index()]) {
@@ -254,11 +256,12 @@ impl<'a> TripCounts<'a> {
         Ok(writes)
     }
 
-    /// Whether a loop makes the few rounds that are left when a compiler has unrolled another: as many as a small mask
-    /// leaves of a number. That is a guess: if it leaves 0, and nothing tests that before, there are many.
+    /// Reports whether a loop is the remainder loop of a loop that a compiler has unrolled: its trip count is the
+    /// result of a small mask. That is a guess: if the mask yields 0, and nothing tests that before, the loop makes
+    /// many rounds.
     ///
     /// # Errors
-    /// If the bytes are not those that were validated.
+    /// Returns an error if the bytes are not those that were validated.
     pub fn is_remainder(&self, id: LoopId, latch: BlockId) -> Result<bool, BinaryReaderError> {
         for Counted { test, .. } in self.counted(id, latch)? {
             let masked = match test.with {
@@ -272,7 +275,7 @@ impl<'a> TripCounts<'a> {
         Ok(false)
     }
 
-    /// Whether all that a local can be when a loop is entered is what a small mask leaves.
+    /// Reports whether each possible value of a local at the entry of a loop is the result of a small mask.
     fn is_masked_before(&self, id: LoopId, local: u32) -> Result<bool, BinaryReaderError> {
         let before =
             |block: BlockId| self.shape.in_edges(block).iter().map(|&edge| self.shape.edge(edge).from);
@@ -303,7 +306,7 @@ impl<'a> TripCounts<'a> {
         Ok(true)
     }
 
-    /// What a local is when a loop is entered, if that is always the same.
+    /// Returns the value of a local at the entry of a loop, if it is always the same.
     fn value_before(&self, id: LoopId, local: u32) -> Result<Option<i64>, BinaryReaderError> {
         let header = self.loops.get(id).header;
         let from = |edge: &wprof_profiler::EdgeId| self.shape.edge(*edge).from;
@@ -330,7 +333,7 @@ mod tests {
 
     use super::*;
 
-    /// What is found out about the only loop of a body.
+    /// Analyses the only loop of a body.
     fn of_loop<T>(body: &str, find: impl FnOnce(&TripCounts<'_>, LoopId) -> T) -> T {
         let wat = format!("(module (func (param $n i32) (local $i i32) (local $j i64) {body}))");
         let bytes: Arc<[u8]> = wat::parse_str(wat).expect("valid text").into();
@@ -341,12 +344,12 @@ mod tests {
         find(&trips, id)
     }
 
-    /// Whether it makes few rounds.
+    /// Reports whether the loop makes few rounds.
     fn is_short(body: &str) -> bool {
         of_loop(body, |trips, id| trips.is_short(id).expect("valid"))
     }
 
-    /// Its countdown.
+    /// Returns the loop's countdown.
     fn countdown(body: &str) -> Option<Countdown> {
         of_loop(body, |trips, id| {
             let backs = trips.loops.back_edges(trips.shape, id);
@@ -354,7 +357,7 @@ mod tests {
         })
     }
 
-    /// A loop whose local `i` begins and changes so, and that goes on if this holds.
+    /// Returns a loop whose local `i` starts at `first` and changes by `step`, and that continues if `goes_on` holds.
     fn counted(first: i32, step: i32, goes_on: &str) -> String {
         format!(
             "(local.set $i (i32.const {first}))
@@ -406,7 +409,8 @@ mod tests {
             ),
             (3, "(i32.ne (local.get $n) (local.get $i))", at_end(3, n, GoesOn::Until)),
             (-1, "(local.get $i)", at_end(-1, Bound::Constant(0), GoesOn::Until)),
-            // It would go on until the count overflows, or if it is the bound; steps are long; the bound changes.
+            // The loop would continue until the count overflows, or while it equals the bound; steps are long; the
+            // bound changes.
             (-1, "(i32.lt_s (local.get $i) (local.get $n))", None),
             (1, "(i32.eq (local.get $i) (local.get $n))", None),
             (1 << 17, "(i32.lt_s (local.get $i) (local.get $n))", None),
@@ -422,7 +426,7 @@ mod tests {
         assert_eq!(countdown(at_the_top), Some(expected));
     }
 
-    /// Whether it makes what rounds are left of another loop.
+    /// Reports whether the loop is the remainder loop of another.
     fn is_remainder(body: &str) -> bool {
         of_loop(body, |trips, id| {
             let backs = trips.loops.back_edges(trips.shape, id);
@@ -447,10 +451,10 @@ mod tests {
         assert!(is_remainder(&down(&masked("$i", 3))));
         assert!(is_remainder(&down("(local.set $i (i32.and (i32.const 7) (local.get $n)))")));
         assert!(is_remainder(&up(&masked("$n", 3))));
-        // On both ways to it.
+        // Masked on both paths to the loop.
         let on_both = format!("(if (local.get $n) (then {}) (else {}))", masked("$i", 1), masked("$i", 3));
         assert!(is_remainder(&down(&on_both)));
-        // Only on one; a large mask; none; another local.
+        // Masked only on one path; a large mask; no mask; another local.
         for other in [
             format!("(if (local.get $n) (then {}))", masked("$i", 1)),
             masked("$i", 16),
@@ -476,13 +480,13 @@ mod tests {
             assert!(!is_short(&counted(first, step, goes_on)), "{first} {step} {goes_on}");
         }
         let loops = [
-            // Begins anywhere, is written twice, or not by adding.
+            // The local starts anywhere, is written twice, or not by adding.
             "(local.set $i (local.get $n)) (loop $l (br_if $l (local.tee $i (i32.add (local.get $i) (i32.const 1)))))",
             "(loop $l (br_if $l (local.tee $n (i32.add (local.get $n) (i32.const 1)))))",
             "(loop $l (if (local.get $n) (then (local.set $i (i32.const 0))))
                 (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 3))))",
             "(loop $l (br_if $l (i32.lt_u (local.tee $i (i32.mul (local.get $i) (i32.const 3))) (i32.const 3))))",
-            // The test is not on each way round.
+            // The test is not on each path around the loop.
             "(loop $l (br_if $l (local.get $n))
                 (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 3))))",
         ];

@@ -1,7 +1,7 @@
-//! What a profile tells the reoptimizer.
+//! The reoptimizer's view of a profile.
 //!
-//! Input: a [`Profile`], exact or sampled. Output: for each function that ran how often its blocks did, its hot
-//! paths, and where its indirect calls went.
+//! Input: a [`Profile`], exact or sampled. Output: for each function that ran, the counts of its blocks, its hot paths,
+//! and the targets of its indirect calls.
 
 use std::collections::BTreeMap;
 
@@ -12,45 +12,45 @@ use super::traces;
 use crate::graph::HotPath;
 use crate::hints::calls_by_site;
 
-/// What is known of the functions of a module.
+/// The advice about the functions of a module.
 #[derive(Clone, Debug, Default)]
 pub struct Advice {
     functions: HashMap<u32, FunctionAdvice>,
-    /// Executed instructions of all of them.
+    /// The number of executed instructions of all functions.
     pub ops: u64,
 }
 
-/// What is known of a function.
+/// The advice about one function.
 #[derive(Clone, Debug)]
 pub struct FunctionAdvice {
-    /// Of its graph.
+    /// The fingerprint of the function's graph.
     pub fingerprint: u64,
-    /// How often it was called.
+    /// The number of calls of the function.
     pub calls: u64,
-    /// How often each of its blocks ran.
+    /// The number of executions of each block.
     pub counts: Vec<u64>,
-    /// How many instructions it executed.
+    /// The number of executed instructions.
     pub ops: u64,
-    /// Its paths, or traces where only edges were counted, those first that executed most; with how many instructions
-    /// they did.
+    /// The function's paths, or traces where only edges were counted, each with its number of executed instructions;
+    /// largest number first.
     pub paths: Vec<(HotPath, u64)>,
-    /// By byte offset in the module of a call through a table: the functions that it called and how often, those
-    /// first that it called most; and how many calls it made.
+    /// By byte offset in the module of a call through a table: the called functions with their numbers of calls,
+    /// largest first, and the total number of calls.
     pub targets: BTreeMap<u32, Targets>,
 }
 
-/// Where a call through a table went.
+/// The targets of a call through a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Targets {
-    /// Functions of the module, and how often each was called; that first which was called most.
+    /// The called functions of the module with their numbers of calls, largest first.
     pub functions: Vec<(u32, u64)>,
-    /// How many calls there were, others too.
+    /// The total number of calls, including those of other functions.
     pub calls: u64,
 }
 
 impl Advice {
-    /// What a profile tells. Functions of which only blocks were counted, or whose counts contradict themselves, are
-    /// left out.
+    /// Derives advice from a profile. Functions of which only blocks were counted, or whose counts are contradictory,
+    /// are left out.
     pub fn new(profile: &Profile) -> Advice {
         let functions = profile.functions.iter().filter_map(|f| Some((f.index, FunctionAdvice::new(f)?)));
         let mut advice: Advice = functions.collect();
@@ -62,7 +62,7 @@ impl Advice {
         advice
     }
 
-    /// What this tells of the time since the same source told `before`.
+    /// Returns the advice for the time since the same source gave `before`.
     #[must_use]
     pub fn since(&self, before: &Advice) -> Advice {
         let since = |(&func, now): (&u32, &FunctionAdvice)| match before.function(func, now.fingerprint) {
@@ -72,22 +72,22 @@ impl Advice {
         self.functions.iter().map(since).collect()
     }
 
-    /// What is known of a function.
+    /// Returns the advice about a function.
     pub fn of(&self, func: u32) -> Option<&FunctionAdvice> {
         self.functions.get(&func)
     }
 
-    /// What is known of a function with a graph of this fingerprint.
+    /// Returns the advice about a function with a graph of this fingerprint.
     pub fn function(&self, func: u32, fingerprint: u64) -> Option<&FunctionAdvice> {
         self.of(func).filter(|function| function.fingerprint == fingerprint)
     }
 
-    /// How many instructions of a function the profile has seen.
+    /// Returns the number of a function's instructions that the profile has seen.
     pub fn ops_of(&self, func: u32) -> u64 {
         self.of(func).map_or(0, |function| function.ops)
     }
 
-    /// The functions that execute at least this share of all instructions, those first that execute most.
+    /// Returns the functions that execute at least this share of all instructions, largest first.
     pub fn hot_functions(&self, least_share: f64) -> Vec<u32> {
         let least = least_share * self.ops as f64;
         let mut hot: Vec<(u64, u32)> = self
@@ -116,13 +116,13 @@ impl Targets {
         Targets { functions: most_first(functions), calls: all }
     }
 
-    /// The function that it called most, and its share of the calls.
+    /// Returns the function called most, and its share of the calls.
     pub fn most(&self) -> Option<(u32, f64)> {
         let &(func, _) = self.functions.first()?;
         Some((func, self.share_of(func)))
     }
 
-    /// A function's share of the calls.
+    /// Returns a function's share of the calls.
     pub fn share_of(&self, func: u32) -> f64 {
         self.calls_of(func) as f64 / self.calls.max(1) as f64
     }
@@ -139,7 +139,7 @@ impl Targets {
     }
 }
 
-/// Functions and their calls, those first that were called most.
+/// Sorts functions by their numbers of calls, largest first.
 fn most_first(functions: impl Iterator<Item = (u32, u64)>) -> Vec<(u32, u64)> {
     let mut functions: Vec<(u32, u64)> = functions.filter(|&(_, calls)| calls > 0).collect();
     functions.sort_unstable_by_key(|&(func, calls)| (std::cmp::Reverse(calls), func));
@@ -180,13 +180,13 @@ impl FunctionAdvice {
         })
     }
 
-    /// The paths that execute at least this share of its instructions.
+    /// Returns the paths that execute at least this share of the function's instructions.
     pub fn hot_paths(&self, least_share: f64) -> impl Iterator<Item = &(HotPath, u64)> {
         let least = least_share * self.ops as f64;
         self.paths.iter().take_while(move |(_, executed)| *executed as f64 >= least)
     }
 
-    /// The share of its instructions that these paths of the same function execute.
+    /// Returns the share of the function's instructions that these paths of it execute.
     pub fn share_of<'a>(&self, paths: impl Iterator<Item = &'a (HotPath, u64)>) -> f64 {
         let paths: HashSet<(u32, &[u32])> = paths.map(|(path, _)| path.place()).collect();
         let own = self.paths.iter().filter(|(path, _)| paths.contains(&path.place()));
@@ -228,7 +228,7 @@ impl FunctionAdvice {
     }
 }
 
-/// A path by the number of each edge in its block.
+/// Describes a path by the number of each edge in its block.
 fn hot_path(shape: &Shape, path: &Path, count: u64) -> Option<HotPath> {
     let number = |&edge: &EdgeId| {
         let first = shape.out_edges(shape.edge(edge).from).first()?;
@@ -238,7 +238,7 @@ fn hot_path(shape: &Shape, path: &Path, count: u64) -> Option<HotPath> {
     Some(HotPath { start: path.start.0, edges: edges.collect::<Option<_>>()?, count })
 }
 
-/// The blocks of a path.
+/// Returns the blocks of a path.
 fn blocks<'a>(shape: &'a Shape, path: &'a HotPath) -> impl Iterator<Item = BlockId> + 'a {
     let mut block = BlockId(path.start);
     path.edges.iter().map(move |&edge| {

@@ -1,4 +1,4 @@
-//! What the reoptimizer decided, and why.
+//! The decisions of the reoptimizer, and their reasons.
 
 use std::fmt;
 
@@ -10,82 +10,83 @@ use super::SideExits;
 /// A decision about one place in a function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
-    /// Function index: that of the function that the place is in, which may be inlined.
+    /// The index of the function that contains the place, which may be inlined.
     pub func: u32,
-    /// Byte offset in the module of the place.
+    /// The byte offset in the module of the place.
     pub offset: u32,
-    /// What was decided.
+    /// The decision.
     pub verdict: Verdict,
 }
 
-/// What was decided.
+/// A decision.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     /// A path from here has blocks of its own.
     Superblock {
-        /// How many blocks it has.
+        /// The number of its blocks.
         blocks: u32,
-        /// How many of them are copies.
+        /// The number of copies among them.
         copies: u32,
-        /// Its share of the instructions that the function executes.
+        /// The share of the function's instructions that it executes.
         share: f64,
-        /// What it adds to [`Estimate::saved`], of the function without inlined calls: those of all superblocks add
+        /// Its contribution to [`Estimate::saved`] of the function without inlined calls: those of all superblocks add
         /// up to what they save together.
         saved: f64,
     },
-    /// A path from here has none, since all those of the function together would save too little.
+    /// A path from here has no blocks of its own, because all superblocks of the function together would save too
+    /// little.
     NoSuperblock {
-        /// How many blocks it has.
+        /// The number of its blocks.
         blocks: u32,
-        /// Its share of the instructions that the function executes.
+        /// The share of the function's instructions that it executes.
         share: f64,
-        /// What blocks of its own would save: see [`Verdict::Superblock`].
+        /// The saving of blocks of its own: see [`Verdict::Superblock`].
         saved: f64,
     },
     /// A call is inlined.
     Inlined {
-        /// The function that is called.
+        /// The called function.
         callee: u32,
-        /// Calls for each 1000 instructions that the program executes.
+        /// Calls per 1000 instructions that the program executes.
         calls: f64,
-        /// Of a call through a table: the share of its calls that go to that function.
+        /// For a call through a table, the share of its calls that reach that function.
         guess: Option<f64>,
     },
     /// A call is not inlined.
     Refused {
-        /// The function that would be, if it is known.
+        /// The function that would be inlined, if it is known.
         callee: Option<u32>,
-        /// Why not.
+        /// The reason.
         why: Refusal,
     },
-    /// What the version is expected to save.
+    /// The expected saving of the version.
     Predicted(Estimate),
-    /// The version before was left by side exits so often in recent bursts that this one was made by them alone.
+    /// In recent bursts, side exits left the previous version so often that this one was made from these bursts alone.
     PhaseChange {
-        /// What left it.
+        /// The kind of side exits.
         what: SideExits,
-        /// The share that left it in what it was made by.
+        /// The share of side exits in the advice from which the previous version was made.
         predicted: f64,
-        /// The share that left it of late.
+        /// The share of side exits in recent bursts.
         measured: f64,
     },
-    /// The version was timed beside the one before it.
+    /// The version was timed against the previous one.
     Tried {
-        /// What came out.
+        /// The result of the trial.
         result: TrialResult,
-        /// Whether the one before it has its place again.
+        /// Whether the previous version was restored.
         reverted: bool,
     },
 }
 
-/// Why no better version of a function is made.
+/// The reason why no better version of a function is made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LittleGain {
-    /// What one would save: see [`Estimate::saved`].
+    /// The expected saving of a new version: see [`Estimate::saved`].
     pub saved: f64,
-    /// What the one that there is was expected to save.
+    /// The expected saving of the current version.
     pub before: f64,
-    /// Whether that is enough, but the program has not run long enough to repay what it takes.
+    /// Whether the saving suffices, but the program has not run long enough to repay the compilation.
     pub is_too_soon: bool,
 }
 
@@ -101,34 +102,34 @@ impl fmt::Display for LittleGain {
     }
 }
 
-/// Why a call is not inlined.
+/// The reason why a call is not inlined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The callee is no function of the module.
+    /// The callee is not a function of the module.
     Host,
-    /// No function gets most of the calls.
+    /// No function receives most of the calls.
     ManyCallees,
-    /// The callee executes so many instructions each time that the call itself does not matter.
+    /// The callee executes so many instructions per call that the call itself does not matter.
     Long(u64),
     /// The callee ends in a tail call, or does not return.
     NoReturn,
-    /// It is so large, for the calls that there are.
+    /// The callee has this many instructions, too many for the number of calls.
     TooLarge(u32),
-    /// The recursion, or the chain of inlined calls, is deep enough.
+    /// The recursion, or the chain of inlined calls, has reached its maximum depth.
     TooDeep,
-    /// The function is large enough.
+    /// The function has reached its maximum size.
     NoRoom,
 }
 
 impl Verdict {
-    /// The same of a superblock that is not formed.
+    /// Turns a superblock into one that is not formed.
     pub(super) fn refuse_superblock(&mut self) {
         if let Verdict::Superblock { blocks, share, saved, .. } = *self {
             *self = Verdict::NoSuperblock { blocks, share, saved };
         }
     }
 
-    /// In words, with functions called by `name`.
+    /// Describes the verdict in words, with functions named by `name`.
     pub fn named(&self, name: impl Fn(u32) -> String) -> String {
         match self {
             Verdict::Superblock { blocks, copies, share, saved } => {
@@ -182,7 +183,7 @@ impl fmt::Display for Estimate {
     }
 }
 
-/// What is saved, with what stands behind it; otherwise what is added.
+/// Describes a saving as `less`, or an addition as `more`.
 fn change(saved: f64, less: &str, more: &str) -> String {
     let tenths = (10.0 * saved).round();
     format!("{:.1}{}", tenths.abs() / 10.0, if tenths < 0.0 { more } else { less })

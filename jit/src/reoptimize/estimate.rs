@@ -1,11 +1,11 @@
-//! What a better version is expected to save, before it has run: beside what timing it will say.
+//! The expected saving of a better version before it has run; timing later gives the actual one.
 //!
-//! Input: the better graph, with how often each node ran by the profile that it is made from. Output: an [`Estimate`]
-//! for what the function executes, inlined callees included.
-//! Method: the instructions stay as many; what there is less of is calls, and joins: blocks that are entered from
-//! several places, where nothing is known of how control came. What either costs is assumed ([`CALL`], [`JOIN`]), and
-//! what calls that stay execute is left out. Code that moved out of the way, and what the compiler makes of its new
-//! freedom, are not foreseen.
+//! Input: the better graph, with the number of executions of each node in the profile from which it is made. Output: an
+//! [`Estimate`] for all code that the function executes, including inlined callees. Method: the number of instructions
+//! stays the same; the version has fewer calls, and fewer joins: blocks that are entered from several places, where
+//! nothing is known about how control arrived. The costs of both are assumed ([`CALL`], [`JOIN`]), and the code that
+//! remaining calls execute is left out. The estimate does not foresee the effects of moving code out of line, nor the
+//! compiler's use of its new freedom.
 //!
 //! Example: a callee of 5 instructions is inlined in a caller that executes 5 of its own. Of 5 + 10 + 5 the 10 of the
 //! call are saved: half of the work.
@@ -13,37 +13,36 @@
 use crate::cfg::{Cfg, Target};
 use crate::graph::{BlockGraph, Node};
 
-/// What a call costs, in instructions: passing arguments, the frame, saved registers, the return.
+/// The cost of a call in instructions: passing arguments, the frame, saved registers, the return.
 const CALL: f64 = 10.0;
-/// What a join costs, in instructions: moves of what differs by the way in, and what must be computed anew.
+/// The cost of a join in instructions: moves of values that depend on the edge, and recomputations.
 const JOIN: f64 = 1.0;
 
-/// How much less a version does than plain code, by the counts of a profile.
+/// The saving of a version over plain code, by the counts of a profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
-    /// The part of the work that is saved, calls and joins taken for so many instructions as is assumed; negative if
-    /// there is more of it.
+    /// The saved share of the work, with calls and joins at their assumed costs; negative if the work increases.
     pub saved: f64,
-    /// Calls that are not made any more, for each 1000 instructions executed.
+    /// The number of saved calls per 1000 executed instructions.
     pub calls: f64,
-    /// Joins that are not passed any more, for each 1000 instructions executed; negative if there are more of them.
+    /// The number of saved joins per 1000 executed instructions; negative if their number increases.
     pub joins: f64,
-    /// What it is a part of, in instructions of the profile, with those that calls and joins are taken for.
+    /// The total work, in instructions of the profile plus the assumed costs of calls and joins.
     pub work: f64,
 }
 
-/// What is counted in a graph.
+/// The work of a graph.
 #[derive(Default)]
 struct Work {
     ops: f64,
-    /// Calls that are inlined.
+    /// The number of inlined calls.
     calls: f64,
-    /// Joins in plain code, and here.
+    /// The number of joins in plain code, and in this graph.
     joins: [f64; 2],
 }
 
 impl Estimate {
-    /// That of a better graph of the function `own`; `None` if nothing in it ran.
+    /// Estimates a better graph of the function `own`; `None` if nothing in it ran.
     pub fn new(own: &Cfg, graph: &BlockGraph) -> Option<Estimate> {
         let work = Work::of(own, graph);
         let joins = work.joins[0] - work.joins[1];
@@ -64,7 +63,7 @@ impl Work {
         let was_join: Vec<Vec<bool>> = [joins(own)].into_iter().chain(callees).collect();
         let mut work = Work::default();
         for (node, ways) in graph.nodes.iter().zip(graph.ways_into()) {
-            // Of the rounds of an unrolled loop each has the count of all.
+            // Each round of an unrolled loop carries the count of all rounds.
             let count = if node.rounds == 0 { node.count.unwrap_or(0) as f64 } else { 0.0 };
             let block = &graph.cfg_of(own, node.frame).blocks[node.block as usize];
             if node.start == block.start {
@@ -78,14 +77,14 @@ impl Work {
     }
 }
 
-/// How often a node's call went to the callee that is inlined, and not the way of a wrong guess.
+/// Returns how often a node's call reached the inlined callee rather than the edge of a wrong guess.
 fn inlined(graph: &BlockGraph, node: &Node) -> u64 {
     let wrong = node.wires.get(1).and_then(|wire| wire.to);
     let wrong = wrong.and_then(|to| graph.nodes[to as usize].count).unwrap_or(0);
     node.count.unwrap_or(0).saturating_sub(wrong)
 }
 
-/// By block, whether it is entered from several places.
+/// Reports for each block whether it is entered from several places.
 fn joins(cfg: &Cfg) -> Vec<bool> {
     let mut ways = vec![0; cfg.blocks.len()];
     for edge in cfg.blocks.iter().flat_map(|block| &block.edges) {

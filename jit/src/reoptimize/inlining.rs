@@ -1,4 +1,4 @@
-//! Which calls are inlined: those of the nodes that run most come first, as long as there is room.
+//! The choice of inlined calls: those of the most frequent nodes come first, as long as there is room.
 
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -19,32 +19,32 @@ pub(super) struct Inlining<'a> {
     own: &'a Arc<Cfg>,
     probed: &'a dyn Fn(&FunctionPlan) -> BlockGraph,
     pub(super) graph: BlockGraph,
-    /// Whether calls of the function are checked.
+    /// Whether the entry of the function is checked.
     is_checked: bool,
     pub(super) decisions: Vec<Decision>,
-    /// Nodes whose calls were not looked at, by how often they ran; of equals the last.
+    /// The nodes whose calls are not examined yet, by their number of executions; among equals the last node first.
     nodes: BinaryHeap<(u64, u32)>,
-    /// What is known of the function itself.
+    /// The advice about the function itself.
     advice: Option<&'a FunctionAdvice>,
     callees: HashMap<u32, Callee<'a>>,
-    /// How many instructions may still be added.
+    /// The number of instructions that may still be added.
     room: u32,
 }
 
 /// A function that may be inlined.
 #[derive(Clone)]
 struct Callee<'a> {
-    /// What is known of it.
+    /// The advice about the callee.
     advice: Option<&'a FunctionAdvice>,
     cfg: Arc<Cfg>,
-    /// Its graph, with superblocks if there is a profile of it.
+    /// The callee's graph, with superblocks if there is a profile of it.
     graph: BlockGraph,
-    /// How often it was called, if there is one.
+    /// The number of the callee's calls in the profile, if there is one.
     calls: u64,
     ops: u32,
-    /// How many instructions it executes each time.
+    /// The number of instructions executed per call.
     ops_a_call: u64,
-    /// Why it cannot be inlined anywhere.
+    /// The reason why it cannot be inlined anywhere.
     why_not: Option<Refusal>,
 }
 
@@ -52,7 +52,7 @@ struct Callee<'a> {
 struct Call {
     at: u32,
     next: u32,
-    /// The function that it calls, perhaps, and how often it does; and how often another one.
+    /// The called or guessed function, with the number of its calls, and of those of other functions.
     callee: Result<u32, Refusal>,
     count: u64,
     wrong: u64,
@@ -72,10 +72,10 @@ impl<'a> Inlining<'a> {
         Inlining { by, own, probed, graph, is_checked, decisions, nodes, advice, callees, room }
     }
 
-    /// Looks at the calls of all nodes that ran.
+    /// Examines the calls of all nodes that ran.
     ///
     /// # Errors
-    /// If a callee exceeds a limit.
+    /// Returns an error if a callee exceeds a limit.
     pub(super) fn run(&mut self) -> Result<(), CompileError> {
         while let Some((count, node)) = self.nodes.pop() {
             if count > 0 {
@@ -85,7 +85,7 @@ impl<'a> Inlining<'a> {
         Ok(())
     }
 
-    /// Inlines what is worth it of the calls in a node, in their order.
+    /// Inlines the worthwhile calls of a node, in their order.
     fn node(&mut self, mut index: u32) -> Result<(), CompileError> {
         for call in self.calls(index)? {
             let func = self.graph.cfg_of(self.own, self.graph.nodes[index as usize].frame).func;
@@ -104,12 +104,12 @@ impl<'a> Inlining<'a> {
         Ok(())
     }
 
-    /// The calls of a node.
+    /// Returns the calls of a node.
     fn calls(&self, index: u32) -> Result<Vec<Call>, CompileError> {
         let node = &self.graph.nodes[index as usize];
         let cfg = self.graph.cfg_of(self.own, node.frame);
         let block = &cfg.blocks[node.block as usize];
-        // A call whose exceptions are caught stays one.
+        // A call whose exceptions are caught is not inlined.
         let behind = if matches!(block.how, End::Call(_)) { block.end } else { block.limit };
         let limit = node.call.map_or(behind, |call| call.at);
         let mut operators = Operators::new(self.by.info, node.start, limit);
@@ -143,7 +143,7 @@ impl<'a> Inlining<'a> {
         }
     }
 
-    /// The function that a call through a table or a reference calls mostly, and its share of the calls.
+    /// Returns the function that a call through a table or a reference reaches most often, and its share of the calls.
     fn guess(&self, cfg: &Cfg, at: u32, type_index: u32) -> Result<(u32, f64), Refusal> {
         let info = self.by.info;
         let targets =
@@ -158,12 +158,12 @@ impl<'a> Inlining<'a> {
         }
     }
 
-    /// What is known of the function itself, or of one that is inlined.
+    /// Returns the advice about the function itself, or about an inlined one.
     fn advice(&self, func: u32) -> Option<&'a FunctionAdvice> {
         if func == self.own.func { self.advice } else { self.callees.get(&func)?.advice }
     }
 
-    /// Why a call is not inlined; `None` if it is.
+    /// Returns the reason why a call is not inlined; `None` if it is.
     fn refusal(&mut self, index: u32, call: &Call) -> Result<Option<Refusal>, CompileError> {
         let callee = match call.callee {
             Ok(callee) if self.by.info.is_imported_func(callee) => return Ok(Some(Refusal::Host)),
@@ -185,7 +185,8 @@ impl<'a> Inlining<'a> {
         })
     }
 
-    /// How many inlined calls a frame is in, and how many frames of function `func` are around and in it.
+    /// Returns the depth of inlined calls around a frame, and the number of frames of function `func` among them and
+    /// the frame itself.
     fn nesting(&self, mut frame: u32, func: u32) -> (u32, u32) {
         let is_func = |frame: u32| u32::from(self.graph.cfg_of(self.own, frame).func == func);
         let (mut depth, mut recursion) = (0, is_func(frame));
@@ -207,7 +208,7 @@ impl<'a> Inlining<'a> {
     fn new_callee(&self, func: u32) -> Result<Callee<'a>, CompileError> {
         let plan = FunctionPlan::new(self.by.info, func, self.by.collection, 0)?;
         let cfg = plan.cfg.clone();
-        // A handler finds the frame that it belongs to by the machine frame.
+        // A handler is found through the machine frame, so the callee needs one of its own.
         let returns = |end: &End| !matches!(end, End::TailCall) && end.catches().1.is_empty();
         let has_exit =
             cfg.blocks.iter().any(|b| b.edges.iter().any(|e| e.target == crate::cfg::Target::Exit));
@@ -217,7 +218,7 @@ impl<'a> Inlining<'a> {
         };
         let mut plain = (self.probed)(&plan);
         if self.is_checked {
-            // Whoever comes here has been checked.
+            // Control only arrives here from checked code.
             plain.nodes[0].probes.retain(|probe| *probe != Probe::Check);
         }
         let graph = self.by.with_superblocks(&plan, plain.clone(), &mut Vec::new()).unwrap_or(plain);
@@ -234,7 +235,7 @@ impl<'a> Inlining<'a> {
         })
     }
 
-    /// Inlines a call; gives the node with the rest of its block.
+    /// Inlines a call; returns the node with the rest of its block.
     fn inline(&mut self, node: u32, call: &Call, callee: u32) -> u32 {
         let callee = self.callees[&callee].clone();
         let mut graph = callee.graph;
@@ -258,7 +259,7 @@ impl<'a> Inlining<'a> {
     }
 }
 
-/// How often a block of a callee runs for one of its call sites.
+/// Scales the count of a callee's block to one of its call sites.
 fn scaled(count: u64, site: u64, calls: u64) -> u64 {
     match calls {
         0 => count.min(site),

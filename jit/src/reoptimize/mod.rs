@@ -1,8 +1,8 @@
-//! The reoptimizer: from what a profile tells to a better block graph.
+//! The reoptimizer: makes better block graphs from a profile.
 //!
 //! Input: a function's graph, each block once, and [`Advice`]. Output: a graph with superblocks along the hot paths and
-//! inlined calls, and every [`Decision`]. All that follows from it is a matter of speed: any advice, also of another
-//! program, gives code that does the same.
+//! inlined calls, and every [`Decision`]. The advice only affects speed: any advice, even of another program, gives
+//! code that does the same.
 
 mod advice;
 mod decision;
@@ -25,16 +25,16 @@ use crate::module::ModuleInfo;
 use crate::plan::{Collection, FunctionPlan};
 use inlining::Inlining;
 
-/// What better versions are made of.
+/// The inputs of the reoptimizer.
 #[derive(Clone, Copy, Debug)]
 pub struct Reoptimizer<'a> {
     /// The module.
     pub info: &'a ModuleInfo,
-    /// What is known of it.
+    /// The advice about the module.
     pub advice: &'a Advice,
-    /// What is worth it.
+    /// The thresholds.
     pub policy: &'a Policy,
-    /// What its engine collects: checks, or nothing.
+    /// What the engine collects: checks, or nothing.
     pub collection: &'a Collection,
 }
 
@@ -43,21 +43,21 @@ pub struct Reoptimizer<'a> {
 pub struct Reoptimized {
     /// The graph.
     pub graph: BlockGraph,
-    /// How it came about.
+    /// The decisions behind it.
     pub decisions: Vec<Decision>,
 }
 
 impl<'a> Reoptimizer<'a> {
-    /// What is known of a function.
+    /// Returns the advice about a function.
     fn advice_of(&self, cfg: &Cfg) -> Option<&'a FunctionAdvice> {
         self.advice.function(cfg.func, cfg.shape().fingerprint())
     }
 
-    /// The better version of a planned function; `None` if nothing is known of it. `probed` gives the graph of a
-    /// function with each block once, and with no probes but checks and polls.
+    /// Makes the better version of a planned function; `None` if there is no advice about it. `probed` returns the
+    /// graph of a function with each block once, and with no probes but checks and polls.
     ///
     /// # Errors
-    /// If a callee exceeds a limit.
+    /// Returns an error if a callee exceeds a limit.
     pub fn graph(
         &self,
         plan: &FunctionPlan,
@@ -78,13 +78,13 @@ impl<'a> Reoptimizer<'a> {
         Ok(Some(Reoptimized { graph, decisions }))
     }
 
-    /// What a better graph is expected to save; nothing if it never ran.
+    /// Predicts the saving of a better graph; `None` if it never ran.
     fn prediction(&self, cfg: &Cfg, graph: &BlockGraph) -> Option<Decision> {
         let verdict = Verdict::Predicted(Estimate::new(cfg, graph)?);
         Some(Decision { func: cfg.func, offset: self.info.body(cfg.func).start as u32, verdict })
     }
 
-    /// A function's graph with superblocks and counts; `None` if nothing is known of it.
+    /// Returns a function's graph with superblocks and counts; `None` if there is no advice about it.
     fn with_superblocks(
         &self,
         plan: &FunctionPlan,
@@ -118,7 +118,7 @@ impl<'a> Reoptimizer<'a> {
         Some(forming.finish())
     }
 
-    /// The paths that are to have blocks of their own: not those of small loops, for which unrolling does more.
+    /// Returns the paths that get blocks of their own: not those of small loops, for which unrolling does more.
     fn hot_paths(
         &self,
         plan: &FunctionPlan,

@@ -1,37 +1,37 @@
-//! Phase changes: whether a better version still has the hot paths and callees that it was made for.
+//! Phase changes: whether the hot paths and callees for which a better version was made are still hot.
 //!
-//! Input: what a version was made by, and what recent bursts tell. Output: where another version, made by these,
-//! would keep so much more of the frequency. Executions of paths without a superblock leave the others by side exits,
-//! and calls of another callee than the guess leave the inlined one. Both are known from what bursts count anyway:
-//! they run code of their own, whose paths and calls are told by origin, so better versions need no counters.
-//! Source: Hirzel & Chilimbi 2001, section 1: bursts go on, rarely, so that they notice new phases.
+//! Input: the basis of a version, and the advice of recent bursts. Output: the places where another version, made from
+//! these bursts, would cover a much larger share of executions. Executions of paths without a superblock leave the
+//! others by side exits, and calls of a callee other than the guess leave the inlined one. Bursts count both anyway:
+//! they run code of their own, whose paths and calls are reported by origin, so better versions need no counters.
+//! Source: Hirzel & Chilimbi 2001, section 1: bursts continue, rarely, so that they notice new phases.
 
 use std::sync::Arc;
 
 use super::{Advice, Decision, Estimate, FunctionAdvice, Reoptimizer, Targets, Verdict};
 
-/// What a better version was made by.
+/// The basis of a better version.
 #[derive(Clone, Debug)]
 pub struct Basis {
-    /// What was known.
+    /// The advice used.
     pub advice: Arc<Advice>,
-    /// The functions that it is made of, in ascending order: its own and those that are inlined.
+    /// The functions it consists of, ascending: its own and the inlined ones.
     pub functions: Vec<u32>,
-    /// What it was expected to save: see [`Estimate::saved`].
+    /// Its expected saving: see [`Estimate::saved`].
     pub saved: f64,
 }
 
-/// What leaves a version.
+/// A kind of side exits from a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SideExits {
     /// Executions of paths that have no superblock, as a share of the function's instructions.
     Paths,
-    /// Calls through a table of another function than the one that is inlined, as a share of all at that place.
+    /// Calls through a table of another function than the inlined one, as a share of all calls at that place.
     Callees,
 }
 
 impl Basis {
-    /// That of a version of `func` about which this was decided.
+    /// Returns the basis of a version of `func` with these decisions.
     pub fn new(func: u32, advice: Arc<Advice>, decisions: &[Decision]) -> Basis {
         let inlined = decisions.iter().filter_map(|decision| match decision.verdict {
             Verdict::Inlined { callee, .. } => Some(callee),
@@ -44,12 +44,12 @@ impl Basis {
     }
 }
 
-/// What a version is expected to save about which this was decided.
+/// Returns the expected saving of a version with these decisions.
 pub fn predicted(decisions: &[Decision]) -> f64 {
     estimate_in(decisions).unwrap_or_default().saved
 }
 
-/// All that is expected of a version about which this was decided.
+/// Returns the whole estimate of a version with these decisions.
 pub fn estimate_in(decisions: &[Decision]) -> Option<Estimate> {
     decisions.iter().find_map(|decision| match decision.verdict {
         Verdict::Predicted(estimate) => Some(estimate),
@@ -58,8 +58,8 @@ pub fn estimate_in(decisions: &[Decision]) -> Option<Estimate> {
 }
 
 impl Reoptimizer<'_> {
-    /// Where a version is left by side exits so much more often than one by [`Reoptimizer::advice`] would be, which
-    /// is of recent bursts alone.
+    /// Returns the places where side exits leave a version much more often than they would leave one made from
+    /// [`Reoptimizer::advice`], which covers recent bursts alone.
     pub fn phase_changes(&self, basis: &Basis) -> Vec<Decision> {
         let is_hot = |func: &u32| self.policy.is_hot(self.advice.ops_of(*func), self.advice.ops);
         let functions = basis.functions.iter().copied().filter(is_hot);
@@ -96,7 +96,8 @@ impl Reoptimizer<'_> {
             .filter(|_| self.policy.inlining && is_often)
     }
 
-    /// Whether it is worth another version that `measured` leaves, if `then` would leave the other.
+    /// Reports a phase change if a new version is worthwhile: side exits leave the current one with share `measured`,
+    /// and would leave the new one with share `then`.
     fn change(&self, what: SideExits, (predicted, measured): (f64, f64), then: f64) -> Option<Verdict> {
         let is_worth = measured - then >= self.policy.phase_change;
         is_worth.then_some(Verdict::PhaseChange { what, predicted, measured })

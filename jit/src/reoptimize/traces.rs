@@ -1,16 +1,16 @@
 //! Traces: likely paths of a function of which only edges were counted.
 //!
-//! Input: a graph with the counts of its edges. Output: from the entry and each loop header the path that always
-//! takes the most frequent edge, as long as that is clearly so.
-//! Source: trace growing by mutual most likely successors, as in Hwu et al., *The Superblock*, section 2; a trace may
-//! begin at headers only, since it ends there.
+//! Input: a graph with the counts of its edges. Output: from the entry and each loop header the path that always takes
+//! the most frequent edge, as long as it dominates clearly. Source: trace growing by mutual most likely successors, as
+//! in Hwu et al., *The Superblock*, section 2; a trace begins only at the entry or at headers, because it ends at
+//! headers.
 
 use wprof_profiler::{BlockId, Cfg, DepthFirst, EdgeCounts, EdgeId, Loops, Path};
 
-/// Share of a block's count that its likely successor has at least.
+/// The minimum share of a block's count that its likely successor has.
 const LEAST_LIKELY: f64 = 0.7;
 
-/// The traces and how often they ran, at most.
+/// Grows the traces, with upper bounds of their numbers of executions.
 pub(super) fn grown(shape: &Cfg, counts: &EdgeCounts) -> Vec<(Path, u64)> {
     let loops = Loops::new(shape, &DepthFirst::new(shape));
     let headers: Vec<BlockId> = loops.iter().map(|(_, found)| found.header).collect();

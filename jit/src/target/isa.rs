@@ -1,4 +1,4 @@
-//! The code generators of an engine: one for good code, in two steps, and one for code that is needed quickly.
+//! The Cranelift code generators of an engine: two stages for optimised code, and one for code that is needed quickly.
 
 use cranelift_codegen::isa::{self, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
@@ -7,22 +7,23 @@ use super::Target;
 use crate::CompileError;
 use crate::options::CompilerOptions;
 
-/// Optimised code.
+/// Returns the code generator of optimised code.
 pub(crate) fn best(target: &dyn Target, options: &CompilerOptions) -> Result<OwnedTargetIsa, CompileError> {
     isa(target, options, &[("opt_level", "speed"), ("regalloc_algorithm", "backtracking")])
 }
 
-/// The fastest compilation, for trampolines, and for what `single_pass` leaves of baseline code.
+/// Returns the fastest code generator, for trampolines and for the baseline functions that `single_pass` declines.
 pub(crate) fn fast(target: &dyn Target, options: &CompilerOptions) -> Result<OwnedTargetIsa, CompileError> {
     isa(target, options, &[("opt_level", "none"), ("regalloc_algorithm", "single_pass")])
 }
 
-/// What is left to do for code that [`best`] has optimised.
+/// Returns the code generator that finishes code which [`best`] has already optimised.
 pub(crate) fn rest(target: &dyn Target, options: &CompilerOptions) -> Result<OwnedTargetIsa, CompileError> {
     after_optimising(target, options, "backtracking")
 }
 
-/// The same, where good code would take too long.
+/// Like [`rest`], but allocates registers in a single pass, for functions whose optimised allocation would take too
+/// long.
 pub(crate) fn quick_rest(
     target: &dyn Target,
     options: &CompilerOptions,
@@ -36,7 +37,7 @@ fn after_optimising(
     allocator: &str,
 ) -> Result<OwnedTargetIsa, CompileError> {
     let own = [("opt_level", "none"), ("regalloc_algorithm", allocator)];
-    // Where blocks begin is what `relax` needs.
+    // `relax` needs the starts of the basic blocks.
     let more = [("enable_nan_canonicalization", "false"), ("machine_code_cfg_info", "true")];
     isa(target, options, &[&own[..], &more].concat())
 }
@@ -71,12 +72,12 @@ fn isa(
     host()?.finish(settings::Flags::new(flags)).map_err(|e| unusable(&e.to_string()))
 }
 
-/// What makes code generators for this machine.
+/// Returns a builder of code generators for this machine.
 fn host() -> Result<isa::Builder, CompileError> {
     cranelift_native::builder().map_err(unusable)
 }
 
-/// The architecture of this machine.
+/// Returns the architecture of this machine.
 pub(crate) fn architecture() -> Result<String, CompileError> {
     Ok(host()?.triple().architecture.to_string())
 }

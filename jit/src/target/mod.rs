@@ -1,9 +1,9 @@
-//! Targets: what is known of a processor beyond what Cranelift knows of it.
+//! Targets: what the compiler knows about a processor beyond what Cranelift knows.
 //!
-//! Whatever names a register or an encoding is in the folder of its processor, behind the trait [`Target`]. All other
-//! code asks a target, and does without what the target does not have: the methods that have a body here say what that
-//! is. A processor that no target knows has [`Plain`]: Cranelift's code as it is, for baseline code as well, and without
-//! a pinned register.
+//! All code that names a register or an encoding is in the folder of its processor, behind the trait [`Target`]. All
+//! other code asks a target, and does without a feature that the target lacks: the default methods here say what
+//! happens then. A processor without a target of its own has [`Plain`]: it runs Cranelift's code unchanged, for
+//! baseline code as well, and has no pinned register.
 
 pub(crate) mod isa;
 mod plain;
@@ -22,93 +22,94 @@ use x86_64::X86_64;
 
 /// A processor.
 pub(crate) trait Target: Debug + Send + Sync {
-    /// Whether code may keep something in a register for as long as wasm code runs: Cranelift leaves it alone, and the
-    /// runtime knows where to find it in code that is interrupted.
+    /// Reports whether code may keep a value in one register for as long as wasm code runs: Cranelift does not allocate
+    /// that register, and the runtime can find it in interrupted code.
     fn has_pinned_register(&self) -> bool {
         false
     }
 
-    /// Registers for results in the `tail` convention, of each class.
+    /// Returns the number of result registers of each class in the `tail` convention.
     fn result_registers(&self) -> usize {
         RESULT_REGISTERS
     }
 
-    /// The distance at which a large frame must touch the stack, so that it cannot reach beyond the guard page below.
+    /// Returns the distance at which a large frame must touch the stack, so that it cannot skip the guard page below.
     fn page_size(&self) -> u32 {
         4096
     }
 
-    /// How many integers should at most be alive across a call in optimised code, by what calls preserve; `None` if that
-    /// is not known.
+    /// Returns how many integers should at most be live across a call in optimised code, given the callee-saved
+    /// registers; `None` if unknown.
     fn integers_across_calls(&self, _isa: &dyn TargetIsa) -> Option<u32> {
         None
     }
 
-    /// The code generator of baseline code, for processors of this kind with the features that `isa` has.
+    /// Returns the code generator of baseline code, for processors of this kind with the features of `isa`.
     fn baseline(&self, _isa: &dyn TargetIsa) -> Option<Box<dyn Baseline>> {
         None
     }
 
-    /// Does the passes over finished machine code. Gives places where something began before, and where it begins now.
+    /// Runs the passes over finished machine code. Returns pairs of old and new offsets of places in the code.
     fn rewrite(&self, _code: &mut MachineCode, _finished: &Finished<'_>) -> Vec<(u32, u32)> {
         Vec::new()
     }
 
-    /// What proves that [`rewrite`](Target::rewrite) leaves what the code of a function does as it was, given the
-    /// function before its code is generated.
+    /// Returns a validator that proves that [`rewrite`](Target::rewrite) preserves the behaviour of a function, given
+    /// the function before its code is generated.
     fn validator(&self, _func: &mut Function, _isa: &dyn TargetIsa) -> Option<Box<dyn Validator>> {
         None
     }
 
-    /// Machine code with [`MachineCode::positions`] and [`MachineCode::data`] as text.
+    /// Returns machine code with [`MachineCode::positions`] and [`MachineCode::data`] as text.
     fn disassembly(&self, code: &MachineCode) -> String {
         plain::bytes(0, &code.bytes)
     }
 }
 
-/// A code generator of baseline code, with the memory that one compilation leaves for the next.
+/// A code generator of baseline code, which reuses its memory from one compilation to the next.
 pub(crate) trait Baseline: Send {
-    /// Compiles a function without aliases; `None` if anything in it is left to Cranelift. Source locations in it are of
-    /// `origins`, and kept if `with_positions`.
+    /// Compiles a function without aliases; `None` if it must be left to Cranelift. Its source locations belong to
+    /// `origins`, and are kept if `with_positions`.
     fn generate(&mut self, func: &Function, origins: &Origins, with_positions: bool) -> Option<MachineCode>;
 }
 
 /// Translation validation of one function.
 pub(crate) trait Validator {
-    /// Learns where the calls of the function are in its machine code.
+    /// Finds the calls of the function in its machine code.
     fn locate_calls(&mut self, buffer: &MachBufferFinalized<Final>);
 
-    /// Checks that code does what the original does. `hints` are places in the original, and where they are said to be.
+    /// Checks that `code` does what `original` does. `hints` pairs places in the original with their claimed new
+    /// places.
     ///
     /// # Errors
-    /// The first difference.
+    /// Returns a description of the first difference.
     fn check(&self, original: &MachineCode, code: &MachineCode, hints: &[(u32, u32)]) -> Result<(), String>;
 }
 
-/// What passes over finished machine code are told besides its bytes and tables.
+/// What passes over finished machine code know besides its bytes and tables.
 pub(crate) struct Finished<'a> {
-    /// Where blocks begin, in ascending order; nothing if that is not known.
+    /// The starts of the basic blocks, in ascending order; empty if unknown.
     pub blocks: &'a [u32],
-    /// Where the cold ones do, which lie behind the others.
+    /// The start of the cold blocks, which follow the hot ones.
     pub cold: u32,
-    /// Where code computes with the pinned register alone, as [`Fact::InPlace`](crate::code::Fact::InPlace) has it:
-    /// beginnings and ends of ranges, ascending.
+    /// The ranges in which code computes with the pinned register alone
+    /// ([`Fact::InPlace`](crate::code::Fact::InPlace)): start and end of each, ascending.
     pub in_place: &'a [(u32, u32)],
-    /// Likewise where there are calls that neither read registers nor change any, but for the pinned one: in each range
-    /// there are no others.
+    /// The ranges whose calls neither read nor change any register except the pinned one, in the same form: a range has
+    /// no other calls.
     pub transparent_calls: &'a [(u32, u32)],
-    /// How many results callers may read when it returns.
+    /// The number of results that callers may read when the function returns.
     pub results: usize,
-    /// How many jump tables there are.
+    /// The number of jump tables.
     pub jump_tables: usize,
-    /// What is done.
+    /// The passes to run.
     pub passes: Passes,
 }
 
-/// How many registers for results Cranelift's `tail` convention has: those of AArch64 as well as of x86-64.
+/// The number of result registers in Cranelift's `tail` convention, on AArch64 and x86-64 alike.
 const RESULT_REGISTERS: usize = 8;
 
-/// The target of an architecture, by the name that it has in triples.
+/// Returns the target of an architecture, named as in target triples.
 pub(crate) fn of(architecture: &str) -> &'static dyn Target {
     match architecture {
         "x86_64" => &X86_64,
@@ -116,7 +117,7 @@ pub(crate) fn of(architecture: &str) -> &'static dyn Target {
     }
 }
 
-/// Nothing but what Cranelift knows, whatever the processor is.
+/// Returns the target that knows nothing beyond Cranelift, on any processor.
 pub(crate) fn plain() -> &'static dyn Target {
     &Plain
 }

@@ -1,4 +1,4 @@
-//! A processor of which nothing is known but what Cranelift knows.
+//! A processor about which only Cranelift knows anything.
 
 use super::Target;
 
@@ -7,7 +7,7 @@ pub(super) struct Plain;
 
 impl Target for Plain {}
 
-/// The lines of a disassembly that show bytes, of which the first is byte `at` of the code.
+/// Returns disassembly lines that show bytes; the first is byte `at` of the code.
 pub(super) fn bytes(at: u32, bytes: &[u8]) -> String {
     let line = |(index, bytes): (usize, &[u8])| {
         let numbers: Vec<String> = bytes.iter().map(|byte| format!("{byte:#04x}")).collect();

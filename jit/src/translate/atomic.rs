@@ -1,7 +1,7 @@
 //! Atomic instructions.
 //!
-//! Each traps if its address is not a multiple of its size, before it is looked whether that lies in the memory. They
-//! are sequentially consistent, and Cranelift moves no other access across them.
+//! Each traps if its address is not a multiple of its size, before its bounds are checked. They are sequentially
+//! consistent, and Cranelift moves no other access across them.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{AtomicRmwOp, InstBuilder, MemFlagsData, Type, Value, types};
@@ -11,9 +11,9 @@ use super::Translator;
 use crate::abi::{Builtin, TrapCode, clif_type};
 use crate::cfg::{Action, Atomic, Update};
 
-/// What [`Builtin::MemoryWait`] gives if it failed.
+/// The result of [`Builtin::MemoryWait`] if it failed.
 const WAIT_FAILED: i64 = 3;
-/// What [`Builtin::MemoryNotify`] gives if it failed.
+/// The result of [`Builtin::MemoryNotify`] if it failed.
 const NOTIFY_FAILED: i64 = -1;
 
 impl Translator<'_> {
@@ -53,7 +53,7 @@ impl Translator<'_> {
         true
     }
 
-    /// Pops the index of an access, has it seen, checks it, and gives the address.
+    /// Pops the index of an access, records and checks the access, and returns its address.
     fn atomic_address(&mut self, atomic: &Atomic) -> (Value, MemFlagsData) {
         let index = self.pop();
         self.see_atomic(atomic, index);
@@ -62,7 +62,7 @@ impl Translator<'_> {
         (self.offset_by(access.base, access.offset), access.flags)
     }
 
-    /// Lets traces and the simulated cache see what the instruction reads, and what it writes.
+    /// Records the instruction's read and its write in traces and the simulated cache.
     fn see_atomic(&mut self, atomic: &Atomic, index: Value) {
         for number in 0..u32::from(atomic.loads()) + u32::from(atomic.stores()) {
             self.see_access(&atomic.arg, index, atomic.bytes.into(), number);
@@ -105,7 +105,7 @@ impl Translator<'_> {
         self.push(woken);
     }
 
-    /// Pops an index; the memory, and the address in it, which the runtime checks.
+    /// Pops an index; returns the memory, and the address in it, which the runtime checks.
     fn waiting_place(&mut self, atomic: &Atomic) -> (Value, Value) {
         let index = self.pop();
         self.see_atomic(atomic, index);
@@ -130,7 +130,7 @@ impl Translator<'_> {
         self.builder.ins().trapnz(has_failed, TrapCode::Host.to_clif());
     }
 
-    /// Pops a value of which the access has the lower bytes.
+    /// Pops a value and returns its low bytes, as wide as the access.
     fn pop_narrow(&mut self, atomic: &Atomic) -> Value {
         let value = self.pop();
         match narrow(atomic) {
@@ -139,7 +139,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Pushes what was read, extended with zeros.
+    /// Pushes the loaded value, zero-extended.
     fn push_wide(&mut self, atomic: &Atomic, value: Value) {
         let ty = clif_type(atomic.ty);
         let value = match narrow(atomic) == ty {
@@ -150,7 +150,7 @@ impl Translator<'_> {
     }
 }
 
-/// The type of the access itself.
+/// Returns the type of the access itself.
 fn narrow(atomic: &Atomic) -> Type {
     Type::int_with_byte_size(atomic.bytes.into()).expect("a power of two up to eight")
 }

@@ -1,4 +1,4 @@
-//! Bulk operations on memories and tables: all of them call the runtime.
+//! Bulk operations on memories and tables, all of which call the runtime.
 
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use wasmparser::Operator;
@@ -32,7 +32,7 @@ impl Translator<'_> {
         true
     }
 
-    /// Whether the length of a bulk operation is an i64.
+    /// Reports whether the length of a bulk operation is an i64.
     pub(super) fn is_length_64(&self, op: &Operator<'_>) -> bool {
         match *op {
             Operator::MemoryCopy { dst_mem, src_mem } => {
@@ -99,7 +99,7 @@ impl Translator<'_> {
         self.builder.ins().iconst(types::I32, i64::from(index))
     }
 
-    /// Calls a builtin whose result is a status, and traps if it failed.
+    /// Calls a builtin that returns a status, and traps if it failed.
     pub(super) fn fallible(&mut self, builtin: Builtin, args: &[Value]) {
         let status = self.builtin(builtin, args);
         self.builder.ins().trapnz(status, TrapCode::Host.to_clif());

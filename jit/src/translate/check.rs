@@ -1,9 +1,9 @@
-//! Checks: how a program goes on in instrumented code for a while, and back.
+//! Checks: where a program switches to instrumented code for a while, and back.
 //!
-//! Checking code asks the runtime when a check fires: when its count, in the pinned register, falls below zero. While
-//! a burst runs each check fires, so that the next one of a frame that was left in checking code asks. Code for
-//! bursts counts in the store's context. The runtime is asked through a stub that changes no register.
-//! Source: Hirzel & Chilimbi 2001; the decision itself is `wprof_profiler::Bursts`.
+//! Checking code asks the runtime when a check fires: when its count, in the pinned register, falls below zero. While a
+//! burst runs, each check of checking code fires, so that a frame which was left there asks at its next check. Burst
+//! code counts in the store's context. The runtime is asked through a stub that changes no register. Source: Hirzel &
+//! Chilimbi 2001; the decision itself is `wprof_profiler::Bursts`.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
@@ -17,10 +17,10 @@ use crate::clif::check::{self, Check, ask_runtime, ask_runtime_pinned, trap_if_t
 use crate::graph::Lacking;
 
 impl Translator<'_> {
-    /// Checks; when that fires, goes on in the version that the runtime says.
+    /// Translates a check; if it fires, the frame continues in the version that the runtime names.
     pub(super) fn check(&mut self) {
-        // Where nothing is optimised, nothing stands in the optimiser's way; a frame that is inlined goes on behind
-        // the call.
+        // Baseline code has no optimiser whose work a check could hinder, and an inlined frame continues behind the
+        // call.
         let is_optimised = self.isa.flags().opt_level() != OptLevel::None;
         let is_inlined = self.graph.nodes[self.node].behind.is_some();
         match is_optimised && self.counts_checks_in_register() && !is_inlined {
@@ -29,13 +29,14 @@ impl Translator<'_> {
         }
     }
 
-    /// Leaves a mark, with what the other version takes over, that becomes the check when the code is optimised.
+    /// Leaves a mark with the state that the other version takes over; the mark becomes the check when the code is
+    /// optimised.
     fn mark_check(&mut self) {
         let ty = self.env.info.func_type(self.cfg.func);
         let guard = self.graph.nodes[self.node].guard;
         let is_guarded = guard.is_some_and(|guard| matches!(guard.when, Lacking::Rounds { .. }));
         let (check, state) = match self.block {
-            // At the entry the state of the frame is its parameters: another version is simply called.
+            // At the entry the state of the frame is its parameters, so the other version is simply called.
             0 => (Check { signature: wasm_signature(ty), places: None, is_guarded }, self.params()),
             _ => {
                 let (places, state) = self.live_state().into_iter().unzip();
@@ -73,7 +74,7 @@ impl Translator<'_> {
             translator.builder.ins().brif(fires, ask, &[], go_on, &[]);
         });
         self.enter_cold(ask);
-        // Nothing here may be moved out of a loop around, where it would cost registers.
+        // The loads here must not be hoisted out of an enclosing loop, where they would cost registers.
         let ask_runtime = if is_pinned { ask_runtime_pinned } else { ask_runtime };
         let version = ask_runtime(&mut self.builder.cursor(), self.vmctx);
         match self.leave_when_hot.take() {
@@ -83,7 +84,7 @@ impl Translator<'_> {
                 self.builder.seal_block(leave);
             }
             None if self.block == 0 && self.graph.nodes[self.node].counts_heat() => {
-                // Callers of a hot function reach better code; what is asked for is whether to stop.
+                // Later calls of a hot function reach better code anyway; this check only asks whether to stop.
                 trap_if_told(&mut self.builder.cursor(), version);
                 self.builder.ins().jump(go_on, &[]);
             }
@@ -106,29 +107,29 @@ impl Translator<'_> {
         self.aside(|translator| translator.leave_for(version));
     }
 
-    /// Whether it is code that counts checks, not those of a burst.
+    /// Reports whether this is checking code, not burst code.
     fn counts_checks(&self) -> bool {
         self.options.checked && !self.graph.in_bursts
     }
 
-    /// Whether it counts them in the pinned register.
+    /// Reports whether this code counts checks in the pinned register.
     pub(super) fn counts_checks_in_register(&self) -> bool {
         self.counts_checks() && self.options.pinned_cell() == Some(store_context::CHECKS)
     }
 
-    /// One check less, where the count is in memory.
+    /// Counts a check down, where the count is in memory.
     fn count_check(&mut self) -> Value {
         let new = self.count_down(store_context::CHECKS);
         self.builder.ins().icmp_imm_s(IntCC::SignedLessThan, new, 0)
     }
 
-    /// One check less of the burst; it fires at the last one, and when no burst runs.
+    /// Counts a check of the burst down; it fires at the last one, and when no burst runs.
     fn count_in_burst(&mut self) -> Value {
         let new = self.count_down(store_context::BURST);
         self.builder.ins().icmp_imm_s(IntCC::SignedLessThan, new, 1)
     }
 
-    /// Takes one off a count in the store's context.
+    /// Decrements a count in the store's context.
     fn count_down(&mut self, cell: i32) -> Value {
         let (flags, store) = (self.counter_flags(), self.store_context());
         let old = self.builder.ins().load(types::I64, flags, store, cell);

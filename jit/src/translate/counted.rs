@@ -1,12 +1,11 @@
-//! Whether a frame in code for bursts counts.
+//! Whether a frame in burst code counts.
 //!
-//! A check decides for its frame: what the frame does until its next check is counted if the check was in a burst, also
-//! what it does when the burst is over, and so is what functions without a check at their entry do that it calls
-//! meanwhile. So each part of a run belongs to one check, and each check is as likely to be in a burst as any other:
-//! what is counted is a sample without bias. If a part were counted where the burst has not ended yet, those would be
-//! lost that contain a call longer than a burst, and with them the callers of what takes longest.
-//! Source: ours; Hirzel & Chilimbi 2001 count no paths.
-//! Oracle: `vm/tests/unbiased.rs`, which compares shares with exact ones.
+//! A check decides for its frame: the frame counts until its next check if the check was in a burst, even after the
+//! burst is over; so do the calls that it makes meanwhile, of functions without a check at their entry. So each part of
+//! a run belongs to one check, and each check is equally likely to be in a burst: the counts are an unbiased sample. If
+//! a part were counted only while the burst lasts, parts that contain a call longer than a burst would be lost, and
+//! with them the callers of the most expensive functions. Source: ours; Hirzel & Chilimbi 2001 count no paths. Oracle:
+//! `vm/tests/unbiased.rs`, which compares shares with exact ones.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, StackSlotData, StackSlotKind, Value, types};
@@ -15,8 +14,8 @@ use super::Translator;
 use crate::abi::{Builtin, call_record, store_context};
 
 impl Translator<'_> {
-    /// The start of code for bursts: a frame counts if its caller did, or if it counted in the version that it comes from.
-    /// One that resumes comes to a check at once.
+    /// Starts burst code: a frame counts if its caller did, or if it counted in the version that it comes from. A frame
+    /// that resumes reaches a check at once.
     pub(super) fn begin_counted(&mut self) {
         if !self.graph.in_bursts {
             return;
@@ -29,7 +28,7 @@ impl Translator<'_> {
         self.set_counted(counts);
     }
 
-    /// What the frame adds to a counter: 1, or 0.
+    /// Returns what the frame adds to a counter: 1 or 0.
     pub(super) fn counted(&mut self) -> Value {
         let slot = self.counted.expect("code for bursts has it");
         self.builder.ins().stack_load(types::I64, types::I64, slot, 0)
@@ -40,7 +39,7 @@ impl Translator<'_> {
         self.builder.ins().stack_store(types::I64, value, slot, 0);
     }
 
-    /// Passes that on, to a callee or to the version in which the frame goes on.
+    /// Passes whether the frame counts to a callee, or to the version in which the frame continues.
     pub(super) fn pass_counted(&mut self) {
         if self.graph.in_bursts {
             let counts = self.counted();
@@ -49,8 +48,8 @@ impl Translator<'_> {
         }
     }
 
-    /// The frame is behind a check in code for bursts, and has not gone over to other code: takes over what the check
-    /// says. If that is something else than before, the path that runs is cut.
+    /// Takes over the decision of a check at which the frame stayed in burst code. If the decision changes, the current
+    /// path is cut.
     pub(super) fn heed_check(&mut self) {
         let counts = self.load_count_cell(store_context::COUNTS);
         if self.block == 0 {
@@ -71,7 +70,7 @@ impl Translator<'_> {
         self.builder.switch_to_block(same);
     }
 
-    /// The path that runs ends at a check, before the block: what it has executed counts if it was to be counted.
+    /// Ends the current path at a check, before the block: the executed part counts if the frame counted.
     pub(super) fn cut_path(&mut self) {
         if self.path.is_none() {
             return;
@@ -87,7 +86,7 @@ impl Translator<'_> {
         self.builtin(Builtin::CutPath, &[func, block, path, counts]);
     }
 
-    /// A path begins at the check, as behind a back edge.
+    /// Begins a path at the check, as behind a back edge.
     fn begin_path_at_check(&mut self) {
         let first = self.graph.path_from(self.block).filter(|_| self.path.is_some());
         if let Some(first) = first {

@@ -1,9 +1,8 @@
-//! Whether a number is divisible by a constant, without its remainder.
+//! Tests of divisibility by a constant, without computing the remainder.
 //!
-//! A remainder by a constant takes two multiplications, one after the other, and a subtraction, of which a branch that
-//! only asks whether it is zero waits. Modulo a power of two an odd number has an inverse, and multiplied by that the
-//! multiples of the number, and no others, are the small numbers.
-//! Source: Warren, *Hacker's Delight*, second edition, section 10-17.
+//! A remainder by a constant takes two dependent multiplications and a subtraction, and a branch that only asks whether
+//! it is zero waits for them. Modulo a power of two an odd number has an inverse, and multiplying by it maps exactly
+//! the multiples of the number to the small numbers. Source: Warren, *Hacker's Delight*, second edition, section 10-17.
 //! Example: `x % 6 == 0` is `rotr(x * 0xaaaaaaab, 1) <= 0x2aaaaaaa`.
 
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -26,8 +25,8 @@ impl Translator<'_> {
         self.is_optimised() && self.passes.has(Pass::Divisible)
     }
 
-    /// Whether `remainder` is zero, or, with `is_opposite`, whether it is not, as a CLIF truth value; `None` if it is no
-    /// remainder by a constant. Baseline code has computed it by then.
+    /// Tests whether `remainder` is zero, or with `is_opposite` whether it is not, as a CLIF truth value; `None` if it
+    /// is not a remainder by a constant, and in baseline code, which has computed the remainder by then.
     pub(super) fn divisible(&mut self, remainder: Value, is_opposite: bool) -> Option<Value> {
         let &InstructionData::Binary { opcode, args: [value, by] } =
             self.definition(remainder).filter(|_| self.tests_divisibility())?
@@ -56,7 +55,8 @@ impl Translator<'_> {
     }
 }
 
-/// What tells multiples of `by` from other numbers of so many bits; `None` if there is something simpler.
+/// Returns the test that tells multiples of `by` from other numbers of that many bits; `None` if there is a simpler
+/// one.
 fn multiples(by: u64, bits: u32, is_signed: bool) -> Option<Multiples> {
     let all = u64::MAX >> (64 - bits);
     let most = if is_signed { all >> 1 } else { all };
@@ -65,7 +65,7 @@ fn multiples(by: u64, bits: u32, is_signed: bool) -> Option<Multiples> {
     if odd == 1 || by > most {
         return None;
     }
-    // Newton's method: each step doubles the bits that are right, of which the number itself has three.
+    // Newton's method: each step doubles the number of correct bits, of which the initial value has three.
     let inverse = (0..5)
         .fold(odd, |inverse, _| inverse.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(inverse))))
         & all;

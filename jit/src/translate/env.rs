@@ -1,22 +1,22 @@
-//! What the code of a module relies on.
+//! The surroundings of a module's code.
 
 use crate::abi::VmLayout;
 use crate::events::EventModel;
 use crate::module::ModuleInfo;
 
-/// What the code of one module relies on.
+/// The surroundings of one module's code.
 #[derive(Clone, Copy)]
 pub struct ModuleEnv<'a> {
     /// The module.
     pub info: &'a ModuleInfo,
-    /// Its vmctx layout.
+    /// The layout of its vmctx.
     pub layout: &'a VmLayout,
-    /// Engine-wide id of each type of `info.types`.
+    /// The engine-wide id of each type of `info.types`.
     pub type_ids: &'a [u32],
-    /// Kinds of events that are counted, by number.
+    /// The kinds of events that are counted, by number.
     pub events: &'a [EventModel],
-    /// Address of the module's code slots: one `abi::code_slots` row per function index.
+    /// The address of the module's code slots: one `abi::code_slots` row per function index.
     pub slots: u64,
-    /// Address of its dispatch cells, if they are there.
+    /// The address of the module's dispatch cells, if it has them.
     pub dispatch_cells: Option<u64>,
 }

@@ -1,10 +1,10 @@
-//! Exceptions: throws, calls whose exceptions the function catches, and where these land.
+//! Exceptions: throws, calls whose exceptions the function catches, and their landings.
 //!
-//! Such a call ends its block, as Cranelift's `try_call`, with an edge back and one to a *landing*: there the runtime lets
-//! the frame go on, with the exception in a register and nothing else of the frame in any. The landing compares tags in
-//! the order of the handlers, crosses the edge to the first that fits, and throws again what none is for. So the runtime
-//! needs to know of a frame only where it lands, and which exceptions a handler takes is said once, in code.
-//! What stands behind the call in other blocks stands on each way out of it here.
+//! Such a call ends its block, like Cranelift's `try_call`, with a return edge and an edge to a *landing*: there the
+//! runtime resumes the frame, with the exception in a register and no other value of the frame in any. The landing
+//! compares tags in the order of the handlers, takes the edge to the first that matches, and rethrows if none does. So
+//! the runtime only needs to know where a frame lands; which exceptions a handler takes is encoded once, in code.
+//! Probes that would follow the call in its block stand on each edge out of it here.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
@@ -20,16 +20,16 @@ use crate::cfg::{Catch, Reference, Thrown};
 use crate::graph::Node;
 use crate::plan::Probes;
 
-/// Where a call goes on.
+/// The successors of a call.
 struct Ways {
-    /// If it returns, with the results as parameters.
+    /// Where the call returns, with the results as parameters.
     back: ir::Block,
-    /// If an exception comes back, with that as the parameter.
+    /// Where an exception lands, with the exception as the parameter.
     landing: ir::Block,
 }
 
 impl Translator<'_> {
-    /// The call at the end of `node`.
+    /// Translates the call at the end of `node`.
     pub(super) fn call_and_catch(&mut self, node: &Node, op: &Operator<'_>, catches: &[Catch]) {
         let block = &self.cfg.blocks[node.block as usize];
         let callee = self.named_callee(op).expect("the block ends in a call");
@@ -49,7 +49,7 @@ impl Translator<'_> {
         self.land_exception(ways.landing, node, (1, catches));
     }
 
-    /// The throw at the end of `node`.
+    /// Translates the throw at the end of `node`.
     pub(super) fn throw(&mut self, node: &Node, thrown: Thrown, catches: &[Catch]) {
         let block = &self.cfg.blocks[node.block as usize];
         let exception = match thrown {
@@ -77,13 +77,13 @@ impl Translator<'_> {
         self.land_exception(ways.landing, node, (0, catches));
     }
 
-    /// Throws what nobody in the function catches.
+    /// Throws an exception that no handler in the function catches.
     fn leave_with(&mut self, exception: Value) {
         self.builtin(Builtin::Throw, &[exception]);
         self.builder.ins().trap(TrapCode::Host.to_clif());
     }
 
-    /// A new exception, which carries the operands on top.
+    /// Allocates an exception that carries the topmost operands.
     fn make_exception(&mut self, tag: u32) -> Value {
         let carried = self.env.info.tag_type(tag).params().len();
         let values = self.pop_many(carried);
@@ -97,7 +97,7 @@ impl Translator<'_> {
         exception
     }
 
-    /// Leaves values in the frame, all of the function's throws in one place, and gives its address.
+    /// Stores values in the frame, in one place that all throws of the function share, and returns its address.
     fn carried_values(&mut self, values: &[Value]) -> Value {
         let size = values.len() as u32 * value::SIZE;
         let slot = *self.carried.get_or_insert_with(|| {
@@ -130,7 +130,7 @@ impl Translator<'_> {
         Ways { back, landing }
     }
 
-    /// The landing of the call or throw that ends `node`; the edge to the first handler has number `first`.
+    /// Translates the landing of the call or throw that ends `node`; the edge to the first handler has number `first`.
     fn land_exception(&mut self, landing: ir::Block, node: &Node, (first, catches): (usize, &[Catch])) {
         self.begin_cold(landing);
         let thrown = self.builder.block_params(landing)[0];
@@ -152,7 +152,7 @@ impl Translator<'_> {
         self.leave_with(thrown);
     }
 
-    /// Goes on here if the exception has this tag, and else in the block that this gives.
+    /// Continues here if the exception has this tag, and otherwise in the returned block.
     fn test_tag(&mut self, thrown: Value, tag: u32) -> ir::Block {
         let flags = MemFlagsData::trusted().with_readonly();
         let found = self.builder.ins().load(types::I64, flags, thrown, exception::TAG);
@@ -170,7 +170,7 @@ impl Translator<'_> {
         self.builder.set_cold_block(block);
     }
 
-    /// What a handler finds on the operand stack.
+    /// Returns the operands that a handler finds on the stack.
     fn caught_values(&mut self, catch: &Catch, thrown: Value) -> Vec<Value> {
         let carried = catch.tag.map_or(&[][..], |tag| self.env.info.tag_type(tag).params());
         let flags = MemFlagsData::trusted().with_readonly();
@@ -187,7 +187,7 @@ impl Translator<'_> {
     }
 }
 
-/// What stands behind the instruction at byte `end`, which ends a node.
+/// Returns the probes behind the instruction at byte `end`, which ends a node.
 fn after(node: &Node, end: u32) -> Option<&Probes> {
     node.inner.iter().find(|inner| inner.offset == end).map(|inner| &inner.after)
 }

@@ -1,6 +1,6 @@
-//! What needs no computation: constant addresses, and truth values that are only tested.
+//! Folds constant addresses, and truth values that are only tested.
 //!
-//! Optimised code would lose these instructions later; baseline code has no optimiser, and spends its time on each of
+//! Optimised code would lose these instructions later; baseline code has no optimiser, and would spend time on each of
 //! them.
 
 use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
@@ -11,12 +11,12 @@ use super::variables::Homes;
 use crate::options::Pass;
 
 impl Translator<'_> {
-    /// Whether Cranelift's optimiser will drop what is not needed any more.
+    /// Reports whether Cranelift's optimiser will drop dead instructions.
     pub(super) fn is_optimised(&self) -> bool {
         self.homes == Homes::Variables
     }
 
-    /// The bits of an integer that is a constant.
+    /// Returns the bits of a constant integer.
     pub(super) fn constant_of(&self, value: Value) -> Option<u64> {
         match self.definition(value)? {
             InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => Some(imm.bits() as u64),
@@ -24,13 +24,14 @@ impl Translator<'_> {
         }
     }
 
-    /// What is tested where `condition` is compared with zero: of what a comparison gives as an i32, the comparison.
+    /// Returns what to test where `condition` is compared with zero: if it is a comparison extended to an i32, the
+    /// comparison itself.
     pub(super) fn condition(&mut self, condition: Value) -> Value {
         let truth = self.truth_in(condition).or_else(|| self.divisible(condition, true));
         truth.unwrap_or(condition)
     }
 
-    /// The opposite of a comparison, for NaN as well, whose result `value` is, as a CLIF truth value.
+    /// Returns the opposite of the comparison whose result is `value`, correct for NaN as well, as a CLIF truth value.
     fn opposite(&mut self, value: Value) -> Option<Value> {
         match *self.definition(self.truth_in(value)?)? {
             InstructionData::IntCompare { opcode: Opcode::Icmp, cond, args: [a, b] } => {
@@ -43,7 +44,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Whether an integer is zero, as a CLIF truth value.
+    /// Tests whether an integer is zero, as a CLIF truth value.
     pub(super) fn zero_test(&mut self, value: Value) -> Value {
         let truth = self.opposite(value).or_else(|| self.divisible(value, false));
         truth.unwrap_or_else(|| self.builder.ins().icmp_imm_s(IntCC::Equal, value, 0))
@@ -63,7 +64,7 @@ impl Translator<'_> {
         self.definition(value).is_some_and(|inst| is_test(inst.opcode()))
     }
 
-    /// The instruction that a value is the result of.
+    /// Returns the instruction that defines a value.
     pub(super) fn definition(&self, value: Value) -> Option<&InstructionData> {
         let dfg = &self.builder.func.dfg;
         let inst = dfg.value_def(dfg.resolve_aliases(value)).inst()?;

@@ -36,7 +36,7 @@ impl Translator<'_> {
         self.builder.ins().load(ty, flags, base, offset)
     }
 
-    /// The value of an immutable global whose initial value stands in the module.
+    /// Returns the value of an immutable global that the module initialises with a constant.
     fn constant_global(&mut self, index: u32) -> Option<Value> {
         let global = &self.env.info.globals[index as usize];
         let init = global.init.as_ref().filter(|_| !global.ty.mutable)?;

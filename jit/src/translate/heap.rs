@@ -1,4 +1,4 @@
-//! Addresses in linear memory: bounds checks, and where guard pages make them unnecessary.
+//! Addresses in linear memory: bounds checks, and guard pages that make them unnecessary.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
@@ -8,10 +8,10 @@ use super::Translator;
 use super::region::Region;
 use crate::abi::{TrapCode, memory};
 
-/// How many addresses of a node are kept for later accesses by the same index.
+/// The number of a node's addresses that are kept for later accesses with the same index.
 const MOST_ADDRESSES: usize = 8;
 
-/// Address and constant offset of an access, and the flags for it.
+/// The address, constant offset and flags of an access.
 pub(super) struct Access {
     pub(super) base: Value,
     pub(super) offset: i32,
@@ -19,14 +19,14 @@ pub(super) struct Access {
 }
 
 impl Translator<'_> {
-    /// Pops the index of an access of `size` bytes, checks it as far as guard pages do not, and gives the address.
+    /// Pops the index of an access of `size` bytes, checks it unless guard pages do, and returns the address.
     pub(super) fn access(&mut self, arg: &MemArg, size: u64) -> Access {
         let index = self.pop();
         self.see_access(arg, index, size, 0);
         self.place(arg, index, size)
     }
 
-    /// Checks an access of `size` bytes at an index as far as guard pages do not, and gives the address.
+    /// Checks an access of `size` bytes at an index unless guard pages do, and returns the address.
     pub(super) fn place(&mut self, arg: &MemArg, index: Value, size: u64) -> Access {
         let ty = self.env.info.memories[memory_of(arg) as usize];
         let (base, offset) = match self.is_covered_by_guard(&ty, arg.offset.saturating_add(size)) {
@@ -39,7 +39,7 @@ impl Translator<'_> {
         Access { base, offset, flags: self.heap_flags(memory_of(arg)) }
     }
 
-    /// Address and offset of an access that guard pages check; one at a constant index needs no addition.
+    /// Returns address and offset of an access that guard pages check; one at a constant index needs no addition.
     fn guarded_address(&mut self, arg: &MemArg, index: Value) -> (Value, i32) {
         let memory = memory_of(arg);
         let (index, constant) = self.as_sum(index);
@@ -62,14 +62,14 @@ impl Translator<'_> {
         self.fold_offset(address, offset)
     }
 
-    /// What was computed so far is not used any more.
+    /// Forgets the addresses computed so far.
     pub(super) fn forget_addresses(&mut self) {
         self.base = None;
         self.addresses.clear();
     }
 
-    /// Lets traces, recorded bursts and the simulated cache see an access, also one that will trap: the one with this
-    /// number of the instruction's.
+    /// Records an access in traces, recorded bursts and the simulated cache, even if it will trap. `number` is the
+    /// number of the access within the instruction.
     pub(super) fn see_access(&mut self, arg: &MemArg, index: Value, size: u64, number: u32) {
         if !self.options.records_references() && self.options.cache.is_none() {
             return;
@@ -107,7 +107,7 @@ impl Translator<'_> {
             .with_alias_region(Some(region))
     }
 
-    /// Whether every index plus `end` lies within reservation and guard: then the hardware checks.
+    /// Reports whether every index plus `end` lies within reservation and guard, so that the hardware checks.
     fn is_covered_by_guard(&self, ty: &MemoryType, end: u64) -> bool {
         let style = &self.options.memory;
         let beyond_indices = style.reservation.saturating_add(style.guard).saturating_sub(4 << 30);
@@ -124,7 +124,7 @@ impl Translator<'_> {
         }
     }
 
-    /// The address of byte `index + offset`, or a trap. With Spectre guards an index that is out of bounds gives
+    /// Computes the address of byte `index + offset`, or traps. With Spectre guards an out-of-bounds index yields
     /// address 0 even when mispredicted, and the access itself traps there.
     fn checked_address(&mut self, arg: &MemArg, ty: &MemoryType, index: Value, size: u64) -> Value {
         let out_of_bounds = self.out_of_bounds(arg, ty, index, size);
@@ -149,7 +149,7 @@ impl Translator<'_> {
         self.builder.ins().iadd(address, offset)
     }
 
-    /// Whether the access reaches beyond the memory's current size.
+    /// Tests whether the access reaches beyond the memory's current size.
     fn out_of_bounds(&mut self, arg: &MemArg, ty: &MemoryType, index: Value, size: u64) -> Value {
         let code = TrapCode::MemoryOutOfBounds.to_clif();
         let Some(end) = arg.offset.checked_add(size) else {
@@ -170,7 +170,7 @@ impl Translator<'_> {
         self.builder.ins().icmp(IntCC::UnsignedGreaterThan, reached, len)
     }
 
-    /// Address of a memory's byte 0.
+    /// Returns the address of a memory's byte 0.
     fn memory_base(&mut self, index: u32) -> Value {
         if let Some((_, base)) = self.base.filter(|(memory, _)| *memory == index) {
             return base;
@@ -186,7 +186,7 @@ impl Translator<'_> {
         self.builder.ins().load(types::I64, flags, definition, offset + memory::BASE)
     }
 
-    /// A memory's size in bytes. Other threads may let one grow that is shared.
+    /// Returns a memory's size in bytes. Other threads may grow a shared one.
     pub(super) fn memory_len(&mut self, index: u32) -> Value {
         let (definition, offset) = self.memory_definition(index);
         let flags = self.definition_flags(Region::MemoryDefinitions);
@@ -216,7 +216,7 @@ impl Translator<'_> {
     }
 }
 
-/// The memory that an access names; validation refuses the other kind, arrays.
+/// Returns the memory that an access names; validation refuses the other kind, arrays.
 fn memory_of(arg: &MemArg) -> u32 {
     match arg.target {
         MemArgTarget::Memory(index) => index,

@@ -1,9 +1,9 @@
-//! Inlined calls: parameters become locals of the callee's frame, results are left where the caller expects them.
+//! Inlined calls: parameters become locals of the callee's frame, and results are left where the caller expects them.
 //!
-//! The operands of an inlined function lie above those that its caller keeps, so that results need not be moved. A
-//! call through a table or a reference whose callee was guessed compares the function reference with the guess's own,
-//! which is the check for null and for the type as well; or the index, if the table is constant and has the guess in
-//! one place.
+//! The operands of an inlined function lie above those that its caller keeps, so that results need not be moved. A call
+//! through a table or a reference with a guessed callee compares the function reference with that of the guess, which
+//! covers the checks for null and for the type as well; if the table is constant and holds the guess only once, it
+//! compares the index instead.
 
 use cranelift_codegen::ir::InstBuilder;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -18,24 +18,24 @@ use crate::cfg::StackId;
 use crate::clif::zero;
 use crate::graph::{InlinedCall, Node};
 
-/// The operand stack in the middle of a block: what is left of its entry stack, and the types of what lies above.
+/// The operand stack in the middle of a block: what is left of its entry stack, and the types of the operands above.
 #[derive(Clone, Debug)]
 struct Operands {
     below: StackId,
     above: Vec<Type>,
 }
 
-/// What is known at the inlined calls that are translated.
+/// The operand stacks around the translated inlined calls.
 #[derive(Debug, Default)]
 pub(super) struct AroundCalls {
-    /// By frame and byte offset of the call: the operands before it, with what it takes; and those that it leaves.
+    /// By frame and byte offset of the call: the operands before it, including its arguments, and those behind it.
     operands: HashMap<(u32, u32), (Operands, Operands)>,
-    /// By frame, from the first inlined call on: how many operands lie below its own.
+    /// By frame, from the first inlined call on: the number of operands below its own.
     bases: Vec<u32>,
 }
 
 impl AroundCalls {
-    /// How many operands of callers lie below those of a frame.
+    /// Returns the number of callers' operands below those of a frame.
     pub(super) fn base(&self, frame: u32) -> u32 {
         frame.checked_sub(1).map_or(0, |call| self.bases[call as usize])
     }
@@ -48,10 +48,10 @@ impl AroundCalls {
 }
 
 impl Translator<'_> {
-    /// Ends `node` at a call: goes on in the inlined callee, or in the copy that does the call.
+    /// Ends `node` at a call: continues in the inlined callee, or in the copy of the block that makes the call.
     pub(super) fn inlined_call(&mut self, call: InlinedCall, op: &Operator<'_>, node: &Node) {
         let before = self.operands();
-        // Whoever does the call finds all operands in their variables.
+        // The copy that makes the call finds all operands in their variables.
         self.flush(u32::MAX);
         if let Some(guess) = call.guess {
             self.guess(guess, op, node);
@@ -71,7 +71,8 @@ impl Translator<'_> {
         Operands { below: self.stack.below(), above: self.stack.values().iter().map(ty).collect() }
     }
 
-    /// Pops the index of a call through a table, or the reference that is called. What follows is done if it leads to function `guess`.
+    /// Pops the index of a call through a table, or the called reference. The code that follows runs if it leads to
+    /// function `guess`.
     fn guess(&mut self, guess: u32, op: &Operator<'_>, node: &Node) {
         let value = self.pop();
         let is_right = match *op {
@@ -130,7 +131,7 @@ impl Translator<'_> {
         }
     }
 
-    /// The operands behind the last inlined call before the node's start.
+    /// Returns the operands behind the last inlined call before the node's start.
     fn behind_call(&self, node: &Node) -> Operands {
         let calls =
             self.graph.inlined.iter().filter(|call| (call.caller, call.block) == (node.frame, node.block));

@@ -1,9 +1,9 @@
-//! Ends of paths where interesting ones are told from others: one load and one comparison, or none where the path is
-//! known.
+//! Ends of paths that distinguish interesting paths from others: one load and one comparison, or neither where the path
+//! is known.
 //!
 //! Invariant: a path is counted once, in the counter of its cell or in the table of paths.
 //! Source: Vaswani, *Efficient Online Path Profiling*, 2007, section 3.2.3; the plan is a
-//! `wprof_profiler::PreferentialPlan`, which says why the low bits of the preferential number will do.
+//! `wprof_profiler::PreferentialPlan`, which says why the low bits of the preferential number suffice.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
@@ -12,8 +12,9 @@ use super::Translator;
 use super::path::PathRegister;
 
 impl Translator<'_> {
-    /// Counts the path whose numbers are the register plus `amount`: in the counter of its cell, the first of which is
-    /// `first`, if the cell is its own, and interesting paths are counted; else in the table.
+    /// Counts the path whose numbers are the register plus `amount`. If the path owns its cell it is interesting, and
+    /// is counted in the cell's counter, provided that interesting paths are counted (`first` is the counter of the
+    /// first cell); otherwise it is counted in the table.
     pub(super) fn end_preferential_path(&mut self, amount: i64, first: Option<u32>) {
         match self.path.as_ref().and_then(PathRegister::known) {
             Some(register) => self.end_known_path(register.wrapping_add(amount), first),
@@ -21,7 +22,7 @@ impl Translator<'_> {
         }
     }
 
-    /// The same where the numbers are known, and so whether the path is interesting.
+    /// Counts a path whose numbers are known, so that it is known whether it is interesting.
     fn end_known_path(&mut self, both: i64, first: Option<u32>) {
         let id = both as u32;
         let cell = (both.cast_unsigned() >> 32) as usize & (self.cells().len() - 1);
@@ -41,7 +42,7 @@ impl Translator<'_> {
         let there = self.load_cell(cell);
         let (other, done) = (self.builder.create_block(), self.builder.create_block());
         let own = first.map_or(done, |_| self.builder.create_block());
-        // The rare way first: see `translate`'s notes on the order of branches.
+        // The rare case first: see `translate`'s notes on the order of branches.
         let is_other = self.builder.ins().icmp(IntCC::NotEqual, there, id);
         self.builder.ins().brif(is_other, other, &[], own, &[]);
         self.builder.seal_block(other);
@@ -60,14 +61,14 @@ impl Translator<'_> {
         self.builder.switch_to_block(done);
     }
 
-    /// The index of the cell that the upper half of the word chooses.
+    /// Returns the index of the cell that the upper half of the word selects.
     fn cell(&mut self, both: Value) -> Value {
         let mask = self.cells().len() as u64 - 1;
         let number = self.builder.ins().ushr_imm_u(both, 32);
         self.builder.ins().band_imm_u(number, mask.cast_signed())
     }
 
-    /// What stands in a cell: they lie where the plan has them, which lives as long as the code.
+    /// Loads a cell. The cells stay where the plan has them, and the plan lives as long as the code.
     fn load_cell(&mut self, cell: Value) -> Value {
         let address = self.cells().as_ptr().addr() as u64;
         let cells = self.builder.ins().iconst(types::I64, address.cast_signed());

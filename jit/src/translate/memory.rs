@@ -103,7 +103,7 @@ impl Translator<'_> {
         self.push_size(old, is_64);
     }
 
-    /// Traps if the embedder wants that instead of a memory or table that grows.
+    /// Traps if the embedder wants a trap instead of a grown memory or table.
     pub(super) fn trap_if_refused(&mut self, old: Value) {
         let refused = self.builder.ins().icmp_imm_s(IntCC::Equal, old, GROW_TRAPS);
         self.builder.ins().trapnz(refused, TrapCode::Host.to_clif());

@@ -1,18 +1,19 @@
-//! The entry of a function that frames enter at headers of loops, too: see `graph/loop_entry.rs`.
+//! The entry of a function that frames may also enter at loop headers by OSR: see `graph/loop_entry.rs`.
 //!
-//! What the function's first blocks have computed may be something else for a frame that comes later. If both came to
-//! the header itself, all of that would change from round to round, as far as Cranelift can tell: each back edge would
-//! have to bring it along. So they meet in a block before the header, to which everything leads that comes from outside
-//! the loop.
+//! For a frame that enters later, the values that the function's first blocks compute may differ. If both ways met at
+//! the loop header itself, Cranelift would have to assume that all of these values change from round to round: each
+//! back edge would have to pass them. So the ways meet in a block before the header, to which all edges from outside
+//! the loop lead.
 //!
-//! If that block were the first one of a frame, the loops around would be entered in their middle, and be loops no more
-//! to Cranelift and to what looks for loops after it (`passes/spilling`). So frames come by a block before the header
-//! of each loop around, to which all leads that leads to that header; there it is asked whether a frame is on its way,
-//! and to which loop inside. Of its locals it takes at each of these blocks what may be read at the header, and was not
-//! taken before: what is only read in a loop inside would have to be kept by the loop around from round to round.
+//! If that block were the first one of a frame, the enclosing loops would be entered in their middle, and would no
+//! longer be loops to Cranelift and to later loop analyses (`passes/spilling`). So frames pass a block before the
+//! header of each enclosing loop, which replaces the header as the target of all edges; each such block tests whether a
+//! frame is entering, and to which inner loop. Of the frame's locals, each of these blocks loads those that are live at
+//! its header and were not loaded before: a local that only an inner loop reads is loaded there and not before, because
+//! the enclosing loop would have to keep it from round to round.
 //!
-//! Example: `a -> b; b -> c; c -> c | d; d -> b | e`, entered at `c`, too, becomes `entry -> a | B; a -> B;
-//! B -> b | C; b -> C; C -> c; c -> c | d; d -> B | e`.
+//! Example: `a -> b; b -> c; c -> c | d; d -> b | e`, entered at `c`, too, becomes `entry -> a | B; a -> B; B -> b | C;
+//! b -> C; C -> c; c -> c | d; d -> B | e`.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value, types};
@@ -25,34 +26,34 @@ use crate::abi::LOOP_ENTRY;
 use crate::cfg::Cfg;
 use crate::graph::BlockGraph;
 
-/// The blocks before headers.
+/// The blocks before loop headers.
 pub(super) struct Approach {
-    /// Outer loops first.
+    /// The blocks, outer loops first.
     before: Vec<BeforeHeader>,
-    /// Their indices, by the header's node.
+    /// Indices into `before`, by the header's node.
     by_header: HashMap<u32, usize>,
 }
 
-/// A block before a header.
+/// A block before a loop header.
 pub(super) struct BeforeHeader {
     id: LoopId,
     /// The header's node.
     header: u32,
     block: ir::Block,
-    /// What leads to it and is not translated yet.
+    /// The number of edges to the block that are not translated yet.
     pending: u32,
-    /// The block before the next loop around.
+    /// The block before the header of the next enclosing loop.
     around: Option<usize>,
-    /// Which loops frames enter through it, by number: from the first on to the last.
+    /// The numbers of the first and the last loop that frames enter through this block.
     entered: (i64, i64),
-    /// Whether the first is its own.
+    /// Whether the first of them is the block's own loop.
     is_entered: bool,
-    /// By node, whether it is in the loop; empty if what is inside leads here, too.
+    /// By node, whether it is in the loop; empty if edges from inside the loop lead here, too.
     is_inside: Vec<bool>,
 }
 
 impl BeforeHeader {
-    /// One way that leads to it is translated.
+    /// Records that one edge to the block is translated.
     pub fn arrived(&mut self, builder: &mut FunctionBuilder<'_>) {
         self.pending -= 1;
         if self.pending == 0 {
@@ -60,14 +61,15 @@ impl BeforeHeader {
         }
     }
 
-    /// Whether frames go on from it to loops inside.
+    /// Reports whether frames continue from here to inner loops.
     fn leads_inward(&self) -> bool {
         self.is_inside.is_empty()
     }
 }
 
 impl Approach {
-    /// That of a graph, if it has one. It takes the wires that lead here off those that are `pending`, by node.
+    /// Creates the blocks of a graph that has loop entries. Edges that now lead to these blocks are subtracted from
+    /// `pending`, by node.
     pub fn new(
         cfg: &Cfg,
         graph: &BlockGraph,
@@ -94,12 +96,12 @@ impl Approach {
                 }
             }
         }
-        // And each leads to its header.
+        // Each block leads to its header.
         approach.before.iter().for_each(|before| pending[before.header as usize] += 1);
         Some(approach)
     }
 
-    /// Adds the block before a loop's header; those of the loops around are there.
+    /// Adds the block before a loop's header; the blocks of enclosing loops exist already.
     fn add(
         &mut self,
         graph: &BlockGraph,
@@ -121,12 +123,12 @@ impl Approach {
         let number = |index: usize| LOOP_ENTRY + index as i64;
         let entered = (number(first), number(first + count - 1));
         self.by_header.insert(header, self.before.len());
-        // A frame comes to it from the one around, or from the entry.
+        // A frame comes from the block of the enclosing loop, or from the entry.
         let pending = 1;
         self.before.push(BeforeHeader { id, header, block, pending, around, entered, is_entered, is_inside });
     }
 
-    /// Where the wire from one node to another leads instead, if it leads here.
+    /// Returns the block that replaces the target of an edge, if any.
     pub fn before(&mut self, from: usize, to: u32) -> Option<&mut BeforeHeader> {
         let at = self.position(from, to)?;
         Some(&mut self.before[at])
@@ -138,18 +140,18 @@ impl Approach {
         (before.leads_inward() || !before.is_inside[from]).then_some(at)
     }
 
-    /// The block there.
+    /// Returns the CLIF block that replaces the target of an edge, if any.
     pub fn block(&self, from: usize, to: u32) -> Option<ir::Block> {
         Some(self.before[self.position(from, to)?].block)
     }
 
-    /// Those before the loops in the one behind `around`, or before the outermost ones.
+    /// Returns the blocks of the loops directly inside the one of `around`, or of the outermost loops.
     fn inside(&self, around: Option<usize>) -> Vec<usize> {
         (0..self.before.len()).filter(|&at| self.before[at].around == around).collect()
     }
 }
 
-/// These loops and those around them, outer ones first.
+/// Returns these loops and those that enclose them, outer ones first.
 fn with_loops_around(loops: &Loops, inner: &[LoopId]) -> Vec<LoopId> {
     let outward = |&id: &LoopId| std::iter::successors(Some(id), |&id| loops.get(id).parent);
     let mut all: Vec<LoopId> = inner.iter().flat_map(outward).collect();
@@ -159,8 +161,8 @@ fn with_loops_around(loops: &Loops, inner: &[LoopId]) -> Vec<LoopId> {
 }
 
 impl Translator<'_> {
-    /// The entry of a function that frames enter at headers of loops, too: these give a number instead of the caller's
-    /// vmctx.
+    /// Translates the entry of a function that frames may also enter at loop headers: those pass a loop's number
+    /// instead of the caller's vmctx.
     pub(super) fn enter_either_way(&mut self, mut approach: Approach) {
         let entry = self.builder.current_block().expect("the entry");
         let caller = self.builder.block_params(entry)[1];
@@ -175,7 +177,7 @@ impl Translator<'_> {
         let (resume, call) = (self.builder.create_block(), self.builder.create_block());
         self.builder.ins().brif(is_frame, resume, &[], call, &[]);
         [resume, call].into_iter().for_each(|block| self.builder.seal_block(block));
-        // The number of the loop that a frame is on its way to, or 0.
+        // The number of the loop that a frame is entering, or 0.
         let goal = self.builder.declare_var(types::I32);
 
         self.builder.set_cold_block(resume);
@@ -193,7 +195,7 @@ impl Translator<'_> {
         self.reach(goal, 0);
     }
 
-    /// Goes on from one block before a header.
+    /// Translates one block before a header.
     fn approach_header(&mut self, approach: &mut Approach, at: usize, goal: Variable) {
         let BeforeHeader { header, block, entered: (first, _), is_entered, .. } = approach.before[at];
         self.builder.switch_to_block(block);
@@ -204,7 +206,7 @@ impl Translator<'_> {
         let number = self.builder.use_var(goal);
         self.builder.ins().brif(number, inward, &[], arrived, &[]);
         self.builder.seal_block(inward);
-        // The main loop is hot however frames come there, of which there is no better sign.
+        // With a single loop entry the main loop is hot however frames come there: nothing indicates that better.
         if self.graph.loop_entries.len() > 1 {
             self.builder.set_cold_block(inward);
         }
@@ -220,7 +222,8 @@ impl Translator<'_> {
         self.reach(goal, header);
     }
 
-    /// Goes on to that of the blocks in the one at `around` through which a frame comes to the loop of the given number.
+    /// Continues to the block, among those inside the one at `around`, through which a frame reaches the loop of the
+    /// given number.
     fn go_inward(&mut self, approach: &mut Approach, around: Option<usize>, number: Value) {
         let inside = approach.inside(around);
         let taken = around.map(|at| self.header_block(&approach.before[at]));
@@ -239,8 +242,8 @@ impl Translator<'_> {
         self.graph.nodes[before.header as usize].block
     }
 
-    /// Takes what may be read at a header, but for what may be at that of the loop around, where it was taken. On the way
-    /// to the only loop that frames enter all is taken, as by a version that resumes.
+    /// Loads the locals that are live at a header, except those live at the header of the enclosing loop, which were
+    /// loaded there. On the way to the only loop entry all locals are loaded, as in a version that resumes.
     fn take_state(&mut self, header: u32, taken: Option<u32>) {
         let all = self.graph.loop_entries.len() == 1 && taken.is_none();
         self.load_state(header, |translator, local| {
@@ -249,7 +252,7 @@ impl Translator<'_> {
         });
     }
 
-    /// Goes on if a number compares so, and else at the block that is given.
+    /// Continues here if a number compares so, and otherwise in the returned block.
     fn choose(&mut self, number: Value, (comparison, with): (IntCC, i64)) -> ir::Block {
         let is_it = self.builder.ins().icmp_imm_s(comparison, number, with);
         let [chosen, other] = [(); 2].map(|()| self.builder.create_block());
@@ -262,7 +265,7 @@ impl Translator<'_> {
         other
     }
 
-    /// Goes on at a node to which no frame is on its way any more.
+    /// Continues at a node with no frame entering any more.
     fn reach(&mut self, goal: Variable, node: u32) {
         let nothing = self.builder.ins().iconst(types::I32, 0);
         self.builder.def_var(goal, nothing);

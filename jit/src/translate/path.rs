@@ -1,10 +1,9 @@
-//! The path register: nothing where its value is known, else a frontend variable, and a copy of it in the frame.
+//! The path register: nothing where its value is known, otherwise a frontend variable, and a copy of it in the frame.
 //!
-//! Invariant: wherever the frame may stop or be looked at, the register is known
-//! ([`Origin::path`](crate::code::Origin)), or the copy is the register. Calls do not end paths: they leave the
-//! register alone. In functions that call, the copy is all there is: a machine register that calls preserve would
-//! have to be saved by each of them. In others there is a copy from the first node on in which the frame may stop
-//! (`graph/kept_path.rs`).
+//! Invariant: wherever the frame may stop or be inspected, the register is known
+//! ([`Origin::path`](crate::code::Origin)), or the copy equals the register. Calls do not end paths: they leave the
+//! register alone. In functions that call, only the copy exists: a callee-saved register would have to be saved by each
+//! callee. In leaf functions the copy exists from the first node on in which the frame may stop (`graph/kept_path.rs`).
 //! Source: Ball & Larus, *Efficient Path Profiling*, MICRO 1996; the plan is a `wprof_profiler::PathPlan`.
 
 use cranelift_codegen::ir::{
@@ -18,33 +17,34 @@ use crate::abi::{Builtin, TrapCode, store_context, vmctx};
 use crate::code::PATH_SLOT;
 use crate::plan::PathCells;
 
-/// Where the number of the current path is made up.
+/// The register in which the number of the current path is summed up.
 #[derive(Clone)]
 pub(super) struct PathRegister {
-    /// `None` if it is in the frame only, or known everywhere.
+    /// `None` if the register is only in the frame, or known everywhere.
     variable: Option<Variable>,
-    /// The copy, if there is one.
+    /// The copy in the frame, if there is one.
     slot: Option<StackSlot>,
-    /// What it is at the entry of each node, where that is known.
+    /// The register's value at the entry of each node, where known.
     known: Vec<Option<i64>>,
-    /// The same at the place that is translated.
+    /// The register's value at the current place of translation, where known.
     here: Option<i64>,
-    /// By node, whether the copy of the variable is made at its entry.
+    /// By node, whether the variable is copied to the frame at its entry.
     kept: Vec<bool>,
 }
 
 impl PathRegister {
-    /// What it is at the place that is translated, if that is known.
+    /// Returns the register's value at the current place of translation, if known.
     pub(super) fn known(&self) -> Option<i64> {
         self.here
     }
 }
 
 impl Translator<'_> {
-    /// Gives the function a path register, if its graph has one: with a first value, or that of the frame that goes on.
+    /// Gives the function a path register, if its graph has one, with its first value, or the value of the frame that
+    /// continues here.
     pub(super) fn begin_path(&mut self) {
         let Some(entry) = self.graph.path_register else { return };
-        // A check in code for bursts may begin a path.
+        // In burst code a check may begin a path.
         let known = match self.graph.in_bursts {
             true => vec![None; self.graph.nodes.len()],
             false => self.graph.known_paths(),
@@ -71,7 +71,7 @@ impl Translator<'_> {
         }
     }
 
-    /// The place that is translated is the entry of the node, or one of the ways out of it.
+    /// Records that the current place is the entry of the node, or one of its outgoing edges.
     pub(super) fn place_path(&mut self) {
         let node = self.node;
         if let Some(path) = &mut self.path {
@@ -79,7 +79,7 @@ impl Translator<'_> {
         }
     }
 
-    /// At the entry of the node: leaves the register in the frame, if something may look at it from here on.
+    /// Copies the register to the frame at the entry of the node, if it may be inspected from here on.
     pub(super) fn keep_path(&mut self) {
         let node = self.node;
         if self.path.as_ref().is_some_and(|path| path.kept.get(node) == Some(&true)) {
@@ -88,12 +88,12 @@ impl Translator<'_> {
         }
     }
 
-    /// Whether the register is known here, but no longer in node `to`.
+    /// Reports whether the register is known here, but no longer in node `to`.
     pub(super) fn is_path_carried(&self, to: u32) -> bool {
         self.path.as_ref().is_some_and(|path| path.here.is_some() && path.known[to as usize].is_none())
     }
 
-    /// Control goes on to node `to`: what is known here and not there has to be remembered.
+    /// Stores a value that is known here but not in node `to`, where control continues.
     pub(super) fn carry_path(&mut self, to: u32) {
         if self.is_path_carried(to) {
             let value = self.path_value();
@@ -130,7 +130,7 @@ impl Translator<'_> {
         }
     }
 
-    /// A path begins where another has ended.
+    /// Begins a path where another one has ended.
     pub(super) fn start_path(&mut self, first: i64) {
         self.path_register().here = Some(first);
         self.restart_metrics();
@@ -146,7 +146,7 @@ impl Translator<'_> {
         self.set_path(new);
     }
 
-    /// Counts the path whose number is the register plus `amount`, and what was measured along it.
+    /// Counts the path whose number is the register plus `amount`, and the metrics along it.
     pub(super) fn end_path(&mut self, amount: i64, cells: PathCells) {
         let measured = self.counted_measured();
         self.charge_record(&measured);
@@ -183,8 +183,8 @@ impl Translator<'_> {
         self.add_to_cells(self.vmctx, (path, amount), (first, 1), Measured::new());
     }
 
-    /// Counts a path, and what was measured along it, in the cells behind `base`, the first of which lies so many bytes
-    /// behind it: one for each path, then for each metric one for each path.
+    /// Counts a path, and the metrics along it. The cells begin `first` bytes behind `base`: one for each path, then
+    /// for each metric one for each path.
     fn add_to_cells(
         &mut self,
         base: Value,
@@ -199,8 +199,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Adds to the cell that lies as far behind the first one as the path's number says. One instruction: the amount is
-    /// part of the displacement, if that has room for it.
+    /// Adds to the cell of the path's number. One instruction: the amount becomes part of the displacement, if it fits.
     fn add_to_cell(&mut self, base: Value, (path, amount): (Value, i64), first: i64, value: Value) {
         let merged = amount.checked_mul(8).and_then(|bytes| i32::try_from(first.checked_add(bytes)?).ok());
         let (index, offset) = match merged {
@@ -228,7 +227,7 @@ impl Translator<'_> {
         self.record_in_burst(entered, false);
     }
 
-    /// Records the path whose number is the register plus `amount`, and whether the function is left behind it.
+    /// Records the path whose number is the register plus `amount`, and whether the function returns behind it.
     pub(super) fn record_path(&mut self, amount: i64, leaves: bool) {
         let path = self.path_value();
         let id = self.builder.ins().iadd_imm_s(path, amount);

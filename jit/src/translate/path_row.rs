@@ -1,8 +1,8 @@
-//! Ends of paths in functions that have too many for a counter each: a row of figures for each path of late.
+//! Ends of paths in functions with too many paths for a counter each: recent paths have a row of figures each.
 //!
-//! Invariant: what a row has counted is its path's; the runtime takes that before another path gets the row.
-//! Source: Ball & Larus 1996, section 3.4 has a hash table. Ours is its part that is used most, direct-mapped, so
-//! that a path which finds its row costs a multiplication and a comparison, and no call.
+//! Invariant: the figures in a row belong to its current path; the runtime collects them before another path gets the
+//! row. Source: Ball & Larus 1996, section 3.4, which uses a hash table. Ours is the most used part of one,
+//! direct-mapped, so that a path which finds its row costs a multiplication and a comparison, and no call.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
@@ -12,7 +12,7 @@ use super::metric::Measured;
 use crate::abi::{Builtin, TrapCode, path_row};
 
 impl Translator<'_> {
-    /// Counts a path, and what was measured along it, in its row; row 0 begins with counter `first`.
+    /// Counts a path, and the metrics along it, in its row; row 0 begins with counter `first`.
     pub(super) fn count_path_in_row(&mut self, number: Value, first: u32, measured: Measured) {
         let row = self.path_row(number, first, path_row::words(1 + measured.len() as u32));
         self.take_row(row, number);
@@ -22,7 +22,8 @@ impl Translator<'_> {
         }
     }
 
-    /// The number of a path in the frame's call record, which has that of path 0 at this distance in bytes.
+    /// Returns the number of a path in the frame's call record, which holds the number of path 0 at that offset in
+    /// bytes.
     pub(super) fn number_in_record(&mut self, number: Value, offset: u32) -> Value {
         let record = self.own_record();
         let flags = MemFlagsData::trusted().with_readonly();
@@ -30,7 +31,7 @@ impl Translator<'_> {
         self.builder.ins().iadd(first, number)
     }
 
-    /// The address of the row that the number of a path chooses.
+    /// Returns the address of the row that the number of a path selects.
     fn path_row(&mut self, number: Value, first: u32, words: u32) -> Value {
         let hash = self.builder.ins().imul_imm_s(number, path_row::FACTOR.cast_signed());
         let index = self.builder.ins().ushr_imm_u(hash, i64::from(path_row::SHIFT));
@@ -39,14 +40,14 @@ impl Translator<'_> {
         self.builder.ins().iadd_imm_s(row, self.env.layout.counter(first).cast_signed())
     }
 
-    /// Makes the row that of the path, if it is another one's.
+    /// Makes the path the owner of the row, if another path owns it.
     fn take_row(&mut self, row: Value, number: Value) {
         let flags = self.counter_flags();
         let key = self.builder.ins().iadd_imm_s(number, 1);
         let there = self.builder.ins().load(types::I64, flags, row, path_row::KEY);
         let is_other = self.builder.ins().icmp(IntCC::NotEqual, there, key);
         let (other, own) = (self.builder.create_block(), self.builder.create_block());
-        // The rare way first: see `translate`'s notes on the order of branches.
+        // The rare case first: see `translate`'s notes on the order of branches.
         self.builder.ins().brif(is_other, other, &[], own, &[]);
         self.builder.seal_block(other);
         self.builder.set_cold_block(other);

@@ -1,18 +1,18 @@
-//! How large a value can be, and so which sums and shifts cannot wrap.
+//! Upper bounds of values, to find sums and shifts that cannot wrap.
 //!
 //! Wasm adds and shifts indices in 32 bits, which may wrap; processors compute addresses in 64 bits, which may not. So
-//! each access would compute its index apart, although what is looked up in a table by a byte, a masked or a shifted
-//! value mostly lies far below 4 GiB. Where that is known, the constant of a sum becomes the access's own offset, and a
-//! shift part of the address.
-//! Source: Harrison, *Compiler Analysis of the Value Ranges for Variables*, IEEE TSE 3(3), 1977, of upper bounds only.
-//! Example: of `i32.load (i32.add (i32.shl (i32.load8_u …) 2) 4096)` the address is `base + 4 * byte + 4096`.
+//! each access would compute its index separately, although an index made of a byte, a masked or a shifted value mostly
+//! lies far below 4 GiB. Where that is known, the constant of a sum becomes the access's own offset, and a shift part
+//! of the address. Source: Harrison, *Compiler Analysis of the Value Ranges for Variables*, IEEE TSE 3(3), 1977,
+//! reduced to upper bounds.
+//! Example: the address of `i32.load (i32.add (i32.shl (i32.load8_u …) 2) 4096)` is `base + 4 * byte + 4096`.
 
 use cranelift_codegen::ir::{InstBuilder, InstructionData, Opcode, Value, types};
 
 use super::Translator;
 use crate::options::Pass;
 
-/// Definitions of values are followed so far.
+/// The depth to which definitions of values are followed.
 const DEEPEST: u32 = 6;
 
 impl Translator<'_> {
@@ -20,8 +20,8 @@ impl Translator<'_> {
         self.is_optimised() && self.passes.has(Pass::Ranges)
     }
 
-    /// An index as a sum that does not wrap: of a value and a constant. Baseline code, which has computed the sum by
-    /// then, keeps it.
+    /// Splits an index into a value and a constant whose sum does not wrap. Baseline code, which has computed the sum
+    /// by then, keeps it.
     pub(super) fn as_sum(&self, index: Value) -> (Value, u64) {
         let sum = match self.definition(index) {
             Some(&InstructionData::Binary { opcode: Opcode::Iadd, args }) if self.knows_ranges() => args,
@@ -39,7 +39,8 @@ impl Translator<'_> {
         }
     }
 
-    /// Zero-extends an index to 64 bits: what it is shifted of, if that does not wrap, and shifts that.
+    /// Zero-extends an index to 64 bits. If the index is a shift that does not wrap, extends its operand and shifts
+    /// that.
     pub(super) fn extend_shifted(&mut self, index: Value) -> Value {
         let shift = match self.definition(index) {
             Some(&InstructionData::Binary { opcode: Opcode::Ishl, args: [value, by] }) => {
@@ -57,7 +58,7 @@ impl Translator<'_> {
         }
     }
 
-    /// What a value is at most, as an unsigned number.
+    /// Returns an upper bound of a value, as an unsigned number.
     fn most(&self, value: Value, deep: u32) -> u64 {
         let bits = self.builder.func.dfg.value_type(value).bits();
         let all = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };

@@ -1,5 +1,5 @@
-//! Data references of traces, and of bursts that are recorded: recorded right before the access is made, so that one
-//! that traps is recorded too.
+//! Data references of traces and of recorded bursts: each is recorded right before the access, so that one that traps
+//! is recorded too.
 
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
@@ -8,8 +8,8 @@ use crate::abi::{Builtin, TrapCode, reference, vmctx};
 use crate::clif::trace;
 
 impl Translator<'_> {
-    /// Records an access of `bytes` at `index`, extended to 64 bits, and an offset: the one with this number of the
-    /// instruction's.
+    /// Records an access of `bytes` at `index`, extended to 64 bits, plus an offset. `number` is the number of the
+    /// access within the instruction.
     pub(super) fn record_access(
         &mut self,
         (index, offset): (Value, u64),
@@ -35,7 +35,8 @@ impl Translator<'_> {
         self.record_reference(&[word], number);
     }
 
-    /// Records an access of `length` bytes at `index`, both of 64 bits: the one with this number of the instruction's.
+    /// Records an access of `length` bytes at `index`, both of 64 bits. `number` is the number of the access within the
+    /// instruction.
     pub(super) fn record_bulk(&mut self, index: Value, length: Value, number: u32) {
         if self.options.logs_references {
             return self.record_in_order(index, length);
@@ -58,7 +59,8 @@ impl Translator<'_> {
         self.builder.ins().iconst(types::I64, word as i64)
     }
 
-    /// A chunk that ends here finds the frame at a byte of the instruction that tells which accesses were before.
+    /// Records a reference at a location of its own: if a chunk ends here, the frame's byte offset within the
+    /// instruction tells which of its accesses came before.
     fn record_reference(&mut self, words: &[Value], number: u32) {
         let here = self.offset;
         self.at(here + number);

@@ -3,21 +3,21 @@
 use cranelift_codegen::ir::{AliasRegion, AliasRegionData, Function};
 use hashbrown::HashMap;
 
-/// A kind of memory. What is imported may be shared with other instances under other indices, so all imports of a
-/// kind are one region; what an instance defines itself it cannot import as well.
+/// A kind of memory. An import may be shared with other instances under other indices, so all imports of a kind are one
+/// region; an instance cannot also import what it defines itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Region {
     /// Sizes and bases of memories.
     MemoryDefinitions,
     /// Sizes and bases of tables.
     TableDefinitions,
-    /// Bytes of an own memory, by memory index.
+    /// Bytes of a memory that the instance defines, by memory index.
     Memory(u32),
     /// Bytes of imported memories.
     ImportedMemories,
     /// Elements of tables.
     Tables,
-    /// An own global, by global index.
+    /// A global that the instance defines, by global index.
     Global(u32),
     /// Imported globals.
     ImportedGlobals,
@@ -27,7 +27,7 @@ pub(super) enum Region {
     Counters,
     /// Fields and elements of objects.
     Objects,
-    /// Heads of objects.
+    /// Headers of objects.
     Heads,
 }
 
@@ -49,8 +49,8 @@ impl Region {
     }
 }
 
-/// How many alias regions one function may name; memory flags are interned, and their number is bounded. Globals
-/// beyond that share the imported globals' region, which is always right.
+/// The number of alias regions that one function may name; memory flags are interned, and their number is bounded.
+/// Further globals share the imported globals' region, which is always correct.
 const MAX_REGIONS: usize = 512;
 
 /// The regions that one function has named so far.

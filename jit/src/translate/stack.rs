@@ -13,7 +13,7 @@ use crate::cfg::{StackId, TypeStacks};
 
 /// The operand stack: what is left of the block's entry stack, and the values on top of it.
 pub(super) struct OperandStack {
-    /// How many operands of callers lie below those of an inlined function.
+    /// The number of callers' operands below those of an inlined function.
     pub(super) base: u32,
     below: StackId,
     below_height: u32,
@@ -41,12 +41,12 @@ impl OperandStack {
         self.values.clear();
     }
 
-    /// What lies above what is left of the block's entry stack.
+    /// Returns the operands above what is left of the block's entry stack.
     pub(super) fn values(&self) -> &[Value] {
         &self.values
     }
 
-    /// What is left of the block's entry stack.
+    /// Returns what is left of the block's entry stack.
     pub(super) fn below(&self) -> StackId {
         self.below
     }
@@ -55,7 +55,7 @@ impl OperandStack {
         self.below_height + self.values.len() as u32
     }
 
-    /// The home of the operand at `depth` (0 is the bottom) if it has type `ty`.
+    /// Returns the home of the operand at `depth` (0 is the bottom) if it has type `ty`.
     fn home(&mut self, depth: u32, ty: Type, make: Homes, builder: &mut FunctionBuilder<'_>) -> Home {
         let depth = (self.base + depth) as usize;
         if self.homes.len() <= depth {
@@ -64,7 +64,7 @@ impl OperandStack {
         *self.homes[depth][class(ty)].get_or_insert_with(|| make.make(builder, ty))
     }
 
-    /// What [`OperandStack::restore`] needs to come back to this state.
+    /// Saves the state for [`OperandStack::restore`].
     pub(super) fn snapshot(&self) -> (StackId, u32, Vec<Value>) {
         (self.below, self.below_height, self.values.clone())
     }
@@ -121,7 +121,7 @@ impl Translator<'_> {
         values
     }
 
-    /// Sends the `count` lowest operands home, where successors expect them.
+    /// Stores the `count` lowest operands in their homes, where successors expect them.
     pub(super) fn flush(&mut self, count: u32) {
         for depth in self.stack.below_height..self.stack.height().min(count) {
             let value = self.stack.values[(depth - self.stack.below_height) as usize];
@@ -129,7 +129,7 @@ impl Translator<'_> {
         }
     }
 
-    /// The operand at `depth`, left in place.
+    /// Returns the operand at `depth`, and leaves it in place.
     pub(super) fn operand_at(&mut self, depth: u32) -> Value {
         match depth.checked_sub(self.stack.below_height) {
             Some(above) => self.stack.values[above as usize],
@@ -142,7 +142,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Reads the operand at `depth` where it is at home.
+    /// Reads the operand at `depth` from its home.
     pub(super) fn use_operand(&mut self, depth: u32, ty: Type) -> Value {
         let home = self.stack.home(depth, ty, self.homes, &mut self.builder);
         home.read(&mut self.builder, ty)
@@ -155,7 +155,7 @@ impl Translator<'_> {
         home.write(&mut self.builder, value);
     }
 
-    /// The `count` topmost operands, left in place; the deepest comes first.
+    /// Returns the `count` topmost operands, and leaves them in place; the deepest comes first.
     pub(super) fn top(&mut self, count: usize) -> Vec<Value> {
         let values = self.pop_many(count);
         self.stack.values.extend(&values);

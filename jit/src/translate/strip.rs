@@ -1,14 +1,14 @@
-//! Strips: how a loop is checked once in several rounds.
+//! Strip-mined checks: a loop is checked once every several rounds.
 //!
-//! A check costs each round two instructions. Where it is known how many rounds a loop makes ([`Strip`]), its header is
-//! a block that checks, counts the checks of the rounds to come, at most [`ROUNDS_OF_STRIP`], and computes where they
-//! end, the *stop*; behind it begins an inner loop. The latch tests first whether the local is the stop. If it is not,
-//! the loop goes on, and needs no other test; if it is, the loop's own test tells whether it ends or comes to the
-//! check again. The inner loop and the one around it are loops to Cranelift like others.
+//! A check costs each round two instructions. Where the trip count of a loop is known ([`Strip`]), the loop header
+//! checks, counts the checks of the next rounds in advance, at most [`ROUNDS_OF_STRIP`], and computes the value at
+//! which these rounds end, the *stop*; an inner loop begins behind it. The latch first tests whether the local has
+//! reached the stop. If not, the inner loop continues without another test; if so, the loop's own test decides whether
+//! the loop ends or returns to the check. To Cranelift both are ordinary loops.
 //!
-//! Invariant: with `first` as what the next test looks at, the stop is `first + n * step`, where no value before it is
-//! the bound or beyond it. So the loop's own test would go on at each of them; it is come to exactly, and after `n`
-//! rounds more at the latest there is a check, whether or not the loop ends.
+//! Invariant: with `first` as the value of the next test, the stop is `first + n * step`, and no value before it
+//! reaches the bound. So the loop's own test would continue at each of these values; the stop is hit exactly, and the
+//! next check comes after at most `n` more rounds, whether or not the loop ends.
 //! Example: `loop: check; body; i += 1; if i != n goto loop` becomes `loop: check; stop = i + 1 + min(n - i - 1, 63);
 //! inner: body; i += 1; if i != stop goto inner; if i != n goto loop`.
 //!
@@ -21,18 +21,19 @@ use super::Translator;
 use crate::graph::Node;
 use crate::plan::{Countdown, GoesOn, ROUNDS_OF_STRIP};
 
-/// A strip of a loop whose latches are not all translated.
+/// A strip-mined loop whose latches are not all translated.
 pub(super) struct OpenStrip {
-    /// Where the inner loop begins.
+    /// The header of the inner loop.
     inner: ir::Block,
-    /// What the local is when it ends.
+    /// The value of the local at which the inner loop ends.
     stop: Value,
-    /// The latches, which are nodes, that are still to come.
+    /// The nodes of the latches that are still to come.
     latches: Vec<u32>,
 }
 
 impl Translator<'_> {
-    /// Behind the check of a header: counts what the rounds to come would count, and begins the inner loop.
+    /// Begins the inner loop behind the check of a header, and counts in advance what the rounds of the strip would
+    /// count.
     pub(super) fn begin_strip(&mut self, countdown: &Countdown) {
         let header = self.node as u32;
         let latches = self.graph.latches_of_strip(header);
@@ -50,7 +51,7 @@ impl Translator<'_> {
         self.strips.insert(header, OpenStrip { inner, stop, latches });
     }
 
-    /// At the end of a node, if it is the latch of a strip: goes on in the inner loop unless that ends.
+    /// At the end of a node that is the latch of a strip: continues in the inner loop unless the strip ends.
     pub(super) fn stay_in_strip(&mut self, node: &Node) {
         let index = self.node as u32;
         let is_latch = |strip: &OpenStrip| strip.latches.contains(&index);
@@ -76,7 +77,7 @@ impl Translator<'_> {
         self.builder.switch_to_block(behind);
     }
 
-    /// Where the rounds end that come before the next check, and how many these are but for one, with 64 bits.
+    /// Computes the stop, and the number of rounds before it minus one, with 64 bits.
     fn strip_ahead(&mut self, countdown: &Countdown) -> (Value, Value) {
         let ty = if countdown.is_64 { types::I64 } else { types::I32 };
         let local = self.read_local(countdown.local);
@@ -84,7 +85,7 @@ impl Translator<'_> {
         let first = self.builder.ins().iadd(local, plus);
         let bound = self.countdown_bound(countdown);
         let distance = self.distance(countdown, first, bound);
-        // Of steps that are no power of 2 perhaps fewer.
+        // If the step is not a power of 2 the strip may be shorter.
         let step = countdown.step.unsigned_abs();
         let shift = i64::from(step.next_power_of_two().trailing_zeros());
         let rounds = self.builder.ins().ushr_imm_u(distance, shift);
@@ -96,12 +97,13 @@ impl Translator<'_> {
         (self.builder.ins().iadd(first, way), rounds)
     }
 
-    /// How far what is tested first is from the bound, in the direction of the steps, with 64 bits: 0 if it is beyond it.
+    /// Computes the distance of the first tested value from the bound, in the direction of the steps, with 64 bits: 0
+    /// if it is beyond the bound.
     fn distance(&mut self, countdown: &Countdown, first: Value, bound: Value) -> Value {
         let (from, to) = if countdown.step > 0 { (first, bound) } else { (bound, first) };
         let order = match countdown.goes_on {
             GoesOn::Until => {
-                // In a circle: it is met sooner or later, perhaps behind an overflow.
+                // Modulo the type's size: the bound is reached sooner or later, perhaps after a wrap-around.
                 let distance = self.builder.ins().isub(to, from);
                 return if countdown.is_64 {
                     distance

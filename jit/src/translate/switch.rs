@@ -1,10 +1,10 @@
-//! Switches: as a few tests if they have few cases, else as a jump through a table.
+//! Switches: a few tests if there are few cases, otherwise a jump through a table.
 //!
-//! Compilers to wasm write `br_table` wherever there are three cases, and leave to engines what to make of it. A
-//! branch that usually goes one way costs next to nothing; a jump through a table takes eight instructions, loads where
-//! to go, and needs the predictor's memory of where it went.
-//! Source: Bernstein, *Producing Good Code for the Case Statement*, Software: Practice and Experience 15(10), 1985.
-//! Example: `br_table 0 1 1 2 1` tests whether the selector is 3, then whether it is 0.
+//! Compilers to wasm write `br_table` for as few as three cases, and leave the choice to engines. A branch that usually
+//! goes one way costs next to nothing; a jump through a table takes eight instructions, loads its target, and occupies
+//! the predictor's memory of indirect targets. Source: Bernstein, *Producing Good Code for the Case Statement*,
+//! Software: Practice and Experience 15(10), 1985. Example: `br_table 0 1 1 2 1` tests whether the selector is 3, then
+//! whether it is 0.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, BlockCall, InstBuilder, JumpTableData, Value};
@@ -12,10 +12,10 @@ use cranelift_codegen::ir::{self, BlockCall, InstBuilder, JumpTableData, Value};
 use super::Translator;
 use crate::options::Pass;
 
-/// Switches that take more tests jump through tables.
+/// Switches that would need more tests jump through tables.
 const MOST_TESTS: usize = 4;
 
-/// Selectors of one case that lie next to each other: the first and the last, and the edge that is taken.
+/// Adjacent selectors of one case: the first and the last, and the edge that is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Run {
     first: u32,
@@ -24,7 +24,7 @@ struct Run {
 }
 
 impl Translator<'_> {
-    /// Goes where `table` says for `selector`: to one of `targets`, which are by edge.
+    /// Branches as `table` says for `selector`: to one of `targets`, by edge.
     pub(super) fn switch(&mut self, selector: Value, table: &[u32], targets: &[ir::Block]) {
         match few_tests(table).filter(|_| self.passes.has(Pass::Switches)) {
             Some((tests, rest)) => self.test_in_turn(selector, &tests, targets, targets[rest as usize]),
@@ -51,7 +51,7 @@ impl Translator<'_> {
         self.builder.ins().brif(is_in, targets[run.edge as usize], &[], other, &[]);
     }
 
-    /// Whether a selector is of a run, which is not the last one, as a CLIF truth value.
+    /// Tests whether a selector is in a run, which is not the last one, as a CLIF truth value.
     fn is_in(&mut self, selector: Value, &Run { first, last, .. }: &Run) -> Value {
         let ins = |translator: &mut Self, condition, value, number: u32| {
             translator.builder.ins().icmp_imm_u(condition, value, i64::from(number))
@@ -77,7 +77,7 @@ impl Translator<'_> {
     }
 }
 
-/// What to test, one run after the other, and the edge that is taken if the selector is of none; `None` if that takes
+/// Returns the runs to test, in this order, and the edge that is taken if the selector is in none; `None` if that needs
 /// too many tests.
 fn few_tests(table: &[u32]) -> Option<(Vec<Run>, u32)> {
     let mut runs = runs(table);
@@ -86,7 +86,7 @@ fn few_tests(table: &[u32]) -> Option<(Vec<Run>, u32)> {
         if tests.len() == MOST_TESTS {
             return None;
         }
-        // Behind the test of a run what lies around it may be one.
+        // Once a run is tested, its neighbours may merge into one.
         let is_around = |at: &usize| runs[at - 1].edge == runs[at + 1].edge;
         let at = (1..runs.len() - 1).find(is_around).unwrap_or(0);
         let run = runs.remove(at);
@@ -94,7 +94,7 @@ fn few_tests(table: &[u32]) -> Option<(Vec<Run>, u32)> {
             let behind = runs.remove(at);
             runs[at - 1].last = behind.last;
         } else {
-            // It is not of this run any more, so it does not matter whether it is below the next one.
+            // The selector is not in the tested run any more, so the next run may extend down to 0.
             runs[0].first = 0;
         }
         tests.push(run);
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(tested(&[0, 0, 0]), Some((vec![], 0)));
         assert_eq!(tested(&[0, 1]), Some((vec![(0, 0, 0)], 1)));
         assert_eq!(tested(&[0, 0, 1]), Some((vec![(0, 1, 0)], 1)));
-        // What is around a run is one behind its test.
+        // The neighbours of a tested run merge into one.
         assert_eq!(tested(&[0, 1, 1, 2, 1]), Some((vec![(3, 3, 2), (0, 0, 0)], 1)));
         assert_eq!(tested(&[0, 1, 1, 0]), Some((vec![(1, 2, 1)], 0)));
         assert_eq!(tested(&[0, 1, 2, 3]), Some((vec![(0, 0, 0), (0, 1, 1), (0, 2, 2)], 3)));

@@ -50,21 +50,21 @@ impl Translator<'_> {
         true
     }
 
-    /// How a reference compares with null, as an i32.
+    /// Compares a reference with null; returns an i32.
     pub(super) fn compare_with_null(&mut self, how: IntCC, reference: Value) -> Value {
         let null = self.builder.ins().iconst(types::I64, 0);
         let truth = self.builder.ins().icmp(how, reference, null);
         self.builder.ins().uextend(types::I32, truth)
     }
 
-    /// The element of `table` at `index` (of the table's index type); traps if there is none.
+    /// Loads the element of `table` at `index` (of the table's index type); traps if there is none.
     pub(super) fn load_element(&mut self, table: u32, index: Value) -> Value {
         let (address, flags) = self.element(table, index);
         self.builder.ins().load(types::I64, flags, address, 0)
     }
 
-    /// Address of an element, and flags to access it. With Spectre guards a bad index gives address 0, where the
-    /// access traps.
+    /// Returns the address of an element, and the flags to access it. With Spectre guards a bad index yields address 0,
+    /// where the access traps.
     fn element(&mut self, table: u32, index: Value) -> (Value, MemFlagsData) {
         let ty = self.env.info.tables[table as usize];
         let index = self.extend_index(index, ty.table64);
@@ -87,7 +87,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Whether a table keeps its size, so that its base and length are constants.
+    /// Reports whether a table keeps its size, so that its base and length are constants.
     fn is_fixed(&self, table: u32) -> bool {
         let ty = &self.env.info.tables[table as usize];
         ty.maximum == Some(ty.initial)
@@ -135,7 +135,7 @@ impl Translator<'_> {
         self.push_size(old, is_64);
     }
 
-    /// The function reference of function `index`.
+    /// Returns the function reference of function `index`.
     pub(super) fn func_ref(&mut self, index: u32) -> Value {
         if self.env.info.is_imported_func(index) {
             let at = self.env.layout.func_import(index) as i32 + func_import::FUNC_REF;

@@ -1,4 +1,4 @@
-//! Call targets: counting which function an indirect call calls. See `plan::targets`.
+//! Call targets: counts which functions an indirect call reaches. See `plan::targets`.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
@@ -7,7 +7,7 @@ use super::Translator;
 use crate::abi::{Builtin, TrapCode};
 
 impl Translator<'_> {
-    /// Counts a call of the function that `reference` refers to, if the call that is translated has cells for that.
+    /// Counts a call of the function that `reference` refers to, if the current call has cells for that.
     pub(super) fn count_target(&mut self, reference: Value) {
         let Some(cell) = self.target_cell.take() else { return };
         let flags = self.counter_flags();

@@ -1,8 +1,8 @@
-//! Transfers: how a frame goes on in another version of its function.
+//! On-stack replacement (OSR): a frame continues in another version of its function.
 //!
-//! The version that is left stores locals and operands into the store's transfer buffer, and its path register into
-//! the store's context, and tail-calls the other, which loads them and jumps to the node where it resumes. Nothing
-//! can happen in between, so one buffer a store is enough.
+//! The version that is left stores locals and operands into the store's transfer buffer, and its path register into the
+//! store's context, and tail-calls the other version, which loads them and jumps to the node where it resumes. Nothing
+//! can happen in between, so one buffer per store suffices.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, SigRef, Type, Value, types};
@@ -12,11 +12,11 @@ use crate::abi::{Builtin, clif_type, code_slots, heat, resume_signature, store_c
 use crate::graph::Elsewhere;
 use crate::plan::Probe;
 
-/// Of no more locals those are loaded, too, that nobody reads.
+/// In functions with at most this many locals, dead locals are loaded, too.
 const FEW_LOCALS: usize = 256;
 
 impl Translator<'_> {
-    /// Counts heat; asks for a better version when there is enough of it, and goes on in it if it is ready.
+    /// Counts heat; requests a better version once the function is hot, and continues in it if it is ready.
     pub(super) fn heat(&mut self, counter: u32) {
         let call = if self.block == 0 { heat::CALL } else { 0 };
         let heat = self.count(counter, heat::ROUND + call);
@@ -29,7 +29,7 @@ impl Translator<'_> {
         self.builder.set_cold_block(promote);
 
         self.builder.switch_to_block(promote);
-        // Nothing is measured yet at the function's entry.
+        // At the function's entry no metric is being measured yet.
         let is_measuring = self.block != 0;
         if is_measuring {
             self.stop_metrics();
@@ -56,7 +56,7 @@ impl Translator<'_> {
         self.builder.switch_to_block(leave);
         self.aside(|translator| translator.continue_in(to));
         match self.graph.nodes[self.node].probes[..] {
-            // The check behind leaves by the same way.
+            // The check behind it leaves through the same block.
             [Probe::Heat(_), Probe::Check, ..] if self.block != 0 && self.options.metrics == 0 => {
                 self.leave_when_hot = Some(leave);
             }
@@ -67,13 +67,13 @@ impl Translator<'_> {
         self.builder.switch_to_block(stay);
     }
 
-    /// Whether a frame in the block being translated can go on in another version: at a loop header, with a state
+    /// Reports whether a frame in the current block can continue in another version: at a loop header, with a state
     /// that fits into the buffer.
     fn can_transfer(&self) -> bool {
         self.cfg.can_resume(self.block)
     }
 
-    /// Goes on in a version that counts nothing, or something else.
+    /// Continues in a version that counts nothing, or something else.
     pub(super) fn transfer_to(&mut self, version: Value) {
         let state = self.live_state();
         self.store_values(state);
@@ -82,7 +82,7 @@ impl Translator<'_> {
         self.leave_to(signature, version, &[self.vmctx, self.vmctx]);
     }
 
-    /// Goes on in code that is elsewhere; a part is compiled if nobody has.
+    /// Continues in code that lies elsewhere; a part is compiled on its first use.
     pub(super) fn go_elsewhere(&mut self, elsewhere: Elsewhere) {
         let code = match elsewhere {
             Elsewhere::Part(row) => {
@@ -96,13 +96,13 @@ impl Translator<'_> {
         self.aside(|translator| translator.continue_in(code));
     }
 
-    /// Goes on in a version that counts the same.
+    /// Continues in a version that counts the same.
     fn continue_in(&mut self, version: Value) {
         self.pass_counting();
         self.transfer_to(version);
     }
 
-    /// What the frame counts with.
+    /// Passes on the frame's profiling state.
     fn pass_counting(&mut self) {
         self.pass_counted();
         if self.options.contexts {
@@ -112,14 +112,14 @@ impl Translator<'_> {
         self.transfer_metrics();
     }
 
-    /// Calls what the frame goes on in, which returns to its caller: to the machine frame's, or to where the frame is
-    /// inlined.
+    /// Calls the code in which the frame continues, and returns its results to the caller: that of the machine frame,
+    /// or the one into which the frame is inlined.
     pub(super) fn leave_to(&mut self, signature: SigRef, version: Value, args: &[Value]) {
         let Some(behind) = self.graph.nodes[self.node].behind else {
             self.builder.ins().return_call_indirect(signature, version, args);
             return;
         };
-        // For who walks the stack it is the call that was not made: the frame itself is that of the other version now.
+        // To a stack walk this call stands for the inlined call: the frame itself is now that of the other version.
         let place = self.graph.inlined_at(self.own)[self.frame as usize - 1];
         let location = self.origins.at(place);
         self.builder.set_srcloc(location);
@@ -132,13 +132,13 @@ impl Translator<'_> {
         self.go_to(behind);
     }
 
-    /// Whether a local of the frame may be read from the entry of `block` on. Whoever looks at captured state wants
-    /// to see all.
+    /// Reports whether a local of the frame may be read from the entry of `block` on. Where state is captured, all
+    /// locals count as live.
     pub(super) fn is_live(&self, block: u32, local: usize) -> bool {
         self.options.capture_state || self.cfg.liveness.is_live(block, local)
     }
 
-    /// The same of what follows the block that is translated.
+    /// Reports whether a local may be read behind the current block.
     pub(super) fn is_live_behind(&self, local: usize) -> bool {
         self.options.capture_state || self.cfg.liveness.is_live_behind(self.block, local)
     }
@@ -149,7 +149,7 @@ impl Translator<'_> {
         self.store_values(state);
     }
 
-    /// Where in the transfer buffer which values belong, without locals that are not read any more.
+    /// Returns the live values with their offsets in the transfer buffer.
     pub(super) fn live_state(&mut self) -> Vec<(i32, Value)> {
         let locals = self.cfg.locals.len();
         let wanted = match self.options.capture_state {
@@ -159,7 +159,7 @@ impl Translator<'_> {
         self.state_of(wanted)
     }
 
-    /// The same of these locals, and the operands.
+    /// Returns these locals, and the operands, with their offsets in the transfer buffer.
     fn state_of(&mut self, wanted: Vec<usize>) -> Vec<(i32, Value)> {
         let locals = self.cfg.locals.len();
         let mut state: Vec<(usize, Value)> =
@@ -178,26 +178,26 @@ impl Translator<'_> {
     }
 
     fn transfer_buffer(&mut self) -> Value {
-        // Not as constants: they would be moved out of the loop around, where they cost registers.
+        // Loaded rather than constant: constants would be hoisted out of an enclosing loop, where they cost registers.
         let trusted = MemFlagsData::trusted();
         let store = self.builder.ins().load(types::I64, trusted, self.vmctx, vmctx::STORE);
         self.builder.ins().load(types::I64, trusted, store, store_context::TRANSFER)
     }
 
-    /// The entry of a version that resumes: loads locals and operands, and goes to node 0.
+    /// Translates the entry of a version that resumes: loads locals and operands, and continues at node 0.
     pub(super) fn resume(&mut self) {
         if self.options.contexts {
             self.take_record();
         }
-        // What is not read any more was not stored, and its load is dropped. But without it sieve takes 1.12 of the time
-        // with bursts (measured; why is not known).
+        // Dead locals were not stored, and their loads are dropped. But without these loads sieve takes 1.12 of the
+        // time with bursts (measured; why is not known).
         let (block, few) = (self.graph.nodes[0].block, self.cfg.locals.len() <= FEW_LOCALS);
         self.load_state(block, |translator, local| few || translator.is_live(block, local));
         self.start_metrics();
         self.go_to(0);
     }
 
-    /// Takes the state of a frame at the entry of `block` from the transfer buffer: operands, and the locals that are
+    /// Loads the state of a frame at the entry of `block` from the transfer buffer: operands, and the locals that are
     /// wanted.
     pub(super) fn load_state(&mut self, block: u32, is_wanted: impl Fn(&Self, usize) -> bool) {
         let buffer = self.transfer_buffer();
@@ -211,7 +211,8 @@ impl Translator<'_> {
         self.send_home(|translator, local| is_wanted(translator, local) && translator.is_live(block, local));
         self.forget_locals(0);
         let operands = self.cfg.stacks.types(self.cfg.blocks[block as usize].stack);
-        // A loop may have more around the one that a frame is on its way to, which then has none of them.
+        // An enclosing loop may have more operands than the loop that the frame is entering; the frame has none of the
+        // extra ones.
         let fit = (store_context::TRANSFER_VALUES as usize).saturating_sub(locals);
         for (depth, &ty) in operands.iter().enumerate().take(fit) {
             let value = self.take_value(buffer, locals + depth, clif_type(ty));

@@ -1,16 +1,16 @@
-//! Where locals and operands are between nodes: in optimised code in frontend variables, of which SSA construction
-//! makes phis; in baseline code in the frame.
+//! The places of locals and operands between nodes: in optimised code frontend variables, which SSA construction turns
+//! into phis; in baseline code the frame.
 //!
-//! Registers of baseline code hold nothing from one run of blocks to the next (the target's `Baseline`), so what
-//! crosses blocks is in the frame in any case; as a phi it would be moved there on each edge that leads to it, also
-//! where nobody touches it. With a place of its own a local is read once in a node that uses it, and written once
-//! where a node ends that changed it.
+//! Registers of baseline code hold nothing from one run of blocks to the next (the target's `Baseline`), so values that
+//! cross blocks are in the frame in any case; as phis they would be moved there on each incoming edge, even where no
+//! code touches them. With a place of its own a local is read once in a node that uses it, and written once at the end
+//! of a node that changed it.
 //!
-//! **Invariant**: where a node begins, the place of each local that may still be read holds it. Within the node what
-//! was read or written is known as a value, which may be used wherever the code that made it has run.
+//! **Invariant**: where a node begins, the place of each live local holds its value. Within the node, locals that were
+//! read or written are known as values, which may be used wherever the code that made them has run.
 //!
-//! A call takes all registers. So of locals that other blocks may read nothing is known across calls: before one they
-//! go home, and after it they are read from there.
+//! A call takes all registers. So locals that other blocks may read are not known across calls: they are stored to
+//! their homes before a call, and read from there after it.
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::{
@@ -22,13 +22,13 @@ use super::Translator;
 use crate::abi::clif_type;
 use wasmparser::ValType;
 
-/// What keeps one value from node to node.
+/// The home of one value between nodes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Home {
-    /// In optimised code.
+    /// A frontend variable, in optimised code.
     Variable(Variable),
-    /// In baseline code: its address, which the function's first block has once for all, as code in one pass needs
-    /// no instruction for it.
+    /// A place in the frame, in baseline code. The function's first block computes the address once for all: the
+    /// single-pass code generator needs no instruction for it.
     Place(Value, MemFlags),
 }
 
@@ -54,7 +54,7 @@ impl Home {
     }
 }
 
-/// How homes are made.
+/// The kind of homes to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Homes {
     Variables,
@@ -80,15 +80,15 @@ impl Homes {
     }
 }
 
-/// What the node being translated knows of a local.
+/// What the node being translated knows about a local.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Local {
     ty: Type,
-    /// Made when it is first needed.
+    /// The home, made when it is first needed.
     home: Option<Home>,
-    /// In baseline code, once the node has read or written it.
+    /// The value, in baseline code, once the node has read or written it.
     value: Option<Value>,
-    /// Whether its home does not hold that value yet.
+    /// Whether the home does not hold that value yet.
     is_new: bool,
 }
 
@@ -136,7 +136,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Of locals is known what was when so many of them were known: nothing, where a node begins.
+    /// Forgets all locals except the first `known` that became known; none are known where a node begins.
     pub(super) fn forget_locals(&mut self, known: usize) {
         self.settled = self.settled.min(known);
         for index in self.known.split_off(known) {
@@ -145,12 +145,12 @@ impl Translator<'_> {
         }
     }
 
-    /// The end of a node: what a successor may read goes home.
+    /// Stores the locals that a successor may read in their homes, at the end of a node.
     pub(super) fn send_locals_home(&mut self) {
         self.send_home(|translator, local| translator.is_live_behind(local));
     }
 
-    /// What the node has changed goes home, if it is wanted there.
+    /// Stores the changed locals that are wanted in their homes.
     pub(super) fn send_home(&mut self, is_wanted: impl Fn(&Self, usize) -> bool) {
         for place in 0..self.known.len() {
             let index = self.known[place];
@@ -161,8 +161,8 @@ impl Translator<'_> {
         }
     }
 
-    /// Before the probes of a node in baseline code, which may call: what is known there of locals, their first
-    /// values, goes home.
+    /// Stores the known locals, which still have their first values, in their homes before the probes of a node in
+    /// baseline code, which may call.
     pub(super) fn send_parameters_home(&mut self) {
         if self.homes == Homes::Frame {
             self.send_home(|translator, local| translator.is_live(translator.block, local));
@@ -170,8 +170,8 @@ impl Translator<'_> {
         }
     }
 
-    /// Before a call in baseline code: of locals and addresses nothing is known behind it, but of those locals that
-    /// have no home to go to, since only the node itself may read them. Each of these is looked at once.
+    /// Prepares for a call in baseline code: afterwards no addresses are known, and only those locals whose values need
+    /// no home, because only the node itself may read them. Each of these is examined once.
     pub(super) fn settle(&mut self) {
         if self.homes == Homes::Variables {
             return;
@@ -194,7 +194,7 @@ impl Translator<'_> {
         self.forget_locals(kept);
     }
 
-    /// Translates what does not lead on to the rest of the node, which so knows nothing of what is read there.
+    /// Translates code that does not lead on to the rest of the node, so that the rest knows nothing of what it reads.
     pub(super) fn aside(&mut self, translate: impl FnOnce(&mut Self)) {
         let (known, stack) = (self.known.len(), self.stack.snapshot());
         translate(self);

@@ -1,22 +1,21 @@
 //! The memory as one version of the code knows it in a segment.
 //!
 //! Both versions make the same effective stores in the same order, which the product walk checks. So there is one
-//! memory, and what one version learns of it holds for both.
-//! Assumed: what code loads from below 4 GiB are the runtime's tables (code slots, dispatch cells), which lie there so
-//! that their addresses are short. They are in no frame, code never stores there, and what they hold may change at any
-//! time anyway: so it does not matter when it is loaded.
+//! memory, and facts that one version learns hold for both. Assumed: code loads only the runtime's tables (code slots,
+//! dispatch cells) from below 4 GiB, which lie there so that their addresses are short. They are in no frame, code
+//! never stores there, and their contents may change at any time anyway: so the time of a load does not matter.
 //! Assumed: an address that is not computed from the frame's is not in the frame, as long as no address in the frame
-//! has been stored or passed on. Then nobody else writes the frame, either.
+//! has been stored or passed on. Then no other code writes the frame, either.
 
 use super::terms::{Op, Term, Terms, mask};
 
-/// Nothing but the runtime's tables lies up to here.
+/// The end of the range that only contains the runtime's tables.
 const RUNTIME_TABLES: u64 = u32::MAX as u64;
 
-/// What some bytes of the frame hold.
+/// The contents of some bytes of the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
-    /// Where it begins: the distance from the frame's top.
+    /// The start of these bytes: the distance from the frame's top.
     pub offset: i64,
     pub bytes: u32,
     pub value: Term,
@@ -28,24 +27,24 @@ impl Slot {
     }
 }
 
-/// What a version does to its frame, in order.
+/// An access of a version to its frame.
 #[derive(Clone, Copy, Debug)]
 enum Access {
-    /// It reads bytes from an offset on.
+    /// Reads bytes from an offset on.
     Read(i64, u32),
-    /// It writes them.
+    /// Writes bytes from an offset on.
     Written(i64, u32),
-    /// Others may read all of it.
+    /// Other code may read the whole frame.
     Anything,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
-    /// What is known of the frame; ascending.
+    /// The known contents of the frame; ascending.
     pub slots: Vec<Slot>,
     /// Whether others may know addresses in the frame.
     pub is_shared: bool,
-    /// Rises with each change of the frame, and of all else.
+    /// Counters of changes: of the frame, and of all other memory.
     frame: u32,
     others: u32,
     accesses: Vec<Access>,
@@ -56,12 +55,13 @@ impl Memory {
         Memory { slots, is_shared, frame: 0, others: 0, accesses: Vec::new() }
     }
 
-    /// How many accesses of the frame there were.
+    /// Returns the number of accesses to the frame.
     pub fn accesses(&self) -> usize {
         self.accesses.len()
     }
 
-    /// Whether what the last of so many accesses wrote is written over before anybody may read it.
+    /// Reports whether the value written by the last of the first `accesses` accesses is overwritten before other code
+    /// may read it.
     pub fn is_dead(&self, accesses: usize) -> bool {
         let Some((&Access::Written(offset, bytes), behind)) =
             self.accesses.get(accesses.wrapping_sub(1)).zip(self.accesses.get(accesses..))
@@ -79,12 +79,12 @@ impl Memory {
         matches!(first, Some(Access::Written(..)))
     }
 
-    /// Others may read the frame from now on.
+    /// Records that others may read the frame from now on.
     pub fn expose(&mut self) {
         self.accesses.push(Access::Anything);
     }
 
-    /// What is in memory; of values of more than eight bytes it stands for all of them.
+    /// Returns the contents of memory; for more than eight bytes the term stands for all of them.
     pub fn load(&mut self, terms: &mut Terms, address: Term, bytes: u32) -> Term {
         let Some(offset) = terms.as_frame(address) else {
             let may_be_frame = self.is_shared || terms.is_of_frame(address);
@@ -119,7 +119,7 @@ impl Memory {
         self.slots.insert(at, slot);
     }
 
-    /// Stores a value; whether that may have changed anything.
+    /// Stores a value; reports whether that may have changed anything.
     pub fn store(&mut self, terms: &Terms, address: Term, bytes: u32, value: Term) -> bool {
         let Some(offset) = terms.as_frame(address) else {
             self.others += 1;
@@ -139,13 +139,13 @@ impl Memory {
         true
     }
 
-    /// Anything may be in the frame.
+    /// Forgets the contents of the frame.
     pub fn forget_all(&mut self) {
         self.frame += 1;
         self.slots.clear();
     }
 
-    /// What a callee does: what lies below so far from the frame's top is its own.
+    /// Applies the effects of a call: the stack below `top`, a distance from the frame's top, belongs to the callee.
     pub fn call(&mut self, top: Option<i64>) {
         self.expose();
         self.others += 1;

@@ -1,10 +1,10 @@
 //! The product walk: both versions of the code side by side, segment by segment.
 //!
-//! Input: a [`Machine`] that executes instructions of either version on terms, where both are entered, and hints.
-//! Output: nothing, or the first [`Mismatch`].
-//! A node is a pair of places, one in each version. From a node both are executed on terms until they branch, end, or
-//! come to a pair of places that the hints name. Their events must be the same one by one. The nodes behind it are
-//! reached with what is known to be equal by then; where ways meet, what is known on all of them is.
+//! Input: a [`Machine`] that executes instructions of either version on terms, the entries of both, and hints.
+//! Output: nothing, or the first [`Mismatch`]. A node is a pair of places, one in each version. From a node both
+//! versions are executed on terms until they branch, end, or reach a pair of places that the hints name. Their events
+//! must be the same one by one. The successor nodes receive the equalities known by then; where paths meet, only
+//! equalities that hold on all of them remain.
 //! Invariant: a hint may be wrong. It only says where to cut, and a cut at a wrong pair can only lead to a mismatch.
 
 use std::collections::BTreeSet;
@@ -19,25 +19,25 @@ use super::terms::{Args, FRAME, Term, Terms};
 /// A place in the code.
 pub(crate) type Place = u32;
 
-/// The old version, or the new one.
+/// One of the two versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Before,
     After,
 }
 
-/// Executes instructions.
+/// A processor that executes instructions on terms.
 pub(crate) trait Machine {
-    /// What the tables say of a place in the code; it must be the same of both versions.
+    /// The table entries of a place in the code, which must be the same in both versions.
     type Mark: PartialEq + Clone + std::fmt::Debug;
 
-    /// How many locations a version has for values.
+    /// Returns the number of locations for values.
     fn locations(&self) -> usize;
 
-    /// Two terms that are equal if a condition is true, if that is what it says.
+    /// Returns two terms that are equal if a condition is true, if the condition implies that.
     fn equal_if(&self, terms: &Terms, condition: Term) -> Option<(Term, Term)>;
 
-    /// Executes the next instruction; `peer` are the events of the version before, if this is that behind.
+    /// Executes the next instruction; for the new version, `peer` holds the events of the old one.
     fn step(
         &self,
         side: Side,
@@ -46,74 +46,75 @@ pub(crate) trait Machine {
         peer: &[Event<Self::Mark>],
     ) -> Result<Step, String>;
 
-    /// How many instructions a version has at most: a segment of more never ends.
+    /// Returns an upper bound of a version's number of instructions: a longer segment never ends.
     fn longest(&self) -> u32;
 
-    /// The location of the stack pointer.
+    /// Returns the location of the stack pointer.
     fn stack_pointer(&self) -> usize;
 }
 
-/// What can be observed of code.
+/// An observable event.
 #[derive(Clone, Debug)]
 pub(crate) struct Event<M> {
     pub what: What,
     pub values: Args,
     pub mark: M,
     pub place: Place,
-    /// How many accesses of the frame there were by then.
+    /// The number of accesses to the frame up to the event.
     pub accesses: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
-    /// So many bytes are stored; the values are the address and what is stored, and what a trap would show.
+    /// Stores that many bytes; the values are the address, the stored value, and the state that a trap would show.
     Store(u32),
-    /// So many bytes are loaded, which may trap; the values are the address, and what a trap would show.
+    /// Loads that many bytes and may trap; the values are the address, and the state that a trap would show.
     Load(u32),
-    /// Something else may trap, or has effects; the values are its operands, and what a trap would show.
+    /// Another instruction that may trap, or has effects; the values are its operands, and the state that a trap would
+    /// show.
     Other(u32),
-    /// The values are the target and all that the callee may read. The number is that of its convention.
+    /// A call, with the number of its convention; the values are the target and all that the callee may read.
     Call(u32),
     TailCall(u32),
-    /// The values are what the caller may read; so many bytes are taken off the stack.
+    /// A return, which pops that many bytes off the stack; the values are those that the caller may read.
     Return(u32),
     Trap,
 }
 
-/// One version in a segment.
+/// The execution of one version in a segment.
 pub(crate) struct Run<M> {
     pub place: Place,
     pub values: Vec<Term>,
     pub memory: Memory,
     pub events: Vec<Event<M>>,
-    /// Instructions so far.
+    /// The number of executed instructions.
     pub steps: u32,
 }
 
-/// What comes behind an instruction.
+/// The continuation behind an instruction.
 pub(crate) enum Step {
-    /// The next instruction.
+    /// Continues at the next instruction.
     On,
-    /// Nothing: its event was the last.
+    /// Ends: the instruction's event was the last.
     End,
-    /// Nothing yet: it must be known first what the other version does.
+    /// Waits until it is known what the other version does.
     Wait,
-    /// If the condition is true, the first place, else the second.
+    /// Continues at the first place if the condition is true, otherwise at the second.
     Branch { condition: Term, places: [Place; 2] },
-    /// The place that has the selector's number; the last if there are fewer and it `is_clamped`.
+    /// Continues at the place with the selector's number; at the last place if there are fewer and it `is_clamped`.
     Switch { selector: Term, places: Vec<Place>, is_clamped: bool },
 }
 
-/// Where both versions differ.
+/// A difference between the versions.
 #[derive(Debug)]
 pub(crate) struct Mismatch {
-    /// Where the segment began, and where the difference was found; in both versions.
+    /// The start of the segment, and the place of the difference; in both versions.
     pub begin: (Place, Place),
     pub found: (Place, Place),
     pub what: String,
 }
 
-/// How much work a walk was.
+/// The amount of work of a walk.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Work {
     pub nodes: usize,
@@ -128,7 +129,7 @@ pub(crate) struct Product<'a, M: Machine> {
     hints: &'a HashMap<Place, Place>,
     terms: Terms,
     nodes: HashMap<Pair, State>,
-    /// Nodes to be executed, in the order of the old code.
+    /// The nodes to be executed, in the order of the old code.
     work: BTreeSet<Pair>,
     done: Work,
 }
@@ -160,7 +161,7 @@ pub(crate) fn walk<M: Machine>(
 }
 
 impl<M: Machine> Product<'_, M> {
-    /// At the entry each location holds the same in both versions, and the stack pointer is the top of the frame.
+    /// Enters both versions: each location holds the same value in both, and the stack pointer is the top of the frame.
     fn enter(&mut self, entry: Pair, mut values: Vec<Term>) {
         values[self.machine.stack_pointer()] = FRAME;
         let memory = Memory::default();
@@ -214,8 +215,8 @@ impl<M: Machine> Product<'_, M> {
         Err((None, "a segment is too long".into()))
     }
 
-    /// Executes the version behind up to a place, or where its events are more than those of that before. At least one
-    /// instruction if it `must_step`: else two versions that do different things for ever would be the same.
+    /// Executes the new version up to a place, or until it has more events than the old one. If it `must_step`, it
+    /// executes at least one instruction: otherwise two versions in different endless loops would count as the same.
     fn run_to(
         &mut self,
         after: &mut Run<M::Mark>,
@@ -257,7 +258,7 @@ impl<M: Machine> Product<'_, M> {
         }
     }
 
-    /// Executes one instruction; gives how the segment ends if it does.
+    /// Executes one instruction; returns the end of the segment if the instruction ends it.
     fn step(&mut self, side: Side, run: &mut Run<M::Mark>, peer: &[Event<M::Mark>]) -> Found<Option<Step>> {
         self.done.steps += 1;
         run.steps += 1;
@@ -295,7 +296,7 @@ impl<M: Machine> Product<'_, M> {
         format!("{:?} of ({}), {:?}", event.what, values.join(", "), event.mark)
     }
 
-    /// Goes on where control goes behind a segment.
+    /// Propagates the state to the successors of a segment.
     fn follow(&mut self, ends: Ends, before: &Run<M::Mark>, after: &Run<M::Mark>) -> Found<()> {
         let mut equal = None;
         let mut is_false = false;
@@ -328,7 +329,7 @@ impl<M: Machine> Product<'_, M> {
             Ends::Both(..) => return Err((None, "the versions end in different ways".into())),
         };
         let state = State::new(&self.terms, (&before.values, &before.memory), (&after.values, &after.memory));
-        // Where the condition leads that is false nobody comes: the stack is not probed to its end yet.
+        // The edge of a condition that is false is never taken: the stack is not probed to its end yet.
         for (at, &pair) in pairs.iter().enumerate().skip(is_false.into()) {
             match equal.filter(|_| at == 0) {
                 Some(terms) => self.reach(pair, &self.with_equal(terms, before, after)),
@@ -338,18 +339,18 @@ impl<M: Machine> Product<'_, M> {
         Ok(())
     }
 
-    /// Whether one of two terms is an address in the frame, and it is not known yet where the other is.
+    /// Reports whether one of two terms is a known address in the frame, and the other is not known yet.
     fn is_address(&self, a: Term, b: Term) -> bool {
         self.terms.as_frame(a).is_some() != self.terms.as_frame(b).is_some()
     }
 
-    /// Whether two terms are different addresses in the frame.
+    /// Reports whether two terms are different addresses in the frame.
     fn are_apart(&self, a: Term, b: Term) -> bool {
         let places = self.terms.as_frame(a).zip(self.terms.as_frame(b));
         places.is_some_and(|(a, b)| a != b)
     }
 
-    /// The state if two terms are equal: the stack is probed up to a known place.
+    /// Returns the state if two terms are equal: the stack is probed up to a known place.
     fn with_equal(&self, (a, b): (Term, Term), before: &Run<M::Mark>, after: &Run<M::Mark>) -> State {
         let (unknown, known) = if self.terms.as_frame(a).is_some() { (b, a) } else { (a, b) };
         let replaced = |values: &[Term]| -> Vec<Term> {
@@ -373,32 +374,32 @@ impl<M: Machine> Product<'_, M> {
     }
 }
 
-/// Whether two events that are alike store to the same address, and nothing else is seen of it.
+/// Reports whether two events of the same kind are stores to the same address, with no other observable values.
 fn are_same_store<M>(old: &Event<M>, new: &Event<M>) -> bool {
     matches!(old.what, What::Store(_)) && old.values.len() == 2 && old.values[0] == new.values[0]
 }
 
-/// Whether a store to the frame is written over before anybody may read it. Cranelift makes zero by `xor` of a register
-/// that holds just anything, which the register allocator may spill before.
+/// Reports whether a store to the frame is overwritten before other code may read it. Cranelift makes zero by `xor` of
+/// a register with an arbitrary value, which the register allocator may spill before.
 fn is_dead<M>(run: &Run<M>, store: &Event<M>) -> bool {
     run.memory.is_dead(store.accesses)
 }
 
-/// How a segment ends.
+/// The end of a segment.
 enum Ends {
     Cut,
     Both(Step, Step),
 }
 
-/// What was found, or where both versions differ, if that is not where they are, and how.
+/// The result, or a difference: its places, if they differ from the current ones, and a description.
 type Found<T> = Result<T, (Option<Pair>, String)>;
 
-/// Where the same selector leads to in both versions.
+/// Returns the pairs of places that the same selector leads to.
 fn switched(
     (old, clamps): (&[Place], bool),
     (new, new_clamps): (&[Place], bool),
 ) -> Result<SmallVec<[Pair; 2]>, String> {
-    // A version that does not clamp has a place for each number that the selector may be.
+    // A version that does not clamp has a place for each possible value of the selector.
     let count = match (clamps, new_clamps) {
         (true, true) => old.len().max(new.len()),
         (true, false) => new.len(),

@@ -1,18 +1,18 @@
-//! Which locations of both versions hold equal values where a segment begins.
+//! The equalities between locations of both versions at the start of a segment.
 //!
-//! A state is a partition of the locations into classes of equal values; the greatest one that holds on all ways is
-//! found as a fixpoint, beginning with the first way: Kildall, POPL 1973.
+//! A state is a partition of the locations into classes of equal values; the greatest one that holds on all paths is
+//! found as a fixpoint, beginning with the first path: Kildall, POPL 1973.
 
 use hashbrown::HashMap;
 
 use super::memory::{Memory, Slot};
 use super::terms::{Term, Terms};
 
-/// What is known of the values of a class besides that they are equal.
+/// A fact about the values of a class beyond their equality.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Label {
     Nothing,
-    /// They are an address in the frame.
+    /// The values are this address in the frame.
     Frame(i64),
     Constant(u64),
 }
@@ -20,7 +20,7 @@ enum Label {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Class {
     label: Label,
-    /// They are at most that; one of few numbers, so that fixpoints are found soon.
+    /// An upper bound of the values; one of a few numbers, so that fixpoints are found soon.
     most: u64,
     is_of_frame: bool,
 }
@@ -57,11 +57,12 @@ fn widened(most: u64) -> u64 {
     levels.into_iter().find(|&level| most <= level).unwrap_or(u64::MAX)
 }
 
-/// What is known where a segment begins.
+/// The knowledge at the start of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct State {
     classes: Vec<Class>,
-    /// The classes of the locations before, then of those behind. Classes are numbered as they first occur.
+    /// The classes of the locations of the old version, then of the new one. Classes are numbered in the order of their
+    /// first occurrence.
     locations: Vec<u32>,
     /// Parts of the frame, ascending.
     slots: Vec<((i64, u32), u32)>,
@@ -70,7 +71,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// The state in which locations hold these terms.
+    /// Creates the state in which locations hold these terms.
     pub fn new(terms: &Terms, before: (&[Term], &Memory), after: (&[Term], &Memory)) -> State {
         let mut state = State {
             classes: Vec::new(),
@@ -97,7 +98,7 @@ impl State {
         for slot in slots {
             let (class, uses) = numbers[&slot.value];
             let known = Class::new(terms, slot.value);
-            // What nothing else holds is not worth knowing.
+            // A value that nothing else holds is not worth recording.
             if uses < 2 && known.label == Label::Nothing {
                 continue;
             }
@@ -114,7 +115,7 @@ impl State {
         state
     }
 
-    /// Makes what is known less, by what is on one more way here; whether it is.
+    /// Weakens the state by the knowledge on another path to this place; reports whether it changed.
     pub fn meet(&mut self, other: &State) -> bool {
         if self == other {
             return false;
@@ -147,7 +148,7 @@ impl State {
         is_less
     }
 
-    /// Terms for both versions, and for the memory, that are equal where the state says so.
+    /// Returns terms for both versions, and for the memory, that are equal where the state says so.
     pub fn terms(&self, terms: &mut Terms) -> (Vec<Term>, Vec<Term>, Memory) {
         terms.clear();
         let classes: Vec<Term> = self.classes.iter().map(|class| class.term(terms)).collect();

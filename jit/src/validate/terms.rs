@@ -1,9 +1,9 @@
 //! Values as terms: two values are known to be equal if they are the same term.
 //!
-//! Terms are hash-consed, so each is made once and named by a number. Sums of 64 bits have a normal form, a constant
-//! plus multiples of other terms, so that `lea`, `add` and shifts that compute the same are the same term. Everything
-//! else is an uninterpreted function of its operands.
-//! Source: value numbering, Kildall, POPL 1973; Alpern, Wegman & Zadeck, POPL 1988. Nothing here depends on chance.
+//! Terms are hash-consed, so each is made once and named by a number. 64-bit sums have a normal form, a constant plus
+//! multiples of other terms, so that `lea`, `add` and shifts with the same result are the same term. Everything else is
+//! an uninterpreted function of its operands.
+//! Source: value numbering, Kildall, POPL 1973; Alpern, Wegman & Zadeck, POPL 1988. The numbering is deterministic.
 
 use std::fmt::Write;
 
@@ -16,49 +16,49 @@ pub(crate) type Term = u32;
 /// The stack pointer at the entry of the function.
 pub(crate) const FRAME: Term = 0;
 
-/// Terms that an application takes.
+/// The operands of a term.
 pub(crate) type Args = SmallVec<[Term; 4]>;
 
-/// What is applied to terms.
+/// An operation on terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Op {
-    /// The lowest so many bits, extended with zeros.
+    /// The lowest bits, zero-extended.
     Low(u8),
-    /// The lowest so many bits, extended with the sign.
+    /// The lowest bits, sign-extended.
     SignExtend(u8),
-    /// The second operand in place of so many of the first one's bits, from a bit on.
+    /// The first operand, with that many bits from bit `from` on replaced by the second.
     Insert { bits: u8, from: u8 },
-    /// What so many bytes of memory hold; the operands are the address and the versions of the memory.
+    /// The contents of that many bytes of memory; the operands are the address and the versions of the memory.
     Load(u32),
     /// The bytes of a constant, in words of eight bytes, and whether it is aligned.
     Constant { bytes: u32, is_aligned: bool },
-    /// A place in the code of one of both versions.
+    /// A place in the code of one of the versions.
     Place { place: u32, is_new: bool },
     /// The entry of a jump table at this place; the operand is the distance from its beginning.
     Entry { table: u32, is_new: bool },
     /// The smaller of the operand and a number.
     AtMost(u64),
-    /// Flags of a subtraction of so many bytes; the operands are what was subtracted from what.
+    /// The flags of a subtraction of that many bytes; the operands are the minuend and the subtrahend.
     FlagsOfDifference(u8),
-    /// Flags of a sum of so many bytes.
+    /// The flags of a sum of that many bytes.
     FlagsOfSum(u8),
-    /// Flags of the pinned register's sum with a number; the operands are the sum, and what it is of.
+    /// The flags of the pinned register's sum with a number; the operands are the sum, and the register's old value.
     FlagsOfCount,
-    /// Flags that a result of so many bytes has when nothing was carried.
+    /// The flags of a result of that many bytes without a carry.
     FlagsOfResult(u8),
     /// Whether flags meet a condition.
     Condition(u8),
-    /// The second operand if the first is true, else the third.
+    /// The second operand if the first is true, otherwise the third.
     Select,
-    /// What the call that is event number so many leaves in a location.
+    /// The value that a call, by the number of its event, leaves in a location.
     Left { event: u32, location: u32 },
     /// The address of a runtime routine.
     Routine { number: u32, addend: i64 },
-    /// An operation on each bit by itself, by its mnemonic.
+    /// A bitwise operation, by its mnemonic.
     Bitwise(u32),
-    /// The bits of the operand that a number has, too.
+    /// The operand masked by a number.
     Masked(u64),
-    /// The operand shifted to the right, by less than 64 bits; its sign comes from the left if `is_signed`.
+    /// The operand shifted to the right, by less than 64 bits; with copies of its sign if `is_signed`.
     ShiftedRight { by: u8, is_signed: bool },
     /// One of the results of another instruction.
     Instruction { code: u32, part: u8, more: u32 },
@@ -74,14 +74,14 @@ enum Node {
 /// Terms with their factors, ascending.
 type Parts = SmallVec<[(Term, u64); 2]>;
 
-/// What is known of a term.
+/// Facts about a term.
 #[derive(Clone, Copy, Debug)]
 struct Facts {
-    /// It is at most that.
+    /// An upper bound.
     most: u64,
-    /// Whether it may be an address in the frame, or be computed from one.
+    /// Whether the term may be an address in the frame, or be computed from one.
     is_of_frame: bool,
-    /// Whether code before (1) and behind (2) has loaded it.
+    /// Whether the old code (1) and the new code (2) have loaded it.
     loaded: u8,
 }
 
@@ -95,7 +95,7 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// Forgets all but the frame.
+    /// Forgets all terms but the frame.
     pub fn clear(&mut self) {
         self.nodes.clear();
         self.facts.clear();
@@ -104,7 +104,7 @@ impl Terms {
         self.symbol(u64::MAX, true);
     }
 
-    /// Something new, of which so much is known.
+    /// Creates a new symbol with these facts.
     pub fn symbol(&mut self, most: u64, is_of_frame: bool) -> Term {
         let node = Node::Symbol(self.symbols);
         self.symbols += 1;
@@ -133,7 +133,7 @@ impl Terms {
         self.sum(number, SmallVec::new())
     }
 
-    /// The number that a term is.
+    /// Returns the number that a term stands for.
     pub fn as_constant(&self, term: Term) -> Option<u64> {
         match &self.nodes[term as usize] {
             Node::Sum(number, parts) if parts.is_empty() => Some(*number),
@@ -141,7 +141,7 @@ impl Terms {
         }
     }
 
-    /// The distance from the frame's top that a term is the address of.
+    /// Returns the distance from the frame's top of the address that a term stands for.
     pub fn as_frame(&self, term: Term) -> Option<i64> {
         match &self.nodes[term as usize] {
             Node::Symbol(0) => Some(0),
@@ -150,7 +150,7 @@ impl Terms {
         }
     }
 
-    /// An address in the frame.
+    /// Returns an address in the frame.
     pub fn frame(&mut self, offset: i64) -> Term {
         self.sum(offset as u64, smallvec![(FRAME, 1)])
     }
@@ -163,12 +163,12 @@ impl Terms {
         self.facts[term as usize].is_of_frame
     }
 
-    /// Notes that a version has loaded a term.
+    /// Records that a version has loaded a term.
     pub fn note_load(&mut self, term: Term, is_new: bool) {
         self.facts[term as usize].loaded |= 1 << u8::from(is_new);
     }
 
-    /// A term that only the new version has loaded.
+    /// Returns a term that only the new version has loaded.
     pub fn first_unmatched_load(&self) -> Option<Term> {
         self.facts.iter().position(|facts| facts.loaded == 2).map(|at| at as Term)
     }
@@ -193,7 +193,7 @@ impl Terms {
         })
     }
 
-    /// The first term plus so many times the second.
+    /// Returns the first term plus `factor` times the second.
     pub fn add_scaled(&mut self, a: Term, b: Term, factor: u64) -> Term {
         let ((mut number, mut parts), (other, more)) = (self.parts(a), self.parts(b));
         number = number.wrapping_add(other.wrapping_mul(factor));
@@ -222,7 +222,7 @@ impl Terms {
         self.add_scaled(zero, a, factor)
     }
 
-    /// The only place in the code that is part of a sum, and the sum without it.
+    /// Returns the only place in the code that is part of a sum, and the sum without it.
     pub fn split_place(&mut self, term: Term) -> Option<(u32, Term)> {
         let (number, mut parts) = self.parts(term);
         let at = parts.iter().position(|&(part, times)| times == 1 && self.place(part).is_some())?;
@@ -238,7 +238,7 @@ impl Terms {
         }
     }
 
-    /// What an entry of a jump table is taken from, and by which distance.
+    /// Returns the jump table of an entry, and the distance of the entry in it.
     pub fn as_entry(&self, term: Term) -> Option<(u32, Term)> {
         match &self.nodes[term as usize] {
             Node::Apply(Op::Entry { table, .. }, args) => Some((*table, args[0])),
@@ -246,7 +246,7 @@ impl Terms {
         }
     }
 
-    /// A term that is so many times another, without that.
+    /// Divides a term that is a multiple of `by`.
     pub fn divided(&mut self, term: Term, by: u64) -> Option<Term> {
         let (number, mut parts) = self.parts(term);
         let is_multiple = number % by == 0 && parts.iter().all(|(_, times)| times % by == 0);
@@ -254,7 +254,7 @@ impl Terms {
         is_multiple.then(|| self.sum(number / by, parts))
     }
 
-    /// The operand of a minimum, and what it is at most.
+    /// Returns the operand and the bound of a minimum.
     pub fn as_at_most(&self, term: Term) -> Option<(Term, u64)> {
         match &self.nodes[term as usize] {
             Node::Apply(Op::AtMost(most), args) => Some((args[0], *most)),
@@ -262,7 +262,7 @@ impl Terms {
         }
     }
 
-    /// What was applied to what.
+    /// Returns the operation and the operands of a term.
     pub fn as_apply(&self, term: Term) -> Option<(Op, &[Term])> {
         match &self.nodes[term as usize] {
             Node::Apply(op, args) => Some((*op, args)),
@@ -270,7 +270,7 @@ impl Terms {
         }
     }
 
-    /// What a term is made of.
+    /// Returns the operands of a term.
     pub fn operands(&self, term: Term) -> Args {
         match &self.nodes[term as usize] {
             Node::Symbol(_) => Args::new(),
@@ -287,7 +287,7 @@ impl Terms {
             Op::Condition(_) => 1,
             Op::Masked(mask) => mask,
             Op::ShiftedRight { by, is_signed: false } => u64::MAX >> by,
-            // No bit is set above all of the operands'.
+            // The result has no bits above the highest bit of its operands.
             Op::Bitwise(_) => {
                 let bits = args.iter().map(|&arg| 64 - self.most(arg).leading_zeros()).max().unwrap_or(0);
                 u64::MAX.checked_shr(64 - bits).unwrap_or(0)
@@ -295,7 +295,7 @@ impl Terms {
             _ => u64::MAX,
         };
         let is_of_frame = match op {
-            // What was loaded is known to be of the frame, or not, by the memory.
+            // The memory knows whether a loaded value belongs to the frame.
             Op::Load(_) | Op::Left { .. } | Op::Condition(_) => false,
             Op::FlagsOfDifference(_) | Op::FlagsOfResult(_) => false,
             Op::FlagsOfSum(_) | Op::FlagsOfCount => false,
@@ -305,14 +305,14 @@ impl Terms {
         self.intern(node, |_| Facts { most, is_of_frame, loaded: 0 })
     }
 
-    /// The same, for what may be an address in the frame although no operand is.
+    /// Applies an operation whose result may be an address in the frame although no operand is.
     pub fn apply_of_frame(&mut self, op: Op, args: &[Term], is_of_frame: bool) -> Term {
         let term = self.apply(op, args);
         self.facts[term as usize].is_of_frame |= is_of_frame;
         term
     }
 
-    /// The lowest bits of a term, extended with zeros.
+    /// Returns the lowest bits of a term, zero-extended.
     pub fn low(&mut self, bits: u8, term: Term) -> Term {
         if bits == 64 || self.most(term) <= mask(bits) {
             return term;
@@ -321,7 +321,7 @@ impl Terms {
             return self.constant(number & mask(bits));
         }
         match self.as_apply(term) {
-            // A part of the result is that of the same parts.
+            // A part of the result only depends on the same parts of the operands.
             Some((op @ Op::Bitwise(_), &[a, b])) => {
                 let parts = [a, b].map(|operand| self.low(bits, operand));
                 self.apply(op, &parts)
@@ -339,7 +339,7 @@ impl Terms {
         }
     }
 
-    /// The bits of a term that a number has, too.
+    /// Returns a term masked by a number.
     pub fn masked(&mut self, term: Term, number: u64) -> Term {
         let all = u64::MAX.checked_shr(self.most(term).leading_zeros()).unwrap_or(0);
         let number = number & all;
@@ -353,7 +353,7 @@ impl Terms {
         }
     }
 
-    /// A term shifted to the right by less than 64 bits; its sign comes from the left if it `is_signed`.
+    /// Returns a term shifted to the right by less than 64 bits; with copies of its sign if it `is_signed`.
     pub fn shifted_right(&mut self, term: Term, by: u8, is_signed: bool) -> Term {
         debug_assert!(by < 64);
         match (self.as_constant(term), self.as_apply(term)) {
@@ -372,7 +372,7 @@ impl Terms {
     }
 
     pub fn sign_extended(&mut self, bits: u8, term: Term) -> Term {
-        // What has that many copies of its sign is extended already.
+        // A value with that many copies of its sign is already sign-extended.
         if let Some((Op::Low(low), &[inner])) = self.as_apply(term)
             && let Some((Op::ShiftedRight { by, is_signed: true }, _)) = self.as_apply(inner)
             && low == bits
@@ -390,7 +390,7 @@ impl Terms {
         }
     }
 
-    /// A term as text, down to some depth.
+    /// Returns a term as text, down to some depth.
     pub fn show(&self, term: Term) -> String {
         let mut text = String::new();
         self.write(term, 5, &mut text);
@@ -422,7 +422,7 @@ impl Terms {
     }
 }
 
-/// The lowest so many bits.
+/// Returns the mask of the lowest bits.
 pub(crate) fn mask(bits: u8) -> u64 {
     u64::MAX >> (64 - u32::from(bits))
 }

@@ -1,11 +1,10 @@
-//! Constructs that catch exceptions, and what they turn calls and throws into: ends of blocks with edges to handlers.
+//! Constructs that catch exceptions: calls and throws inside them end blocks, with edges to the handlers.
 //!
-//! Both encodings lead to the same graph. A `try_table` names labels around it, which are known when it is met. The
-//! clauses of the older `try` come behind its body, so where there is one, the function is gone through once before
-//! (`Tries`). A handler of an older `try` finds the exception itself below what it carries, an operand that the bytecode
-//! does not see: `rethrow` reads it there, and whatever leaves the handler drops it.
-//! Source: WebAssembly 3.0, "Exceptions"; for the older encoding the proposal's document
-//! `legacy/exception-handling/Exceptions.md`.
+//! Both encodings lead to the same graph. A `try_table` names enclosing labels, which are already known. The clauses of
+//! the older `try` come behind its body, so functions that have one are scanned once in advance (`Tries`). A handler of
+//! an older `try` finds the exception itself below the carried values, an operand that is invisible in the bytecode:
+//! `rethrow` reads it there, and any exit of the handler drops it. Source: WebAssembly 3.0, "Exceptions"; for the older
+//! encoding the proposal's document `legacy/exception-handling/Exceptions.md`.
 
 use std::rc::Rc;
 
@@ -16,33 +15,33 @@ use wasmparser::{BlockType, FunctionBody, Operator, RefType, TryTable, ValType};
 use super::super::{Catch, End, Reference, Thrown};
 use super::{Builder, Construct, Frame, Result};
 
-/// A handler of a construct that is open.
+/// A handler of an open construct.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Handler {
     pub catch: Catch,
     pub label: usize,
 }
 
-/// What a construct does with the exceptions of its body.
+/// The handlers for the exceptions of a construct's body.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Handlers {
-    /// Those that it has, in the order in which they are tried.
+    /// The handlers, in the order in which they are tried.
     pub all: Rc<[Handler]>,
-    /// Of an older `try`: the construct, counted from the one around it, whose handlers come next.
+    /// For an older `try`: the enclosing construct, counted from the innermost, whose handlers come next.
     delegate: Option<u32>,
-    /// Of an older `try`: how many of its handlers were met.
+    /// For an older `try`: the number of its handlers encountered so far.
     met: usize,
-    /// Of an older `try` in a handler: the depth of the operand that is the exception.
+    /// For a handler of an older `try`: the depth of the exception among the operands.
     caught: Option<u32>,
 }
 
-/// The ends of all older `try`s of a function, by the byte where each begins.
+/// The ends of all older `try`s of a function, by the byte offset of their beginnings.
 pub(super) type Tries = HashMap<u32, Clauses>;
 
-/// How an older `try` ends.
+/// The end of an older `try`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clauses {
-    /// Its handlers: the tag of each, `None` for all exceptions.
+    /// The tag of each handler, `None` for all exceptions.
     tags: SmallVec<[Option<u32>; 2]>,
     delegate: Option<u32>,
 }
@@ -50,7 +49,7 @@ pub(super) struct Clauses {
 /// Finds the older `try`s.
 fn tries(body: &FunctionBody<'_>) -> Result<Tries> {
     let mut tries = Tries::new();
-    // By construct that is open: where it begins, if it is a `try`.
+    // For each open construct, its beginning, if it is a `try`.
     let mut open: Vec<Option<u32>> = vec![None];
     let mut reader = body.get_operators_reader()?;
     while !reader.eof() {
@@ -79,7 +78,7 @@ fn tries(body: &FunctionBody<'_>) -> Result<Tries> {
 }
 
 impl Builder<'_> {
-    /// A construct that catches, a throw, or one that ends or changes sides; whether it is one.
+    /// Processes an instruction that catches or throws, or begins or ends a handler; reports whether it is one.
     pub(super) fn exception(
         &mut self,
         op: &Operator<'_>,
@@ -98,7 +97,7 @@ impl Builder<'_> {
             Operator::ThrowRef => self.throw(Thrown::Reference, at, next),
             Operator::Rethrow { relative_depth } => {
                 let frame = self.frames.len() - 1 - *relative_depth as usize;
-                // Without one nothing was caught, and this is dead code.
+                // Without an exception operand no exception was caught, and this is dead code.
                 let depth = self.frames[frame].handlers.caught.unwrap_or(0);
                 self.throw(Thrown::Caught(depth), at, next);
             }
@@ -147,7 +146,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The body of an older `try`, or its last handler, ends, and the next handler begins.
+    /// Ends the body of an older `try`, or one of its handlers, and begins the next handler.
     fn catch(&mut self, at: u32, next: u32) {
         let frame = self.frames.last_mut().expect("validated");
         frame.construct = Construct::Catch;
@@ -165,7 +164,7 @@ impl Builder<'_> {
         self.close(End::Throw(thrown, catches), &labels, at, next);
     }
 
-    /// A call, which is translated; behind it the block ends if exceptions may come back to it that are caught here.
+    /// Ends the block behind a call, if exceptions of the call are caught in this function.
     pub(super) fn call(&mut self, at: u32, next: u32) {
         if self.open.is_none() || !self.frames.iter().any(|frame| !frame.handlers.all.is_empty()) {
             return;
@@ -180,7 +179,7 @@ impl Builder<'_> {
         self.arrive(back, next);
     }
 
-    /// What may catch an exception that is thrown here, in order, and where that goes on; each tag once.
+    /// Returns the handlers that may catch an exception thrown here, in order, and their labels; each tag once.
     fn handlers(&self) -> (Box<[Catch]>, SmallVec<[usize; 4]>) {
         let (mut catches, mut labels): (Vec<Catch>, SmallVec<[usize; 4]>) = Default::default();
         let mut left = self.frames.len();
@@ -206,14 +205,14 @@ impl Builder<'_> {
         (catches.into(), labels)
     }
 
-    /// How many of the operands below `height` the bytecode does not see.
+    /// Returns how many of the operands below `height` are invisible in the bytecode.
     #[cfg(debug_assertions)]
     pub(super) fn hidden_below(&self, height: u32) -> u32 {
         let hidden = self.frames.iter().filter(|frame| frame.construct == Construct::Catch);
         hidden.filter(|frame| frame.handlers.caught.is_some_and(|depth| depth < height)).count() as u32
     }
 
-    /// Whether the operand at this depth is one that the bytecode does not see.
+    /// Reports whether the operand at this depth is invisible in the bytecode.
     #[cfg(debug_assertions)]
     pub(super) fn is_hidden(&self, depth: u32) -> bool {
         let mut hidden = self.frames.iter().filter(|frame| frame.construct == Construct::Catch);
@@ -235,7 +234,7 @@ mod tests {
         build(&module::parse(bytes).expect("valid module"), 0).expect("within limits")
     }
 
-    /// The handlers of each block that has any: the tag, and where its edge leads.
+    /// Returns the handlers of each block that has any: the tag, and the target of its edge.
     fn handlers(body: &str) -> Vec<Vec<(Option<u32>, Target)>> {
         let cfg = cfg(body);
         let of_block = cfg.blocks.iter().map(|block| {
@@ -247,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_call_has_an_edge_to_each_handler_that_may_be_reached_inner_ones_first() {
-        // The first block calls; blocks 1 and 2 are behind it, 3 and 4 handle.
+        // The first block calls; blocks 1 and 2 follow it, 3 and 4 are handlers.
         let found = handlers(
             "(block $h (result i32)
                 (block $all
@@ -280,11 +279,11 @@ mod tests {
              catch_all (rethrow 0)
              end");
         let heights: Vec<u32> = cfg.blocks.iter().map(|block| cfg.stacks.height(block.stack)).collect();
-        // The call, what is behind it, the two handlers, and what follows.
+        // The call, the code behind it, the two handlers, and the code that follows.
         assert_eq!(heights, [0, 0, 2, 1, 1]);
         let [back, of_a, of_all] = cfg.blocks[0].edges[..] else { panic!("three edges") };
         assert_eq!([back, of_a, of_all].map(|edge| (edge.height, edge.arity)), [(0, 0), (0, 2), (0, 1)]);
-        // What the handler of `a` leaves loses the exception.
+        // An exit of the handler of `a` drops the exception.
         let leaves = cfg.blocks[2].edges[0];
         assert_eq!((leaves.height, leaves.arity), (0, 1));
     }
@@ -302,7 +301,7 @@ mod tests {
         );
         assert_eq!(delegated.len(), 1);
         assert_eq!(delegated[0].iter().map(|(tag, _)| *tag).collect::<Vec<_>>(), [Some(1)]);
-        // A handler is in none of the handlers of its own construct.
+        // A handler is not covered by the handlers of its own construct.
         let in_handler =
             handlers("try (result i32) (call $f) (i32.const 1) catch_all (call $f) (i32.const 2) end");
         assert_eq!(in_handler.len(), 1);

@@ -1,4 +1,4 @@
-//! Which values wait in the frame.
+//! Chooses the values to spill.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,19 +12,19 @@ use super::life::{Class, Life, Lives};
 use super::traffic::{Planner, Traffic};
 use super::{Preserved, is_constant};
 
-/// One access for each call that gets a register, as a [`ratio`].
+/// One access for each call that gains a register, as a [`ratio`].
 pub(super) const ONE_ACCESS: u64 = 1 << 10;
-/// How many calls are looked at for all values together, at most. If there are more, some are not chosen.
+/// The number of calls examined for all values together. Beyond it, some values are not chosen.
 const MOST_STEPS: usize = 1 << 24;
 
-/// A value that waits in the frame, and what is done for that.
+/// A spilled value, and its spill code.
 pub(super) struct Chosen<'a> {
     pub life: &'a Life,
     pub traffic: Traffic,
 }
 
-/// Chooses values until there are registers for the others across each call, or they would cost too much. The cheapest
-/// for what is gained comes first; what others have gained before is not gained once more.
+/// Chooses values to spill until registers for the others suffice across each call, or more would cost too much. The
+/// lowest cost per gain comes first; a gain of earlier values does not count again.
 pub(super) fn choose<'a>(
     context: &Context,
     flow: &Flow,
@@ -61,18 +61,18 @@ pub(super) fn choose<'a>(
     chosen
 }
 
-/// What a value costs for what it gains: accesses of the frame for each call.
+/// Returns the cost of a value per gain: frame accesses for each call.
 fn ratio(cost: f64, gain: f64) -> u64 {
-    // The sum of no numbers is -0.
+    // An empty sum is -0.
     if gain > 0.0 { (cost / gain * ONE_ACCESS as f64) as u64 } else { u64::MAX }
 }
 
-/// The calls of a function, and how many values of a class are alive across each.
+/// The calls of a function, and the number of values of a class that are live across each.
 struct Calls {
-    /// How often each is made.
+    /// The frequency of each call.
     frequencies: Vec<f32>,
     alive: Vec<u32>,
-    /// How many may be.
+    /// The number of values that may be live across a call.
     most: u32,
     steps_left: usize,
 }
@@ -91,7 +91,7 @@ impl Calls {
         Calls { frequencies, alive: lives.pressure(class), most, steps_left: MOST_STEPS }
     }
 
-    /// How often calls are made that a value is alive across with too many others.
+    /// Returns the total frequency of calls that a value is live across together with too many others.
     fn gain(&mut self, life: &Life) -> f64 {
         let steps: usize = life.calls.iter().map(ExactSizeIterator::len).sum();
         let Some(left) = self.steps_left.checked_sub(steps) else {
@@ -103,13 +103,13 @@ impl Calls {
         over.map(|call| f64::from(self.frequencies[call])).sum()
     }
 
-    /// A value is no longer alive across its calls.
+    /// Records that a value is no longer live across its calls.
     fn relieve(&mut self, life: &Life) {
         of(life).for_each(|call| self.alive[call] -= 1);
     }
 }
 
-/// The calls that a value is alive across.
+/// Returns the calls across which a value is live.
 fn of(life: &Life) -> impl Iterator<Item = usize> {
     life.calls.iter().flat_map(|calls| calls.start as usize..calls.end as usize)
 }

@@ -1,4 +1,4 @@
-//! From which blocks control comes to each, in one list: asking Cranelift's graph takes longer.
+//! The predecessors of each block, in one list: querying Cranelift's graph takes longer.
 
 use cranelift_codegen::dominator_tree::DominatorTree;
 use cranelift_codegen::entity::SecondaryMap;
@@ -7,9 +7,9 @@ use cranelift_codegen::ir::Block;
 
 /// The reachable blocks of a function.
 pub(super) struct Flow {
-    /// By block: its number in reverse postorder; `None` if control never comes there.
+    /// For each block, its number in reverse postorder; `None` if it is unreachable.
     order: SecondaryMap<Block, Option<u32>>,
-    /// The blocks by that number, and where the predecessors of each begin among all.
+    /// The blocks by number, and the start of each block's predecessors in the list.
     blocks: Vec<Block>,
     starts: Vec<u32>,
     from: Vec<Block>,
@@ -31,22 +31,22 @@ impl Flow {
         flow
     }
 
-    /// How many blocks there are.
+    /// Returns the number of blocks.
     pub(super) fn len(&self) -> usize {
         self.blocks.len()
     }
 
-    /// The block of a number.
+    /// Returns the block of a number.
     pub(super) fn block(&self, order: u32) -> Block {
         self.blocks[order as usize]
     }
 
-    /// The number of a block.
+    /// Returns the number of a block.
     pub(super) fn order(&self, block: Block) -> Option<u32> {
         self.order[block]
     }
 
-    /// The blocks from which control comes to one, each once for each branch there.
+    /// Returns the predecessors of a block, one for each branch to it.
     pub(super) fn from(&self, block: Block) -> &[Block] {
         let Some(at) = self.order[block] else { return &[] };
         &self.from[self.starts[at as usize] as usize..self.starts[at as usize + 1] as usize]

@@ -1,4 +1,4 @@
-//! How often blocks are expected to run.
+//! Estimates of block frequencies.
 
 use cranelift_codegen::Context;
 use cranelift_codegen::entity::SecondaryMap;
@@ -6,21 +6,21 @@ use cranelift_codegen::ir::{Block, Function};
 
 use super::life::Lives;
 
-/// How many rounds a loop is expected to make.
+/// The expected number of rounds of a loop.
 const ROUNDS: f32 = 8.0;
-/// How likely a successor is that is cold, beside one that is not.
+/// The weight of a cold successor, relative to one that is not cold.
 const COLD: f32 = 1e-3;
-/// The same for one that calls: it often is the slow way (Ball & Larus, PLDI 1993: 78% are not taken).
+/// The weight of a successor that calls: it often is the slow path (Ball & Larus, PLDI 1993: 78% are not taken).
 const CALLS: f32 = 0.28;
-/// Beyond this it is no matter how deep a loop is.
+/// The maximum frequency: beyond it the depth of a loop does not matter.
 const MOST: f32 = 1e12;
 
-/// How often each block runs for each run of the function, by loops, branches and what is cold. Loop analysis is
-/// there.
+/// Estimates how often each block runs per run of the function, from loops, branches and cold blocks. The caller has
+/// computed the loop analysis.
 pub(super) fn frequencies(context: &Context, lives: &Lives) -> SecondaryMap<Block, f32> {
     let (func, loops) = (&context.func, &context.loop_analysis);
     let mut frequencies: SecondaryMap<Block, f32> = SecondaryMap::new();
-    // A block's runs over the weights of its successors; zero before it was there.
+    // A block's frequency divided by the total weight of its successors; zero before the block is visited.
     let mut shares: SecondaryMap<Block, f32> = SecondaryMap::new();
     for &block in context.domtree.cfg_rpo() {
         let mut frequency = if func.layout.entry_block() == Some(block) { 1.0 } else { 0.0 };

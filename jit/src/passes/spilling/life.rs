@@ -1,7 +1,7 @@
-//! Where values are alive, and across which calls.
+//! Live ranges of values, and the calls that they cross.
 //!
-//! Places are numbered: a block begins at the place of its first instruction, and an instruction takes its operands at
-//! its own place and has its results at the next one. What is only the low part of another value is in the same
+//! Places are numbered: a block begins at the place of its first instruction, and an instruction reads its operands at
+//! its own place and defines its results at the next one. A value that is only the low part of another value shares its
 //! register, and counts as that value.
 
 use std::ops::Range;
@@ -13,11 +13,11 @@ use super::super::constants::clobbers;
 use super::Preserved;
 use super::flow::Flow;
 
-/// How many blocks are looked at for each block of a function, at most: values that are alive in very many are not
-/// looked for without end.
+/// The maximum number of visited blocks per block of a function: it bounds the search for values that are live in very
+/// many blocks.
 const MOST_VISITS: usize = 256;
 
-/// The kinds of registers.
+/// The register classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     Integer,
@@ -25,8 +25,8 @@ pub(super) enum Class {
 }
 
 impl Class {
-    /// `None` for what is left to the register allocator: Cranelift makes code of some vector instructions only where
-    /// it sees what their operands come from.
+    /// `None` for types that are left to the register allocator: Cranelift can select some vector instructions only
+    /// where it sees the definitions of their operands.
     fn of(ty: Type) -> Option<Class> {
         match ty {
             _ if ty.is_int() && ty.bits() <= 64 => Some(Class::Integer),
@@ -36,35 +36,35 @@ impl Class {
     }
 }
 
-/// Where a value is alive that is so across a call.
+/// The live range of a value that is live across a call.
 #[derive(Clone, Debug)]
 pub(super) struct Life {
     pub value: Value,
     pub class: Class,
-    /// The block that it is made in.
+    /// The block that defines the value.
     pub home: Block,
-    /// How many calls lie before the point where it is made.
+    /// The number of calls before the definition.
     pub calls_before: u32,
-    /// From the first place of its life to the last one, in the order in which blocks lie.
+    /// From the first place of the live range to the last one, in block layout order.
     pub hull: Range<u32>,
-    /// The calls that it is alive across, by their numbers; ascending, and apart.
+    /// The calls across which the value is live, as ranges of numbers; ascending and disjoint.
     pub calls: Vec<Range<u32>>,
-    /// The blocks that it is alive in, by their numbers; ascending.
+    /// The numbers of the blocks in which the value is live; ascending.
     pub blocks: Vec<u32>,
 }
 
-/// The values of a function that are alive across calls.
+/// The values of a function that are live across calls.
 pub(super) struct Lives {
     pub all: Vec<Life>,
-    /// The calls that leave few registers as they were.
+    /// The calls that preserve few registers.
     calls: Vec<Inst>,
     uses: Uses,
-    /// By block: where it begins, and where it ends.
+    /// The start and the end of each block.
     blocks: SecondaryMap<Block, (Point, Point)>,
     insts: SecondaryMap<Inst, Point>,
 }
 
-/// A point of the code, and how many calls lie before it.
+/// A place in the code, and the number of calls before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Point {
     at: u32,
@@ -72,7 +72,7 @@ struct Point {
 }
 
 impl Lives {
-    /// `None` if too much would have to be looked at.
+    /// Computes the live ranges; `None` if that takes too many visits.
     pub(super) fn new(func: &Function, flow: &Flow) -> Option<Lives> {
         let mut lives = Lives {
             all: Vec::new(),
@@ -99,7 +99,7 @@ impl Lives {
         Some(lives)
     }
 
-    /// Gives everything its point, and finds the calls.
+    /// Numbers all places, and finds the calls.
     fn number(&mut self, func: &Function) {
         let mut next = Point::default();
         for block in func.layout.blocks() {
@@ -116,21 +116,21 @@ impl Lives {
         }
     }
 
-    /// The point behind an instruction.
+    /// Returns the point behind an instruction.
     fn behind(&self, inst: Inst) -> Point {
         let Point { at, calls } = self.insts[inst];
         let is_call = self.calls.get(calls as usize) == Some(&inst);
         Point { at: at + 1, calls: calls + u32::from(is_call) }
     }
 
-    /// Whether more values are alive across a call than are preserved.
+    /// Reports whether more values are live across a call than it preserves.
     pub(super) fn exceeds(&self, preserved: Preserved) -> bool {
         [Class::Integer, Class::Float]
             .iter()
             .any(|&class| self.pressure(class).iter().any(|&alive| alive > preserved.of_class(class)))
     }
 
-    /// How many values of a class are alive across each call.
+    /// Returns the number of values of a class that are live across each call.
     pub(super) fn pressure(&self, class: Class) -> Vec<u32> {
         let mut changes = vec![0i32; self.calls.len() + 1];
         for calls in self.all.iter().filter(|life| life.class == class).flat_map(|life| &life.calls) {
@@ -145,36 +145,37 @@ impl Lives {
         alive.collect()
     }
 
-    /// Where a value is used, as it lies.
+    /// Returns the uses of a value, in layout order.
     pub(super) fn uses(&self, value: Value) -> &[(Block, Inst)] {
         self.uses.of(value)
     }
 
-    /// A call, by its number.
+    /// Returns a call by its number.
     pub(super) fn call(&self, number: u32) -> Inst {
         self.calls[number as usize]
     }
 
-    /// How many calls lie before an instruction.
+    /// Returns the number of calls before an instruction.
     pub(super) fn calls_before(&self, inst: Inst) -> u32 {
         self.insts[inst].calls
     }
 
-    /// The calls of a block.
+    /// Returns the numbers of the calls in a block.
     pub(super) fn calls_in(&self, block: Block) -> Range<u32> {
         let (start, end) = self.blocks[block];
         start.calls..end.calls
     }
 }
 
-/// The value of which an instruction takes the low part, which is in the same register.
+/// Returns the value of which an instruction takes the low part, which shares its register.
 fn whole(func: &Function, inst: Inst) -> Option<Value> {
     let data = &func.dfg.insts[inst];
     let arg = || func.dfg.inst_args(inst)[0];
     (data.opcode() == Opcode::Ireduce).then(arg).filter(|&arg| func.dfg.value_type(arg).bits() <= 64)
 }
 
-/// The value that is in the same register, if another one is meant by it: what it is the low part of.
+/// Returns the value that shares a value's register, because the latter is only its low part; otherwise the value
+/// itself.
 pub(super) fn root(func: &Function, mut value: Value) -> Value {
     while let Some(whole) = func.dfg.value_def(value).inst().and_then(|inst| whole(func, inst)) {
         value = whole;
@@ -182,7 +183,7 @@ pub(super) fn root(func: &Function, mut value: Value) -> Value {
     value
 }
 
-/// Where values are used, by value: instructions with their blocks, as they lie.
+/// The uses of each value: instructions with their blocks, in layout order.
 #[derive(Default)]
 struct Uses {
     starts: Vec<u32>,
@@ -221,15 +222,15 @@ impl Uses {
     }
 }
 
-/// Walks from the uses of a value back to where it is made.
+/// A walk from the uses of a value back to its definition.
 struct Walk<'a> {
     lives: &'a Lives,
     flow: &'a Flow,
-    /// The value that was last found to be alive at the beginning of a block, and at its end.
+    /// The last value found to be live at the beginning of each block, and at its end.
     at_begin: SecondaryMap<Block, Option<Value>>,
     at_end: SecondaryMap<Block, Option<Value>>,
     visits_left: usize,
-    /// What the walk has found of a value: where it begins, where it ends, and the calls and blocks in between.
+    /// The result for the current value: its first and last place, and the calls and blocks in between.
     hull: Range<u32>,
     calls: Vec<Range<u32>>,
     blocks: Vec<Block>,
@@ -249,8 +250,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Where a value is alive that is made in `home` before `made`, if it is alive across a call. The outer `None` if
-    /// too much would have to be looked at.
+    /// Returns the live range of a value that is defined in `home` before `made`, if it crosses a call. The outer
+    /// `None` means that too many visits are needed.
     fn life(&mut self, func: &Function, value: Value, home: Block, made: Point) -> Option<Option<Life>> {
         let Some(class) = Class::of(func.dfg.value_type(value)) else { return Some(None) };
         self.hull = made.at..made.at;
@@ -268,7 +269,7 @@ impl<'a> Walk<'a> {
         Some(Some(Life { value, class, home, calls_before: made.calls, hull, calls, blocks }))
     }
 
-    /// Finds where a value is alive outside of the block that it is made in, and gives until where it is so there.
+    /// Finds the live range of a value outside of its defining block, and returns its end inside that block.
     fn walk(&mut self, value: Value, home: Block, made: Point) -> Option<Point> {
         let uses = self.lives.uses(value);
         let mut until = made;
@@ -306,7 +307,7 @@ impl<'a> Walk<'a> {
         Some(until)
     }
 
-    /// The value is alive there, and there was nothing known of that.
+    /// Adds a new part of the live range.
     fn note(&mut self, alive: Range<Point>) {
         self.hull = self.hull.start.min(alive.start.at)..self.hull.end.max(alive.end.at);
         if alive.start.calls < alive.end.calls {
@@ -314,7 +315,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The calls, in order.
+    /// Returns the calls, in order.
     fn calls_across(&mut self) -> Vec<Range<u32>> {
         self.calls.sort_unstable_by_key(|calls| calls.start);
         let mut merged: Vec<Range<u32>> = Vec::new();

@@ -1,17 +1,16 @@
-//! Values that too many calls would take along: kept in the frame, and read back behind calls.
+//! Spilling of values that are live across too many calls, with reloads behind the calls.
 //!
-//! A call leaves few registers as they were. Where more values wait for its end than there are such registers,
-//! Cranelift's register allocator divides the life of one of them, and after two tries it does so at each use: a
-//! value that a large function needs everywhere, as the address of its memory, is then read from the frame by nearly
-//! every instruction. So here some values get a place in the frame that is written once, and what needs them takes
-//! what was read there behind the last call.
+//! Calls preserve few registers. Where more values are live across a call than there are callee-saved registers,
+//! Cranelift's register allocator splits the live range of one of them, and after two tries it splits it at each use:
+//! nearly every instruction of a large function then reads a value that is needed everywhere, such as the address of
+//! its memory, from the frame. So this pass gives some values a place in the frame that is written once, and their
+//! users take the value reloaded behind the last call.
 //!
-//! Input: an optimised function with its flow graph and dominators, without aliases. Output: the same, in which no
-//! more values than there are registers are alive across a call, as far as that pays.
-//! Invariant: what takes a value takes it itself, or what was read from its place, which nothing else is written to
-//! while the value is alive.
-//! Source: Belady's rule as in Braun & Hack, CC 2009, for calls alone, and without moving stores; places are shared
-//! as registers are by Poletto & Sarkar, TOPLAS 21(5), 1999.
+//! Input: an optimised function with its flow graph and dominators, without aliases. Output: the same function, in
+//! which no more values are live across a call than there are registers, as far as that pays. Invariant: a user of a
+//! value takes the value itself, or a reload from its place, to which nothing else is written while the value is live.
+//! Source: Belady's rule as in Braun & Hack, CC 2009, for calls alone, and without moving stores; places are shared as
+//! registers are by Poletto & Sarkar, TOPLAS 21(5), 1999.
 
 mod choice;
 mod flow;
@@ -29,28 +28,28 @@ use crate::options::CompilerOptions;
 use flow::Flow;
 use life::{Class, Lives};
 
-/// How many registers calls leave as they were.
+/// The numbers of callee-saved registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Preserved {
     integers: u32,
     floats: u32,
-    /// What a value in the frame may cost at most: see [`choice::ratio`].
+    /// The maximum cost of a spilled value: see [`choice::ratio`].
     most_cost: u64,
 }
 
-/// A write and a read for each call that gets a register: what the register allocator would do there.
+/// A write and a read for each call that gains a register: the register allocator's own cost.
 const MOST_COST: u64 = 2 * choice::ONE_ACCESS;
 
-/// In functions with fewer calls the register allocator does well: vcall's would execute 2% more instructions, json's
-/// with counters of edges 1%.
+/// In functions with fewer calls the register allocator does well: with spilling, vcall would execute 2% more
+/// instructions, json with counters of edges 1%.
 const LEAST_CALLS: usize = 16;
 
-/// What gains nothing is dearer.
+/// Above any cost, except that of a value without a gain.
 const AT_ANY_COST: u64 = u64::MAX - 1;
 
 impl Preserved {
-    /// By functions of the `tail` and of the system's convention, given how many integers should be alive across calls;
-    /// `None` if that is not known of a machine.
+    /// Returns the numbers for functions of the `tail` and of the system's convention, given how many integers should
+    /// be live across calls; `None` if that is not known for the machine.
     pub(crate) fn new(integers: Option<u32>, options: &CompilerOptions) -> Option<Preserved> {
         let (integers, most_cost) = match options.across_calls {
             None => (integers?, MOST_COST),
@@ -67,7 +66,7 @@ impl Preserved {
     }
 }
 
-/// Keeps values in the frame that would be alive across calls with more others than are `preserved`.
+/// Spills values until no more than `preserved` are live across each call.
 pub(super) fn relieve(context: &mut Context, preserved: Preserved, origins: &Origins) {
     let insts = context.func.layout.blocks().flat_map(|block| context.func.layout.block_insts(block));
     let calls = insts.filter(|&inst| constants::clobbers(&context.func, inst)).take(LEAST_CALLS).count();

@@ -1,4 +1,4 @@
-//! Values written to places in the frame, and read from there.
+//! Spill code: stores to places in the frame, and reloads.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,8 +16,8 @@ use super::life::root;
 use super::traffic::{Name, Traffic};
 use crate::code::{Fact, Origins};
 
-/// Writes the chosen values to their places, and lets what uses them behind calls take what is read from there.
-/// Constants are made anew instead.
+/// Stores the chosen values to their places, and makes their users behind calls take the reloads. Constants are
+/// rematerialized instead.
 pub(super) fn fill(func: &mut Function, mut chosen: Vec<Chosen<'_>>, origins: &Origins) {
     chosen.sort_unstable_by_key(|chosen| (chosen.life.hull.start, chosen.life.value));
     let mut places = Places::default();
@@ -29,7 +29,7 @@ pub(super) fn fill(func: &mut Function, mut chosen: Vec<Chosen<'_>>, origins: &O
     }
 }
 
-/// What a value is called.
+/// The names of a value: its own, and its reloads.
 struct Names {
     own: Value,
     reads: Vec<Value>,
@@ -44,12 +44,13 @@ impl Names {
     }
 }
 
-/// Places of eight bytes that have been given out, by where the hull ends of what was put there last.
+/// The allocated eight-byte places, by the end of the hull of each place's last value.
 #[derive(Default)]
 struct Places(BinaryHeap<Reverse<(u32, StackSlot)>>);
 
 impl Places {
-    /// A place for a value with this hull; those whose hulls do not meet may share one. Hulls come in ascending order.
+    /// Returns a place for a value with this hull; values with disjoint hulls may share one. The caller passes hulls in
+    /// ascending order.
     fn take(&mut self, func: &mut Function, hull: Range<u32>) -> StackSlot {
         let is_over = self.0.peek().is_some_and(|Reverse((end, _))| *end < hull.start);
         let free = if is_over { self.0.pop() } else { None };
@@ -62,7 +63,7 @@ impl Places {
     }
 }
 
-/// The instruction behind the place where a value is made.
+/// Returns the instruction behind the definition of a value.
 fn where_made(func: &Function, value: Value) -> Inst {
     let behind = match func.dfg.value_def(value) {
         ValueDef::Result(inst, _) => func.layout.next_inst(inst),
@@ -72,14 +73,14 @@ fn where_made(func: &Function, value: Value) -> Inst {
     behind.expect("values are made in front of the end of a block")
 }
 
-/// A function whose values are written to places.
+/// A function that receives spill code.
 struct Filling<'a> {
     func: &'a mut Function,
     origins: &'a Origins,
 }
 
 impl Filling<'_> {
-    /// Does for one value what is to be done.
+    /// Inserts the spill code of one value.
     fn fill(&mut self, value: Value, slot: Option<StackSlot>, traffic: Traffic) {
         let names = self.names(value, slot, &traffic);
         if let Some(slot) = slot {
@@ -125,8 +126,8 @@ impl Filling<'_> {
         self.func.dfg.first_result(copy)
     }
 
-    /// Before an instruction, at its location, but behind another. What is done to the pinned register in place stays
-    /// together, if that allows it.
+    /// Returns a cursor before an instruction, at its source location, but behind another instruction. It goes in front
+    /// of instructions that change the pinned register in place, so that these stay together, if that is possible.
     fn before_inst(&mut self, mut inst: Inst, behind: Option<Inst>) -> FuncCursor<'_> {
         let mut location = self.func.srcloc(inst);
         if self.origins.has(location, Fact::InPlace) {
@@ -141,7 +142,7 @@ impl Filling<'_> {
     }
 }
 
-/// Lets an instruction take `name` instead of a value, and the low part of it instead of that of the value.
+/// Replaces a value by `name` in an instruction, and the value's low part by that of `name`.
 fn rename(func: &mut Function, inst: Inst, value: Value, name: Value) {
     let taken: Vec<Value> = func.dfg.inst_values(inst).collect();
     let mut renamed = Vec::with_capacity(taken.len());

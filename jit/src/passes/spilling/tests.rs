@@ -1,4 +1,4 @@
-//! What waits in the frame of functions that are built instruction by instruction, each verified.
+//! Spilling in functions that are built instruction by instruction, each verified.
 
 use cranelift_codegen::ir::{AbiParam, MemFlagsData, Opcode, Signature, Type, types};
 use cranelift_codegen::isa::{CallConv, OwnedTargetIsa};
@@ -10,7 +10,7 @@ use crate::code::{Fact, Origin};
 use crate::target::{self, isa};
 use cranelift_codegen::ir::{Block, InstBuilder, SigRef};
 
-/// A function that is built: it takes integers and calls what its first one says.
+/// A function under construction: it takes integers, and calls the address in the first one.
 struct Built<'a> {
     builder: FunctionBuilder<'a>,
     params: Vec<Value>,
@@ -43,8 +43,7 @@ fn isa() -> OwnedTargetIsa {
     isa::rest(target::plain(), &CompilerOptions::default()).expect("this machine")
 }
 
-/// The function of so many integers that `build` makes, in which `most` integers may be alive across calls, whatever
-/// that costs.
+/// Builds a function of `params` integers, and spills until at most `most` integers are live across calls, at any cost.
 fn relieved(params: usize, most: u32, build: impl FnOnce(&mut Built<'_>)) -> Function {
     let mut context = Context::new();
     context.func.signature = Signature::new(CallConv::Tail);
@@ -76,7 +75,7 @@ fn relieved(params: usize, most: u32, build: impl FnOnce(&mut Built<'_>)) -> Fun
     context.func
 }
 
-/// How many of the instructions in a block, or in all, have an opcode.
+/// Counts the instructions with an opcode in a block, or in all.
 fn count(func: &Function, block: Option<Block>, opcode: Opcode) -> usize {
     let blocks = func.layout.blocks().filter(|&other| block.is_none_or(|block| block == other));
     let insts = blocks.flat_map(|block| func.layout.block_insts(block));
@@ -91,7 +90,7 @@ fn what_is_too_much_across_a_call_waits_in_the_frame() {
         let sum = built.sum(&params);
         built.builder.ins().return_(&[sum]);
     };
-    // Four integers across the call, of which so many may stay.
+    // Four integers are live across the call, of which `most` may stay.
     for (most, stored) in [(0, 4), (1, 3), (3, 1), (4, 0)] {
         let func = relieved(4, most, build);
         let found = (count(&func, None, Opcode::Store), count(&func, None, Opcode::Load));
@@ -144,7 +143,7 @@ fn the_way_without_calls_neither_writes_nor_reads() {
         let twice = built.sum(&[param, param]);
         built.builder.ins().return_(&[twice]);
         built.switch_to(slow);
-        // Seldom.
+        // The slow path seldom runs.
         built.builder.set_cold_block(slow);
         let result = built.call();
         let sum = built.sum(&[result, param]);
@@ -175,7 +174,7 @@ fn where_ways_meet_the_value_has_been_written_on_each() {
         built.builder.ins().return_(&[param]);
     });
     let stores = |block| count(&func, block, Opcode::Store);
-    // Either where it is made, or on both ways.
+    // Stored either at its definition, or on both paths.
     assert!(stores(func.layout.entry_block()) == 1 || (stores(fast) == 1 && stores(None) == 2), "{func}");
     assert_eq!(count(&func, None, Opcode::Load), 1);
 }
@@ -208,7 +207,7 @@ fn a_loop_without_uses_has_the_register_for_others() {
         (round, last) = (Some(again), Some(end));
         let count = built.builder.append_block_param(again, types::I64);
         let result = built.call();
-        // It is known here, and needed once more behind the loop.
+        // The value is known here, and needed once more behind the loop.
         let first = built.sum(&[result, param]);
         built.builder.ins().jump(again, &[first.into()]);
         built.switch_to(again);
@@ -239,7 +238,7 @@ fn the_low_part_of_a_value_is_in_its_place() {
 #[test]
 fn values_that_are_not_alive_together_share_a_place() {
     let func = relieved(1, 0, |built| {
-        // Each is alive across one call, the callee across all.
+        // Each result is live across one call, the callee across all.
         let mut last = built.call();
         for _ in 0..3 {
             let next = built.call();
@@ -272,7 +271,7 @@ fn floats_wait_as_well_but_not_vectors() {
 
 #[test]
 fn what_is_made_in_place_is_written_behind_that() {
-    // The second of three instructions that stay together makes a value that is alive across a call.
+    // The second of three instructions that stay together defines a value that is live across a call.
     let func = relieved(1, 0, |built| {
         let origin = Origin { func: 0, frame: 0, block: 0, rounds: 0, path: None, offset: 1 };
         let location = built.origins.at(origin);
@@ -291,7 +290,7 @@ fn what_is_made_in_place_is_written_behind_that() {
 
 #[test]
 fn a_loop_that_calls_reads_in_each_round() {
-    // What is used before the call is known before the loop, and would have to stay across all rounds.
+    // The value used before the call is known before the loop, and would have to stay in a register through all rounds.
     let func = relieved(2, 0, |built| {
         let param = built.params[1];
         let (again, end) = (built.block(), built.block());
@@ -310,13 +309,13 @@ fn a_loop_that_calls_reads_in_each_round() {
 
 #[test]
 fn a_value_is_written_on_each_way_to_a_call() {
-    // Where P1 and a way with a call meet, the value is written at the end of P1; where P1 and P2 meet it is not yet
-    // written on the way from P2. In either order of the blocks.
+    // Where P1 and a path with a call meet, the value is stored at the end of P1; where P1 and P2 meet it is not yet
+    // stored on the path from P2. In either order of the blocks.
     for is_turned in [false, true] {
         let func = relieved(5, 0, |built| {
             let [_, first, second, third, param] = built.params[..] else { unreachable!("five") };
             let [start, out, inner, slow, p1, p2, join, both] = [(); 8].map(|()| built.block());
-            // So seldom that it is not written before.
+            // This path runs so seldom that the value is not stored earlier.
             built.builder.ins().brif(third, start, &[], out, &[]);
             built.switch_to(out);
             built.builder.ins().return_(&[first]);

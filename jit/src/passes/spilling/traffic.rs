@@ -1,13 +1,13 @@
-//! Where a value that waits in the frame would be written there, and read back.
+//! The stores and reloads of a spilled value.
 //!
-//! It is written before the first call on each way, or where it is made, if that is not more often. Behind a call it
-//! is read where it is used next, and known until the next call, also in the blocks behind, as long as all ways there
-//! know the same. A loop without calls that uses it finds it known, since it is read before; one that does not use it
-//! has its register for others. Where ways meet of which some have lost it, it is not merged from them: so many
-//! parameters of blocks were worse than reading it again.
+//! It is stored before the first call on each path, or at its definition, if that is not more frequent. Behind a call
+//! it is reloaded before its next use, and known until the next call, including in successor blocks, as long as all
+//! paths there know it by the same name. A loop without calls that uses the value has it reloaded before the loop; a
+//! loop that does not use it leaves its register to others. Where paths meet and some have lost the value, it is not
+//! merged from them: so many block parameters were worse than reloading.
 //!
-//! Invariant: a value that is not known has been written on each way. Nothing is found out for blocks that are
-//! entered in the middle of a loop.
+//! Invariant: a value that is not known has been stored on each path. A value is not planned if it is live in a block
+//! that is entered in the middle of a loop.
 
 use std::ops::Range;
 
@@ -21,12 +21,12 @@ use smallvec::SmallVec;
 use super::flow::Flow;
 use super::life::{Life, Lives};
 
-/// By what a value is known.
+/// The name by which a value is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Name {
-    /// By itself: it is still where it was made.
+    /// The value itself, not reloaded yet.
     Own,
-    /// By a read, of so many.
+    /// A reload, by its number.
     Read(usize),
 }
 
@@ -37,45 +37,45 @@ pub(super) struct Place {
     block: Block,
 }
 
-/// What is to be done for one value.
+/// The spill code of one value.
 #[derive(Default)]
 pub(super) struct Traffic {
-    /// Where it is written, by what it is known there; nowhere if `is_written_early`.
+    /// The stores, each with the value's name there; none if `is_written_early`.
     pub writes: Vec<(Place, Name)>,
-    /// Whether it is written where it is made.
+    /// Whether the value is stored at its definition.
     pub is_written_early: bool,
     pub reads: Vec<Place>,
-    /// The instructions that take it, by what it is known there.
+    /// The users, each with the value's name there.
     pub uses: Vec<(Inst, Name)>,
-    /// How often it is written and read.
+    /// The total frequency of stores and reloads.
     pub cost: f64,
 }
 
-/// What is known at the end of a block.
+/// The state at the end of a block.
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     name: Option<Name>,
     is_written: bool,
 }
 
-/// Finds out what would be done for values.
+/// Plans the spill code of values.
 pub(super) struct Planner<'a> {
     context: &'a Context,
     lives: &'a Lives,
     frequencies: &'a SecondaryMap<Block, f32>,
     flow: &'a Flow,
-    /// The loops in which calls are made.
+    /// The loops that contain calls.
     calling: HashSet<Loop>,
-    /// Of blocks that have been looked at for the present value.
+    /// The states of the blocks visited for the current value.
     states: SecondaryMap<Block, State>,
-    /// Where the present value is used in each block, if that is of its turn; and the turn in which one was used last
-    /// in each loop.
+    /// The uses of the current value in each block, if their turn is the current one; and for each loop the turn of the
+    /// last value used in it.
     uses: SecondaryMap<Block, Used>,
     used_in: SecondaryMap<Loop, usize>,
     turn: usize,
 }
 
-/// A part of the uses of a value.
+/// A range of a value's uses.
 #[derive(Clone, Copy, Debug, Default)]
 struct Used {
     turn: usize,
@@ -84,7 +84,7 @@ struct Used {
 }
 
 impl<'a> Planner<'a> {
-    /// Loop analysis is there.
+    /// Creates the planner. The caller has computed the loop analysis.
     pub(super) fn new(
         context: &'a Context,
         flow: &'a Flow,
@@ -121,7 +121,7 @@ impl<'a> Planner<'a> {
                 continue;
             }
             *used = Used { turn: self.turn, start: at, end: at + 1 };
-            // What asks whether to leave the loop is no reason to have a register for it in each round.
+            // Cold code, such as that which asks whether to leave the loop, does not justify a register in each round.
             let is_cold = self.context.func.layout.is_cold(block);
             let mut around = loops.innermost_loop(block).filter(|_| !is_cold);
             while let Some(id) = around.filter(|&id| self.used_in[id] != self.turn) {
@@ -131,7 +131,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// What is to be done for a value; `None` if that is not found out. Of constants nothing is written.
+    /// Plans the spill code of a value; `None` if that is not possible. Constants are never stored.
     pub(super) fn plan(&mut self, life: &Life, is_constant: bool) -> Option<Traffic> {
         self.note_uses(life);
         let mut way = Way { planner: self, life, traffic: Traffic::default() };
@@ -153,7 +153,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// The way through the blocks in which a value is alive.
+/// A walk through the blocks in which a value is live.
 struct Way<'p, 'a> {
     planner: &'p mut Planner<'a>,
     life: &'p Life,
@@ -190,7 +190,7 @@ impl Way<'_, '_> {
         Some(())
     }
 
-    /// Those of the calls that the value is alive across.
+    /// Returns those of the calls across which the value is live.
     fn across(&self, calls: Range<u32>) -> Range<u32> {
         let next = self.life.calls.partition_point(|range| range.end <= calls.start);
         match self.life.calls.get(next) {
@@ -199,7 +199,7 @@ impl Way<'_, '_> {
         }
     }
 
-    /// Calls that the value is alive across.
+    /// Advances the state across calls that the value's live range crosses.
     fn call(&mut self, block: Block, calls: Range<u32>, state: &mut State) {
         if calls.is_empty() {
             return;
@@ -216,7 +216,7 @@ impl Way<'_, '_> {
         Name::Read(self.traffic.reads.len() - 1)
     }
 
-    /// What is known where a block begins.
+    /// Returns the state at the beginning of a block; `None` if the block is entered in the middle of a loop.
     fn begin(&mut self, block: Block) -> Option<State> {
         let Planner { context, flow, calling, states, used_in, turn, .. } = &*self.planner;
         let loops = &context.loop_analysis;
@@ -230,7 +230,7 @@ impl Way<'_, '_> {
         let first = states[*forward.first()?].name;
         let are_same = forward.iter().all(|&from| states[from].name == first);
         let is_written = forward.iter().all(|&from| states[from].is_written);
-        // In a loop that does not use it, it would only take a register.
+        // In a loop that does not use the value, it would only occupy a register.
         let keeps = round.is_none_or(|id| !calling.contains(&id) && used_in[id] == *turn);
         if are_same && keeps && (first.is_some() || round.is_none()) {
             return Some(State { name: first, is_written });
@@ -249,7 +249,7 @@ impl Way<'_, '_> {
         self.planner.context.func.layout.last_inst(block).expect("blocks have an end")
     }
 
-    /// Writes the value at the end of a block, if it has not been.
+    /// Stores the value at the end of a block, if it is not stored yet.
     fn write_at_end(&mut self, block: Block) {
         let before = self.end(block);
         let state = &mut self.planner.states[block];

@@ -1,7 +1,7 @@
 //! Machine code as text.
 //!
-//! Input: machine code with [`MachineCode::positions`] and [`MachineCode::data`]. Output: a line for each
-//! instruction, in the syntax of the GNU assembler; a label where a jump leads.
+//! Input: machine code with [`MachineCode::positions`] and [`MachineCode::data`]. Output: a line for each instruction,
+//! in the syntax of the GNU assembler, and a label at each jump target.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,7 +13,7 @@ use iced_x86::{
 use super::super::plain::bytes;
 use crate::code::MachineCode;
 
-/// The labels, by place.
+/// The numbers of the labels, by place.
 #[derive(Clone)]
 struct Labels(BTreeMap<u64, usize>);
 
@@ -31,7 +31,7 @@ impl SymbolResolver for Labels {
     }
 }
 
-/// The text of machine code.
+/// Returns the text of machine code.
 pub(super) fn text(code: &MachineCode) -> String {
     let labels = labels(code);
     let mut formatter = GasFormatter::with_options(Some(Box::new(labels.clone())), None);
@@ -82,7 +82,7 @@ fn pieces(code: &MachineCode) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// A label for each target of a jump, in the order in which they lie.
+/// Numbers the targets of jumps in ascending order.
 fn labels(code: &MachineCode) -> Labels {
     let target = |piece: &Piece<'_>| match piece {
         Piece::Instruction(inst) if inst.op0_kind() == OpKind::NearBranch64 => Some(inst.near_branch64()),

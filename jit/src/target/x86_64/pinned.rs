@@ -1,15 +1,14 @@
-//! What code does to the pinned register, done in place.
+//! Rewrites computations on the pinned register so that they happen in place.
 //!
 //! Cranelift reads the pinned register into another one, computes there and writes it back: three instructions for an
-//! addition that takes one, five for a check that takes two. Here they are found in the finished machine code and
-//! rewritten within their bytes, so that nothing else moves.
+//! addition that takes one, five for a check that takes two. This pass finds them in the finished machine code and
+//! rewrites them within their bytes, so that no other code moves.
 //!
-//! Input: machine code, and the ranges of it at locations with [`Fact::InPlace`], or between two such.
-//! Output: the same code, where ranges that read as expected work on the pinned register itself; others stay as they
-//! are.
-//! Invariant: what a marked instruction computes is used by one marked instruction, so that it need not be in the
-//! register where Cranelift put it once that one is rewritten, too. A count that is compared with zero has not
-//! overflowed.
+//! Input: machine code, and its ranges at source locations with [`Fact::InPlace`], or between two such ranges.
+//! Output: the same code, in which ranges of the expected form work on the pinned register itself; other ranges are
+//! unchanged.
+//! Invariant: the result of a marked instruction has one user, which is marked too; so the register in which Cranelift
+//! put the result is not needed once both are rewritten. A count that is compared with zero has not overflowed.
 //! Example: `mov %r15, %rax; lea -1(%rax), %rax; mov %rax, %r15; mov %r15, %rax; test %rax, %rax` becomes `add $-1,
 //! %r15`.
 //! Source of encodings: AMD64 Architecture Programmer's Manual, volume 3, chapter 1.
@@ -20,20 +19,20 @@ use std::ops::Range;
 
 /// The number of the pinned register.
 const PINNED: u8 = 15;
-/// With so many the longest rewritten check is one instruction, and nothing but a branch follows it.
+/// With this many prefixes the longest rewritten check is one instruction, followed only by a branch.
 const MOST_PREFIXES: usize = 6;
-/// A prefix that means nothing to instructions without memory operands: a segment override.
+/// A prefix without effect on instructions without memory operands: a segment override.
 pub(super) const PADDING: u8 = 0x2e;
 
-/// Rewrites what is found in ranges of code that are marked for that.
+/// Rewrites the marked ranges of code.
 pub(super) fn rewrite_ranges(code: &mut [u8], marked: &[(u32, u32)]) {
     for range in joined(code, marked) {
         rewrite(&mut code[range]);
     }
 }
 
-/// The marked ranges; two with a countdown between them, of which the optimiser has forgotten where it comes from, are
-/// one.
+/// Returns the marked ranges, and joins two that have an unmarked countdown between them: the optimiser has lost the
+/// source location of that countdown.
 fn joined(code: &[u8], marked: &[(u32, u32)]) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     for &(start, end) in marked {
@@ -46,8 +45,8 @@ fn joined(code: &[u8], marked: &[(u32, u32)]) -> Vec<Range<usize>> {
     ranges
 }
 
-/// Whether code is all that a check does between reading the pinned register and writing it: nothing else takes one
-/// off.
+/// Reports whether code is the countdown of a check, between the read and the write of the pinned register: no other
+/// code subtracts one there.
 fn is_countdown(code: &[u8]) -> bool {
     match Inst::read(code) {
         Some((Inst::Add { plus: -1, .. } | Inst::Lea { plus: -1, is_twice: false, .. }, len)) => {
@@ -57,7 +56,8 @@ fn is_countdown(code: &[u8]) -> bool {
     }
 }
 
-/// Rewrites what is found at the beginning of a marked range, and behind that as long as there is more.
+/// Rewrites the computations at the beginning of a marked range, one after the other, up to the first that has another
+/// form.
 pub(super) fn rewrite(range: &mut [u8]) {
     let mut rest = range;
     while let Some((work, len)) = Work::read(rest) {
@@ -69,14 +69,14 @@ pub(super) fn rewrite(range: &mut [u8]) {
     }
 }
 
-/// An instruction that Cranelift may have chosen; 64 bits wide.
+/// A 64-bit instruction that Cranelift may have chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Inst {
     Move {
         from: u8,
         to: u8,
     },
-    /// `to` becomes `from`, or twice that, plus a number.
+    /// Sets `to` to `from`, or twice `from`, plus a number.
     Lea {
         from: u8,
         is_twice: bool,
@@ -91,10 +91,10 @@ enum Inst {
 }
 
 impl Inst {
-    /// The first instruction of `bytes`, and its length.
+    /// Reads the first instruction of `bytes`, and its length.
     fn read(bytes: &[u8]) -> Option<(Inst, usize)> {
         let &[rex, opcode, modrm, ..] = bytes else { return None };
-        // REX.W: 64 bits; R and B extend the two registers.
+        // REX.W selects 64 bits; R and B extend the two registers.
         if rex & 0xf8 != 0x48 {
             return None;
         }
@@ -138,7 +138,7 @@ fn number(bytes: &[u8]) -> i32 {
     bytes.try_into().map_or(0, i32::from_le_bytes)
 }
 
-/// What some instructions in a row do with the pinned register: they compute, write it back, and compare it with zero.
+/// A computation on the pinned register by consecutive instructions: add, write back, compare with zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Work {
     is_doubled: bool,
@@ -149,7 +149,7 @@ struct Work {
 }
 
 impl Work {
-    /// What the instructions at the beginning of `bytes` do, and their length.
+    /// Reads the computation at the beginning of `bytes`, and its length.
     fn read(bytes: &[u8]) -> Option<(Work, usize)> {
         let (mut held, mut at) = read_pinned(bytes)?;
         let mut work = Work::default();
@@ -173,7 +173,7 @@ impl Work {
         None
     }
 
-    /// The same work, if the register is read again at `at` and tested: with that.
+    /// Extends the computation by the test, if the register is read again at `at` and tested.
     fn then_tested(self, bytes: &[u8], at: usize) -> (Work, usize) {
         let Some((held, len)) = read_pinned(&bytes[at..]) else { return (self, at) };
         match Inst::read(&bytes[at + len..]) {
@@ -182,20 +182,20 @@ impl Work {
         }
     }
 
-    /// The same in `len` bytes; `None` if that is too short.
+    /// Encodes the computation in `len` bytes; `None` if they do not suffice.
     fn encode(self, len: usize) -> Option<Vec<u8>> {
         let plus = self.plus.to_le_bytes();
         // lea plus(%r15,%r15), %r15; add $plus, %r15; test %r15, %r15
         let doubled = self.is_doubled.then(|| [&[0x4f, 0x8d, 0xbc, 0x3f], &plus[..]].concat());
         let added = (!self.is_doubled && self.plus != 0).then(|| [&[0x49, 0x81, 0xc7], &plus[..]].concat());
-        // An addition has set the same flags.
+        // The addition has already set these flags.
         let tested = (self.is_tested && added.is_none()).then(|| vec![0x4d, 0x85, 0xff]);
         let insts: Vec<Vec<u8>> = doubled.into_iter().chain(added).chain(tested).collect();
         padded(&insts, len)
     }
 }
 
-/// The register that the pinned one is copied to at the beginning of `bytes`, and the length of that.
+/// Reads a copy of the pinned register at the beginning of `bytes`: its destination and its length.
 fn read_pinned(bytes: &[u8]) -> Option<(u8, usize)> {
     match Inst::read(bytes)? {
         (Inst::Move { from: PINNED, to }, len) => Some((to, len)),
@@ -203,7 +203,7 @@ fn read_pinned(bytes: &[u8]) -> Option<(u8, usize)> {
     }
 }
 
-/// Instructions in a row, made as long as they shall be.
+/// Returns consecutive instructions, padded to `len` bytes.
 fn padded(insts: &[Vec<u8>], len: usize) -> Option<Vec<u8>> {
     let mut left = len.checked_sub(insts.iter().map(Vec::len).sum())?;
     let mut prefixed = Vec::new();
@@ -213,13 +213,13 @@ fn padded(insts: &[Vec<u8>], len: usize) -> Option<Vec<u8>> {
         prefixed.extend(std::iter::repeat_n(PADDING, prefixes));
         prefixed.extend(inst);
     }
-    // In front, so that a branch still follows what it is fused with.
+    // The padding goes in front, so that a branch still follows the instruction it is fused with.
     let mut code = nothing(left);
     code.extend(prefixed);
     Some(code)
 }
 
-/// One or more instructions of `len` bytes that do nothing.
+/// Returns one or more no-op instructions of `len` bytes in all.
 pub(super) fn nothing(len: usize) -> Vec<u8> {
     const LONGEST: [u8; 8] = [0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0];
     match len {
@@ -258,7 +258,7 @@ mod tests {
         code
     }
 
-    /// The code without what does nothing.
+    /// Returns the code without its no-ops.
     fn essence(code: &[u8]) -> Vec<u8> {
         let mut essence = Vec::new();
         let mut at = 0;
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn what_is_not_as_expected_stays() {
-        // Another register is tested, added to, written; the result stays somewhere else; something is in between.
+        // Another register is tested, added to or written; the result stays elsewhere; other code stands in between.
         let cases: [&[&[u8]]; 6] = [
             &[&READ, &[0x48, 0x85, 0xc9]],
             &[&READ, &[0x48, 0x83, 0xc1, 1], &WRITE],

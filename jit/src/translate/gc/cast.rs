@@ -1,7 +1,8 @@
-//! What a reference is: tests, casts, i31, identity.
+//! Tests of references: types, casts, i31, identity.
 //!
-//! Whether an object is of a type that may have subtypes is answered by its display (Cohen, "Type-Extension Type Tests Can
-//! Be Performed In Constant Time", TOPLAS 1991), after a comparison with the type itself, which mostly is enough.
+//! The test of an object against a type that may have subtypes first compares the types, which mostly suffices, and
+//! then looks into the object's display (Cohen, "Type-Extension Type Tests Can Be Performed In Constant Time", TOPLAS
+//! 1991).
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value, types};
@@ -18,7 +19,7 @@ impl Translator<'_> {
             Operator::RefTestNullable { hty } => self.ref_test(hty, true),
             Operator::RefCastNonNull { hty } => self.cast_to(hty, false),
             Operator::RefCastNullable { hty } => self.cast_to(hty, true),
-            // The words are the same.
+            // Internal and external references have the same representation.
             Operator::AnyConvertExtern | Operator::ExternConvertAny => {}
             Operator::RefEq => {
                 let (b, a) = (self.pop(), self.pop());
@@ -64,7 +65,8 @@ impl Translator<'_> {
         self.push(reference);
     }
 
-    /// Whether the operand on top, which stays, is of a type, or is not if that `is_wanted`: the condition of a branch.
+    /// Tests whether the top operand, which stays, has a type, or lacks it unless `is_wanted`: the condition of a
+    /// branch.
     pub(in crate::translate) fn is_top_of(&mut self, ty: RefType, is_wanted: bool) -> Value {
         let reference = self.top(1)[0];
         let is_one = self.is_of(reference, ty.heap_type(), ty.is_nullable());
@@ -74,7 +76,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Whether a reference is of a type, as a CLIF truth value.
+    /// Tests whether a reference has a type, as a CLIF truth value.
     fn is_of(&mut self, reference: Value, ty: HeapType, is_nullable: bool) -> Value {
         let (answer, other) = (self.builder.create_block(), self.builder.create_block());
         let result = self.builder.append_block_param(answer, types::I8);
@@ -94,7 +96,8 @@ impl Translator<'_> {
         result
     }
 
-    /// The same of a reference that is not null. Goes to `answer`, or to what follows, which it gives the answer.
+    /// Tests whether a non-null reference has an abstract type. Jumps to `answer` with the result, or returns it in the
+    /// current block.
     fn is_of_abstract(&mut self, reference: Value, ty: AbstractHeapType, answer: ir::Block) -> Value {
         use AbstractHeapType::*;
         match ty {
@@ -126,7 +129,7 @@ impl Translator<'_> {
         self.builder.ins().band_imm_s(reference, TAG_MASK.cast_signed())
     }
 
-    /// The first word of an object. For what is none the answer is no.
+    /// Loads the first word of an object. For a reference to something else, jumps to `answer` with no.
     fn type_word(&mut self, reference: Value, answer: ir::Block) -> Value {
         let tag = self.tag(reference);
         let object = self.builder.create_block();
@@ -168,12 +171,12 @@ impl Translator<'_> {
         self.is_above(above, index, id, answer)
     }
 
-    /// The display of the type that an object's first word is of.
+    /// Loads the display of the type in an object's first word.
     fn display_of(&mut self, word: Value) -> Value {
         let store = self.store_context();
         let flags = self.head_flags();
         let displays = self.builder.ins().load(types::I64, flags, store, store_context::DISPLAYS);
-        // Twice the id is there already, without the bit that is the lowest.
+        // The word already is twice the id, except for its lowest bit.
         let word = self.builder.ins().uextend(types::I64, word);
         let word = self.builder.ins().band_imm_s(word, -2);
         let two = self.builder.ins().iconst(types::I64, 2);
@@ -182,7 +185,7 @@ impl Translator<'_> {
         self.builder.ins().load(types::I64, flags, place, 0)
     }
 
-    /// Whether type `index` is in a display.
+    /// Tests whether type `index` is in a display.
     fn is_above(&mut self, above: Value, index: u32, id: u32, answer: ir::Block) -> Value {
         let depth = self.env.info.types.depth(index);
         let flags = ir::MemFlagsData::trusted();

@@ -1,4 +1,4 @@
-//! What takes a v128 as 128 bits.
+//! Instructions that treat a v128 as 128 bits.
 
 use cranelift_codegen::ir::InstBuilder;
 use wasmparser::Operator;

@@ -5,8 +5,8 @@ use wasmparser::Operator;
 
 use super::{I8X16, I16X8, I32X4, I64X2, Translator};
 
-/// Pops an amount and a vector as `$ty`, pushes the lanes shifted. CLIF, as wasm, takes the amount modulo the width of
-/// a lane.
+/// Pops an amount and a vector as `$ty`, pushes the shifted lanes. CLIF, like wasm, takes the amount modulo the width
+/// of a lane.
 macro_rules! shift {
     ($self:ident, $ty:expr, $ins:ident) => {{
         let amount = $self.pop();
@@ -52,7 +52,7 @@ impl Translator<'_> {
         true
     }
 
-    /// What saturates or rounds.
+    /// Translates saturating and rounding instructions.
     fn lane_saturation(&mut self, op: &Operator<'_>) -> bool {
         match op {
             Operator::I8x16AddSatS => binary!(self, I8X16, sadd_sat),
@@ -109,7 +109,7 @@ impl Translator<'_> {
         true
     }
 
-    /// From lanes to one i32.
+    /// Translates instructions that reduce lanes to one i32.
     fn lane_test(&mut self, op: &Operator<'_>) -> bool {
         match op {
             Operator::I8x16AllTrue => self.all_true(I8X16),
@@ -131,7 +131,7 @@ impl Translator<'_> {
         self.push_bool(all);
     }
 
-    /// Bit k of the result is the sign of lane k.
+    /// Pushes the bitmask: bit k of the result is the sign of lane k.
     fn bitmask(&mut self, ty: Type) {
         let a = self.pop_lanes(ty);
         let signs = self.builder.ins().vhigh_bits(types::I32, a);

@@ -1,4 +1,4 @@
-//! Constants, and what moves lanes: shuffles, splats, and single lanes to and from scalars.
+//! Constants, and moves of lanes: shuffles, splats, and single lanes to and from scalars.
 
 use cranelift_codegen::ir::{InstBuilder, Type, Value, types};
 use wasmparser::Operator;
@@ -41,7 +41,7 @@ impl Translator<'_> {
         self.push(constant);
     }
 
-    /// Lane k of the result is byte `lanes[k]` of the 32 bytes of both operands.
+    /// Pushes a shuffle: lane k of the result is byte `lanes[k]` of the 32 bytes of both operands.
     fn shuffle(&mut self, lanes: [u8; 16]) {
         let (b, a) = (self.pop(), self.pop());
         let mask = self.builder.func.dfg.immediates.push(lanes.as_slice().into());
@@ -82,7 +82,7 @@ impl Translator<'_> {
         self.push_lanes(result);
     }
 
-    /// Pops a scalar as one lane of `ty`: of an i32 the low part, if lanes are narrower.
+    /// Pops a scalar as one lane of `ty`: the low part of an i32 if lanes are narrower.
     fn pop_scalar(&mut self, ty: Type) -> Value {
         let scalar = self.pop();
         match ty.lane_bits() < 32 {

@@ -1,13 +1,14 @@
 //! SIMD instructions: fixed-width 128-bit vectors, and the relaxed ones.
 //!
-//! Input: an operator. Output: CLIF, or `false` for what is no SIMD instruction.
+//! Input: an operator. Output: CLIF, or `false` for an operator that is no SIMD instruction.
 //!
 //! Invariant: outside of one instruction a v128 is an `I8X16`, on the operand stack as in locals. An instruction pops
-//! it as the lanes it wants ([`Translator::pop_lanes`]) and pushes whatever lanes it made
-//! ([`Translator::push_lanes`]); both casts are free, but give every block boundary one type.
+//! it as the lanes it needs ([`Translator::pop_lanes`]) and pushes the lanes it produced ([`Translator::push_lanes`]);
+//! both casts are free, and give every block boundary one type.
 //!
-//! Some rows are more than their meaning: Cranelift's x64 back end knows certain trees of instructions (a product of
-//! two widened vectors, a narrowing of a conversion with a zero) and has no rule for their parts. Such rows say so.
+//! Some match arms are more elaborate than their meaning: Cranelift's x64 back end matches certain trees of
+//! instructions (a product of two widened vectors, a narrowing of a conversion with a zero) and has no rule for their
+//! parts. Such arms say so.
 //!
 //! Oracle: the official suite, and `tests/simd.rs`, which has a function for each operator that wasmparser knows.
 
@@ -79,13 +80,13 @@ impl Translator<'_> {
         self.cast_lanes(ty, vector)
     }
 
-    /// Pushes a vector of whatever lanes.
+    /// Pushes a vector with any lane type.
     fn push_lanes(&mut self, vector: Value) {
         let vector = self.cast_lanes(I8X16, vector);
         self.push(vector);
     }
 
-    /// The same 128 bits as lanes of type `ty`; lane 0 is the least significant, as in memory.
+    /// Casts the same 128 bits to lanes of type `ty`; lane 0 is the least significant, as in memory.
     fn cast_lanes(&mut self, ty: Type, vector: Value) -> Value {
         if self.builder.func.dfg.value_type(vector) == ty {
             return vector;

@@ -1,6 +1,6 @@
-//! Relaxed instructions: the specification allows several results; the machine's cheapest of them is taken.
+//! Relaxed instructions: the specification allows several results, and the cheapest of them on this machine is taken.
 //!
-//! Invariant: the choice depends on the machine and on the options only, so every version of a function agrees.
+//! Invariant: the choice depends only on the machine and on the options, so all versions of a function agree.
 
 use cranelift_codegen::ir::{InstBuilder, Type, Value};
 use wasmparser::Operator;
@@ -50,12 +50,12 @@ impl Translator<'_> {
         true
     }
 
-    /// Whether instructions may be used that only x64 has, and every x64 has.
+    /// Reports whether instructions may be used that every x64 processor has, and no other.
     fn is_x64(&self) -> bool {
         self.isa.name() == "x64"
     }
 
-    /// Where a lane of the mask is neither all ones nor zero: by its top bit, or bit by bit.
+    /// Selects lanes. Where a lane of the mask is neither all ones nor zero: by its top bit, or bit by bit.
     fn laneselect(&mut self, ty: Type) {
         let (mask, otherwise, value) = (self.pop_lanes(ty), self.pop_lanes(ty), self.pop_lanes(ty));
         let chosen = match self.isa.has_blendv_lowering(ty) {
@@ -65,7 +65,7 @@ impl Translator<'_> {
         self.push_lanes(chosen);
     }
 
-    /// NaN and what is out of range: `i32::MIN`, or 0 and the nearest.
+    /// Truncates floats. NaN and values out of range become `i32::MIN`, or 0 and the nearest number.
     fn relaxed_truncate_floats(&mut self) {
         match self.is_x64() {
             true => convert!(self, F32X4, x86_cvtt2dq, I32X4),
@@ -73,7 +73,7 @@ impl Translator<'_> {
         }
     }
 
-    /// As [`Self::relaxed_truncate_floats`], of two doubles; x64 has a rule for the pair only.
+    /// Like [`Self::relaxed_truncate_floats`], of two doubles; x64 has a rule for the pair only.
     fn relaxed_truncate_doubles(&mut self) {
         let a = self.pop_lanes(F64X2);
         let wide = match self.is_x64() {
@@ -84,14 +84,14 @@ impl Translator<'_> {
         self.push_lanes(result);
     }
 
-    /// `a * b + c`, rounded once if the machine does.
+    /// Computes `a * b + c`, rounded once if the machine does.
     fn madd(&mut self, ty: Type) {
         let (c, b, a) = (self.pop_lanes(ty), self.pop_lanes(ty), self.pop_lanes(ty));
         let result = self.multiply_add(a, b, c);
         self.push_lanes(result);
     }
 
-    /// `-(a * b) + c`.
+    /// Computes `-(a * b) + c`.
     fn nmadd(&mut self, ty: Type) {
         let (c, b, a) = (self.pop_lanes(ty), self.pop_lanes(ty), self.pop_lanes(ty));
         let minus_a = self.builder.ins().fneg(a);
@@ -107,7 +107,8 @@ impl Translator<'_> {
         self.builder.ins().fadd(product, c)
     }
 
-    /// Of NaN and a number, or of two zeros: the second operand, or what the strict instruction gives.
+    /// Computes the minimum. For NaN and a number, or two zeros: the second operand, or the result of the strict
+    /// instruction.
     fn relaxed_min(&mut self, ty: Type) {
         let (b, a) = (self.pop_lanes(ty), self.pop_lanes(ty));
         let result = match self.has_native_extremes() {
@@ -117,7 +118,7 @@ impl Translator<'_> {
         self.push_lanes(result);
     }
 
-    /// As [`Self::relaxed_min`].
+    /// Like [`Self::relaxed_min`], for the maximum.
     fn relaxed_max(&mut self, ty: Type) {
         let (b, a) = (self.pop_lanes(ty), self.pop_lanes(ty));
         let result = match self.has_native_extremes() {
@@ -127,7 +128,8 @@ impl Translator<'_> {
         self.push_lanes(result);
     }
 
-    /// The native instructions pass NaNs on as they are, which is not what `canonical_nans` promises.
+    /// Reports whether the native instructions may be used: they propagate NaNs unchanged, which breaks the promise of
+    /// `canonical_nans`.
     fn has_native_extremes(&self) -> bool {
         self.is_x64() && !self.options.canonical_nans
     }
@@ -148,8 +150,8 @@ impl Translator<'_> {
         self.push_lanes(result);
     }
 
-    /// Sums of products of neighbouring bytes as i16 lanes. Where a byte of `b` has its top bit set: unsigned, and the
-    /// sum saturates; or signed, and it wraps.
+    /// Sums products of neighbouring bytes as i16 lanes. Where a byte of `b` has its top bit set: unsigned, and the sum
+    /// saturates; or signed, and it wraps.
     fn dot_bytes(&mut self, a: Value, b: Value) -> Value {
         match self.isa.has_x86_pmaddubsw_lowering() {
             true => self.builder.ins().x86_pmaddubsw(a, b),

@@ -32,7 +32,7 @@ impl Translator<'_> {
         self.narrow(op) || self.extend(op) || self.extended_product(op) || self.extended_sum(op)
     }
 
-    /// Saturates signed lanes; `U` saturates to the range of unsigned ones.
+    /// Narrows signed lanes with saturation; `U` saturates to the range of unsigned ones.
     fn narrow(&mut self, op: &Operator<'_>) -> bool {
         match op {
             Operator::I8x16NarrowI16x8S => binary!(self, I16X8, snarrow),
@@ -100,7 +100,7 @@ impl Translator<'_> {
         self.push_lanes(result);
     }
 
-    /// The sums of the products of neighbouring signed lanes, in lanes of twice the width.
+    /// Sums the products of neighbouring signed lanes, in lanes of twice the width.
     pub(super) fn pairwise_dot(&mut self, a: Value, b: Value) -> Value {
         let (low_a, low_b) = (self.builder.ins().swiden_low(a), self.builder.ins().swiden_low(b));
         let (high_a, high_b) = (self.builder.ins().swiden_high(a), self.builder.ins().swiden_high(b));

@@ -1,4 +1,4 @@
-//! Which values are in one class, and whether the versions do the same then.
+//! The classes of equal values, and the comparison of both versions by them.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use super::rules::{self, Shapes};
 use super::symbols::{Home, Key, Symbols};
 use crate::validate::terms::{Args, Term, Terms};
 
-/// More rounds than that are not worth it: each divides a class.
+/// The maximum number of rounds: each divides a class, and more are not worthwhile.
 const MOST_ROUNDS: usize = 200;
 
-/// Checks that a function does behind a pass what it did before.
+/// Checks that a function behaves the same after a pass as before it.
 pub(crate) fn check(before: &Function, after: &Function) -> Result<(), String> {
     if before == after {
         return Ok(());
@@ -50,10 +50,10 @@ pub(crate) fn check(before: &Function, after: &Function) -> Result<(), String> {
     Err("no classes are found".into())
 }
 
-/// What a parameter of a block is, or a variable where a block begins.
+/// The binding of a block parameter, or of a variable at the beginning of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Binding {
-    /// What it is given on all ways.
+    /// The term that is passed on all incoming edges.
     Given(Term),
     /// The class whose first parameter has this number.
     Class(u32),
@@ -63,19 +63,19 @@ struct Classes<'a> {
     before: Version<'a>,
     after: Version<'a>,
     domtree: DominatorTree,
-    /// By block: where it comes in reverse postorder.
+    /// The position of each block in reverse postorder.
     order: SecondaryMap<Block, u32>,
     terms: Terms,
     shapes: Shapes,
     symbols: Symbols,
-    /// By block: of its parameters before, those behind, and the variables.
+    /// For each block, the bindings of its parameters before, of those after, and of the variables.
     bindings: HashMap<Block, Vec<Binding>>,
-    /// By block: what these are given on each way into it, by where that comes from, and which of its ways it is.
+    /// For each block, the terms passed on each incoming edge, by the predecessor and the number of its edge.
     ways: HashMap<Block, BTreeMap<(Block, usize), Args>>,
 }
 
 impl Classes<'_> {
-    /// Executes all blocks; whether a class was divided. If none was, both versions do the same.
+    /// Executes all blocks; reports whether a class was divided. If none was, both versions do the same.
     fn round(&mut self, blocks: &[Block]) -> Result<bool, String> {
         let mut is_new = false;
         let mut difference = Ok(());
@@ -90,20 +90,20 @@ impl Classes<'_> {
         difference.map(|()| false)
     }
 
-    /// Whether the parameters of a block are what they were: what they are given may have changed behind where it was
-    /// looked at.
+    /// Reports whether the bindings of a block are still the same: terms passed on its incoming edges may have changed
+    /// since it was executed.
     fn is_stable(&mut self, block: Block) -> bool {
         let bindings = self.bindings(block);
         bindings == self.bindings[&block]
     }
 
-    /// The parameters of a block, before and behind.
+    /// Returns the parameters of a block, before and after.
     fn members(&self, block: Block) -> Vec<Value> {
         let versions = [&self.before, &self.after];
         versions.iter().flat_map(|version| version.func.dfg.block_params(block)).copied().collect()
     }
 
-    /// Lets the parameters of a block be what they are; whether that is something new.
+    /// Binds the parameters of a block; reports whether a binding is new.
     fn begin(&mut self, block: Block) -> Result<bool, String> {
         let bindings = self.bindings(block);
         let all: Vec<Term> = self.named(block, &bindings);
@@ -116,13 +116,13 @@ impl Classes<'_> {
         Ok(old.as_ref() != self.bindings.get(&block))
     }
 
-    /// What the parameters of a block are, given what is known on the ways to it.
+    /// Computes the bindings of a block's parameters from the terms on its incoming edges.
     fn bindings(&mut self, block: Block) -> Vec<Binding> {
         let params = [&self.before, &self.after].map(|version| version.func.dfg.block_params(block).len());
         let count = params[0] + params[1];
         let all = count + self.after.variables();
         let Some(ways) = self.ways.remove(&block) else {
-            // The first block: parameters of the same number are the same.
+            // In the first block, parameters of the same number are equal.
             let class = |at: usize| if at < count { at % params[0].max(1) } else { at };
             return (0..all).map(|at| Binding::Class(class(at) as u32)).collect();
         };
@@ -146,8 +146,8 @@ impl Classes<'_> {
         bindings
     }
 
-    /// What a parameter is given on all ways, but for those back to it on which it is given what it was in the round
-    /// before: that is itself.
+    /// Returns the term passed to a parameter on all edges. Back edges that pass the parameter's own value of the
+    /// previous round do not count.
     fn only(
         &mut self,
         block: Block,
@@ -164,7 +164,7 @@ impl Classes<'_> {
         (others.all(|(_, other)| other == term) && self.is_known_before(block, term)).then_some(term)
     }
 
-    /// Whether a term is made of what is known in the blocks that a block is reached through only.
+    /// Reports whether all parts of a term are known in blocks that strictly dominate a block.
     fn is_known_before(&mut self, block: Block, term: Term) -> bool {
         match self.symbols.home(&self.terms, &self.domtree, term) {
             Home::Everywhere => true,
@@ -181,7 +181,7 @@ impl Classes<'_> {
         };
         let mut most: Vec<u64> = self.members(block).into_iter().enumerate().map(dfg_type).collect();
         most.resize(bindings.len(), u64::MAX);
-        // All of a class are equal, so each is at most what any of them is.
+        // All members of a class are equal, so each is at most the upper bound of any member.
         let mut of_class: HashMap<u32, u64> = HashMap::new();
         for (binding, &most) in bindings.iter().zip(&most) {
             if let Binding::Class(class) = binding {
@@ -198,7 +198,8 @@ impl Classes<'_> {
         bindings.iter().map(name).collect()
     }
 
-    /// Executes a block in both versions, and notes what is given to those behind it; whether they do the same.
+    /// Executes a block in both versions, and records the terms passed to its successors; reports whether both do the
+    /// same.
     fn block(&mut self, block: Block) -> Result<Result<(), String>, String> {
         let bindings = self.bindings[&block].clone();
         let named = self.named(block, &bindings);
@@ -256,7 +257,7 @@ impl Classes<'_> {
     }
 }
 
-/// Goes on through blocks that were not there before; gives the first one that was, and what it is given.
+/// Continues through blocks that did not exist before; returns the first one that did, and the terms passed to it.
 fn follow(
     before: &Function,
     after: &mut Version<'_>,

@@ -1,6 +1,6 @@
-//! Blocks of one version, executed on terms.
+//! Execution of one version's blocks on terms.
 //!
-//! Invariant: what can be observed of a block is among its events, in their order.
+//! Invariant: the events of a block include all that can be observed of it, in order.
 
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{
@@ -13,7 +13,7 @@ use super::rules::{self, Shapes};
 use super::symbols::{Key, Symbols};
 use crate::validate::terms::{Args, Op, Term, Terms};
 
-/// What can be observed of an instruction, with what it is given.
+/// An observable action of an instruction, with its operands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Event {
     pub what: What,
@@ -23,7 +23,7 @@ pub(super) struct Event {
 }
 
 impl Event {
-    /// Whether another version does the same.
+    /// Reports whether another version's event is the same.
     pub fn is_same(&self, other: &Event) -> bool {
         (self.what, &self.values, self.location) == (other.what, &other.values, other.location)
     }
@@ -36,65 +36,65 @@ impl Event {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
-    /// So many bytes are stored; the values are the address and what is stored.
+    /// Stores that many bytes; the values are the address and the stored value.
     Store(u32, MemFlagsData),
-    /// So many bytes are loaded, which may trap; the value is the address.
+    /// Loads that many bytes and may trap; the value is the address.
     Load(u32, MemFlagsData),
     Call(Opcode, FuncRef),
     CallIndirect(Opcode, SigRef),
-    /// Control goes to one of so many blocks, by the values, or leaves the function with them.
+    /// Branches to one of that many blocks, by the values, or leaves the function with them.
     End(Opcode, usize),
     /// An instruction of this shape.
     Other(u32, Option<MemFlagsData>),
 }
 
-/// A version of the function, with what is known of its values.
+/// A version of the function, with the terms of its values.
 pub(super) struct Version<'a> {
     pub func: &'a Function,
     values: SecondaryMap<Value, Option<Term>>,
-    /// The first slot of the frame that is a variable.
+    /// The first stack slot that is a variable.
     pub first_variable: usize,
 }
 
-/// Where a version is in a block.
+/// The state of a version in a block.
 #[derive(Clone, Default)]
 pub(super) struct State {
-    /// What the variables hold, each with its type.
+    /// The contents of the variables, each with its type.
     pub variables: Vec<Term>,
-    /// How often memory may have changed in the block.
+    /// The number of possible changes of memory in the block.
     pub changes: u32,
 }
 
-/// What a version did in a block.
+/// The actions of a version in a block.
 #[derive(Default)]
 pub(super) struct Trace {
     pub events: Vec<Event>,
-    /// What it loaded without saying so.
+    /// The loads that are no events.
     pub loads: Vec<Load>,
 }
 
-/// A load that does not trap, as it is only there where the address is known to be good.
+/// A load that cannot trap, because it stands where its address is known to be valid.
 #[derive(Clone, Copy)]
 pub(super) struct Load {
     pub value: Term,
     flags: MemFlagsData,
-    /// How many events come before it, by which its address may be known to be good.
+    /// The number of events before the load, from which its address may be known to be valid.
     after: usize,
 }
 
 impl Load {
-    /// Whether another one shows that this is as good.
+    /// Reports whether another load shows that this one is valid.
     pub fn is_as_good_as(&self, other: &Load) -> bool {
         (self.value, self.flags) == (other.value, other.flags) && self.after >= other.after
     }
 }
 
-/// What a block is executed with.
+/// The context in which a block is executed.
 pub(super) struct Machine<'m> {
     pub terms: &'m mut Terms,
     pub shapes: &'m mut Shapes,
     pub symbols: &'m mut Symbols,
-    /// The block, of both versions: what lies on the way to the next one belongs to it.
+    /// The block, in both versions: new blocks on the way to the next one belong to it.
     pub block: Block,
 }
 
@@ -111,7 +111,7 @@ impl<'a> Version<'a> {
         self.values[value] = Some(term);
     }
 
-    /// What a value is.
+    /// Returns the term of a value.
     pub fn term(&self, value: Value) -> Result<Term, String> {
         let value = self.func.dfg.resolve_aliases(value);
         self.values[value].ok_or_else(|| match self.variable(value) {
@@ -120,7 +120,7 @@ impl<'a> Version<'a> {
         })
     }
 
-    /// The variable that a value is the address of.
+    /// Returns the variable whose address a value is.
     fn variable(&self, value: Value) -> Option<StackSlot> {
         match self.func.dfg.insts[self.func.dfg.value_def(value).inst()?] {
             InstructionData::StackAddr { stack_slot, offset, .. } if i32::from(offset) == 0 => {
@@ -145,14 +145,14 @@ impl<'a> Version<'a> {
         Ok(())
     }
 
-    /// Where control may go at the end of a block.
+    /// Returns the targets at the end of a block.
     pub fn targets(&self, block: Block) -> &'a [BlockCall] {
         let dfg = &self.func.dfg;
         let end = self.func.layout.last_inst(block).expect("blocks have an end");
         dfg.insts[end].branch_destination(&dfg.jump_tables, &dfg.exception_tables)
     }
 
-    /// What a block is given.
+    /// Returns the terms passed to a block.
     pub fn given(&self, call: &BlockCall) -> Result<Args, String> {
         let args = call.args(&self.func.dfg.value_lists);
         let term =
@@ -161,7 +161,7 @@ impl<'a> Version<'a> {
     }
 }
 
-/// One instruction.
+/// The execution of one instruction.
 struct Step<'s, 'a, 'm> {
     version: &'s mut Version<'a>,
     machine: &'s mut Machine<'m>,
@@ -180,7 +180,7 @@ impl Step<'_, '_, '_> {
             InstructionData::StackAddr { stack_slot, .. }
                 if stack_slot.as_u32() as usize >= self.version.first_variable =>
             {
-                // Its address has no term: where it is used shows whether it is a variable.
+                // The address has no term: its uses show whether it is that of a variable.
                 Ok(())
             }
             InstructionData::Load { arg, offset, .. } if loaded(func, self.inst).is_some() => {
@@ -214,7 +214,7 @@ impl Step<'_, '_, '_> {
         self.trace.events.push(Event { what, values, location, inst: self.inst });
     }
 
-    /// The state of memory.
+    /// Returns the state of memory.
     fn memory(&mut self) -> Term {
         let Machine { terms, symbols, block, .. } = self.machine;
         symbols.get(terms, Key::Memory(*block, self.state.changes))
@@ -303,7 +303,7 @@ impl Step<'_, '_, '_> {
         let is_whole = self.version.func.dfg.insts[self.inst].opcode() == Opcode::Load;
         let value = match self.machine.terms.as_apply(held) {
             Some((op, &[value])) if op == content(ty) && is_whole => value,
-            // What that gives of what the variable holds is known to be nothing else.
+            // A load of another type or width yields an uninterpreted function of the contents.
             _ => {
                 let what = self.machine.shapes.number(self.version.func, self.inst);
                 let op = Op::Instruction { code: what, part: 1, more: 0 };
@@ -325,7 +325,7 @@ impl Step<'_, '_, '_> {
         Ok(())
     }
 
-    /// What the last event gives is only known to be the same in both versions.
+    /// Binds the results of the last event to symbols: they are only known to be the same in both versions.
     fn bind_results(&mut self) {
         let func = self.version.func;
         let event = self.trace.events.len() as u32 - 1;
@@ -347,7 +347,7 @@ impl Step<'_, '_, '_> {
         let opcode = data.opcode();
         let targets = data.branch_destination(&func.dfg.jump_tables, &func.dfg.exception_tables).len();
         match data {
-            // Where it leads is compared, and nothing else is seen of it.
+            // The target is compared, and a jump has no other observable effect.
             InstructionData::Jump { .. } => {}
             InstructionData::Trap { .. } => {
                 let shape = self.machine.shapes.number(func, self.inst);
@@ -358,7 +358,7 @@ impl Step<'_, '_, '_> {
         Ok(())
     }
 
-    /// An instruction that computes, or of which it is only known that it acts.
+    /// Executes an instruction that computes, or one that is only known to have effects.
     fn other(&mut self, flags: Option<MemFlagsData>) -> Result<(), String> {
         let func = self.version.func;
         let opcode = func.dfg.insts[self.inst].opcode();
@@ -396,7 +396,7 @@ impl Step<'_, '_, '_> {
     }
 }
 
-/// How many bytes a load takes, and whether it extends them with their sign; none if it does something else with them.
+/// Returns the number of bytes of a load, and whether it sign-extends them; none for other kinds of loads.
 fn loaded(func: &Function, inst: Inst) -> Option<(u32, bool)> {
     Some(match func.dfg.insts[inst].opcode() {
         Opcode::Load => (func.dfg.value_type(func.dfg.first_result(inst)).bytes(), false),
@@ -410,7 +410,7 @@ fn loaded(func: &Function, inst: Inst) -> Option<(u32, bool)> {
     })
 }
 
-/// What a variable holds if a value of a type was written to it.
+/// Returns the operation that marks a variable's contents as written with a type.
 fn content(ty: Type) -> Op {
     Op::Instruction { code: u32::MAX, part: 0, more: ty.index() as u32 }
 }

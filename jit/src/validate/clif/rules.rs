@@ -1,8 +1,8 @@
-//! What instructions of CLIF compute, as terms.
+//! The computations of CLIF instructions, as terms.
 //!
-//! Integers of up to 64 bits have zeros above their own bits. Sums, products with constants, shifts by constants, masks,
-//! extensions and comparisons are understood; whatever else an instruction computes is an uninterpreted function of
-//! its operands, named by all that it has besides them.
+//! Integers of up to 64 bits are zero-extended. Sums, products with constants, shifts by constants, masks, extensions
+//! and comparisons are interpreted; the result of any other instruction is an uninterpreted function of its operands,
+//! named by all other attributes of the instruction.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Function, Inst, InstructionData, Opcode, Type, Value, types};
@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 
 use crate::validate::terms::{Args, Op, Term, Terms, mask};
 
-/// What an instruction has besides its operands: the types of its first result and operand, where these matter.
+/// An instruction without its operands: its data, and the types of its first result and operand, where these matter.
 type Shape = (InstructionData, Type, Type);
 
 /// The numbers of shapes.
@@ -18,20 +18,20 @@ type Shape = (InstructionData, Type, Type);
 pub(super) struct Shapes(HashMap<Shape, u32>);
 
 impl Shapes {
-    /// The number of what an instruction is, whatever its operands.
+    /// Returns the number of an instruction's shape, whatever its operands are.
     pub fn number(&mut self, func: &Function, inst: Inst) -> u32 {
         let mut data = func.dfg.insts[inst];
         if let Some(flags) = data.memflags_mut() {
             *flags = cranelift_codegen::ir::MemFlags::from_bits(0);
         }
         let args = func.dfg.inst_args(inst);
-        // Operands of these are in lists, whose handles mean nothing.
+        // The operands of these instructions are in lists, whose handles mean nothing.
         debug_assert!(!matches!(data, InstructionData::Call { .. } | InstructionData::MultiAry { .. }));
         data.arguments_mut(&mut Default::default()).fill(Value::from_u32(0));
         let ty = |value: Option<&Value>| value.map_or(types::INVALID, |&value| func.dfg.value_type(value));
         let (result, operand) = (ty(func.dfg.inst_results(inst).first()), ty(args.first()));
         let shape = match data {
-            // Zeros above change nothing.
+            // Zeros above do not change the result.
             InstructionData::IntCompare { cond, .. } if bits(operand).is_some() && is_unsigned(cond) => {
                 (data, types::I8, types::INVALID)
             }
@@ -46,17 +46,17 @@ fn is_unsigned(cond: IntCC) -> bool {
     cond == cond.unsigned()
 }
 
-/// How many bits an integer has, if it is a term of its own bits.
+/// Returns the number of bits of an integer that has a term.
 pub(super) fn bits(ty: Type) -> Option<u8> {
     (ty.is_int() && ty.bits() <= 64).then(|| ty.bits() as u8)
 }
 
-/// What a value of a type is at most, as a term.
+/// Returns the upper bound of values of a type, as terms.
 pub(super) fn most(ty: Type) -> u64 {
     bits(ty).map_or(u64::MAX, mask)
 }
 
-/// What an instruction computes of its operands, if that is understood.
+/// Returns the term that an instruction computes, if the instruction is interpreted.
 pub(super) fn known(terms: &mut Terms, func: &Function, inst: Inst, args: &[Term]) -> Option<Term> {
     let result = func.dfg.value_type(*func.dfg.inst_results(inst).first()?);
     let width = bits(result)?;
@@ -119,9 +119,9 @@ fn binary(terms: &mut Terms, opcode: Opcode, width: u8, [a, b]: [Term; 2]) -> Op
     }
 }
 
-/// The first term and so many times the second, in so many bits.
+/// Returns the first term plus `factor` times the second, in `width` bits.
 fn sum(terms: &mut Terms, width: u8, of: [Term; 2], factor: u64) -> Term {
-    // What lies above has no part in what lies below.
+    // Higher bits do not affect lower ones.
     let [a, b] = of.map(|term| match terms.as_apply(term) {
         Some((Op::Low(bits), &[inner])) if bits >= width => inner,
         _ => term,
@@ -130,7 +130,7 @@ fn sum(terms: &mut Terms, width: u8, of: [Term; 2], factor: u64) -> Term {
     terms.low(width, sum)
 }
 
-/// The upper half of the product of a value of 32 bits with a constant.
+/// Returns the upper half of the product of a 32-bit value with a constant.
 fn upper_half(terms: &mut Terms, value: Term, number: u64, is_signed: bool) -> Term {
     let (value, number) = match is_signed {
         true => (terms.sign_extended(32, value), i64::from(number as i32) as u64),
@@ -157,7 +157,7 @@ fn shift(terms: &mut Terms, opcode: Opcode, width: u8, (a, by): (Term, u8)) -> O
     }
 }
 
-/// What an instruction takes of its operands: of the distance of a shift only as much as there are bits.
+/// Returns the operands that an instruction uses: of the distance of a shift only the bits that count.
 pub(super) fn taken(terms: &mut Terms, func: &Function, inst: Inst, mut args: Args) -> Args {
     let opcode = func.dfg.insts[inst].opcode();
     let is_shift = matches!(opcode, Opcode::Ishl | Opcode::Ushr | Opcode::Sshr | Opcode::Rotl | Opcode::Rotr);

@@ -1,4 +1,4 @@
-//! Terms of which nothing is known but where they come from.
+//! Terms of which only the origin is known.
 
 use cranelift_codegen::dominator_tree::DominatorTree;
 use cranelift_codegen::ir::Block;
@@ -6,14 +6,14 @@ use hashbrown::HashMap;
 
 use crate::validate::terms::{Term, Terms};
 
-/// Where a symbol comes from.
+/// The origin of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
-    /// A class of parameters of a block, by its first one; they are at most so much.
+    /// A class of parameters of a block, by its first one; `most` is their upper bound.
     Param { block: Block, first: u32, most: u64 },
-    /// What the event of this number in a block gives, as one of its results.
+    /// One of the results of an event, by its number in a block.
     Result { block: Block, event: u32, at: u32, most: u64 },
-    /// Memory, after so many changes in a block.
+    /// Memory, after that many changes in a block.
     Memory(Block, u32),
 }
 
@@ -32,11 +32,11 @@ impl Key {
     }
 }
 
-/// Where all is known that a term is made of.
+/// The place where all parts of a term are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Home {
     Everywhere,
-    /// In a block, and those that it dominates.
+    /// In a block, and in those that it dominates.
     Block(Block),
     /// Nowhere.
     Nowhere,
@@ -56,7 +56,8 @@ impl Symbols {
         term
     }
 
-    /// Where all is known that a term is made of. Operands have smaller numbers than what is made of them.
+    /// Returns the place where all parts of a term are known. Operands have smaller numbers than the terms made of
+    /// them.
     pub fn home(&mut self, terms: &Terms, domtree: &DominatorTree, term: Term) -> Home {
         if let Some(&Some(home)) = self.homes.get(term as usize) {
             return home;
@@ -85,7 +86,7 @@ impl Symbols {
     }
 }
 
-/// Where both are known.
+/// Returns the place where both are known.
 fn deeper(domtree: &DominatorTree, a: Home, b: Home) -> Home {
     match (a, b) {
         (Home::Everywhere, other) | (other, Home::Everywhere) => other,

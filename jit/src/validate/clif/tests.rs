@@ -14,7 +14,7 @@ use crate::target::{self, isa};
 
 type Builder<'a, 'b> = &'a mut FunctionBuilder<'b>;
 
-/// A function of an address and two numbers, `i64`, `i32` and `i32`, in whose first block something is done.
+/// Builds a function of an address and two numbers (`i64`, `i32` and `i32`), whose first block `build` writes.
 fn function(build: impl FnOnce(Builder<'_, '_>, [Value; 3])) -> Function {
     let mut signature = Signature::new(CallConv::SystemV);
     signature.params.extend([types::I64, types::I32, types::I32].map(AbiParam::new));
@@ -40,7 +40,7 @@ fn store(builder: Builder<'_, '_>, value: Value, address: Value) {
     builder.ins().store(trusted(), value, address, 0);
 }
 
-/// One that stores what is computed.
+/// Builds a function that stores the computed value.
 fn stores(compute: impl FnOnce(Builder<'_, '_>, [Value; 3]) -> Value) -> Function {
     function(|builder, params| {
         let value = compute(builder, params);
@@ -203,7 +203,7 @@ fn loads_may_extend_what_they_load() {
         refuse(&separate(is_signed), &merged(!is_signed, 4));
         refuse(&separate(is_signed), &merged(is_signed, 5));
     }
-    // What was loaded where something before had not trapped is not loaded earlier.
+    // A load that was guarded by an earlier possible trap must not move before it.
     let guarded = |is_behind: bool| {
         function(|builder, [address, a, _]| {
             let early = (!is_behind).then(|| builder.ins().load(types::I32, trusted(), address, 0));
@@ -215,7 +215,7 @@ fn loads_may_extend_what_they_load() {
     };
     accept(&guarded(false), &guarded(true));
     refuse(&guarded(true), &guarded(false));
-    // What was not loaded is not loaded.
+    // A load must not be added.
     let loads = function(|builder, [address, ..]| {
         builder.ins().load(types::I64, trusted(), address, 0);
         builder.ins().return_(&[]);
@@ -269,8 +269,8 @@ fn traps_stay_where_they_were() {
     refuse(&traps(1), &traps(2));
 }
 
-/// A loop that counts an index from the first number to the second, stores there, and begins with what `before` makes;
-/// its block gets the index as 64 bits if it `is_wide`.
+/// Builds a loop that counts an index from the first number to the second, stores there, and begins with the result of
+/// `before`; its block takes the index as 64 bits if it `is_wide`.
 fn counts(is_wide: bool, step: i64, extend: impl Fn(Builder<'_, '_>, Value) -> Value) -> Function {
     function(|builder, [address, from, to]| {
         let [round, end] = [(); 2].map(|()| builder.create_block());
@@ -305,7 +305,7 @@ fn indexes_may_be_wide_if_they_have_zeros_above() {
     refuse(&counts(false, 1, unsigned), &counts(true, 2, unsigned));
 }
 
-/// A loop with two parameters, which gives them these of itself, and stores the second.
+/// Builds a loop with two parameters, which passes itself these new values, and stores the second.
 fn round(
     given: impl Fn([Value; 3], [Value; 2]) -> Value,
     stored: impl Fn([Value; 3], [Value; 2]) -> Value,
@@ -332,14 +332,14 @@ fn a_parameter_that_is_always_another_value_is_that() {
     let outer = |params: [Value; 3], _: [Value; 2]| params[2];
     accept(&round(param, param), &round(param, outer));
     accept(&round(outer, param), &round(param, outer));
-    // It is given something else, or what the first one was in the round before.
+    // The argument differs, or is the first parameter's value of the previous round.
     refuse(&round(|params, _| params[1], param), &round(|params, _| params[1], outer));
     let first = |_: [Value; 3], own: [Value; 2]| own[0];
     refuse(&round(first, param), &round(first, first));
     refuse(&round(first, param), &round(first, outer));
 }
 
-/// Writes a value to a place of its own, does something, and stores what is read from there.
+/// Writes a value to a place of its own, runs `between`, and stores the value read back.
 fn spilled(between: impl Fn(Builder<'_, '_>, [Value; 3], Value)) -> Function {
     function(|builder, params| {
         let slot = builder.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3));
@@ -357,7 +357,7 @@ fn places_of_the_frame_are_variables_if_nothing_else_knows_them() {
     let plain = stores(|_, params| params[1]);
     accept(&plain, &spilled(|_, _, _| ()));
     refuse(&plain, &spilled(|builder, params, place| store(builder, params[2], place)));
-    // Half of it, or what is beside it.
+    // Half of the place is written, or its neighbour.
     refuse(
         &plain,
         &spilled(|builder, params, place| _ = builder.ins().istore8(trusted(), params[1], place, 0)),
@@ -366,7 +366,7 @@ fn places_of_the_frame_are_variables_if_nothing_else_knows_them() {
         &plain,
         &spilled(|builder, params, place| _ = builder.ins().store(trusted(), params[1], place, 4)),
     );
-    // Its address is known to others.
+    // Other code knows its address.
     let twice = function(|builder, params| {
         builder.ins().store(trusted(), params[0], params[0], 8);
         store(builder, params[1], params[0]);
@@ -378,7 +378,7 @@ fn places_of_the_frame_are_variables_if_nothing_else_knows_them() {
     );
 }
 
-/// Writes to a place on one way or on both, and stores what is read where they meet.
+/// Writes to a place on one path or on both, and stores the value read where they meet.
 #[test]
 fn places_hold_what_was_written_on_all_ways() {
     let ways = |written: Option<[usize; 2]>| {

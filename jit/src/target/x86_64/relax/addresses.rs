@@ -1,9 +1,10 @@
-//! Addresses in the frame that instructions take from a register.
+//! Folds addresses of frame slots into the instructions that use them.
 //!
-//! Where Cranelift makes a read of the frame part of the instruction that needs it, it puts the address into a register
-//! first. That is an instruction more, and as long as somebody may write to the frame by its address, nothing is known of
-//! what is there (`copies`). Input: the pieces of a function. Output: the same, in which such instructions name the place
-//! themselves; what nobody reads any more is left out by `copies`.
+//! Where Cranelift folds a read of the frame into its user, it first takes the address into a register. That costs an
+//! instruction, and a slot whose address is known may be written through it, so that redundant-move elimination
+//! (`redundant_moves`) learns nothing about the slot.
+//! Input: the pieces of a function. Output: the same pieces, in which such instructions name the slot themselves;
+//! `redundant_moves` removes the addresses that are no longer read.
 //! Invariant: between the two nothing writes the register or the stack pointer, and there is no call.
 //! Example: `lea 8(%rsp), %rax; …; add (%rax), %ecx` becomes `lea 8(%rsp), %rax; …; add 8(%rsp), %ecx`.
 
@@ -13,10 +14,10 @@ use super::effects::slot;
 use super::search::{Search, block_of, written};
 use super::{Encoded, Kind, Piece};
 
-/// So many instructions behind an address are looked at.
+/// The number of instructions behind an address that are searched.
 const FARTHEST: usize = 16;
 
-/// Lets instructions name places in the frame themselves. `blocks` are where blocks begin.
+/// Folds frame addresses into their users. `blocks` holds the starts of the basic blocks.
 pub(super) fn name(pieces: &mut [Piece], bytes: &[u8], blocks: &[u32]) {
     for at in 0..pieces.len() {
         let is_code = matches!(pieces[at].kind, Kind::Plain { .. });
@@ -30,13 +31,13 @@ pub(super) fn name(pieces: &mut [Piece], bytes: &[u8], blocks: &[u32]) {
     }
 }
 
-/// Whether code begins with `lea displacement(%rsp), …`: few instructions do, and decoding all takes long.
+/// Reports whether code begins with `lea displacement(%rsp), …`: few instructions do, and decoding all would take long.
 fn takes_address(code: &[u8]) -> bool {
     matches!(*code, [0x48 | 0x4c, 0x8d, mode, 0x24, ..] if mode & 7 == 4 && mode >> 6 != 3)
 }
 
 impl Search<'_> {
-    /// What becomes of the instructions that take the address in the frame which the one at `at` makes.
+    /// Returns new encodings of the instructions that use the frame address which the instruction at `at` takes.
     fn renamed(&mut self, at: usize, blocks: &[u32]) -> Vec<(usize, Encoded)> {
         let inst = self.inst(at);
         let taken = (inst.code() == Code::Lea_r64_m).then(|| slot(&inst).zip(written(&inst))).flatten();
@@ -48,7 +49,7 @@ impl Search<'_> {
             match self.pieces[user].kind {
                 Kind::Nothing => continue,
                 Kind::Plain { .. } | Kind::ShortNumber { .. } | Kind::Relative { .. } if is_near => {}
-                // What is called writes registers, and other code than was there does.
+                // A callee writes registers, and code at a block start also runs after other code.
                 _ => break,
             }
             if self.may_write(user, Register::RSP) {
@@ -65,7 +66,7 @@ impl Search<'_> {
     }
 }
 
-/// An instruction that has to do with what is where a register says, but with a place in the frame instead.
+/// Re-encodes an instruction whose memory operand is at a register, with a frame slot as the operand instead.
 fn with_slot(code: &[u8], register: Register, slot: i32) -> Option<Encoded> {
     let mut decoder = Decoder::new(64, code, DecoderOptions::NONE);
     let inst = decoder.decode();
@@ -77,7 +78,7 @@ fn with_slot(code: &[u8], register: Register, slot: i32) -> Option<Encoded> {
     let constants = decoder.get_constant_offsets(&inst);
     let number = if constants.has_immediate() { constants.immediate_offset() } else { code.len() };
     let behind = if constants.has_displacement() { constants.displacement_offset() } else { number };
-    // If its number ends in 4 the register is named in a byte behind.
+    // A register whose number ends in 4 needs a SIB byte after the mode byte.
     let mode = behind - if register.number() & 7 == 4 { 2 } else { 1 };
     Encoded::with_slot(&code[..mode], code[mode], place, &code[number..])
 }
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
     use crate::code::MachineCode;
 
-    /// The instructions of relaxed code.
+    /// Returns the instructions of relaxed code.
     fn relaxed(parts: &[&[u8]], blocks: &[u32]) -> Vec<String> {
         let mut code = MachineCode { align: 16, bytes: parts.concat(), ..MachineCode::default() };
         relax(&mut code, &Layout { blocks, ..Layout::UNKNOWN });
@@ -109,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_place_is_named_by_what_reads_it() {
-        // mov %rdx, %rax, so that nobody reads the address.
+        // mov %rdx, %rax, so that the address is dead.
         let only = |user: &[u8]| relaxed(&[&ADDRESS, user, &[0x48, 0x89, 0xd0], &RET], &[0]);
         // add (%rax), %ecx; imul $300, 4(%rax), %r9d; movzbl 0x100(%rax), %ecx; mov %r8b, (%rax); cmpl $7, -8(%rax); cmove
         // (%rax), %ecx; mov %r9w, (%rax)
@@ -125,7 +126,7 @@ mod tests {
         for (user, text) in users {
             assert_eq!(only(user)[0].to_lowercase(), text.to_lowercase());
         }
-        // The register is the operand, too: add (%rax), %rax.
+        // The register is also the other operand: add (%rax), %rax.
         assert_eq!(relaxed(&[&ADDRESS, &[0x48, 0x03, 0x00], &RET], &[0])[1], "add 8(%rsp),%rax");
     }
 
@@ -144,7 +145,7 @@ mod tests {
             // mov %rdx, %number
             let clear = [0x48 | number >> 3, 0x89, 0xd0 | number & 7];
             let lines = relaxed(&[&address, &user, &clear, &RET], &[0]);
-            // The address is read of the first two: by the sum, and by what moves a register to itself.
+            // The address stays live in the first two: the sum reads it, and so does the move of a register to itself.
             let line = if [1, 2].contains(&number) { &lines[1] } else { &lines[0] };
             assert!(line.ends_with("add 8(%rsp),%ecx"), "{number}: {lines:?}");
         }
@@ -157,7 +158,7 @@ mod tests {
         // lea table(%rip), %rdx; movslq (%rdx, %rcx, 4), %rcx; add %rcx, %rdx; jmp *%rdx; the table
         let jump = [0x48, 0x8d, 0x15, 9, 0, 0, 0, 0x48, 0x63, 0x0c, 0x8a, 0x48, 0x01, 0xca, 0xff, 0xe2];
         let table = [12; 3].map(i32::to_le_bytes).concat();
-        // The table gets an entry for each byte, which are none of the code that there was.
+        // The table gets an entry for each byte, none of which exist in the original code.
         let lines = relaxed(&[&index, &jump, &table, &ADDRESS, &[0x03, 0x08], &RET], &[0, 43]);
         assert!(lines.contains(&"add 8(%rsp),%ecx".to_owned()), "{lines:?}");
     }
@@ -169,15 +170,15 @@ mod tests {
             lines[lines.len() - 2].clone()
         };
         let user = [0x03, 0x08];
-        // The register is another one by then: mov %rdx, %rax.
+        // The register has been overwritten: mov %rdx, %rax.
         assert_eq!(ends(&[&ADDRESS, &[0x48, 0x89, 0xd0], &user, &RET], &[0]), "add (%rax),%ecx");
         // There is an index: add (%rax,%rdx), %ecx.
         assert_eq!(ends(&[&ADDRESS, &[0x03, 0x0c, 0x10], &RET], &[0]), "add (%rax,%rdx),%ecx");
-        // The frame is another one: add $8, %rsp.
+        // The frame has moved: add $8, %rsp.
         assert_eq!(ends(&[&ADDRESS, &[0x48, 0x83, 0xc4, 8], &user, &RET], &[0]), "add (%rax),%ecx");
         // A callee may have written it: call *%rbx.
         assert_eq!(ends(&[&ADDRESS, &[0xff, 0xd3], &user, &RET], &[0]), "add (%rax),%ecx");
-        // Others come there, too.
+        // Other code jumps there, too.
         assert_eq!(ends(&[&ADDRESS, &user, &RET], &[0, 5]), "add (%rax),%ecx");
     }
 }

@@ -1,12 +1,12 @@
-//! The cold part of a function, if it may lie apart from the hot one.
+//! The cold part of a function, where it may lie apart from the hot part.
 
 use super::effects::Effect;
 use super::{Kind, Piece};
 
-/// Fewer bytes are not worth an address of their own.
+/// A smaller cold part is not worth an address of its own.
 const LEAST: u32 = 64;
 
-/// Where the cold part begins (an old place), and how it is aligned.
+/// The start of the cold part (an old place), and its alignment.
 #[derive(Clone, Copy)]
 pub(super) struct Apart {
     pub begin: u32,
@@ -14,7 +14,7 @@ pub(super) struct Apart {
 }
 
 impl Apart {
-    /// Whether a piece has a distance to the other part.
+    /// Reports whether a piece holds a distance to the other part.
     pub fn crosses(self, piece: &Piece) -> bool {
         let to = match piece.kind {
             Kind::Jump { to }
@@ -27,7 +27,7 @@ impl Apart {
         (piece.old < self.begin) != (to < self.begin)
     }
 
-    /// Where that distance is: a new place.
+    /// Returns the new place of that distance.
     pub fn distance(self, piece: &Piece) -> Option<u32> {
         let at = match piece.kind {
             Kind::Relative { at, .. } => at,
@@ -38,7 +38,7 @@ impl Apart {
     }
 }
 
-/// Where the cold part begins, if there is one and control does not run into it from what is before.
+/// Returns the start of the cold part, if there is one and control does not fall through into it.
 pub(super) fn begin(pieces: &[Piece], effects: &[Effect], cold: u32) -> Option<u32> {
     let first = pieces.partition_point(|piece| piece.old < cold);
     let last_hot = pieces[..first].iter().rposition(|piece| piece.kind != Kind::Nothing)?;

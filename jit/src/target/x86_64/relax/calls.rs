@@ -1,10 +1,12 @@
-//! Calls of what stands in memory: as one instruction.
+//! Merges calls through memory into one instruction.
 //!
 //! Cranelift reads the address of a callee into a register and calls that, with other instructions, mostly moves of
-//! arguments, in between; of a direct call it makes the place in another register first, and it shifts the index of a
-//! dispatch cell. Input: the pieces of a function. Output: the same, with one piece for several where that is sure to
-//! do the same.
-//! Invariant: what the place and the address were in is not needed behind the call, and was not by those in between.
+//! arguments, in between; for a direct call it first puts the place of that address into another register, and for a
+//! dispatch it shifts the index of the cell.
+//! Input: the pieces of a function. Output: the same pieces, with one instead of several where that provably does the
+//! same.
+//! Invariant: the registers that held the place and the address are dead behind the call, and the instructions in
+//! between do not use them.
 //! Example: `mov $place, %eax; mov (%rax), %rcx; …; call *%rcx` becomes `…; call *place`, and `shl $2, %rax; mov
 //! cells(%rax), %edx; mov (%rdx), %rcx; …; call *%rcx` becomes `mov cells(, %rax, 4), %edx; …; call *(%rdx)`.
 
@@ -16,10 +18,10 @@ use super::conventions::{DEAD_BEHIND_CALLS, PRESERVED};
 use super::search::{Search, block_of, written};
 use super::{Encoded, Kind, Piece, Registers};
 
-/// The address is looked for among so many instructions before a call.
+/// The number of instructions before a call among which its address is searched.
 const FARTHEST: usize = 16;
 
-/// Merges what calls consist of. `blocks` are where blocks begin.
+/// Merges the instructions that make up calls. `blocks` holds the starts of the basic blocks.
 pub(super) fn merge(pieces: &mut [Piece], bytes: &[u8], blocks: &[u32]) {
     for call in 0..pieces.len() {
         if pieces[call].kind != Kind::Call {
@@ -37,11 +39,11 @@ pub(super) fn merge(pieces: &mut [Piece], bytes: &[u8], blocks: &[u32]) {
     }
 }
 
-/// What becomes of pieces: other code, or nothing.
+/// Changes to pieces: new code, or `None` for a piece that is removed.
 type Changes = Vec<(usize, Option<Encoded>)>;
 
 impl Search<'_> {
-    /// What becomes of `call`, and of what it consists of, if its block begins at `block`.
+    /// Returns the changes that merge `call` with its address computation, if its basic block begins at `block`.
     fn merged(&mut self, call: usize, block: u32) -> Option<Changes> {
         let target = called_register(&self.inst(call)).filter(|&target| !is_among(target, PRESERVED))?;
         let first = (0..call).rev().take(FARTHEST).take_while(|&at| self.pieces[at].old >= block).last()?;
@@ -64,7 +66,7 @@ impl Search<'_> {
             .filter(|&base| is_at(&made, base))?;
         let shifts = self.last_use(first..makes, index)?;
         let is_unshifted = index == held || index == target || self.is_gone(index, makes + 1..call);
-        // Then the target may hold the place from the beginning.
+        // Then the target register may hold the place from the beginning.
         let is_free = held == target || self.last_use(makes + 1..reads, target).is_none();
         let is_merged = is_scale(&self.inst(shifts), index) && is_gone && is_unshifted && is_free;
         let cells = is_merged.then(|| made.memory_displacement64() as i32)?;
@@ -73,7 +75,7 @@ impl Search<'_> {
         Some(vec![(shifts, None), (makes, Some(read_cell)), (reads, None), (call, Some(called))])
     }
 
-    /// Whether nobody reads a register in a range, nor behind the call that follows.
+    /// Reports whether no instruction of a range, nor any behind the call that follows it, reads a register.
     fn is_gone(&mut self, register: Register, mut range: Range<usize>) -> bool {
         match range.find_map(|at| self.access(at, register)) {
             Some(access) => access == OpAccess::Write,
@@ -82,24 +84,24 @@ impl Search<'_> {
     }
 }
 
-/// `call *%register`.
+/// Matches `call *%register`.
 fn called_register(inst: &Instruction) -> Option<Register> {
     (inst.code() == Code::Call_rm64 && inst.op0_kind() == OpKind::Register).then(|| inst.op0_register())
 }
 
-/// `mov displacement(%register), …`.
+/// Matches `mov displacement(%register), …`.
 fn place_register(inst: &Instruction) -> Option<Register> {
     let base = inst.memory_base();
     (inst.code() == Code::Mov_r64_rm64 && base.is_gpr64() && is_at(inst, base)).then_some(base)
 }
 
-/// Whether the second operand is `displacement(%base)`.
+/// Reports whether the second operand is `displacement(%base)`.
 fn is_at(inst: &Instruction, base: Register) -> bool {
     let has_index = inst.memory_index() != Register::None || inst.segment_prefix() != Register::None;
     inst.op1_kind() == OpKind::Memory && inst.memory_base() == base && !has_index
 }
 
-/// `shl $2, %register`.
+/// Matches `shl $2, %register`.
 fn is_scale(inst: &Instruction, register: Register) -> bool {
     inst.code() == Code::Shl_rm64_imm8
         && inst.op0_kind() == OpKind::Register
@@ -107,12 +109,12 @@ fn is_scale(inst: &Instruction, register: Register) -> bool {
         && inst.immediate8() == 2
 }
 
-/// Whether a register is among general ones.
+/// Reports whether a register is in a set of general registers.
 fn is_among(register: Register, all: Registers) -> bool {
     register.is_gpr64() && all >> register.number() & 1 == 1
 }
 
-/// `mov $constant, …`.
+/// Matches `mov $constant, …`.
 fn constant(inst: &Instruction) -> Option<u32> {
     (inst.code() == Code::Mov_r32_imm32).then(|| inst.immediate32())
 }

@@ -1,20 +1,21 @@
 //! What calls do to general registers.
 //!
-//! It follows from Cranelift's calling conventions, which nobody has promised to leave as they are: the tests here ask
-//! Cranelift, so that another version with other conventions is noticed.
+//! These sets follow from Cranelift's calling conventions, which may change in any version: the tests here compile
+//! functions with Cranelift, so that a version with other conventions is noticed.
 
 use super::Registers;
 
-/// `rax`: the only register with a result where there is one result.
+/// `rax`: the result register of functions with one result.
 const RESULT: Registers = 1 << 0;
 
-/// What callees of some calls leave as it was: `rbx`, `rsp`, `rbp` and `r12` to `r15`.
+/// The callee-saved registers: `rbx`, `rsp`, `rbp` and `r12` to `r15`.
 pub(super) const PRESERVED: Registers = 1 << 3 | 1 << 4 | 1 << 5 | 0xf << 12;
 
-/// What callers may read behind a return with one result or none.
+/// The registers that callers may read behind a return with at most one result.
 pub(super) const KEPT_OR_RESULT: Registers = RESULT | PRESERVED;
 
-/// What neither holds arguments nor is preserved: `rax`, `r10` and `r11`. Nobody reads what was there before a call.
+/// The registers that neither hold arguments nor are callee-saved: `rax`, `r10` and `r11`. Their values from before a
+/// call are dead.
 pub(super) const DEAD_BEHIND_CALLS: Registers = RESULT | 1 << 10 | 1 << 11;
 
 #[cfg(test)]
@@ -41,7 +42,7 @@ mod tests {
         signature
     }
 
-    /// The instructions of a function of so many integers with one result, which `build` gives.
+    /// Compiles a function of `params` integers with one result, whose body `build` writes.
     fn code(
         convention: CallConv,
         params: usize,
@@ -64,7 +65,7 @@ mod tests {
         Decoder::new(64, code.code_buffer(), DecoderOptions::NONE).into_iter().collect()
     }
 
-    /// The general registers that instructions read which none of them has written before.
+    /// Returns the general registers that instructions read before writing them.
     fn read(insts: &[Instruction]) -> Registers {
         let mut usage = InstructionInfoFactory::new();
         let (mut read, mut written) = (0, 0);
@@ -86,7 +87,7 @@ mod tests {
         read
     }
 
-    /// Lets a function use its parameters.
+    /// Adds up the parameters, so that the function uses them all.
     fn sum(builder: &mut FunctionBuilder<'_>, values: &[Value]) -> Value {
         values.iter().skip(1).fold(values[0], |sum, &value| builder.ins().iadd(sum, value))
     }
@@ -94,7 +95,7 @@ mod tests {
     #[test]
     fn arguments_are_in_no_register_that_is_dead_behind_calls() {
         for convention in CONVENTIONS {
-            // It saves what it has to preserve.
+            // The prologue also reads the callee-saved registers that it saves.
             let arguments = read(&code(convention, 12, sum)) & !PRESERVED;
             assert!(arguments.count_ones() >= 6, "{convention}: {arguments:#x}");
             assert_eq!(arguments & DEAD_BEHIND_CALLS, 0, "{convention}: {arguments:#x}");

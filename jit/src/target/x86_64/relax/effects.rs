@@ -1,4 +1,4 @@
-//! What an instruction does to registers and to the frame.
+//! The effects of an instruction on registers and on the frame.
 
 use iced_x86::{
     Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess, OpKind,
@@ -8,49 +8,50 @@ use iced_x86::{
 use super::conventions::KEPT_OR_RESULT;
 use super::{Kind, Layout, Piece};
 
-/// A set of general registers, by their numbers.
+/// A set of general registers, as bits by their numbers.
 pub(in crate::target::x86_64) type Registers = u16;
 
-/// All of them.
+/// All general registers.
 pub(super) const ALL: Registers = !0;
-/// What is never taken for a value of the frame: the stack's registers, and the pinned one, which signals change.
+/// The registers that never count as holding a frame value: the stack registers, and the pinned one, which signal
+/// handlers change.
 const SPECIAL: Registers = 1 << 4 | 1 << 5 | 1 << 15;
 /// Bytes of a general register.
 pub(super) const WIDTH: i32 = 8;
 
-/// What an instruction does.
+/// The effect of an instruction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Effect {
     pub reads: Registers,
     pub writes: Registers,
     pub what: What,
-    /// Whether what is behind it may run next; it does not jump, unless to a known place.
+    /// Whether the next piece or a known jump target runs next; false for returns, indirect jumps and exceptions.
     pub goes_on: bool,
 }
 
-/// What is known of it beyond the registers that it reads and writes. Slots are distances from the stack pointer.
+/// What is known of an effect beyond the registers read and written. Slots are distances from the stack pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
-    /// It writes no memory.
+    /// Writes no memory.
     Other,
-    /// It writes memory, of which no more is known.
+    /// Writes memory at an unknown place.
     Elsewhere,
-    /// It copies a register.
+    /// Copies a register.
     Move { from: u8, to: u8 },
-    /// It copies eight bytes of the frame to a register.
+    /// Copies eight bytes of the frame to a register.
     Load { slot: i32, to: u8 },
-    /// It copies a register there.
+    /// Copies a register to the frame.
     Store { slot: i32, from: u8 },
-    /// It writes so many bytes there.
+    /// Writes `len` bytes of the frame.
     Write { slot: i32, len: i32 },
-    /// It takes an address in the frame; to a register, if that is all it does.
+    /// Takes an address in the frame; `to` is its destination, if the instruction does nothing else.
     Address { to: Option<u8> },
-    /// It may do anything in memory, and what was a slot need not be one behind it: it calls, or moves the stack
+    /// May do anything in memory, and slots may have moved afterwards: the instruction calls, or moves the stack
     /// pointer.
     Anything,
 }
 
-/// The registers that callers may read when a function has returned so many results.
+/// Returns the registers that callers may read when a function with that many results has returned.
 pub(in crate::target::x86_64) fn returned(results: usize) -> Registers {
     if results <= 1 { KEPT_OR_RESULT } else { ALL }
 }
@@ -66,7 +67,7 @@ impl Effect {
         Effect { reads: 1 << from, writes: 1 << to, what: What::Move { from, to }, goes_on: true }
     }
 
-    /// The register that it copies to, or takes an address to, if that is all it does.
+    /// Returns the destination of a copy or of a frame address, if the instruction does nothing else.
     pub fn destination(&self) -> Option<u8> {
         match self.what {
             What::Move { to, .. } | What::Load { to, .. } => Some(to),
@@ -76,12 +77,12 @@ impl Effect {
     }
 }
 
-/// Whether a register may hold a value of the frame.
+/// Reports whether a register may hold a value of the frame.
 fn is_usual(number: u8) -> bool {
     SPECIAL >> number & 1 == 0
 }
 
-/// The effects of pieces, in their order.
+/// Returns the effects of pieces, in their order.
 pub(super) fn effects(pieces: &[Piece], bytes: &[u8], layout: &Layout<'_>) -> Vec<Effect> {
     let mut usage = InstructionInfoFactory::new();
     let mut decoder = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE);
@@ -117,13 +118,14 @@ pub(super) fn effects(pieces: &[Piece], bytes: &[u8], layout: &Layout<'_>) -> Ve
     pieces.iter().map(effect).collect()
 }
 
-/// Whether a call neither reads registers nor changes any.
+/// Reports whether a call neither reads nor changes any register.
 fn is_transparent(call: &Piece, layout: &Layout<'_>) -> bool {
     let at = layout.transparent_calls.partition_point(|&(_, end)| end <= call.old);
     layout.transparent_calls.get(at).is_some_and(|&(begin, _)| begin <= call.old)
 }
 
-/// What such a call does: it reads where to go. The frame is its caller's, but its address may be known.
+/// Returns the effect of a transparent call: it reads its target. The frame belongs to its caller, but the callee may
+/// know its address.
 fn transparent_call(inst: &Instruction) -> Effect {
     let target = [inst.op_register(0), inst.memory_base(), inst.memory_index()].map(Register::full_register);
     let target = target.iter().filter(|register| register.is_gpr64());
@@ -155,7 +157,7 @@ fn effect(inst: &Instruction, usage: &mut InstructionInfoFactory) -> Effect {
             OpAccess::Write if used.register().size() >= 4 => writes |= set,
             OpAccess::Read => reads |= set,
             OpAccess::None | OpAccess::NoMemAccess => {}
-            // What is written in part, or perhaps, is read as well.
+            // A register that is written in part, or conditionally, also counts as read.
             _ => (reads, writes) = (reads | set, writes | set),
         }
     }
@@ -175,7 +177,7 @@ fn effect(inst: &Instruction, usage: &mut InstructionInfoFactory) -> Effect {
                 _ => What::Anything,
             }
         }
-        // Below what called this there is its frame.
+        // Below the frame pointer lies this function's own frame.
         [used] if used.base() == Register::RBP => What::Anything,
         [_] => What::Elsewhere,
         _ => What::Anything,
@@ -183,13 +185,14 @@ fn effect(inst: &Instruction, usage: &mut InstructionInfoFactory) -> Effect {
     Effect { reads, writes, what, goes_on: true }
 }
 
-/// What an instruction is that writes no memory, but some registers.
+/// Returns the effect of an instruction that writes some registers and no memory.
 fn without_write(inst: &Instruction, writes: Registers) -> What {
     let is_pointer = |register: Register| matches!(register, Register::RSP | Register::RBP);
     let is_operand = |op| inst.op_kind(op) == OpKind::Register && is_pointer(inst.op_register(op));
     let is_taken = matches!(inst.code(), Code::Lea_r64_m | Code::Lea_r32_m) && is_pointer(inst.memory_base())
         || (0..inst.op_count()).any(is_operand);
-    // Prologues only make the frame pointer of it, which is no operand of anything that stores into the frame.
+    // Prologues take the stack pointer only into the frame pointer, which is not an operand of any store into the
+    // frame.
     if is_taken && writes & !SPECIAL != 0 {
         let to = register(inst, 0).filter(|_| inst.code() == Code::Lea_r64_m);
         return What::Address { to };
@@ -207,13 +210,13 @@ fn store(inst: &Instruction, slot: i32) -> Option<What> {
     Some(What::Store { slot, from })
 }
 
-/// The number of the general register that is an operand.
+/// Returns the number of the general register that is operand `op`.
 fn register(inst: &Instruction, op: u32) -> Option<u8> {
     let register = (inst.op_kind(op) == OpKind::Register).then(|| inst.op_register(op))?;
     register.is_gpr64().then(|| register.number() as u8)
 }
 
-/// Where in the frame an instruction's memory operand is.
+/// Returns the frame slot of an instruction's memory operand.
 pub(super) fn slot(inst: &Instruction) -> Option<i32> {
     let is_plain = inst.memory_base() == Register::RSP
         && inst.memory_index() == Register::None
@@ -221,7 +224,7 @@ pub(super) fn slot(inst: &Instruction) -> Option<i32> {
     is_plain.then_some(inst.memory_displacement64() as i32)
 }
 
-/// Whether two parts of the frame have bytes in common; the first is a register's.
+/// Reports whether two parts of the frame overlap; the first has the width of a register.
 pub(super) fn overlap(slot: i32, (other, len): (i32, i32)) -> bool {
     i64::from(slot) < i64::from(other) + i64::from(len)
         && i64::from(other) < i64::from(slot) + i64::from(WIDTH)

@@ -1,10 +1,10 @@
-//! Short instructions that Cranelift does not write.
+//! Short encodings that Cranelift does not emit.
 //!
 //! Source of encodings: AMD64 Architecture Programmer's Manual, volume 3, chapter 1.
 
 use iced_x86::Register;
 
-/// No instruction here is longer.
+/// The length of the longest instruction encoded here.
 const LONGEST: usize = 14;
 
 /// The bytes of an instruction.
@@ -30,12 +30,12 @@ impl Encoded {
         self.len.into()
     }
 
-    /// `call *place`: neither a base nor an index.
+    /// Encodes `call *place`, with neither a base nor an index.
     pub fn call_place(place: i32) -> Encoded {
         Encoded::new(&[&[0xff, 0x14, 0x25], &place.to_le_bytes()])
     }
 
-    /// `call *displacement(%base)`.
+    /// Encodes `call *displacement(%base)`.
     pub fn call_at(base: Register, displacement: i8) -> Option<Encoded> {
         let number = number(base)?;
         // REX.B extends the base; 4 stands for an index.
@@ -44,31 +44,32 @@ impl Encoded {
         (number & 7 != 4).then(|| Encoded::new(&[prefix, &code]))
     }
 
-    /// `mov %from, %to`, of 64 bits, by their numbers.
+    /// Encodes a 64-bit `mov %from, %to`, by register numbers.
     pub fn move_register(from: u8, to: u8) -> Encoded {
         Encoded::new(&[&[0x48 | from >> 3 << 2 | to >> 3, 0x89, 0xc0 | (from & 7) << 3 | to & 7]])
     }
 
-    /// `mov cells(, %index, 4), %to`, of which 32 bits are read.
+    /// Encodes `mov cells(, %index, 4), %to`, which reads 32 bits.
     pub fn read_cell(cells: i32, index: Register, to: Register) -> Option<Encoded> {
         let (number, to) = (number(index)?, number(to)?);
-        // REX.R and REX.X extend them; 4 stands for no index, and 5 for no base.
+        // REX.R and REX.X extend the registers; 4 stands for no index, and 5 for no base.
         let extended = 0x40 | to >> 3 << 2 | number >> 3 << 1;
         let prefix: &[u8] = if extended == 0x40 { &[] } else { &[extended] };
         let code = [0x8b, (to & 7) << 3 | 4, 0x80 | (number & 7) << 3 | 5];
         (index != Register::RSP).then(|| Encoded::new(&[prefix, &code, &cells.to_le_bytes()]))
     }
 
-    /// An instruction with a place in the frame, given what it begins with, its mode byte and the number it ends with; all
-    /// as for another place that a register and perhaps a displacement say.
+    /// Encodes an instruction with a frame slot as its memory operand. `begin` (prefixes and opcode), `mode` (the mode
+    /// byte) and `number` (the immediate at the end) come from an instruction whose operand is a register with or
+    /// without a displacement.
     pub fn with_slot(begin: &[u8], mode: u8, place: i32, number: &[u8]) -> Option<Encoded> {
         let mut begin = begin.to_vec();
-        // REX.B extends the register that is gone. It stands behind other prefixes, and before the opcode.
+        // REX.B extended the register that is gone. The REX prefix follows other prefixes and precedes the opcode.
         let prefix = begin.iter_mut().find(|byte| !matches!(byte, 0x66 | 0xf2 | 0xf3));
         if let Some(prefix) = prefix.filter(|byte| **byte & 0xf0 == 0x40) {
             *prefix &= !1;
         }
-        // 4 stands for what is behind, which is the stack pointer.
+        // 4 stands for a SIB byte, which names the stack pointer.
         let operand = mode & 0x38 | 4;
         let named = match i8::try_from(place) {
             Ok(place) => vec![operand | 0x40, 0x24, place as u8],
@@ -78,7 +79,7 @@ impl Encoded {
         (len <= LONGEST).then(|| Encoded::new(&[&begin, &named, number]))
     }
 
-    /// `movslq (%table, %index, 4), %to`.
+    /// Encodes `movslq (%table, %index, 4), %to`.
     pub fn read_entry(table: Register, index: Register, to: Register) -> Option<Encoded> {
         let (base, number, to) = (number(table)?, number(index)?, number(to)?);
         let prefix = 0x48 | to >> 3 << 2 | number >> 3 << 1 | base >> 3;
@@ -92,7 +93,7 @@ impl Encoded {
     }
 }
 
-/// The number of a register of 64 bits.
+/// Returns the number of a 64-bit register.
 fn number(register: Register) -> Option<u8> {
     register.is_gpr64().then(|| register.number() as u8)
 }

@@ -1,22 +1,23 @@
-//! Whether code does the same as before; with assertions only.
+//! Checks that relaxed code does the same as before; only where debug assertions are on.
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 
 use super::{Kind, Piece, Places};
 
-/// Panics if an instruction is not what it was, reading both versions anew.
+/// Panics if an instruction differs from its original; decodes both versions anew.
 pub(super) fn assert_equal(pieces: &[Piece], old: &[u8], new: &[u8]) {
     let places = Places { pieces };
     for piece in pieces.iter().filter(|piece| !matches!(piece.kind, Kind::Entry { .. } | Kind::Constants)) {
         let (before, after) = (decode(old, piece.old), decode(new, piece.new));
         match piece.kind {
-            // Of several instructions, or with its place named: it still does the same to something.
+            // The instruction was merged from several, or names its place itself: it still applies the same operation
+            // to the same kind of operand.
             Kind::Encoded(_) | Kind::EncodedCall(_) => {
                 let is_equal = before.mnemonic() == after.mnemonic() && after.len() == piece.len as usize;
                 assert!(is_equal, "{before:?} became {after:?}");
                 continue;
             }
-            // In another register perhaps, and of another table: see `tables`.
+            // Its register or its table may be another one: see `tables`.
             Kind::Table { register, table } => {
                 let is_equal = before.mnemonic() == after.mnemonic()
                     && after.op0_register().number() == usize::from(register)
@@ -24,7 +25,7 @@ pub(super) fn assert_equal(pieces: &[Piece], old: &[u8], new: &[u8]) {
                 assert!(is_equal, "{before:?} became {after:?}");
                 continue;
             }
-            // They may lead elsewhere, or be turned: see `threads`.
+            // Jumps may be threaded, and branches inverted: see `jump_threading`.
             Kind::Jump { to } | Kind::Branch { to, .. } => {
                 let is_jump = before.mnemonic() == Mnemonic::Jmp;
                 let is_equal = is_jump == (after.mnemonic() == Mnemonic::Jmp)
@@ -54,7 +55,7 @@ fn is_same_operand(before: &Instruction, after: &Instruction, op: u32, places: &
     match (before.op_kind(op), after.op_kind(op)) {
         (OpKind::Register, OpKind::Register) => before.op_register(op) == after.op_register(op),
         (OpKind::Memory, OpKind::Memory) => is_same_memory(before, after, places),
-        // A shorter number is extended.
+        // A shorter immediate is extended.
         (kind, _) => match (before.try_immediate(op), after.try_immediate(op)) {
             (Ok(number), Ok(new)) if kind == OpKind::Immediate32 => number as u32 == new as u32,
             (number, new) => number.is_ok() && number.ok() == new.ok(),

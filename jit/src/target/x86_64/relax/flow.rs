@@ -1,22 +1,22 @@
-//! Which piece comes after which.
+//! The control flow between pieces.
 
 use super::effects::Effect;
 use super::{Kind, Piece, Places};
 
-/// Pieces that run one behind the other.
+/// Pieces that run one after the other.
 #[derive(Debug)]
 pub(super) struct Straight {
     pub begin: usize,
     pub end: usize,
-    /// What may run behind them, by index, but for what jump tables lead to.
+    /// The indices of the straights that may run next, except along jump tables.
     pub next: Vec<usize>,
-    /// Whether anything else may run behind them.
+    /// Whether any other code may run next.
     pub is_left: bool,
     /// Whether a jump table leads to them.
     pub is_target: bool,
 }
 
-/// All code of a function, in the order in which it lies.
+/// Divides all code of a function into straights, in the order in which it lies.
 pub(super) fn straights(pieces: &[Piece], effects: &[Effect], blocks: &[u32]) -> Vec<Straight> {
     let places = Places { pieces };
     let is_data = |piece: &Piece| matches!(piece.kind, Kind::Entry { .. } | Kind::Constants);
@@ -68,7 +68,7 @@ pub(super) fn straights(pieces: &[Piece], effects: &[Effect], blocks: &[u32]) ->
         .collect()
 }
 
-/// What comes next, of which some may not be known.
+/// Returns the known successors, and whether any is unknown.
 fn known<const N: usize>(next: [Option<usize>; N]) -> (Vec<usize>, bool) {
     (next.iter().flatten().copied().collect(), next.iter().any(Option::is_none))
 }

@@ -1,15 +1,15 @@
-//! Jumps that lead to jumps lead to where these do; a branch around a jump is a branch the other way.
+//! Jump threading: a jump to a jump leads to the final target, and a branch around a jump becomes the inverse branch.
 //!
-//! Cranelift does that itself; but what only copied between registers and the frame is nothing now.
+//! Cranelift does the same, but removing redundant moves empties blocks, which opens up more.
 
 use super::{Kind, Piece, Places};
 
-/// Jumps that lead to one another may go in circles.
+/// Jumps to jumps may form a cycle.
 const FARTHEST: usize = 8;
 
-/// Lets no jump, and no entry of a jump table, lead to a piece that does nothing: such a piece may lie at the end of the
-/// hot part, and what lies behind it need not be what it ran into any more (`reach`). This has to be done if anything was
-/// left out.
+/// Redirects each jump, and each entry of a jump table, from a removed piece to the next piece that is left: a removed
+/// piece may lie at the end of the hot part, and its successor in the layout need not be the code it ran into
+/// (`reach`). Required if any piece was removed.
 pub(super) fn settle(pieces: &mut [Piece]) {
     let live = Live::new(pieces);
     for at in 0..pieces.len() {
@@ -23,8 +23,8 @@ pub(super) fn settle(pieces: &mut [Piece]) {
     }
 }
 
-/// Shortens ways along jumps; `cold` is where the cold part begins, which control does not run into before or after.
-/// All jumps lead to pieces that do something (`settle`), and still do afterwards.
+/// Threads jumps; `cold` is the start of the cold part, and control does not fall through into it before or after. The
+/// caller guarantees that all jumps lead to pieces that are left (`settle`); they still do afterwards.
 pub(super) fn thread(pieces: &mut [Piece], cold: u32) {
     let live = Live::new(pieces);
     for at in 0..pieces.len() {
@@ -53,7 +53,7 @@ pub(super) fn thread(pieces: &mut [Piece], cold: u32) {
     }
 }
 
-/// Where one comes to that jumps to a place: a piece that does something.
+/// Follows the jumps from a place to the piece that is left at their end.
 fn end(pieces: &[Piece], live: &Live, mut to: u32) -> u32 {
     let places = Places { pieces };
     for _ in 0..FARTHEST {
@@ -65,7 +65,8 @@ fn end(pieces: &[Piece], live: &Live, mut to: u32) -> u32 {
     live.place(pieces, to)
 }
 
-/// For each piece, and the end of all, the first from there on that did something when this was made.
+/// For each piece, and the end of all, the next piece that was left when this was built, starting with the piece
+/// itself.
 struct Live(Vec<usize>);
 
 impl Live {
@@ -77,7 +78,7 @@ impl Live {
         Live(live)
     }
 
-    /// The first piece from one on that does something.
+    /// Returns the first piece that is left, from `from` on.
     fn next(&self, pieces: &[Piece], from: usize) -> Option<usize> {
         let mut at = *self.0.get(from)?;
         while pieces.get(at)?.kind == Kind::Nothing {
@@ -86,18 +87,18 @@ impl Live {
         Some(at)
     }
 
-    /// Where the first piece from a place on begins that does something; the place itself if there is none.
+    /// Returns the start of the first piece that is left, from `place` on; `place` itself if there is none.
     fn place(&self, pieces: &[Piece], place: u32) -> u32 {
         self.next(pieces, Places { pieces }.index(place)).map_or(place, |at| pieces[at].old)
     }
 }
 
-/// Whether what lies behind a piece belongs to the same part.
+/// Reports whether the next piece that is left belongs to the same part.
 fn is_same_part_behind(pieces: &[Piece], live: &Live, at: usize, cold: u32) -> bool {
     live.next(pieces, at + 1).is_some_and(|behind| (pieces[behind].old < cold) == (pieces[at].old < cold))
 }
 
-/// A branch around a jump that nothing leads to: which jump, and what the branch is to be.
+/// Inverts a branch around a jump that is no jump target: returns the jump and the new branch.
 fn turned(pieces: &[Piece], live: &Live, targets: &[u32], at: usize) -> Option<(usize, Kind)> {
     let Kind::Branch { condition, to } = pieces[at].kind else { return None };
     let jump = live.next(pieces, at + 1)?;

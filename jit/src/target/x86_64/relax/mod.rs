@@ -1,18 +1,18 @@
-//! Finished machine code, made shorter, and small loops put where the processor takes them fastest.
+//! Relaxes finished machine code: shortens it, and aligns small loops for the processor's instruction fetch.
 //!
-//! Cranelift writes each jump with four bytes for its distance and most numbers with four bytes, and puts loops
-//! wherever they come to lie. Processors fetch code, decoded or not, by lines of 64 bytes: a loop of 25 bytes takes
-//! twice as long (measured) if it lies in two lines instead of one. So instructions that do nothing are left out
-//! here, jumps and numbers are written as short as they can be, and the innermost loops lie in as few lines as they
-//! can. What seldom runs may lie elsewhere, so that the hot code of many functions takes fewer lines and pages.
+//! Cranelift gives each jump a distance of four bytes and most immediates four bytes, and does not align loops.
+//! Processors fetch code, decoded or not, by lines of 64 bytes: a loop of 25 bytes takes twice as long (measured) if it
+//! lies in two lines instead of one. So this module leaves out instructions that do nothing, writes jumps and
+//! immediates as short as possible, and places the innermost loops in as few lines as possible. Cold code may lie
+//! elsewhere, so that the hot code of many functions takes fewer lines and pages.
 //!
-//! Input: machine code for x86-64, its tables, where its blocks begin, and where its cold part does. Output: the same,
-//! with other offsets; or nothing, if anything in it is not understood.
-//! Invariant: the same instructions with the same operands in the same order, but for those that do nothing, calls
-//! (`calls`), tests of what jump tables are read with (`tables`), addresses in the frame (`addresses`), and copies that
-//! nothing needs (`redundant_moves`); each jump leads to what is done where it led to (`jump_threading`).
-//! Source: branch relaxation as in Szymanski, CACM 21(4), 1978: all jumps are short at first, and grow where they
-//! have to.
+//! Input: machine code for x86-64, its tables, the starts of its basic blocks, and the start of its cold part. Output:
+//! the same code with other offsets; or nothing, if any of it is not understood.
+//! Invariant: the same instructions with the same operands in the same order, except for no-ops, calls (`calls`),
+//! bounds tests of jump-table indices (`tables`), addresses in the frame (`addresses`), and redundant moves
+//! (`redundant_moves`); each jump leads to the code that runs after it in the original (`jump_threading`).
+//! Source: branch relaxation as in Szymanski, CACM 21(4), 1978: all jumps are short at first, and grow where they have
+//! to.
 
 mod addresses;
 mod apart;
@@ -40,24 +40,24 @@ pub(super) use effects::{Registers, returned};
 use encoded::Encoded;
 use place::Aligned;
 
-/// How many bytes of code a processor takes at a time.
+/// The number of bytes of code that a processor fetches at a time.
 const LINE: u32 = 64;
 
 /// What is known of machine code besides its bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Layout<'a> {
-    /// Where blocks begin, in ascending order.
+    /// The starts of the basic blocks, in ascending order.
     pub blocks: &'a [u32],
-    /// Where the cold ones do, which lie behind the others.
+    /// The start of the cold blocks, which follow the hot ones.
     pub cold: u32,
-    /// Where there are calls that neither read registers nor change any, but for the pinned one: beginnings and ends
-    /// of ranges, ascending, in each of which there are no others.
+    /// The ranges whose calls neither read nor change any register except the pinned one: start and end of each,
+    /// ascending. A range has no other calls.
     pub transparent_calls: &'a [(u32, u32)],
-    /// What callers may read of what is in registers when it returns.
+    /// The registers that callers may read when the function returns.
     pub returned: Registers,
-    /// How many jump tables there are, if that is known.
+    /// The number of jump tables, if known.
     pub jump_tables: Option<usize>,
-    /// What is done.
+    /// The passes to run.
     pub passes: Passes,
 }
 
@@ -71,7 +71,7 @@ impl<'a> Layout<'a> {
 
 #[cfg(test)]
 impl Layout<'_> {
-    /// Of code of which nothing is known.
+    /// The layout of code of which nothing is known.
     const UNKNOWN: Layout<'static> = Layout {
         blocks: &[],
         cold: u32::MAX,
@@ -82,8 +82,8 @@ impl Layout<'_> {
     };
 }
 
-/// Makes `code` shorter, and aligns its loops. It stays as it is if anything in it is not understood. Gives where blocks
-/// began, and where they begin now.
+/// Relaxes `code`, or leaves it unchanged if any of it is not understood. Returns the old and the new start of each
+/// basic block.
 pub(super) fn relax(code: &mut MachineCode, layout: &Layout<'_>) -> Vec<(u32, u32)> {
     relaxed(code, layout).unwrap_or_else(|| layout.blocks.iter().map(|&block| (block, block)).collect())
 }
@@ -140,17 +140,17 @@ fn relaxed(code: &mut MachineCode, layout: &Layout<'_>) -> Option<Vec<(u32, u32)
 /// An instruction, or data.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
-    /// Where it was.
+    /// The old place.
     old: u32,
     old_len: u32,
     kind: Kind,
-    /// Where it is, and how long; before it there may be bytes that do nothing.
+    /// The new place and length; padding may precede it.
     new: u32,
     len: u32,
 }
 
 impl Piece {
-    /// Makes it something else that takes no more room than its code does.
+    /// Replaces the piece by one that is no longer than its code.
     fn replace(&mut self, kind: Kind) {
         self.kind = kind;
         self.len = match kind {
@@ -160,23 +160,24 @@ impl Piece {
     }
 }
 
-/// What may change when a piece goes elsewhere. Places are old ones.
+/// What may change when a piece moves. Places are old ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Nothing; so many bytes in front of it are left out.
+    /// An instruction that never changes, except that `padding` bytes in front of it are left out.
     Plain {
         padding: u32,
     },
-    /// Nothing, either; it is a call.
+    /// A call that never changes.
     Call,
-    /// Nothing, either; it jumps to where an entry of a jump table leads.
+    /// A jump through a jump table, which never changes.
     TableJump,
-    /// It is this instead: of what it was part of, see `calls`.
+    /// A new encoding, chosen by `calls`, `tables`, `addresses` or `redundant_moves`.
     Encoded(Encoded),
     EncodedCall(Encoded),
-    /// It does nothing.
+    /// A removed piece.
     Nothing,
-    /// A number of four bytes, its last, fits in one; the opcode is so many bytes from the beginning.
+    /// An instruction whose last four bytes are an immediate that fits in one; the opcode is `opcode` bytes from the
+    /// beginning.
     ShortNumber {
         padding: u32,
         opcode: u32,
@@ -184,32 +185,32 @@ enum Kind {
     Jump {
         to: u32,
     },
-    /// A conditional jump: with the low four bits of its opcode.
+    /// A conditional jump, with the low four bits of its opcode.
     Branch {
         condition: u8,
         to: u32,
     },
-    /// It has the distance to a place in four bytes, so many from its beginning.
+    /// An instruction with the four-byte distance to a place, `at` bytes from its beginning.
     Relative {
         at: u32,
         to: u32,
     },
-    /// It takes the place of a jump table into a register.
+    /// An instruction that takes the place of a jump table into a register.
     Table {
         register: u8,
         table: u32,
     },
-    /// An entry of a jump table, relative to that.
+    /// An entry of a jump table, relative to the table.
     Entry {
         table: u32,
         to: u32,
     },
-    /// Constants; they are aligned as they were.
+    /// Constants, which keep their alignment.
     Constants,
 }
 
 impl Kind {
-    /// The same, if nothing of it is to be left out.
+    /// Returns the kind that leaves no bytes of the piece out.
     fn as_it_is(self) -> Kind {
         match self {
             Kind::Plain { .. } | Kind::ShortNumber { .. } | Kind::Nothing => Kind::Plain { padding: 0 },
@@ -218,13 +219,13 @@ impl Kind {
     }
 }
 
-/// Pieces by their old places.
+/// Pieces, looked up by their old places.
 struct Places<'a> {
     pieces: &'a [Piece],
 }
 
 impl Places<'_> {
-    /// The piece that begins at an old place, or the one around it; that behind all if there is none.
+    /// Returns the piece that begins at or contains an old place; the number of pieces if there is none.
     fn index(&self, old: u32) -> usize {
         self.pieces.partition_point(|piece| piece.old + piece.old_len <= old)
     }
@@ -233,7 +234,7 @@ impl Places<'_> {
         self.pieces.get(self.index(old)).is_some_and(|piece| piece.old == old)
     }
 
-    /// Where what began there begins.
+    /// Returns the new start of the piece at an old place.
     fn begin(&self, old: u32) -> u32 {
         match self.pieces.get(self.index(old)) {
             Some(piece) if piece.kind == Kind::Constants => piece.new + (old - piece.old),
@@ -242,20 +243,20 @@ impl Places<'_> {
         }
     }
 
-    /// Where what ended there ends.
+    /// Returns the new end of the piece that ended at an old place.
     fn end(&self, old: u32) -> u32 {
         let Some(before) = old.checked_sub(1) else { return 0 };
         self.pieces.get(self.index(before)).map_or(0, |piece| piece.new + piece.len)
     }
 
-    /// Where a byte of an instruction is that stays as it is.
+    /// Returns the new place of a byte of an instruction that does not change.
     fn inside(&self, old: u32) -> u32 {
         let piece = &self.pieces[self.index(old)];
         piece.new + (old - piece.old)
     }
 }
 
-/// The bytes of the pieces, in their new places.
+/// Writes the bytes of the pieces at their new places.
 fn write(pieces: &[Piece], old: &[u8]) -> Option<Vec<u8>> {
     let places = Places { pieces };
     let mut bytes: Vec<u8> = Vec::with_capacity(old.len());

@@ -1,36 +1,38 @@
-//! Where pieces go.
+//! Chooses the places of the pieces.
 
 use super::apart::Apart;
 use super::read::ENTRY;
 use super::{Kind, LINE, Piece, Places};
 
-/// Longer loops take so long for a round that it does not matter where they lie.
+/// A round of a longer loop takes so long that its alignment does not matter.
 const LONGEST_LOOP: u32 = 2 * LINE;
-/// A loop to whose header so many jumps lead back is an interpreter's: it is seldom entered, which is when what does
-/// nothing is done.
+/// A loop with this many back edges is an interpreter's: it is seldom entered, and padding before it runs only on
+/// entry.
 const MANY_WAYS_BACK: usize = 8;
-/// Where jumps through tables lead: an interpreter whose handlers begin anywhere takes a third longer (measured). What
-/// runs from there to the next jump lies in as few lines as it can: with checks `interp` takes a tenth less for it.
+/// The alignment of targets of jumps through tables: an interpreter with unaligned handlers takes a third longer
+/// (measured). The code from a target to the next jump lies in as few lines as possible: with checks `interp` takes a
+/// tenth less for it.
 const TARGET_ALIGN: u32 = 32;
-/// After so many times that jumps have grown, as many of them have to that it is no use to try the others.
+/// After this many rounds so many jumps have grown that the others all grow, too.
 const MOST_ROUNDS: u32 = 10;
 
 /// The first and the last piece of a loop.
 type Loop = (usize, usize);
 
-/// What does not lie just anywhere.
+/// The places that need alignment.
 #[derive(Default)]
 pub(super) struct Aligned {
     loops: Vec<Loop>,
-    /// The headers of outermost loops, and of the aligned loops in each the first: what does nothing had better be
-    /// done once before the outer loop than in each round of it.
+    /// The header of each outermost loop, and the first aligned loop inside it: padding had better run once before the
+    /// outer loop than in each of its rounds.
     inside: Vec<(usize, Loop)>,
-    /// Where jumps through tables lead, in ascending order, and the last piece of what runs there one behind the other.
+    /// The targets of jumps through tables, in ascending order, with the last piece of the straight-line code that runs
+    /// there.
     targets: Vec<(u32, usize)>,
 }
 
 impl Aligned {
-    /// `cold` is where code begins that is not in the order in which it runs.
+    /// Finds the loops and targets to align. `cold` is where code begins whose layout is not its order of execution.
     pub(super) fn new(pieces: &[Piece], cold: u32) -> Aligned {
         let target = |piece: &Piece| match piece.kind {
             Kind::Entry { to, .. } => Some(to),
@@ -53,12 +55,12 @@ impl Aligned {
     }
 }
 
-/// The pieces that lie near behind the first, and itself.
+/// Returns the first piece, and those that lie near behind it.
 fn near(pieces: &[Piece]) -> impl Iterator<Item = &Piece> {
     pieces.iter().take_while(|piece| piece.old + piece.old_len - pieces[0].old <= LONGEST_LOOP)
 }
 
-/// The last piece of what runs from a place on without a jump, if that is short; else the first.
+/// Returns the last piece of the straight-line code that runs from a place, if that is short; else the first.
 fn last_of_row(pieces: &[Piece], place: u32) -> usize {
     let first = Places { pieces }.index(place);
     let leaves = |piece: &Piece| matches!(piece.kind, Kind::Jump { .. } | Kind::TableJump);
@@ -66,12 +68,12 @@ fn last_of_row(pieces: &[Piece], place: u32) -> usize {
     first + len.unwrap_or(0)
 }
 
-/// The first of `loops` in each of the outermost of `all`, unless it is that itself.
+/// Returns the first of `loops` in each outermost loop of `all`, unless it is that loop itself.
 fn inside(all: &[Loop], loops: &[Loop]) -> Vec<(usize, Loop)> {
     let mut inside: Vec<(usize, Loop)> = Vec::new();
     let mut outermost = all.iter().peekable();
     for &(header, last) in loops {
-        // Those that begin inside another one go on in it as a rule.
+        // A loop that begins inside another one usually also ends there.
         while outermost.next_if(|&&(_, end)| end < header).is_some() {}
         if let Some(&&(outer, end)) = outermost.peek()
             && outer < header
@@ -84,7 +86,7 @@ fn inside(all: &[Loop], loops: &[Loop]) -> Vec<(usize, Loop)> {
     inside
 }
 
-/// The small loops without others and without calls in them, in ascending order.
+/// Returns the small innermost loops without calls, in ascending order.
 fn innermost_loops(pieces: &[Piece], all: &[Loop]) -> Vec<Loop> {
     let mut loops = all.to_vec();
     let headers: Vec<usize> = loops.iter().map(|&(header, _)| header).collect();
@@ -101,9 +103,9 @@ fn innermost_loops(pieces: &[Piece], all: &[Loop]) -> Vec<Loop> {
     loops
 }
 
-/// The headers of loops with the jumps through tables that come soon behind them: what an interpreter does between two of
-/// its instructions. Where that may lie in more lines than it has to, QuickJS takes 6% longer, and 12% with checks
-/// (measured on Zen 4).
+/// Returns the headers of interpreter loops, each with the jump through a table that follows soon: the dispatch between
+/// two instructions of the interpreter. Where a dispatch may lie in more lines than necessary, QuickJS takes 6% longer,
+/// and 12% with checks (measured on Zen 4).
 fn dispatches(pieces: &[Piece], all: &[Loop]) -> Vec<Loop> {
     let jumps = |piece: &Piece| piece.kind == Kind::TableJump;
     let dispatch = |&(header, last): &Loop| {
@@ -117,7 +119,7 @@ fn dispatches(pieces: &[Piece], all: &[Loop]) -> Vec<Loop> {
     all.iter().filter_map(dispatch).collect()
 }
 
-/// What lies between the target of a jump backwards and the last such jump.
+/// Returns the loops: from the target of a back edge to the last jump back to it.
 fn loops(pieces: &[Piece], cold: u32) -> Vec<Loop> {
     let places = Places { pieces };
     let hot = pieces.iter().enumerate().take_while(|(_, piece)| piece.old < cold);
@@ -131,9 +133,9 @@ fn loops(pieces: &[Piece], cold: u32) -> Vec<Loop> {
     loops
 }
 
-/// Decides how long each piece is and where it lies.
+/// Chooses the length and the place of each piece.
 pub(super) fn place(pieces: &mut [Piece], aligned: &Aligned, apart: Option<Apart>) {
-    // How far it is to the other part is not known yet.
+    // The distance to the other part is not known yet.
     for piece in pieces.iter_mut().filter(|piece| apart.is_some_and(|apart| apart.crosses(piece))) {
         piece.len = piece.old_len;
     }
@@ -153,7 +155,7 @@ pub(super) fn place(pieces: &mut [Piece], aligned: &Aligned, apart: Option<Apart
     }
 }
 
-/// Makes jumps longer that have to be, or all of them; whether there were any.
+/// Lengthens the jumps that do not reach their targets, or all jumps; reports whether any was lengthened.
 fn grow(pieces: &mut [Piece], jumps: &[(usize, usize)], all: bool) -> bool {
     let mut has_grown = false;
     for &(at, to) in jumps {
@@ -189,7 +191,7 @@ fn put_in_a_row(pieces: &mut [Piece], aligned: &Aligned, apart: Option<Apart>) {
         }
         let piece = &mut pieces[index];
         match piece.kind {
-            // They are as well aligned as they were.
+            // Constants keep their alignment.
             Kind::Constants => at += (piece.old % LINE + LINE - at % LINE) % LINE,
             Kind::Entry { .. } => at = at.next_multiple_of(ENTRY),
             _ => {}
@@ -199,7 +201,7 @@ fn put_in_a_row(pieces: &mut [Piece], aligned: &Aligned, apart: Option<Apart>) {
     }
 }
 
-/// How many bytes are needed before a loop of `len` bytes at `at` for it to lie in as few lines as it can.
+/// Returns the padding before a loop of `len` bytes at `at` that puts it in as few lines as possible.
 fn padding_before(at: u32, len: u32) -> u32 {
     let lines = |at: u32| (at % LINE + len).div_ceil(LINE);
     if lines(at) > lines(0) { LINE - at % LINE } else { 0 }

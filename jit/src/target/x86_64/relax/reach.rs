@@ -1,12 +1,12 @@
-//! The last question before code is written: whether control can only reach code that the passes know of.
+//! The last check before code is written: control can only reach code that the passes know.
 //!
-//! Passes empty pieces, turn branches, lead jumps elsewhere, and move the cold part and the jump tables away. Each of
-//! them argues that control still arrives where it did; this check does not rely on those arguments.
-//! Input: the pieces as they are to be written, and where they are divided. Output: nothing, or the first piece from
-//! which control would get lost.
-//! Invariant: behind each piece that control can run past lies, in the same part, another piece of code; and each jump
-//! and each entry of a jump table leads to a piece that does something. So padding between the parts, constants,
-//! tables and the next function are never run.
+//! Passes empty pieces, invert branches, redirect jumps, and move the cold part and the jump tables away. Each of them
+//! argues that control still arrives where it did; this check does not rely on those arguments.
+//! Input: the pieces as they are to be written, and the start of the cold part. Output: nothing, or the first piece at
+//! which control gets lost.
+//! Invariant: each piece that control can run past is followed, in the same part, by another piece of code; and each
+//! jump and each entry of a jump table leads to a piece that is not removed. So padding between the parts, constants,
+//! tables and the next function never run.
 
 use std::fmt;
 
@@ -14,12 +14,12 @@ use super::apart::Apart;
 use super::effects::Effect;
 use super::{Kind, Piece, Places};
 
-/// Control gets lost.
+/// How control gets lost.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Lost {
-    /// It runs past the piece at this old place into what is not code of the same part.
+    /// Control runs past the piece at this old place into something other than code of the same part.
     Behind(u32),
-    /// It jumps from the first old place to the second, where no code begins that does something.
+    /// Control jumps from the first old place to the second, where no remaining code begins.
     To(u32, u32),
 }
 
@@ -33,10 +33,13 @@ impl fmt::Display for Lost {
 }
 
 /// Checks that control stays in code. Linear in the number of pieces.
+///
+/// # Errors
+/// Returns the first piece at which control gets lost.
 pub(super) fn check(pieces: &[Piece], effects: &[Effect], apart: Option<Apart>) -> Result<(), Lost> {
     let places = Places { pieces };
     let is_cold = |piece: &Piece| apart.is_some_and(|apart| piece.old >= apart.begin);
-    // The nearest piece behind that does something.
+    // The nearest remaining piece behind this one.
     let mut behind: Option<&Piece> = None;
     for (piece, effect) in pieces.iter().zip(effects).rev() {
         if let Some(to) = target(piece)
@@ -55,7 +58,7 @@ pub(super) fn check(pieces: &[Piece], effects: &[Effect], apart: Option<Apart>) 
     Ok(())
 }
 
-/// Where a piece leads to.
+/// Returns the target of a jump or of a table entry.
 fn target(piece: &Piece) -> Option<u32> {
     match piece.kind {
         Kind::Jump { to } | Kind::Branch { to, .. } | Kind::Entry { to, .. } => Some(to),
@@ -63,7 +66,7 @@ fn target(piece: &Piece) -> Option<u32> {
     }
 }
 
-/// Whether a piece is an instruction that does something.
+/// Reports whether a piece is an instruction that is not removed.
 fn is_code(piece: &Piece) -> bool {
     !matches!(piece.kind, Kind::Nothing | Kind::Entry { .. } | Kind::Constants)
 }

@@ -8,11 +8,11 @@ use crate::options::Pass;
 
 /// Bytes of an entry of a jump table.
 pub(super) const ENTRY: u32 = 4;
-/// Fewer bytes than this align constants.
+/// Constants are aligned to fewer bytes than this.
 const LARGEST_ALIGN: usize = 64;
 
-/// The pieces of `bytes`; `None` if anything in it is not understood. Data in the middle of code are known for such by
-/// what stands before them only, so all jump tables that the compiler has written must have been found.
+/// Divides `bytes` into pieces; `None` if any of it is not understood. Data in the middle of code are recognised only
+/// by the code before them, so the reader must have found all jump tables that the compiler has written.
 pub(super) fn read(bytes: &[u8], layout: &Layout<'_>) -> Option<Vec<Piece>> {
     let pieces = Vec::with_capacity(bytes.len() / 4);
     let is_shortened = layout.passes.has(Pass::Short);
@@ -38,18 +38,18 @@ struct Reader<'a> {
     bytes: &'a [u8],
     layout: &'a Layout<'a>,
     pieces: Vec<Piece>,
-    /// The last jump table whose place an instruction takes.
+    /// The last jump table whose place an instruction has taken.
     table: Option<u32>,
-    /// How many have been read.
+    /// The number of jump tables read.
     tables: usize,
-    /// Where constants begin, as far as is known.
+    /// The start of the constants, as far as known.
     constants: u32,
-    /// Whether jumps and numbers are to be as short as they can be, and what does nothing is left out.
+    /// Whether jumps and immediates are shortened and padding is left out.
     is_shortened: bool,
 }
 
 impl Reader<'_> {
-    /// Reads instructions and jump tables; gives where there are no more.
+    /// Reads instructions and jump tables; returns the end of the code.
     fn read_code(&mut self) -> Option<u32> {
         let mut decoder = Decoder::with_ip(64, self.bytes, 0, DecoderOptions::NONE);
         let mut inst = Instruction::default();
@@ -89,7 +89,7 @@ impl Reader<'_> {
         self.pieces.push(Piece { old, old_len, kind, new: 0, len });
     }
 
-    /// Whether there is no more code: nothing, or constants with zeros before them.
+    /// Reports whether the code ends at `at`: nothing follows, or constants with zeros before them.
     fn is_end(&self, at: u32) -> bool {
         let rest = &self.bytes[at as usize..self.constants.max(at) as usize];
         rest.len() < LARGEST_ALIGN && rest.iter().all(|&byte| byte == 0)
@@ -119,7 +119,7 @@ impl Reader<'_> {
         })
     }
 
-    /// An instruction that takes a place relative to itself: that of a jump table, or of a constant.
+    /// Classifies an instruction with a relative address: that of a jump table, or of a constant.
     fn relative(&mut self, decoder: &Decoder<'_>, inst: &Instruction) -> Option<Kind> {
         let to = u32::try_from(inst.ip_rel_memory_address()).ok()?;
         match inst.mnemonic() {
@@ -130,7 +130,7 @@ impl Reader<'_> {
         Some(Kind::Relative { at, to })
     }
 
-    /// Reads a jump table, which ends where the next block begins; gives where that is.
+    /// Reads a jump table, which ends where the next basic block begins; returns that place.
     fn read_table(&mut self, table: u32) -> Option<u32> {
         let blocks = self.layout.blocks;
         let next = blocks.get(blocks.partition_point(|&block| block < table)).copied();
@@ -138,7 +138,7 @@ impl Reader<'_> {
         while next.is_none_or(|next| at < next) {
             let Some(entry) = self.bytes.get(at as usize..(at + ENTRY) as usize) else { break };
             let to = table.wrapping_add_signed(i32::from_le_bytes(entry.try_into().ok()?));
-            // Behind the last block it is not known where the table ends, but that entries lead to blocks.
+            // Behind the last block only this is known of the end of the table: entries lead to blocks.
             if blocks.binary_search(&to).is_err() {
                 break;
             }
@@ -149,7 +149,7 @@ impl Reader<'_> {
     }
 }
 
-/// A jump with four bytes for its distance; Cranelift writes no other.
+/// Classifies a jump with a four-byte distance; Cranelift emits no other.
 fn jump(bytes: &[u8], to: u32) -> Option<Kind> {
     match *bytes {
         [0xe9, _, _, _, _] => Some(Kind::Jump { to }),
@@ -158,7 +158,7 @@ fn jump(bytes: &[u8], to: u32) -> Option<Kind> {
     }
 }
 
-/// Whether an instruction has a number of four bytes where one is enough.
+/// Reports whether an instruction has a four-byte immediate that fits in one byte.
 fn has_short_form(inst: &Instruction) -> bool {
     let is_long = matches!(
         inst.code(),

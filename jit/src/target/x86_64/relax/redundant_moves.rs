@@ -1,9 +1,9 @@
-//! Copies between registers and the frame that are not needed.
+//! Redundant-move elimination: removes copies between registers and the frame.
 //!
-//! Cranelift's register allocator divides the lives of values; where parts of a life meet, a value is often read from
-//! the frame into the register that has it, or into one that nobody reads before it is written again. Input: the
-//! pieces of a function. Output: the same, without such copies.
-//! Invariant: a register has what a place in the frame has, on each way to where it is read again.
+//! Cranelift's register allocator splits live ranges; where two parts of a live range meet, a value is often loaded
+//! from the frame into the register that already holds it, or into one that is dead.
+//! Input: the pieces of a function. Output: the same pieces, without such copies.
+//! Invariant: a register holds the same value as a frame slot on each path to a removed load of the slot.
 //! Source: available expressions and live variables, as in Aho, Lam, Sethi & Ullman, *Compilers*, section 9.2.
 //! Example: `L: mov 8(%rsp), %rax; …` is `L: …` if the jumps to `L` come behind `mov 8(%rsp), %rax`, or `mov %rax,
 //! 8(%rsp)`, with nothing that writes either in between.
@@ -12,10 +12,10 @@ use super::effects::{ALL, Effect, Registers, WIDTH, What, overlap};
 use super::flow::Straight;
 use super::{Encoded, Kind, Piece};
 
-/// Functions of more pieces are left as they are: what follows takes time that grows faster than they do.
+/// Larger functions are left as they are: the analysis grows faster than linearly with the number of pieces.
 const MOST_PIECES: usize = 1 << 17;
 
-/// Leaves copies out that are not needed.
+/// Removes redundant moves.
 pub(super) fn leave_out(pieces: &mut [Piece], effects: &mut [Effect], straights: &[Straight]) {
     let uses_frame = |effect: &Effect| {
         matches!(effect.what, What::Load { .. } | What::Store { .. } | What::Address { .. })
@@ -23,7 +23,7 @@ pub(super) fn leave_out(pieces: &mut [Piece], effects: &mut [Effect], straights:
     if pieces.len() > MOST_PIECES || !effects.iter().any(uses_frame) {
         return;
     }
-    // First what nobody reads: otherwise seldom run code, which copies for itself, would come to need it.
+    // Dead loads go first: otherwise cold code, which makes copies for its own use, would come to depend on them.
     leave_unread_out(pieces, effects, straights);
     let escapes = effects.iter().any(|effect| matches!(effect.what, What::Address { .. }));
     let known = Known { effects, escapes };
@@ -46,23 +46,23 @@ fn leave_unread_out(pieces: &mut [Piece], effects: &mut [Effect], straights: &[S
     }
 }
 
-/// Which registers have what is in which slot, ascending by slot.
+/// The registers that hold the value of each slot, ascending by slot.
 type Held = Vec<(i32, Registers)>;
 
 struct Known<'a> {
     effects: &'a [Effect],
-    /// Whether an address in the frame is known to more than the instructions that name it.
+    /// Whether an address in the frame is known beyond the instructions that name it.
     escapes: bool,
 }
 
 impl Known<'_> {
-    /// The copies to registers or slots that have the value; and those from slots to registers where another one has
-    /// it, with that.
+    /// Returns the copies whose destination already holds the value (`None`), and the loads of a value that another
+    /// register holds, with that register.
     fn not_needed(&self, straights: &[Straight]) -> Vec<(usize, Option<u8>)> {
         let mut held: Vec<Option<Held>> =
             straights.iter().map(|straight| straight.is_target.then(Held::new)).collect();
         let mut work: Vec<usize> = (0..straights.len()).filter(|&at| straights[at].is_target).collect();
-        // What is not reached along known ways may be reached along others.
+        // A straight that no known path reaches may be reached along other ones.
         for first in 0..straights.len() {
             if held[first].is_none() {
                 held[first] = Some(Held::new());
@@ -100,7 +100,7 @@ impl Known<'_> {
         found
     }
 
-    /// What is held behind an instruction.
+    /// Updates the held values across an instruction.
     fn step(&self, held: &mut Held, at: usize) {
         let effect = &self.effects[at];
         match effect.what {
@@ -145,7 +145,7 @@ fn forget(held: &mut Held, registers: Registers) {
     });
 }
 
-/// Takes what is held along one more way into account; whether that is less than before.
+/// Intersects the held values with those of one more path; reports whether that removed any.
 fn merge(held: &mut Option<Held>, other: &Held) -> bool {
     let Some(held) = held else {
         *held = Some(other.clone());
@@ -160,9 +160,10 @@ fn merge(held: &mut Option<Held>, other: &Held) -> bool {
     before != count(held)
 }
 
-/// The copies to registers that nobody reads.
+/// Returns the copies to registers that are dead.
 fn unread(effects: &[Effect], straights: &[Straight]) -> Vec<usize> {
-    // What each reads before it writes it, and that with what it does not write.
+    // For each straight: the registers that it reads before writing them, without and with those that it does not
+    // write.
     let through =
         |straight: &Straight, live| effects[straight.begin..straight.end].iter().rev().fold(live, before);
     let all: Vec<(Registers, Registers)> =
@@ -197,7 +198,7 @@ fn unread(effects: &[Effect], straights: &[Straight]) -> Vec<usize> {
     found
 }
 
-/// What is live before an instruction.
+/// Returns the live registers before an instruction.
 fn before(live: Registers, effect: &Effect) -> Registers {
     live & !(effect.writes & !effect.reads) | effect.reads
 }
@@ -237,7 +238,7 @@ mod tests {
         code.bytes
     }
 
-    /// What stands behind `first`, which is used, is left out, or not, where `between` stands in between.
+    /// Reports whether `copy` behind `first`, whose value is used, is left out, where `between` stands in between.
     fn is_left_out(first: &[u8], between: &[u8], copy: &[u8]) -> bool {
         let parts = [first, &USE, between, copy, &RET];
         let bytes = relaxed(&parts, &[0]);
@@ -263,27 +264,29 @@ mod tests {
         assert!(is_left_out(&STORE, &[0x89, 0x4c, 0x24, 16], &LOAD));
         assert!(!is_left_out(&STORE, &[0xc5, 0xf8, 0x11, 0x44, 0x24, 0u8.wrapping_sub(4)], &LOAD));
         assert!(!is_left_out(&STORE, &[0x48, 0x89, 0x0c, 0x14], &LOAD));
-        // What overlaps the slot, before it and behind it, and what does not: mov %rcx, 4(%rsp), 12(%rsp), 16(%rsp).
+        // Stores that overlap the slot at its start and its end, and one that does not: mov %rcx, 4(%rsp), 12(%rsp),
+        // 16(%rsp).
         for (slot, is_apart) in [(4, false), (12, false), (16, true)] {
             assert_eq!(is_left_out(&STORE, &[0x48, 0x89, 0x4c, 0x24, slot], &LOAD), is_apart, "{slot}");
         }
-        // The register is loaded, or moved to, and that is used: mov %rcx, %rax.
+        // The register is loaded or moved to, and its new value is used: mov %rcx, %rax.
         assert!(!is_left_out(&LOAD, &[&NEXT[..], &USE].concat(), &LOAD));
         assert!(!is_left_out(&STORE, &[&[0x48, 0x89, 0xc8][..], &USE].concat(), &LOAD));
-        // The frame is another one: add $16, %rsp.
+        // The frame has moved: add $16, %rsp.
         assert!(!is_left_out(&STORE, &[0x48, 0x83, 0xc4, 16], &LOAD));
-        // Below the frame pointer is the frame: mov %rcx, -8(%rbp).
+        // The frame lies below the frame pointer: mov %rcx, -8(%rbp).
         assert!(!is_left_out(&STORE, &[0x48, 0x89, 0x4d, 0xf8], &LOAD));
         // call *%rbx; push %rcx; xor %eax, %eax; mov %al, %ah
         for change in [&[0xff, 0xd3][..], &[0x51], &[0x31, 0xc0], &[0x88, 0xc4]] {
             assert!(!is_left_out(&STORE, change, &LOAD), "{change:x?}");
         }
-        // The address of the frame may be anywhere: lea 8(%rsp), %rbx; mov %rsp, %rdx; lea -8(%rbp), %rdx.
+        // Taking the address of the frame lets any store write to it: lea 8(%rsp), %rbx; mov %rsp, %rdx; lea -8(%rbp),
+        // %rdx.
         for address in [&[0x48, 0x8d, 0x5c, 0x24, 8][..], &[0x48, 0x89, 0xe2], &[0x48, 0x8d, 0x55, 0xf8]] {
             assert!(!is_left_out(&STORE, &[address, &ELSEWHERE].concat(), &LOAD));
             assert!(is_left_out(&STORE, address, &LOAD));
         }
-        // But the prologue is no such address: push %rbp; mov %rsp, %rbp.
+        // The prologue takes no such address: push %rbp; mov %rsp, %rbp.
         let prologue = [0x55, 0x48, 0x89, 0xe5];
         assert!(is_left_out(&[&prologue[..], &STORE].concat(), &ELSEWHERE, &LOAD));
     }
@@ -300,7 +303,7 @@ mod tests {
         // mov %rax, %rcx
         let bytes = relaxed(&[&STORE, &USE, &OTHER, &RET], &[0]);
         assert_eq!(bytes, [&STORE[..], &USE, &[0x48, 0x89, 0xc1], &RET].concat());
-        // mov %rax, %rbx; then the slot from there, too.
+        // mov %rax, %rbx; then the slot is loaded from %rbx, too.
         let parts: [&[u8]; 5] = [&STORE, &[0x48, 0x89, 0xc3], &CHANGE, &LOAD, &RET];
         let bytes = relaxed(&parts, &[0]);
         assert_eq!(bytes, [&STORE[..], &[0x48, 0x89, 0xc3], &CHANGE, &[0x48, 0x89, 0xd8], &RET].concat());
@@ -313,7 +316,7 @@ mod tests {
         assert_eq!(both, [&LOAD[..], &[0x72, 3], &USE, &USE, &RET].concat());
         let one = relaxed(&[&jb(8), &LOAD, &USE, &LOAD, &USE, &RET], &[0, 6, 14]);
         assert_eq!(one, [&[0x72, 8], &LOAD[..], &USE, &LOAD, &USE, &RET].concat());
-        // Before the ways part it is there, but one of them changes it.
+        // The register holds the slot before the paths part, but one path changes the register.
         let lost = relaxed(&[&LOAD, &USE, &jb(3), &CHANGE, &LOAD, &USE, &RET], &[0, 14, 17]);
         assert_eq!(lost, [&LOAD[..], &USE, &[0x72, 3], &CHANGE, &LOAD, &USE, &RET].concat());
         // load; L: load; use; [change]; jb L; ret
@@ -323,7 +326,7 @@ mod tests {
         };
         assert_eq!(round(&[]).windows(5).filter(|code| *code == LOAD).count(), 1);
         assert_eq!(round(&CHANGE).windows(5).filter(|code| *code == LOAD).count(), 1);
-        // Where other code may come from, nothing is known: a block that no jump leads to.
+        // A block that no known jump leads to may be reached from unknown code, so it starts with nothing held.
         let unknown = relaxed(&[&LOAD, &RET, &LOAD, &USE, &RET], &[0, 6]);
         assert_eq!(unknown, [&LOAD[..], &RET, &LOAD, &USE, &RET].concat());
     }
@@ -343,13 +346,13 @@ mod tests {
     fn what_nobody_reads_is_not_copied() {
         assert_eq!(relaxed(&[&LOAD, &NEXT, &RET], &[0]), [&NEXT[..], &RET].concat());
         assert_eq!(relaxed(&[&LOAD, &USE, &NEXT, &RET], &[0]), [&LOAD[..], &USE, &NEXT, &RET].concat());
-        // It is written in part: mov %cl, %al.
+        // The register is written in part: mov %cl, %al.
         let part = [0x88, 0xc8];
         assert_eq!(relaxed(&[&LOAD, &part, &USE, &RET], &[0]), [&LOAD[..], &part, &USE, &RET].concat());
-        // Callees and callers may read it.
+        // Callees and callers may read the register.
         let call = [0xff, 0xd3];
         assert_eq!(relaxed(&[&LOAD, &call, &NEXT, &RET], &[0]), [&LOAD[..], &call, &NEXT, &RET].concat());
-        // It is read on one of two ways: load; jb L; mov 16(%rsp), %rax; ret; L: use; ret
+        // The register is read on one of two paths: load; jb L; mov 16(%rsp), %rax; ret; L: use; ret
         let parts: [&[u8]; 6] = [&LOAD, &jb(6), &NEXT, &RET, &USE, &RET];
         let bytes = relaxed(&parts, &[0, 11, 17]);
         assert_eq!(bytes, [&LOAD[..], &[0x72, 6], &NEXT, &RET, &USE, &RET].concat());
@@ -380,12 +383,12 @@ mod tests {
             );
             assert_eq!(by(&[&LOAD, call, &NEXT, &RET], &[(5, end - 3)]), [call, &NEXT, &RET].concat());
         }
-        // But it reads where to go: load; call *%rax; mov 16(%rsp), %rax
+        // But the call reads its own target: load; call *%rax; mov 16(%rsp), %rax
         let call = [0xff, 0xd0];
         let layout = Layout { blocks: &[0], transparent_calls: &[(5, 7)], ..Layout::UNKNOWN };
         let bytes = relaxed_by(&[&LOAD, &call, &NEXT, &RET], &layout);
         assert_eq!(bytes, [&LOAD[..], &call, &NEXT, &RET].concat());
-        // Who has the frame's address may write it: lea 8(%rsp), %rdx
+        // A callee that knows the frame's address may write to it: lea 8(%rsp), %rdx
         let address = [0x48, 0x8d, 0x54, 0x24, 8];
         let layout = Layout { blocks: &[0], transparent_calls: &[(13, 15)], ..Layout::UNKNOWN };
         let bytes = relaxed_by(&[&address, &STORE, &USE, &call, &LOAD, &RET], &layout);
@@ -413,11 +416,11 @@ mod tests {
         let parts: [&[u8]; 6] = [&LOAD, &jb(10), &LOAD, &[0xe9, 3, 0, 0, 0], &USE, &RET];
         let bytes = relaxed(&parts, &[0, 11, 21, 24]);
         assert_eq!(bytes, [&LOAD[..], &[0x73, 3], &USE, &RET].concat());
-        // Not around the jump: jb L; jmp M; use; L: use; M: ret.
+        // The branch is not inverted around the jump: jb L; jmp M; use; L: use; M: ret.
         let around: [&[u8]; 5] = [&jb(8), &[0xe9, 6, 0, 0, 0], &USE, &USE, &RET];
         let bytes = relaxed(&around, &[0, 6, 11, 14, 17]);
         assert_eq!(bytes, [&[0x72, 5, 0xeb, 6], &USE[..], &USE, &RET].concat());
-        // Where L is cold it lies elsewhere.
+        // Where L is cold, it lies elsewhere.
         let mut code = MachineCode { align: 16, bytes: parts.concat(), ..MachineCode::default() };
         relax(&mut code, &Layout { blocks: &[0, 11, 21, 24], cold: 21, ..Layout::UNKNOWN });
         assert_eq!(code.bytes, [&LOAD[..], &[0x72, 2, 0xeb, 3], &USE, &RET].concat());

@@ -1,4 +1,4 @@
-//! Looks for what has to do with a register.
+//! Searches code for the uses of a register.
 
 use std::ops::Range;
 
@@ -6,13 +6,13 @@ use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, OpA
 
 use super::Piece;
 
-/// The beginning of the block that a place is in; `blocks` are where blocks begin.
+/// Returns the beginning of the basic block that contains a place; `blocks` holds the starts of the blocks.
 pub(super) fn block_of(blocks: &[u32], place: u32) -> Option<u32> {
     let behind = blocks.partition_point(|&block| block <= place);
     behind.checked_sub(1).map(|at| blocks[at])
 }
 
-/// Reads pieces as the instructions that they were.
+/// Decodes pieces as the original instructions.
 pub(super) struct Search<'a> {
     pub pieces: &'a [Piece],
     bytes: &'a [u8],
@@ -24,7 +24,7 @@ impl<'a> Search<'a> {
         Search { pieces, bytes, usage: InstructionInfoFactory::new() }
     }
 
-    /// The bytes of a piece as they were.
+    /// Returns the original bytes of a piece.
     pub fn code(&self, at: usize) -> &[u8] {
         let piece = &self.pieces[at];
         &self.bytes[piece.old as usize..(piece.old + piece.old_len) as usize]
@@ -36,22 +36,22 @@ impl<'a> Search<'a> {
         Decoder::with_ip(64, bytes, begin.into(), DecoderOptions::NONE).decode()
     }
 
-    /// The last instruction of a range that has to do with a register; `None` if there is none.
+    /// Returns the last instruction of a range that reads or writes a register; `None` if there is none.
     pub fn last_use(&mut self, range: Range<usize>, register: Register) -> Option<usize> {
         range.rev().find(|&at| self.access(at, register).is_some())
     }
 
-    /// The last one that may write it.
+    /// Returns the last instruction of a range that may write a register.
     pub fn last_write(&mut self, range: Range<usize>, register: Register) -> Option<usize> {
         range.rev().find(|&at| self.may_write(at, register))
     }
 
-    /// Whether an instruction may write a register.
+    /// Reports whether an instruction may write a register.
     pub fn may_write(&mut self, at: usize, register: Register) -> bool {
         self.access(at, register).is_some_and(|access| access != OpAccess::Read)
     }
 
-    /// What an instruction does to a register.
+    /// Returns how an instruction accesses a register.
     pub fn access(&mut self, at: usize, register: Register) -> Option<OpAccess> {
         let inst = self.inst(at);
         let used = self.usage.info(&inst).used_registers().iter();
@@ -67,7 +67,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The register that is the first operand, whole.
+/// Returns the full register of the first operand.
 pub(super) fn written(inst: &Instruction) -> Option<Register> {
     (inst.op0_kind() == OpKind::Register).then(|| inst.op0_register().full_register())
 }

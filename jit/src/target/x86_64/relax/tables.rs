@@ -1,10 +1,10 @@
-//! Jump tables: behind the code, one for all jumps that have the same, and without a test of an index that is a byte.
+//! Moves jump tables behind the code, shares equal ones, and removes the bounds test of an index that is a byte.
 //!
-//! Cranelift writes the table of each jump behind it, so that what follows lies further away, and lets an index that
-//! is too large be that of the last entry. Input: the pieces of a function. Output: the same, with the tables behind
-//! all else, where each is written once; if the index is a byte, its table has an entry for each byte instead of the
-//! test.
-//! Invariant: each jump leads to where it led to with each index that it may have.
+//! Cranelift writes the table of each jump right behind it, so that the following code lies further away, and clamps an
+//! index that is too large to the last entry.
+//! Input: the pieces of a function. Output: the same pieces, with each distinct table once, behind all else; if the
+//! index is a byte, its table has an entry for each byte instead of the test.
+//! Invariant: with each index that it may have, each jump leads to the same target as before.
 //! Example: `movzbl (%rdi), %eax; mov $2, %ecx; mov %eax, %eax; cmp %ecx, %eax; cmovb %eax, %ecx; lea table, %rdx;
 //! movslq (%rdx, %rcx, 4), %rcx; …` becomes `movzbl (%rdi), %eax; lea longer, %rdx; movslq (%rdx, %rax, 4), %rcx; …`.
 
@@ -17,19 +17,19 @@ use super::read::ENTRY;
 use super::search::{Search, block_of, written};
 use super::{Encoded, Kind, Piece};
 
-/// How many values a byte has.
+/// The number of values of a byte.
 const BYTES: usize = 1 << 8;
 
-/// Where entries lead to, in their order.
+/// The targets of a jump table's entries, in their order.
 type Targets = Vec<u32>;
 
-/// Puts the jump tables behind all else; `blocks` are where blocks begin.
+/// Moves the jump tables behind all else and shares equal ones; `blocks` holds the starts of the basic blocks.
 pub(super) fn share(pieces: &mut Vec<Piece>, bytes: &[u8], blocks: &[u32]) {
     let tables = tables(pieces);
     if tables.is_empty() {
         return;
     }
-    // Their places are behind those of all pieces.
+    // The tables take places behind those of all pieces.
     let mut shared = Shared { next: bytes.len() as u32, places: BTreeMap::new(), entries: Vec::new() };
     for takes in 0..pieces.len() {
         let Kind::Relative { to, .. } = pieces[takes].kind else { continue };
@@ -54,7 +54,7 @@ pub(super) fn share(pieces: &mut Vec<Piece>, bytes: &[u8], blocks: &[u32]) {
     pieces.append(&mut shared.entries);
 }
 
-/// All tables, by their places.
+/// Returns all jump tables, by their places.
 fn tables(pieces: &[Piece]) -> BTreeMap<u32, Targets> {
     let mut tables: BTreeMap<u32, Targets> = BTreeMap::new();
     for piece in pieces {
@@ -66,14 +66,14 @@ fn tables(pieces: &[Piece]) -> BTreeMap<u32, Targets> {
 }
 
 struct Shared {
-    /// Where the next entry goes.
+    /// The place of the next entry.
     next: u32,
     places: BTreeMap<Targets, u32>,
     entries: Vec<Piece>,
 }
 
 impl Shared {
-    /// Where a table with these entries is.
+    /// Returns the place of a table with these entries, and adds the table if it is new.
     fn place(&mut self, targets: Targets) -> u32 {
         let Shared { next, places, entries } = self;
         let write = |targets: &Targets| {
@@ -89,17 +89,17 @@ impl Shared {
     }
 }
 
-/// A jump through a table without a test of its index.
+/// A jump through a table without a bounds test of its index.
 struct Untested {
-    /// What the place of the table is taken into.
+    /// The register that takes the place of the table.
     table: Register,
-    /// What becomes of its other pieces.
+    /// The changes to the other pieces of the jump.
     changes: Vec<(usize, Kind)>,
 }
 
 impl Search<'_> {
-    /// What a jump becomes, the place of whose table of `len` entries the piece `takes` takes, if it needs no test of its
-    /// index, since that is a byte. Its block begins with the piece `first`.
+    /// Removes the bounds test of a jump whose index is a byte. The piece `takes` takes the place of the jump's table,
+    /// which has `len` entries; the jump's basic block begins with the piece `first`.
     fn without_test(&mut self, first: usize, takes: usize, len: usize) -> Option<Untested> {
         let test = takes.checked_sub(4).filter(|&test| test >= first)?;
         let [bound, extend, compare, clamp, take, read, add] =
@@ -121,10 +121,11 @@ impl Search<'_> {
         if !is_test || !reads_entry || !self.is_byte(first..test, index) {
             return None;
         }
-        // The place must not overwrite the index; the sum is the same if it is where the entry was, and that where it was.
+        // The place must not overwrite the index: if it would, the place and the entry swap registers, which leaves
+        // their sum the same.
         let (table, entry) = if index == table { (entry, table) } else { (table, entry) };
         let mut changes = vec![(test, Kind::Nothing), (test + 2, Kind::Nothing), (test + 3, Kind::Nothing)];
-        // Else it is a copy, which may be needed.
+        // Otherwise the instruction makes a copy, which may be needed.
         if copy == index {
             changes.push((test + 1, Kind::Nothing));
         }
@@ -132,27 +133,27 @@ impl Search<'_> {
         Some(Untested { table, changes })
     }
 
-    /// Whether a register has a byte, extended with zeros, behind a range in which control does not come from elsewhere.
+    /// Reports whether a register holds a zero-extended byte behind a range that control enters only at its beginning.
     fn is_byte(&mut self, range: Range<usize>, register: Register) -> bool {
         let Some(at) = self.last_write(range.clone(), register) else { return false };
         let loads = matches!(self.inst(at).code(), Code::Movzx_r32_rm8 | Code::Movzx_r64_rm8);
         let is_call = |piece: &Piece| matches!(piece.kind, Kind::Call | Kind::EncodedCall(_));
-        // What calls write is not among what instructions are known to write.
+        // The instruction information does not include the registers that a call writes.
         loads && !self.pieces[at..range.end].iter().any(is_call)
     }
 }
 
-/// `mov` of 32 bits.
+/// Matches a 32-bit `mov`.
 fn is_move(inst: &Instruction) -> bool {
     matches!(inst.code(), Code::Mov_r32_rm32 | Code::Mov_rm32_r32)
 }
 
-/// `add` of 64 bits.
+/// Matches a 64-bit `add`.
 fn is_sum(inst: &Instruction) -> bool {
     matches!(inst.code(), Code::Add_r64_rm64 | Code::Add_rm64_r64)
 }
 
-/// The two registers that are operands, whole.
+/// Returns the full registers of the two operands.
 fn operands(inst: &Instruction) -> Option<(Register, Register)> {
     let is_register = |op| inst.op_kind(op) == OpKind::Register;
     let are_registers = inst.op_count() == 2 && is_register(0) && is_register(1);
@@ -175,7 +176,7 @@ mod tests {
     const RET: [u8; 1] = [0xc3];
     const LEA: usize = 7;
 
-    /// lea so far from behind it, %rdx
+    /// lea to `distance` bytes behind it, %rdx
     fn lea(distance: i32) -> Vec<u8> {
         [&[0x48, 0x8d, 0x15][..], &distance.to_le_bytes()].concat()
     }
@@ -185,13 +186,13 @@ mod tests {
         bytes.chunks(4).map(number).collect()
     }
 
-    /// So many jumps through tables of their own, all of which lead to the same three blocks. Gives the code, and where
-    /// the entries of the table at its end lead.
+    /// Builds `count` jumps through tables of their own, all of which lead to the same three blocks. Returns the code,
+    /// and the targets of the entries of the table at its end.
     fn jumps(parts: &[&[u8]], count: usize) -> (Vec<u8>, Vec<usize>) {
         jumps_with_block(parts, count, 0)
     }
 
-    /// The same, with another block that begins so many bytes behind the beginning of each jump.
+    /// Like `jumps`, with another block that begins `at` bytes behind the beginning of each jump.
     fn jumps_with_block(parts: &[&[u8]], count: usize, at: u32) -> (Vec<u8>, Vec<usize>) {
         let parts = [parts, &[&lea(9), &READ, &JUMP]].concat().concat();
         let len = parts.len() + 12;
@@ -215,7 +216,7 @@ mod tests {
         (code.bytes, targets)
     }
 
-    /// What stands before the place of the table is taken, and what reads it.
+    /// Returns the code before the place of the table is taken, and the code that reads the table.
     fn around(parts: &[&[u8]]) -> (Vec<u8>, Vec<u8>, usize) {
         let (bytes, targets) = jumps(parts, 1);
         let takes = bytes.windows(3).position(|code| code == [0x48, 0x8d, 0x15]).expect("it is there");
@@ -229,13 +230,13 @@ mod tests {
         // movslq (%rdx, %rax, 4), %rcx
         let read = [0x48, 0x63, 0x0c, 0x82];
         assert_eq!(around(&[&BYTE, &TEST]), (BYTE.to_vec(), read.to_vec(), 256));
-        // The targets are those of the first two indices, and the last is that of all others.
+        // The first two indices have targets of their own, and all others share the last one.
         let (bytes, targets) = jumps(&[&BYTE, &TEST], 1);
         let blocks: Vec<usize> = (0..3).map(|block| 32 * (block + 1)).collect();
         assert!(blocks.iter().all(|&block| bytes[block] == RET[0]));
         assert_eq!(targets[..2], [blocks[2], blocks[0]]);
         assert_eq!(targets[2..], vec![blocks[1]; 254]);
-        // The index is copied, as it is needed elsewhere: mov %eax, %esi; cmp %ecx, %esi; cmovb %esi, %ecx.
+        // The index is copied, because other code needs it: mov %eax, %esi; cmp %ecx, %esi; cmovb %esi, %ecx.
         let copied = [&TEST[..5], &[0x89, 0xc6, 0x39, 0xce, 0x0f, 0x42, 0xce]].concat();
         let (before, read_entry, len) = around(&[&BYTE, &copied]);
         assert_eq!((before, read_entry, len), ([&BYTE[..], &[0x89, 0xc6]].concat(), read.to_vec(), 256));
@@ -262,14 +263,14 @@ mod tests {
         // movzwl (%rdi), %eax; movsbl (%rdi), %eax
         stays(&[&[0x0f, 0xb7, 0x07], &TEST]);
         stays(&[&[0x0f, 0xbe, 0x07], &TEST]);
-        // What is written behind it: add %edi, %eax; call *%rbx, which may return something.
+        // The index is overwritten behind the load: add %edi, %eax; call *%rbx, which may return a value.
         stays(&[&BYTE, &[0x01, 0xf8], &TEST]);
         stays(&[&BYTE, &[0xff, 0xd3], &TEST]);
         // mov $3, %ecx; cmp %edi, %eax; cmovbe %eax, %ecx
         stays(&[&BYTE, &[0xb9, 3, 0, 0, 0], &TEST[5..]]);
         stays(&[&BYTE, &TEST[..7], &[0x39, 0xf8], &TEST[9..]]);
         stays(&[&BYTE, &TEST[..9], &[0x0f, 0x46, 0xc8]]);
-        // Control may come from elsewhere behind the load.
+        // Control may enter behind the load.
         let after_load = jumps_with_block(&[&BYTE, &TEST], 1, BYTE.len() as u32);
         assert_eq!((after_load.1.len(), jumps(&[&BYTE, &TEST], 1).1.len()), (3, 256));
     }

@@ -1,4 +1,4 @@
-//! What becomes of short pieces of code.
+//! Relaxation of short pieces of code.
 
 use cranelift_codegen::ir::LibCall;
 use iced_x86::{Decoder, DecoderOptions, Mnemonic};
@@ -16,7 +16,7 @@ use crate::options::PassSet;
 const MOVE: [u8; 3] = [0x48, 0x89, 0xc1];
 const RET: u8 = 0xc3;
 
-/// `jb` or `jmp` over so many bytes.
+/// Encodes `jb` or `jmp` over `distance` bytes.
 fn jb(distance: i32) -> Vec<u8> {
     [&[0x0f, 0x82][..], &distance.to_le_bytes()].concat()
 }
@@ -38,7 +38,7 @@ fn jumps_are_as_short_as_they_can_be() {
     assert_eq!(relaxed(&[&jb(126), &near, &[RET]], &[0]).bytes, [&[0x72, 126], &near[..], &[RET]].concat());
     let far = [&near[..], &MOVE].concat();
     assert_eq!(relaxed(&[&jb(129), &far, &[RET]], &[0]).bytes, [&jb(129)[..], &far, &[RET]].concat());
-    // The first reaches its target because the second, which it skips, becomes short.
+    // The first jump reaches its target because the second one, which it skips, becomes short.
     let code = relaxed(&[&jmp(129), &jb(0), &near[3..], &[RET]], &[0]);
     assert_eq!(code.bytes, [&[0xeb, 125, 0x72, 0], &near[3..], &[RET]].concat());
 }
@@ -71,7 +71,7 @@ fn small_loops_lie_in_one_line() {
     assert_eq!(code.align, LINE);
     assert_eq!(code.bytes[42..64], nothing(22));
     assert_eq!(code.bytes[64..], [&looped[..], &[0x72, 0u8.wrapping_sub(32), RET]].concat());
-    // With a call in it the calls take longer.
+    // In a loop with a call, the call takes longer than fetching the loop.
     let call = [0xff, 0xd0];
     let code = relaxed(&[&before, &looped, &call, &jb(-38), &[RET]], &[0, 42]);
     assert_eq!((code.align, code.bytes.len()), (16, 42 + 30 + 2 + 2 + 1));
@@ -79,7 +79,8 @@ fn small_loops_lie_in_one_line() {
 
 #[test]
 fn what_does_nothing_stands_before_outer_loops() {
-    // A loop of ten moves and a jump in another one, which begins fourteen moves earlier: both in the second line.
+    // A loop of ten moves and a jump inside an outer loop, which begins fourteen moves earlier: both lie in the second
+    // line.
     let (before, looped) = (MOVE.repeat(14), MOVE.repeat(10));
     let code = relaxed(&[&MOVE, &before, &looped, &jb(-36), &jb(-84), &[RET]], &[0, 3, 45]);
     assert_eq!(code.bytes[..3], MOVE);
@@ -98,10 +99,10 @@ fn jump_tables_lie_behind_constants() {
     let blocks = [&[0x81, 0xc1, 1, 0, 0, 0][..], &[0x90, RET], &load(16), &[RET]].concat();
     let constant = [7; 16];
     let code = relaxed(&[&lea, &[0xff, 0xe0], &table, &blocks, &[0; 15], &constant], &[0, 17, 25]);
-    // The two blocks are targets: aligned by themselves, in the order in which they lie.
+    // The two blocks are table targets: each is aligned on its own, in the order in which they lie.
     assert_eq!(code.bytes[..9], [&lea[..3], &[128 - 7, 0, 0, 0, 0xff, 0xe0]].concat());
     assert_eq!(code.bytes[32..36], [0x83, 0xc1, 1, RET]);
-    // The constant lay at 48, and is as well aligned.
+    // The constant lay at 48, and keeps its alignment.
     assert_eq!(code.bytes[64..72], [&load(112 - 71)[..], &[RET]].concat());
     assert_eq!(code.bytes[112..128], constant);
     assert_eq!(code.bytes[128..], [64 - 128, 32 - 128].map(i32::to_le_bytes).concat());
@@ -110,7 +111,7 @@ fn jump_tables_lie_behind_constants() {
 
 #[test]
 fn what_a_table_leads_to_lies_in_few_lines() {
-    // lea table(%rip), %rax; jmp *%rax; twice so many moves and a jump back to what was before: 44 bytes, or 23.
+    // lea table(%rip), %rax; jmp *%rax; twice `moves` moves and a jump back to the start of each row: 44 bytes, or 23.
     let starts = |moves: usize| {
         let len = 3 * moves as i32 + 5;
         let table = [8, 8 + len].map(i32::to_le_bytes).concat();
@@ -128,8 +129,8 @@ fn what_a_table_leads_to_lies_in_few_lines() {
 
 #[test]
 fn dispatches_of_interpreters_lie_in_one_line() {
-    // Fourteen moves; a loop of six more and a jump through a table to two blocks, one of which is long and leads back
-    // in as many ways as there are branches.
+    // Fourteen moves; a loop of six more and a jump through a table to two blocks. One block is long, and its branches
+    // lead back to the loop header.
     let (before, looped) = (MOVE.repeat(14), MOVE.repeat(6));
     let dispatch = [&looped[..], &[0x48, 0x8d, 0x05, 2, 0, 0, 0, 0xff, 0xe0]].concat();
     let code = |ways: i32| {
@@ -143,11 +144,12 @@ fn dispatches_of_interpreters_lie_in_one_line() {
     assert_eq!(interpreter[64..82], looped);
     assert_eq!(interpreter[82..91], [&dispatch[18..21], &[203, 0, 0, 0, 0xff, 0xe0]].concat());
     assert_eq!(interpreter[292..], [96 - 292, 288 - 292].map(i32::to_le_bytes).concat());
-    // It may be entered often for few rounds.
+    // The loop may be entered often for few rounds.
     assert_eq!(code(7)[42..60], looped);
 }
 
-/// A branch and a table that lead to a cold part, which has a constant; 64 bytes of it lie behind the hot part.
+/// Builds a branch and a table that lead to a cold part, which has a constant; 64 bytes of the cold part lie behind the
+/// hot one.
 fn with_cold_part(last_hot: &[u8]) -> MachineCode {
     let lea = [0x48, 0x8d, 0x05, 2, 0, 0, 0];
     // lea table(%rip), %rax; jmp *%rax; entries for the hot block behind the table, and for the cold one.
@@ -174,8 +176,8 @@ fn cold_parts_may_lie_apart() {
         let bytes = bytes[at as usize..][..4].iter().rev();
         bytes.fold(0, |all, &byte| all << 8 | i32::from(byte))
     };
-    // What takes the place of the table, the branch, the jump back, and the first entry of the table; the constant lies
-    // beside what reads it.
+    // The distances of the table's place, the branch, the jump back, and the first table entry; the constant lies in
+    // the same part as its reader.
     assert_eq!(cold.distances.len(), 4);
     code.shift_cold(0x1000);
     for (&at, by) in cold.distances.iter().zip([0x1000, 0x1000, -0x1000, -0x1000]) {
@@ -183,7 +185,7 @@ fn cold_parts_may_lie_apart() {
     }
     code.shift_cold(-0x1000);
     assert_eq!(code.bytes, together);
-    // Jumps between the parts are long, as it is not known how far they go.
+    // Jumps between the parts are long, because their distance is not known yet.
     let branch = cold.distances[1] as usize;
     assert_eq!(together[branch - 2..branch], [0x0f, 0x82]);
 }
@@ -195,15 +197,15 @@ fn cold_parts_that_hot_code_runs_into_do_not_lie_apart() {
 
 #[test]
 fn jumps_to_an_emptied_end_of_the_hot_part_lead_to_the_cold_part() {
-    // A branch over a return to a block of the hot part that does nothing and runs into the cold part.
+    // A branch over a return to a removed block of the hot part, which runs into the cold part.
     let (emptied, cold) = (nothing(3), MOVE.repeat(21));
     let bytes = [&jb(1)[..], &[RET], &emptied, &cold, &[RET]].concat();
-    // Also where jumps are not threaded.
+    // The same holds where jumps are not threaded.
     for passes in [Passes::ALL, PassSet::all().with(Pass::Threads, false).of(0)] {
         let mut code = MachineCode { align: 16, bytes: bytes.clone(), ..MachineCode::default() };
         relax(&mut code, &Layout { blocks: &[0, 7, 10], cold: 10, passes, ..Layout::UNKNOWN });
         let apart = code.cold.clone().expect("a cold part");
-        // The branch moves along with the cold part: its distance is one of those between the parts.
+        // The branch follows the cold part: its distance is one of those between the parts.
         assert_eq!((apart.start, apart.distances.as_slice()), (16, &[2][..]));
         assert_eq!(code.bytes[..7], [&jb(10)[..], &[RET]].concat());
         code.shift_cold(0x1000);
@@ -224,11 +226,11 @@ fn code_from_which_control_would_get_lost_is_known() {
     let leaves = |old| place(old, Kind::TableJump);
     let empty = |old| place(old, Kind::Nothing);
     assert_eq!(check(&[plain(0), empty(1), leaves(2)], None), Ok(()));
-    // Into another part, into constants, past the end.
+    // Control runs into another part, into constants, past the end.
     assert_eq!(check(&[plain(0), empty(1), leaves(2)], Some(2)), Err(Lost::Behind(0)));
     assert_eq!(check(&[leaves(0), plain(1), place(2, Kind::Constants)], None), Err(Lost::Behind(1)));
     assert_eq!(check(&[leaves(0), plain(1), empty(2)], None), Err(Lost::Behind(1)));
-    // To what does nothing, into the middle of nowhere, to data.
+    // Control jumps to a removed piece, into the middle of nowhere, to data.
     let jump = |to| place(0, Kind::Jump { to });
     assert_eq!(check(&[jump(2), empty(1), leaves(2)], Some(2)), Ok(()));
     assert_eq!(check(&[jump(1), empty(1), leaves(2)], None), Err(Lost::To(0, 1)));
@@ -253,7 +255,7 @@ fn calls_of_what_stands_in_memory_are_one_instruction() {
     // mov 0x1000(, %rax, 4), %ecx; mov %rdx, %rsi; call *(%rcx)
     let read = [0x8b, 0x0c, 0x85, 0, 0x10, 0, 0];
     assert_eq!(dispatched, [&read[..], &PASS, &[0xff, 0x51, 0, RET]].concat());
-    // mov %rdx, %rax: an argument, instead of the index.
+    // mov %rdx, %rax: an argument overwrites the index.
     let overwritten = relaxed(&[&CELL, &[0x48, 0x89, 0xd0], &CALL, &[RET]], &[0]).bytes;
     assert_eq!(overwritten, [&read[..], &[0x48, 0x89, 0xd0, 0xff, 0x51, 0, RET]].concat());
     // shl $2, %rsi; mov 0x1000(%rsi), %r8d; mov (%r8), %r8; mov %rdx, %rsi; call *%r8
@@ -290,7 +292,7 @@ fn calls_whose_registers_are_used_stay_as_they_are() {
     // The place is an argument of the callee, too: mov $0x1000, %edx; mov 8(%rdx), %rcx; call *%rcx.
     let passed = [&[0xba, 0, 0x10, 0, 0, 0x48, 0x8b, 0x4a, 8][..], &CALL, &[RET]].concat();
     assert_eq!(relaxed(&[&passed], &[0]).bytes, passed);
-    // A jump leads behind the reading; what is read may be needed behind the call: mov 8(%rax), %rbx; call *%rbx.
+    // A jump leads behind the load; or the loaded address may be needed behind the call: mov 8(%rax), %rbx; call *%rbx.
     let split = [&PLACE[..], &PASS, &CALL, &[RET]].concat();
     assert_eq!(relaxed(&[&split], &[0, 9]).bytes, split);
     let preserved = [&PLACE[..5], &[0x48, 0x8b, 0x58, 8], &PASS, &[0xff, 0xd3, RET]].concat();
@@ -321,7 +323,7 @@ fn tables_of_places_are_kept_true() {
         |all: [(u32, u32); 4]| Positions::new(all.map(|(pc, offset)| Position { pc, offset, frame: 0 }));
     code.positions = positions([(0, 1), (6, 2), (16, 3), (21, 4)]);
     let mut shorter = code.clone();
-    // Into the middle of an instruction: nothing is understood, nothing changes.
+    // A jump into the middle of an instruction: nothing is understood, so nothing changes.
     relax(&mut shorter, &Layout { blocks: &[0], ..Layout::UNKNOWN });
     assert_eq!(shorter.bytes, code.bytes);
     code.bytes[2..6].copy_from_slice(&10i32.to_le_bytes());

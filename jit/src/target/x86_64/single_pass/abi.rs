@@ -1,8 +1,8 @@
-//! Where calls have arguments and results.
+//! The places of a call's arguments and results.
 //!
-//! Source: Cranelift's conventions for x86-64, which the code of both code generators follows: System V's, and
-//! `tail`, whose callee takes its arguments off the stack, and which has more registers for results. Oracle: code of
-//! the two calls each other in all tests of baseline code.
+//! Source: Cranelift's conventions for x86-64, which the code of both code generators follows: System V's, and `tail`,
+//! whose callee pops its arguments off the stack, and which has more result registers. Oracle: code of the two
+//! generators calls each other in all tests of baseline code.
 
 use cranelift_codegen::ir::{AbiParam, ArgumentExtension, ArgumentPurpose, Signature};
 use cranelift_codegen::isa::CallConv;
@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::Unsupported;
 use super::assembler::{R8, R9, R10, RAX, RCX, RDI, RDX, RSI, Reg};
 
-/// Where one argument or result is.
+/// The place of one argument or result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Reg(Reg),
@@ -19,7 +19,7 @@ pub(super) enum Place {
     Stack(u32),
 }
 
-/// Those of a call.
+/// The places of the arguments or results of a call.
 pub(super) struct Places {
     pub all: SmallVec<[Place; 8]>,
     /// Bytes on the stack, a multiple of 16.
@@ -30,13 +30,14 @@ const ARGUMENTS: [Reg; 6] = [RDI, RSI, RDX, RCX, R8, R9];
 const TAIL_RESULTS: [Reg; 8] = [RAX, RCX, RDX, RSI, RDI, R8, R9, R10];
 const RESULTS: [Reg; 2] = [RAX, RDX];
 
-/// Where arguments are. If there are results in memory, too, nothing is where it seems.
+/// Returns the places of arguments. Refuses signatures with results in memory, whose hidden pointer would move all
+/// arguments.
 pub(super) fn arguments(signature: &Signature) -> Result<Places, Unsupported> {
     results(signature)?;
     assign(&signature.params, &ARGUMENTS, 8)
 }
 
-/// Where results are: all of them in registers.
+/// Returns the places of results, all of which are in registers.
 pub(super) fn results(signature: &Signature) -> Result<Places, Unsupported> {
     let places = match signature.call_conv {
         CallConv::Tail => assign(&signature.returns, &TAIL_RESULTS, 8)?,

@@ -1,8 +1,8 @@
-//! An assembler for x86-64: instructions to bytes, and jumps to where labels are.
+//! An assembler for x86-64: encodes instructions, and resolves jumps to labels.
 //!
-//! Few forms make all instructions: an opcode, a register, and an operand that is a register or in memory. Conditions
-//! and widths are numbers here, where a type for each instruction, as in Cranelift's assembler, would make each use a
-//! choice between them.
+//! A few forms cover all instructions: an opcode, a register, and an operand in a register or in memory. Conditions and
+//! widths are numbers, because a type for each instruction, as in Cranelift's assembler, would turn each use into a
+//! match over types.
 //!
 //! Output: the code. Invariant: a label that is used is bound before [`Assembler::finish`].
 //! Source: AMD64 Architecture Programmer's Manual, volume 3, chapter 1. Oracle: iced's decoder, in the tests.
@@ -25,11 +25,11 @@ pub(super) const RDI: Reg = Reg(7);
 pub(super) const R8: Reg = Reg(8);
 pub(super) const R9: Reg = Reg(9);
 pub(super) const R10: Reg = Reg(10);
-/// Holds nothing from one step of an instruction to the next.
+/// A general register that holds nothing between two steps of an instruction.
 pub(super) const SCRATCH: Reg = Reg(11);
-/// What `get_pinned_reg` reads.
+/// The pinned register, which `get_pinned_reg` reads.
 pub(super) const PINNED: Reg = Reg(15);
-/// The same as [`SCRATCH`].
+/// The vector register that corresponds to [`SCRATCH`].
 pub(super) const XMM_SCRATCH: Reg = Reg(FIRST_XMM + 15);
 
 impl Reg {
@@ -41,17 +41,17 @@ impl Reg {
         self.0 >= FIRST_XMM
     }
 
-    /// Its number among those of its class.
+    /// Returns the register's number within its class.
     fn number(self) -> u8 {
         self.0 % FIRST_XMM
     }
 }
 
-/// A place in memory: the sum of its parts.
+/// A memory operand: the address is the sum of its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mem {
     pub base: Reg,
-    /// Not the stack pointer.
+    /// Must not be the stack pointer.
     pub index: Option<Reg>,
     pub offset: i32,
 }
@@ -62,7 +62,7 @@ impl Mem {
     }
 }
 
-/// What an instruction may take from a register or from memory.
+/// An operand in a register or in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operand {
     Reg(Reg),
@@ -81,7 +81,7 @@ impl From<Mem> for Operand {
     }
 }
 
-/// How many bits an instruction works on.
+/// The number of bits that an instruction works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Width {
     W32,
@@ -99,14 +99,14 @@ impl Width {
     }
 }
 
-/// An instruction but for its operands.
+/// An instruction without its operands.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Op {
-    /// 0 if it has none.
+    /// The mandatory prefix; 0 if there is none.
     prefix: u8,
-    /// With its escape bytes, the last one lowest.
+    /// The opcode with its escape bytes, the last one lowest.
     opcode: u32,
-    /// Whether registers are bytes, of which some need a prefix.
+    /// Whether registers are bytes, some of which need a REX prefix.
     is_byte: bool,
 }
 
@@ -123,13 +123,13 @@ impl Op {
         Op { prefix: 0, opcode, is_byte: true }
     }
 
-    /// The same of the condition whose number is added.
+    /// Returns the instruction for the condition whose number is added to the opcode.
     const fn plus(self, number: u8) -> Op {
         Op { opcode: self.opcode + number as u32, ..self }
     }
 }
 
-/// Instructions that take an operand and change a register.
+/// Instructions that read an operand and change a register.
 pub(super) mod op {
     use super::Op;
 
@@ -147,7 +147,7 @@ pub(super) mod op {
     pub const TZCNT: Op = Op::with(0xf3, 0x0fbc);
     pub const POPCNT: Op = Op::with(0xf3, 0x0fb8);
 
-    /// What stores a register.
+    /// Stores a register.
     pub const STORE: Op = Op::new(0x89);
     pub const STORE_WORD: Op = Op::with(0x66, 0x89);
     pub const STORE_BYTE: Op = Op::byte(0x88);
@@ -156,7 +156,7 @@ pub(super) mod op {
 
     pub const LOAD_F32: Op = Op::with(0xf3, 0x0f10);
     pub const LOAD_F64: Op = Op::with(0xf2, 0x0f10);
-    /// What loads a register, extended to 32 bits.
+    /// Returns the instruction that loads a register, zero-extended to 32 bits.
     pub const fn load(bytes: u32) -> Op {
         match bytes {
             1 => MOVZX_BYTE,
@@ -165,7 +165,8 @@ pub(super) mod op {
         }
     }
 
-    /// An instruction whose form for bytes has this opcode, and the one for more bytes the next.
+    /// Returns the instruction for operands of that many bytes: `opcode` is the form for single bytes, and the next
+    /// opcode the form for more.
     const fn of_width(opcode: u32, bytes: u32) -> Op {
         match bytes {
             1 => Op::byte(opcode),
@@ -174,7 +175,7 @@ pub(super) mod op {
         }
     }
 
-    /// What changes memory and a register, by how many bytes of it.
+    /// Returns the instruction that exchanges that many bytes of memory and a register.
     pub const fn exchange(bytes: u32) -> Op {
         of_width(0x86, bytes)
     }
@@ -188,14 +189,14 @@ pub(super) mod op {
     }
 
     pub const MOVAPS: Op = Op::new(0x0f28);
-    /// From a general register, and back.
+    /// Moves from a general register, and back.
     pub const MOV_TO_XMM: Op = Op::with(0x66, 0x0f6e);
     pub const MOV_FROM_XMM: Op = Op::with(0x66, 0x0f7e);
     pub const ANDPS: Op = Op::new(0x0f54);
     pub const ORPS: Op = Op::new(0x0f56);
     pub const XORPS: Op = Op::new(0x0f57);
 
-    /// Of floats; with the prefix of their type.
+    /// Float opcodes, to be combined with the prefix of their type.
     pub const ADD: u32 = 0x0f58;
     pub const MUL: u32 = 0x0f59;
     pub const SUB: u32 = 0x0f5c;
@@ -207,7 +208,7 @@ pub(super) mod op {
     pub const FROM_INT: u32 = 0x0f2a;
     pub const TO_INT: u32 = 0x0f2c;
 
-    /// A scalar instruction on floats of a type.
+    /// Returns a scalar instruction on floats of a type.
     pub const fn scalar(is_f64: bool, opcode: u32) -> Op {
         Op::with(if is_f64 { 0xf2 } else { 0xf3 }, opcode)
     }
@@ -221,7 +222,7 @@ pub(super) mod op {
     }
 }
 
-/// The two-operand instructions of the oldest form, by their number.
+/// The oldest two-operand instructions, by their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Alu {
@@ -255,7 +256,7 @@ pub(super) enum Unary {
     Jump,
 }
 
-/// What the flags may say: the number of the condition.
+/// A condition of the flags, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cc(u8);
 
@@ -275,7 +276,7 @@ impl Cc {
     pub(super) const LESS_OR_EQUAL: Cc = Cc(14);
     pub(super) const GREATER: Cc = Cc(15);
 
-    /// The opposite: conditions are numbered in pairs.
+    /// Returns the opposite condition: conditions are numbered in pairs.
     pub(super) fn not(self) -> Cc {
         Cc(self.0 ^ 1)
     }
@@ -287,20 +288,20 @@ pub(super) struct Label(u32);
 
 const UNBOUND: u32 = u32::MAX;
 
-/// A distance of four bytes in the code that is not known yet.
+/// A four-byte distance in the code that is not known yet.
 #[derive(Clone, Copy, Debug)]
 struct Fixup {
     at: u32,
     label: Label,
-    /// What the distance is from.
+    /// The place from which the distance counts.
     from: u32,
 }
 
-/// Code that is being written.
+/// Code that is being assembled.
 #[derive(Debug, Default)]
 pub(super) struct Assembler {
     pub code: Vec<u8>,
-    /// Where labels are.
+    /// The places of the labels.
     labels: Vec<u32>,
     fixups: Vec<Fixup>,
 }
@@ -312,7 +313,7 @@ impl Assembler {
         self.fixups.clear();
     }
 
-    /// Where the next instruction begins.
+    /// Returns the place of the next instruction.
     pub(super) fn here(&self) -> u32 {
         self.code.len() as u32
     }
@@ -331,7 +332,7 @@ impl Assembler {
         self.code.extend([0; 4]);
     }
 
-    /// Fills in the distances.
+    /// Fills in the distances to all labels.
     pub(super) fn finish(&mut self) {
         for &Fixup { at, label, from } in &self.fixups {
             let to = self.labels[label.0 as usize];
@@ -341,13 +342,13 @@ impl Assembler {
         }
     }
 
-    /// Writes four bytes over those at `at`.
+    /// Overwrites the four bytes at `at`.
     pub(super) fn patch(&mut self, at: u32, number: i32) {
         self.code[at as usize..at as usize + 4].copy_from_slice(&number.to_le_bytes());
     }
 
-    /// Prefixes, opcode, and the operands: `reg` is a register's number or part of the opcode. Distances to labels
-    /// are from behind `tail` more bytes.
+    /// Writes prefixes, opcode, and operands: `reg` is a register's number or part of the opcode. Distances to labels
+    /// count from behind the `tail` bytes that follow.
     fn encode(&mut self, op: Op, width: Width, reg: u8, operand: Operand) {
         if op.prefix != 0 {
             self.code.push(op.prefix);
@@ -358,7 +359,7 @@ impl Assembler {
         };
         let wide = u8::from(width == W64);
         let rex = wide << 3 | (reg >> 3) << 2 | (index >> 3) << 1 | base >> 3;
-        // Without a prefix these numbers stand for other bytes.
+        // Without a REX prefix these numbers stand for other byte registers.
         let needs_rex = op.is_byte && (reg >= 4 || matches!(operand, Operand::Reg(reg) if reg.0 >= 4));
         if rex != 0 || needs_rex {
             self.code.push(0x40 | rex);
@@ -374,7 +375,7 @@ impl Assembler {
 
     fn encode_mem(&mut self, reg: u8, Mem { base, index, offset }: Mem) {
         let low = base.number() & 7;
-        // Without an offset this base would stand for none.
+        // Without an offset this base would stand for no base.
         let mode = match offset {
             0 if low != RBP.0 => 0,
             -128..=127 => 1,
@@ -397,24 +398,24 @@ impl Assembler {
         self.code.extend(number.to_le_bytes());
     }
 
-    /// An instruction with a register and an operand.
+    /// Writes an instruction with a register and an operand.
     pub(super) fn op(&mut self, op: Op, width: Width, reg: Reg, operand: impl Into<Operand>) {
         self.encode(op, width, reg.number(), operand.into());
     }
 
-    /// The same with a byte behind.
+    /// Like [`op`](Self::op), followed by an immediate byte.
     pub(super) fn op_byte(&mut self, op: Op, reg: Reg, operand: impl Into<Operand>, byte: u8) {
         self.encode(op, W32, reg.number(), operand.into());
         self.code.push(byte);
     }
 
-    /// The same as one step for other threads.
+    /// Like [`op`](Self::op), with a lock prefix: the instruction is atomic for other threads.
     pub(super) fn locked(&mut self, op: Op, width: Width, reg: Reg, mem: Mem) {
         self.code.push(0xf0);
         self.op(op, width, reg, mem);
     }
 
-    /// What is behind is not begun before all memory that was written can be read by others.
+    /// Writes a fence: no later instruction begins before other threads can read all memory written so far.
     pub(super) fn fence(&mut self) {
         self.code.extend([0x0f, 0xae, 0xf0]);
     }
@@ -423,7 +424,7 @@ impl Assembler {
         self.op(op::MOV, width, to, from);
     }
 
-    /// Puts a number into a general register, as short as can be. No flag changes.
+    /// Puts a number into a general register with the shortest instruction that changes no flag.
     pub(super) fn constant(&mut self, to: Reg, number: i64) {
         if let Ok(number) = u32::try_from(number) {
             if to.number() >= 8 {
@@ -462,7 +463,7 @@ impl Assembler {
         self.number(number);
     }
 
-    /// Stores a number of one, two, four or eight bytes, the last sign-extended.
+    /// Stores a number of one, two, four or eight bytes; eight bytes are sign-extended from four.
     pub(super) fn store_constant(&mut self, bytes: u32, to: Mem, number: i32) {
         let to = to.into();
         match bytes {
@@ -486,7 +487,7 @@ impl Assembler {
         self.code.push(by);
     }
 
-    /// By as much as is in cl.
+    /// Shifts by the number in cl.
     pub(super) fn shift(&mut self, shift: Shift, width: Width, reg: Reg) {
         self.encode(Op::new(0xd3), width, shift as u8, reg.into());
     }
@@ -503,7 +504,7 @@ impl Assembler {
         self.encode(Op::new(opcode), width, number, operand.into());
     }
 
-    /// rdx becomes the sign of rax.
+    /// Fills rdx with the sign of rax.
     pub(super) fn sign_into_rdx(&mut self, width: Width) {
         if width == W64 {
             self.code.push(0x48);
@@ -511,7 +512,7 @@ impl Assembler {
         self.code.push(0x99);
     }
 
-    /// The low byte of `reg` becomes 1 or 0.
+    /// Sets the low byte of `reg` to 1 or 0.
     pub(super) fn set(&mut self, cc: Cc, reg: Reg) {
         self.encode(Op::byte(0x0f90).plus(cc.0), W32, 0, reg.into());
     }
@@ -528,7 +529,7 @@ impl Assembler {
         self.code.push(0xc9);
     }
 
-    /// Returns, and takes so many bytes of arguments off the stack.
+    /// Returns, and pops `bytes` bytes of arguments.
     pub(super) fn ret(&mut self, bytes: u16) {
         match bytes {
             0 => self.code.push(0xc3),
@@ -552,14 +553,14 @@ impl Assembler {
         self.use_label(to, self.here() + 4);
     }
 
-    /// Jumps to a byte of the code that is there already.
+    /// Jumps back to a byte of the code.
     pub(super) fn jump_back(&mut self, to: u32) {
         self.code.push(0xe9);
         let distance = to.wrapping_sub(self.here() + 4);
         self.code.extend(distance.to_le_bytes());
     }
 
-    /// Writes a jump to `to` over the instruction of `length` bytes at `at`; the rest of it is never run.
+    /// Overwrites the instruction of `length` bytes at `at` with a jump to `to`; its remaining bytes never run.
     pub(super) fn jump_from(&mut self, at: u32, to: u32, length: u32) {
         const JUMP_BYTES: u32 = 5;
         let place = at as usize..(at + length) as usize;
@@ -577,20 +578,20 @@ impl Assembler {
         self.use_label(to, self.here() + 4);
     }
 
-    /// The distance to a label that is bound already, from behind an instruction of two bytes, if it fits into one.
+    /// Returns the distance to a bound label from behind a two-byte instruction, if it fits into one byte.
     fn short(&self, to: Label) -> Option<u8> {
         let place = self.labels[to.0 as usize];
         let distance = i64::from(place) - i64::from(self.here()) - 2;
         i8::try_from(distance).ok().filter(|_| place != UNBOUND).map(|distance| distance as u8)
     }
 
-    /// The address of a label.
+    /// Takes the address of a label.
     pub(super) fn address_of(&mut self, to: Reg, label: Label) {
         self.code.extend([0x48 | to.number() >> 3 << 2, 0x8d, (to.number() & 7) << 3 | 5]);
         self.use_label(label, self.here() + 4);
     }
 
-    /// Four bytes: how far `label` is from `table`.
+    /// Writes a jump-table entry of four bytes: the distance of `label` from `table`.
     pub(super) fn entry(&mut self, label: Label, table: u32) {
         self.use_label(label, table);
     }

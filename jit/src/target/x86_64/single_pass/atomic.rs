@@ -1,7 +1,7 @@
-//! Atomic instructions, but for loads, which are as all others on this processor.
+//! Atomic instructions except loads, which are plain loads on this processor.
 //!
 //! Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 3, 9.2.2: a locked instruction is
-//! ordered with all others; a plain store is not with later loads, so a fence comes behind it.
+//! ordered with all others; a plain store may be reordered with later loads, so a fence follows it.
 
 use cranelift_codegen::ir::{self, AtomicRmwOp, Inst, MemFlags, Type, Value, types};
 
@@ -19,7 +19,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Reads, and writes what a computation makes of that and an operand.
+    /// Reads memory, and writes the result of a computation on the old value and an operand.
     pub(super) fn atomic_rmw(
         &mut self,
         inst: Inst,
@@ -82,7 +82,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Writes a register if memory has what is in rax, which gets what it has.
+    /// Writes `with` to memory if it holds the value in rax, and loads its old value into rax.
     fn compare_exchange(&mut self, ty: Type, with: Reg, mem: Mem, code: Option<ir::TrapCode>) {
         self.may_trap(code);
         self.assembler.locked(op::compare_exchange(bytes(ty)), width(ty), with, mem);

@@ -1,7 +1,7 @@
-//! Comparisons, and what depends on them: truth values and choices.
+//! Comparisons and their users: truth values and selections.
 //!
-//! A comparison that one instruction uses is made there, so that the flags say how it went. Where registers are given
-//! out no flag changes.
+//! A comparison with one user is made right before that user, which reads its flags. Allocating registers therefore
+//! changes no flag.
 
 use cranelift_codegen::ir::condcodes::{CondCode, FloatCC, IntCC};
 use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Value, types};
@@ -11,21 +11,21 @@ use super::integer::sign_extension;
 use super::registers::Kind;
 use super::{Emitter, Unsupported};
 
-/// What the flags say when something is true.
+/// The flags of a true condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Condition {
     One(Cc),
-    /// Equal floats, which are ordered.
+    /// Floats that are equal and ordered.
     EqualAndOrdered,
-    /// Floats that are not.
+    /// Floats that are unequal or unordered.
     UnequalOrUnordered,
 }
 
 impl Emitter<'_> {
-    /// A comparison as a number.
+    /// Materialises a comparison as a number.
     pub(super) fn truth(&mut self, inst: Inst) -> Result<(), Unsupported> {
         let condition = self.compare(inst)?;
-        // To make room changes no flag.
+        // Spilling changes no flag.
         let to = self.fresh(false)?;
         self.set(condition, to);
         self.assembler.op(op::MOVZX_BYTE, Width::W32, to, to);
@@ -44,7 +44,7 @@ impl Emitter<'_> {
         self.assembler.alu(both, Width::W32, to, SCRATCH);
     }
 
-    /// Sets the flags by whether a value is true, which is used up.
+    /// Sets the flags by whether a value is true, and uses the value up.
     pub(super) fn condition(&mut self, value: Value) -> Result<Condition, Unsupported> {
         if let Kind::Deferred(inst) = self.values[value].kind
             && self.func.dfg.insts[inst].opcode() != Opcode::Iadd
@@ -83,7 +83,7 @@ impl Emitter<'_> {
             return self.compare_narrow(cond, [a, b]);
         }
         let width = self.width(a)?;
-        // Constants come second.
+        // A constant goes second.
         let (a, b, cond) = match self.constant(a).is_some() && self.constant(b).is_none() {
             true => (b, a, cond.swap_args()),
             false => (a, b, cond),
@@ -91,7 +91,7 @@ impl Emitter<'_> {
         match self.small_constant(b) {
             Some(0) if self.values[a].reg.is_some() || self.values[a].kind != Kind::Held => {
                 let reg = self.reg(a)?;
-                // An addition to a count, which does not overflow, has set the same flags but for carry.
+                // An addition to the counter, which does not overflow, has set the same flags except carry.
                 let is_set = reg == PINNED && self.counted == Some(self.assembler.here());
                 if !(is_set && is_signed(cond)) {
                     self.assembler.op(op::TEST, width, reg, reg);
@@ -112,7 +112,7 @@ impl Emitter<'_> {
         Ok(of_ints(cond))
     }
 
-    /// Of bytes and words: as numbers of 32 bits.
+    /// Compares bytes or words as 32-bit numbers.
     fn compare_narrow(&mut self, cond: IntCC, [a, b]: [Value; 2]) -> Result<Cc, Unsupported> {
         let ty = self.func.dfg.value_type(a);
         let op = match (is_signed(cond), ty) {
@@ -146,7 +146,7 @@ impl Emitter<'_> {
                 self.assembler.cmov(Cc::NOT_EQUAL, width, to, chosen);
             }
             Condition::EqualAndOrdered => {
-                // What is not both is one or the other: then back to where it was.
+                // Select if equal, and restore the old value if unordered.
                 self.assembler.mov(Width::W64, SCRATCH, to);
                 self.assembler.cmov(Cc::EQUAL, width, to, chosen);
                 self.assembler.cmov(Cc::PARITY, width, to, SCRATCH);
@@ -218,13 +218,13 @@ fn of_ints(cond: IntCC) -> Cc {
     }
 }
 
-/// Of floats, and whether they are compared the other way round.
+/// Returns the condition of a float comparison, and whether its operands are swapped.
 fn of_floats(cond: FloatCC) -> (Condition, bool) {
     let one = Condition::One;
     match cond {
         FloatCC::Equal => (Condition::EqualAndOrdered, false),
         FloatCC::NotEqual => (Condition::UnequalOrUnordered, false),
-        // Less is the same as unordered, so what is ordered has to be greater.
+        // The flag of less is also set for unordered floats, so ordered comparisons use greater.
         FloatCC::LessThan => (one(Cc::ABOVE), true),
         FloatCC::LessThanOrEqual => (one(Cc::ABOVE_OR_EQUAL), true),
         FloatCC::GreaterThan => (one(Cc::ABOVE), false),

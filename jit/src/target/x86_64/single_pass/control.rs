@@ -1,7 +1,7 @@
 //! The frame, blocks, branches, calls and traps.
 //!
-//! A frame, from its top: the return address, the caller's frame pointer, to which the frame pointer points, stack
-//! slots and places of values, arguments of calls that are not in registers.
+//! A frame, from its top: the return address; the caller's frame pointer, to which the frame pointer points; stack
+//! slots and places of values; outgoing stack arguments.
 
 use cranelift_codegen::ir::{
     self, BlockArg, BlockCall, Inst, InstructionData, JumpTable, Opcode, SigRef, Value,
@@ -16,13 +16,13 @@ use super::registers::Kind;
 use super::uses::Ordered;
 use super::{Emitter, LARGEST_FRAME, LARGEST_UNTOUCHED, Unsupported};
 
-/// Between the load of what is called and its call there are not more instructions than this.
+/// The number of instructions between the load of a callee and its call that are searched.
 const FARTHEST_CALL: usize = 32;
 
-/// How long the instruction is that makes the frame.
+/// The length of the instruction that allocates the frame.
 const FRAME_BYTES: u32 = 7;
 
-/// Of return address and frame pointer.
+/// Bytes of the return address and the frame pointer.
 const ABOVE_FRAME: i32 = 16;
 
 impl Emitter<'_> {
@@ -54,8 +54,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Makes a large frame in steps no larger than a page, and touches each: a frame that does not fit must end in the
-    /// guard page, not behind it. That is written behind all other code, as the size is known only there.
+    /// Allocates a large frame in steps no larger than a page, and touches each: a frame that does not fit must fault
+    /// in the guard page, not behind it. This code goes behind all other code, because only then the size is known.
     fn touch_pages(&mut self, size_at: u32, size: u32) {
         let (start, behind) = (self.assembler.here(), size_at + 4);
         for _ in 0..size / LARGEST_UNTOUCHED {
@@ -68,9 +68,9 @@ impl Emitter<'_> {
         self.assembler.jump_from(behind - FRAME_BYTES, start, FRAME_BYTES);
     }
 
-    /// Takes a frame of a size that is known in the end; returns where that stands.
+    /// Allocates a frame whose size is patched in at the end; returns the place of the size.
     fn make_frame(&mut self) -> u32 {
-        // Too large for a byte, so that it has four.
+        // A number too large for a byte, so that its encoding has four.
         self.assembler.alu_constant(Alu::Sub, Width::W64, RSP, i32::MAX);
         self.assembler.here() - 4
     }
@@ -78,7 +78,7 @@ impl Emitter<'_> {
     fn parameters(&mut self) -> Result<(), Unsupported> {
         let places = abi::arguments(&self.func.signature)?;
         self.incoming = places.stack;
-        // Where arguments are in registers, nobody may come later, and nothing be written before.
+        // Arguments are in registers, so no edge may lead to the entry block, and no code may precede it.
         let is_first =
             |entry: &ir::Block| self.uses.blocks[0].block == *entry && !self.uses.is_target(*entry);
         let entry = self.func.layout.entry_block().filter(is_first).ok_or(Unsupported)?;
@@ -99,7 +99,7 @@ impl Emitter<'_> {
     fn enter(&mut self, block: ir::Block, goes_on: bool) {
         let label = self.label_of(block);
         self.assembler.bind(label);
-        // Who jumps here has other flags.
+        // Jumps to the block bring other flags.
         self.counted = None;
         if !goes_on {
             self.forget_registers();
@@ -158,7 +158,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Stores what a block takes from one that leads there.
+    /// Stores the arguments of an edge into the parameters of its target block.
     fn pass_arguments(&mut self, call: BlockCall) -> Result<(), Unsupported> {
         let args: SmallVec<[Value; 4]> = self.arguments_of(call)?;
         let to = call.block(&self.func.dfg.value_lists);
@@ -170,7 +170,7 @@ impl Emitter<'_> {
             let place = self.place_of(*param);
             self.copy_to(Mem::at(RBP, place), *arg)?;
         } else {
-            // One may be what another is stored over.
+            // An argument may lie where another one is to be stored.
             let between: SmallVec<[i32; 4]> = args.iter().map(|_| self.free_place()).collect();
             for (&arg, &place) in args.iter().zip(&between) {
                 self.copy_to(Mem::at(RBP, place), arg)?;
@@ -194,7 +194,7 @@ impl Emitter<'_> {
         call.args(&self.func.dfg.value_lists).map(value).collect()
     }
 
-    /// Stores eight bytes, without a change to any register that holds something.
+    /// Stores eight bytes of a value, and changes no register that holds a value.
     fn copy_to(&mut self, to: Mem, value: Value) -> Result<(), Unsupported> {
         self.compute(value)?;
         let reg = match self.values[value].reg {
@@ -220,7 +220,7 @@ impl Emitter<'_> {
     ) -> Result<(), Unsupported> {
         let pool = &self.func.dfg.value_lists;
         let (to_yes, to_no) = (yes.block(pool), no.block(pool));
-        // What waits is computed here, not on one of the ways.
+        // Deferred values are computed here, not on one of the paths.
         for call in [yes, no] {
             for arg in self.arguments_of(call)? {
                 self.compute(arg)?;
@@ -272,7 +272,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Jumps through a table, whose last entry is for all that is too large: so there is nothing to speculate on.
+    /// Jumps through a table whose last entry stands for all larger indices: so there is nothing to speculate on.
     fn switch(&mut self, index: Value, table: JumpTable) -> Result<(), Unsupported> {
         let table = &self.func.dfg.jump_tables[table];
         let calls = table.as_slice().iter().copied().chain([table.default_block()]);
@@ -333,7 +333,7 @@ impl Emitter<'_> {
         self.restore_preserved();
         self.assembler.leave();
         if self.incoming > 0 {
-            // The callee has no arguments there to take off.
+            // The callee has no stack arguments to pop.
             let incoming = self.incoming as i32;
             self.assembler.mov(Width::W64, SCRATCH, Mem::at(RSP, 0));
             self.assembler.op(op::STORE, Width::W64, SCRATCH, Mem::at(RSP, incoming));
@@ -355,7 +355,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Calls, and tells where the results are. No register holds anything else.
+    /// Writes a call, and returns the places of its results. No register holds anything else.
     pub(super) fn call_out(&mut self, inst: Inst, signature: SigRef) -> Result<Places, Unsupported> {
         let func = self.func;
         let [callee, ref args @ ..] = *func.dfg.inst_args(inst) else { return Err(Unsupported) };
@@ -369,7 +369,7 @@ impl Emitter<'_> {
                 self.copy_to(Mem::at(RSP, offset as i32), arg)?;
             }
         }
-        // What the callee is loaded from takes its place.
+        // If the load of the callee is deferred, its base takes the place of the callee.
         let (from, operand) = match self.deferred_load(callee) {
             Some((base, offset)) => (base, Mem::at(RAX, offset).into()),
             None => (callee, Operand::Reg(RAX)),
@@ -384,7 +384,7 @@ impl Emitter<'_> {
             self.use_up(from);
         }
         if signature.call_conv == CallConv::Tail && places.stack > 0 {
-            // The callee took them off.
+            // The callee popped its stack arguments.
             self.assembler.alu_constant(Alu::Sub, Width::W64, RSP, places.stack as i32);
         }
         func.dfg.inst_args(inst).iter().for_each(|&arg| self.use_up(arg));
@@ -392,7 +392,7 @@ impl Emitter<'_> {
         Ok(results)
     }
 
-    /// What is needed behind a call goes to the frame.
+    /// Spills the values that are live across a call.
     fn save_beyond(&mut self, args: &[Value], callee: Value) -> Result<(), Unsupported> {
         let used = || args.iter().chain([&callee]);
         for &value in used() {
@@ -405,8 +405,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Whether a load, of which no trap is to be told, is of what a call behind it calls, and nothing is stored in
-    /// between but to the frame.
+    /// Reports whether a non-trapping load reads the callee of a later call, with no store in between except to the
+    /// frame.
     pub(super) fn loads_callee(&self, inst: Inst) -> bool {
         let dfg = &self.func.dfg;
         let InstructionData::Load { opcode: Opcode::Load, flags, .. } = dfg.insts[inst] else { return false };
@@ -419,7 +419,7 @@ impl Emitter<'_> {
         user.is_some_and(|user| self.calls_indirectly(user) && dfg.inst_args(user).first() == Some(&loaded))
     }
 
-    /// Whether an instruction stores nothing but to the frame.
+    /// Reports whether an instruction writes no memory outside the frame.
     fn leaves_memory(&self, inst: Inst) -> bool {
         let dfg = &self.func.dfg;
         match dfg.insts[inst] {
@@ -431,7 +431,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Base and offset of a load that waits for its user.
+    /// Returns base and offset of a deferred load.
     fn deferred_load(&self, value: Value) -> Option<(Value, i32)> {
         let Kind::Deferred(inst) = self.values[value].kind else { return None };
         match self.func.dfg.insts[inst] {
@@ -440,7 +440,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The rest: calls and conditional traps.
+    /// Writes the remaining instructions: calls and conditional traps.
     pub(super) fn control(&mut self, inst: Inst) -> Result<(), Unsupported> {
         match self.func.dfg.insts[inst] {
             InstructionData::CallIndirect { opcode: Opcode::CallIndirect, sig_ref, .. } => {
@@ -460,7 +460,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Which values go to which registers.
+/// Pairs values with their registers; leaves out those on the stack.
 fn moves(values: &[Value], places: &[Place]) -> SmallVec<[(Value, Reg); 8]> {
     let in_register = |place: &Place| match *place {
         Place::Reg(reg) => Some(reg),

@@ -1,6 +1,6 @@
-//! Floats of integers, integers of floats, and floats of other floats.
+//! Conversions between integers and floats, and between float types.
 //!
-//! The processor converts from and to signed numbers alone, and gives the least number for all that does not fit.
+//! The processor converts only from and to signed numbers, and returns the least number for values out of range.
 
 use cranelift_codegen::ir::{self, Inst, Opcode, Value};
 
@@ -8,8 +8,8 @@ use super::assembler::{Alu, Cc, Op, Reg, SCRATCH, Shift, Width, XMM_SCRATCH, op}
 use super::{Emitter, Unsupported};
 
 impl Emitter<'_> {
-    /// An instruction with one operand, whose result is a float. The processor keeps what is above a scalar, and so
-    /// would wait for whatever was computed there last.
+    /// Writes a one-operand instruction with a float result. The processor keeps the bits above a scalar, so the
+    /// destination is cleared first: otherwise the instruction would wait for whatever was computed there last.
     pub(super) fn convert(
         &mut self,
         inst: Inst,
@@ -39,7 +39,7 @@ impl Emitter<'_> {
         self.load_into(SCRATCH, arg)?;
         self.assembler.op(op::XORPS, Width::W32, to, to);
         match width {
-            // Of 64 bits, all of these are positive.
+            // As 64-bit numbers, all 32-bit ones are positive.
             Width::W32 => {
                 self.assembler.mov(Width::W32, SCRATCH, SCRATCH);
                 self.assembler.op(op::scalar(is_f64, op::FROM_INT), Width::W64, to, SCRATCH);
@@ -50,7 +50,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The same of the scratch register. What is too large for a signed number is halved, rounded to odd, and doubled.
+    /// Converts the scratch register, as unsigned. A number too large for a signed one is halved, rounded to odd, and
+    /// doubled.
     fn convert_scratch(&mut self, is_f64: bool, to: Reg, low: Reg) {
         let from_int = op::scalar(is_f64, op::FROM_INT);
         let (large, behind) = (self.assembler.label(), self.assembler.label());
@@ -68,7 +69,7 @@ impl Emitter<'_> {
         self.assembler.bind(behind);
     }
 
-    /// Compares a float with a number that floats of its type have.
+    /// Compares a float with a number that its type represents exactly.
     fn compare_with(&mut self, is_f64: bool, from: Reg, number: f64) {
         let bits = if is_f64 { number.to_bits() } else { u64::from((number as f32).to_bits()) };
         self.assembler.constant(SCRATCH, bits.cast_signed());
@@ -76,14 +77,14 @@ impl Emitter<'_> {
         self.assembler.op(op::compare_floats(is_f64), Width::W32, from, XMM_SCRATCH);
     }
 
-    /// What does not fit becomes the least or the greatest number, NaN zero.
+    /// Converts with saturation: a value out of range becomes the least or the greatest number, NaN zero.
     pub(super) fn saturate_signed(&mut self, inst: Inst, arg: Value) -> Result<(), Unsupported> {
         let (width, is_f64) = (self.width(self.func.dfg.first_result(inst))?, self.is_f64(arg));
         let from = self.reg(arg)?;
         let to = self.fresh(false)?;
         let (ordered, behind) = (self.assembler.label(), self.assembler.label());
         self.assembler.op(op::scalar(is_f64, op::TO_INT), width, to, from);
-        // Only from the least number one cannot be taken off.
+        // Only the least number overflows when one is subtracted.
         self.assembler.alu_constant(Alu::Cmp, width, to, 1);
         self.assembler.branch(Cc::NO_OVERFLOW, behind);
         self.assembler.op(op::compare_floats(is_f64), Width::W32, from, from);
@@ -105,7 +106,7 @@ impl Emitter<'_> {
         let (to, rest) = (self.fresh(false)?, self.fresh(true)?);
         let [zero, most, behind] = [(); 3].map(|()| self.assembler.label());
         self.compare_with(is_f64, from, 0.0);
-        // NaN is unordered, which is below, too.
+        // NaN is unordered, which sets the flag of below, too.
         self.assembler.branch(Cc::BELOW_OR_EQUAL, zero);
         self.compare_with(is_f64, from, 2_f64.powi(width.bits().into()));
         self.assembler.branch(Cc::ABOVE_OR_EQUAL, most);
@@ -121,7 +122,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// What does not fit is a trap.
+    /// Converts, and traps if the value is out of range.
     pub(super) fn convert_or_trap(
         &mut self,
         inst: Inst,
@@ -139,7 +140,7 @@ impl Emitter<'_> {
         let bits = i32::from(width.bits());
         let (below, is_outside) = match is_signed {
             false => (-1.0, Cc::BELOW_OR_EQUAL),
-            // Floats of 64 bits have the number below the least one of 32.
+            // A 64-bit float can represent the number below the least 32-bit integer.
             true if is_f64 && width == Width::W32 => (-(2_f64.powi(31)) - 1.0, Cc::BELOW_OR_EQUAL),
             true => (-(2_f64.powi(bits - 1)), Cc::BELOW),
         };
@@ -175,7 +176,7 @@ impl Emitter<'_> {
         self.assembler.bind(behind);
     }
 
-    /// The same bits as another type.
+    /// Reinterprets bits as another type.
     pub(super) fn bitcast(&mut self, inst: Inst, arg: Value) -> Result<(), Unsupported> {
         let result = self.func.dfg.first_result(inst);
         if self.func.dfg.value_type(result).bits() > 64 {

@@ -24,7 +24,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Whether a float has 64 bits.
+    /// Reports whether a float has 64 bits.
     pub(super) fn is_f64(&self, value: Value) -> bool {
         self.func.dfg.value_type(value) == types::F64
     }
@@ -37,7 +37,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The lesser or greater one. The processor's instruction does not tell zeros apart, nor does it give each NaN.
+    /// Computes the minimum or maximum. The processor's instruction neither tells zeros apart nor propagates each NaN.
     fn extreme(&mut self, inst: Inst, opcode: u32, [a, b]: [Value; 2]) -> Result<(), Unsupported> {
         let other = self.reg(b)?;
         let to = self.take(a)?;
@@ -60,12 +60,12 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The width of an integer with as many bits as a float.
+    /// Returns the width of an integer with as many bits as a float.
     fn width_of_float(&self, value: Value) -> Width {
         if self.is_f64(value) { Width::W64 } else { Width::W32 }
     }
 
-    /// A float's bits in a general register of their own.
+    /// Copies a float's bits to a general register of their own.
     pub(super) fn bits_of(&mut self, value: Value) -> Result<Reg, Unsupported> {
         let bits = self.fresh(false)?;
         self.copy_bits(bits, value)?;
@@ -119,13 +119,13 @@ impl Emitter<'_> {
         }
     }
 
-    /// Absolute value, with `op` ANDPS, or negation, with XORPS: of the sign bit alone.
+    /// Computes the absolute value (`op` ANDPS) or the negation (XORPS): only the sign bit changes.
     fn change_sign(&mut self, inst: Inst, arg: Value, op: super::assembler::Op) -> Result<(), Unsupported> {
         let to = self.take(arg)?;
         let sign = if self.is_f64(arg) { 1 << 63 } else { 1_u64 << 31 };
         let keeps = self.func.dfg.insts[inst].opcode() == Opcode::Fabs;
         let mask = if keeps { !sign } else { sign };
-        // Above a float of 32 bits nothing matters.
+        // The bits above a 32-bit float do not matter.
         let mask = if self.is_f64(arg) { mask } else { mask & u64::from(u32::MAX) };
         self.assembler.constant(SCRATCH, mask.cast_signed());
         self.assembler.op(op::MOV_TO_XMM, Width::W64, XMM_SCRATCH, SCRATCH);

@@ -40,7 +40,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The operands of what may take them in any order: first one that can be overwritten, second a constant.
+    /// Orders commutative operands: first one that can be overwritten, second a constant.
     fn commuted(&mut self, [a, b]: [Value; 2]) -> [Value; 2] {
         let can_go = |value: Value| self.left(value) == 1 && self.values[value].reg.is_some();
         let is_better = can_go(b) && !can_go(a);
@@ -61,7 +61,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The operands are used up, and the result is in a register.
+    /// Uses the operands up, and defines the result in a register.
     pub(super) fn done(&mut self, inst: Inst, operands: &[Value], to: Reg) {
         for &operand in operands {
             self.use_up(operand);
@@ -69,7 +69,7 @@ impl Emitter<'_> {
         self.define(self.func.dfg.first_result(inst), to);
     }
 
-    /// A sum goes to a register of its own if both operands are still needed.
+    /// Adds; the sum goes to a register of its own if both operands are still needed.
     fn add(&mut self, inst: Inst, width: Width, [a, b]: [Value; 2]) -> Result<(), Unsupported> {
         let is_needed = self.left(a) > 1 && self.values[a].reg.is_some();
         let constant = self.small_constant(b);
@@ -116,7 +116,7 @@ impl Emitter<'_> {
             self.done(inst, &[a, by], to);
             return Ok(());
         }
-        // What waits for its user is computed while all registers are there for it.
+        // Deferred operands are computed while all registers are available.
         self.reg(by)?;
         self.reg(a)?;
         self.fetch_into(RCX, by)?;
@@ -126,7 +126,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Puts a value into a certain register, which must not be written.
+    /// Puts a value into a given register, which must not be written.
     fn fetch_into(&mut self, reg: Reg, value: Value) -> Result<(), Unsupported> {
         if self.values[value].reg == Some(reg) {
             self.registers.lock(reg);
@@ -179,7 +179,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The least number divided by -1 has no quotient, and processors refuse to give the remainder, too, which is 0.
+    /// Handles the least number divided by -1: it has no quotient, and the processor faults for the remainder, too,
+    /// which is 0.
     fn avoid_overflow(&mut self, opcode: Opcode, width: Width, behind: super::Label) {
         let go_on = self.assembler.label();
         self.assembler.alu_constant(Alu::Cmp, width, SCRATCH, -1);
@@ -189,14 +190,14 @@ impl Emitter<'_> {
             self.assembler.jump(behind);
         } else {
             let overflow = self.trap_label(ir::TrapCode::INTEGER_OVERFLOW);
-            // Of all numbers only the least one overflows when one is taken off.
+            // Only the least number overflows when one is subtracted.
             self.assembler.alu_constant(Alu::Cmp, width, RAX, 1);
             self.assembler.branch(Cc::OVERFLOW, overflow);
         }
         self.assembler.bind(go_on);
     }
 
-    /// The one operand or the other, by how they compare.
+    /// Returns one operand or the other, depending on their order.
     fn lesser(&mut self, inst: Inst, cc: Cc, width: Width, [a, b]: [Value; 2]) -> Result<(), Unsupported> {
         let operand = self.operand(b)?;
         let to = self.take(a)?;
@@ -271,7 +272,7 @@ impl Emitter<'_> {
             self.values[self.func.dfg.first_result(inst)].kind = Kind::Constant(bits);
             return Ok(());
         }
-        // Computed first, which tells whether it is clean.
+        // The operand is computed first: only then it is known whether its upper bits are clean.
         self.operand(arg)?;
         if self.values[arg].is_clean {
             let to = self.take(arg)?;
@@ -332,8 +333,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The operands of `value`, if it is a sum with what is in the pinned register and not computed yet: then that is
-    /// done in the register itself, which a signal may set meanwhile.
+    /// Returns the operands of `value`, if it is a deferred sum with the value in the pinned register. The addition
+    /// then happens in the pinned register itself, which a signal may set meanwhile.
     fn sum_of_pinned(&self, value: Value) -> Option<[Value; 2]> {
         let Kind::Deferred(inst) = self.values[value].kind else { return None };
         match self.func.dfg.insts[inst] {
@@ -367,7 +368,7 @@ pub(super) fn sign_extension(from: Type) -> Result<Op, Unsupported> {
     }
 }
 
-/// When the second operand is the one wanted that stands in this order to the other.
+/// Returns the condition that selects the second operand instead of the first.
 fn opposite_order(cc: Cc) -> Cc {
     match cc {
         Cc::BELOW => Cc::ABOVE,

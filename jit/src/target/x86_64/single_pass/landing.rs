@@ -1,9 +1,9 @@
-//! Calls to which exceptions may come back.
+//! Calls that an exception may return to.
 //!
-//! Such a call ends its block. Behind all other code stands a landing for each: it stores the exception where the block
-//! behind takes it from, and goes on there. Nothing else is in a register then, not even what callees preserve, as the
-//! frames that an exception drops do not restore it: so a function with landings keeps its caller's values in its frame,
-//! and takes them back wherever it is left.
+//! Such a call ends its basic block. Behind all other code stands a landing for each such call: it stores the exception
+//! into the parameter of the handler block and jumps there. No register holds anything else then, not even a
+//! callee-saved one, because the frames that an exception drops do not restore them: so a function with landings saves
+//! its caller's callee-saved registers in its frame, and restores them wherever it returns.
 
 use cranelift_codegen::ir::{
     BlockArg, BlockCall, ExceptionTable, ExceptionTableItem, Inst, InstructionData, Opcode,
@@ -14,20 +14,20 @@ use super::assembler::{Mem, Operand, PINNED, RAX, RBP, RBX, Reg, Width, op};
 use super::{Emitter, Unsupported};
 use crate::code::Landing;
 
-/// What callees preserve besides the frame pointer, but for the register that may be pinned.
+/// The callee-saved registers except the frame pointer and the register that may be pinned.
 const PRESERVED: [Reg; 4] = [RBX, Reg(12), Reg(13), Reg(14)];
 
 /// A landing that is not written yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Handler {
-    /// Where the call returns to.
+    /// The return address of the call.
     return_pc: u32,
-    /// Where it goes on.
+    /// The handler block, with its arguments.
     to: BlockCall,
 }
 
 impl Emitter<'_> {
-    /// If the function has landings: leaves what its caller has in registers in the frame.
+    /// Saves the caller's registers in the frame, if the function has landings.
     pub(super) fn keep_preserved(&mut self) {
         let layout = &self.func.layout;
         let mut ends = layout.blocks().filter_map(|block| layout.last_inst(block));
@@ -43,14 +43,14 @@ impl Emitter<'_> {
         }
     }
 
-    /// The function is left.
+    /// Restores the caller's registers where the function returns.
     pub(super) fn restore_preserved(&mut self) {
         for &(reg, place) in &self.preserved {
             self.assembler.mov(Width::W64, reg, Operand::Mem(Mem::at(RBP, place)));
         }
     }
 
-    /// A call that ends its block, and where it goes on if it returns.
+    /// Writes a call that ends its block; returns the block where execution continues if the call returns.
     pub(super) fn try_call(&mut self, inst: Inst, table: ExceptionTable) -> Result<BlockCall, Unsupported> {
         let func = self.func;
         let table = &func.dfg.exception_tables[table];
@@ -70,7 +70,7 @@ impl Emitter<'_> {
         Ok(back)
     }
 
-    /// Writes the landings, in a frame of this size.
+    /// Writes the landings of a function with a frame of that size.
     pub(super) fn landings(&mut self, frame: u32) -> Result<(), Unsupported> {
         for Handler { return_pc, to } in std::mem::take(&mut self.handlers) {
             let pc = self.assembler.here();
@@ -90,7 +90,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Whether an instruction calls what it finds in memory.
+    /// Reports whether an instruction is an indirect call.
     pub(super) fn calls_indirectly(&self, inst: Inst) -> bool {
         matches!(
             self.func.dfg.insts[inst],

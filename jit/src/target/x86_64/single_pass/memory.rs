@@ -7,7 +7,7 @@ use super::registers::Kind;
 use super::{Emitter, Unsupported};
 
 impl Emitter<'_> {
-    /// The address of an access; what it is computed from is used up, but stays locked.
+    /// Returns the address of an access. Its operands are used up, but stay locked.
     pub(super) fn address(&mut self, base: Value, offset: i32) -> Result<Mem, Unsupported> {
         match self.kind(base) {
             Kind::Frame(place) => {
@@ -27,7 +27,7 @@ impl Emitter<'_> {
         Ok(Mem::at(reg, offset))
     }
 
-    /// The same of a sum that was deferred, `None` if it does not fit.
+    /// Returns the address given by a deferred sum; `None` if the offset does not fit.
     fn sum_address(&mut self, sum: Inst, offset: i32) -> Result<Option<Mem>, Unsupported> {
         let [a, b] = *self.func.dfg.inst_args(sum) else { return Ok(None) };
         if let Some(constant) = self.small_constant(b) {
@@ -55,7 +55,7 @@ impl Emitter<'_> {
         let (op, width) = loading(opcode, self.func.dfg.value_type(result))?;
         let mem = self.address(base, offset)?;
         for reg in std::iter::once(mem.base).chain(mem.index) {
-            // What is used up may be overwritten.
+            // Operands that are used up may be overwritten.
             if self.registers.holds(reg).is_none() {
                 self.registers.unlock(reg);
             }
@@ -77,7 +77,7 @@ impl Emitter<'_> {
         let ty = self.func.dfg.value_type(value);
         let bytes = stored_bytes(opcode, ty)?;
         let code = self.func.dfg.mem_flags[flags].trap_code();
-        // Stores behind which the host lets code go on are of no constants (`translate/probe.rs`).
+        // Where the host lets code continue after a store, the store is not of a constant (`translate/probe.rs`).
         let constant = if ty.is_float() { None } else { self.small_constant(value) };
         if let Some(constant) = constant {
             let mem = self.address(base, offset)?;

@@ -1,21 +1,21 @@
 //! Machine code for x86-64 in a single pass: the code generator of baseline code.
 //!
-//! Cranelift goes over a function many times, for instructions, for registers, for bytes. Of baseline code, which is
-//! run a few hundred times at most, that was most of what compiling took. Here each CLIF instruction is written as it
-//! comes, with what is known of registers at that point, as one-pass compilers of wasm do. The code is no slower than
-//! what Cranelift's allocator for quick compilation gives (`bench-wasm/records/2026-11-23-single-pass.md`).
+//! Cranelift passes over a function many times: for instruction selection, for register allocation, for encoding. For
+//! baseline code, which runs a few hundred times at most, these passes took most of the compilation time. This code
+//! generator writes each CLIF instruction as it comes, with the register state known at that point, as one-pass
+//! compilers of wasm do. The code is no slower than that of Cranelift's allocator for quick compilation
+//! (`bench-wasm/records/2026-11-23-single-pass.md`).
 //!
-//! Input: a function as the translator makes it for baseline code. Output: machine code with its tables; or
-//! [`Unsupported`], if anything in the function is rare enough to be left to Cranelift: vectors, results
-//! in memory.
-//! The flow: `uses` finds out what is needed of each value; `control` writes blocks, branches and calls, `integer`,
-//! `compare`, `float`, `convert`, `memory` and `atomic` the rest; `registers` tells them which register has what; `abi` where
-//! calls have it; `assembler` makes bytes.
+//! Input: a function as the translator builds it for baseline code. Output: machine code with its tables; or
+//! [`Unsupported`], if the function has a feature rare enough to be left to Cranelift: vectors, results in memory. The
+//! flow: `uses` counts the uses of each value; `control` writes blocks, branches and calls, and `integer`, `compare`,
+//! `float`, `convert`, `memory` and `atomic` the rest; `registers` allocates registers; `abi` assigns arguments and
+//! results; `assembler` encodes.
 //!
-//! **Invariant**: a value that crosses from run to run (`uses`) is in the frame where its run ends.
-//! Source: Titzer, Whose Baseline Compiler is it Anyway?, CGO 2024, of how such compilers follow what registers and
-//! constants are; they go over wasm code, this over CLIF, so that there is one translator.
-//! Oracle: whatever runs in baseline code, against the specification's tests, other engines and Cranelift's code.
+//! **Invariant**: a value that crosses runs (`uses`) is in the frame where its run ends.
+//! Source: Titzer, Whose Baseline Compiler is it Anyway?, CGO 2024, on how such compilers track registers and
+//! constants; they read wasm code, this one CLIF, so that there is one translator. Oracle: everything that runs in
+//! baseline code, against the specification's tests, other engines and Cranelift's code.
 
 mod abi;
 mod assembler;
@@ -48,11 +48,11 @@ use landing::Handler;
 use registers::{Held, Kind, Registers, kind_of};
 use uses::Uses;
 
-/// Something in a function is left to Cranelift.
+/// A function has a feature that is left to Cranelift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Unsupported;
 
-/// Which instructions the processor has that not all have.
+/// The optional instructions that the processor has.
 #[derive(Clone, Copy, Debug)]
 struct Features {
     counts_bits: bool,
@@ -62,7 +62,7 @@ struct Features {
 }
 
 impl Features {
-    /// Those that a code generator of Cranelift's would use.
+    /// Returns the features that a Cranelift code generator would use.
     fn of(isa: &dyn TargetIsa) -> Features {
         let flags = isa.isa_flags();
         let has = |name: &str| flags.iter().any(|flag| flag.name == name && flag.as_bool() == Some(true));
@@ -72,7 +72,7 @@ impl Features {
     }
 }
 
-/// The code generator, and what a compilation leaves for the next one: memory.
+/// The code generator, and the memory that one compilation leaves for the next.
 #[derive(Debug)]
 pub(super) struct SinglePass {
     features: Features,
@@ -85,7 +85,7 @@ pub(super) struct SinglePass {
     traps: Vec<Trap>,
 }
 
-/// A trap that is written behind all code.
+/// A trap that is written behind all other code.
 #[derive(Debug)]
 struct Trap {
     label: Label,
@@ -100,7 +100,7 @@ impl Baseline for SinglePass {
 }
 
 impl SinglePass {
-    /// One for the processor that Cranelift would make code for.
+    /// Creates a code generator for the processor of `isa`.
     pub(super) fn new(isa: &dyn TargetIsa) -> SinglePass {
         SinglePass {
             features: Features::of(isa),
@@ -162,7 +162,8 @@ impl SinglePass {
     }
 }
 
-/// Gives each stack slot its place, from the frame pointer. Returns how many bytes they take, with [`NEAREST`].
+/// Gives each stack slot its place, relative to the frame pointer. Returns the number of bytes they take, including
+/// [`NEAREST`].
 fn place_slots(func: &Function, slots: &mut Vec<i32>) -> Result<u32, Unsupported> {
     slots.clear();
     let mut bytes = 8_u32;
@@ -179,13 +180,13 @@ fn place_slots(func: &Function, slots: &mut Vec<i32>) -> Result<u32, Unsupported
     Ok(bytes)
 }
 
-/// The place that is reached with the shortest instructions, for the first value that needs one: the vmctx.
+/// The place with the shortest encoding, for the first value that needs one: the vmctx.
 const NEAREST: i32 = -8;
 
-/// A larger frame could reach beyond the guard page below the stack, so each page of it is touched when it is made.
+/// A larger frame could skip the guard page below the stack, so its prologue touches each page.
 const LARGEST_UNTOUCHED: u32 = 4000;
 
-/// A larger frame is left to Cranelift.
+/// Functions with a larger frame are left to Cranelift.
 const LARGEST_FRAME: u32 = 1 << 28;
 
 /// A function being compiled.
@@ -198,39 +199,39 @@ struct Emitter<'a> {
     uses: &'a mut Uses,
     values: &'a mut SecondaryMap<Value, Held>,
     blocks: &'a mut SecondaryMap<Block, Option<Label>>,
-    /// By stack slot, its place from the frame pointer.
+    /// The place of each stack slot, relative to the frame pointer.
     slots: &'a [i32],
-    /// Places in the frame that hold nothing any more.
+    /// Places in the frame that are free again.
     free_places: &'a mut Vec<i32>,
     traps: &'a mut Vec<Trap>,
     registers: Registers,
     /// The value that is in the pinned register.
     pinned: Option<Value>,
-    /// Where the code ended when the block added something to the pinned register last.
+    /// The place behind the block's last addition to the pinned register.
     counted: Option<u32>,
-    /// Where pages of a large frame are touched.
+    /// The instructions that touch the pages of a large frame.
     touched: Vec<u32>,
-    /// [`NEAREST`], until it is given out.
+    /// [`NEAREST`], until it is allocated.
     nearest: Option<i32>,
-    /// Bytes of the frame that are given out.
+    /// Bytes of the frame that are allocated.
     frame: u32,
-    /// Bytes that calls need for arguments on the stack.
+    /// Bytes that calls need for outgoing stack arguments.
     outgoing: u32,
-    /// Bytes of the function's own arguments there.
+    /// Bytes of the function's own stack arguments.
     incoming: u32,
-    /// Where the caller's registers are, if the function has landings.
+    /// The places of the saved caller's registers, if the function has landings.
     preserved: SmallVec<[(Reg, i32); 5]>,
-    /// The landings.
+    /// The landings that are still to be written.
     handlers: Vec<Handler>,
-    /// Where the current instruction comes from.
+    /// The source location of the current instruction.
     location: ir::SourceLoc,
-    /// Where all of them do, if that is kept.
+    /// The positions of all instructions, if they are kept.
     positions: Vec<Position>,
     code: MachineCode,
 }
 
 impl Emitter<'_> {
-    /// Writes an instruction, or notes what its result is.
+    /// Writes an instruction, or records that its result needs no code or is deferred.
     fn instruction(&mut self, inst: Inst) -> Result<(), Unsupported> {
         if self.uses.is_dead[inst] {
             return Ok(());
@@ -248,8 +249,8 @@ impl Emitter<'_> {
         self.lower(inst)
     }
 
-    /// Whether an instruction is best computed by its user: a comparison that leaves flags, a sum that makes an
-    /// address, a load of what is called.
+    /// Reports whether an instruction is best computed by its user: a comparison that leaves flags, a sum that forms an
+    /// address, a load of a callee.
     fn is_deferred(&self, inst: Inst) -> bool {
         let Some(&result) = self.func.dfg.inst_results(inst).first() else { return false };
         if self.left(result) != 1 || self.uses.values[result].crosses {
@@ -258,7 +259,7 @@ impl Emitter<'_> {
         match self.func.dfg.insts[inst].opcode() {
             Opcode::Icmp | Opcode::Fcmp => true,
             Opcode::Load => self.loads_callee(inst),
-            // One that waits for another would keep registers of all of them.
+            // A deferred sum of a deferred value would keep the registers of both.
             Opcode::Iadd => {
                 let waits = |&value: &Value| matches!(self.values[value].kind, Kind::Deferred(_));
                 self.func.dfg.value_type(result) == types::I64
@@ -280,7 +281,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The number of the current origin.
+    /// Returns the number of the current origin.
     fn location(&self) -> u32 {
         self.origins.number(self.location).unwrap_or(0)
     }
@@ -321,7 +322,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Whether an instruction leaves nothing above the bits of its result in a register.
+    /// Reports whether an instruction leaves the register bits above its result zero.
     fn leaves_clean(&self, opcode: Opcode, ty: Type) -> bool {
         match opcode {
             Opcode::Ireduce | Opcode::Call | Opcode::CallIndirect | Opcode::GetPinnedReg => false,
@@ -348,7 +349,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The width of an integer that is computed with.
+    /// Returns the width at which an integer is computed.
     fn width(&self, value: Value) -> Result<Width, Unsupported> {
         match self.func.dfg.value_type(value) {
             types::I32 => Ok(Width::W32),
@@ -357,7 +358,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The instruction that begins here may trap.
+    /// Records that the instruction that begins here may trap.
     fn may_trap(&mut self, code: Option<ir::TrapCode>) {
         if let Some(code) = code {
             self.trap_site(code, self.location());
@@ -371,7 +372,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Where to jump to trap, behind all code.
+    /// Returns the label of a trap behind all other code.
     fn trap_label(&mut self, code: ir::TrapCode) -> Label {
         let location = self.location();
         if let Some(last) = self.traps.last().filter(|last| (last.code, last.location) == (code, location)) {
@@ -382,13 +383,13 @@ impl Emitter<'_> {
         label
     }
 
-    /// The previous instruction was a call.
+    /// Records that the previous instruction was a call.
     fn call_site(&mut self) {
         let origin = self.origins.of_number(self.location());
         self.code.calls.push(CallSite { return_pc: self.assembler.here(), origin });
     }
 
-    /// Writes what is behind all code, and gives it with its tables.
+    /// Writes the code behind all blocks, and returns everything with its tables.
     fn finish(mut self) -> MachineCode {
         let origin = self.code.entry;
         let code = TrapCode::StackOverflow;
@@ -418,5 +419,5 @@ impl Emitter<'_> {
     }
 }
 
-/// Of functions, in bytes.
+/// The alignment of functions, in bytes.
 const ALIGNMENT: u32 = 16;

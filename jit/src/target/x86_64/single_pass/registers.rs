@@ -1,11 +1,11 @@
-//! Which register holds which value.
+//! Register allocation.
 //!
-//! A value is in a register, in the frame, or in both; or it is a constant, or is computed where it is used.
-//! Registers are given out as instructions come; when there are none, the one that was used longest ago goes to the
-//! frame. Where a run of blocks begins registers hold nothing: what comes from elsewhere is in the frame.
+//! A value is in a register, in the frame, or in both; or it is a constant, or is computed where it is used. Registers
+//! are allocated as instructions come; if none is free, the least recently used one is spilled. At the start of a run
+//! of blocks the registers are empty: values from other runs are in the frame.
 //!
-//! Within an instruction: first all operands are brought where they are needed, which locks their registers; then
-//! the instruction is written; then its operands are used up, and its result is defined.
+//! An instruction takes three steps: its operands are brought into place, which locks their registers; the instruction
+//! is written; its operands are used up, and its result is defined.
 
 use cranelift_codegen::ir::{Function, Inst, InstructionData, Opcode, Value};
 
@@ -14,36 +14,36 @@ use super::assembler::{
 };
 use super::{Emitter, Unsupported};
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
     /// In a register or in the frame.
     #[default]
     Held,
-    /// These bits, of a float, too.
+    /// A constant with these bits, also for a float.
     Constant(i64),
-    /// So many bytes from the frame pointer.
+    /// The address that many bytes from the frame pointer.
     Frame(i32),
     /// Computed by its only user.
     Deferred(Inst),
-    /// In the pinned register, until that is written.
+    /// In the pinned register, until that register is written.
     Pinned,
 }
 
-/// Where a value is.
+/// The state of a value.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Held {
     pub kind: Kind,
     pub reg: Option<Reg>,
-    /// Where the frame holds it, from the frame pointer; 0 if nowhere.
+    /// The value's place in the frame, relative to the frame pointer; 0 if it has none.
     pub place: i32,
-    /// Whether code stores it there.
+    /// Whether code stores the value at its place.
     pub is_stored: bool,
-    /// Whether the bits above those of its type are zero.
+    /// Whether the register bits above those of its type are zero.
     pub is_clean: bool,
 }
 
-/// Those that are given out, the ones with short encodings first.
+/// The registers that are allocated, those with short encodings first.
 const GENERAL: [Reg; 8] = [RAX, RCX, RDX, RSI, RDI, R8, R9, R10];
 const VECTORS: u8 = 15;
 
@@ -55,15 +55,15 @@ const fn bit(reg: Reg) -> u32 {
 #[derive(Debug, Default)]
 pub(super) struct Registers {
     holds: [Option<Value>; 32],
-    /// When each was used last.
+    /// The time of each register's last use.
     used: [u32; 32],
     clock: u32,
-    /// Those that the current instruction needs.
+    /// The registers that the current instruction needs.
     locked: u32,
 }
 
 impl Registers {
-    /// An instruction begins.
+    /// Starts an instruction.
     pub(super) fn unlock_all(&mut self) {
         self.locked = 0;
         self.clock += 1;
@@ -86,7 +86,7 @@ impl Registers {
         self.holds[reg.0 as usize]
     }
 
-    /// A register that holds nothing, or else the one of its class that was used longest ago.
+    /// Chooses a free register of a class, or else its least recently used one.
     fn choose(&self, is_xmm: bool) -> Result<Reg, Unsupported> {
         let vectors = (0..VECTORS).map(Reg::xmm);
         match is_xmm {
@@ -103,13 +103,13 @@ impl Registers {
 }
 
 impl Emitter<'_> {
-    /// How many uses of a value are still to be written.
+    /// Returns how many uses of a value are still to be written.
     pub(super) fn left(&self, value: Value) -> u32 {
         self.uses.values[value].count
     }
 
-    /// Whether anybody uses a value that is defined now. Users in other runs may have been written before: a cold block
-    /// comes behind a block that it alone leads to, if that is not cold.
+    /// Reports whether a value that is now being defined has users. Users in other runs may have been written before: a
+    /// cold block follows its only predecessor only if that is cold, too.
     fn is_used(&self, value: Value) -> bool {
         self.left(value) > 0 || self.uses.values[value].crosses
     }
@@ -118,11 +118,11 @@ impl Emitter<'_> {
         self.func.dfg.value_type(value).is_float()
     }
 
-    /// What a value is.
+    /// Returns the kind of a value.
     pub(super) fn kind(&mut self, value: Value) -> Kind {
         let held = self.values[value];
         if held.kind == Kind::Held && held.reg.is_none() && held.place == 0 {
-            // A constant of a block that is written later.
+            // A constant may be defined in a block that is written later.
             if let Some(kind) = self.constant_kind(value) {
                 self.values[value].kind = kind;
                 return kind;
@@ -135,7 +135,7 @@ impl Emitter<'_> {
         kind_of(self.func, self.slots, self.func.dfg.value_def(value).inst()?)
     }
 
-    /// The bits of a constant, as a number of its width.
+    /// Returns the bits of a constant, as a number of its width.
     pub(super) fn constant(&mut self, value: Value) -> Option<i64> {
         match self.kind(value) {
             Kind::Constant(bits) => Some(bits),
@@ -143,7 +143,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The same, if it fits into an instruction.
+    /// Returns the bits of a constant that fits into an instruction.
     pub(super) fn small_constant(&mut self, value: Value) -> Option<i32> {
         let bits = self.constant(value)?;
         match self.func.dfg.value_type(value).bits() {
@@ -152,7 +152,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The place of a value in the frame; it is not written.
+    /// Returns the place of a value in the frame, without storing it.
     pub(super) fn place_of(&mut self, value: Value) -> i32 {
         if self.values[value].place == 0 {
             let crosses = self.uses.values[value].crosses;
@@ -161,7 +161,7 @@ impl Emitter<'_> {
         self.values[value].place
     }
 
-    /// A place that may have held something else before, in the same run.
+    /// Returns a place that may have held another value before, in the same run.
     pub(super) fn free_place(&mut self) -> i32 {
         self.free_places.pop().unwrap_or_else(|| self.new_place())
     }
@@ -180,8 +180,8 @@ impl Emitter<'_> {
         self.values[value].is_stored = true;
     }
 
-    /// Demands that all that is read from the frame in another run than where it is defined has been stored there: were
-    /// this ever not so, the function would read, or call, what a slot of its frame happens to hold.
+    /// Checks that each value that is read from the frame in another run than its own has been stored there. Otherwise
+    /// the function would read, or call, whatever the slot of its frame happens to hold.
     pub(super) fn check_places(&self) -> Result<(), Unsupported> {
         let is_lost = |value: Value| {
             let held = self.values[value];
@@ -192,7 +192,7 @@ impl Emitter<'_> {
         lost.map_or(Ok(()), |_| Err(Unsupported))
     }
 
-    /// Stores all of a register, or the eight bytes of it that a float may have.
+    /// Stores a whole general register, or the low eight bytes of a vector register, which hold a float.
     pub(super) fn store_at(&mut self, mem: Mem, reg: Reg) {
         match reg.is_xmm() {
             true => self.assembler.op(op::STORE_F64, Width::W32, reg, mem),
@@ -200,7 +200,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Makes a register hold nothing; what it held is in the frame afterwards.
+    /// Frees a register; its value is in the frame afterwards.
     fn evict(&mut self, reg: Reg) {
         let Some(value) = self.registers.holds(reg) else { return };
         if self.values[value].place == 0 {
@@ -209,14 +209,14 @@ impl Emitter<'_> {
         self.detach(value);
     }
 
-    /// The register of a value, if it has one, holds nothing any more.
+    /// Frees the register of a value, if it has one.
     pub(super) fn detach(&mut self, value: Value) {
         if let Some(reg) = self.values[value].reg.take() {
             self.registers.holds[reg.0 as usize] = None;
         }
     }
 
-    /// All registers hold nothing any more, with or without what is needed later in the frame.
+    /// Frees all registers, whether or not the frame holds the values that are needed later.
     pub(super) fn forget_registers(&mut self) {
         for index in 0..32 {
             if let Some(value) = self.registers.holds[index].take() {
@@ -225,7 +225,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// What is needed later goes to the frame.
+    /// Spills the values that are needed later.
     pub(super) fn save_registers(&mut self, is_needed: impl Fn(&Self, Value) -> bool) {
         for index in 0..32 {
             if let Some(value) = self.registers.holds[index]
@@ -237,7 +237,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A locked register that may be written.
+    /// Returns a locked register that may be written.
     pub(super) fn fresh(&mut self, is_xmm: bool) -> Result<Reg, Unsupported> {
         let reg = self.registers.choose(is_xmm)?;
         self.evict(reg);
@@ -245,12 +245,12 @@ impl Emitter<'_> {
         Ok(reg)
     }
 
-    /// A certain register that may be written, locked. What it holds goes elsewhere.
+    /// Locks a given register for writing. The value that it holds moves elsewhere.
     pub(super) fn claim(&mut self, reg: Reg) -> Result<(), Unsupported> {
         if let Some(value) = self.registers.holds(reg) {
             self.registers.lock(reg);
             let other = self.registers.choose(reg.is_xmm())?;
-            // Only what is free is better than the frame.
+            // Only a free register is better than the frame.
             if self.registers.holds(other).is_none() && self.values[value].place == 0 {
                 self.move_between(other, reg);
                 self.detach(value);
@@ -278,7 +278,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Puts a value into a register, as well. No flag changes unless the value is deferred.
+    /// Copies a value into a register. No flag changes unless the value is deferred.
     pub(super) fn load_into(&mut self, reg: Reg, value: Value) -> Result<(), Unsupported> {
         self.compute(value)?;
         match self.kind(value) {
@@ -312,7 +312,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Computes a value that waits for its user.
+    /// Computes a deferred value.
     pub(super) fn compute(&mut self, value: Value) -> Result<(), Unsupported> {
         if let Kind::Deferred(inst) = self.values[value].kind {
             self.values[value].kind = Kind::Held;
@@ -323,7 +323,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A locked register with a value, which must not be written.
+    /// Returns a locked register with a value, which must not be written.
     pub(super) fn reg(&mut self, value: Value) -> Result<Reg, Unsupported> {
         self.compute(value)?;
         let kind = self.kind(value);
@@ -342,7 +342,7 @@ impl Emitter<'_> {
         Ok(reg)
     }
 
-    /// A value where an instruction may take it from: a locked register, or the frame.
+    /// Returns a value as an operand: a locked register, or its place in the frame.
     pub(super) fn operand(&mut self, value: Value) -> Result<Operand, Unsupported> {
         self.compute(value)?;
         let held = self.values[value];
@@ -352,7 +352,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A locked register with a value, for the result to be made of it.
+    /// Returns a locked register with a value, which the result may overwrite.
     pub(super) fn take(&mut self, value: Value) -> Result<Reg, Unsupported> {
         self.compute(value)?;
         if let Some(reg) = self.values[value].reg.filter(|_| self.left(value) == 1) {
@@ -365,7 +365,7 @@ impl Emitter<'_> {
         Ok(reg)
     }
 
-    /// An operand has been read.
+    /// Records that an operand has been read.
     pub(super) fn use_up(&mut self, value: Value) {
         let left = &mut self.uses.values[value].count;
         *left -= 1;
@@ -379,7 +379,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A register has got a value.
+    /// Records that a register holds a new value.
     pub(super) fn define(&mut self, value: Value, reg: Reg) {
         if !self.is_used(value) {
             return;
@@ -391,7 +391,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// The pinned register is about to be written: who still needs what is in it gets a register.
+    /// Copies the value of the pinned register to another register, if it is still needed, before the pinned register
+    /// is written.
     pub(super) fn leave_pinned(&mut self) -> Result<(), Unsupported> {
         let Some(value) = self.pinned.take().filter(|&value| self.is_used(value)) else { return Ok(()) };
         let reg = self.fresh(false)?;
@@ -401,7 +402,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Puts values into registers of their own, all at once. The values are used up.
+    /// Puts values into given registers, as one parallel move, and uses the values up.
     pub(super) fn pass(&mut self, moves: &[(Value, Reg)]) -> Result<(), Unsupported> {
         for &(value, _) in moves {
             self.compute(value)?;
@@ -420,7 +421,7 @@ impl Emitter<'_> {
                 self.move_between(to, from);
                 continue;
             }
-            // Only circles are left.
+            // Only cycles are left.
             let scratch = if to.is_xmm() { XMM_SCRATCH } else { SCRATCH };
             self.move_between(scratch, from);
             for (other, _) in pending.iter_mut().filter(|(other, _)| *other == from) {
@@ -436,7 +437,7 @@ impl Emitter<'_> {
     }
 }
 
-/// What the result of an instruction is that needs no code.
+/// Returns the kind of a result that needs no code.
 pub(super) fn kind_of(func: &Function, slots: &[i32], inst: Inst) -> Option<Kind> {
     match func.dfg.insts[inst] {
         InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => {

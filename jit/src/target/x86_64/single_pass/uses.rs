@@ -1,11 +1,11 @@
-//! What is needed of each value, found out before any code is written.
+//! The uses of each value, counted before any code is written.
 //!
-//! Blocks of which each falls through into the next, which has no other predecessor, are a *run*: registers keep what
-//! they hold from one to the other. A value that is used in another run than where it comes from *crosses*: it has a
-//! place in the frame for all of the function.
+//! A *run* is a sequence of blocks, each of which falls through into the next, which has no other predecessor:
+//! registers keep their values from one block to the next. A value that is used in another run than its own *crosses*:
+//! it has a place in the frame for all of the function.
 //!
-//! Output: the blocks in the order in which they are written, and the uses of values. Instructions that nobody needs
-//! are marked, and what they use does not count.
+//! Output: the blocks in the order of the code, and the uses of values. Dead instructions are marked, and their uses do
+//! not count.
 
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{Block, BlockCall, Function, Inst, Value};
@@ -14,28 +14,28 @@ use cranelift_codegen::ir::{Block, BlockCall, Function, Inst, Value};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ordered {
     pub block: Block,
-    /// Whether registers hold there what they held at the end of the one before.
+    /// Whether registers keep the values that they held at the end of the previous block.
     pub goes_on: bool,
 }
 
-/// How a value is used.
+/// The uses of a value.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Use {
-    /// How often; while code is written, how often it still will be.
+    /// The number of uses; while code is written, the number of uses still to be written.
     pub count: u32,
-    /// The run that it comes from, from one on.
+    /// The run of the definition, counted from one.
     run: u32,
     pub crosses: bool,
 }
 
-/// What is found out about a function.
+/// The uses of all values of a function.
 #[derive(Debug, Default)]
 pub(super) struct Uses {
     pub blocks: Vec<Ordered>,
     pub values: SecondaryMap<Value, Use>,
-    /// Instructions that are left out.
+    /// Dead instructions, which are left out.
     pub is_dead: SecondaryMap<Inst, bool>,
-    /// By block, how many edges lead there.
+    /// The number of edges to each block.
     predecessors: SecondaryMap<Block, u32>,
 }
 
@@ -50,7 +50,7 @@ impl Uses {
 
     fn clear(&mut self, func: &Function) {
         self.blocks.clear();
-        // Room for all at once; it would come one by one.
+        // Resizing once is faster than growing one by one.
         self.values.clear();
         self.values.resize(func.dfg.num_values());
         self.is_dead.clear();
@@ -59,7 +59,7 @@ impl Uses {
         self.predecessors.resize(func.dfg.num_blocks());
     }
 
-    /// Whether any edge leads to a block.
+    /// Reports whether any edge leads to a block.
     pub(super) fn is_target(&self, block: Block) -> bool {
         self.predecessors[block] > 0
     }
@@ -72,7 +72,7 @@ impl Uses {
         }
     }
 
-    /// Cold blocks come last.
+    /// Orders the blocks: cold ones come last.
     fn order(&mut self, func: &Function) {
         let of = |cold: bool| func.layout.blocks().filter(move |&block| func.layout.is_cold(block) == cold);
         let mut before = None;
@@ -91,7 +91,7 @@ impl Uses {
             run += u32::from(!goes_on);
             for &param in func.dfg.block_params(block) {
                 self.values[param].run = run;
-                // Whoever leads there stores it in the frame.
+                // Each predecessor stores the parameter in the frame.
                 self.values[param].crosses = Some(block) != func.layout.entry_block();
             }
             for inst in func.layout.block_insts(block) {
@@ -109,11 +109,11 @@ impl Uses {
     fn count_use(&mut self, value: Value, run: u32) {
         let value = &mut self.values[value];
         value.count += 1;
-        // What is not there yet comes from elsewhere.
+        // A value that is not defined yet comes from another run.
         value.crosses |= value.run != run;
     }
 
-    /// Marks what nobody needs.
+    /// Marks dead instructions.
     fn leave_out(&mut self, func: &Function) {
         for &Ordered { block, .. } in self.blocks.iter().rev() {
             let mut next = func.layout.last_inst(block);
@@ -133,7 +133,7 @@ impl Uses {
     }
 }
 
-/// Whether an instruction does nothing but compute its result.
+/// Reports whether an instruction does nothing except compute its result.
 fn has_no_effect(func: &Function, inst: Inst) -> bool {
     let opcode = func.dfg.insts[inst].opcode();
     let may_trap = match func.dfg.insts[inst].memflags() {
@@ -147,13 +147,13 @@ fn has_no_effect(func: &Function, inst: Inst) -> bool {
         || opcode.is_terminator())
 }
 
-/// What a block passes to others.
+/// Returns the values that a block passes to its successors.
 fn arguments(func: &Function, block: Block) -> impl Iterator<Item = Value> {
     let pool = &func.dfg.value_lists;
     calls(func, block).iter().flat_map(|call| call.args(pool)).filter_map(|arg| arg.as_value())
 }
 
-/// Where the edges of a block lead.
+/// Returns the targets of a block's edges.
 fn destinations(func: &Function, block: Block) -> impl Iterator<Item = Block> {
     calls(func, block).iter().map(|call| call.block(&func.dfg.value_lists))
 }

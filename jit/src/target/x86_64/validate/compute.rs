@@ -1,7 +1,7 @@
 //! Instructions that compute an uninterpreted function of their operands.
 //!
-//! Invariant: what an instruction reads is among the operands of what it writes. One that reads or writes registers
-//! that are neither operands nor named by [`implicit`] is refused.
+//! Invariant: each result of an instruction is a function of all that the instruction reads. An instruction that reads
+//! or writes registers that are neither operands nor named by [`implicit`] is refused.
 
 use iced_x86::{EncodingKind, Instruction, Mnemonic, OpAccess, OpKind, Register, RflagsBits};
 use smallvec::SmallVec;
@@ -10,18 +10,18 @@ use super::machine::{Cpu, Done, FLAGS};
 use crate::validate::What;
 use crate::validate::{Args, Op, Term};
 
-/// What an instruction has to do with.
+/// The operands of an instruction, by access.
 #[derive(Default)]
 struct Operands {
-    /// What it reads.
+    /// The values that it reads.
     inputs: Args,
-    /// The operands that it writes in registers, and the one in memory.
+    /// The operands that it writes: in registers, and in memory.
     registers: SmallVec<[u32; 2]>,
     memory: Option<u32>,
 }
 
 impl Cpu<'_, '_> {
-    /// Executes an instruction of which only its operands are known.
+    /// Executes an instruction of which only the operands are known.
     pub(super) fn compute(&mut self) -> Done {
         let inst = self.inst;
         let (access, are_known) = self.usage();
@@ -61,13 +61,13 @@ impl Cpu<'_, '_> {
         Ok(())
     }
 
-    /// One of the results of the instruction.
+    /// Returns one of the results of the instruction.
     fn result(&mut self, part: u8, inputs: &[Term]) -> Term {
         let more = self.size(0) << 8 | u32::from(self.inst.has_lock_prefix());
         self.terms.apply(Op::Instruction { code: code_of(&self.inst), part, more }, inputs)
     }
 
-    /// What the operands of the instruction are, given how they are accessed.
+    /// Sorts the operands of the instruction by how they are accessed.
     fn operands(&mut self, access: &[OpAccess]) -> Done<Operands> {
         let inst = self.inst;
         let mut operands = Operands::default();
@@ -76,7 +76,7 @@ impl Cpu<'_, '_> {
                 access,
                 OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
             );
-            // What is written perhaps, or in part, is read as well.
+            // An operand that is written conditionally, or in part, also counts as read.
             let is_merged = inst.op_kind(op) == OpKind::Register
                 && inst.op_register(op).is_vector_register()
                 && inst.encoding() == EncodingKind::Legacy;
@@ -102,7 +102,7 @@ impl Cpu<'_, '_> {
         Ok(operands)
     }
 
-    /// How operands are accessed, and whether nothing else is.
+    /// Returns how the operands are accessed, and whether all accessed registers are known.
     fn usage(&self) -> ([OpAccess; 5], bool) {
         let inst = &self.inst;
         let mut usage = self.x86.usage.borrow_mut();
@@ -124,12 +124,12 @@ impl Cpu<'_, '_> {
     }
 }
 
-/// Whether the operand says how far the others are shifted: at most 6 of its bits count.
+/// Reports whether the operand is a shift amount, of which at most 6 bits count.
 fn is_distance(inst: &Instruction, op: u32) -> bool {
     op == 2 && matches!(inst.mnemonic(), Mnemonic::Shlx | Mnemonic::Shrx | Mnemonic::Sarx)
 }
 
-/// Whether some flags may stay as they were: not all are written, or none if a shift is by zero.
+/// Reports whether some flags may keep their values: not all are written, or none if a shift is by zero.
 fn may_keep_flags(inst: &Instruction) -> bool {
     use Mnemonic::{Rcl, Rcr, Rol, Ror, Sar, Shl, Shld, Shr, Shrd};
     let all =
@@ -145,7 +145,7 @@ fn is_plain_kind(kind: OpKind) -> bool {
     numbers.contains(&kind) || more.contains(&kind)
 }
 
-/// Registers that instructions read and write although they are not among their operands.
+/// Returns the registers that an instruction reads and writes without naming them as operands.
 fn implicit(inst: &Instruction) -> (&'static [Register], &'static [Register]) {
     use Register::{AL, AX, DX, EAX, EDX, RAX, RDX};
     let size = inst.op0_register().size().max(inst.memory_size().size());
@@ -179,7 +179,7 @@ fn implicit(inst: &Instruction) -> (&'static [Register], &'static [Register]) {
     }
 }
 
-/// What an instruction does, whether its number is short or not.
+/// Returns a code for the operation, regardless of the length of its immediate.
 fn code_of(inst: &Instruction) -> u32 {
     let has_number = (0..inst.op_count()).any(|op| inst.try_immediate(op).is_ok());
     let is_general = inst.op0_kind() == OpKind::Register && inst.op0_register().is_gpr();

@@ -1,6 +1,6 @@
 //! Jumps through tables, calls, returns and traps.
 //!
-//! Invariant: what a callee, a caller or a handler of traps may read is among the values of the event.
+//! Invariant: the values of an event include all that a callee, a caller or a trap handler may read.
 
 use iced_x86::OpKind;
 use smallvec::smallvec;
@@ -10,7 +10,7 @@ use super::machine::{Cpu, Done, FLAGS, KEPT, LOCATIONS, PINNED, RBP, RSP, VECTOR
 use crate::validate::{Args, Op, Term};
 use crate::validate::{Event, Place, Step, What};
 
-/// An index of so many values at most needs no test.
+/// An index with at most this many values needs no bounds test.
 const LONGEST_TABLE: u64 = 1 << 16;
 
 impl Cpu<'_, '_> {
@@ -63,7 +63,7 @@ impl Cpu<'_, '_> {
         Ok(Step::End)
     }
 
-    /// What a callee reads in registers, and the stack's registers.
+    /// Adds the registers that a callee reads, and the stack registers.
     fn arguments(&mut self, convention: &Convention, values: &mut Args) {
         let reads = &convention.reads;
         let vectors = (0..reads.1).map(|number| VECTORS + number);
@@ -102,7 +102,7 @@ impl Cpu<'_, '_> {
         Ok(())
     }
 
-    /// What a call leaves in registers.
+    /// Sets the registers to their state after a call.
     fn leave(&mut self, event: u32, preserves_all: bool) {
         let is_shared = self.run.memory.is_shared;
         for location in 0..LOCATIONS {

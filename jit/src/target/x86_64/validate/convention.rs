@@ -1,28 +1,29 @@
-//! What calls read and leave, by the signatures of what is called.
+//! The registers that calls read and preserve, by the callee's signature.
 //!
 //! Source: System V Application Binary Interface, AMD64 Architecture Processor Supplement, 3.2.3; Cranelift's
-//! conventions: `tail` has the same registers for arguments, eight for results, keeps the same registers, and takes
-//! its arguments off the stack; `preserve_all` keeps all registers. The pinned register belongs to nobody.
+//! conventions: `tail` has the same argument registers, eight result registers, the same callee-saved registers, and
+//! pops its arguments off the stack; `preserve_all` preserves all registers. The pinned register belongs to no
+//! convention.
 
 use cranelift_codegen::ir::{AbiParam, DebugTag, Function, Signature, Type};
 use cranelift_codegen::isa::CallConv;
 use cranelift_codegen::{Final, MachBufferFinalized, MachDebugTagPos};
 
-/// The numbers of registers, in the order in which they are used.
+/// The numbers of argument registers, in the order in which they are used.
 const ARGUMENTS: [usize; 6] = [7, 6, 2, 1, 8, 9];
 const RESULTS: [usize; 2] = [0, 2];
 const TAIL_RESULTS: [usize; 8] = [0, 1, 2, 6, 7, 8, 9, 10];
-/// Registers of vectors that have arguments.
+/// The number of vector registers for arguments.
 const VECTORS: usize = 8;
 
-/// What is known of calls with the same signature.
+/// The convention of calls with the same signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Convention {
-    /// General registers and vector registers that the callee may read, by their numbers.
+    /// General registers that the callee may read, by their numbers, and the number of vector registers.
     pub reads: (Vec<usize>, usize),
-    /// The same of the caller when it returns.
+    /// Registers that the caller may read on return, in the same form.
     pub results: (Vec<usize>, usize),
-    /// Whether all registers are as they were behind it.
+    /// Whether the callee preserves all registers.
     pub preserves_all: bool,
     /// Bytes of arguments on the stack.
     pub stack: u32,
@@ -31,7 +32,7 @@ pub(super) struct Convention {
 }
 
 impl Convention {
-    /// Of a call of which nothing is known: it has no arguments on the stack.
+    /// Returns the convention of a call of which nothing is known: it has no stack arguments.
     pub fn unknown() -> Convention {
         let all = |registers: &[usize]| (registers.to_vec(), VECTORS);
         Convention { reads: all(&ARGUMENTS), results: all(&RESULTS), preserves_all: false, stack: 0, pops: 0 }
@@ -41,7 +42,7 @@ impl Convention {
         let is_tail = signature.call_conv == CallConv::Tail;
         let general: &[usize] = if is_tail { &TAIL_RESULTS } else { &RESULTS };
         let results = Assigned::new(&signature.returns, (general, if is_tail { VECTORS } else { 2 }), 0);
-        // Results in memory are written where the first argument says.
+        // For results in memory, the first argument is a hidden pointer.
         let reads = Assigned::new(&signature.params, (&ARGUMENTS, VECTORS), (results.stack > 0).into());
         Convention {
             reads: (ARGUMENTS[..reads.general].to_vec(), reads.vectors),
@@ -53,7 +54,7 @@ impl Convention {
     }
 }
 
-/// How many registers, and bytes on the stack, arguments or results take.
+/// The number of registers and stack bytes that arguments or results take.
 struct Assigned {
     general: usize,
     vectors: usize,
@@ -82,19 +83,19 @@ impl Assigned {
     }
 }
 
-/// The conventions of all calls in a function, and of itself.
+/// The conventions of all calls in a function, and of the function itself.
 #[derive(Clone, Debug)]
 pub(super) struct Conventions {
     own: Convention,
-    /// By the numbers of signatures; the last is that of unknown calls.
+    /// The conventions by number of signature; the last one is that of unknown calls.
     all: Vec<Convention>,
-    /// Which it is, by the place at which the call returns, or where the tail call is; ascending.
+    /// The number of the convention of each call, by its return address, and of each tail call, by its own; ascending.
     calls: Vec<(u32, u32)>,
     tail_calls: Vec<(u32, u32)>,
 }
 
 impl Conventions {
-    /// Of code of whose calls nothing is known, and which has one result in a general register.
+    /// Returns the conventions of code whose calls are unknown, and which has one result in a general register.
     #[cfg(test)]
     pub(super) fn unknown() -> Conventions {
         let unknown = Convention::unknown();
@@ -102,7 +103,7 @@ impl Conventions {
         Conventions { all: vec![unknown], own, calls: Vec::new(), tail_calls: Vec::new() }
     }
 
-    /// Tags calls with their signatures, so that these are known when the function is compiled.
+    /// Tags calls with their signatures, so that these are known once the function is compiled.
     pub fn tag(func: &mut Function) -> Conventions {
         let blocks: Vec<_> = func.layout.blocks().collect();
         for block in blocks {
@@ -117,14 +118,14 @@ impl Conventions {
         Conventions { own: Convention::new(&func.signature), all, calls: Vec::new(), tail_calls: Vec::new() }
     }
 
-    /// Learns the places of calls in the machine code.
+    /// Finds the places of calls in the machine code.
     pub fn locate(&mut self, buffer: &MachBufferFinalized<Final>) {
         let mut returns: Vec<u32> = buffer.call_sites().map(|call| call.ret_addr).collect();
         returns.sort_unstable();
         for tags in buffer.debug_tags() {
             let &[DebugTag::User(signature)] = tags.tags else { continue };
             match tags.pos {
-                // The call may be followed by what belongs to it.
+                // Code that belongs to the call may follow it.
                 MachDebugTagPos::Post => {
                     let behind = returns.partition_point(|&back| back <= tags.offset);
                     self.calls.extend(behind.checked_sub(1).map(|call| (returns[call], signature)));
@@ -136,7 +137,7 @@ impl Conventions {
         self.tail_calls.sort_unstable();
     }
 
-    /// The function's own.
+    /// Returns the function's own convention.
     pub(super) fn own(&self) -> &Convention {
         &self.own
     }
@@ -145,13 +146,13 @@ impl Conventions {
         &self.all[number as usize]
     }
 
-    /// The number of that of the call which returns there.
+    /// Returns the number of the convention of the call that returns to `back`.
     pub fn of_call(&self, back: u32) -> u32 {
         let found = self.calls.binary_search_by_key(&back, |&(back, _)| back);
         found.map_or(self.all.len() as u32 - 1, |at| self.calls[at].1)
     }
 
-    /// The number of that of the tail call there: that of the last instruction before it that has one.
+    /// Returns the number of the convention of the tail call at `at`: that of the last tag at or before it.
     pub fn of_tail_call(&self, at: u32) -> u32 {
         let behind = self.tail_calls.partition_point(|&(place, _)| place <= at);
         behind.checked_sub(1).map_or(self.all.len() as u32 - 1, |at| self.tail_calls[at].1)

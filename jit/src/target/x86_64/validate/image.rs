@@ -1,17 +1,17 @@
-//! The bytes and tables of one version of the code, where they lie.
+//! The bytes and tables of one version of the code, at the places where they run.
 //!
-//! The cold part of the new version is put far behind the hot one, as it may be when it runs. So whatever runs out of
-//! the hot part, or leads to the other one by a distance that nobody adjusts, leads to no code at all.
+//! The cold part of the new version is put far behind the hot one, as may happen when it runs. So control that falls
+//! out of the hot part, or that reaches the other part by a distance which nobody adjusts, leads to no code at all.
 
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 
 use crate::abi::TrapCode;
 use crate::code::{CallSite, MachineCode, Origin, Reloc, TrapSite};
 
-/// How much further the cold part lies than the tables say.
+/// The gap that is added before the cold part.
 const GAP: u32 = 1 << 24;
 
-/// What the tables say of an instruction: why it may trap, and that it is a call, both with their origins.
+/// The table entries of an instruction: why it may trap, and that it is a call, both with their origins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     pub trap: Option<(TrapCode, Option<Origin>)>,
@@ -20,7 +20,7 @@ pub(super) struct Mark {
 
 pub(super) struct Image {
     bytes: Vec<u8>,
-    /// Where the cold part begins in the bytes; their end if there is none.
+    /// The start of the cold part in the bytes; their end if there is none.
     cold: u32,
     traps: Vec<TrapSite>,
     calls: Vec<CallSite>,
@@ -28,7 +28,7 @@ pub(super) struct Image {
 }
 
 impl Image {
-    /// Of code whose tables are in order.
+    /// Creates the image of code; fails if the distances of its cold part are out of range.
     pub fn new(code: &MachineCode) -> Result<Image, String> {
         let mut bytes = code.bytes.clone();
         let cold = code.hot_len() as u32;
@@ -43,30 +43,30 @@ impl Image {
         Ok(Image { bytes, cold, traps, calls, relocs })
     }
 
-    /// How many bytes there are.
+    /// Returns the number of bytes.
     pub fn len(&self) -> u32 {
         self.bytes.len() as u32
     }
 
-    /// Where a byte of the code lies.
+    /// Returns the place of a byte of the code.
     pub fn place(&self, at: u32) -> u32 {
         if at < self.cold { at } else { at + GAP }
     }
 
-    /// Which byte lies there; none if there is nothing.
+    /// Returns the offset of the byte at a place; none if no code lies there.
     pub fn offset(&self, place: u32) -> Option<u32> {
         let at = if place < self.cold { Some(place) } else { place.checked_sub(GAP) };
         at.filter(|&at| self.place(at) == place && (at as usize) < self.bytes.len())
     }
 
-    /// The bytes from a place on to the end of its part.
+    /// Returns the bytes from a place to the end of its part.
     pub fn rest(&self, place: u32) -> &[u8] {
         let Some(at) = self.offset(place) else { return &[] };
         let end = if at < self.cold { self.cold as usize } else { self.bytes.len() };
         &self.bytes[at as usize..end]
     }
 
-    /// The instruction at a place.
+    /// Decodes the instruction at a place.
     pub fn decode(&self, place: u32) -> Result<Instruction, String> {
         let inst = Decoder::with_ip(64, self.rest(place), place.into(), DecoderOptions::NONE).decode();
         if inst.is_invalid() { Err(format!("there is no code at {place:#x}")) } else { Ok(inst) }
@@ -79,21 +79,21 @@ impl Image {
         Mark { trap, call: None }
     }
 
-    /// What is known of the call that returns behind an instruction.
+    /// Returns the entry of the call that returns behind an instruction.
     pub fn call(&self, inst: &Instruction) -> Option<Option<Origin>> {
         let back = self.offset(inst.ip() as u32)? + inst.len() as u32;
         let at = self.calls.binary_search_by_key(&back, |call| call.return_pc).ok()?;
         Some(self.calls[at].origin)
     }
 
-    /// The address that is written into an instruction.
+    /// Returns the relocation inside an instruction.
     pub fn reloc(&self, inst: &Instruction) -> Option<&Reloc> {
         let begin = self.offset(inst.ip() as u32)?;
         let range = begin..begin + inst.len() as u32;
         self.relocs.iter().find(|reloc| range.contains(&reloc.offset))
     }
 
-    /// Four bytes at a place.
+    /// Reads four bytes at a place.
     pub fn number(&self, place: u32) -> Option<i32> {
         Some(i32::from_le_bytes(self.rest(place).get(..4)?.try_into().ok()?))
     }

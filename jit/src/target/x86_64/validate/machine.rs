@@ -1,10 +1,9 @@
-//! Executes instructions of x86-64 on terms.
+//! Executes x86-64 instructions on terms.
 //!
-//! Moves, sums, extensions, comparisons and conditions are understood; whatever else an instruction computes is an
-//! uninterpreted function of its operands. What reads or writes something that is not among its operands is refused,
-//! unless it is known here.
-//! Assumed, as `pinned` does: a count in the pinned register that is compared with zero did not overflow when it was
-//! changed. So flags of an addition to it say the same of signs as those of its result.
+//! Moves, sums, extensions, comparisons and conditions are interpreted; the result of any other instruction is an
+//! uninterpreted function of its operands. An instruction that reads or writes anything but its operands is refused,
+//! unless it is handled here. Assumed, as `pinned` does: a count in the pinned register that is compared with zero did
+//! not overflow when it was changed. So the flags of an addition to it agree with those of its result about the sign.
 //! Source: AMD64 Architecture Programmer's Manual, volume 3; operands are those that `iced_x86` decodes.
 
 use std::cell::RefCell;
@@ -17,7 +16,7 @@ use super::image::{Image, Mark};
 use crate::validate::{Args, Op, Term, Terms};
 use crate::validate::{Event, Machine, Place, Run, Side, Step, What};
 
-/// General registers are the first locations, by their numbers; then come registers of vectors.
+/// The first location of the vector registers; the general registers come before them, by their numbers.
 pub(super) const VECTORS: usize = 16;
 pub(super) const FLAGS: usize = 32;
 pub(super) const LOCATIONS: usize = 33;
@@ -25,7 +24,7 @@ pub(super) const LOCATIONS: usize = 33;
 pub(super) const RSP: usize = 4;
 pub(super) const RBP: usize = 5;
 pub(super) const PINNED: usize = 15;
-/// What callees leave as it was, but for the stack's registers.
+/// The callee-saved registers except the stack registers.
 pub(super) const KEPT: [usize; 5] = [3, 12, 13, 14, 15];
 
 /// Both versions of a function.
@@ -33,7 +32,7 @@ pub(super) struct X86<'a> {
     pub before: Image,
     pub after: Image,
     pub conventions: &'a Conventions,
-    /// Whether the pinned register is used as such.
+    /// Whether the function uses the pinned register as such.
     pub is_pinned: bool,
     pub usage: RefCell<InstructionInfoFactory>,
 }
@@ -97,14 +96,14 @@ fn is_indirect_jump(inst: &Instruction) -> bool {
     matches!(inst.code(), Code::Jmp_rm64)
 }
 
-/// Whether a jump's target is computed from a place in the code.
+/// Reports whether the target of an indirect jump is computed from a place in the code.
 fn is_table_jump(inst: &Instruction, terms: &mut Terms, run: &Run<Mark>) -> bool {
     is_indirect_jump(inst)
         && inst.op0_kind() == OpKind::Register
         && terms.split_place(run.values[inst.op0_register().number()]).is_some()
 }
 
-/// One instruction of one version.
+/// One step: an instruction of one version, and the state it changes.
 pub(super) struct Cpu<'a, 'b> {
     pub x86: &'a X86<'a>,
     pub image: &'a Image,
@@ -215,7 +214,7 @@ impl Cpu<'_, '_> {
         Ok(address)
     }
 
-    /// What can be seen of this version where it traps.
+    /// Returns what a trap handler can see of this version.
     pub fn shown(&self) -> SmallVec<[Term; 4]> {
         let mut shown: Args = smallvec![self.run.values[RSP], self.run.values[RBP]];
         if self.x86.is_pinned {
@@ -261,7 +260,7 @@ impl Cpu<'_, '_> {
         let words =
             constant.chunks(8).map(|word| word.iter().rev().fold(0, |all, &byte| all << 8 | u64::from(byte)));
         let words: Args = words.map(|word| self.terms.constant(word)).collect();
-        // Some instructions fault where a constant of 16 bytes is not aligned.
+        // Some instructions fault on a misaligned 16-byte constant.
         let is_aligned = place.is_multiple_of(16);
         let constant = Op::Constant { bytes, is_aligned };
         Ok(if bytes <= 8 { words[0] } else { self.terms.apply(constant, &words) })
@@ -274,7 +273,7 @@ impl Cpu<'_, '_> {
 
     fn store_at(&mut self, address: Term, bytes: u32, value: Term) -> Done {
         let value = if bytes < 8 { self.terms.low(bits(bytes as usize), value) } else { value };
-        // Who walks the frames reads them only.
+        // Code that walks the frames only reads them.
         let is_link = value == self.run.values[RBP] && self.terms.as_frame(value).is_some();
         if self.terms.is_of_frame(value) && !is_link {
             self.share();
@@ -290,7 +289,7 @@ impl Cpu<'_, '_> {
         Ok(())
     }
 
-    /// Addresses in the frame are known to others from now on.
+    /// Records that others may know addresses in the frame from now on.
     pub fn share(&mut self) {
         if !self.run.memory.is_shared {
             self.run.memory.is_shared = true;
@@ -300,7 +299,7 @@ impl Cpu<'_, '_> {
 
     // Operands.
 
-    /// How many bytes an operand has.
+    /// Returns the size of an operand in bytes.
     pub fn size(&self, op: u32) -> u32 {
         match self.inst.op_kind(op) {
             OpKind::Register => self.inst.op_register(op).size() as u32,
@@ -321,7 +320,7 @@ impl Cpu<'_, '_> {
         }
     }
 
-    /// A number, or the address that is written there later.
+    /// Returns a number, or the address that a relocation writes in its place.
     fn address_or(&mut self, number: u64) -> Term {
         match self.image.reloc(&self.inst) {
             Some(reloc) => {
@@ -332,7 +331,7 @@ impl Cpu<'_, '_> {
         }
     }
 
-    /// An operand of so many bytes, also if it is a number.
+    /// Reads an operand of that many bytes, including an immediate.
     fn read_as(&mut self, op: u32, bytes: u32) -> Done<Term> {
         let value = self.read(op)?;
         Ok(if bytes < 8 { self.terms.low(bits(bytes as usize), value) } else { value })
@@ -392,7 +391,7 @@ impl Cpu<'_, '_> {
         self.write_result(sum)
     }
 
-    /// Writes the first operand, which was read.
+    /// Writes the first operand, which was read before.
     fn write_result(&mut self, value: Term) -> Done {
         match self.inst.op0_kind() {
             OpKind::Register => self.write_register(self.inst.op0_register(), value),
@@ -415,7 +414,7 @@ impl Cpu<'_, '_> {
             Mnemonic::Xor if a == b => self.terms.constant(0),
             Mnemonic::And | Mnemonic::Or | Mnemonic::Test if a == b => a,
             _ => {
-                // A test computes what a mask does.
+                // A test computes the same as a mask.
                 let code = if mnemonic == Mnemonic::Test { Mnemonic::And } else { mnemonic } as u32;
                 self.terms.apply(Op::Bitwise(code), &[a, b])
             }
@@ -424,7 +423,7 @@ impl Cpu<'_, '_> {
         if mnemonic == Mnemonic::Test { Ok(()) } else { self.write_result(value) }
     }
 
-    /// Whether a register of 64 bits is shifted by a number.
+    /// Reports whether a 64-bit register is shifted by an immediate.
     fn is_scale(&self) -> bool {
         self.inst.code() == Code::Shl_rm64_imm8 && self.inst.op0_kind() == OpKind::Register
     }
@@ -462,7 +461,7 @@ impl Cpu<'_, '_> {
 
     // Conditions.
 
-    /// A condition of the flags, and whether what is asked is its opposite.
+    /// Returns a condition of the flags, and whether it is to be inverted.
     fn condition(&mut self) -> (Term, bool) {
         let number = self.inst.condition_code() as u8 - 1;
         let (mut base, is_opposite) = (number & !1, number & 1 == 1);
@@ -473,7 +472,7 @@ impl Cpu<'_, '_> {
         {
             flags = self.terms.apply(Op::FlagsOfResult(8), &[sum]);
         }
-        // Nothing was carried.
+        // Flags of a result have no overflow, so less is the sign.
         if base == less && matches!(self.terms.as_apply(flags), Some((Op::FlagsOfResult(_), _))) {
             base = sign;
         }
@@ -492,7 +491,7 @@ impl Cpu<'_, '_> {
         let bytes = self.size(0);
         let (then, other) = match self.inst.mnemonic() {
             _ if self.inst.op_count() == 1 => (self.terms.constant(1), self.terms.constant(0)),
-            // `cmov`; others are not known.
+            // `cmov`; other instructions are not known.
             _ if self.inst.op0_kind() == OpKind::Register => (self.read(1)?, self.read(0)?),
             _ => return self.refused("an operand"),
         };
@@ -505,7 +504,7 @@ impl Cpu<'_, '_> {
         self.write(0, value)
     }
 
-    /// The smaller of a value and a number, if a selection is that.
+    /// Returns the smaller of a value and a constant, if a selection computes that.
     fn clamped(&mut self, condition: Term, yes: Term, no: Term) -> Option<Term> {
         let below = 2;
         let (Op::Condition(base), &[flags]) = self.terms.as_apply(condition)? else { return None };

@@ -2,10 +2,9 @@
 //!
 //! Input: Cranelift's own bytes with its tables, the finished code with its tables, and the signatures of all calls.
 //! Output: nothing, or a report of the first difference.
-//! Invariant: nothing here uses what the passes in `pinned` and `relax` know: neither their pieces and effects nor their
-//! flow of control.
-//! Assumed, besides that Cranelift and the decoder are right: what `memory` and `machine` say at their heads; that
-//! others do not read what is in the frame below its top.
+//! Invariant: the validator shares no knowledge with the passes in `pinned` and `relax`: neither their pieces and
+//! effects nor their control flow. It assumes, besides that Cranelift and the decoder are right, what the heads of
+//! `memory` and `machine` say, and that no other code reads the stack below the top of the frame.
 
 mod compute;
 mod control;
@@ -33,15 +32,15 @@ use convention::Conventions;
 use image::Image;
 use machine::X86;
 
-/// What is known of a function whose code is to be validated.
+/// The validator of one function.
 pub(super) struct Lockstep {
     conventions: Conventions,
-    /// Whether the pinned register is used as such.
+    /// Whether the function uses the pinned register as such.
     is_pinned: bool,
 }
 
 impl Lockstep {
-    /// Of a function before its code is generated, in which it tags calls.
+    /// Creates the validator of a function whose code is not generated yet, and tags the function's calls.
     pub(super) fn new(func: &mut Function, is_pinned: bool) -> Lockstep {
         Lockstep { conventions: Conventions::tag(func), is_pinned }
     }
@@ -58,16 +57,16 @@ impl Validator for Lockstep {
     }
 }
 
-/// What is known of a function before the passes.
+/// A function before the passes.
 struct Original<'a> {
     /// Cranelift's bytes and tables.
     code: &'a MachineCode,
     conventions: &'a Conventions,
-    /// Whether the pinned register is used as such.
+    /// Whether the function uses the pinned register as such.
     is_pinned: bool,
 }
 
-/// Checks that code does what the original does. `hints` are places in the original, and where they are said to be.
+/// Checks that `code` does what the original does. `hints` pairs places in the original with their claimed new places.
 fn check(original: &Original<'_>, code: &MachineCode, hints: &[(u32, u32)]) -> Result<(), String> {
     if original.code.bytes == code.bytes && code.cold.is_none() && are_tables_equal(original.code, code) {
         return Ok(());

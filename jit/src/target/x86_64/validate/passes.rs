@@ -1,4 +1,5 @@
-//! Code that the passes rewrite, or had better not, each checked: faults in a pass are found here if nowhere else.
+//! Code that the passes should or should not rewrite, checked by the validator, which finds faults in a pass that other
+//! tests miss.
 
 use super::super::{pinned, relax};
 use super::convention::Conventions;
@@ -21,12 +22,12 @@ const COPY: [u8; 3] = [0x48, 0x89, 0xf8];
 /// add %rdi, %rcx
 const USE: [u8; 3] = [0x48, 0x01, 0xf9];
 
-/// A jump or branch with four bytes for its distance.
+/// Encodes a jump or branch with a four-byte distance.
 fn jump(opcode: &[u8], distance: i32) -> Vec<u8> {
     [opcode, &distance.to_le_bytes()].concat()
 }
 
-/// Where blocks begin, where the cold ones do, and how many results there are.
+/// Returns a layout: the starts of the basic blocks, the start of the cold ones, and the number of results.
 fn layout(blocks: &[u32], cold: u32, results: usize) -> relax::Layout<'_> {
     relax::Layout {
         blocks,
@@ -38,7 +39,7 @@ fn layout(blocks: &[u32], cold: u32, results: usize) -> relax::Layout<'_> {
     }
 }
 
-/// Has `relax` rewrite code; gives what became of it, and whether that does the same.
+/// Relaxes code; returns the new code, and the validator's verdict on it.
 fn relaxed_by(mut code: MachineCode, layout: &relax::Layout<'_>) -> (MachineCode, Result<(), String>) {
     let original = Original { code: &code.clone(), conventions: &Conventions::unknown(), is_pinned: true };
     let hints = relax::relax(&mut code, layout);
@@ -46,7 +47,7 @@ fn relaxed_by(mut code: MachineCode, layout: &relax::Layout<'_>) -> (MachineCode
     (code, checked)
 }
 
-/// What becomes of code without a cold part, which does the same.
+/// Relaxes code without a cold part, and checks that the result does the same.
 #[track_caller]
 fn relaxed(code: MachineCode, blocks: &[u32], results: usize) -> MachineCode {
     let layout = layout(blocks, u32::MAX, results);
@@ -56,7 +57,7 @@ fn relaxed(code: MachineCode, blocks: &[u32], results: usize) -> MachineCode {
     }
 }
 
-/// The same of bytes without tables, of which callers may read two results.
+/// Relaxes bytes without tables, of which callers may read two results; returns how many bytes were saved.
 #[track_caller]
 fn rewritten(parts: &[&[u8]], blocks: &[u32]) -> usize {
     let code = MachineCode { bytes: parts.concat(), align: 16, ..MachineCode::default() };
@@ -66,17 +67,17 @@ fn rewritten(parts: &[&[u8]], blocks: &[u32]) -> usize {
 #[test]
 fn what_a_register_has_is_copied_unless_it_changed() {
     assert_eq!(rewritten(&[&SPILL, &USE, &RELOAD, &RET], &[0]), 2);
-    // mov %rsi, -8(%rbp) where that is the stack pointer, whose old value was pushed and is popped.
+    // mov %rsi, -8(%rbp), where %rbp is the stack pointer, and its old value was pushed and is popped.
     let through_frame = [0x48, 0x89, 0x75, 0xf8];
     let (enter, leave) = ([0x55, 0x48, 0x89, 0xe5], [0x5d]);
     assert_eq!(rewritten(&[&enter, &SPILL, &through_frame, &RELOAD, &leave, &RET], &[0]), 0);
-    // Parts of it are written: mov %esi, -4(%rsp), and mov %rsi, -12(%rsp); mov %esi, -12(%rsp) is beside it.
+    // The store overlaps the slot: mov %esi, -4(%rsp), and mov %rsi, -12(%rsp); mov %esi, -12(%rsp) lies beside it.
     assert_eq!(rewritten(&[&SPILL, &[0x89, 0x74, 0x24, 0xfc], &RELOAD, &RET], &[0]), 0);
     assert_eq!(rewritten(&[&SPILL, &[0x89, 0x74, 0x24, 0xf4], &RELOAD, &RET], &[0]), 2);
     assert_eq!(rewritten(&[&SPILL, &[0x48, 0x89, 0x74, 0x24, 0xf4], &RELOAD, &RET], &[0]), 0);
-    // Its address is known to somebody: mov %r8, (%rdx).
+    // Other code knows the slot's address: mov %r8, (%rdx).
     assert_eq!(rewritten(&[&SPILL, &ADDRESS, &[0x4c, 0x89, 0x02], &STORE, &RELOAD, &RET], &[0]), 0);
-    // call *%rbx changes the register, mov %rsi, -16(%rsp, %rcx) perhaps the place.
+    // call *%rbx changes the register; mov %rsi, -16(%rsp, %rcx) may change the slot.
     assert_eq!(rewritten(&[&SPILL, &[0xff, 0xd3], &RELOAD, &RET], &[0]), 0);
     assert_eq!(rewritten(&[&SPILL, &[0x48, 0x89, 0x74, 0x0c, 0xf0], &RELOAD, &RET], &[0]), 0);
 }
@@ -99,7 +100,7 @@ fn jumps_lead_where_they_led() {
             [&[0x48, 0x39, 0xf7], &jump(&[0x0f, condition], 5), &jump(&[0xe9], 1), &RET, &COPY, &RET];
         assert_eq!(rewritten(&parts, &[0, 9, 14, 15]), 9);
     }
-    // A jump to a jump over something.
+    // A jump to a jump, which leads over an instruction.
     let parts: [&[u8]; 6] = [&jump(&[0x0f, 0x82], 1), &RET, &jump(&[0xe9], 4), &USE, &RET, &RELOAD];
     rewritten(&[&parts.concat(), &RET], &[0, 6, 7, 12, 16]);
 }
@@ -131,7 +132,7 @@ fn places_in_the_frame_are_named_as_long_as_they_are_there() {
 
 #[test]
 fn calls_are_merged_if_their_arguments_stay() {
-    // mov $4096, %r10d; mov 8(%r10), %rax; call *%rax; the same with %ecx, which may be an argument.
+    // mov $4096, %r10d; mov 8(%r10), %rax; call *%rax; the same with %ecx, which may be an argument register.
     let call = |make: &[u8], read: &[u8]| {
         let bytes = [make, &[0, 0x10, 0, 0], read, &[0xff, 0xd0], &RET].concat();
         let calls = vec![CallSite { return_pc: bytes.len() as u32 - 1, origin: None }];
@@ -145,7 +146,7 @@ fn calls_are_merged_if_their_arguments_stay() {
 
 #[test]
 fn traps_and_results_stay_where_they_were() {
-    // nopl; mov (%rdx), %rax with a trap; mov -8(%rsp), %rcx, which nobody reads; mov -8(%rsp), %rdx
+    // nopl; mov (%rdx), %rax with a trap; mov -8(%rsp), %rcx, which is dead; mov -8(%rsp), %rdx
     let bytes = |last: u8| {
         [
             &[0x0f, 0x1f, 0][..],
@@ -207,7 +208,7 @@ fn counts_in_the_pinned_register_stay() {
 
 #[test]
 fn the_end_of_the_hot_part_is_not_run_into() {
-    // A branch over a return to a block of the hot part that does nothing and runs into the cold part.
+    // A branch over a return to a removed block of the hot part, which runs into the cold part.
     let cold = [&COPY.repeat(21)[..], &RET].concat();
     let bytes = [&jump(&[0x0f, 0x82], 1)[..], &RET, &[0x0f, 0x1f, 0], &cold].concat();
     let code = MachineCode { bytes, align: 16, ..MachineCode::default() };

@@ -1,4 +1,4 @@
-//! What is said of code that does not do what it did.
+//! Reports of code that does not do what its original did.
 
 use std::fmt::Write;
 
@@ -8,11 +8,11 @@ use super::image::Image;
 use super::machine::X86;
 use crate::validate::{Mismatch, Side};
 
-/// So many instructions are shown before the difference, and behind it.
+/// The number of instructions shown before and behind the difference.
 const BEFORE: usize = 24;
 const BEHIND: usize = 4;
 
-/// Both versions around a difference.
+/// Returns both versions around a difference.
 pub(super) fn text(x86: &X86<'_>, mismatch: &Mismatch) -> String {
     let Mismatch { begin, found, what } = mismatch;
     let mut text = format!("{what}\n");
@@ -25,7 +25,7 @@ pub(super) fn text(x86: &X86<'_>, mismatch: &Mismatch) -> String {
     text
 }
 
-/// The instructions from one place on to shortly behind another, which may be reached by jumps.
+/// Lists the instructions from one place to shortly behind another, which jumps may have reached.
 fn listing(image: &Image, begin: u32, found: u32) -> String {
     let mut formatter = GasFormatter::new();
     let (mut lines, mut at, mut behind): (Vec<String>, _, _) = (Vec::new(), begin, None);

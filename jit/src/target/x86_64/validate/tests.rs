@@ -73,11 +73,11 @@ fn a_branch_around_a_jump_is_a_branch_the_other_way() {
 fn copies_of_what_a_register_has_may_be_left_out() {
     accept(&[&SPILL, &STORE, &RELOAD, &RET], &[&SPILL, &STORE, &COPY, &RET]);
     accept(&[&SPILL, &SPILL, &RELOAD, &RET], &[&SPILL, &RELOAD, &RET]);
-    // Nobody reads it behind its return: mov -8(%rsp), %rcx.
+    // The register is dead behind the return: mov -8(%rsp), %rcx.
     accept(&[&SPILL, &[0x48, 0x8b, 0x4c, 0x24, 0xf8], &COPY, &RET], &[&SPILL, &COPY, &RET]);
     refuse(&[&SPILL, &RELOAD, &RET], &[&SPILL, &RET]);
     refuse(&[&RELOAD, &RET], &[&COPY, &RET]);
-    // A part of it is written in between: mov %esi, -4(%rsp), but not of its neighbour: mov %esi, (%rsp).
+    // A store in between overlaps the slot: mov %esi, -4(%rsp); one to its neighbour does not: mov %esi, (%rsp).
     let part = [0x89, 0x74, 0x24, 0xfc];
     refuse(&[&SPILL, &part, &RELOAD, &RET], &[&SPILL, &part, &COPY, &RET]);
     let beside = [0x89, 0x74, 0x24, 0];
@@ -87,22 +87,22 @@ fn copies_of_what_a_register_has_may_be_left_out() {
 #[test]
 fn what_others_may_write_is_not_known() {
     let around = |between: &[u8], last: &[u8]| [&SPILL, between, last, &RET].concat();
-    // Its address is known to somebody else by then.
+    // Other code knows the slot's address by then.
     let shared = [&[0x48, 0x89, 0xf8][..], &ADDRESS, &SHARE, &STORE].concat();
     let (before, after) = (around(&shared, &RELOAD), around(&shared, &[]));
     assert_eq!(before.len() - 5, after.len());
     refuse(&[&before], &[&after]);
-    // With an index it may be anywhere in the frame: mov %rsi, (%rsp, %rdx).
+    // With an index, the store may be anywhere in the frame: mov %rsi, (%rsp, %rdx).
     let indexed = [0x48, 0x89, 0x34, 0x14];
     refuse(&[&around(&indexed, &RELOAD)], &[&around(&indexed, &COPY)]);
-    // A callee does not write it below the top of its caller's frame, if it does not know it; sub $16, %rsp.
+    // A callee does not write below the top of its caller's frame unless it knows an address there; sub $16, %rsp.
     let frame = |copy: &[u8]| {
         let (enter, leave) = ([0x48, 0x83, 0xec, 16], [0x48, 0x83, 0xc4, 16]);
         // mov %rbx, 8(%rsp); call; mov 8(%rsp), %rax
         [&enter[..], &[0x48, 0x89, 0x5c, 0x24, 8], &CALL, copy, &leave, &RET].concat()
     };
     accept(&[&frame(&[0x48, 0x8b, 0x44, 0x24, 8])], &[&frame(&[0x48, 0x89, 0xd8])]);
-    // Callees keep neither %rcx nor what is below the stack pointer.
+    // Callees preserve neither %rcx nor the stack below the stack pointer.
     refuse(&[&SPILL, &CALL, &RELOAD, &RET], &[&SPILL, &CALL, &COPY, &RET]);
 }
 
@@ -124,7 +124,7 @@ fn stores_and_loads_are_the_same_in_the_same_order() {
     refuse(&[&STORE, &RET], &[&RET]);
     refuse(&[&RET], &[&STORE, &RET]);
     refuse(&[&STORE, &SHARE, &RET], &[&SHARE, &STORE, &RET]);
-    // mov (%rdx), %rax before a store and behind it; one that nobody needs
+    // mov (%rdx), %rax before a store and behind it; one whose result is dead
     let load = [0x48, 0x8b, 0x02];
     refuse(&[&load, &STORE, &RET], &[&STORE, &load, &RET]);
     refuse(&[&ZERO, &RET], &[&load, &ZERO, &RET]);
@@ -142,7 +142,7 @@ fn traps_have_the_same_codes_and_are_where_they_were() {
     assert!(checked(before(), &trapping(&[&load, &RET], 0, TrapCode::Host)).is_ok());
     assert!(checked(before(), &trapping(&[&load, &RET], 0, TrapCode::IntegerOverflow)).is_err());
     assert!(checked(before(), &code(&[&load, &RET])).is_err());
-    // It would trap later.
+    // The instruction would trap later.
     let late = trapping(&[&ZERO, &RET], 2, TrapCode::Host);
     assert!(checked(trapping(&[&load, &ZERO, &RET], 0, TrapCode::Host), &late).is_err());
     // ud2
@@ -156,8 +156,8 @@ fn what_is_written_over_unread_may_be_anything() {
     let (one, other) = ([0x48, 0x89, 0x44, 0x24, 8], [0x48, 0x89, 0x4c, 0x24, 8]);
     let over = [0x48, 0x89, 0x7c, 0x24, 8];
     accept(&[&one, &over, &RET], &[&other, &over, &RET]);
-    // Nothing is written over it; half of it is (mov %edi, 8(%rsp)); it is read before (mov 8(%rsp), %rdx); it is seen by a
-    // callee (call *%rbx).
+    // The slot is not overwritten; half of it is (mov %edi, 8(%rsp)); it is read before (mov 8(%rsp), %rdx); a callee
+    // sees it (call *%rbx).
     refuse(&[&one, &RET], &[&other, &RET]);
     let half = [0x89, 0x7c, 0x24, 8];
     refuse(&[&one, &half, &RET], &[&other, &half, &RET]);
@@ -168,7 +168,7 @@ fn what_is_written_over_unread_may_be_anything() {
 
 #[test]
 fn constants_beside_the_code_are_no_jump_tables() {
-    // movslq constant(%rip), %rax; ret; the constant, before and behind which there is more or less padding.
+    // movslq constant(%rip), %rax; ret; the constant, with more or less padding before and behind it.
     let load = |distance: u8| [0x48, 0x63, 0x05, distance, 0, 0, 0];
     accept(&[&load(5), &RET, &[0; 4], &[1, 2, 3, 4]], &[&load(1), &RET, &[1, 2, 3, 4]]);
     refuse(&[&load(5), &RET, &[0; 4], &[1, 2, 3, 4]], &[&load(1), &RET, &[1, 2, 3, 5]]);
@@ -182,7 +182,7 @@ fn tables_of_the_runtime_may_be_read_later() {
     let before = [&place[..], &store, &[0xff, 0xd0], &[0xc3]].concat();
     let after = [&store[..], &[0xff, 0x14, 0x25, 0x30, 0x11, 0, 0], &[0xc3]].concat();
     accept(&[&before], &[&after]);
-    // The same of what %rsi points to, which may be what is stored to.
+    // The same for the memory at %rsi, which the store may change.
     let before = [&[0x48, 0x8b, 0x06][..], &store, &[0xff, 0xd0], &[0xc3]].concat();
     let after = [&store[..], &[0x48, 0x8b, 0x06], &[0xff, 0xd0], &[0xc3]].concat();
     refuse(&[&before], &[&after]);
@@ -219,9 +219,9 @@ fn calls_have_the_same_targets_and_arguments() {
     assert_eq!(checked(before(), &call(&[&moved, &merged, &RET], 5)), Ok(()));
     assert!(checked(before(), &call(&[&merged, &RET], 2)).is_err());
     assert!(checked(before(), &call(&[&moved, &[0xff, 0x53, 8], &RET], 6)).is_err());
-    // Nobody knows where it is.
+    // No table entry says where the call returns.
     assert!(checked(before(), &call(&[&moved, &merged, &RET], 4)).is_err());
-    // An argument was made by what was left out: mov (%rbx), %rdi; call *%rdi.
+    // The removed load also made an argument: mov (%rbx), %rdi; call *%rdi.
     let argument = call(&[&[0x48, 0x8b, 0x3b], &[0xff, 0xd7], &RET], 5);
     assert!(checked(argument, &call(&[&merged, &RET], 2)).is_err());
 }
@@ -236,7 +236,7 @@ fn the_pinned_register_counts_in_place() {
     let after = |number, condition: u8| {
         [&[0x49, 0x83, 0xc7, number][..], &[condition, 3], &[0x31, 0xc0, 0xc3], &COPY, &RET].concat()
     };
-    // Of these it is assumed that nothing overflows; a carry there may be.
+    // For these conditions the validator assumes that nothing overflows; a carry is possible.
     for condition in [0x74, 0x75, 0x78, 0x79, 0x7c, 0x7d, 0x7e, 0x7f] {
         accept(&[&before(condition)], &[&after(0xff, condition)]);
         refuse(&[&before(condition)], &[&after(0xfe, condition)]);
@@ -248,12 +248,12 @@ fn the_pinned_register_counts_in_place() {
 
 #[test]
 fn flags_do_not_depend_on_those_that_are_written_over() {
-    // mov %r15, %rax; lea 1(%rax), %rax; mov %rax, %r15 became add $1, %r15; the flags are others.
+    // mov %r15, %rax; lea 1(%rax), %rax; mov %rax, %r15 became add $1, %r15, which changes the flags.
     let count = [0x4c, 0x89, 0xf8, 0x48, 0x8d, 0x40, 1, 0x49, 0x89, 0xc7];
     let add = [0x49, 0x83, 0xc7, 1];
     // nop; nop; a comparison; jp over mov %rdi, %rax; ret; xor %eax, %eax; ret
     let rest = |compare: &[u8]| [&[0x90, 0x90], compare, &[0x7a, 4], &COPY, &RET, &ZERO, &RET].concat();
-    // vucomiss %xmm1, %xmm0 writes all; shl %cl, %rdi does not if %cl is zero, and bt %esi, %edi writes one.
+    // vucomiss %xmm1, %xmm0 writes all flags; shl %cl, %rdi writes none if %cl is zero, and bt %esi, %edi writes one.
     accept(&[&count, &rest(&[0xc5, 0xf8, 0x2e, 0xc1])], &[&add, &rest(&[0xc5, 0xf8, 0x2e, 0xc1])]);
     for compare in [&[0x48, 0xd3, 0xe7][..], &[0x0f, 0xa3, 0xf7]] {
         refuse(&[&count, &rest(compare)], &[&add, &rest(compare)]);
@@ -266,7 +266,7 @@ fn shifts_look_at_the_lowest_bits_of_their_distance() {
     let shift = [0xc4, 0xe2, 0x4b, 0xf7, 0xc7];
     // movzbl %sil, %esi; shr $8, %esi
     let (byte, next) = ([0x40, 0x0f, 0xb6, 0xf6], [0xc1, 0xee, 8]);
-    // What rsi holds afterwards is nobody's.
+    // The value of rsi is dead afterwards.
     accept(&[&byte, &shift, &RET], &[&shift, &RET]);
     refuse(&[&byte, &shift, &RET], &[&next, &shift, &RET]);
 }
@@ -279,9 +279,9 @@ const SWITCH: [u8; 16] = [0x48, 0x8d, 0x15, 9, 0, 0, 0, 0x48, 0x63, 0x0c, 0x8a, 
 #[test]
 fn each_index_leads_where_it_led() {
     let entries = |entries: &[i32]| entries.iter().flat_map(|entry| entry.to_le_bytes()).collect::<Vec<u8>>();
-    // Two entries, then what they lead to.
+    // Two entries, then their targets.
     let before: [&[u8]; 7] = [&CLAMPED, &SWITCH, &entries(&[8, 11]), &ZERO, &RET, &COPY, &RET];
-    // The index is that of a byte: movslq (%rdx, %rax, 4), %rcx.
+    // The index is the byte itself: movslq (%rdx, %rax, 4), %rcx.
     let mut untested = SWITCH;
     untested[10] = 0x82;
     let after = |wrong: Option<usize>, count: usize| {
@@ -297,7 +297,7 @@ fn each_index_leads_where_it_led() {
         refuse(&before, &[&after(Some(wrong), 256)]);
     }
     refuse(&before, &[&after(None, 255)]);
-    // movzwl (%rdi), %eax may be more.
+    // movzwl (%rdi), %eax may exceed a byte.
     let word = [&[0x0f, 0xb7][..], &CLAMPED[2..]].concat();
     let before: [&[u8]; 7] = [&word, &SWITCH, &entries(&[8, 11]), &ZERO, &RET, &COPY, &RET];
     let mut after = after(None, 256);
@@ -311,21 +311,22 @@ fn control_does_not_run_out_of_the_hot_part() {
         let cold = Some(ColdPart { start, distances: distances.to_vec() });
         MachineCode { cold, ..code(parts) }
     };
-    // cmp %rsi, %rdi; jl cold; ret; nothing up to 16; cold: copy; ret
+    // cmp %rsi, %rdi; jl cold; ret; padding up to 16; cold: copy; ret
     let compare = [0x48, 0x39, 0xf7];
     let before = || code(&[&compare, &[0x0f, 0x8c, 1, 0, 0, 0], &RET, &COPY, &RET]);
     let jump = [0x0f, 0x8c, 7, 0, 0, 0];
     let filled = |last: &[u8]| [&compare[..], &jump, last, &[0x90; 7][last.len()..], &COPY, &RET].concat();
     assert_eq!(checked(before(), &apart(&[&filled(&RET)], 16, &[5])), Ok(()));
-    // It falls into the cold part, which may lie elsewhere; the distance is not known to be one, or is at another place.
+    // Control falls through into the cold part, which may lie elsewhere; the distance is missing from the table, or is
+    // at another place.
     let falls = code(&[&compare, &[0x0f, 0x8c, 0, 0, 0, 0], &COPY, &RET]);
     assert!(checked(falls, &apart(&[&filled(&[])], 16, &[5])).is_err());
     assert!(checked(before(), &apart(&[&filled(&RET)], 16, &[])).is_err());
     assert!(checked(before(), &apart(&[&filled(&RET)], 16, &[4])).is_err());
-    // Without parts it runs into what does nothing, and on.
+    // Without parts, control runs into no-ops and goes on.
     let falls = code(&[&compare, &[0x0f, 0x8c, 0, 0, 0, 0], &COPY, &RET]);
     assert_eq!(checked(falls, &code(&[&filled(&[])])), Ok(()));
-    // It runs off the end.
+    // Control runs off the end.
     refuse(&[&COPY, &RET], &[&COPY]);
 }
 

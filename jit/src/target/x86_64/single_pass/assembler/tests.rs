@@ -1,10 +1,10 @@
-//! What is encoded is what a decoder reads.
+//! A decoder reads the instructions that the assembler encodes.
 
 use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter};
 
 use super::*;
 
-/// The code as text, an instruction a line.
+/// Returns the code as text, a line for each instruction.
 fn text(write: impl FnOnce(&mut Assembler)) -> Vec<String> {
     let mut assembler = Assembler::default();
     write(&mut assembler);
@@ -31,7 +31,7 @@ fn every_register_is_a_base_and_an_index() {
             for (offset, shown) in [(0, ""), (8, "8"), (-8, "-8"), (0x1234, "0x1234")] {
                 let mem = Mem { base: Reg(base), index: Some(Reg(index)), offset };
                 let line = text(|a| a.mov(W64, RAX, mem)).concat();
-                // A base without offset may have to be written with one of zero.
+                // A base without offset may have to be encoded with an offset of zero.
                 let (base, index) = (NAMES[base as usize], NAMES[index as usize]);
                 assert_eq!(line.replace(",0(", ",("), format!("mov {shown}({base},{index}),%rax"));
             }
