@@ -47,7 +47,7 @@ pub const ALL: &[Experiment] = &[
         how: How::Counted(quality::by_checks),
         plot: Plot::Bars(8),
         theirs: &[],
-        differs: "As in the paper fewer checks of entries change little; without checks in the hot loops their paths are seen \
-                  in no burst, and the paper's streams, which run through several loops, suffer less from that.",
+        differs: "As in the paper fewer checks of entries change little; without checks in hot loops the paths there are in no \
+                  burst.",
     },
 ];
