@@ -76,11 +76,11 @@ fn marking(input: &Input<'_>) -> Vec<bool> {
     let Ok(mut reader) = input.source.body(input.cfg.func).get_operators_reader() else { return marks };
     let mut at_block = 0;
     while let Ok((op, at)) = reader.read_with_offset() {
-        while blocks.get(at_block).is_some_and(|block| u64::from(block.limit) <= at as u64) {
+        while blocks.get(at_block).is_some_and(|block| u64::from(block.limit) <= at) {
             at_block += 1;
         }
         let Some(block) = blocks.get(at_block) else { break };
-        if at as u64 >= u64::from(block.start) && is_site(&op, input.all_traps) && is_marked(input, &op) {
+        if at >= u64::from(block.start) && is_site(&op, input.all_traps) && is_marked(input, &op) {
             marks[at_block] = true;
         }
     }
