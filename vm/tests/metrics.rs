@@ -383,39 +383,3 @@ fn page_faults_are_those_of_the_paths_that_touch_pages() -> Outcome {
     }
     Ok(())
 }
-
-/// A program that does little but miss: most of the time goes into the simulation, and is not the program's.
-#[test]
-fn cycles_are_not_those_of_the_simulated_cache() -> Outcome {
-    let wat = r#"(module (memory 2)
-        (func (export "run") (param $n i32)
-            (loop $again
-                (drop (i32.load (i32.and (i32.const 0xffc0) (i32.mul (local.get $n) (i32.const 64)))))
-                (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))))"#;
-    for strategy in STRATEGIES {
-        let measured = |metrics: &[Metric]| -> Result<u64> {
-            let mut config = Config::new();
-            config.profiling(ProfilingConfig::Exact(Collect::Paths)).strategy(strategy);
-            config.background_compilation(false).measure(metrics.iter().cloned());
-            let engine = Engine::new(&config)?;
-            let mut store = Store::new(&engine, ());
-            let instance = Linker::new(&engine).instantiate(&mut store, &Module::new(&engine, wat)?)?;
-            let run = instance.get_typed_func::<i32, ()>(&mut store, "run")?;
-            let mut least = u64::MAX;
-            let mut before = 0;
-            for _ in 0..20 {
-                run.call(&mut store, 20_000)?;
-                let profile = instance.profile(&store)?;
-                let all: u64 = sums(&profile, &profile.functions[0], "cycles").iter().sum();
-                least = least.min(all - before);
-                before = all;
-            }
-            Ok(least)
-        };
-        let cache = Metric::CacheMisses(CacheShape::new(1024, 2, 64).expect("a cache"));
-        let (alone, beside) = (measured(&[Metric::Cycles])?, measured(&[Metric::Cycles, cache])?);
-        // Each of the 20,000 accesses takes hundreds of cycles to simulate.
-        assert!(beside < alone + 20_000 * 100, "{strategy:?}: {alone} without, {beside} with the cache");
-    }
-    Ok(())
-}
