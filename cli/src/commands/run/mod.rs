@@ -44,7 +44,7 @@ use crate::render::{runs, summary};
 use crate::{modules, names, output};
 
 pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
-    let counted = args.profile.counted(args.budget.as_ref(), args.until)?;
+    let counted = args.profile.counted(args.budget.as_ref(), args.until.as_ref())?;
     if let Some(path) = &args.output {
         check_output(path, &counted)?;
     }

@@ -45,7 +45,8 @@ What --collect counts, exactly unless it is cycles or cache alone:
   cycles       with paths, cct, flow or sampling: time-stamp counter ticks along each path and in
                each context, without callees and without the cost of measuring
   cache        likewise: misses in a simulated data cache (see --cache), the same on any machine
-  events=…     totals of event kinds, each by one running sum; with paths also along each path.
+  events=…     totals of event kinds, each by one running sum; with paths also along each path,
+               with cct in each context, callees not included.
                Kinds: instructions, loads, stores, calls, indirect_calls, branches, float_ops,
                memory_bytes, back_edges_and_calls, fuel (as Wasmtime counts it), or a cost model,
                a file such as costs.toml:
