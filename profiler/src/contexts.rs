@@ -24,6 +24,7 @@ mod callers;
 mod pruned;
 mod stacks;
 mod stats;
+mod totals;
 mod verify;
 mod walk;
 
@@ -39,6 +40,7 @@ pub use call_edges::CallEdge;
 pub use callers::CallerRow;
 pub use stacks::{Stack, Stacks};
 pub use stats::{CALLEE_SLOT_BYTES, ContextStats, RECORD_HEAD_BYTES};
+pub use totals::{CallPlace, Total};
 pub use verify::InvalidContexts;
 pub use walk::ContextRow;
 
@@ -194,8 +196,8 @@ impl ContextTree {
         self.records.iter().map(|record| record.metrics.get(column).copied().unwrap_or(0)).collect()
     }
 
-    /// By record: the instructions that bursts have counted in it, if they have.
-    pub fn sampled_instructions(&self) -> Option<Vec<u64>> {
+    /// By record: the instructions that were counted in it, if they were: in bursts, or as events.
+    pub fn instructions(&self) -> Option<Vec<u64>> {
         let column = self.metrics.iter().position(|metric| metric.name == INSTRUCTIONS)?;
         Some(self.amounts(column))
     }

@@ -237,6 +237,6 @@ fn counted(checking: u32, instrumented: u32, checks: &str) -> Adaptive {
 }
 
 /// All kinds of events that are built in.
-fn kinds() -> impl Iterator<Item = EventModel> {
+pub fn kinds() -> impl Iterator<Item = EventModel> {
     BUILT_IN_EVENTS.iter().filter_map(|name| EventModel::built_in(name))
 }

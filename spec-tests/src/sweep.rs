@@ -53,6 +53,9 @@ pub const CONTEXTS: Check = Check { case, check: Engines::contexts, stack: LARGE
 /// The same with modules that use up the stack.
 pub const DEEP_CONTEXTS: Check = Check { case: deep_case, check: Engines::contexts, stack: SMALL_STACK };
 
+/// See [`Engines::events`].
+pub const EVENTS: Check = Check { case, check: Engines::events, stack: LARGE_STACK };
+
 /// See [`Engines::references`].
 pub const REFERENCES: Check = Check { case, check: Engines::references, stack: LARGE_STACK };
 
@@ -84,7 +87,7 @@ fn abort(_: &Engines, case: &Case) -> Result<Summary, String> {
 }
 
 /// All of them by name, the usual one first.
-pub const CHECKS: [(&str, Check); 15] = [
+pub const CHECKS: [(&str, Check); 16] = [
     ("modules", DIFFERENTIAL),
     ("hot", HOT),
     ("wasm3", WASM3),
@@ -94,6 +97,7 @@ pub const CHECKS: [(&str, Check); 15] = [
     ("overflow", OVERFLOW),
     ("contexts", CONTEXTS),
     ("deep-contexts", DEEP_CONTEXTS),
+    ("events", EVENTS),
     ("references", REFERENCES),
     ("paths", PATHS),
     ("deep-paths", DEEP_PATHS),

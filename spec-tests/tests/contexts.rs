@@ -8,7 +8,7 @@ use wprof_spec_tests::check::Summary;
 use wprof_spec_tests::oracle::cache::small_cache;
 use wprof_spec_tests::programs::{Ended, Program, own};
 use wprof_spec_tests::shadow::{HostLog, fold, without_metrics};
-use wprof_spec_tests::sweep::{CONTEXTS, Check, DEEP_CONTEXTS, FLOW, sweep};
+use wprof_spec_tests::sweep::{CONTEXTS, Check, DEEP_CONTEXTS, EVENTS, FLOW, sweep};
 
 #[test]
 fn trees_of_generated_modules_are_those_of_a_shadow_stack() {
@@ -17,6 +17,13 @@ fn trees_of_generated_modules_are_those_of_a_shadow_stack() {
     assert!(summary.stopped > 0 && summary.host_calls > 0);
     assert!(summary.misses_in_contexts > 500, "{}", summary.misses_in_contexts);
     assert!(summary.sampled_contexts > 300, "{}", summary.sampled_contexts);
+}
+
+#[test]
+fn events_in_contexts_are_those_of_single_instructions() {
+    let summary = all(48, EVENTS);
+    assert!(summary.events_in_contexts > 150, "{}", summary.events_in_contexts);
+    assert!(summary.stopped > 0 && summary.host_calls > 0);
 }
 
 #[test]

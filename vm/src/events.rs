@@ -61,9 +61,11 @@ impl<T: 'static> Store<T> {
     }
 }
 
-/// The instruction at which a program was stopped that counts and checks at each: see [`Counting::PerInstruction`].
+/// The instruction at which a program was stopped that checks at each, or before one: see [`Counting::PerInstruction`] and
+/// [`Counting::Before`].
 ///
 /// [`Counting::PerInstruction`]: crate::Counting::PerInstruction
+/// [`Counting::Before`]: crate::Counting::Before
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stop {
     /// Index of the function.
@@ -113,7 +115,7 @@ impl StoppedValue {
 }
 
 impl<T: 'static> Store<T> {
-    /// Where the program was stopped when its budget was used up, if each instruction checks it.
+    /// Where the program was stopped when its budget was used up, if each instruction checks it, or one does.
     ///
     /// # Errors
     /// If the function cannot be read again.

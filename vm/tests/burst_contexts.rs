@@ -101,7 +101,7 @@ fn a_burst_without_end_sees_the_exact_tree() -> Outcome {
         assert!(matches!(found.kind, FigureKind::Sampled { .. }));
         assert_eq!(found_result, result);
         // Exact contexts have instructions only where paths are counted in them: see `unbiased.rs`.
-        let instructions: u64 = found.sampled_instructions().expect("counted").iter().sum();
+        let instructions: u64 = found.instructions().expect("counted").iter().sum();
         assert_eq!(instructions, profile.functions.iter().map(|function| function.ops()).sum::<u64>());
         found.metrics.clear();
         found.records.iter_mut().for_each(|record| record.metrics.clear());

@@ -449,6 +449,59 @@ fn a_program_stops_at_the_very_instruction() -> Outcome {
 }
 
 /// The fuel of `run` of a text module, counted with each placement, and whether it returned.
+/// All instants of a run, each named by the software instruction counter and a place, are found again, with the same
+/// state, in code that counts by chords and checks only there. Recursive calls that return one after the other come to
+/// one place without another such event: of these instants it is the first.
+#[test]
+fn an_instant_is_found_again_by_its_place_and_the_software_instruction_counter() -> Outcome {
+    const SIC: &str = "back_edges_and_calls";
+    let wat = r#"(module
+        (func $sum (param i32) (result i32)
+            (if (result i32) (local.get 0)
+                (then (i32.add (local.get 0) (call $sum (i32.sub (local.get 0) (i32.const 1)))))
+                (else (i32.const 0))))
+        (func (export "run") (param $n i32) (result i32) (local $sum i32)
+            (loop $again
+                (if (i32.and (local.get $n) (i32.const 1))
+                    (then (local.set $sum (i32.add (local.get $sum) (call $sum (local.get $n)))))
+                    (else (local.set $sum (i32.mul (local.get $sum) (i32.const 3)))))
+                (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+            (local.get $sum)))"#;
+    let wasm = wat::parse_str(wat)?;
+    let run = |strategy: Strategy, counting: Counting, (kind, limit): (&str, u64), contexts: bool| {
+        let mut config = Config::new();
+        config.strategy(strategy).background_compilation(false).promote_after(2).count_contexts(contexts);
+        config.count_events(["instructions", SIC].into_iter().filter_map(EventModel::built_in));
+        let engine = Engine::new(config.event_counting(counting).budget(kind))?;
+        let mut store = Store::new(&engine, ());
+        let instance = Instance::new(&mut store, &Module::new(&engine, &wasm)?, &[])?;
+        store.set_budget(kind, limit)?;
+        let ended = instance.get_typed_func::<i32, i32>(&mut store, "run")?.call(&mut store, 5);
+        let counts = [SIC, "instructions"].map(|kind| store.event_count(kind).expect("counted"));
+        Ok::<_, Error>((ended.ok(), store.stop()?, counts))
+    };
+    let mut instants = std::collections::HashMap::new();
+    for number in 0.. {
+        let by_number = ("instructions", number);
+        let (ended, stop, [sic, instructions]) =
+            run(Strategy::Baseline, Counting::PerInstruction, by_number, false)?;
+        let Some(stop) = stop else {
+            assert_eq!(ended, Some(24));
+            break;
+        };
+        assert_eq!(instructions, number + 1);
+        // There the instruction itself counts; a call is one of these events.
+        let before = sic - u64::from(wasm[stop.offset as usize] == 0x10);
+        let strategies = [Strategy::Optimized, Strategy::Baseline, Strategy::Tiered];
+        let (strategy, contexts) = (strategies[(number % 3) as usize], number % 2 == 0);
+        let found = run(strategy, Counting::Before(stop.offset), (SIC, before), contexts)?;
+        let first = instants.entry((before, stop.offset)).or_insert((number, stop));
+        assert_eq!(found, (None, Some(first.1.clone()), [before, first.0]), "{strategy:?}");
+    }
+    assert!(instants.len() > 100, "{}", instants.len());
+    Ok(())
+}
+
 fn fuel(wat: &str) -> std::result::Result<(u64, bool), Box<dyn std::error::Error>> {
     let mut found = Vec::new();
     for mut config in configs() {

@@ -71,6 +71,7 @@ The book lists what each format keeps and loses (docs/src/how-to/exports.md).
 More examples:
   wprof run --collect edges,cct -o f.wprof json.wasm 20 2    calling contexts for the stacks
   wprof export --to flamegraph --against before.wprof -o changes.svg after.wprof
+  wprof export --to flamegraph --weight fuel -o fuel.svg f.wprof    of --collect cct,events=fuel
   wprof export --to folded --weight instructions f.wprof | sort -k2 -n
   wprof export --to callgrind -o callgrind.out f.wprof && callgrind_annotate callgrind.out
   wprof export --to json f.wprof | jq '.functions[] | [.name, .ops]'"))]

@@ -37,7 +37,9 @@ each time a loop is entered. Source lines are shown if the module is found and h
 otherwise offsets in the module.
 
 In the calling context tree, `with callees` includes everything that the function called there; a \
-recursive call counts where its function was first called. A hot path is dense if it has more of a \
+recursive call counts where its function was first called. Of functions and call sites it counts everything \
+once, however deep they recurse; `at least` marks those in a recursion through several functions, of which \
+a part is counted further up. A hot path is dense if it has more of a \
 metric for each instruction than the program on average, otherwise it is sparse.
 
 {EXAMPLES}
@@ -46,6 +48,7 @@ More examples:
   wprof report f.wprof --top 30 --sort calls
   wprof report f.wprof --cct --least 5
   wprof report f.wprof --cct --by cycles
+  wprof report f.wprof --cct --by loads          of a profile from --collect cct,events=loads
   wprof report f.wprof --cct --by instructions   of a profile from --collect flow
   wprof report f.wprof --interesting suite.wprof
   wprof report f.wprof --distribution            of a profile from --collect paths
@@ -69,8 +72,8 @@ pub struct ReportArgs {
     sort: Option<Order>,
     /// With --cct or --callers: weigh contexts by a metric
     ///
-    /// That is `time`, `calls`, one measured in contexts, such as `cycles`, or `instructions` if they were counted in
-    /// contexts (in bursts, or by `--collect flow`) [default: time if it was sampled, else instructions, else calls]
+    /// That is `time`, `calls`, one measured in contexts, such as `cycles`, a kind of events that was counted there, such as
+    /// `loads`, or `instructions` if they were counted in contexts (in bursts, or by `--collect flow`) [default: time if it was sampled, else instructions, else calls]
     #[arg(long, value_name = "METRIC", help_heading = help::VIEW, hide_short_help = true)]
     by: Option<String>,
     /// Leave out contexts and paths with less than PERCENT of the total
@@ -138,7 +141,13 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
         let tree = tree.as_ref();
         let callees = args.callers.as_ref().map(|asked| contexts::find(tree, asked)).transpose()?;
         let trees = (tree, profile.contexts.as_ref());
-        report::write_contexts(&mut page, &view, trees, &weights, (callees.as_deref(), args.least / 100.0));
+        report::write_contexts(
+            &mut page,
+            &view,
+            trees,
+            &weights,
+            (callees.as_deref(), args.least / 100.0, args.top),
+        );
     } else {
         report::write(&mut page, &view, args.top, args.sort, args.least / 100.0);
     }

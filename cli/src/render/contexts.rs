@@ -83,6 +83,21 @@ impl Weights {
         &self.name
     }
 
+    /// By record.
+    pub fn of_records(&self) -> &[u64] {
+        &self.of_records
+    }
+
+    /// Of all records together; saturates.
+    pub fn total(&self) -> u64 {
+        self.of_records.iter().copied().fold(0, u64::saturating_add)
+    }
+
+    /// Whether it is neither calls nor time.
+    pub fn are_counted(&self) -> bool {
+        self.kind == Kind::Other
+    }
+
     /// The title of a column of it.
     fn title(&self) -> &'static str {
         match self.kind {
@@ -98,7 +113,7 @@ impl Weights {
     }
 
     /// So much of it, as text.
-    fn amount(&self, amount: u64) -> String {
+    pub fn amount(&self, amount: u64) -> String {
         if self.are_time() { duration(amount) } else { grouped(amount) }
     }
 }
@@ -319,7 +334,7 @@ fn with_names(callee: &Callee, readable_name: fn(&str) -> String) -> String {
 }
 
 /// Where a caller makes a call; nothing if the caller is not of the module.
-fn place(view: &View<'_>, caller: &Callee, site: u32) -> String {
+pub fn place(view: &View<'_>, caller: &Callee, site: u32) -> String {
     match caller {
         Callee::Function { .. } | Callee::Inlined { .. } => view.place(site),
         _ => String::new(),

@@ -39,5 +39,6 @@ pub mod screen;
 pub mod summary;
 pub mod table;
 pub mod time;
+pub mod totals;
 pub mod trace_plan;
 pub mod view;

@@ -11,7 +11,7 @@ use super::table::Table;
 use super::view::View;
 use super::{
     allocations, blocks, branches, call_targets, contexts, counters, events, extended_paths, flow,
-    host_calls, interesting, loops, predicted, runs, sample, summary, time,
+    host_calls, interesting, loops, predicted, runs, sample, summary, time, totals,
 };
 
 /// The report, `top` rows in each table; functions in the order given, or else in both. Hot is what has at least this
@@ -54,14 +54,14 @@ pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>,
     section(page, "What counting cost", &counters::table(view.profile));
 }
 
-/// The calling contexts from the top down or, from `callees` up, those of one function: what has at least this share
-/// of the weight. How large the tree is, is told of the one that was `counted`: what is inlined has no call records.
+/// The calling contexts from the top down, with `top` functions and call sites by what is below them; or, from `callees`
+/// up, those of one function: what has at least this share of the weight. How large the tree is, is told of the one that was `counted`: what is inlined has no call records.
 pub fn write_contexts(
     page: &mut Page,
     view: &View<'_>,
     (tree, counted): (&ContextTree, Option<&ContextTree>),
     weights: &Weights,
-    (callees, share): (Option<&[u32]>, f64),
+    (callees, share, top): (Option<&[u32]>, f64, usize),
 ) {
     match weights.are_time() {
         true => view.profile.time.iter().for_each(|time| time::write_brief(page, time)),
@@ -78,6 +78,12 @@ pub fn write_contexts(
         None => {
             let title = format!("Calling contexts by {}", weights.name());
             section(page, &title, &contexts::tree(view, tree, weights, share));
+            // Bursts see calls that have begun before, so what is below a record is no total.
+            if weights.are_counted() && tree.kind.rate().is_none() {
+                let of = weights.name();
+                section(page, &format!("Functions by {of}"), &totals::functions(tree, weights, top));
+                section(page, &format!("Call sites by {of}"), &totals::call_sites(view, tree, weights, top));
+            }
         }
     }
     if !weights.are_time() {

@@ -160,6 +160,20 @@ fn a_program_can_be_stopped_at_any_instruction() {
     let (once, again) = (stop("100"), stop("1_00"));
     let state = |said: &str| said.split_once("\n\n").map_or(said.to_owned(), |(state, _)| state.to_owned());
     assert_eq!(state(&once), state(&again));
+    // The same by the place: the call of `is_odd` has been made.
+    let place = said.split_once("is_odd  (").and_then(|(_, rest)| rest.split_once(')')).expect("a place").0;
+    let until = format!("back_edges_and_calls=1@{place}");
+    let found = stop(&until);
+    assert!(
+        found.starts_with(&format!("wprof: stopped at back_edges_and_calls 1 at byte {place}\n")),
+        "{found}"
+    );
+    assert_eq!(
+        state(&found).split_once('\n').expect("lines").1,
+        state(&said).split_once('\n').expect("lines").1
+    );
+    let later = stop(&format!("back_edges_and_calls=0@{place}"));
+    assert!(later.contains(", to which it came first with 1\n"), "{later}");
     // It executes 131 instructions.
     let ran = wprof(&["run", "-q", "--until", "132", "--invoke", "count", &module, "10"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "5\n"));

@@ -185,12 +185,16 @@ pub mod call_record {
     pub const fn ops(metrics: u32) -> i32 {
         metric(metrics)
     }
-    /// How many words there are before a record if so many metrics are measured, and instructions in bursts or not.
-    pub const fn words_before(metrics: u32, in_bursts: bool) -> u32 {
-        match (metrics, in_bursts) {
-            (_, true) => metrics + 2,
-            (0, false) => 0,
-            (_, false) => metrics + 1,
+    /// `u64`, before the record: the events of one kind, if so many metrics are measured. Bursts count none.
+    pub const fn event(metrics: u32, kind: u32) -> i32 {
+        metric(metrics + kind)
+    }
+    /// How many words there are before a record with so many metrics and kinds of events, instructions in bursts
+    /// counted as one.
+    pub const fn words_before(metrics: u32, counted: u32) -> u32 {
+        match metrics + counted {
+            0 => 0,
+            figures => figures + 1,
         }
     }
     /// The callee slot of call number `site`.

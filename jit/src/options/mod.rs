@@ -72,6 +72,8 @@ pub struct CompilerOptions {
     pub contexts: bool,
     /// Keep of all code which instruction it comes from: [`MachineCode::positions`](crate::code::MachineCode::positions).
     pub positions: bool,
+    /// How many kinds of events are counted in call records.
+    pub events_in_records: u32,
     /// How many metrics are measured.
     pub metrics: u32,
     /// Whether their readings must be asked for.
@@ -139,6 +141,7 @@ impl Default for CompilerOptions {
             allocations: false,
             contexts: false,
             positions: false,
+            events_in_records: 0,
             metrics: 0,
             reads_metrics: false,
             lengths: Vec::new(),
@@ -185,6 +188,17 @@ impl CompilerOptions {
             (false, None) if self.checked => Some(store_context::CHECKS),
             (false, None) => self.contexts.then_some(store_context::CALLEE_SLOT),
         }
+    }
+
+    /// Whether a counter in the store's context has the events of `kind`. Where calling contexts are counted, call records
+    /// have them, and only a budget needs the counter as well.
+    pub fn counts_in_store(&self, kind: u32) -> bool {
+        self.events_in_records == 0 || self.metered == Some(kind)
+    }
+
+    /// Whether frames keep the address of their call record where the walk of a stack finds it.
+    pub(crate) fn frames_hold_record(&self) -> bool {
+        self.metrics > 0 || self.flow_contexts || self.events_in_records > 0
     }
 
     /// Whether anybody wants to know of each data reference.

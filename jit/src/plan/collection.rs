@@ -60,7 +60,8 @@ impl Collection {
         if is_plain || is_told || self.counting == Counting::PerInstruction {
             return Ok(Vec::new());
         }
-        let metered = self.metered.map(|kind| (kind, &self.events[kind as usize]));
+        let metered = self.metered.filter(|_| self.is_checked_at_stops());
+        let metered = metered.map(|kind| (kind, &self.events[kind as usize]));
         Ok(SmallLoop::all(info, cfg, metered)?)
     }
 
@@ -90,6 +91,16 @@ impl Collection {
         self.events.iter().map(|model| of(&model.name)).collect()
     }
 
+    /// Whether a budget is checked wherever code may be stopped, not before one instruction only.
+    pub(super) fn is_checked_at_stops(&self) -> bool {
+        self.metered.is_some() && !matches!(self.counting, Counting::Before(_))
+    }
+
+    /// How many kinds of events call records have: all, where calling contexts are counted.
+    pub fn events_in_records(&self) -> u32 {
+        if self.contexts { self.events.len() as u32 } else { 0 }
+    }
+
     /// What an earlier run says of a function of this shape: that of the weights, or of the interesting paths.
     pub fn earlier(&self, func: u32, shape: &profiler::Cfg) -> Option<&FunctionProfile> {
         let interesting = self.interesting.as_ref().map(|interesting| &interesting.profile);
@@ -115,6 +126,11 @@ pub enum Counting {
     /// Each instruction adds its own, and checks the budget, so that the program stops at the very instruction that
     /// exceeds it. Slow.
     PerInstruction,
+    /// By chords, and the budget is checked at one place only: before the instruction at this byte of the module, where
+    /// the program stops if as much has happened as the budget allows. So a software instruction counter names an
+    /// instant of a run, and finding it again costs no more than counting. Source: Ball 1994, section 5, after
+    /// Mellor-Crummey & LeBlanc 1989.
+    Before(u32),
 }
 
 /// What is counted by a version of a function.
@@ -143,13 +159,14 @@ impl CompilerOptions {
     pub fn collecting(self, collection: &Collection) -> CompilerOptions {
         let is_profiled = collection.counters != Instrumentation::Off;
         let traced = collection.tracing.is_some();
-        let first = (!collection.events.is_empty()).then_some(0);
+        let events_in_records = collection.events_in_records();
+        let first = (!collection.events.is_empty() && events_in_records == 0).then_some(0);
         CompilerOptions {
             // A check can be made to fire.
             polls: (self.polls || is_profiled || traced) && collection.checks.is_none(),
             checked: collection.checks.is_some(),
             precise: !collection.is_off() && !collection.in_bursts,
-            capture_state: collection.counting == Counting::PerInstruction,
+            capture_state: matches!(collection.counting, Counting::PerInstruction | Counting::Before(_)),
             frames_hold_vmctx: is_profiled || collection.contexts,
             metered: collection.metered,
             pinned: collection.metered.or(first).filter(|_| !traced),
@@ -158,6 +175,7 @@ impl CompilerOptions {
             logs_references: collection.records_bursts && collection.references,
             contexts: collection.contexts,
             allocations: collection.allocations,
+            events_in_records,
             metrics: collection.metrics.len() as u32,
             reads_metrics: collection.metrics.iter().any(Metric::is_read),
             lengths: collection.lengths(),

@@ -23,6 +23,10 @@ pub struct FunctionEvents {
     /// [`Counting::PerInstruction`].
     pub steps: Vec<(u32, u32, Vec<u64>)>,
     metered: Option<u32>,
+    /// Whether the budget is checked wherever code may be stopped.
+    is_metered_everywhere: bool,
+    /// With [`Counting::Before`], where the program may stop: block, byte offset, and what the metered counter lacks there.
+    stop: Option<(u32, u32, i64)>,
 }
 
 impl FunctionEvents {
@@ -49,14 +53,64 @@ impl FunctionEvents {
         let plans = match collection.counting {
             Counting::PerBlock => events.iter().map(|e| EventPlan::per_block(&split.shape, e)).collect(),
             Counting::PerInstruction => events.iter().map(|e| EventPlan::per_edge(&split.shape, e)).collect(),
-            Counting::Chords => {
+            Counting::Chords | Counting::Before(_) => {
                 let latches = loops.iter().map(|found| (split.edge_of(found.latch), found.copies));
                 let weights = unrolled_weights(&split.shape, &expected.split(&split), latches);
-                let tree = tree(cfg, &split, &weights, collection.metered.is_some());
+                let tree = tree(cfg, &split, &weights, collection);
                 events.iter().map(|e| tree.plan(e)).collect()
             }
         };
-        Ok(FunctionEvents { split, plans, steps, metered: collection.metered })
+        let is_metered_everywhere = collection.is_checked_at_stops() && !is_stepping;
+        let metered = collection.metered;
+        let mut events = FunctionEvents { split, plans, steps, metered, is_metered_everywhere, stop: None };
+        if let (Counting::Before(offset), Some(kind)) = (collection.counting, metered) {
+            events.stop = events.stop_before(info, cfg, models, (offset, kind))?;
+        }
+        Ok(events)
+    }
+
+    /// The block that the instruction at byte `offset` is in, if it is in the function, and what the counter of `kind`
+    /// lacks before it.
+    fn stop_before(
+        &self,
+        info: &ModuleInfo,
+        cfg: &Cfg,
+        models: &[EventModel],
+        (offset, kind): (u32, u32),
+    ) -> Result<Option<(u32, u32, i64)>, BinaryReaderError> {
+        let Some(block) = cfg.block_at(offset) else { return Ok(None) };
+        let begins = &cfg.blocks[block as usize];
+        let mut operators = Operators::new(info, begins.start, begins.limit);
+        while let Some((_, at)) = operators.next()? {
+            if at == offset {
+                // The instruction itself has not begun.
+                let owed = self.corrections(info, cfg, models, (block, offset - 1))?;
+                return Ok(Some((block, offset, owed[kind as usize])));
+            }
+        }
+        Ok(None)
+    }
+
+    /// By kind, what to add to each counter for a frame that was stopped before an instruction, with
+    /// [`Counting::Before`]; `None` at any other instruction.
+    ///
+    /// # Errors
+    /// If the bytes are not those that were validated.
+    pub fn owed_before(
+        &self,
+        info: &ModuleInfo,
+        cfg: &Cfg,
+        models: &[EventModel],
+        place: (u32, u32),
+    ) -> Result<Option<Vec<i64>>, BinaryReaderError> {
+        let (Some((block, offset, owed)), Some(kind)) = (self.stop, self.metered) else { return Ok(None) };
+        if place != (block, offset) {
+            return Ok(None);
+        }
+        let mut sums = self.corrections(info, cfg, models, (block, offset - 1))?;
+        let sum = &mut sums[kind as usize];
+        *sum = sum.wrapping_sub(before_stop(owed));
+        Ok(Some(sums))
     }
 
     /// Places the updates of the counters.
@@ -81,8 +135,15 @@ impl FunctionEvents {
         }
     }
 
-    /// Lets each instruction count for itself and check the budget, if that is wanted.
+    /// Lets each instruction count for itself and check the budget, or one instruction check it, if that is wanted.
     pub fn place_steps(&self, to: &mut Placement) {
+        if let (Some((block, offset, owed)), Some(kind)) = (self.stop, self.metered) {
+            let amount = before_stop(owed);
+            let there = [amount, amount.wrapping_neg()].map(|amount| Probe::Event { kind, amount });
+            let [exact, as_it_was] = there;
+            let probes = [exact, Probe::Budget(kind), as_it_was];
+            to.around(block, offset).before.insert_many(0, probes);
+        }
         for (block, offset, events) in &self.steps {
             let before = &mut to.around(*block, *offset).before;
             for (kind, &amount) in (0..).zip(events) {
@@ -94,9 +155,9 @@ impl FunctionEvents {
         }
     }
 
-    /// Where the budget is checked after calls, if it is not checked at every instruction.
+    /// Where the budget is checked after calls, if it is checked wherever code may be stopped.
     pub fn checked_calls(&self) -> Option<impl Iterator<Item = (u32, u32)>> {
-        self.steps.is_empty().then(|| self.split.calls())
+        self.is_metered_everywhere.then(|| self.split.calls())
     }
 
     fn place_increment(&self, to: &mut Placement, edge: EdgeId, probe: Probe) {
@@ -141,14 +202,24 @@ impl FunctionEvents {
     }
 }
 
-/// The tree of a function's plans. Metered, the counters are exact at calls and wherever the budget is checked.
-fn tree(cfg: &Cfg, split: &SplitCfg, weights: &EdgeWeights, is_metered: bool) -> EventTree {
-    if !is_metered {
+/// What is added to the counter before a check at one instruction: what it lacks there, and one more, since a check fires
+/// when more has happened than is allowed, and here as much is enough.
+fn before_stop(owed: i64) -> i64 {
+    owed.wrapping_add(1)
+}
+
+/// The tree of a function's plans. Metered, the counters are exact at calls, and wherever the budget is checked if that is
+/// more than one place.
+fn tree(cfg: &Cfg, split: &SplitCfg, weights: &EdgeWeights, collection: &Collection) -> EventTree {
+    if collection.metered.is_none() {
         return EventTree::new(&split.shape, weights, &[]);
     }
     let parts = (0..).zip(&split.parts);
     let behind_calls: Vec<BlockId> =
         parts.filter(|(_, part)| part.call.is_some()).map(|(index, _)| BlockId(index + 1)).collect();
+    if !collection.is_checked_at_stops() {
+        return EventTree::new(&split.shape, weights, &behind_calls);
+    }
     let checked = (0..cfg.blocks.len()).filter(|&index| cfg.is_stop(index, index as u32));
     let checked: Vec<BlockId> = checked.map(|index| BlockId(split.first_part[index])).collect();
     EventTree::with_exact(&split.shape, weights, &behind_calls, &checked)

@@ -88,7 +88,7 @@ impl Translator<'_> {
         let variable = self.builder.declare_var(types::I64);
         self.builder.def_var(variable, value);
         self.record = Some(variable);
-        if self.options.metrics > 0 || self.options.flow_contexts {
+        if self.options.frames_hold_record() {
             self.keep_record(value);
         }
     }

@@ -8,7 +8,7 @@ use cranelift_codegen::ir::{
 use wasmparser::Operator;
 
 use super::Translator;
-use crate::abi::{TrapCode, store_context, vmctx};
+use crate::abi::{TrapCode, call_record, store_context, vmctx};
 use crate::clif::trace::{self, Bits};
 use crate::code::VMCTX_SLOT;
 use crate::events::is_dynamic;
@@ -93,7 +93,17 @@ impl Translator<'_> {
         self.add_event_value(kind, amount);
     }
 
+    /// The same for call records, where calling contexts are counted: there it is the events of each context.
     fn add_event_value(&mut self, kind: u32, amount: Value) {
+        if self.options.events_in_records > 0 {
+            self.add_to_record(call_record::event(self.options.metrics, kind), amount);
+        }
+        if self.options.counts_in_store(kind) {
+            self.add_to_counter(kind, amount);
+        }
+    }
+
+    fn add_to_counter(&mut self, kind: u32, amount: Value) {
         if self.options.pinned == Some(kind) {
             return self.in_place(|translator| {
                 let old = translator.builder.ins().get_pinned_reg(types::I64);

@@ -36,8 +36,9 @@ impl Profile {
     /// if neither they nor paths were counted there, or records do not tell all of them. Saturates.
     pub fn instructions_in_contexts(&self) -> Option<Vec<u64>> {
         let contexts = self.contexts.as_ref()?;
-        if !contexts.has_paths {
-            return contexts.sampled_instructions();
+        let counted = contexts.instructions();
+        if counted.is_some() || !contexts.has_paths {
+            return counted;
         }
         let mut own = vec![0_u64; contexts.records.len()];
         let mut add = |record: u32, ops: u64| {

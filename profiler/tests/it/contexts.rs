@@ -6,7 +6,7 @@ use arbtest::arbitrary::{Result, Unstructured};
 use wprof_profiler::{
     BackEdge, CallEdge, CallRecord, Callee, CallerRow, ContextLink, ContextLog, ContextRow, ContextStats,
     ContextTree, FigureKind, FileError, InvalidContexts, InvalidProfile, Metric, Profile, Rate, Routine,
-    Stacks,
+    Stacks, Total,
 };
 
 /// Functions of the programs that are made up here.
@@ -275,6 +275,69 @@ fn stacks_are_contexts_without_their_call_sites() {
         }
         Ok(())
     });
+}
+
+/// In how many stacks something is.
+fn counted_once<T: Ord>(stacks: &[Vec<Frame>], found: impl Fn(&[Frame]) -> Vec<T>) -> BTreeMap<T, u64> {
+    let mut all = BTreeMap::new();
+    for stack in stacks {
+        let mut once = found(stack);
+        once.sort();
+        once.dedup();
+        once.into_iter().for_each(|what| *all.entry(what).or_default() += 1);
+    }
+    all
+}
+
+#[test]
+fn totals_count_what_happened_below_once() {
+    let (mut whole, mut lacking) = (0, 0);
+    arbtest::arbtest(|u| {
+        let stacks = stacks(u)?;
+        let tree = log(&stacks).tree();
+        let functions = counted_once(&stacks, |stack| stack.iter().map(|frame| frame.0).collect());
+        let index = |routine: u32| match tree.routines[routine as usize].callee {
+            Callee::Function { index, .. } => index,
+            _ => u32::MAX,
+        };
+        let mut check = |total: Total, expected: u64| {
+            assert!(if total.is_whole { total.inclusive == expected } else { total.inclusive <= expected });
+            *if total.is_whole { &mut whole } else { &mut lacking } += 1;
+        };
+        for (total, routine) in tree.totals(&tree.calls()).into_iter().zip(0..).skip(1) {
+            check(total, functions[&index(routine)]);
+        }
+        let sites = counted_once(&stacks, |stack| stack.iter().map(|frame| (frame.1, frame.0)).collect());
+        for ((_, site, callee), total) in tree.site_totals(&tree.calls()) {
+            check(total, sites[&(site, index(callee))]);
+        }
+        Ok(())
+    });
+    assert!(whole > 0 && lacking > 0, "{whole} whole, {lacking} not");
+}
+
+#[test]
+fn a_function_that_calls_only_itself_has_all_of_its_total() {
+    // main calls f, f calls itself and g.
+    let stacks = [
+        vec![(0, 0)],
+        vec![(0, 0), (1, 1)],
+        vec![(0, 0), (1, 1), (1, 11)],
+        vec![(0, 0), (1, 1), (1, 11), (2, 12)],
+    ];
+    let tree = log(&stacks).tree();
+    let totals: Vec<Total> = tree.totals(&tree.calls());
+    let total = |own, inclusive| Total { own, inclusive, is_whole: true };
+    assert_eq!(totals[1..], [total(1, 4), total(2, 3), total(1, 1)]);
+    let sites = tree.site_totals(&tree.calls());
+    let lacking = Total { own: 0, inclusive: 0, is_whole: false };
+    let expected = [
+        ((0, 0, 1), total(1, 4)),
+        ((1, 1, 2), total(2, 3)),
+        ((2, 11, 2), lacking),
+        ((2, 12, 3), total(1, 1)),
+    ];
+    assert_eq!(sites.into_iter().collect::<Vec<_>>(), expected);
 }
 
 #[test]

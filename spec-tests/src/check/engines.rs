@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use wprof::{Collect, Config, Engine, Metric, ProfilingConfig, Strategy, Tracing};
 use wprof_profiler::BurstLengths;
 
+use super::events;
 use super::hot::{self, Hot};
 use super::wasm3::Wasm3;
 use crate::engines::reference;
@@ -41,6 +42,10 @@ pub struct Engines {
     pub(super) flow_traced: [Made; 3],
     /// Likewise without a trace: records have cells for paths, or none has.
     pub(super) flow: [Made; 2],
+    /// Events in contexts, one by one and otherwise; and without contexts.
+    pub(super) events_simply: Made,
+    pub(super) events_in_contexts: Vec<Made>,
+    pub(super) events_alone: Made,
     pub(super) checked: Made,
     pub(super) unguarded: Made,
     pub(super) parts: Made,
@@ -102,6 +107,9 @@ impl Default for Engines {
                 config.count_contexts(true).flow_contexts(true).record_paths(cells);
                 made(config.profiling(ProfilingConfig::Exact(Collect::Paths)))
             }),
+            events_simply: events::simple(),
+            events_in_contexts: events::clever(),
+            events_alone: events::totals(),
             checked: made(&Mode::Checked.config()),
             unguarded: made(&Mode::Unguarded.config()),
             parts: made(&Mode::Parts.config()),

@@ -30,6 +30,8 @@ pub struct Summary {
     pub sampled_contexts: u64,
     /// Lines missed in these contexts.
     pub misses_in_contexts: u64,
+    /// Call records with instructions that have been compared.
+    pub events_in_contexts: u64,
     /// Paths in contexts that have been.
     pub flow: u64,
     /// Calls that were inlined.
@@ -56,6 +58,7 @@ impl Summary {
             contexts: 0,
             sampled_contexts: 0,
             misses_in_contexts: 0,
+            events_in_contexts: 0,
             flow: 0,
             inlined: 0,
             superblocks: 0,
@@ -91,6 +94,7 @@ impl Summary {
             contexts: self.contexts + other.contexts,
             sampled_contexts: self.sampled_contexts + other.sampled_contexts,
             misses_in_contexts: self.misses_in_contexts + other.misses_in_contexts,
+            events_in_contexts: self.events_in_contexts + other.events_in_contexts,
             flow: self.flow + other.flow,
             inlined: self.inlined + other.inlined,
             superblocks: self.superblocks + other.superblocks,

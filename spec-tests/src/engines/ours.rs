@@ -8,7 +8,7 @@ use wprof::{
     Global, HeapType, Instance, Linker, Memory, Module, Ref, Reoptimization, Store, Table, Tag, Val, ValType,
     event_count,
 };
-use wprof_profiler::Profile;
+use wprof_profiler::{Callee, Profile};
 
 use crate::drive::{Call, Drive, imported_value, is_ours};
 use crate::fuel::FUEL;
@@ -178,11 +178,29 @@ fn counts_both(store: impl AsContext) -> bool {
 pub fn same_instructions(store: impl AsContext, profile: &Profile) -> Result<(), Error> {
     let counted = event_count(store, "instructions")?;
     match profile.ops() {
-        ops if ops == counted => Ok(()),
+        ops if ops == counted => same_instructions_in_contexts(profile),
         ops => {
             Err(Error::msg(format_args!("{counted} instructions were counted, and the profile has {ops}")))
         }
     }
+}
+
+/// Demands that the call records of each function have its instructions, if they were counted there.
+fn same_instructions_in_contexts(profile: &Profile) -> Result<(), Error> {
+    let Some(tree) = &profile.contexts else { return Ok(()) };
+    let Some(own) = tree.instructions() else { return Ok(()) };
+    for function in &profile.functions {
+        let is_its = |record: u32| matches!(tree.callee(record), Callee::Function { index, .. } if *index == function.index);
+        let records = (0..).zip(&own).filter(|(record, _)| is_its(*record));
+        let (in_records, ops) = (records.map(|(_, own)| own).sum::<u64>(), function.ops());
+        if in_records != ops {
+            let index = function.index;
+            return Err(Error::msg(format_args!(
+                "function {index}: {in_records} instructions in call records, {ops} by edges"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn refuel(store: &mut Store<Host>, instance: Instance, fuel: i32) {

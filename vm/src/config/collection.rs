@@ -2,7 +2,7 @@
 
 use wprof_jit::abi::store_context::{EVENT_KINDS, METRIC_KINDS};
 use wprof_jit::compile::CompilerOptions;
-use wprof_jit::plan::{Checks, Collection, Instrumentation, Metric};
+use wprof_jit::plan::{Checks, Collection, Counting, Instrumentation, Metric};
 
 use super::{Adaptive, Collect, Config, ProfilingConfig, Trigger};
 use crate::{Error, ErrorKind, Result, Strategy};
@@ -64,6 +64,9 @@ impl Config {
             Some(budget) if self.metered().is_none() => {
                 wrong(format!("the budget is of `{budget}`, which is not counted: add it to the events"))
             }
+            None if matches!(self.counting, Counting::Before(_)) => wrong(
+                "events are counted to stop at an instruction, but no budget says when: set Config::budget",
+            ),
             _ => Ok(()),
         }
     }

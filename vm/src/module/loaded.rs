@@ -96,6 +96,10 @@ impl LoadedModule for ModuleInner {
         ModuleInner::event_corrections(self, place)
     }
 
+    fn events_owed_before(&self, place: &Origin) -> Result<Option<Vec<i64>>> {
+        ModuleInner::events_owed_before(self, place)
+    }
+
     fn heat(&self, func: u32) -> Option<(u32, u32)> {
         ModuleInner::heat(self, func)
     }

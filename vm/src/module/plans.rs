@@ -49,6 +49,17 @@ impl ModuleInner {
         Ok(sums)
     }
 
+    /// The same for a frame that was stopped at the one place where a budget is checked; `None` anywhere else.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn events_owed_before(&self, place: &Origin) -> Result<Option<Vec<i64>>> {
+        let Some(plan) = self.any_plan_of(place.func) else { return Ok(None) };
+        let models = &self.engine.collection().events;
+        let Some(events) = &plan.events else { return Ok(None) };
+        Ok(events.owed_before(&self.info, &plan.cfg, models, (place.block, place.offset))?)
+    }
+
     /// The same, given only the offset.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashMap;
+use wprof_jit::events::EventModel;
 use wprof_jit::plan::FunctionPlan;
 use wprof_profiler::{
     ALLOCATION_COLUMNS, CallRecord, Callee, ContextLink, ContextLog, ContextTree, FigureKind, INSTRUCTIONS,
@@ -12,6 +13,7 @@ use wprof_profiler::{
 use super::Exits;
 use super::columns::Columns;
 use super::paths::{Counted, InContexts, PathsOfRecords, of_record_cells, of_rows, summed};
+use crate::Result;
 use crate::runtime::counts::allocations::{Allocated, Allocations};
 use crate::runtime::counts::call_records::{CallRecords, Called, Calls};
 use crate::runtime::counts::metrics::Measured;
@@ -56,7 +58,10 @@ pub fn paths_in_contexts(
 
 /// The calling contexts as instance `index` sees them, with the paths of these records; `None` if they are not
 /// counted, or no burst has seen any.
-pub fn context_tree(store: &StoreOpaque, index: u32, paths: PathsOfRecords) -> Option<ContextTree> {
+///
+/// # Errors
+/// If a function on the stack cannot be planned again.
+pub fn context_tree(store: &StoreOpaque, index: u32, paths: PathsOfRecords) -> Result<Option<ContextTree>> {
     let routine = |called: &Called| match called {
         Called::Root => Routine { callee: Callee::Root, sites: Vec::new() },
         Called::Beyond => Routine { callee: Callee::Beyond, sites: Vec::new() },
@@ -66,18 +71,49 @@ pub fn context_tree(store: &StoreOpaque, index: u32, paths: PathsOfRecords) -> O
         }
         &Called::Wasm(instance, func) => wasm_routine(store, index, instance, func),
     };
-    let contexts = store.contexts.as_ref()?;
-    let allocated = store.allocations.as_ref();
-    let live = (store.live_measured(), allocated);
-    let tree = tree(contexts, &mut Columns::measured(store), (live, paths), routine);
-    match store.burst_rate() {
-        Some(rate) => {
-            let tree = ContextTree { kind: FigureKind::Sampled { rate }, ..tree.pruned() };
-            // The root is always there.
-            (tree.records.len() > 1).then_some(tree)
+    let Some(contexts) = store.contexts.as_ref() else { return Ok(None) };
+    let mut beside = vec![(INSTRUCTIONS, contexts.ops())];
+    beside.extend(events(store, contexts)?);
+    beside.extend(store.allocations.iter().flat_map(|all| allocations(all, contexts)));
+    let measured = (&mut Columns::measured(store), &store.live_measured()[..]);
+    let tree = tree(contexts, measured, paths, beside, routine);
+    let Some(rate) = store.burst_rate() else { return Ok(Some(tree)) };
+    let tree = ContextTree { kind: FigureKind::Sampled { rate }, ..tree.pruned() };
+    // The root is always there.
+    Ok((tree.records.len() > 1).then_some(tree))
+}
+
+/// The events of each record, by number, by the name of their kind: those of the function's own code, live frames
+/// included.
+fn events<'a>(store: &'a StoreOpaque, contexts: &CallRecords) -> Result<Vec<(&'a str, Vec<u64>)>> {
+    let collection = store.engine().counted();
+    let live = store.live_events()?;
+    let of_kind = |(kind, model): (u32, &'a EventModel)| {
+        let mut events: Vec<u64> = contexts.events(kind).collect();
+        for (address, owed) in &live {
+            if let Some(record) = contexts.record_at(*address) {
+                let sum = &mut events[record as usize];
+                *sum = sum.wrapping_add(owed[kind as usize]);
+            }
         }
-        None => Some(tree),
+        (&*model.name, events)
+    };
+    let kinds = (0..).zip(&collection.events).take(collection.events_in_records() as usize);
+    Ok(kinds.map(of_kind).collect())
+}
+
+/// What was allocated in each record, by number, by the name of the figure.
+fn allocations(all: &Allocations, contexts: &CallRecords) -> impl Iterator<Item = (&'static str, Vec<u64>)> {
+    let mut by_record = vec![Allocated::default(); contexts.all().count()];
+    for (address, of) in all.contexts() {
+        if let Some(record) = contexts.record_at(address) {
+            by_record[record as usize] = of;
+        }
     }
+    let of_column = move |(number, name)| {
+        (name, by_record.iter().map(|of: &Allocated| of.columns()[number]).collect())
+    };
+    ALLOCATION_COLUMNS.into_iter().enumerate().map(of_column)
 }
 
 fn wasm_routine(store: &StoreOpaque, seen_from: u32, instance: u32, index: u32) -> Routine {
@@ -86,19 +122,17 @@ fn wasm_routine(store: &StoreOpaque, seen_from: u32, instance: u32, index: u32) 
     Routine { callee: store.function_of(seen_from, instance, index), sites }
 }
 
-/// What live frames have measured, by address of their records, and what was allocated.
-type Uncharged<'a> = (Vec<(u64, Measured)>, Option<&'a Allocations>);
-
-/// The tree, given what each routine is to its readers, what live frames have measured that is not charged yet, and what
-/// was allocated.
+/// The tree, given what each routine is to its readers, what live frames have measured that is not charged yet, and
+/// what has been counted `beside` that, by name and record.
 fn tree(
     contexts: &CallRecords,
-    columns: &mut Columns<'_>,
-    ((live, allocated), mut paths): (Uncharged<'_>, PathsOfRecords),
+    (columns, live): (&mut Columns<'_>, &[(u64, Measured)]),
+    mut paths: PathsOfRecords,
+    beside: Vec<(&str, Vec<u64>)>,
     routine: impl FnMut(&Called) -> Routine,
 ) -> ContextTree {
     let mut charged = contexts.charged();
-    for (address, measured) in &live {
+    for (address, measured) in live {
         if let Some(record) = contexts.record_at(*address) {
             let sums = &mut charged[record as usize].0;
             sums.iter_mut().zip(measured).for_each(|(sum, more)| *sum = sum.wrapping_add(*more));
@@ -130,44 +164,18 @@ fn tree(
         contexts.recursive_calls().map(|(from, slot, to)| ContextLink { from, site: site(from, slot), to });
     let links = links.collect();
     let (mut metrics, has_paths) = (columns.metrics(), contexts.has_paths());
-    add_instructions(&contexts.ops(), &mut metrics, &mut all);
-    if let Some(allocated) = allocated {
-        add_allocations(contexts, allocated, &mut metrics, &mut all);
-    }
+    beside.into_iter().for_each(|(name, figures)| add_figures(name, &figures, &mut metrics, &mut all));
     ContextLog { routines, records: all, links, metrics, has_paths, ..ContextLog::default() }.tree()
 }
 
-/// Adds the instructions that bursts have counted in each record to what was measured there, if there are bursts.
-fn add_instructions(ops: &[u64], metrics: &mut Vec<Metric>, records: &mut [CallRecord]) {
-    if ops.is_empty() {
+/// Adds what was counted in each record to what was measured there, if anything was.
+fn add_figures(name: &str, figures: &[u64], metrics: &mut Vec<Metric>, records: &mut [CallRecord]) {
+    if figures.is_empty() {
         return;
     }
-    let name = INSTRUCTIONS.to_owned();
-    let column = metrics.partition_point(|metric| metric.name < name);
-    metrics.insert(column, Metric { name, taken_off: 0 });
-    for (record, &ops) in records.iter_mut().zip(ops) {
-        record.metrics.insert(column, ops);
-    }
-}
-
-/// Adds what was allocated in each record to what was measured there.
-fn add_allocations(
-    contexts: &CallRecords,
-    allocated: &Allocations,
-    metrics: &mut Vec<Metric>,
-    records: &mut [CallRecord],
-) {
-    let mut by_record = vec![Allocated::default(); records.len()];
-    for (address, of) in allocated.contexts() {
-        if let Some(record) = contexts.record_at(address) {
-            by_record[record as usize] = of;
-        }
-    }
-    for (number, name) in ALLOCATION_COLUMNS.into_iter().enumerate() {
-        let column = metrics.partition_point(|metric| metric.name.as_str() < name);
-        metrics.insert(column, Metric { name: name.to_owned(), taken_off: 0 });
-        for (record, of) in records.iter_mut().zip(&by_record) {
-            record.metrics.insert(column, of.columns()[number]);
-        }
+    let column = metrics.partition_point(|metric| *metric.name < *name);
+    metrics.insert(column, Metric { name: name.to_owned(), taken_off: 0 });
+    for (record, &figure) in records.iter_mut().zip(figures) {
+        record.metrics.insert(column, figure);
     }
 }

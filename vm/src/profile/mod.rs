@@ -124,7 +124,10 @@ fn of_instance(
     let events = event_totals(store)?;
     let paths = paths_of_records(store, instance, &versions, (&exits, &in_contexts))?;
     let runs = Vec::new();
-    let contexts = has_contexts.then(|| contexts::context_tree(store, index, paths)).flatten();
+    let contexts = match has_contexts {
+        true => contexts::context_tree(store, index, paths)?,
+        false => None,
+    };
     let metrics = columns.metrics();
     let mut profile = Profile {
         program,

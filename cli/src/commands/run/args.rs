@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use wprof::{Config, PassSet, PerfFormat, StoreLimits};
 use wprof_profiler::{Extension, TableShape};
 
-use super::collect::{COLLECT_HELP, Limit, ProfileArgs};
+use super::collect::{COLLECT_HELP, Limit, ProfileArgs, Until};
 use super::rate::SampleRate;
 use super::reoptimize::ReoptimizeArgs;
 use super::stubs::Stubs;
@@ -102,6 +102,7 @@ More examples:
   wprof run --extend calls:2 json.wasm 4000 150   follow paths through callers and callees
   wprof run --timeout 5s json.wasm 20 2
   wprof run --until 7_000_000 json.wasm 20 2
+  wprof run --until back_edges_and_calls=3_000@0x1f3a json.wasm 20 2
   wprof run --weights f.wprof json.wasm 20 2      put counters where f.wprof ran least
   wprof run --dir data::/data tool.wasm /data/in.txt
   wprof run --live 1s -o f.wprof json.wasm 4000 150 & wprof top --follow f.wprof
@@ -178,10 +179,14 @@ pub struct RunArgs {
     /// Neither use machine code that an earlier run stored, nor store any
     #[arg(long, help_heading = help::SPEED, hide_short_help = true)]
     pub no_code_cache: bool,
-    /// Stop at instruction N and show the stack frames, locals and operands there; slow
-    #[arg(long, value_name = "N", value_parser = instant, conflicts_with = "budget")]
+    /// Stop at instruction N (slow), or at a place after N events: show the stack frames, locals and operands there
+    ///
+    /// A place is KIND=N@BYTE: where control comes to the instruction at BYTE of the module when N events of the kind
+    /// have happened, or more. With back_edges_and_calls that names an instant of the run, and the program runs about as
+    /// fast as when it counts events.
+    #[arg(long, value_name = "INSTANT", value_parser = Until::parse, conflicts_with = "budget")]
     #[arg(help_heading = help::DEBUGGING, hide_short_help = true)]
-    pub until: Option<u64>,
+    pub until: Option<Until>,
     /// If the program traps, write its stack, memories and globals to a file that debuggers for WebAssembly read
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(help_heading = help::DEBUGGING, hide_short_help = true)]
@@ -300,13 +305,6 @@ impl ProgramArgs {
         config.max_functions(self.max_functions).max_function_size(self.max_function_size);
         config.max_locals(self.max_locals).max_blocks(self.max_blocks).limits(limits)
     }
-}
-
-/// The number of an instruction: the first is 1.
-fn instant(text: &str) -> Result<u64, String> {
-    let number = text.replace('_', "").parse().ok();
-    let fits = |number: &u64| (1..=i64::MAX as u64).contains(number);
-    number.filter(fits).ok_or_else(|| "give a number from 1 on, such as 1_000_000".to_owned())
 }
 
 fn folder(text: &str) -> Result<Folder, String> {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use wprof::{Error, ErrorKind, FrameInfo, FrameSymbol, Stop, StoppedValue, Trap};
 use wprof_profiler::Ending;
 
-use super::collect::{Budget, Counted};
+use super::collect::{Budget, Counted, Until};
 use super::program::Outcome;
 use crate::render::numbers::grouped;
 use crate::{names, output};
@@ -55,15 +55,15 @@ pub fn is_ours(error: &Error) -> bool {
 
 /// Says why the program ended, unless it ended itself or the user ended it.
 pub fn report(outcome: &Outcome, counted: &Counted) {
-    if let (Some(until), None) = (counted.until, &outcome.stop) {
-        output::tell_line(format_args!("wprof: the program ended before instruction {}", grouped(until)));
+    if let (Some(until), None) = (&counted.until, &outcome.stop) {
+        output::tell_line(format_args!("wprof: the program ended before {until}"));
     }
     let Some(error) = &outcome.error else { return };
     let frames = error.backtrace().map(|backtrace| backtrace.frames()).unwrap_or_default();
-    if let (Ending::OutOfBudget, Some(stop), Some(until)) = (&outcome.ending, &outcome.stop, counted.until) {
+    if let (Ending::OutOfBudget, Some(stop), Some(until)) = (&outcome.ending, &outcome.stop, &counted.until) {
         output::tell(format_args!(
-            "wprof: stopped at instruction {}\n{}{}",
-            grouped(until),
+            "wprof: stopped at {until}{}\n{}{}",
+            beyond(until, outcome.spent),
             backtrace(frames),
             values(stop)
         ));
@@ -76,6 +76,16 @@ pub fn report(outcome: &Outcome, counted: &Counted) {
     };
     output::tell_line(format_args!("error: {}", names::harmless(&why)));
     output::tell(format_args!("{}", backtrace(frames)));
+}
+
+/// That control did not come to a place before more events had happened than were waited for.
+fn beyond(until: &Until, spent: Option<u64>) -> String {
+    match (until, spent) {
+        (Until::Place(budget, _), Some(spent)) if spent > budget.limit => {
+            format!(", to which it came first with {}", grouped(spent))
+        }
+        _ => String::new(),
+    }
 }
 
 /// Ends the process as a program that ended like this does, at once.

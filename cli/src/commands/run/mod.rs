@@ -44,7 +44,7 @@ use crate::render::{runs, summary};
 use crate::{modules, names, output};
 
 pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
-    let counted = args.profile.counted(args.budget.as_ref(), args.until)?;
+    let counted = args.profile.counted(args.budget.as_ref(), args.until.as_ref())?;
     if let Some(option) = args.program.misplaced().filter(|_| !args.quiet) {
         output::tell_line(format_args!(
             "wprof: the program gets {option}, as it stands behind the module: put what is for wprof before it"

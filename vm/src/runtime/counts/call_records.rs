@@ -149,12 +149,27 @@ pub struct CallRecords {
     room: usize,
     /// The parent of all records since a context has found no room, and of those whose callers are not known.
     beyond: Option<u32>,
+    has: Figures,
+}
+
+/// What records have besides calls.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Figures {
     /// How many metrics are measured.
-    metrics: u32,
-    /// Whether records have paths.
-    has_paths: bool,
-    /// Whether they have the instructions that bursts have counted.
-    in_bursts: bool,
+    pub metrics: u32,
+    /// How many kinds of events are counted.
+    pub events: u32,
+    /// Whether there are paths.
+    pub paths: bool,
+    /// Whether there are instructions that bursts have counted; then no events.
+    pub in_bursts: bool,
+}
+
+impl Figures {
+    /// How many words of a record are before what machine code takes for its start.
+    fn words_before(self) -> u32 {
+        call_record::words_before(self.metrics, self.events + u32::from(self.in_bursts))
+    }
 }
 
 /// About how many bytes we keep of a record besides those that machine code knows.
@@ -164,9 +179,8 @@ const BOOKKEEPING: usize = 96;
 pub const ROOT: u32 = 0;
 
 impl CallRecords {
-    /// No calls yet. Records may take `room` bytes, and then one more for each function; they have room for so many
-    /// metrics.
-    pub fn new(room: usize, metrics: u32, (has_paths, in_bursts): (bool, bool)) -> CallRecords {
+    /// No calls yet. Records may take `room` bytes, and then one more for each function.
+    pub fn new(room: usize, has: Figures) -> CallRecords {
         let mut all = CallRecords {
             routines: Vec::new(),
             routine_of: HashMap::new(),
@@ -177,9 +191,7 @@ impl CallRecords {
             current: ROOT,
             room,
             beyond: None,
-            metrics,
-            has_paths,
-            in_bursts,
+            has,
         };
         let root = all.routine(Called::Root);
         all.add(root, ROOT, 0, 0, Extent::ONE);
@@ -278,7 +290,7 @@ impl CallRecords {
 
     /// A new record. Where there is no room for one, that which all calls of the routine share from now on.
     fn make(&mut self, routine: u32, from: u32, slot: u32, key: u64, extent: Extent) -> u32 {
-        let before = call_record::words_before(self.metrics, self.in_bursts) as usize * 8;
+        let before = self.has.words_before() as usize * 8;
         let bytes = before + extent.bytes() + BOOKKEEPING;
         if bytes <= self.room {
             self.room -= bytes;
@@ -312,7 +324,7 @@ impl CallRecords {
     }
 
     fn add(&mut self, routine: u32, parent: u32, slot: u32, key: u64, extent: Extent) -> u32 {
-        let before = call_record::words_before(self.metrics, self.in_bursts);
+        let before = self.has.words_before();
         let words = before as usize + extent.bytes() / 8;
         let words: Box<[AtomicU64]> = (0..words).map(|_| AtomicU64::new(0)).collect();
         let number = u32::try_from(self.records.len()).expect("records take memory");
@@ -371,9 +383,22 @@ impl CallRecords {
     pub fn charge(&self, address: u64, measured: &Measured) {
         let Some(record) = self.record_at(address) else { return };
         let record = &self.records[record as usize];
-        for (metric, &more) in (0..self.metrics).zip(measured) {
+        for (metric, &more) in (0..self.has.metrics).zip(measured) {
             record.word_before(call_record::metric(metric)).fetch_add(more, Ordering::Relaxed);
         }
+    }
+
+    /// Adds events of one kind to the record at an address, modulo 2^64.
+    pub fn add_events(&self, address: u64, kind: u32, more: u64) {
+        let Some(record) = self.record_at(address) else { return };
+        let offset = call_record::event(self.has.metrics, kind);
+        self.records[record as usize].word_before(offset).fetch_add(more, Ordering::Relaxed);
+    }
+
+    /// The events of one kind in each record, by number, modulo 2^64.
+    pub fn events(&self, kind: u32) -> impl Iterator<Item = u64> {
+        let offset = call_record::event(self.has.metrics, kind);
+        self.records.iter().map(move |record| record.word_before(offset).load(Ordering::Relaxed))
     }
 
     /// The records of an instance's functions: number, function, and what is behind the callee slots.
@@ -391,17 +416,17 @@ impl CallRecords {
         let of = |record: &Record| {
             let word = |offset: i32| record.word_before(offset).load(Ordering::Relaxed);
             let mut measured = Measured::default();
-            let metrics = 0..self.metrics;
+            let metrics = 0..self.has.metrics;
             metrics.for_each(|metric| measured[metric as usize] = word(call_record::metric(metric)));
-            (measured, if self.metrics > 0 { word(call_record::STARTS) } else { 0 })
+            (measured, if self.has.metrics > 0 { word(call_record::STARTS) } else { 0 })
         };
         self.records.iter().map(of).collect()
     }
 
     /// How many instructions bursts have counted in each record, by number; nothing without bursts.
     pub fn ops(&self) -> Vec<u64> {
-        let offset = call_record::ops(self.metrics);
-        let records = self.records.iter().filter(|_| self.in_bursts);
+        let offset = call_record::ops(self.has.metrics);
+        let records = self.records.iter().filter(|_| self.has.in_bursts);
         records.map(|record| record.word_before(offset).load(Ordering::Relaxed)).collect()
     }
 
@@ -412,7 +437,7 @@ impl CallRecords {
 
     /// Whether records have paths.
     pub fn has_paths(&self) -> bool {
-        self.has_paths
+        self.has.paths
     }
 
     /// All records by their numbers, the root first.

@@ -3,6 +3,10 @@
 //! Machine code adds to the counters in the store's context. A counter alone is exact when no wasm code of the store is
 //! on the stack. Otherwise each frame has a correction, which its place alone determines, so that a query costs the
 //! code that does not ask nothing. Where events are metered, the correction of a frame in a call is zero.
+//!
+//! Where calling contexts are counted, code adds to the call record of its frame instead, and the sum over the records
+//! is the count; a kind with a budget has its counter as well. So each record has the events of its function's own code
+//! in its context.
 //! Source: Ball 1994, sections 3.2 and 4.
 
 use std::num::NonZeroU64;
@@ -14,7 +18,7 @@ use wprof_jit::plan::Counting;
 
 use crate::runtime::instances::abi::VmValue;
 use crate::runtime::instances::store::{Pending, StoreOpaque};
-use crate::runtime::stacks::activation::TrapRecord;
+use crate::runtime::stacks::activation::{RawFrame, TrapRecord};
 use crate::runtime::stacks::frames::{self, Frame};
 use crate::runtime::stacks::walk;
 use crate::{Error, OutOfBudget, Result, Trap};
@@ -68,14 +72,7 @@ impl StoreOpaque {
             return Ok(counted);
         }
         let mut frames: HashMap<usize, u64> = HashMap::new();
-        // SAFETY: a reference to a store is only held by host code.
-        unsafe {
-            walk::live(usize::MAX, |frame, context| {
-                if std::ptr::eq(context, self.context().as_ptr()) {
-                    *frames.entry(frame.pc).or_default() += 1;
-                }
-            });
-        }
+        self.visit_live(|frame| *frames.entry(frame.pc).or_default() += 1);
         let mut total = counted;
         for (pc, count) in frames {
             if let Some(frame) = frames::of_return(pc) {
@@ -84,6 +81,40 @@ impl StoreOpaque {
             }
         }
         Ok(total)
+    }
+
+    /// What frames that are live have not counted in their records yet: the address of the record and the events by
+    /// kind, modulo 2^64.
+    ///
+    /// # Errors
+    /// As [`StoreOpaque::event_count`].
+    pub fn live_events(&self) -> Result<Vec<(u64, Vec<u64>)>> {
+        let mut frames: HashMap<(usize, u64), u64> = HashMap::new();
+        if self.engine().counted().events_in_records() > 0 {
+            self.visit_live(|frame| {
+                if let Some(record) = frame.record {
+                    *frames.entry((frame.pc, record)).or_default() += 1;
+                }
+            });
+        }
+        let found = frames.into_iter().filter_map(|((pc, record), count)| {
+            let frame = frames::of_return(pc)?;
+            let of_record = |owed| (record, times(owed, count));
+            Some(corrections(&frame).map(of_record))
+        });
+        found.collect()
+    }
+
+    /// The frames of this store that are live.
+    fn visit_live(&self, mut visit: impl FnMut(RawFrame)) {
+        // SAFETY: a reference to a store is only held by host code.
+        unsafe {
+            walk::live(usize::MAX, |frame, context| {
+                if std::ptr::eq(context, self.context().as_ptr()) {
+                    visit(frame);
+                }
+            });
+        }
     }
 
     /// Adds what the frames that a trap has ended have not counted.
@@ -95,34 +126,45 @@ impl StoreOpaque {
         if collection.events.is_empty() {
             return Ok(());
         }
-        let is_metered = collection.metered.is_some();
-        let mut sums = vec![0_u64; collection.events.len()];
-        let mut add = |frame: &Frame, count: u64| -> Result<()> {
-            for (sum, correction) in sums.iter_mut().zip(corrections(frame)?) {
-                *sum = sum.wrapping_add((correction as u64).wrapping_mul(count));
-            }
-            Ok(())
-        };
+        let stops_anywhere = collection.counting == Counting::PerInstruction;
+        let mut stop = None;
         // A frame that did not fit on the stack has not counted its entry either, and is none.
         if let Some(frame) = frames::of_fault(record.top.pc).filter(|_| !frames::is_unborn(record)) {
-            add(&frame, 1)?;
+            let before = match self.is_refused_budget() {
+                true => frame.module.events_owed_before(&frame.origin)?,
+                false => None,
+            };
+            let is_before = before.is_some();
+            let owed = times(before.map_or_else(|| corrections(&frame), Ok)?, 1);
+            self.add_owed(record.top.record, &owed);
+            stop = (stops_anywhere || is_before).then_some(frame);
         }
-        let mut callers: HashMap<usize, u64> = HashMap::new();
-        for caller in record.callers.iter().filter(|_| !is_metered) {
-            *callers.entry(caller.pc).or_default() += 1;
+        let mut callers: HashMap<(usize, Option<u64>), u64> = HashMap::new();
+        for caller in record.callers.iter() {
+            *callers.entry((caller.pc, caller.record)).or_default() += 1;
         }
-        for (pc, count) in callers {
+        for ((pc, record), count) in callers {
             if let Some(frame) = frames::of_return(pc) {
-                add(&frame, count)?;
+                let owed = times(corrections(&frame)?, count);
+                self.add_owed(record, &owed);
             }
         }
-        if collection.counting == Counting::PerInstruction {
-            self.events.stop = frames::of_fault(record.top.pc).map(|frame| self.raw_stop(frame));
-        }
-        for (kind, sum) in (0..).zip(sums) {
-            self.set_raw_events(kind, self.raw_events(kind).wrapping_add(sum));
+        if stops_anywhere || stop.is_some() {
+            self.events.stop = stop.map(|frame| self.raw_stop(frame));
         }
         Ok(())
+    }
+
+    /// Counts events by kind that a frame with this call record has not counted, in all places where code counts them.
+    fn add_owed(&mut self, record: Option<u64>, owed: &[u64]) {
+        for (kind, &more) in (0..).zip(owed).filter(|(_, more)| **more != 0) {
+            if self.has_counter(kind) {
+                self.set_raw_events(kind, self.raw_events(kind).wrapping_add(more));
+            }
+            if let (Some(contexts), Some(address)) = (&self.contexts, record) {
+                contexts.add_events(address, kind, more);
+            }
+        }
     }
 
     fn add_to_budget(&mut self, more: u64) {
@@ -181,6 +223,14 @@ impl StoreOpaque {
         *self.pending.get_mut() = Some(Pending::Error(error));
     }
 
+    /// Whether the program ends because a check has found the budget used up.
+    fn is_refused_budget(&mut self) -> bool {
+        match self.pending.get_mut() {
+            Some(Pending::Error(error)) => error.trap() == Some(Trap::OutOfBudget),
+            _ => false,
+        }
+    }
+
     /// Whether more events than the budget allows have happened.
     fn is_over_budget(&self) -> bool {
         self.engine().collection().metered.is_some_and(|kind| self.context_events(kind) > 0)
@@ -195,8 +245,18 @@ impl StoreOpaque {
         RawStop { frame, values: values.to_vec() }
     }
 
+    /// Whether the store's context has a counter of this kind: see `CompilerOptions::counts_in_store`.
+    fn has_counter(&self, kind: u32) -> bool {
+        let collection = self.engine().collection();
+        collection.events_in_records() == 0 || collection.metered == Some(kind)
+    }
+
+    /// What code has counted.
     fn raw_events(&self, kind: u32) -> u64 {
-        (self.context_events(kind) as u64).wrapping_add(self.events.bias[kind as usize])
+        match &self.contexts {
+            Some(contexts) if !self.has_counter(kind) => contexts.events(kind).fold(0, u64::wrapping_add),
+            _ => (self.context_events(kind) as u64).wrapping_add(self.events.bias[kind as usize]),
+        }
     }
 
     fn set_raw_events(&mut self, kind: u32, count: u64) {
@@ -226,8 +286,12 @@ impl StoreOpaque {
 /// # Safety
 /// As [`out_of_budget`].
 pub unsafe fn ask_before_call(store: NonNull<StoreOpaque>) -> Result<()> {
-    // SAFETY: as required above; the reference ends with the line.
-    if !unsafe { store.as_ref() }.is_over_budget() {
+    let is_over = {
+        // SAFETY: as required above; the reference ends with the block.
+        let store = unsafe { store.as_ref() };
+        store.is_over_budget() && !matches!(store.engine().collection().counting, Counting::Before(_))
+    };
+    if !is_over {
         return Ok(());
     }
     // SAFETY: as required above.
@@ -286,6 +350,9 @@ unsafe fn let_others_run(store: NonNull<StoreOpaque>) -> bool {
         }
         waited.is_ok()
     }
+/// The corrections of so many frames.
+fn times(owed: Vec<i64>, count: u64) -> Vec<u64> {
+    owed.into_iter().map(|correction| (correction as u64).wrapping_mul(count)).collect()
 }
 
 /// By kind, what a frame has to correct.

@@ -62,6 +62,12 @@ pub trait LoadedModule: Any + Debug + Send + Sync {
     /// If the function exceeds a limit.
     fn event_corrections(&self, place: &Origin) -> Result<Vec<i64>>;
 
+    /// The same for a frame that was stopped at the one place where a budget is checked; `None` anywhere else.
+    ///
+    /// # Errors
+    /// As there.
+    fn events_owed_before(&self, place: &Origin) -> Result<Option<Vec<i64>>>;
+
     /// Index of the counter of a function's heat, and its value from which on it is hot.
     fn heat(&self, func: u32) -> Option<(u32, u32)>;
 

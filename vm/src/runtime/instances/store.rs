@@ -22,7 +22,7 @@ use crate::runtime::control::hooks::Hooks;
 use crate::runtime::control::host::AnyHostContext;
 use crate::runtime::control::transfer::TransferBuffer;
 use crate::runtime::counts::allocations::Allocations;
-use crate::runtime::counts::call_records::CallRecords;
+use crate::runtime::counts::call_records::{CallRecords, Figures};
 use crate::runtime::counts::cpu_time;
 use crate::runtime::counts::events::Events;
 use crate::runtime::counts::host_clock::{HostClock, Span};
@@ -198,8 +198,13 @@ impl StoreOpaque {
         let metrics = Metrics::new(&engine.counted().metrics)?;
         let contexts = engine.counted().contexts.then(|| {
             let counted = engine.counted();
-            let has = (counted.flow_contexts.is_some(), counted.in_bursts);
-            CallRecords::new(engine.config().context_memory, metrics.all().len() as u32, has)
+            let has = Figures {
+                metrics: metrics.all().len() as u32,
+                events: counted.events_in_records(),
+                paths: counted.flow_contexts.is_some(),
+                in_bursts: counted.in_bursts,
+            };
+            CallRecords::new(engine.config().context_memory, has)
         });
         let calls_runtime = metrics.call_runtime() || trace.is_some();
         let own_stack = calls_runtime.then(|| GuardedStack::new(OWN_STACK)).transpose().map_err(no_memory)?;

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
-use wprof::{AllocatorKind, Config, Counting, EventModel, Interesting, Metric, ProfilingConfig};
+use wprof::{AllocatorKind, Config, EventModel, Interesting, Metric, ProfilingConfig};
 use wprof_jit::limits::RECORD_PATHS;
 use wprof_jit::plan::Collection;
 use wprof_profiler::{FunctionProfile, Profile};
 
-use super::limit::Budget;
+use super::limit::{Budget, Until};
 
 /// What is counted, without contradictions.
 #[derive(Clone, Debug, Default)]
@@ -26,8 +26,8 @@ pub struct Counted {
     pub deterministic: bool,
     /// What decides where counters are.
     pub weights: Option<Arc<Profile>>,
-    /// The instruction to stop at, which is the budget then.
-    pub until: Option<u64>,
+    /// The instant to stop at, which is the budget then.
+    pub until: Option<Until>,
     /// How much memory call records may take, if calling contexts are counted.
     pub context_memory: Option<u64>,
     /// What is measured along paths and in calling contexts.
@@ -70,8 +70,8 @@ impl Counted {
         if let Some(allocators) = &self.allocators {
             config.count_allocations(allocators.iter().cloned());
         }
-        if self.until.is_some() {
-            config.event_counting(Counting::PerInstruction);
+        if let Some(until) = &self.until {
+            config.event_counting(until.counting());
         }
     }
 

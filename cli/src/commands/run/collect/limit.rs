@@ -1,10 +1,13 @@
-//! What `--budget` limits: the events of a kind, or what bursts cost.
+//! What `--budget` limits: the events of a kind, or what bursts cost; and the instant that `--until` names.
+
+use std::fmt;
 
 use anyhow::{Result, bail};
-use wprof::EventModel;
+use wprof::{Counting, EventModel};
 use wprof_profiler::Overhead;
 
 use crate::cost_model;
+use crate::render::numbers::grouped;
 
 /// How many events of a kind may happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +32,67 @@ impl Budget {
             return Err(example());
         }
         Ok(Budget { kind: kind.to_owned(), limit })
+    }
+}
+
+/// The instant at which `--until` stops a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// The instruction with this number; the first is 1.
+    Instruction(u64),
+    /// Control comes to the instruction at this byte of the module when as many events of a kind have happened.
+    Place(Budget, u32),
+}
+
+impl Until {
+    /// `N`, or `KIND=N@BYTE`.
+    ///
+    /// # Errors
+    /// If it is neither.
+    pub fn parse(text: &str) -> Result<Until, String> {
+        let example = || {
+            "give a number from 1 on, such as 1_000_000, or KIND=N@BYTE such as back_edges_and_calls=7@0x1f3"
+                .to_owned()
+        };
+        if let Some((budget, at)) = text.rsplit_once('@') {
+            let at = match at.strip_prefix("0x") {
+                Some(digits) => u32::from_str_radix(digits, 16),
+                None => at.parse(),
+            };
+            let budget = Budget::parse(budget).map_err(|_| example())?;
+            // Before byte 1 of a module there is nothing.
+            return at.ok().filter(|at| *at > 0).map(|at| Until::Place(budget, at)).ok_or_else(example);
+        }
+        let number = text.replace('_', "").parse().ok();
+        let fits = |number: &u64| (1..=i64::MAX as u64).contains(number);
+        number.filter(fits).map(Until::Instruction).ok_or_else(example)
+    }
+
+    /// The budget that is used up then.
+    pub fn budget(&self) -> Budget {
+        match self {
+            Until::Instruction(number) => Budget { kind: "instructions".to_owned(), limit: number - 1 },
+            Until::Place(budget, _) => budget.clone(),
+        }
+    }
+
+    /// How events are counted to find it.
+    pub fn counting(&self) -> Counting {
+        match self {
+            Until::Instruction(_) => Counting::PerInstruction,
+            Until::Place(_, at) => Counting::Before(*at),
+        }
+    }
+}
+
+impl fmt::Display for Until {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Until::Instruction(number) => write!(f, "instruction {}", grouped(*number)),
+            Until::Place(Budget { kind, limit }, at) => {
+                write!(f, "{kind} {} at byte {at:#x}", grouped(*limit))
+            }
+        }
     }
 }
 
@@ -82,6 +146,18 @@ pub fn resolve(budget: &Budget, events: &mut Vec<EventModel>) -> Result<Budget> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn instants_are_numbers_of_instructions_or_places_after_so_many_events() {
+        assert_eq!(Until::parse("7_000"), Ok(Until::Instruction(7000)));
+        let sic = |limit| Budget { kind: "back_edges_and_calls".to_owned(), limit };
+        for text in ["back_edges_and_calls=3@0x1f", "back_edges_and_calls=3@31"] {
+            assert_eq!(Until::parse(text), Ok(Until::Place(sic(3), 31)), "{text}");
+        }
+        for text in ["0", "-1", "x", "loads=3", "loads@3", "loads=3@", "loads=3@0", "loads=3@0xg", "=3@4"] {
+            assert!(Until::parse(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn budgets_are_a_kind_and_a_number() {

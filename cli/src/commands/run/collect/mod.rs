@@ -17,7 +17,7 @@ use wprof::{
 use wprof_profiler::{BurstLengths, CacheShape, Overhead, Profile};
 
 pub use counted::{Counted, weights};
-pub use limit::{Budget, Limit};
+pub use limit::{Budget, Limit, Until};
 pub use wanted::COLLECT_HELP;
 
 use crate::commands::help;
@@ -140,7 +140,7 @@ impl ProfileArgs {
     ///
     /// # Errors
     /// If the options contradict each other.
-    pub fn counted(&self, limit: Option<&Limit>, until: Option<u64>) -> Result<Counted> {
+    pub fn counted(&self, limit: Option<&Limit>, until: Option<&Until>) -> Result<Counted> {
         let budget = limit.and_then(Limit::events);
         let overhead = match limit {
             Some(Limit::Bursts(overhead)) => Some(*overhead),
@@ -150,7 +150,7 @@ impl ProfileArgs {
         let mode = self.mode(stops);
         self.check(mode, overhead, stops)?;
         let mut events = self.events()?;
-        let last = until.map(|until| Budget { kind: "instructions".to_owned(), limit: until - 1 });
+        let last = until.map(Until::budget);
         let budget = last.as_ref().or(budget).map(|budget| resolve(budget, &mut events)).transpose()?;
         let (profiling, weights, context_memory) =
             (self.profiling(mode, overhead)?, self.weights()?, self.context_memory(mode));
@@ -173,7 +173,7 @@ impl ProfileArgs {
             budget,
             interesting,
             weights,
-            until,
+            until: until.cloned(),
             context_memory,
             metrics,
             flow: self.has_flow(),
@@ -413,7 +413,7 @@ mod tests {
         assert_eq!(of(none().exact_unless_told()).profiling, edges);
         assert_eq!(counted(&["cycles,cache"], None).unwrap().profiling, sampled);
         assert_eq!(counted(&[], Some("instructions=7")).unwrap().profiling, edges);
-        let until = none().counted(None, Some(7)).unwrap();
+        let until = none().counted(None, Some(&Until::Instruction(7))).unwrap();
         assert_eq!((until.profiling, until.context_memory), (edges, None));
     }
 

@@ -54,7 +54,8 @@ What --collect counts, exactly unless it is cycles or cache alone:
                the end, how long blocks lived, and the objects of garbage collection; includes cct
   branches     with paths, cct or flow: conditional branches that a simulated predictor guesses wrong (gshare of
                64 Kbit), by branch, along each path and in each context, the same on any machine
-  events=…     totals of event kinds, each by one running sum; with paths also along each path.
+  events=…     totals of event kinds, each by one running sum; with paths also along each path,
+               with cct in each context, callees not included.
                Kinds: instructions, loads, stores, calls, indirect_calls, branches, float_ops,
                memory_bytes, back_edges_and_calls, fuel (as Wasmtime counts it), or a cost model,
                a file such as costs.toml:
