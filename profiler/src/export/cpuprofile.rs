@@ -48,7 +48,7 @@ const ROOT: u64 = 1;
 /// If `out` refuses.
 pub fn write_cpuprofile(samples: &Samples, metric: &Metric, out: impl Write) -> io::Result<()> {
     let weight = |weight: u64| match metric.unit {
-        Unit::Count => weight,
+        Unit::Count | Unit::Bytes => weight,
         Unit::Nanoseconds => weight / 1000,
     };
     let root = Frame { name: "(root)".into(), place: None, full_name: None };
