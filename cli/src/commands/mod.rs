@@ -19,6 +19,8 @@ mod rank;
 mod report;
 mod residual;
 mod run;
+mod serve;
+mod serve_component;
 mod top;
 mod trace;
 mod view;
@@ -40,6 +42,8 @@ use crate::render::screen::ColorChoice;
 pub enum Command {
     /// Run a program and profile it
     Run(run::RunArgs),
+    /// Answer requests of HTTP with a component, and profile it
+    Serve(serve::ServeArgs),
     /// Show live where a running program spends its time
     Top(top::TopArgs),
     /// Show where a program spent its instructions
@@ -84,11 +88,12 @@ pub enum Command {
 }
 
 impl Command {
-    /// Does it. The exit code is 0 but for `run`, `top`, `collect` and `trace record`, where it is the program's, `residual`
+    /// Does it. The exit code is 0 but for `run`, `serve`, `top`, `collect` and `trace record`, where it is the program's, `residual`
     /// and `diff`.
     pub fn execute(self, color: ColorChoice) -> Result<ExitCode> {
         match self {
             Command::Run(args) => return run::execute(args, color),
+            Command::Serve(args) => return serve::execute(args, color),
             Command::Top(args) => return top::execute(&args, color),
             Command::Residual(args) => return residual::execute(&args, color),
             Command::Trace(command) => return command.execute(color),
