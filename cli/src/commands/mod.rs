@@ -38,7 +38,6 @@ use crate::render::screen::ColorChoice;
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "a process has one")]
 pub enum Command {
     /// Run a program and profile it
     Run(run::RunArgs),
