@@ -101,8 +101,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// Parses the command line. A file in place of a subcommand is a program to run.
-fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
+/// Parses the command line. A file in place of a subcommand is a program to run, and a folder to serve is one of web pages.
+fn parse(mut args: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let serves_folder =
+        args.len() > 2 && args[1] == "serve" && args.last().is_some_and(|last| Path::new(last).is_dir());
+    if serves_folder {
+        args[1] = "serve-pages".into();
+    }
     let error = match Cli::try_parse_from(&args) {
         Err(error) if error.kind() == UsageError::InvalidSubcommand => error,
         parsed => return parsed,

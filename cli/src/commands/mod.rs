@@ -20,6 +20,8 @@ mod report;
 mod residual;
 mod run;
 mod serve;
+mod serve_component;
+mod serve_pages;
 mod top;
 mod trace;
 mod view;
@@ -38,10 +40,11 @@ use crate::render::screen::ColorChoice;
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "a process has one")]
 pub enum Command {
     /// Run a program and profile it
     Run(run::RunArgs),
+    /// Answer requests of HTTP with a component, and profile it
+    Serve(serve::ServeArgs),
     /// Show live where a running program spends its time
     Top(top::TopArgs),
     /// Show where a program spent its instructions
@@ -72,8 +75,8 @@ pub enum Command {
     Instrument(instrument::InstrumentArgs),
     /// Profile what instrumented modules have counted, or what a Node program or a page runs
     Collect(collect::CollectArgs),
-    /// Serve a folder, and profile what its pages run
-    Serve(serve::ServeArgs),
+    /// Serve a folder of web pages, and profile what they run
+    ServePages(serve_pages::ServePagesArgs),
     /// Take the time of a profile from samples of V8, as Node and Chromium write them
     Import(import::ImportArgs),
     /// Record everything that a program executes, in order, and read it
@@ -88,17 +91,18 @@ pub enum Command {
 }
 
 impl Command {
-    /// Does it. The exit code is 0 but for `run`, `top`, `collect` and `trace record`, where it is the program's, `residual`
+    /// Does it. The exit code is 0 but for `run`, `serve`, `top`, `collect` and `trace record`, where it is the program's, `residual`
     /// and `diff`.
     pub fn execute(self, color: ColorChoice) -> Result<ExitCode> {
         match self {
             Command::Run(args) => return run::execute(args, color),
+            Command::Serve(args) => return serve::execute(args, color),
             Command::Top(args) => return top::execute(&args, color),
             Command::Residual(args) => return residual::execute(&args, color),
             Command::Trace(command) => return command.execute(color),
             Command::Diff(args) => return diff::execute(&args, color),
             Command::Collect(args) => return collect::execute(&args, color),
-            Command::Serve(args) => serve::execute(&args, color)?,
+            Command::ServePages(args) => serve_pages::execute(&args, color)?,
             Command::Import(args) => import::execute(&args)?,
             Command::Compile(args) => compile::execute(&args)?,
             Command::Instrument(args) => instrument::execute(&args)?,

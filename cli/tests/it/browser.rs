@@ -109,7 +109,7 @@ fn a_folder_is_served_with_its_modules_instrumented_on_request() {
     ] {
         folder.file(name, bytes);
     }
-    let mut serving = command(&["serve", "--address", "127.0.0.1:0", "-o", &profile, &root]);
+    let mut serving = command(&["serve", "--addr", "127.0.0.1:0", "-o", &profile, &root]);
     let mut child = serving.stderr(Stdio::piped()).spawn().expect("it starts");
     let mut err = BufReader::new(child.stderr.take().unwrap());
     let mut said = String::new();

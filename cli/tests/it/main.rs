@@ -39,6 +39,7 @@ mod residual;
 mod resource_limits;
 mod run;
 mod security;
+mod serve;
 mod threads;
 mod time;
 mod top;

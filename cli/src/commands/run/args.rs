@@ -8,6 +8,7 @@ use wprof::{Config, PassSet, PerfFormat, StoreLimits};
 use wprof_profiler::{Extension, TableShape};
 
 use super::collect::{COLLECT_HELP, Limit, ProfileArgs, Until};
+use super::network::Net;
 use super::rate::SampleRate;
 use super::reoptimize::ReoptimizeArgs;
 use super::stubs::Stubs;
@@ -209,6 +210,13 @@ pub struct ProgramArgs {
     /// Set an environment variable for the program, or pass on wprof's own; may be repeated
     #[arg(long = "env", value_name = "NAME[=VALUE]", value_parser = variable, help_heading = help::PROGRAM)]
     pub env: Vec<(String, String)>,
+    /// Let a component use the network: all, dns, tcp, udp or http; may be repeated
+    ///
+    /// With an address, as in `tcp:127.0.0.1:80`, `udp:10.0.0.1`, `tcp::80`, sockets are bound, and connect or send, only
+    /// there; `http:HOST` or `http:HOST:PORT` is the one host that requests go to.
+    #[arg(long = "net", value_name = "WHAT", value_parser = Net::parse)]
+    #[arg(help_heading = help::PROGRAM, hide_short_help = true)]
+    pub net: Vec<Net>,
     /// Call this exported function instead of `_start`, and print its results
     ///
     /// Of a component, whose functions take strings, lists and more, the arguments are part of it: 'f("text", [1, 2])'. A
@@ -217,7 +225,8 @@ pub struct ProgramArgs {
     pub invoke: Option<String>,
     /// Give the program something for imports that are missing: functions that trap with their name, or return zeros
     ///
-    /// Globals are zero, and memories and tables empty.
+    /// Globals are zero, and memories and tables empty. Zeros of components are empty strings and lists, `none`, success, and
+    /// first cases.
     #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "trap", help_heading = help::PROGRAM, hide_short_help = true)]
     pub stub_imports: Option<Stubs>,

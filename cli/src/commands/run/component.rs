@@ -8,6 +8,7 @@ use wprof_profiler::Profile;
 
 use super::args::ProgramArgs;
 use super::stubs::Stubs;
+use crate::commands::serve_component::Server;
 use crate::modules::failure;
 use crate::{names, output, wave};
 
@@ -49,6 +50,20 @@ pub fn call(
     })
 }
 
+/// Instantiates a component that answers requests, and has them answered.
+///
+/// # Errors
+/// If it answers none. The inner error is the program's.
+pub fn serve(
+    args: &ProgramArgs,
+    store: &mut Store<WasiCtx>,
+    component: &Component,
+    act: impl FnOnce(&mut Store<WasiCtx>, &Instance) -> Result<Result<(), Error>>,
+) -> Result<Result<(), Error>> {
+    Server::check(component)?;
+    instantiated(args, store, component, act)
+}
+
 /// Instantiates a component, with WASI 0.2, and does something with it.
 fn instantiated(
     args: &ProgramArgs,
@@ -58,10 +73,11 @@ fn instantiated(
 ) -> Result<Result<(), Error>> {
     let mut linker = Linker::new(component.engine());
     wasi2::add_to_linker(&mut linker, |wasi: &mut WasiCtx| wasi).map_err(failure)?;
+    wasi2::http::add_to_linker(&mut linker, |wasi: &mut WasiCtx| wasi).map_err(failure)?;
     match args.stub_imports {
         None => {}
         Some(Stubs::Trap) => linker.define_unknown_imports_as_traps(component).map_err(failure)?,
-        Some(Stubs::Zero) => bail!("imports of components have no zeros to return: give --stub-imports=trap"),
+        Some(Stubs::Zero) => linker.define_unknown_imports_as_zeros(component).map_err(failure)?,
     }
     match linker.instantiate(&mut *store, component) {
         Ok(instance) => act(store, &instance),
@@ -89,7 +105,7 @@ pub fn others(store: &Store<WasiCtx>, component: &Component, main: &Module) -> R
 
 fn missing_imports(error: &Error) -> anyhow::Error {
     anyhow!(
-        "{}\nwprof run gives components wasi:cli, clocks, filesystem, io, random and sockets of WASI 0.2: run it with \
+        "{}\nwprof run gives components wasi:cli, clocks, filesystem, http, io, random and sockets of WASI 0.2: run it with \
          --stub-imports if it does without the others, or in a host of your own with the crate wprof, whose \
          component::Linker defines them",
         names::harmless(&error.to_string())

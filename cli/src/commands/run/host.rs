@@ -7,6 +7,7 @@ use wprof::wasi::{self, WasiCtx, WasiCtxBuilder};
 use wprof::{Engine, ImportType, Linker, Module, Store};
 
 use super::args::ProgramArgs;
+use super::network;
 use crate::modules::failure;
 use crate::names;
 
@@ -32,6 +33,7 @@ pub fn wasi(args: &ProgramArgs, is_deterministic: bool) -> Result<WasiCtx> {
     for folder in &args.dirs {
         builder.preopened_dir(&folder.host, &folder.guest).map_err(failure)?;
     }
+    network::allow(&mut builder, &args.net);
     Ok(builder.build())
 }
 

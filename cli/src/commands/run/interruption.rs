@@ -49,6 +49,11 @@ impl Interruption {
         Ok(Self { state })
     }
 
+    /// Whether there was a signal.
+    pub fn has_come(&self) -> bool {
+        self.state.signal.load(Ordering::SeqCst) != 0
+    }
+
     /// The signal that came while the program ran.
     pub fn end(self) -> Option<i32> {
         self.state.ended.store(true, Ordering::SeqCst);

@@ -11,6 +11,7 @@ mod host;
 mod interruption;
 mod invoke;
 mod live;
+mod network;
 pub mod program;
 pub mod rate;
 mod reoptimize;
@@ -23,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use wprof::component::Component;
 use wprof::{Config, Engine, GcStatistics, Module, ProfilingConfig, ProfilingCost};
 use wprof_profiler::{Ending, Profile, Run};
@@ -35,6 +36,7 @@ pub use reoptimize::{ReoptimizeArgs, decided, decisions};
 
 use live::Live;
 
+use crate::commands::serve_component::Server;
 use crate::modules::Program;
 use crate::render::numbers::{count_of, duration, grouped};
 use crate::render::page::Page;
@@ -44,6 +46,16 @@ use crate::render::{runs, summary};
 use crate::{modules, names, output};
 
 pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
+    execute_with(args, None, color)
+}
+
+/// The same for a component that answers requests.
+pub fn serve(args: RunArgs, server: Server, color: ColorChoice) -> Result<ExitCode> {
+    ensure!(args.program.invoke.is_none(), "a server calls no function by name: leave out --invoke");
+    execute_with(args, Some(server), color)
+}
+
+fn execute_with(args: RunArgs, server: Option<Server>, color: ColorChoice) -> Result<ExitCode> {
     let counted = args.profile.counted(args.budget.as_ref(), args.until.as_ref())?;
     if let Some(option) = args.program.misplaced().filter(|_| !args.quiet) {
         output::tell_line(format_args!(
@@ -55,6 +67,10 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
     }
     let engine = Engine::new(&config(&args, &counted)?).map_err(modules::failure)?;
     let (module, component) = match modules::open(&engine, args.program.module())? {
+        Program::Module(_) if server.is_some() => bail!(
+            "{} is a module, and no component that exports wasi:http/incoming-handler: `wprof run` runs it",
+            args.program.module().display()
+        ),
         Program::Module(module) => (module, None),
         Program::Component(all) => (modules::main_module(&all, args.program.module())?, Some(all)),
     };
@@ -72,7 +88,8 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
     let has_core_dump = args.coredump.is_some();
     let has_profile = wants_profile(&args);
     let modules = component.as_ref().map_or(vec![module.clone()], |all| all.modules().to_vec());
-    let kept = Kept { component, bursts, live, has_profile, has_core_dump, ..Kept::profile(&counted) };
+    let kept =
+        Kept { component, server, bursts, live, has_profile, has_core_dump, ..Kept::profile(&counted) };
     let mut outcome = program::run(&args.program, &module, kept)?;
     ending::report(&outcome, &counted);
     let mut profile = outcome.profile.take();
@@ -84,6 +101,9 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
     if !args.quiet {
         let mut page = Page::new(Screen::of(io::stderr(), color));
         summarize(&mut page, &args, &module, &outcome, profile.as_ref());
+        if let Some(requests) = &outcome.requests {
+            requests.write(&mut page);
+        }
         others.iter().for_each(|other| summarize_other(&mut page, &args, &modules, other));
         output::tell(format_args!("{}", page.into_text()));
     }

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use wprof::component::Component;
 use wprof::wasi::WasiCtx;
 use wprof::{
-    Error, ErrorKind, GcStatistics, Instance, Linker, Module, Stop, Store, TraceSummary, WasmCoreDump,
+    Error, ErrorKind, GcStatistics, Instance, Linker, Module, Stop, Store, TraceSummary, Trap, WasmCoreDump,
 };
 use wprof_profiler::{Bursts, Ending, Profile};
 
@@ -20,6 +20,7 @@ use super::interruption::Interruption;
 use super::live::{Following, Live};
 use super::threads::{self, Threads};
 use super::{component, ending, host, invoke, stubs};
+use crate::commands::serve_component::{Requests, Server};
 use crate::modules::failure;
 
 /// How a run went.
@@ -50,6 +51,8 @@ pub struct Outcome {
     pub bursts: Option<Bursts>,
     /// What the collector of garbage had to do, if the program could make objects.
     pub collected: Option<GcStatistics>,
+    /// What came of requests, if it was a server.
+    pub requests: Option<Requests>,
     /// What became of their recording.
     pub burst_log: Option<Result<TraceSummary, Error>>,
     /// The state in which the program trapped, if that was asked for.
@@ -60,6 +63,8 @@ pub struct Outcome {
 pub struct Kept<'a> {
     /// The component that the module is the main one of, if it is run as a part of one.
     pub component: Option<Component>,
+    /// What it serves, if it answers requests.
+    pub server: Option<Server>,
     /// What is counted.
     pub counted: &'a Counted,
     /// Where the trace goes, if there is one.
@@ -79,6 +84,7 @@ impl<'a> Kept<'a> {
     pub fn profile(counted: &'a Counted) -> Kept<'a> {
         Kept {
             component: None,
+            server: None,
             counted,
             trace: None,
             bursts: None,
@@ -119,7 +125,7 @@ pub fn run(args: &ProgramArgs, module: &Module, kept: Kept<'_>) -> Result<Outcom
 
 fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> Result<Outcome> {
     let mut linker = host::linker(module.engine())?;
-    let Kept { component, counted, trace, bursts, live, has_profile, has_core_dump } = kept;
+    let Kept { component, server, counted, trace, bursts, live, has_profile, has_core_dump } = kept;
     let (was_counted, is_traced) = (counted.is_on(), trace.is_some());
     let deadline = args.timeout.map(|timeout| Instant::now() + timeout);
     let can_stop = was_counted || is_traced;
@@ -156,9 +162,23 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     let live = live.map(|live| live.follow(&mut store, module, started)).transpose()?;
     store.set_deadline(deadline).map_err(failure)?;
     threads.iter().for_each(|threads| threads.begin(store.interrupt_handle()));
+    let mut requests = None;
     let (instance, ended) = match &component {
         Some(component) => {
-            let ended = component::call(args, &mut store, component)?;
+            let ended = match server {
+                Some(server) => {
+                    let ends = || match &interruption {
+                        Some(interruption) if interruption.has_come() => Some(Trap::Interrupt),
+                        _ => deadline.filter(|end| Instant::now() >= *end).map(|_| Trap::Deadline),
+                    };
+                    let kinds = counted.events.iter().map(|kind| kind.name.clone()).collect();
+                    let requests = requests.insert(Requests::new(kinds));
+                    component::serve(args, &mut store, component, |store, instance| {
+                        server.serve(store, instance, ends, requests)
+                    })?
+                }
+                None => component::call(args, &mut store, component)?,
+            };
             (Instance::newest_of(&store, module), ended)
         }
         None => run_module(args, &mut store, module, &linker)?,
@@ -202,6 +222,7 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
         trace,
         bursts,
         collected,
+        requests,
         burst_log,
         core_dump,
     })

@@ -1,0 +1,162 @@
+//! Serving requests of HTTP with a component.
+
+mod connections;
+mod requests;
+
+use std::net::TcpListener;
+use std::process::ExitCode;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use wprof::component::{Component, Instance};
+use wprof::wasi::WasiCtx;
+use wprof::wasi2::http::{Response, WireLimits, handle, handler_name};
+use wprof::{Error, Store, Trap};
+
+use super::help;
+use super::run::{self, RunArgs};
+use crate::render::screen::ColorChoice;
+use crate::{durations, names, output, sizes};
+use connections::{Connections, Job};
+pub use requests::Requests;
+
+/// How often is looked whether the server is to end.
+const SLICE: Duration = Duration::from_millis(20);
+
+/// The options of a server: those of `wprof run`, but for what is called.
+#[derive(Debug, Args)]
+#[command(mut_arg("invoke", |arg| arg.hide(true)))]
+pub struct ServeComponentArgs {
+    /// Listen at this address; port 0 is any that is free
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080", help_heading = help::PROGRAM)]
+    addr: String,
+    /// End after so many requests
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(help_heading = help::LIMITS, hide_short_help = true)]
+    requests: Option<u64>,
+    /// Refuse requests with a longer body
+    #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "16M")]
+    #[arg(help_heading = help::LIMITS, hide_short_help = true)]
+    max_body: u64,
+    /// Close connections on which a request, or an answer's way, takes longer than this
+    #[arg(long, value_name = "DURATION", value_parser = durations::parse, default_value = "60s")]
+    #[arg(help_heading = help::LIMITS, hide_short_help = true)]
+    connection_timeout: Duration,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+/// What a server needs to know.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    limits: WireLimits,
+    patience: Duration,
+    most: Option<u64>,
+    is_verbose: bool,
+}
+
+pub fn execute(args: ServeComponentArgs, color: ColorChoice) -> Result<ExitCode> {
+    let cannot = || format!("cannot listen at {}: give a free address with --addr", args.addr);
+    let listener = TcpListener::bind(&args.addr).with_context(cannot)?;
+    let body = usize::try_from(args.max_body).unwrap_or(usize::MAX);
+    let server = Server {
+        listener,
+        limits: WireLimits { body, ..WireLimits::default() },
+        patience: args.connection_timeout,
+        most: args.requests,
+        is_verbose: args.run.verbose,
+    };
+    run::serve(args.run, server, color)
+}
+
+impl Server {
+    /// Fails unless a component answers requests.
+    ///
+    /// # Errors
+    /// If it does not.
+    pub fn check(component: &Component) -> Result<()> {
+        if handler_name(component.funcs().iter().map(|(name, _)| name)).is_none() {
+            bail!(
+                "this component answers no requests: it does not export wasi:http/incoming-handler@0.2; `wprof run` runs \
+                 commands, and calls functions with --invoke"
+            );
+        }
+        Ok(())
+    }
+
+    /// Answers requests until the program is to end. What has come of them is noted in `requests`.
+    ///
+    /// # Errors
+    /// If there can be no threads. The inner error is the program's.
+    pub fn serve(
+        self,
+        store: &mut Store<WasiCtx>,
+        instance: &Instance,
+        ends: impl Fn() -> Option<Trap>,
+        requests: &mut Requests,
+    ) -> Result<Result<(), Error>> {
+        let address = self.listener.local_addr().context("no address to listen at")?;
+        let connections = Connections::open(self.listener, self.limits, self.patience)?;
+        output::tell_line(format_args!("wprof: listening at http://{address}"));
+        let mut left = self.most.unwrap_or(u64::MAX);
+        while left > 0 {
+            if let Some(trap) = ends() {
+                return Ok(Err(trap.into()));
+            }
+            let job = match connections.jobs().recv_timeout(SLICE) {
+                Ok(job) => job,
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => bail!("nobody listens any more"),
+            };
+            left -= 1;
+            if let Err(error) = answer(store, instance, job, requests, self.is_verbose) {
+                connections.finish();
+                return Ok(Err(error));
+            }
+        }
+        connections.finish();
+        Ok(Ok(()))
+    }
+}
+
+/// Answers one request.
+///
+/// # Errors
+/// If the component can answer no more.
+fn answer(
+    store: &mut Store<WasiCtx>,
+    instance: &Instance,
+    job: Job,
+    requests: &mut Requests,
+    is_verbose: bool,
+) -> Result<(), Error> {
+    let (method, path) = (job.request.method.clone(), job.request.path_with_query.clone());
+    let path = path.unwrap_or_else(|| "*".to_owned());
+    let before = requests.events(store);
+    let begin = Instant::now();
+    let answered = handle(&mut *store, instance, |wasi| wasi, job.request);
+    let took = begin.elapsed();
+    let (response, ended) = match answered {
+        Ok(response) => (response, Ok(())),
+        // It has given no answer, and goes on with the next request.
+        Err(error) if error.kind() == wprof::ErrorKind::Host && error.backtrace().is_none() => {
+            output::tell_line(format_args!(
+                "wprof: {}: {}",
+                names::harmless(&path),
+                names::harmless(&error.to_string())
+            ));
+            (Response::text(500, "the component has not answered"), Ok(()))
+        }
+        Err(error) => (Response::text(500, "the component has failed"), Err(error)),
+    };
+    requests.note(store, (&method, &path, response.status), took, &before);
+    if is_verbose {
+        let shown = names::harmless(&format!("{method} {path}"));
+        output::tell_line(format_args!("wprof: {} {shown} in {took:.1?}", response.status));
+    }
+    job.reply.send(response);
+    ended
+}

@@ -1,0 +1,150 @@
+//! A component answers requests of HTTP, and has a profile.
+
+#[path = "../../../spec-tests/tests/wasi2/embed.rs"]
+mod embed;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use super::{Folder, Ran, command, wprof};
+
+/// A server that listens.
+struct Server {
+    child: Child,
+    err: BufReader<std::process::ChildStderr>,
+    address: String,
+}
+
+impl Server {
+    fn start(args: &[&str]) -> Server {
+        let all = [&["serve", "--addr", "127.0.0.1:0", "--rate", "off"], args].concat();
+        let mut child =
+            command(&all).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+        let mut err = BufReader::new(child.stderr.take().expect("a pipe"));
+        let mut line = String::new();
+        err.read_line(&mut line).expect("it says where it listens");
+        let address = line.trim().rsplit("http://").next().expect("an address").to_owned();
+        Server { child, err, address }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(&self.address).expect("somebody listens");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream
+    }
+
+    /// What comes back on a connection of its own.
+    fn send(&self, request: &str) -> String {
+        let mut stream = self.connect();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    fn get(&self, path: &str) -> String {
+        self.send(&format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"))
+    }
+
+    fn end(mut self) -> Ran {
+        let (mut out, mut err) = (String::new(), String::new());
+        self.child.stdout.take().expect("a pipe").read_to_string(&mut out).unwrap();
+        self.err.read_to_string(&mut err).unwrap();
+        Ran { code: self.child.wait().unwrap().code(), out, err }
+    }
+}
+
+fn component(folder: &Folder) -> String {
+    folder.file("app.wasm", embed::component("http").expect("it is a component"))
+}
+
+#[test]
+fn requests_are_answered_and_profiled() {
+    let folder = Folder::new();
+    let (component, profile) = (component(&folder), folder.path("app.wprof"));
+    let args = ["--exact", "--collect", "events=instructions", "--requests", "5", "-o", &profile, &component];
+    let server = Server::start(&args);
+    let answer = server.send(
+        "POST /echo HTTP/1.1\r\nhost: x\r\nx-test: 1\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n\
+         3\r\nabc\r\n0\r\n\r\n",
+    );
+    assert_eq!(answer, "HTTP/1.1 200 OK\r\nx-test: 1\r\nconnection: close\r\ncontent-length: 3\r\n\r\nabc");
+    // Two on one connection, the second without a body.
+    let mut stream = server.connect();
+    stream
+        .write_all(b"GET /count/1000 HTTP/1.1\r\nhost: x\r\n\r\nHEAD /count/20000 HTTP/1.0\r\n\r\n")
+        .unwrap();
+    let mut both = String::new();
+    stream.read_to_string(&mut both).unwrap();
+    assert_eq!(
+        both,
+        "HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n1000\
+         HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 5\r\n\r\n"
+    );
+    assert!(server.get("/silent").starts_with("HTTP/1.1 500 "));
+    assert!(server.get("/nowhere").starts_with("HTTP/1.1 404 "));
+    let ran = server.end();
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.err.contains("5 requests answered"), "{}", ran.err);
+    for row in ["GET /count/*", "HEAD /count/*", "POST /echo", "GET /silent"] {
+        assert!(ran.err.contains(row), "{row}: {}", ran.err);
+    }
+    let report = wprof(&["report", &profile]).succeeded();
+    assert!(report.contains("count"), "{report}");
+}
+
+#[test]
+fn what_is_no_request_is_refused_and_others_are_answered() {
+    let folder = Folder::new();
+    let component = component(&folder);
+    let server = Server::start(&["-q", "--requests", "1", "--max-body", "100", &component]);
+    let cases = [
+        ("hello\r\n\r\n", "400"),
+        ("GET / HTTP/1.1\r\n\r\n", "400"),
+        ("GET / HTTP/3.0\r\n\r\n", "505"),
+        ("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 101\r\n\r\n", "413"),
+        ("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n", "400"),
+    ];
+    for (request, status) in cases {
+        let answer = server.send(request);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{request:?}: {answer}");
+    }
+    // One that says nothing does not hold up the others.
+    let silent = server.connect();
+    assert!(server.get("/count/3").ends_with("\r\n\r\n3"));
+    drop(silent);
+    assert_eq!(server.end().code, Some(0));
+}
+
+#[test]
+fn a_trap_ends_the_server_with_its_profile() {
+    let folder = Folder::new();
+    let (component, profile) = (component(&folder), folder.path("app.wprof"));
+    let server = Server::start(&["--exact", "-o", &profile, &component]);
+    assert!(server.get("/count/500").ends_with("500"));
+    assert!(server.get("/trap").starts_with("HTTP/1.1 500 "));
+    let ran = server.end();
+    assert_eq!(ran.code, Some(134), "{}", ran.err);
+    assert!(ran.err.contains("unreachable") && ran.err.contains("GET /count/*"), "{}", ran.err);
+    let annotated = wprof(&["annotate", &profile, "count"]).succeeded();
+    assert!(annotated.contains("500"), "{annotated}");
+}
+
+#[test]
+fn only_components_that_answer_requests_are_served() {
+    let folder = Folder::new();
+    let module = folder.file("m.wat", "(module)");
+    let said = wprof(&["serve", "--addr", "127.0.0.1:0", &module]).failed();
+    assert!(said.contains("no component"), "{said}");
+    let other = folder.file(
+        "c.wat",
+        r#"(component (core module $m (func (export "f"))) (core instance $i (instantiate $m))
+        (func (export "f") (canon lift (core func $i "f"))))"#,
+    );
+    let said = wprof(&["serve", "--addr", "127.0.0.1:0", &other]).failed();
+    assert!(said.contains("incoming-handler"), "{said}");
+    let said = wprof(&["serve", "--addr", "nowhere", &other]).failed();
+    assert!(said.contains("--addr"), "{said}");
+}
