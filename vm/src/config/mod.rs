@@ -452,7 +452,7 @@ impl Config {
     /// the same place of a program on each machine and in each tier, provided that the stack is large enough for so many, which
     /// [`Config::max_wasm_stack`] sees to. A tail call takes the place of its caller; host functions do not count.
     ///
-    /// Each call then takes two additions and a comparison, and no call is inlined.
+    /// Each call then takes two additions and a comparison, and no call is inlined. Not with an adaptive profile.
     pub fn max_call_depth(&mut self, frames: Option<u32>) -> &mut Self {
         self.max_call_depth = frames;
         self

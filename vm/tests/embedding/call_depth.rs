@@ -33,9 +33,7 @@ const PROGRAM: &str = r#"(module
 /// Ways to come by code, by name.
 fn ways() -> Vec<(String, Config)> {
     let exact = ProfilingConfig::Exact;
-    let lengths = profiler::BurstLengths::new(3, 5);
-    let bursts = ProfilingConfig::Adaptive(Adaptive { lengths, ..Adaptive::default() });
-    let profiles = [ProfilingConfig::Off, exact(Collect::Edges), exact(Collect::Paths), bursts];
+    let profiles = [ProfilingConfig::Off, exact(Collect::Edges), exact(Collect::Paths)];
     let strategies = [Strategy::Baseline, Strategy::Optimized, Strategy::Tiered];
     let all = profiles.into_iter().flat_map(|profile| strategies.map(|strategy| (profile, strategy)));
     all.map(|(profile, strategy)| {
