@@ -110,9 +110,8 @@ fn allocations(all: &Allocations, contexts: &CallRecords) -> impl Iterator<Item 
             by_record[record as usize] = of;
         }
     }
-    let of_column = move |(number, name)| {
-        (name, by_record.iter().map(|of: &Allocated| of.columns()[number]).collect())
-    };
+    let of_column =
+        move |(number, name)| (name, by_record.iter().map(|of: &Allocated| of.columns()[number]).collect());
     ALLOCATION_COLUMNS.into_iter().enumerate().map(of_column)
 }
 

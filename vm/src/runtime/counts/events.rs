@@ -350,6 +350,8 @@ unsafe fn let_others_run(store: NonNull<StoreOpaque>) -> bool {
         }
         waited.is_ok()
     }
+}
+
 /// The corrections of so many frames.
 fn times(owed: Vec<i64>, count: u64) -> Vec<u64> {
     owed.into_iter().map(|correction| (correction as u64).wrapping_mul(count)).collect()
