@@ -64,7 +64,7 @@ fn component(folder: &Folder) -> String {
 fn requests_are_answered_and_profiled() {
     let folder = Folder::new();
     let (component, profile) = (component(&folder), folder.path("app.wprof"));
-    let args = ["--exact", "--collect", "events=instructions", "--requests", "5", "-o", &profile, &component];
+    let args = ["--collect", "edges,events=instructions", "--requests", "5", "-o", &profile, &component];
     let server = Server::start(&args);
     let answer = server.send(
         "POST /echo HTTP/1.1\r\nhost: x\r\nx-test: 1\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n\
