@@ -78,6 +78,8 @@ enum wprof_trap_enum {
   WPROF_TRAP_CAST_FAILURE,
   WPROF_TRAP_ARRAY_OUT_OF_BOUNDS,
   WPROF_TRAP_GC_OUT_OF_MEMORY,
+  WPROF_TRAP_STRING_OUT_OF_BOUNDS,
+  WPROF_TRAP_BAD_CODE_POINT,
 };
 WASM_API_EXTERN int32_t wprof_trap_code(const wasm_trap_t*);
 // Whether the program has ended itself; with what code then.

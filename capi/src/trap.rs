@@ -73,6 +73,8 @@ fn code(trap: Trap) -> i32 {
         Trap::CastFailure => 16,
         Trap::ArrayOutOfBounds => 17,
         Trap::GcOutOfMemory => 18,
+        Trap::StringOutOfBounds => 19,
+        Trap::BadCodePoint => 20,
     }
 }
 

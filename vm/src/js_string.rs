@@ -275,8 +275,8 @@ mod tests {
         let units = [1, 2, 3];
         assert_eq!(substring(&units, 1, 2), [2]);
         assert_eq!(substring(&units, 1, u32::MAX), [2, 3]);
-        assert_eq!(substring(&units, 2, 1), []);
-        assert_eq!(substring(&units, 4, 9), []);
+        assert!(substring(&units, 2, 1).is_empty());
+        assert!(substring(&units, 4, 9).is_empty());
     }
 
     #[test]

@@ -103,7 +103,7 @@ fn events<'a>(store: &'a StoreOpaque, contexts: &CallRecords) -> Result<Vec<(&'a
 }
 
 /// What was allocated in each record, by number, by the name of the figure.
-fn allocations(all: &Allocations, contexts: &CallRecords) -> impl Iterator<Item = (&'static str, Vec<u64>)> {
+fn allocations<'a>(all: &Allocations, contexts: &CallRecords) -> Vec<(&'a str, Vec<u64>)> {
     let mut by_record = vec![Allocated::default(); contexts.all().count()];
     for (address, of) in all.contexts() {
         if let Some(record) = contexts.record_at(address) {
@@ -112,7 +112,7 @@ fn allocations(all: &Allocations, contexts: &CallRecords) -> impl Iterator<Item 
     }
     let of_column =
         move |(number, name)| (name, by_record.iter().map(|of: &Allocated| of.columns()[number]).collect());
-    ALLOCATION_COLUMNS.into_iter().enumerate().map(of_column)
+    ALLOCATION_COLUMNS.into_iter().enumerate().map(of_column).collect()
 }
 
 fn wasm_routine(store: &StoreOpaque, seen_from: u32, instance: u32, index: u32) -> Routine {
