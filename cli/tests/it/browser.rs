@@ -14,7 +14,7 @@ use super::{Folder, Ran, command, function, json, wprof};
 /// Whether Chromium is here; if not, says so.
 pub fn has_browser() -> bool {
     let runs = |name: &&str| Command::new(name).arg("--version").stdout(Stdio::null()).status().is_ok();
-    let has = BROWSERS.iter().any(|name| runs(name));
+    let has = BROWSERS.iter().any(runs);
     if !has {
         println!("skipped: Chromium is not installed, scripts/setup does that");
     }
