@@ -56,7 +56,7 @@ impl Change {
 pub struct TotalChange {
     /// The name of the figure: `time` (in nanoseconds), `instructions`, `calls`, `host calls`, or a kind of event.
     pub name: String,
-    /// The figure.
+    /// The figure in both profiles.
     pub total: Change,
     /// Whether two samples of one program may differ by this much.
     pub may_be_chance: bool,
@@ -75,7 +75,7 @@ pub struct FunctionChange {
     pub was_reshaped: bool,
     /// Instructions executed.
     pub ops: Change,
-    /// Calls.
+    /// Calls of the function.
     pub calls: Change,
     /// Whether the instructions of two samples of one program may differ by this much.
     pub ops_may_be_chance: bool,

@@ -18,7 +18,7 @@ pub struct ContextLog {
     /// The records, parents before children. A record that is its own parent is a root, and its routine is ignored.
     /// Back edges are given as links.
     pub records: Vec<CallRecord>,
-    /// Recursive calls.
+    /// The recursive calls.
     pub links: Vec<ContextLink>,
     /// The metrics that the records have figures for.
     pub metrics: Vec<Metric>,

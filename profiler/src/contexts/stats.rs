@@ -13,7 +13,7 @@ pub const CALLEE_SLOT_BYTES: u64 = 8;
 /// The figures of one tree. An average over nothing is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ContextStats {
-    /// Call records, the root not included.
+    /// Number of call records, without the root.
     pub records: u64,
     /// Bytes of the records while the program runs, without their metrics and path counts.
     pub bytes: u64,
@@ -27,11 +27,11 @@ pub struct ContextStats {
     pub most_replicated: u64,
     /// Number of that routine.
     pub replicated_routine: u32,
-    /// Call sites of all records.
+    /// Number of call sites of all records.
     pub sites: u64,
-    /// Call sites at which a call was made.
+    /// Number of call sites at which a call was made.
     pub used_sites: u64,
-    /// Recursive calls, by caller's record, call site and callee.
+    /// Number of recursive calls, distinguished by caller's record, call site and callee.
     pub back_edges: u64,
 }
 

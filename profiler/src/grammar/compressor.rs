@@ -25,7 +25,7 @@ impl Compressor {
     /// Default number of items per window; a window takes some 100 MiB.
     pub const WINDOW: usize = 1 << 22;
 
-    /// Starts an empty sequence, to be compressed in windows of so many items.
+    /// Starts an empty sequence, to be compressed in windows of `window` items.
     pub fn new(window: usize) -> Self {
         Self { window: window.max(2), current: Sequitur::new(), merged: None }
     }

@@ -21,7 +21,7 @@ use crate::{BlockId, Cfg, DepthFirst, EdgeId, LoopId};
 pub struct Loop {
     /// The block that the loop's back edges enter.
     pub header: BlockId,
-    /// The innermost loop around it.
+    /// The innermost loop around this one.
     pub parent: Option<LoopId>,
     /// Nesting depth; 1 for an outermost loop.
     pub depth: u32,
@@ -39,7 +39,7 @@ pub struct Loops {
     loops: Vec<Loop>,
     /// Innermost loop of each vertex.
     innermost: Vec<Option<LoopId>>,
-    /// Blocks sorted by innermost loop, then in reverse postorder; blocks outside loops left out.
+    /// Blocks sorted by innermost loop, then in reverse postorder; blocks outside of loops are left out.
     blocks: Vec<BlockId>,
     /// Where each loop begins in `blocks`, and one past the end.
     starts: Vec<u32>,

@@ -2,10 +2,10 @@
 //!
 //! Input: a [`Cfg`] and some of its edges, each of which joins the departing half of its source with the arriving
 //! half of its target. Output: which halves are connected.
-//! Invariant: an edge leaves a departing half and enters an arriving half, so the cycles of the split graph are
-//! exactly the cycles of the CFG whose edges strictly alternate, which are those without a pipe. With all edges
-//! given, the components are the classes that Knuth & Stevenson merge: blocks with a common successor depart from one
-//! class, and that successor arrives there.
+//! Invariant: an edge leaves a departing half and enters an arriving half, so the cycles of the split graph are exactly
+//! the cycles of the CFG whose edges strictly alternate, which are those without a pipe. With all edges given, the
+//! components are the classes that Knuth & Stevenson merge: blocks with a common successor depart into one class, and
+//! their successors arrive from it.
 //! Source: Knuth & Stevenson, *Optimal Measurement Points for Program Frequency Counts*, BIT 1973.
 //! Oracle: `tests/it/vertex_profile.rs`, `tests/it/block_counters.rs`.
 //!

@@ -24,7 +24,7 @@ impl PathDistribution {
     /// Number of branches at which `by_branches` stops telling paths apart: the capacity of a path descriptor.
     pub const LONGEST: usize = 32;
 
-    /// Returns the instructions of paths with at most so many branches.
+    /// Returns the instructions of paths with at most `branches` branches.
     pub fn up_to(&self, branches: usize) -> u64 {
         self.by_branches.iter().take(branches + 1).fold(0, |sum, &ops| sum.saturating_add(ops))
     }

@@ -96,7 +96,7 @@ struct Mean(Option<f64>);
 /// Weight of a new sample.
 const WEIGHT: f64 = 0.125;
 
-/// Outlier bound: a sample counts at most as so many times the mean.
+/// Outlier bound: a sample counts at most as this multiple of the mean.
 const OUTLIER: f64 = 4.0;
 
 impl Mean {

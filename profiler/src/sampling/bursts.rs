@@ -265,7 +265,7 @@ impl Bursts {
         Version::Checking
     }
 
-    /// Ends a burst that had so many checks; the check at which it ends is in no burst.
+    /// Ends a burst that had `checks` checks; the check at which it ends is in no burst.
     fn end(&mut self, checks: i64) {
         self.seen = self.seen.saturating_add(checks.max(0).cast_unsigned());
         self.passed = self.passed.saturating_add(1);

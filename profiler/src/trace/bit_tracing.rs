@@ -1,4 +1,4 @@
-//! Bit tracing.
+//! Bit tracing: writes a code word for each branch that the run takes.
 //!
 //! Input: a [`TraceGraph`] and weights. Output: the token of each edge that has one.
 //! Invariant: each branch of a predicate writes a word of the predicate's own prefix code; trap doors write none.

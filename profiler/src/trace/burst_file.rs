@@ -1,7 +1,7 @@
 //! Burst files: which functions were entered in each burst, which paths finished, and which memory they accessed, in
 //! order.
 //!
-//! Input: [`BurstEvent`]s while the program runs. Output: a file that gives them back.
+//! Input: [`BurstEvent`]s while the program runs. Output: a file from which they can be read back.
 //! Invariant (as for a trace file): a truncated file gives the beginning of the run and says so. A changed byte is an
 //! error, or ends the events before it.
 //! A frame that was called before a burst began is not visible until it reaches its next check.
@@ -172,7 +172,7 @@ impl<R: Read + Seek> BurstReader<R> {
         &self.head
     }
 
-    /// How the file ends; see [`TraceEnding::notice`].
+    /// Returns how the file ends; see [`TraceEnding::notice`].
     pub fn ending(&self) -> TraceEnding {
         self.ending
     }

@@ -89,7 +89,7 @@ impl WholePath {
         &self.head
     }
 
-    /// How the trace ended.
+    /// Returns how the trace ended.
     pub fn ending(&self) -> TraceEnding {
         self.ending
     }

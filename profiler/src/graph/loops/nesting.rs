@@ -16,7 +16,7 @@ pub(super) struct Nesting {
     pub(super) headers: Vec<BlockId>,
     pub(super) parents: Vec<Option<u32>>,
     pub(super) irreducible: Vec<bool>,
-    /// By vertex: the innermost loop around it.
+    /// By vertex: the innermost loop that contains it.
     pub(super) innermost: Vec<Option<u32>>,
 }
 

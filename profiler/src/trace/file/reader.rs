@@ -65,7 +65,7 @@ impl<R: Read + Seek> TraceReader<R> {
         &self.head
     }
 
-    /// How the trace ends; see [`TraceEnding::notice`].
+    /// Returns how the trace ends; see [`TraceEnding::notice`].
     pub fn ending(&self) -> TraceEnding {
         self.ending
     }

@@ -91,7 +91,7 @@ impl Walk {
         (self.frames, self.bits, self.at) = (frames, BitStream::default(), 0);
     }
 
-    /// Limits the following chunks to so many bytes.
+    /// Limits the following chunks to `bytes` bytes.
     pub fn limit(&mut self, bytes: u64) {
         self.most = bytes.min(MAX_SECTION_BYTES) * 8;
     }
