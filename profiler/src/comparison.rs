@@ -1,14 +1,14 @@
-//! Two profiles side by side: of one module, or of two builds of it.
+//! Compares two profiles of one module, or of two builds of it.
 //!
-//! Input: two profiles, the earlier (or complete) one first. Output: [`Change`]s of totals, functions, edges, paths,
-//! calling contexts and call targets; how much of them [`overlap`]s.
-//! Invariant: what is only in one profile is 0 in the other, so changes add up to those of the totals. Order matters:
-//! the largest change comes first, equal ones by place.
-//! In one module functions are matched by index. In another build of it they are matched by name and shape, then by
-//! name, and those without names by shape, where that is unambiguous; edges and paths are compared where the shape is
-//! the same, contexts by the names on the stack.
-//! Figures of samples are scaled up to the whole run, so that runs sampled at different rates can be compared; what
-//! changed less than samples of one program may differ is marked.
+//! Input: two profiles, the earlier (or complete) one first. Output: the [`Change`]s of totals, functions, edges,
+//! paths, calling contexts and call targets, and the [`overlap`] of the two profiles.
+//! Invariant: an item that only one profile has counts 0 in the other, so changes add up to the changes of the
+//! totals. The largest change comes first; equal changes are ordered by place.
+//! Functions of one module are matched by index. Functions of two builds are matched by name and shape, then by name,
+//! and unnamed ones by shape, each where the match is unambiguous. Edges and paths are compared where the shapes are
+//! equal, contexts by the names on the stack.
+//! Sampled figures are scaled up to the whole run, so that runs sampled at different rates can be compared. A change
+//! that two samples of one program could also show is marked.
 //! Source: Hirzel & Chilimbi 2001, section 5.2, for the overlap. Oracle: `tests/it/comparison.rs`.
 
 mod contexts;
@@ -30,22 +30,22 @@ pub use times::TimeChange;
 use crate::{ContextTree, FigureKind, FunctionProfile, Profile};
 use significance::{Figure, Sample, Samples};
 
-/// A figure in both profiles.
+/// One figure as both profiles have it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Change {
-    /// In the first.
+    /// The figure in the first profile.
     pub before: u64,
-    /// In the second.
+    /// The figure in the second profile.
     pub after: u64,
 }
 
 impl Change {
-    /// By how much it grew; negative if it shrank.
+    /// Returns by how much the figure grew; negative if it shrank.
     pub fn delta(self) -> i128 {
         i128::from(self.after) - i128::from(self.before)
     }
 
-    /// What changes are sorted by, largest first.
+    /// Returns the sort key that puts the largest change first.
     fn rank(self) -> std::cmp::Reverse<u128> {
         std::cmp::Reverse(self.delta().unsigned_abs())
     }
@@ -54,53 +54,53 @@ impl Change {
 /// A figure of the whole program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TotalChange {
-    /// What it is called: `time` (in nanoseconds), `instructions`, `calls`, `host calls`, or a kind of event.
+    /// The name of the figure: `time` (in nanoseconds), `instructions`, `calls`, `host calls`, or a kind of event.
     pub name: String,
-    /// The figure.
+    /// The figure in both profiles.
     pub total: Change,
-    /// Whether samples of one program may differ so much.
+    /// Whether two samples of one program may differ by this much.
     pub may_be_chance: bool,
 }
 
-/// A function that ran in one profile at least.
+/// A function that ran in at least one of the profiles.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FunctionChange {
-    /// Its index in the first profile's module, if it ran there.
+    /// Index in the first profile's module, if the function ran there.
     pub index_before: Option<u32>,
-    /// Its index in the second one's.
+    /// Index in the second profile's module, if the function ran there.
     pub index_after: Option<u32>,
-    /// Its name.
+    /// Name of the function.
     pub name: Option<String>,
-    /// Whether it ran in both and its blocks or edges differ.
+    /// Whether the function ran in both profiles and its blocks or edges differ.
     pub was_reshaped: bool,
     /// Instructions executed.
     pub ops: Change,
-    /// Calls.
+    /// Calls of the function.
     pub calls: Change,
-    /// Whether the instructions of samples of one program may differ so much.
+    /// Whether the instructions of two samples of one program may differ by this much.
     pub ops_may_be_chance: bool,
-    /// The same of its calls.
+    /// Whether the calls of two samples of one program may differ by this much.
     pub calls_may_be_chance: bool,
 }
 
-/// A path that ran to its end in one profile at least, of a function whose shape is the same in both.
+/// A path that finished in at least one profile, of a function whose shape is the same in both.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PathChange {
-    /// The function's index in the first profile's module.
+    /// Index of the function in the first profile's module.
     pub index_before: u32,
-    /// Its index in the second one's.
+    /// Index of the function in the second profile's module.
     pub index_after: u32,
-    /// The path's number.
+    /// Number of the path.
     pub id: u64,
-    /// How often it ran.
+    /// How often the path ran.
     pub count: Change,
-    /// Instructions executed on it.
+    /// Instructions executed on the path.
     pub ops: Change,
-    /// Whether samples of one program may differ so much.
+    /// Whether the instructions of two samples of one program may differ by this much.
     pub may_be_chance: bool,
 }
 
-/// Two profiles.
+/// Two profiles with their functions matched.
 #[derive(Clone, Debug)]
 pub struct Comparison<'a> {
     before: &'a Profile,
@@ -110,24 +110,24 @@ pub struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    /// Matches their functions.
+    /// Matches the functions of two profiles.
     pub fn new(before: &'a Profile, after: &'a Profile) -> Self {
         let samples = Samples { before: Sample::of(before), after: Sample::of(after) };
         Self { before, after, functions: matching::pairs(before, after), samples }
     }
 
-    /// Whether both are of one module, byte for byte.
+    /// Reports whether both profiles are of the same module, byte for byte.
     pub fn is_of_one_module(&self) -> bool {
         self.before.module_hash == self.after.module_hash
     }
 
-    /// Whether all counts of both are exact.
+    /// Reports whether all counts of both profiles are exact.
     pub fn is_exact(&self) -> bool {
         let mut functions = self.before.functions.iter().chain(&self.after.functions);
         functions.all(|function| function.kind == FigureKind::Exact)
     }
 
-    /// The totals that both have.
+    /// Returns the totals that both profiles have.
     pub fn totals(&self) -> Vec<TotalChange> {
         let (before, after) = (self.before, self.after);
         let total = |name: &str, before: u64, after: u64| TotalChange {
@@ -156,7 +156,7 @@ impl<'a> Comparison<'a> {
         totals
     }
 
-    /// A total of figures of functions.
+    /// Sums a figure over all functions.
     fn total(
         &self,
         name: &str,
@@ -175,7 +175,7 @@ impl<'a> Comparison<'a> {
         TotalChange { name: name.to_owned(), total, may_be_chance }
     }
 
-    /// The functions, those whose instructions changed most first.
+    /// Returns the functions, largest change of instructions first.
     pub fn functions(&self) -> Vec<FunctionChange> {
         let mut changes: Vec<FunctionChange> =
             self.functions.iter().map(|pair| pair.change(&self.samples)).collect();
@@ -183,8 +183,8 @@ impl<'a> Comparison<'a> {
         changes
     }
 
-    /// The counts of all edges; those of functions that were reshaped, or ran in one profile only, are in one only.
-    /// Nothing unless both have counted edges.
+    /// Returns the counts of all edges. An edge of a function that was reshaped, or that ran in one profile only,
+    /// counts in that profile only. The list is empty unless both profiles have edge counts.
     pub fn edges(&self) -> Vec<Change> {
         let all = [self.before, self.after].map(|profile| &profile.functions);
         if all.iter().any(|functions| functions.iter().any(|function| !function.has_edge_counts())) {
@@ -193,7 +193,7 @@ impl<'a> Comparison<'a> {
         self.functions.iter().flat_map(Pair::edges).collect()
     }
 
-    /// The paths, those whose instructions changed most first.
+    /// Returns the paths, largest change of instructions first.
     pub fn paths(&self) -> Vec<PathChange> {
         let mut changes: Vec<PathChange> =
             self.functions.iter().flat_map(|pair| pair.paths(&self.samples)).collect();
@@ -201,13 +201,14 @@ impl<'a> Comparison<'a> {
         changes
     }
 
-    /// The calling contexts, those whose calls changed most first; none unless both have counted them.
+    /// Returns the calling contexts, largest change of calls first; none unless both profiles have contexts.
     pub fn contexts(&self) -> ContextChanges {
         let changes = self.trees().map(|trees| contexts::changes(trees, self.is_of_one_module()));
         changes.unwrap_or_default()
     }
 
-    /// What was called from where, the largest change first; only within one module, as call sites move.
+    /// Returns the calls by call site and callee, largest change first. Call sites move between builds, so profiles
+    /// of two modules have none.
     pub fn call_targets(&self) -> Vec<CallTargetChange> {
         match self.is_of_one_module() {
             true => targets::changes(self.before, self.after),
@@ -215,7 +216,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// The calling contexts of both by what is on the stack; none unless both have counted them.
+    /// Returns the call stacks of both profiles' contexts; `None` unless both profiles have contexts.
     pub fn stacks(&self) -> Option<CommonStacks> {
         self.trees().map(|trees| contexts::common_stacks(trees, self.is_of_one_module()))
     }

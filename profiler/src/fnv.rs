@@ -1,8 +1,8 @@
-//! FNV-1a, 64 bits: the one hash of this crate, for fingerprints and checksums.
+//! FNV-1a, 64 bits: the only hash of this crate, for fingerprints and checksums.
 //!
 //! Input: bytes. Output: 64 bits, the same on every platform and in every version.
-//! Invariant: each step is a bijection of the state, so two inputs that differ in a single byte
-//! always differ in their hash. It guards against damage, not against malice.
+//! Invariant: each step is a bijection of the state, so two inputs that differ in a single byte always have different
+//! hashes. The hash guards against damage, not against malice.
 //! Source: Fowler, Noll & Vo, draft-eastlake-fnv. Oracle: the draft's test vectors, below.
 
 /// A running hash.

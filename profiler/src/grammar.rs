@@ -1,9 +1,9 @@
-//! Grammars: a sequence as rules, in which what repeats is written once.
+//! Grammars: a sequence as rules, in which each repetition is written once.
 //!
-//! Input: items, one after the other. Output: a [`Grammar`], a directed acyclic graph of rules that expands to exactly
-//! this sequence; how often each rule and each part of the sequence occurs, found without expanding it.
-//! Invariant: rule 0 is the whole sequence, and a rule uses only rules with greater numbers, so there are no cycles and
-//! one pass over the rules in either direction computes what follows from their users or from what they use.
+//! Input: a sequence of items. Output: a [`Grammar`], a directed acyclic graph of rules that expands to exactly this
+//! sequence; and how often each rule and each part of the sequence occurs, computed without expanding the grammar.
+//! Invariant: rule 0 is the whole sequence, and a rule uses only rules with greater numbers. The rules are therefore
+//! acyclic, and one pass over them, in either direction, propagates values from users to used rules or back.
 //! Source: Nevill-Manning & Witten, *Identifying Hierarchical Structure in Sequences: A Linear-Time Algorithm*, JAIR
 //! 1997; Larus, *Whole Program Paths*, PLDI 1999. Oracle: expansion, and counting in the expanded sequence, in
 //! `tests/it/grammar.rs`.
@@ -19,50 +19,51 @@ pub use streams::Stream;
 
 use serde::{Deserialize, Serialize};
 
-/// What a rule consists of: an item of the sequence, or the expansion of another rule.
+/// A symbol of a rule: an item of the sequence, or a use of another rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Symbol(u32);
 
 impl Symbol {
-    /// So many items, and as many rules, can be told apart.
+    /// Number of items, and of rules, that symbols can tell apart.
     pub const MOST: u32 = 1 << 30;
 
     const RULE: u32 = 1 << 31;
 
-    /// An item, by its number below [`Symbol::MOST`].
+    /// Creates the symbol of an item, whose number is below [`Symbol::MOST`].
     pub fn item(number: u32) -> Self {
         debug_assert!(number < Self::MOST);
         Self(number)
     }
 
-    /// A rule, by its number below [`Symbol::MOST`].
+    /// Creates the symbol of a rule, whose number is below [`Symbol::MOST`].
     pub fn rule(number: u32) -> Self {
         debug_assert!(number < Self::MOST);
         Self(number | Self::RULE)
     }
 
-    /// Which rule it is, if it is one.
+    /// Returns the rule's number if the symbol is a rule.
     pub fn as_rule(self) -> Option<usize> {
         (self.0 & Self::RULE != 0).then_some((self.0 & !Self::RULE) as usize)
     }
 
-    /// Which item it is, if it is one.
+    /// Returns the item's number if the symbol is an item.
     pub fn as_item(self) -> Option<u32> {
         (self.0 & Self::RULE == 0).then_some(self.0)
     }
 }
 
-/// A sequence of items as rules.
+/// A sequence of items, represented by rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grammar {
     rules: Vec<Vec<Symbol>>,
-    /// By rule: how many items it expands to; saturates.
+    /// By rule: the number of items that it expands to; saturates.
     lengths: Vec<u64>,
 }
 
 impl Grammar {
-    /// A grammar of given rules, the first of which is the sequence; `None` if there is none, if one uses itself, a rule
-    /// before it, or one that there is not, or if one but the first has less than two symbols.
+    /// Creates a grammar from rules, the first of which is the sequence. Returns `None` if there are no rules, if a
+    /// rule uses itself, an earlier rule or a missing one, or if a rule other than the first has fewer than two
+    /// symbols.
     pub fn new(rules: Vec<Vec<Symbol>>) -> Option<Self> {
         let mut lengths = vec![0_u64; rules.len()];
         if rules.is_empty() {
@@ -81,27 +82,27 @@ impl Grammar {
         Some(Self { rules, lengths })
     }
 
-    /// The rules; the first one is the sequence.
+    /// Returns the rules; the first one is the sequence.
     pub fn rules(&self) -> &[Vec<Symbol>] {
         &self.rules
     }
 
-    /// How many symbols all rules have together.
+    /// Returns the total number of symbols of all rules.
     pub fn size(&self) -> usize {
         self.rules.iter().map(Vec::len).sum()
     }
 
-    /// How many items the sequence has; saturates.
+    /// Returns the number of items of the sequence; saturates.
     pub fn length(&self) -> u64 {
         self.lengths[0]
     }
 
-    /// By rule: how many items it expands to; saturates.
+    /// Returns by rule the number of items that it expands to; saturates.
     pub fn lengths(&self) -> &[u64] {
         &self.lengths
     }
 
-    /// By rule: how often it occurs in the sequence; saturates.
+    /// Returns by rule how often it occurs in the sequence; saturates.
     pub fn times(&self) -> Vec<u64> {
         let mut times = vec![0_u64; self.rules.len()];
         times[0] = 1;
@@ -113,21 +114,21 @@ impl Grammar {
         times
     }
 
-    /// The items of the sequence, in order.
+    /// Iterates over the items of the sequence, in order.
     pub fn items(&self) -> Items<'_> {
         self.items_of(0)
     }
 
-    /// The items of one rule, in order.
+    /// Iterates over the items of one rule, in order.
     ///
     /// # Panics
-    /// If there is no such rule.
+    /// Panics if there is no such rule.
     pub fn items_of(&self, rule: usize) -> Items<'_> {
         Items { rules: &self.rules, open: vec![self.rules[rule].iter()] }
     }
 
-    /// The rules in an order in which each uses only later ones, without those that nobody uses, and with the symbols
-    /// of those that are used once in the place of their use. Their uses must not be cyclic.
+    /// Renumbers the rules so that each uses only later ones, drops unused rules, and expands rules that are used
+    /// once in place. The uses must be acyclic.
     fn in_order(rules: &[Vec<Symbol>]) -> Self {
         let mut uses = vec![0_u32; rules.len()];
         let order = order_of_use(rules);
@@ -155,10 +156,11 @@ impl Grammar {
         Self::new(kept.iter().map(body).collect()).expect("rules come before those that they use")
     }
 
-    /// Checks what Sequitur promises of the grammar of one window.
+    /// Checks the invariants that Sequitur guarantees for the grammar of one window.
     ///
     /// # Panics
-    /// If a rule is used less than twice or has less than two symbols, or if a pair of neighbours occurs twice.
+    /// Panics if a rule is used fewer than two times or has fewer than two symbols, or if a pair of neighbours occurs
+    /// twice.
     pub fn verify(&self) {
         let mut uses = vec![0_u32; self.rules.len()];
         let mut digrams = std::collections::HashMap::new();
@@ -175,7 +177,7 @@ impl Grammar {
     }
 }
 
-/// All rules that the first one needs, each before those that it uses.
+/// Returns all rules that the first rule needs, each before those that it uses.
 fn order_of_use(rules: &[Vec<Symbol>]) -> Vec<usize> {
     let (mut done, mut order) = (vec![false; rules.len()], Vec::new());
     let mut open = vec![(0, rules[0].iter())];
@@ -196,11 +198,11 @@ fn order_of_use(rules: &[Vec<Symbol>]) -> Vec<usize> {
     order
 }
 
-/// The items of a rule.
+/// Iterator over the items of a rule.
 #[derive(Clone, Debug)]
 pub struct Items<'a> {
     rules: &'a [Vec<Symbol>],
-    /// What is left of each rule that is being expanded.
+    /// The remaining symbols of each rule that is being expanded.
     open: Vec<std::slice::Iter<'a, Symbol>>,
 }
 

@@ -1,10 +1,11 @@
-//! Functions of the source that are inlined, as frames of their own.
+//! Adds frames for inlined source functions.
 //!
-//! Input: a profile, and what is inlined at an offset in the code, the innermost first. Output: the same profile whose
-//! contexts and sampled stacks have an [`Inlined`](Callee::Inlined) between a function and what is called, or executed,
-//! in code that was inlined into it.
-//! Invariant: totals are what they were, and so are the figures of what is not inlined, with callees. How often something
-//! that is inlined was entered is not known: it has no calls. A frame that is on the way already is not repeated.
+//! Input: a profile, and the inlined functions at each code offset, innermost first. Output: the same profile, whose
+//! contexts and sampled stacks have an [`Inlined`](Callee::Inlined) frame between a function and what is called, or
+//! executed, in code that was inlined into it.
+//! Invariant: totals are unchanged, and so are the inclusive figures of frames that are not inlined. How often an
+//! inlined function was entered is unknown, so it has no calls. An inlined function that is already on the path is
+//! not repeated.
 
 use std::collections::HashMap;
 
@@ -12,8 +13,8 @@ use crate::{BackEdge, CallRecord, Callee, ContextLink, ContextLog, ContextTree, 
 use crate::{Profile, TimeLog, TimeProfile, Timed};
 
 impl Profile {
-    /// The profile with frames for what is inlined; `inlined` names what is inlined at an offset, the innermost first,
-    /// without the function that the code is of.
+    /// Returns the profile with frames for inlined functions. `inlined` returns the inlined functions at an offset,
+    /// innermost first, without the function that contains the code.
     #[must_use]
     pub fn with_inlined(&self, mut inlined: impl FnMut(u32) -> Vec<String>) -> Self {
         let contexts = self.contexts.as_ref().map(|tree| tree.with_inlined(&mut inlined));
@@ -74,12 +75,12 @@ impl ContextTree {
 
 struct Builder {
     log: ContextLog,
-    /// By name: the routine of what is inlined.
+    /// By name: the routine of the inlined function.
     numbers: HashMap<String, u32>,
 }
 
 impl Builder {
-    /// The record of something that is inlined into a record's code, where it has a call site.
+    /// Returns the record of an inlined function within a record's code, and adds a call site to its routine.
     fn inlined(&mut self, parent: u32, site: u32, name: String) -> u32 {
         let routines = &mut self.log.routines;
         let routine = *self.numbers.entry(name).or_insert_with_key(|name| {

@@ -1,18 +1,18 @@
-//! Compressed bytes, and how much memory they may take to unpack.
+//! Compression, with bounded memory for unpacking.
 //!
-//! Invariant: nothing is unpacked beyond the length that the caller allows, and no history longer than the writer's is
-//! kept for it, whatever the bytes ask for.
+//! Invariant: nothing is unpacked beyond the length that the caller allows, and no more history is kept than the
+//! limit, whatever the compressed bytes ask for.
 
 use std::io::{self, Read};
 
 use crate::limits::{COMPRESSION_LEVEL, MAX_WINDOW_LOG};
 
-/// Compresses some bytes.
+/// Compresses bytes.
 pub(crate) fn pack(raw: &[u8]) -> io::Result<Vec<u8>> {
     zstd::encode_all(raw, COMPRESSION_LEVEL)
 }
 
-/// The bytes that were compressed; `None` if they are damaged, or not `length` bytes.
+/// Unpacks compressed bytes; returns `None` if they are damaged or do not unpack to `length` bytes.
 pub(crate) fn unpack(stored: &[u8], length: u64) -> Option<Vec<u8>> {
     let mut decoder = zstd::Decoder::with_buffer(stored).ok()?;
     decoder.window_log_max(MAX_WINDOW_LOG).ok()?;

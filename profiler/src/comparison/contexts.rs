@@ -1,46 +1,46 @@
-//! Calling contexts side by side.
+//! Compares calling contexts.
 //!
-//! Invariant: contexts are told apart by the functions on the stack, not by call sites, which move when a module is
-//! built anew; the calls of all of them add up to those of the trees.
+//! Invariant: contexts are identified by the functions on the stack, not by call sites, which move when a module is
+//! rebuilt. The calls of all contexts add up to the calls of the trees.
 
 use super::Change;
 use crate::{Callee, ContextTree, Stacks};
 
-/// The calling contexts of both trees, those whose calls changed most first.
+/// The calling contexts of both trees, largest change of calls first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContextChanges {
-    /// What changed.
+    /// The change of each context.
     pub changes: Vec<ContextChange>,
     stacks: Stacks,
 }
 
-/// A calling context of one tree at least.
+/// A calling context of at least one tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextChange {
-    /// Which one: see [`ContextChanges::stack`].
+    /// Number of the context, for [`ContextChanges::stack`].
     pub context: usize,
     /// Calls in this very context.
     pub calls: Change,
 }
 
 impl ContextChanges {
-    /// What is on the stack in a context, outermost first.
+    /// Returns the functions on the stack of a context, outermost first.
     ///
     /// # Panics
-    /// If there is no such context.
+    /// Panics if there is no such context.
     pub fn stack(&self, context: usize) -> Vec<&Callee> {
         self.stacks.frames(context)
     }
 }
 
-/// The stacks of both trees, and by record which it is.
+/// The stacks of both trees, and the stack of each call record.
 #[derive(Clone, Debug, Default)]
 pub struct CommonStacks {
-    /// The stacks of both.
+    /// The stacks of both trees.
     pub stacks: Stacks,
-    /// By record of the first tree.
+    /// By record of the first tree: its stack.
     pub before: Vec<Option<u32>>,
-    /// By record of the second one.
+    /// By record of the second tree: its stack.
     pub after: Vec<Option<u32>>,
 }
 
@@ -62,12 +62,12 @@ pub(super) fn changes(trees: (&ContextTree, &ContextTree), is_one_module: bool) 
     ContextChanges { changes, stacks }
 }
 
-/// By record: how often it was called in the whole run, about.
+/// Returns the estimated calls of the whole run, by call record.
 fn calls(tree: &ContextTree) -> Vec<u64> {
     tree.records.iter().map(|record| tree.kind.scaled_up(record.calls)).collect()
 }
 
-/// What tells a function in both modules: its index, or in another build its name if it has one.
+/// Returns what identifies a function in both modules: its index, or between builds its name if it has one.
 fn label(callee: &Callee, is_one_module: bool) -> Callee {
     match callee {
         Callee::Function { name: Some(name), .. } if !is_one_module => {

@@ -1,6 +1,6 @@
-//! A comparison as JSON.
+//! Writes a comparison as JSON.
 //!
-//! Invariant: fields are only ever added; the object says its `format`.
+//! Invariant: fields are only ever added; the object names its `format`.
 //!
 //! ```text
 //! { "format": "wprof-comparison-1", "same_module": bool, "totals": [{ "name", "total": CHANGE, "may_be_chance": bool }],
@@ -35,7 +35,7 @@ struct ContextShape {
     calls: Change,
 }
 
-/// Names the functions on a stack only when its turn comes.
+/// Serializes the contexts one at a time, so that only one stack of names is in memory.
 fn one_by_one<S: Serializer>(contexts: &ContextChanges, serializer: S) -> Result<S::Ok, S::Error> {
     let shape = |change: &ContextChange| ContextShape {
         stack: contexts.stack(change.context).into_iter().map(Callee::to_string).collect(),
@@ -48,7 +48,7 @@ impl Comparison<'_> {
     /// Writes all changes as one line of JSON.
     ///
     /// # Errors
-    /// If `out` refuses.
+    /// Returns the error of `out` if a write fails.
     pub fn write_json(&self, out: impl Write) -> io::Result<()> {
         let shape = Shape {
             format: "wprof-comparison-1",

@@ -1,6 +1,7 @@
-//! Which function of one profile is which of the other.
+//! Matches the functions of two profiles.
 //!
-//! Invariant: each function is in one pair. A key that several functions of one profile have matches none of them.
+//! Invariant: each function is in exactly one pair. A key that several functions of one profile share matches none of
+//! them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -9,16 +10,16 @@ use super::significance::{Figure, Samples};
 use super::{Change, FunctionChange, PathChange};
 use crate::{FunctionProfile, HotPath, Profile};
 
-/// A function that ran in both profiles, or in one.
+/// A function that ran in both profiles, or in one of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<'a> {
-    /// In the first profile.
+    /// The function in the first profile.
     pub before: Option<&'a FunctionProfile>,
-    /// In the second.
+    /// The function in the second profile.
     pub after: Option<&'a FunctionProfile>,
 }
 
-/// All functions of both, those of the first profile in its order, then those that are only in the second.
+/// Pairs all functions: first those of the first profile, in its order, then those that only the second profile has.
 pub(super) fn pairs<'a>(before: &'a Profile, after: &'a Profile) -> Vec<Pair<'a>> {
     let (partner, is_taken) = (vec![None; before.functions.len()], vec![false; after.functions.len()]);
     let mut matching = Matching { before, after, partner, is_taken };
@@ -35,14 +36,14 @@ pub(super) fn pairs<'a>(before: &'a Profile, after: &'a Profile) -> Vec<Pair<'a>
 struct Matching<'a> {
     before: &'a Profile,
     after: &'a Profile,
-    /// By position in the first profile's list: the position in the second's.
+    /// By position in the first profile's list: the partner's position in the second profile's list.
     partner: Vec<Option<usize>>,
-    /// By position in the second profile's list: whether it is a partner.
+    /// By position in the second profile's list: whether the function already has a partner.
     is_taken: Vec<bool>,
 }
 
 impl<'a> Matching<'a> {
-    /// Matches functions without a partner by what `key` gives, if it is one function's on both sides.
+    /// Matches functions without a partner by `key`, where exactly one such function on each side has the key.
     fn add_by<K: Hash + Eq>(&mut self, key: impl Fn(&'a FunctionProfile) -> Option<K>) {
         let befores = unique(&self.before.functions, &key, |at| self.partner[at].is_some());
         let afters = unique(&self.after.functions, &key, |at| self.is_taken[at]);
@@ -65,7 +66,7 @@ impl<'a> Matching<'a> {
     }
 }
 
-/// The positions of functions without a partner, by keys that only one of them has.
+/// Returns the positions of functions without a partner, by the keys that only one of them has.
 fn unique<'a, K: Hash + Eq>(
     functions: &'a [FunctionProfile],
     key: impl Fn(&'a FunctionProfile) -> Option<K>,
@@ -81,7 +82,7 @@ fn unique<'a, K: Hash + Eq>(
 }
 
 impl Pair<'_> {
-    /// Whether edges and paths of one can be told in the other.
+    /// Reports whether both functions have the same shape, so that edges and paths correspond.
     fn has_one_shape(&self) -> bool {
         let edges = |function: &FunctionProfile| {
             function.edges.iter().map(|edge| (edge.from, edge.to)).collect::<Vec<_>>()

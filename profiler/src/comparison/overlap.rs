@@ -1,14 +1,16 @@
-//! How much two profiles say the same.
+//! Measures how far two profiles agree.
 //!
-//! Invariant: from 0 to 1; 1 for a profile with itself, and for one whose figures are all a multiple of the other's.
+//! Invariant: the result is from 0 to 1. It is 1 for a profile with itself, and for profiles whose figures are
+//! proportional.
 //! Source: Hirzel & Chilimbi 2001, section 5.2.
 
 use super::Change;
 
-/// The sum over all items of the smaller of their two shares; none if either profile has nothing of the kind.
+/// Returns the sum over all items of the smaller of their two shares; `None` if the figures of either profile sum to
+/// 0.
 pub fn overlap(items: &[Change]) -> Option<f64> {
     let (before, after) = totals(items)?;
-    // In integers, so that equal profiles overlap wholly.
+    // Integer arithmetic, so that the overlap of equal profiles is exactly 1.
     let share = |item: &Change| {
         u128::from(item.before).saturating_mul(after).min(u128::from(item.after).saturating_mul(before))
     };
@@ -16,8 +18,8 @@ pub fn overlap(items: &[Change]) -> Option<f64> {
     Some(sum as f64 / before.saturating_mul(after) as f64)
 }
 
-/// Which share of the weight of the first profile's `top` heaviest items is of items that are also among the second's
-/// `top`; none if either profile has nothing of the kind. Of equally heavy items the first ones count.
+/// Returns the share of the weight of the first profile's `top` heaviest items that lies on items among the second's
+/// `top` heaviest; `None` if the figures of either profile sum to 0. Among equally heavy items the first ones count.
 pub fn hot_coverage(items: &[Change], top: usize) -> Option<f64> {
     totals(items)?;
     let hottest = |weight: fn(&Change) -> u64| {

@@ -1,31 +1,31 @@
-//! Call targets side by side, within one module.
+//! Compares the call targets of two profiles of one module.
 //!
-//! Input: two profiles, each with calling contexts, from which all call targets follow, or with a list of those of
-//! indirect calls, which then is what counts. Output: what was called from where. Of one with a list, only the calls
-//! in it are compared.
+//! Input: two profiles, each with calling contexts, from which all call targets follow, or with a list of the targets
+//! of indirect calls, which takes precedence. Output: the calls by call site and callee. If a profile has a list,
+//! only the call sites in the list are compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Change;
 use crate::{CallTarget, Callee, ContextTree, Profile};
 
-/// What was called from one place.
+/// The calls of one callee from one call site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallTargetChange {
     /// The caller.
     pub caller: Callee,
-    /// Byte offset of the call in the caller's module.
+    /// Byte offset of the call instruction in the caller's module.
     pub site: u32,
-    /// What was called.
+    /// The callee.
     pub callee: Callee,
-    /// How often.
+    /// Number of calls.
     pub calls: Change,
 }
 
 /// Caller, call site and callee.
 type Key = (Callee, u32, Callee);
 
-/// What was called from where, the largest change first.
+/// Returns the calls by call site and callee, largest change first.
 pub(super) fn changes(before: &Profile, after: &Profile) -> Vec<CallTargetChange> {
     let mut sums: BTreeMap<Key, Change> = BTreeMap::new();
     for (key, calls) in calls(before) {
@@ -46,7 +46,7 @@ pub(super) fn changes(before: &Profile, after: &Profile) -> Vec<CallTargetChange
     changes
 }
 
-/// The calls that both know of; `None` if that is all.
+/// Returns the call sites that both profiles cover; `None` if both cover all.
 fn compared_sites(before: &Profile, after: &Profile) -> Option<BTreeSet<(Callee, u32)>> {
     let narrow = [before, after].into_iter().filter(|profile| contexts(profile).is_none());
     let sites = narrow.map(|profile| calls(profile).into_iter().map(|((caller, site, _), _)| (caller, site)));
@@ -60,7 +60,7 @@ fn calls(profile: &Profile) -> Vec<(Key, u64)> {
     }
 }
 
-/// The contexts, if the calls are taken from them.
+/// Returns the calling contexts, if the profile has no list of call targets.
 fn contexts(profile: &Profile) -> Option<&ContextTree> {
     profile.contexts.as_ref().filter(|_| profile.call_targets.is_empty())
 }

@@ -1,4 +1,4 @@
-//! Sampled time, before and after.
+//! Compares sampled times.
 
 use std::collections::BTreeMap;
 
@@ -7,23 +7,23 @@ use serde::Serialize;
 use super::{Change, Comparison};
 use crate::{Callee, Interval, TimeProfile, Timed};
 
-/// Standard errors that a change must exceed: of the normal distribution 5% lies beyond, on both sides together.
+/// How many standard errors a change must exceed: in a normal distribution 5% lie beyond, both tails together.
 const STANDARD_ERRORS: f64 = 1.96;
 
-/// The time in something that runs, callees not included, in nanoseconds.
+/// The time in one routine without its callees, in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TimeChange {
-    /// What it is called.
+    /// Name of the routine.
     pub name: String,
-    /// The time.
+    /// Time in the routine.
     pub time: Change,
-    /// Whether samples of one program may differ so much.
+    /// Whether two samples of one program may differ by this much.
     pub may_be_chance: bool,
 }
 
 impl Comparison<'_> {
-    /// The time of all that runs, the largest change first; functions of two builds are matched by name. Nothing unless
-    /// both profiles have sampled it.
+    /// Returns the time in each routine, largest change first. Functions of two builds are matched by name. The list
+    /// is empty unless both profiles have sampled time.
     pub fn times(&self) -> Vec<TimeChange> {
         let Some((before, after)) = self.sampled_times() else { return Vec::new() };
         let mut all: BTreeMap<String, [Timed; 2]> = BTreeMap::new();
@@ -43,14 +43,14 @@ impl Comparison<'_> {
         changes
     }
 
-    /// All time.
+    /// Returns the change of the total time.
     pub(super) fn total_time(&self) -> Option<TimeChange> {
         let (before, after) = self.sampled_times()?;
         let (ours, theirs) = (before.total(), after.total());
         Some(TimeChange {
             name: "time".to_owned(),
             time: Change { before: ours.time_ns, after: theirs.time_ns },
-            // All time is known as well as the clock is; it is how the machine did that changes.
+            // The total time is as exact as the clock; a change of it is a change of the machine.
             may_be_chance: false,
         })
     }
@@ -59,7 +59,8 @@ impl Comparison<'_> {
         self.before.time.as_ref().zip(self.after.time.as_ref())
     }
 
-    /// By what something is known in both; functions of one name in one module are told apart.
+    /// Returns the key that matches a routine in both profiles. In one module the index keeps functions of the same
+    /// name apart.
     fn time_key(&self, callee: &Callee) -> String {
         match callee {
             Callee::Function { index, .. } if self.is_of_one_module() => format!("{callee}\0{index}"),
@@ -68,8 +69,8 @@ impl Comparison<'_> {
     }
 }
 
-/// Whether two times, each of all samples of a profile, may be of one program: the interval of each is taken to be that of
-/// its share of all.
+/// Reports whether two times may be equal up to chance. The standard error of each follows from the confidence
+/// interval of its share of all samples.
 fn may_be_chance((ours, before): (Timed, &TimeProfile), (theirs, after): (Timed, &TimeProfile)) -> bool {
     let error = |part: Timed, all: Timed| {
         let interval = Interval::of(part, all);

@@ -1,7 +1,7 @@
-//! Canonical trees from records in any order.
+//! Builds canonical trees from call records in any order.
 //!
-//! Invariant: records of one routine, called at one site of one record, are one record; so a log of several trees is
-//! their sum, in whichever order they are added.
+//! Invariant: the records of one routine, called at one site of one parent record, become one record. A log of
+//! several trees is therefore their sum, whichever order they are added in.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,37 +10,37 @@ use crate::counts::metric;
 use crate::counts::path_counts::{normalize_paths, normalize_unfinished};
 use crate::{FigureKind, Metric};
 
-/// Call records as they come. Numbers are positions in the lists.
+/// Call records in the order in which they are collected. Numbers are positions in the lists.
 #[derive(Clone, Debug, Default)]
 pub struct ContextLog {
-    /// What was called, several times perhaps.
+    /// The routines; one may be listed several times.
     pub routines: Vec<Routine>,
-    /// Parents before children; a record that is its own parent is a root, whose routine is not looked at. Back edges
-    /// are given as links.
+    /// The records, parents before children. A record that is its own parent is a root, and its routine is ignored.
+    /// Back edges are given as links.
     pub records: Vec<CallRecord>,
-    /// Recursive calls.
+    /// The recursive calls.
     pub links: Vec<ContextLink>,
-    /// The metrics of the records' figures.
+    /// The metrics that the records have figures for.
     pub metrics: Vec<Metric>,
     /// Whether the records have paths.
     pub has_paths: bool,
-    /// How the figures were come by.
+    /// How the figures were obtained.
     pub kind: FigureKind,
 }
 
 /// A recursive call in a [`ContextLog`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextLink {
-    /// The caller's record.
+    /// Record of the caller.
     pub from: u32,
-    /// Byte offset of the call.
+    /// Byte offset of the call instruction.
     pub site: u32,
-    /// The record it leads to, which is on the way to `from`.
+    /// Record of the callee, which is on the path from the root to `from`.
     pub to: u32,
 }
 
 impl ContextLog {
-    /// Appends all of a tree, which has the log's metrics, and perhaps others.
+    /// Appends all records of a tree, whose metrics include the log's.
     pub fn add_tree(&mut self, tree: &ContextTree) {
         let columns = metric::columns(&tree.metrics, &self.metrics);
         let [routines, records] = [self.routines.len(), self.records.len()].map(|len| len as u32);
@@ -64,10 +64,10 @@ impl ContextLog {
         }
     }
 
-    /// The tree of all records.
+    /// Builds the tree of all records.
     ///
     /// # Panics
-    /// If a number is out of range, or a child comes before its parent.
+    /// Panics if a number is out of range, or a child comes before its parent.
     pub fn tree(&self) -> ContextTree {
         let (routines, new_routine) = self.sorted_routines();
         let (nodes, of_record) = self.nodes(&new_routine);
@@ -94,7 +94,8 @@ impl ContextLog {
         ContextTree { routines, records, metrics, has_paths, kind }
     }
 
-    /// The root and the routines that have records, ascending, each once, and which one each became.
+    /// Returns the root and the routines that have records, ascending and without duplicates, and the new number of
+    /// each routine.
     fn sorted_routines(&self) -> (Vec<Routine>, Vec<u32>) {
         let mut is_used = vec![false; self.routines.len()];
         for (record, index) in self.records.iter().zip(0..) {
@@ -117,7 +118,7 @@ impl ContextLog {
         (sorted.collect(), new_number)
     }
 
-    /// Records with the same context become one, with the sum of their calls. Also tells which one each became.
+    /// Merges records with the same context and sums their calls. Also returns the node that each record became.
     fn nodes(&self, new_routine: &[u32]) -> (Vec<CallRecord>, Vec<usize>) {
         let empty = |routine, parent, site| CallRecord {
             routine,
@@ -155,7 +156,7 @@ impl ContextLog {
     }
 }
 
-/// Nodes in depth-first order, siblings by site and routine, and the position of each.
+/// Returns the nodes in depth-first order, siblings by site and routine, and the position of each node.
 fn depth_first(nodes: &[CallRecord]) -> (Vec<usize>, Vec<u32>) {
     let mut children = vec![Vec::new(); nodes.len()];
     for (index, node) in nodes.iter().enumerate().skip(1) {

@@ -1,17 +1,17 @@
-//! Calls by caller, call site and callee, with recursive ones where they were made.
+//! Counts calls by caller, call site and callee, recursive calls included.
 //!
 //! Input: a tree, and how often its call sites were executed. Output: [`CallEdge`]s.
-//! Method: a record counts the calls that lead to it, recursive ones too, whose back edges have no counts of their
-//! own. But the calls of a function come from somewhere, and the calls at a site, of whichever functions, are as many
-//! as it was executed. A sum of which one part is not known tells that part, which may be the last unknown one of
-//! another sum.
-//! Invariant: nothing is guessed. If not all calls of a function are told apart in this way, or what is given
-//! contradicts itself, its recursive calls stay where it was first called, as in its records. In any case calls of a
+//! Method: a record counts all calls that lead to it, recursive ones included; back edges have no counts of their
+//! own. Two sums constrain them: the calls of a callee over all call sites, and the calls at a call site over all
+//! callees, which are as many as the site was executed. A sum with one unknown term determines that term, which may
+//! in turn leave another sum with one unknown.
+//! Invariant: nothing is guessed. If the sums do not determine all calls of a function, or contradict each other, its
+//! recursive calls stay at the place where it was first called, as in its records. In either case the calls of a
 //! function add up to those of its records.
-//! Oracle: `tests/it/contexts.rs`, which counts the calls of stacks that are written out.
+//! Oracle: `tests/it/contexts.rs`, which counts the calls of explicit stacks.
 //!
-//! Example: `main` calls `f` at 10, which calls itself at 20. Its record has 10 calls; 20 was executed 9 times, so of
-//! these 9 are recursive, and 1 is `main`'s.
+//! Example: `main` calls `f` at 10, and `f` calls itself at 20. The record of `f` has 10 calls. Site 20 was executed
+//! 9 times, so 9 calls are recursive and 1 comes from `main`.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -21,44 +21,43 @@ use super::ContextTree;
 /// The calls of one function at one site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallEdge {
-    /// The caller, a position in the tree's routines.
+    /// The caller, as a position in the tree's routines.
     pub caller: u32,
-    /// Byte offset of the call; 0 if the caller has no call sites.
+    /// Byte offset of the call instruction; 0 if the caller has no call sites.
     pub site: u32,
-    /// The callee, a position in the routines.
+    /// The callee, as a position in the routines.
     pub callee: u32,
-    /// How often it was called there.
+    /// Number of calls.
     pub calls: u64,
-    /// Whether these are all; otherwise there are recursive calls besides, of which it is not known how often they
-    /// were made.
+    /// Whether `calls` is complete. Otherwise there are also recursive calls, whose number is unknown.
     pub is_whole: bool,
 }
 
 /// Caller, site, callee.
 type Place = (u32, u32, u32);
 
-/// What is known of the calls at one place.
+/// The known calls at one place.
 #[derive(Clone, Copy, Default)]
 struct Found {
-    /// Calls that lead to records that nobody calls recursively.
+    /// Calls that lead to records without back edges to them.
     plain: u64,
-    /// Calls that lead to other records from above.
+    /// Calls from above that lead to records with back edges to them.
     mixed: u64,
-    /// Whether there are calls that lead to such records, recursive ones included; how many is asked.
+    /// Whether calls here lead to records with back edges to them; their number is the unknown.
     is_open: bool,
-    /// Whether there are recursive ones.
+    /// Whether some of the calls are recursive.
     is_recursive: bool,
     answer: Option<u64>,
 }
 
-/// So many calls in all, by open places.
+/// A number of calls to be distributed over open places.
 #[derive(Default)]
 struct Sum {
     left: u64,
     open: Vec<Place>,
 }
 
-/// The sums that a place is part of: the callee's, and the site's.
+/// The two sums that a place is part of: the callee's and the call site's.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Of {
     Callee(u32),
@@ -66,8 +65,8 @@ enum Of {
 }
 
 impl ContextTree {
-    /// The calls by place, ascending by caller, site and callee.
-    /// `executed` tells how often a routine's call site was executed, if that is known.
+    /// Returns the calls by place, ascending by caller, site and callee.
+    /// `executed` returns how often a routine's call site was executed, if known.
     pub fn call_edges(&self, executed: impl Fn(u32, u32) -> Option<u64>) -> Vec<CallEdge> {
         let mut places = self.places();
         let sums = sums(&places, executed);
@@ -86,7 +85,7 @@ impl ContextTree {
         places.iter().map(edge).collect()
     }
 
-    /// Where calls were made.
+    /// Collects the places at which calls were made.
     fn places(&self) -> BTreeMap<Place, Found> {
         let mut places: BTreeMap<Place, Found> = BTreeMap::new();
         let is_recursive = self.recursive();
@@ -106,7 +105,7 @@ impl ContextTree {
         places
     }
 
-    /// By record, whether a back edge leads to it.
+    /// Returns by record whether a back edge leads to it.
     fn recursive(&self) -> Vec<bool> {
         let mut found = vec![false; self.records.len()];
         for edge in self.records.iter().flat_map(|record| &record.back_edges) {
@@ -116,7 +115,7 @@ impl ContextTree {
     }
 }
 
-/// The sums; `None` if there are fewer calls than are known.
+/// Sets up the sums; returns `None` if a site was executed less often than its known calls.
 fn sums(
     places: &BTreeMap<Place, Found>,
     executed: impl Fn(u32, u32) -> Option<u64>,
@@ -139,7 +138,7 @@ fn sums(
     Some(sums)
 }
 
-/// Answers what follows from the sums; `None` if they contradict each other.
+/// Solves for the unknowns that the sums determine; returns `None` if the sums contradict each other.
 fn solve(places: &mut BTreeMap<Place, Found>, mut sums: HashMap<Of, Sum>) -> Option<()> {
     let mut ready: Vec<Of> = sums.iter().filter(|(_, sum)| sum.open.len() == 1).map(|(&of, _)| of).collect();
     while let Some(of) = ready.pop() {

@@ -1,22 +1,22 @@
-//! The tree from one function up: who called it, who called them, …
+//! Walks the tree of callers: from one function up to its callers, their callers, and so on.
 //!
-//! Invariant: a row's weight is the part of the function's that came through it, so the rows one step further up add up
-//! to no more than it; what they lack came from the host.
+//! Invariant: the weight of a row is the part of the function's weight that came through that caller. The rows one
+//! level up therefore add up to at most the row's weight; the remainder came from the host.
 
 use std::collections::HashMap;
 
 use super::ContextTree;
 
-/// A caller as it is met on the way up; the first row is the function itself.
+/// A row of the caller tree; the first row is the function itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallerRow {
-    /// Its routine.
+    /// Routine of the caller.
     pub routine: u32,
-    /// Where it makes the call; 0 for the function itself, and for callers without call sites.
+    /// Call site in the caller; 0 for the function itself, and for callers without call sites.
     pub site: u32,
-    /// Calls between it and the function.
+    /// Number of calls between the caller and the function.
     pub depth: u32,
-    /// How much of the function's weight came through it.
+    /// The part of the function's weight that came through the caller.
     pub weight: u64,
 }
 
@@ -29,8 +29,9 @@ struct Caller {
 }
 
 impl ContextTree {
-    /// The callers of all records of some routines, taken for one, that account for at least `least` of their weight, depth first, the
-    /// heavier of two first. Records are told apart by function and call site. `weights` has one of each record.
+    /// Returns the callers of all records of `routines`, which are treated as one function, that account for at least
+    /// `least` of its weight: depth first, heavier callers first. Callers are identified by function and call site.
+    /// `weights` has one entry per record.
     pub fn callers(&self, routines: &[u32], weights: &[u64], least: u64) -> Vec<CallerRow> {
         let callers = self.caller_tree(routines, weights);
         let mut rows = Vec::new();

@@ -1,18 +1,18 @@
-//! A tree without what only led to others: sampled contexts have records of frames that were on the stack when a burst
-//! began, which are of use only where something was counted in or below them.
+//! Prunes records without counts. Sampled contexts have records of the frames that were on the stack when a burst
+//! began; they matter only where something was counted in or below them.
 //!
-//! Invariant: no count is lost, and the tree is as canonical as before.
+//! Invariant: no count is lost, and the tree stays canonical.
 //! Oracle: `tests/it/contexts.rs`.
 
 use super::{BackEdge, CallRecord, ContextLog, ContextTree};
 use crate::ContextLink;
 
 impl ContextTree {
-    /// The same without the records in and below which nothing was counted.
+    /// Returns the tree without the records in and below which nothing was counted.
     #[must_use]
     pub fn pruned(&self) -> Self {
         let is_kept = self.is_counted();
-        // A dropped record has none below it that is kept, so a parent is always there.
+        // A dropped record has no kept descendant, so the parent of a kept record is kept.
         let mut number = vec![Self::ROOT; self.records.len()];
         let (mut records, mut links): (Vec<CallRecord>, Vec<ContextLink>) = (Vec::new(), Vec::new());
         for (index, record) in self.records.iter().enumerate().filter(|(index, _)| is_kept[*index]) {
@@ -28,7 +28,7 @@ impl ContextTree {
         ContextLog { routines, records, links, metrics, has_paths, kind }.tree()
     }
 
-    /// By record: whether anything was counted in or below it, or it is the root.
+    /// Returns by record whether anything was counted in or below it; always true for the root.
     fn is_counted(&self) -> Vec<bool> {
         let own = |record: &CallRecord| {
             let measured = record.metrics.iter().any(|&figure| figure > 0);

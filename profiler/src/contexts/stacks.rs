@@ -1,8 +1,8 @@
-//! Calling contexts by what is on the stack, call sites not told apart: the frames of a flame graph.
+//! Groups calling contexts by call stack, without regard to call sites: the frames of a flame graph.
 //!
-//! Input: trees, and what their callees are to be known by. Output: the stacks of all of them, each once; which of
-//! them a record is.
-//! Invariant: a stack comes after its caller's, so one pass from the end sums up what callees have.
+//! Input: trees, and the labels that identify their callees. Output: the distinct stacks of all trees, and the stack
+//! of each record.
+//! Invariant: a stack comes after its caller's, so one backward pass computes inclusive sums.
 //! Oracle: `tests/it/contexts.rs`, which counts the stacks of all calls.
 
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use super::{Callee, ContextTree};
 /// The stacks of one tree or of several.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stacks {
-    /// What is called, each once.
+    /// The distinct callees.
     pub callees: Vec<Callee>,
     /// The stacks.
     pub stacks: Vec<Stack>,
@@ -20,18 +20,18 @@ pub struct Stacks {
     known: HashMap<(Option<u32>, u32), u32>,
 }
 
-/// A stack: what is called, and the stack that called it.
+/// A stack: the callee on top, and the stack of its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stack {
-    /// The caller's; none for what the host calls.
+    /// The caller's stack; `None` if the host is the caller.
     pub caller: Option<u32>,
-    /// What is called: a position in the list of callees.
+    /// The callee on top, as a position in the list of callees.
     pub callee: u32,
 }
 
 impl Stacks {
-    /// Adds the contexts of a tree, and gives the stack of each of its records; the root has none. Callees are the
-    /// same if `label` makes the same of them.
+    /// Adds the contexts of a tree and returns the stack of each of its records; the root has none. Callees that
+    /// `label` maps to the same value are treated as one.
     pub fn add(&mut self, tree: &ContextTree, label: impl Fn(&Callee) -> Callee) -> Vec<Option<u32>> {
         let callees = tree.routines.iter().map(|routine| self.number(label(&routine.callee)));
         let callees: Vec<u32> = callees.collect();
@@ -43,10 +43,10 @@ impl Stacks {
         found
     }
 
-    /// What is on a stack, outermost first.
+    /// Returns the callees on a stack, outermost first.
     ///
     /// # Panics
-    /// If there is no such stack.
+    /// Panics if there is no such stack.
     pub fn frames(&self, stack: usize) -> Vec<&Callee> {
         let mut frames = Vec::new();
         let mut at = Some(stack as u32);
@@ -59,7 +59,8 @@ impl Stacks {
         frames
     }
 
-    /// By stack: the sum of the weights of the records that it is, as [`add`](Self::add) gave them; saturates.
+    /// Returns by stack the sum of the weights of its records. `stack_of` is a result of [`add`](Self::add). Sums
+    /// saturate.
     pub fn sums(&self, stack_of: &[Option<u32>], weights: &[u64]) -> Vec<u64> {
         let mut sums = vec![0_u64; self.stacks.len()];
         for (stack, weight) in stack_of.iter().zip(weights) {
@@ -71,7 +72,7 @@ impl Stacks {
         sums
     }
 
-    /// By stack: the weight of the stack and of all that it calls; saturates.
+    /// Returns by stack its weight plus the weights of all stacks that it calls. Sums saturate.
     pub fn inclusive(&self, own: &[u64]) -> Vec<u64> {
         let mut sums = own.to_vec();
         for (index, stack) in self.stacks.iter().enumerate().rev() {

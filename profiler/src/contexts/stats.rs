@@ -1,49 +1,49 @@
-//! How large a calling context tree is, and of what shape.
+//! Measures the size and shape of a calling context tree.
 //!
-//! Source: Ammons, Ball & Larus 1997, table 3. Its column *one path*, call sites that one path of their function
-//! reaches, needs the paths of each record, which are not counted.
+//! Source: Ammons, Ball & Larus 1997, table 3. The paper's column *one path* (call sites that a single path of their
+//! function reaches) is left out, as it needs the paths of each record, which are not counted.
 
 use super::{Callee, ContextTree};
 
-/// Bytes of a call record in memory besides its callee slots.
+/// Bytes of a call record in memory, without its callee slots.
 pub const RECORD_HEAD_BYTES: u64 = 16;
 /// Bytes of a callee slot.
 pub const CALLEE_SLOT_BYTES: u64 = 8;
 
-/// The figures of one tree. Averages of nothing are 0.
+/// The figures of one tree. An average over nothing is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ContextStats {
-    /// Call records, the root not included.
+    /// Number of call records, without the root.
     pub records: u64,
-    /// Bytes that they take while the program runs, without what is measured in them and counted of paths.
+    /// Bytes of the records while the program runs, without their metrics and path counts.
     pub bytes: u64,
-    /// Children of a record that has any, on average.
+    /// Average number of children of a record that has any.
     pub out_degree: f64,
-    /// Calls between the root and a leaf, on average.
+    /// Average number of calls between the root and a leaf.
     pub average_height: f64,
-    /// Calls between the root and the deepest leaf.
+    /// Number of calls between the root and the deepest leaf.
     pub height: u64,
-    /// Records of the routine that has most.
+    /// Records of the routine that has the most.
     pub most_replicated: u64,
-    /// Its number.
+    /// Number of that routine.
     pub replicated_routine: u32,
-    /// Call sites of all records.
+    /// Number of call sites of all records.
     pub sites: u64,
-    /// Those at which a call was made.
+    /// Number of call sites at which a call was made.
     pub used_sites: u64,
-    /// Recursive calls, by caller's record, call site and callee.
+    /// Number of recursive calls, distinguished by caller's record, call site and callee.
     pub back_edges: u64,
 }
 
 impl ContextStats {
-    /// Bytes of a record, on average.
+    /// Returns the average bytes per record.
     pub fn record_bytes(&self) -> f64 {
         ratio(self.bytes, self.records)
     }
 }
 
 impl ContextTree {
-    /// Measures the tree. It must be valid.
+    /// Measures the tree, which must be valid.
     pub fn stats(&self) -> ContextStats {
         let records = self.records.len().saturating_sub(1) as u64;
         let sites = self.records.iter().map(|record| self.sites_of(record.routine)).sum();
@@ -70,7 +70,7 @@ impl ContextTree {
         self.routines[routine as usize].sites.len() as u64
     }
 
-    /// The host's records, too, have a slot, for the calls that it makes back.
+    /// Returns the callee slots of a record. A host record has one, for the host's calls back into the program.
     fn slots_of(&self, routine: u32) -> u64 {
         match self.has_sites(routine) {
             true => self.sites_of(routine),
@@ -83,7 +83,7 @@ impl ContextTree {
         matches!(callee, Callee::Function { .. } | Callee::Elsewhere { .. })
     }
 
-    /// By record: calls between it and the root.
+    /// Returns by record the number of calls between it and the root.
     fn depths(&self) -> Vec<u64> {
         let mut depths: Vec<u64> = Vec::with_capacity(self.records.len());
         for record in &self.records {
@@ -100,7 +100,7 @@ impl ContextTree {
         counts
     }
 
-    /// The routine with most records, the first of several, and how many.
+    /// Returns the routine with the most records (the first of several) and their number.
     fn replication(&self) -> (u32, u64) {
         let mut counts = vec![0; self.routines.len()];
         for record in self.records.iter().skip(1) {

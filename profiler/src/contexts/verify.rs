@@ -1,42 +1,42 @@
-//! What makes a calling context tree valid.
+//! Validates calling context trees.
 //!
-//! Input: a [`ContextTree`], perhaps read from a file. Output: the first thing wrong with it.
-//! Invariant: linear time; all that is checked here may be relied on everywhere else.
+//! Input: a [`ContextTree`], perhaps read from a file. Output: the first defect.
+//! Invariant: linear time. All other code may rely on what is checked here.
 
 use super::{CallRecord, Callee, ContextTree};
 use crate::counts::path_counts::is_normal_unfinished;
 
-/// What is wrong with a calling context tree.
+/// A defect of a calling context tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidContexts {
-    /// The routines are not ascending from the root on, or call sites of one are not ascending.
+    /// The routines are not in ascending order starting with the root, or a routine's call sites are not ascending.
     #[error("the routines of the calling contexts are not in order")]
     Routines,
-    /// There is no root, or it is not the first record, without calls.
+    /// The first record is not a root without calls.
     #[error("the calling contexts have no root")]
     Root,
-    /// A record does not come where its depth-first order puts it.
+    /// A record is out of depth-first order.
     #[error("call record {0} is out of order")]
     Order(u32),
-    /// A record is of no routine, or of one that is on the way to it.
+    /// A record's routine does not exist, or is already on the path from the root.
     #[error("call record {0} is of no function, or of one that called it")]
     Routine(u32),
-    /// A record was called, or makes a recursive call, where its caller has no call.
+    /// A record was called, or makes a recursive call, at an offset where its caller has no call site.
     #[error("call record {0} is of a call that its caller does not make")]
     Site(u32),
-    /// A recursive call leads to a record that is not on the way.
+    /// A recursive call leads to a record that is not on the path from the root.
     #[error("a recursive call of call record {0} leads elsewhere than up")]
     BackEdge(u32),
-    /// The metrics are not ascending, a record has not one figure for each, or its paths are out of order.
+    /// The metrics are not ascending, a record does not have one figure per metric, or its paths are out of order.
     #[error("the calling contexts have not one figure for each of their metrics, or paths out of order")]
     Figures,
 }
 
 impl ContextTree {
-    /// Checks the order, the routines, the sites of calls, and that recursive calls lead up.
+    /// Checks the order, the routines, the call sites, and that recursive calls lead up.
     ///
     /// # Errors
-    /// The first thing found wrong.
+    /// Returns the first defect found.
     pub fn verify(&self) -> Result<(), InvalidContexts> {
         self.verify_routines()?;
         self.verify_figures()?;
@@ -78,14 +78,14 @@ impl ContextTree {
         }
     }
 
-    /// Goes up to the record's parent, which must be on the way to the record before it.
+    /// Goes up to the record's parent, which must be on the path from the root to the previous record.
     fn verify_place(&self, way: &mut Way, record: &CallRecord, index: u32) -> Result<(), InvalidContexts> {
         let key = |index: u32| (self.records[index as usize].site, self.records[index as usize].routine);
         let before = way.leave_to(record.parent).ok_or(InvalidContexts::Order(index))?;
         if before.is_some_and(|before| key(before) >= key(index)) {
             return Err(InvalidContexts::Order(index));
         }
-        // What is inlined has no place where it is called.
+        // An inlined function has no call site.
         match if self.is_inlined(index) {
             record.site == 0
         } else {
@@ -112,14 +112,14 @@ impl ContextTree {
         Ok(())
     }
 
-    /// Whether there is such a record, of something that is inlined.
+    /// Reports whether the record exists and its routine is an inlined function.
     fn is_inlined(&self, record: u32) -> bool {
         let routine = self.records.get(record as usize).map(|record| record.routine as usize);
         let routine = routine.and_then(|routine| self.routines.get(routine));
         routine.is_some_and(|routine| matches!(routine.callee, Callee::Inlined { .. }))
     }
 
-    /// Whether a record's routine may call at `site`.
+    /// Reports whether a record's routine may make a call at `site`.
     fn has_site(&self, record: u32, site: u32) -> bool {
         let routine = &self.routines[self.records[record as usize].routine as usize];
         match routine.callee {
@@ -131,16 +131,16 @@ impl ContextTree {
     }
 }
 
-/// The way from the root to a record.
+/// The path from the root to a record.
 struct Way {
-    /// By routine: its record on the way.
+    /// By routine: its record on the path.
     record_of: Vec<Option<u32>>,
-    /// Routine and number of each record.
+    /// Routine and number of each record on the path.
     records: Vec<(u32, u32)>,
 }
 
 impl Way {
-    /// Goes down; `None` if there is no such routine, or it is on the way already.
+    /// Appends a record to the path; returns `None` if its routine does not exist or is already on the path.
     fn enter(&mut self, routine: u32, record: u32) -> Option<()> {
         let place = self.record_of.get_mut(routine as usize)?;
         if place.replace(record).is_some() {
@@ -150,7 +150,8 @@ impl Way {
         Some(())
     }
 
-    /// Goes up to `record` and gives its child on the way that is left; `None` if it is not on the way.
+    /// Shortens the path to `record` and returns the child of it that was left; `None` if `record` is not on the
+    /// path.
     fn leave_to(&mut self, record: u32) -> Option<Option<u32>> {
         let mut left = None;
         while let Some(&(routine, last)) = self.records.last() {

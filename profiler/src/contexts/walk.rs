@@ -1,21 +1,21 @@
-//! The tree from the root down, heaviest calls first.
+//! Walks the tree from the root down, heaviest calls first.
 
 use super::ContextTree;
 
-/// A record as it is met on the way down.
+/// A row of the walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextRow {
-    /// Its number.
+    /// Number of the record.
     pub record: u32,
-    /// Records above it, the root not included.
+    /// Number of records above it, without the root.
     pub depth: u32,
-    /// Its weight and that of all records below it.
+    /// Weight of the record and all its descendants.
     pub inclusive: u64,
 }
 
 impl ContextTree {
-    /// By record: the sum of the weights of the record and of all below it; saturates. `weights` has one of each
-    /// record.
+    /// Returns by record the sum of its weight and its descendants' weights, which saturates. `weights` has one entry
+    /// per record.
     pub fn inclusive(&self, weights: &[u64]) -> Vec<u64> {
         let mut sums = weights.to_vec();
         for index in (1..self.records.len()).rev() {
@@ -25,8 +25,8 @@ impl ContextTree {
         sums
     }
 
-    /// The records whose weight, with all below them, is at least `least`, depth first, the heavier of two siblings
-    /// first. `weights` has one of each record.
+    /// Returns the records whose inclusive weight is at least `least`, depth first, heavier siblings first. `weights`
+    /// has one entry per record.
     pub fn heaviest_first(&self, weights: &[u64], least: u64) -> Vec<ContextRow> {
         let inclusive = self.inclusive(weights);
         let mut children = vec![Vec::new(); self.records.len()];

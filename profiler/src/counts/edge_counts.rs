@@ -1,11 +1,11 @@
-//! How often each edge and block of one function ran.
+//! Execution counts of the edges and blocks of one function.
 
 /// Exact counts of one function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EdgeCounts {
-    /// By real edge.
+    /// Count of each real edge.
     pub edges: Vec<u64>,
-    /// By real block: how often it began.
+    /// Executions of each real block, counted at its beginning.
     pub blocks: Vec<u64>,
     /// Calls of the function: the count of the closing edge.
     pub entries: u64,

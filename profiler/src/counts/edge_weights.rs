@@ -1,29 +1,30 @@
-//! How often each edge is expected to run.
+//! Weights that say how often each edge is expected to run.
 //!
 //! Input: a [`Cfg`], or the counts of an earlier run. Output: one weight per edge.
-//! Invariant: weights are finite and at least 0. Estimated weights obey the flow law at every reached
-//! block, back edges aside, wherever the loop exits of a block do not outweigh the block.
-//! Source: Ball & Larus 1994, section 5: a loop runs [`LOOP_MULTIPLIER`] times, the successors of a
-//! predicate are equally likely, an edge out of several loops is fixed by the outermost ("the first rule
-//! that applies"). Ours: hinted edges; where the fixed loop exits claim all of a block's weight, its other edges get a
-//! small share instead of none or less, so that what follows stays ordered; weights are capped, so that
-//! deep nests stay finite.
-//! Oracle: the rules restated slowly in `tests/it/edge_weights.rs`.
+//! Invariant: weights are finite and at least 0. Estimated weights obey the flow law at every reached block, back
+//! edges aside, unless the loop exits of a block outweigh the block.
+//! Source: Ball & Larus 1994, section 5: a loop runs [`LOOP_MULTIPLIER`] times, the successors of a predicate are
+//! equally likely, and an edge that leaves several loops takes its weight from the outermost ("the first rule that
+//! applies"). Ours: edges may be hinted; where the fixed loop exits claim all of a block's weight, its other edges
+//! get a small share instead of zero or less, so that the edges below stay ordered; weights are capped, so that deep
+//! nests stay finite.
+//! Oracle: a slow restatement of the rules in `tests/it/edge_weights.rs`.
 //!
-//! A loop of a head with two exits, entered once: each exit weighs 1/2, the rest of the head's 10.
+//! Example: a loop whose header has two exits, entered once: each exit weighs 1/2, the header's other edges share the
+//! rest of its weight 10.
 
 use crate::{BlockId, Cfg, DepthFirst, EdgeCounts, EdgeId, LoopId, Loops};
 
-/// How often a loop is assumed to run for each time it is entered.
+/// Assumed iterations of a loop each time it is entered.
 pub const LOOP_MULTIPLIER: f64 = 10.0;
 
-/// No block is entered with more than this; it takes a hundred nested loops to get here.
+/// Upper bound of the weight that enters a block; it takes a hundred nested loops to reach it.
 const HEAVIEST: f64 = 1e100;
 
-/// The share of a block's weight that remains for its other edges when loop exits claim all of it.
+/// Share of a block's weight that its other edges get when loop exits claim all of it.
 const STARVED_SHARE: f64 = 1.0 / 1024.0;
 
-/// What a hinted edge gets of what its block shares out: about what it takes for a hint to be given.
+/// Share of a block's free weight that hinted edges get: roughly the likelihood at which compilers emit hints.
 pub const LIKELY_SHARE: f64 = 0.9;
 
 /// A weight for each edge, the closing edge last.
@@ -31,13 +32,14 @@ pub const LIKELY_SHARE: f64 = 0.9;
 pub struct EdgeWeights(Vec<f64>);
 
 impl EdgeWeights {
-    /// The static weighting, for when no profile is known.
+    /// Estimates weights without a profile.
     pub fn estimate(cfg: &Cfg) -> Self {
         Self::hinted(cfg, &[])
     }
 
-    /// The static weighting of a graph some of whose edges are known to be likely, given ascending: they get
-    /// [`LIKELY_SHARE`] of what their block shares out. Loop exits keep their weight, which is of the loop.
+    /// Estimates weights of a graph some of whose edges are known to be likely. The `likely` edges, given in
+    /// ascending order, get [`LIKELY_SHARE`] of their block's free weight. Loop exits keep the weight that their loop
+    /// gives them.
     pub fn hinted(cfg: &Cfg, likely: &[EdgeId]) -> Self {
         let search = DepthFirst::new(cfg);
         let loops = Loops::new(cfg, &search);
@@ -48,8 +50,8 @@ impl EdgeWeights {
         Self(walk.edges)
     }
 
-    /// Goldberg's weighting, to be compared with: an edge weighs as much as the postorder number of its source, and a
-    /// back edge more than the graph has vertices. Code that runs before other code weighs more; loops hardly count.
+    /// Goldberg's weighting, for comparison: an edge weighs as much as the postorder number of its source, and a back
+    /// edge additionally as much as the graph has vertices. Code that runs earlier weighs more; loops hardly count.
     ///
     /// Source: Ball & Larus 1994, section 7.4.
     pub fn goldberg(cfg: &Cfg) -> Self {
@@ -65,8 +67,8 @@ impl EdgeWeights {
         Self(cfg.edges().map(weight).chain([numbers[cfg.exit().index()]]).collect())
     }
 
-    /// Wall's weighting, to be compared with: what lies in n loops runs ten to the power of n times, whatever branches
-    /// there are.
+    /// Wall's weighting, for comparison: code in n nested loops runs ten to the power of n times, regardless of
+    /// branches.
     ///
     /// Source: Ball & Larus 1994, section 7.4.
     pub fn wall(cfg: &Cfg) -> Self {
@@ -80,11 +82,12 @@ impl EdgeWeights {
         Self(cfg.edges().map(weight).chain([1.0]).collect())
     }
 
-    /// Forman's weighting, to be compared with: how often each edge is crossed if all edges out of a block are equally
-    /// likely. Trees that are heaviest under it are in Forman's partial order.
+    /// Forman's weighting, for comparison: how often each edge is crossed if all edges out of a block are equally
+    /// likely. A maximum spanning tree under it is in Forman's partial order.
     ///
-    /// Source: Ball & Larus 1994, section 7.4, by "matrix operations": a system of equations, solved here by iteration.
-    /// Ours: each time it runs a block ends the run with a probability of 1/1000, so that endless loops are finite.
+    /// Source: Ball & Larus 1994, section 7.4, by "matrix operations": a system of equations, solved here by
+    /// iteration. Ours: each execution of a block ends the run with a probability of 1/1000, so that endless loops
+    /// stay finite.
     pub fn forman(cfg: &Cfg) -> Self {
         const GOES_ON: f64 = 0.999;
         const ROUNDS: usize = 2_000;
@@ -110,8 +113,8 @@ impl EdgeWeights {
         Self(cfg.edges().map(|edge| share(&blocks, edge)).chain([1.0]).collect())
     }
 
-    /// The weighting of an earlier run of the same graph. Edges that ran equally often are ordered as
-    /// the static weighting orders them.
+    /// Takes the weights from an earlier run of the same graph. Edges that ran equally often are ordered as the
+    /// static estimate orders them.
     pub fn measured(cfg: &Cfg, counts: &EdgeCounts) -> Self {
         let estimate = Self::estimate(cfg);
         let top = estimate.0.iter().copied().fold(1.0, f64::max);
@@ -119,8 +122,8 @@ impl EdgeWeights {
         Self(measured.zip(&estimate.0).map(|(count, weight)| count as f64 + weight / (2.0 * top)).collect())
     }
 
-    /// Weights given one by one, the closing edge's last. Those that are no number count as 0, and all
-    /// are brought into the permitted range.
+    /// Takes explicit weights, the closing edge's last. NaN counts as 0, and all weights are clamped to the permitted
+    /// range.
     pub fn from_vec(mut weights: Vec<f64>) -> Self {
         for weight in &mut weights {
             *weight = if weight.is_nan() { 0.0 } else { weight.clamp(0.0, HEAVIEST) };
@@ -128,18 +131,18 @@ impl EdgeWeights {
         Self(weights)
     }
 
-    /// The weight of one edge.
+    /// Returns the weight of one edge.
     pub fn get(&self, edge: EdgeId) -> f64 {
         self.0[edge.index()]
     }
 
-    /// All weights, the closing edge's last.
+    /// Returns all weights, the closing edge's last.
     pub fn as_slice(&self) -> &[f64] {
         &self.0
     }
 }
 
-/// The topological walk over the graph without its back edges.
+/// A topological walk over the graph without its back edges.
 struct Estimate<'a> {
     cfg: &'a Cfg,
     loops: &'a Loops,
@@ -147,7 +150,7 @@ struct Estimate<'a> {
     likely: &'a [EdgeId],
     exit_counts: Vec<u32>,
     edges: Vec<f64>,
-    /// By loop: the weight with which it is entered.
+    /// By loop: the weight that enters it.
     entered: Vec<f64>,
 }
 
@@ -174,7 +177,7 @@ impl<'a> Estimate<'a> {
         self.leave(block, weight);
     }
 
-    /// The sum of the weights that enter a block other than by back edges.
+    /// Returns the sum of the weights that enter a block by edges other than back edges.
     fn arriving(&self, block: BlockId, search: &DepthFirst) -> f64 {
         let called = if block == BlockId::ENTRY { 1.0 } else { 0.0 };
         let into = self.cfg.in_edges(block).iter();
@@ -182,7 +185,7 @@ impl<'a> Estimate<'a> {
         (called + forward.map(|edge| self.edges[edge.index()]).sum::<f64>()).min(HEAVIEST)
     }
 
-    /// Shares a block's weight among the edges that leave it.
+    /// Distributes a block's weight over its outgoing edges.
     fn leave(&mut self, block: BlockId, weight: f64) {
         let (mut fixed, mut others) = (0.0, Vec::new());
         for &edge in self.cfg.out_edges(block) {
@@ -198,7 +201,7 @@ impl<'a> Estimate<'a> {
         self.share_out(&others, (weight - fixed).max(weight * STARVED_SHARE));
     }
 
-    /// Shares a weight evenly, but for hints that tell some edges from others.
+    /// Distributes a weight evenly, except that hinted edges share [`LIKELY_SHARE`] of it.
     fn share_out(&mut self, edges: &[EdgeId], weight: f64) {
         let (likely, rest): (Vec<EdgeId>, Vec<EdgeId>) =
             edges.iter().partition(|edge| self.likely.binary_search(edge).is_ok());
@@ -212,7 +215,7 @@ impl<'a> Estimate<'a> {
         }
     }
 
-    /// What each exit edge of a loop weighs: together as much as the loop is entered.
+    /// Returns the weight of each exit edge of a loop; together they weigh as much as enters the loop.
     fn exit_share(&self, id: LoopId) -> f64 {
         self.entered[id.index()] / f64::from(self.exit_counts[id.index()])
     }

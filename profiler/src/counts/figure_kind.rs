@@ -1,10 +1,10 @@
-//! How a figure was come by.
+//! The kind of a figure: how it was obtained.
 //!
 //! Invariant: merging kinds is commutative and associative, with `Derived` absorbing.
 
 use serde::{Deserialize, Serialize};
 
-/// Whether a figure was counted, sampled or computed, or is of a part only.
+/// Whether a figure was counted, sampled or computed, or covers only selected paths.
 ///
 /// Stored by position: append only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,17 +14,17 @@ pub enum FigureKind {
     Exact,
     /// Only some events were counted; the figure is not scaled up.
     Sampled {
-        /// The share that was counted.
+        /// The share of events that was counted.
         rate: Rate,
     },
     /// Computed from figures of several kinds.
     Derived,
-    /// Only chosen paths were counted, such as those that no test took, and what follows from them.
+    /// Only selected paths were counted, such as those that no test covered, and what follows from them.
     Selected,
 }
 
 impl FigureKind {
-    /// The share that was counted, if it was a share.
+    /// Returns the sampling rate of a sampled figure.
     pub fn rate(self) -> Option<Rate> {
         match self {
             Self::Sampled { rate } => Some(rate),
@@ -32,7 +32,7 @@ impl FigureKind {
         }
     }
 
-    /// What a figure of this kind is of the whole run, if only a share was counted; otherwise the figure itself.
+    /// Returns the estimate for the whole run if the figure was sampled, otherwise the figure itself.
     pub fn scaled_up(self, figure: u64) -> u64 {
         match self {
             Self::Sampled { rate } => rate.scaled_up(figure),
@@ -40,7 +40,7 @@ impl FigureKind {
         }
     }
 
-    /// The kind of a sum of two figures; that of two samples is a sample of both.
+    /// Returns the kind of the sum of two figures. The sum of two samples is a sample at their joint rate.
     pub fn merged(self, other: Self) -> Self {
         match (self, other) {
             (Self::Sampled { rate }, Self::Sampled { rate: other }) => {
@@ -52,24 +52,24 @@ impl FigureKind {
     }
 }
 
-/// A share as a fraction, exact where floating point is not.
+/// A share as a fraction, which stays exact where floating point does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rate {
-    /// Events counted…
+    /// Number of events counted.
     pub counted: u64,
-    /// …of so many.
+    /// Number of events that happened.
     pub of: u64,
 }
 
 impl Rate {
-    /// The share of both together; saturates.
+    /// Returns the joint rate of two samples; saturates.
     pub fn plus(self, other: Self) -> Self {
         let [counted, of] = [(self.counted, other.counted), (self.of, other.of)]
             .map(|(ours, theirs)| ours.saturating_add(theirs));
         Self { counted, of }
     }
 
-    /// What a count of this share is of the whole: the count itself if nothing was counted; saturates.
+    /// Scales a count at this rate up to the whole; returns the count itself if nothing was counted. Saturates.
     pub fn scaled_up(self, count: u64) -> u64 {
         match u128::from(count) * u128::from(self.of) {
             _ if self.counted == 0 => count,
@@ -77,7 +77,7 @@ impl Rate {
         }
     }
 
-    /// The share as a number from 0 to 1; 0 if it is of nothing.
+    /// Returns the share as a number from 0 to 1; 0 if no events happened.
     pub fn as_f64(self) -> f64 {
         if self.of == 0 { 0.0 } else { self.counted as f64 / self.of as f64 }
     }

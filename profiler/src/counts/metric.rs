@@ -1,25 +1,26 @@
-//! What was measured along paths besides how often they ran.
+//! Quantities measured along paths besides their counts.
 //!
-//! Input: columns of figures, one for each path. Output: their names; columns that two profiles have both.
-//! Invariant: metrics are ascending by name, and every path has one figure for each. What measuring is known to add
-//! has been taken off.
+//! Input: columns of figures, one figure per path. Output: the columns' names, and the columns that two profiles
+//! share.
+//! Invariant: metrics are ascending by name, and every path has one figure per metric. The known overhead of the
+//! measurement is already subtracted.
 //! Source: Ammons, Ball & Larus 1997, section 3.
 
 use serde::{Deserialize, Serialize};
 
-/// What the metric of a calling context tree is called that has the instructions which bursts have counted.
+/// Name of the metric of a calling context tree that holds the instructions counted in bursts.
 pub const INSTRUCTIONS: &str = "instructions";
 
-/// Something that was measured.
+/// A measured quantity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Metric {
-    /// What it is called.
+    /// Name of the metric.
     pub name: String,
-    /// How much of it was taken off in all, since measuring itself had added it.
+    /// Total overhead of the measurement that was subtracted.
     pub taken_off: u64,
 }
 
-/// The metrics that are in both sorted lists, with the sums of what was taken off, which saturate.
+/// Returns the metrics that are in both sorted lists, and sums what was subtracted, saturating.
 pub(crate) fn merged(a: &[Metric], b: &[Metric]) -> Vec<Metric> {
     let in_both = |ours: &Metric| {
         let theirs = &b[b.binary_search_by(|theirs| theirs.name.cmp(&ours.name)).ok()?];
@@ -29,7 +30,7 @@ pub(crate) fn merged(a: &[Metric], b: &[Metric]) -> Vec<Metric> {
     a.iter().filter_map(in_both).collect()
 }
 
-/// The positions in `all` of those that are `kept`; both are sorted.
+/// Returns the positions in `all` of the `kept` metrics; both lists are sorted.
 pub(crate) fn columns(all: &[Metric], kept: &[Metric]) -> Vec<usize> {
     let is_kept = |metric: &Metric| kept.binary_search_by(|other| other.name.cmp(&metric.name)).is_ok();
     (0..all.len()).filter(|&column| is_kept(&all[column])).collect()

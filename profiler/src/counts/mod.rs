@@ -1,4 +1,4 @@
-//! Counts of edges, blocks and paths, and what is counted.
+//! Counts of edges, blocks and paths, and the kinds of figures.
 
 pub mod edge_counts;
 pub mod edge_weights;

@@ -1,66 +1,66 @@
-//! How often paths ran, and where frames ended in the middle of one: rows of profiles and of their contexts.
+//! Counts of finished paths and of frames that ended within a path: the rows of profiles and of their contexts.
 //!
-//! Invariant: rows are sorted, and one row stands for what is at one place.
+//! Invariant: rows are sorted, and each place has one row.
 
 use serde::{Deserialize, Serialize};
 
 use super::metric;
 use crate::BlockId;
 
-/// A path that ran to its end.
+/// The count of a finished path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PathCount {
-    /// Its number.
+    /// Number of the path.
     pub id: u64,
-    /// How often.
+    /// How often the path ran.
     pub count: u64,
-    /// What was measured along it, by metric of the profile. Stored apart.
+    /// Figures measured along the path, one per metric of the profile. Stored separately.
     #[serde(skip)]
     pub metrics: Vec<u64>,
 }
 
-/// Frames that ended in the middle of a path.
+/// Frames that ended within a path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct UnfinishedPath {
-    /// Where, and how many.
+    /// Where the frames ended, and how many.
     pub exit: UnfinishedExit,
-    /// The sum of the prefix that had led there.
+    /// Path sum of the prefix that led there.
     pub prefix: u64,
-    /// What was measured along it, by metric of the profile. Stored apart.
+    /// Figures measured along the prefix, one per metric of the profile. Stored separately.
     #[serde(skip)]
     pub metrics: Vec<u64>,
 }
 
 impl UnfinishedPath {
-    /// Paths that ended at one place by one way are one.
+    /// Returns the key under which unfinished paths are merged: the exit and the prefix.
     fn place(&self) -> (BlockId, u32, u32, u64) {
         let UnfinishedExit { block, offset, ops_executed, count: _ } = self.exit;
         (block, offset, ops_executed, self.prefix)
     }
 }
 
-/// Frames that ended in the middle of a block: by a trap, by the end of the program, by an interrupt, or
-/// because the profile was taken meanwhile.
+/// Frames that ended in the middle of a block: by a trap, the end of the program or an interrupt, or because the
+/// profile was taken while they ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct UnfinishedExit {
-    /// The block.
+    /// Block in which the frames ended.
     pub block: BlockId,
-    /// Code offset of the instruction at which it ended.
+    /// Code offset of the instruction at which the frames ended.
     pub offset: u32,
-    /// Instructions of the block that had been executed, the one at `offset` included if it began.
+    /// Instructions of the block that were executed, including the one at `offset` if it began.
     pub ops_executed: u32,
     /// Number of frames.
     pub count: u64,
 }
 
 impl UnfinishedExit {
-    /// Where it is: exits at one place are one.
+    /// Returns the key under which exits are merged.
     fn place(&self) -> (BlockId, u32, u32) {
         (self.block, self.offset, self.ops_executed)
     }
 }
 
-/// Sorts paths by number and adds up what is the same.
+/// Sorts paths by number and merges those of the same number.
 pub(crate) fn normalize_paths(paths: &mut Vec<PathCount>) {
     paths.sort_unstable();
     paths.dedup_by(|next, kept| {
@@ -73,7 +73,7 @@ pub(crate) fn normalize_paths(paths: &mut Vec<PathCount>) {
     });
 }
 
-/// Sorts unfinished paths by place and adds up what is the same.
+/// Sorts unfinished paths by place and merges those at the same place.
 pub(crate) fn normalize_unfinished(paths: &mut Vec<UnfinishedPath>) {
     paths.sort_unstable_by_key(UnfinishedPath::place);
     paths.dedup_by(|next, kept| {
@@ -86,12 +86,12 @@ pub(crate) fn normalize_unfinished(paths: &mut Vec<UnfinishedPath>) {
     });
 }
 
-/// Whether unfinished paths are as [`normalize_unfinished`] makes them.
+/// Reports whether unfinished paths are sorted and merged as [`normalize_unfinished`] leaves them.
 pub(crate) fn is_normal_unfinished(paths: &[UnfinishedPath]) -> bool {
     paths.is_sorted_by(|a, b| a.place() < b.place())
 }
 
-/// Sorts exits and adds up those at one place.
+/// Sorts exits and merges those at the same place.
 pub(crate) fn normalize_exits(exits: &mut Vec<UnfinishedExit>) {
     exits.sort_unstable();
     exits.dedup_by(|next, kept| {
@@ -103,7 +103,7 @@ pub(crate) fn normalize_exits(exits: &mut Vec<UnfinishedExit>) {
     });
 }
 
-/// Whether exits are as [`normalize_exits`] makes them.
+/// Reports whether exits are sorted and merged as [`normalize_exits`] leaves them.
 pub(crate) fn are_normal_exits(exits: &[UnfinishedExit]) -> bool {
     exits.is_sorted_by(|a, b| a.place() < b.place())
 }

@@ -1,10 +1,10 @@
-//! The text form of LLVM's sample profiles (AutoFDO), for `clang -fprofile-sample-use` and its like.
+//! The text form of LLVM's sample profiles (AutoFDO), which `clang -fprofile-sample-use` reads.
 //!
-//! Input: how often instructions were executed, each with its place in the source: function, line and discriminator,
-//! and if it was inlined the calls that it was inlined through; what calls called. Output: for each function the
-//! executions of its lines, those of inlined functions below the line that called them.
-//! The count of a line is that of its most frequent instruction, as copies of a line are executed one by one; totals
-//! are sums of lines.
+//! Input: execution counts of instructions, each with its source place (function, line and discriminator) and the
+//! calls through which it was inlined; and the targets of calls. Output: for each function the counts of its lines,
+//! with the counts of inlined functions below the line that called them.
+//! The count of a line is that of its most frequent instruction, since one execution of a line executes each of its
+//! instructions. Totals are sums over lines.
 //! Source: LLVM, `SampleProfReader.h` and `DebugInfoMetadata.h` (discriminators); Chen, Li & Moseley, *AutoFDO:
 //! Automatic Feedback-Directed Optimization for Warehouse-Scale Applications*, CGO 2016.
 
@@ -13,31 +13,31 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Write};
 
-/// A place in a function.
+/// A source place in a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlaceInFunction {
-    /// The function, as linkers know it.
+    /// Linkage name of the function.
     pub function: String,
-    /// The line, less the line that the function is defined at. Only 16 bits count.
+    /// Line relative to the line of the function's definition. Only the lower 16 bits count.
     pub line: u32,
-    /// What tells several ways through one line apart, as DWARF has it; 0 if there is one way.
+    /// DWARF discriminator, which tells several control-flow paths through one line apart; 0 if there is one path.
     pub discriminator: u32,
 }
 
-/// Executions by function and line.
+/// Execution counts by function and line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SampleProfile {
     functions: BTreeMap<String, Body>,
 }
 
-/// A line of a function and which way through it.
+/// A line of a function and its discriminator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     line: u32,
     discriminator: u32,
 }
 
-/// What was executed of one function, or of one copy of it.
+/// Execution counts of one function, or of one inlined copy of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Body {
     calls: u64,
@@ -45,7 +45,7 @@ struct Body {
     inlined: BTreeMap<(Place, String), Body>,
 }
 
-/// How often a line was executed, and what calls on it called.
+/// Execution count of a line, and the targets of its calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Executed {
     count: u64,
@@ -53,14 +53,14 @@ struct Executed {
 }
 
 impl SampleProfile {
-    /// Adds an instruction. The place that it is of is the first; each was inlined at the next one.
+    /// Adds an instruction. `places` starts with the instruction's own place; each place was inlined at the next one.
     pub fn add_instruction(&mut self, places: &[PlaceInFunction], count: u64) {
         if let Some(line) = self.line(places) {
             line.count = count.max(line.count);
         }
     }
 
-    /// Adds calls of `callee` that an instruction made.
+    /// Adds calls of `callee` made by an instruction.
     pub fn add_targets(&mut self, places: &[PlaceInFunction], callee: &str, count: u64) {
         if let Some(line) = self.line(places) {
             let calls = line.targets.entry(callee.to_owned()).or_default();
@@ -68,21 +68,21 @@ impl SampleProfile {
         }
     }
 
-    /// Adds calls of a function.
+    /// Adds calls to a function.
     pub fn add_calls(&mut self, function: &str, calls: u64) {
         let body = self.functions.entry(function.to_owned()).or_default();
         body.calls = body.calls.saturating_add(calls);
     }
 
-    /// Whether nothing was executed.
+    /// Reports whether nothing was executed.
     pub fn is_empty(&self) -> bool {
         self.functions.is_empty()
     }
 
-    /// Writes the functions, those with most executions first.
+    /// Writes the functions, highest execution count first.
     ///
     /// # Errors
-    /// If `out` refuses.
+    /// Returns the error of `out` if a write fails.
     pub fn write(&self, mut out: impl Write) -> io::Result<()> {
         let mut functions: Vec<(&String, &Body)> = self.functions.iter().collect();
         functions.sort_by_key(|(_, body)| Reverse(body.total()));
@@ -120,8 +120,8 @@ impl fmt::Display for Place {
     }
 }
 
-/// The part of a discriminator that tells ways apart. Others, which are left out, tell copies of code apart. In the
-/// lowest bits: a one if it is 0; else a zero, five bits of it, and whether seven bits more follow.
+/// Extracts the base discriminator; the other parts of a discriminator tell copies of code apart and are ignored.
+/// Encoding in the lowest bits: a one if it is 0; else a zero, five bits of it, and whether seven more bits follow.
 fn base_discriminator(discriminator: u32) -> u32 {
     let bits = discriminator >> 1;
     match (discriminator & 1, bits & 0x20) {

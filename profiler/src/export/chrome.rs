@@ -1,9 +1,10 @@
-//! Chrome's trace events, which Perfetto reads too: stacks as complete events, one process for each metric; and the
-//! time line.
+//! Chrome trace events, which Perfetto reads too: stacks as complete events, one process per metric, and the
+//! timeline.
 //!
-//! Source: the Trace Event Format, phases `X`, `C` and `M`. The axis of a metric other than time is no time: a microsecond
-//! stands for a unit of it, and the order of events is that of the tree, not of the run. Only the process of the time line has
-//! real time: when the compiler worked, a thread for each kind of code or several, and when bursts ran.
+//! Source: the Trace Event Format, phases `X`, `C` and `M`. For a metric other than time, the axis does not show
+//! time: a microsecond stands for one unit of the metric, and events are in the order of the tree, not of the run.
+//! Only the timeline's process has real time: when the compiler worked, with one or more threads per code tier, and
+//! when bursts ran.
 
 use std::io::{self, Write};
 
@@ -66,13 +67,13 @@ struct SpeedArgs {
     checks: f64,
 }
 
-/// The thread of bursts in the process of the time line; those of code follow.
+/// The thread of the bursts in the timeline's process; the threads of the code tiers follow.
 const BURSTS: u32 = 1;
 
-/// Writes all metrics, and the time line if there is one.
+/// Writes all metrics, and the timeline if there is one.
 ///
 /// # Errors
-/// If `out` refuses.
+/// Returns the error of `out` if a write fails.
 pub fn write_chrome(samples: &Samples, timeline: Option<&Timeline>, out: impl Write) -> io::Result<()> {
     let metrics = (1..).zip(&samples.metrics).flat_map(|(pid, metric)| process(samples, metric, pid));
     let times = timeline.into_iter().flat_map(|timeline| times(timeline, samples.metrics.len() + 1));
@@ -98,7 +99,7 @@ fn name<'a>(what: &'static str, pid: usize, tid: u32, name: &'a str) -> Event<'a
     Event::Name { name: what, pid, tid, args: NameArgs { name } }
 }
 
-/// What happened when.
+/// Returns the events of the timeline.
 fn times(timeline: &Timeline, pid: usize) -> Vec<Event<'_>> {
     let mut events = vec![name("process_name", pid, BURSTS, "time line")];
     if !timeline.bursts.is_empty() {
@@ -120,7 +121,7 @@ fn times(timeline: &Timeline, pid: usize) -> Vec<Event<'_>> {
     events
 }
 
-/// What was compiled of one kind, in as many threads as at most were at the same time: Perfetto drops spans that
+/// Distributes the versions of one tier over as few threads as keep spans from overlapping: Perfetto drops spans that
 /// overlap.
 fn threads(timeline: &Timeline, tier: CodeTier) -> Vec<(CodeTier, Vec<&CodeVersion>)> {
     let mut threads: Vec<(CodeTier, Vec<&CodeVersion>)> = Vec::new();
@@ -158,7 +159,7 @@ fn percent(millionths: i32) -> f64 {
     f64::from(millionths) / 1e4
 }
 
-/// The format's unit.
+/// Converts nanoseconds to microseconds, the format's unit.
 fn micros(ns: u64) -> f64 {
     ns as f64 / 1000.0
 }

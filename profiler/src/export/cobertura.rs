@@ -1,7 +1,7 @@
-//! Cobertura's XML: a package for each folder, a class for each source file.
+//! Cobertura's XML: one package per folder, one class per source file.
 //!
-//! Source: `coverage-04.dtd`. Loses how often each way of a branch was taken: a line has only the share of its ways
-//! that were. Complexity is not measured.
+//! Source: `coverage-04.dtd`. The format loses how often each way of a branch was taken: a line has only the share of
+//! its ways that were taken. Complexity is not measured.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use super::{BranchCoverage, Coverage, FileCoverage};
 /// Writes the coverage of all files; `timestamp` is in seconds since 1970.
 ///
 /// # Errors
-/// If `out` refuses.
+/// Returns the error of `out` if a write fails.
 pub fn write_cobertura(coverage: &Coverage, timestamp: u64, mut out: impl Write) -> io::Result<()> {
     let sums = Sums::of(&coverage.files);
     writeln!(out, "<?xml version=\"1.0\"?>")?;
@@ -37,7 +37,7 @@ pub fn write_cobertura(coverage: &Coverage, timestamp: u64, mut out: impl Write)
     writeln!(out, "</packages>\n</coverage>")
 }
 
-/// What was covered of what is there.
+/// Covered and total lines and branch ways.
 #[derive(Default)]
 struct Sums {
     lines: Ways,
@@ -57,7 +57,7 @@ impl Sums {
     }
 }
 
-/// Nothing is covered wholly.
+/// Returns the covered share; an empty set counts as covered.
 fn rate(ways: Ways) -> f64 {
     if ways.all == 0 { 1.0 } else { ways.taken as f64 / ways.all as f64 }
 }
@@ -94,7 +94,7 @@ fn write_class(file: &FileCoverage, mut out: impl Write) -> io::Result<()> {
     writeln!(out, "</lines>\n</class>")
 }
 
-/// The attributes of a line with branches.
+/// Returns the XML attributes of a line with branches.
 fn condition(branches: &[BranchCoverage]) -> String {
     let ways = branches.iter().fold(Ways::default(), |sum, branch| sum.plus(branch.tally()));
     if ways.all == 0 {

@@ -1,10 +1,11 @@
-//! What ran and what did not, by source line: lines, functions, and ways of branches.
+//! Coverage by source line: lines, functions, and ways of branches that ran.
 //!
-//! Input: a profile, and the code's lines with the functions that did not run. Output: files, ascending by path.
-//! Invariant: code without a line is left out. A function is in the file of its first line; its calls are added up with
-//! those of functions of that name at that line. A line of code that was inlined belongs to the file that it is of.
-//! Source: the count of a line is that of its most frequent instruction in a function, summed over functions: copies
-//! of a line in one function, by inlining or unrolling, count as one.
+//! Input: a profile, and the source lines of the code, including functions that did not run. Output: files, ascending
+//! by path.
+//! Invariant: code without a line is left out. A function belongs to the file of its first line; functions with the
+//! same name and first line are one, and their calls are added up. An inlined line belongs to its own source file.
+//! Method: the count of a line is that of its most frequent instruction in a function, summed over functions. Copies
+//! of a line in one function, by inlining or unrolling, count once.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +23,7 @@ pub struct Coverage {
 /// Coverage of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileCoverage {
-    /// Path, as the debug information has it.
+    /// Path of the file, as in the debug information.
     pub path: String,
     /// Calls by first line and name.
     pub functions: BTreeMap<(u32, String), u64>,
@@ -40,19 +41,19 @@ pub struct BranchCoverage {
 }
 
 impl BranchCoverage {
-    /// Whether control came to the branch and went on.
+    /// Reports whether control reached the branch and took one of its ways.
     pub fn was_reached(&self) -> bool {
         self.ways.iter().any(|&count| count > 0)
     }
 
-    /// Its ways.
+    /// Counts the branch's ways, and those that were taken.
     pub fn tally(&self) -> Ways {
         Ways { taken: self.ways.iter().filter(|&&count| count > 0).count(), all: self.ways.len() }
     }
 }
 
 impl Coverage {
-    /// The coverage of all functions, those that did not run included.
+    /// Computes the coverage of all functions, including those that did not run.
     pub fn new(profile: &Profile, code: &CodeMap) -> Self {
         let mut files: BTreeMap<u32, FileCoverage> = BTreeMap::new();
         for function in profile.functions.iter().chain(&code.idle) {
@@ -68,28 +69,28 @@ impl Coverage {
 }
 
 impl FileCoverage {
-    /// Lines that ran.
+    /// Returns the number of lines that ran.
     pub fn lines_hit(&self) -> usize {
         self.lines.values().filter(|&&count| count > 0).count()
     }
 
-    /// Functions that were called.
+    /// Returns the number of functions that were called.
     pub fn functions_hit(&self) -> usize {
         self.functions.values().filter(|&&calls| calls > 0).count()
     }
 
-    /// Ways of branches, and how many of them were taken.
+    /// Counts the ways of all branches, and those that were taken.
     pub fn ways(&self) -> Ways {
         self.branches.values().flatten().fold(Ways::default(), |sum, branch| sum.plus(branch.tally()))
     }
 }
 
-/// A number of ways of branches.
+/// Taken and total ways of branches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ways {
-    /// Those that were taken.
+    /// Number of ways that were taken.
     pub taken: usize,
-    /// All.
+    /// Number of all ways.
     pub all: usize,
 }
 
@@ -116,7 +117,7 @@ fn add(sum: &mut u64, count: u64) {
     *sum = sum.saturating_add(count);
 }
 
-/// By line: the count of its most frequent instruction.
+/// Returns by line the count of its most frequent instruction.
 fn line_counts(function: &FunctionProfile, code: &CodeMap) -> BTreeMap<SourceLine, u64> {
     let mut counts = BTreeMap::new();
     for row in executions(function, code) {

@@ -1,6 +1,7 @@
 //! A table of the functions that ran, comma-separated.
 //!
-//! Source: RFC 4180, with line feeds. Loses blocks, edges, paths and contexts. Host functions have no instructions.
+//! Source: RFC 4180, with line feeds. The table loses blocks, edges, paths and contexts. Host functions have no
+//! instructions.
 
 use std::io::{self, Write};
 
@@ -8,10 +9,10 @@ use super::{CodeMap, Frame};
 use crate::contexts::function_name;
 use crate::{FunctionProfile, Profile};
 
-/// Writes a profile's functions, by index, then those of the host.
+/// Writes a profile's functions by index, then the host functions.
 ///
 /// # Errors
-/// If `out` refuses.
+/// Returns the error of `out` if a write fails.
 pub fn write_csv(profile: &Profile, code: &CodeMap, mut out: impl Write) -> io::Result<()> {
     writeln!(out, "index,function,calls,instructions,blocks,blocks_run,start,end,file,line")?;
     for function in &profile.functions {
@@ -42,7 +43,7 @@ fn write_function(function: &FunctionProfile, code: &CodeMap, mut out: impl Writ
     )
 }
 
-/// A field, in quotes if it needs them.
+/// Quotes a field if it needs quotes.
 fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))

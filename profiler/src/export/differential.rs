@@ -1,27 +1,27 @@
-//! The stacks of two profiles as one tree, for those who show what changed.
+//! Merges the stacks of two profiles into one tree, for formats that show changes.
 //!
-//! Input: the stacks of one metric, before and after. Output: those after, each with its weight before.
-//! Stacks are told apart by the names on them, so that those of two builds, or of two call sites, are one.
-//! Invariant: the weights after add up to the later profile's total, and the weights before of the outermost stacks,
-//! with what is gone, to the earlier one's.
+//! Input: the stacks of one metric, before and after. Output: the stacks after, each with its weight before.
+//! Stacks are identified by their names, so the same stack of two builds, or of two call sites, is one.
+//! Invariant: the weights after add up to the later profile's total. The weights before of the outermost stacks,
+//! including stacks that are gone, add up to the earlier profile's total.
 //! Source: Gregg, *Differential Flame Graphs*, 2014.
 
 use std::collections::HashMap;
 
 use super::{Frame, Metric, Samples, StackNode};
 
-/// Stacks after, with what they weighed before.
+/// The stacks after, with their weights before.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Differential {
-    /// The stacks of both; those that are gone weigh nothing.
+    /// The stacks of both profiles; stacks that only the earlier profile has weigh 0.
     pub samples: Samples,
-    /// By node of the only metric: its weight before, with that of all it called.
+    /// By node of the only metric: its inclusive weight before.
     pub before: Vec<f64>,
 }
 
 impl Differential {
-    /// Compares one metric. Each unit of `before` counts `scale` times, so that a small sample may be compared with a
-    /// large one.
+    /// Compares one metric. `scale` multiplies the weights of `before`, so that samples of different sizes can be
+    /// compared.
     pub fn new(after: (&Samples, &Metric), before: (&Samples, &Metric), scale: f64) -> Self {
         let mut tree = Tree::default();
         for (stack, node) in tree.add(after).into_iter().zip(&after.1.nodes) {
@@ -42,14 +42,14 @@ impl Differential {
         Self { samples: Samples { frames: tree.frames, metrics: vec![metric] }, before: weights }
     }
 
-    /// The weight of everything before.
+    /// Returns the total weight before.
     pub fn total_before(&self) -> f64 {
         let nodes = self.samples.metrics.iter().flat_map(|metric| &metric.nodes);
         nodes.zip(&self.before).filter(|(node, _)| node.caller.is_none()).map(|(_, weight)| weight).sum()
     }
 }
 
-/// The tree under construction: nodes come after their callers.
+/// The merged tree under construction. Nodes come after their callers.
 #[derive(Default)]
 struct Tree {
     frames: Vec<Frame>,
@@ -59,7 +59,7 @@ struct Tree {
 }
 
 impl Tree {
-    /// The node of each stack of a metric.
+    /// Adds the stacks of a metric and returns the node of each.
     fn add(&mut self, (samples, metric): (&Samples, &Metric)) -> Vec<u32> {
         let frames: Vec<u32> = samples.frames.iter().map(|frame| self.frame(frame)).collect();
         let mut found: Vec<u32> = Vec::with_capacity(metric.nodes.len());

@@ -1,8 +1,8 @@
-//! How often each instruction was executed.
+//! Execution counts of instructions.
 //!
-//! Input: a function's profile, and where its instructions are. Output: one row for each instruction.
-//! Invariant: the rows of a function add up to its instructions executed, frames that ended in mid-block included.
-//! Where the instructions are not known, a block is one row.
+//! Input: a function's profile, and the offsets of its instructions. Output: one row per instruction.
+//! Invariant: the rows of a function add up to its executed instructions, including frames that ended in mid-block. A
+//! block whose instructions are unknown has one row.
 
 use super::CodeMap;
 use crate::{BlockId, FunctionProfile};
@@ -12,13 +12,13 @@ use crate::{BlockId, FunctionProfile};
 pub struct Execution {
     /// Code offset.
     pub offset: u32,
-    /// How often control came here.
+    /// How often control reached the offset.
     pub count: u64,
-    /// Instructions executed: as many as `count`, but for whole blocks.
+    /// Instructions executed: equal to `count`, except for whole blocks.
     pub ops: u64,
 }
 
-/// The executions of a function's instructions, by offset.
+/// Returns the executions of a function's instructions, by offset.
 pub fn executions(function: &FunctionProfile, code: &CodeMap) -> Vec<Execution> {
     let figures = function.block_counts().into_iter().zip(function.block_ops());
     let mut rows = Vec::new();
@@ -33,7 +33,8 @@ pub fn executions(function: &FunctionProfile, code: &CodeMap) -> Vec<Execution> 
     rows
 }
 
-/// Each instruction of a block was executed as often as the block began, but for frames that ended before it.
+/// Returns the rows of a block. Each instruction was executed as often as the block began, minus the frames that
+/// ended before it.
 fn in_block<'a>(
     function: &'a FunctionProfile,
     block: BlockId,

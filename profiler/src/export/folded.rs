@@ -1,7 +1,7 @@
-//! Folded stacks: a line for each, frames joined by semicolons, then a space and the weight.
+//! Folded stacks: one line per stack, its frames joined by semicolons, then a space and the weight.
 //!
-//! Source: `stackcollapse` of Brendan Gregg's FlameGraph. Loses places of functions. A semicolon in a name, which would
-//! split it, becomes a colon.
+//! Source: `stackcollapse` of Brendan Gregg's FlameGraph. The format loses the source places of functions. A
+//! semicolon in a name, which would split the name, becomes a colon.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use super::{Metric, Samples};
 /// Writes one metric.
 ///
 /// # Errors
-/// If `out` refuses.
+/// Returns the error of `out` if a write fails.
 pub fn write_folded(samples: &Samples, metric: &Metric, mut out: impl Write) -> io::Result<()> {
     let names: Vec<String> = samples.frames.iter().map(|frame| frame.name.replace(';', ":")).collect();
     for (node, found) in metric.weighted() {

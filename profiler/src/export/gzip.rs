@@ -1,13 +1,13 @@
-//! gzip: what deflate makes of some bytes, between a head and a checksum.
+//! The gzip format: a deflate stream between a header and a checksum.
 //!
 //! Source: RFC 1952.
 
 use miniz_oxide::deflate::compress_to_vec;
 
-/// How hard deflate tries, as most programs set it.
+/// The compression level, which is the usual default.
 const LEVEL: u8 = 6;
 
-/// The bytes of a gzip file that holds `content`.
+/// Compresses `content` into the bytes of a gzip file.
 pub(super) fn gzip(content: &[u8]) -> Vec<u8> {
     // Magic, deflate, no flags, no time, no level, unknown system.
     let mut file = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
@@ -17,7 +17,7 @@ pub(super) fn gzip(content: &[u8]) -> Vec<u8> {
     file
 }
 
-/// The checksum of IEEE 802.3, with a table of the remainders of all bytes.
+/// Computes the CRC-32 of IEEE 802.3, with a table of the remainders of all bytes.
 fn crc32(bytes: &[u8]) -> u32 {
     let remainder =
         |byte: u32| (0..8).fold(byte, |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()));

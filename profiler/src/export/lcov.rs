@@ -1,6 +1,6 @@
-//! lcov's tracefile: lines, functions and branches of each source file, for `genhtml` and whatever else reads it.
+//! lcov tracefiles: lines, functions and branches of each source file, for `genhtml` and other readers of the format.
 //!
-//! Source: the manual page `geninfo`. A branch that was never reached has `-` for each way.
+//! Source: the manual page of `geninfo`. A branch that was never reached has `-` for each way.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use super::{Coverage, FileCoverage};
 /// Writes the coverage of all files.
 ///
 /// # Errors
-/// If `out` refuses.
+/// Returns the error of `out` if a write fails.
 pub fn write_lcov(coverage: &Coverage, mut out: impl Write) -> io::Result<()> {
     coverage.files.iter().try_for_each(|file| write_file(file, &mut out))
 }

@@ -1,29 +1,31 @@
-//! Stacks side by side on one axis: a caller spans its callees.
+//! Lays out stacks on one axis: a caller spans its callees.
 //!
-//! Invariant: spans of one depth do not overlap; what is right of the last callee is the caller's own weight.
+//! Invariant: spans of one depth do not overlap. The part of a span to the right of its last callee is the caller's
+//! own weight.
 
 use super::Metric;
 
-/// A node of the tree on the axis.
+/// The span of a node on the axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     /// Position in the list of nodes.
     pub node: u32,
     /// Position in the list of frames.
     pub frame: u32,
-    /// Callers below it.
+    /// Number of callers below the node.
     pub depth: u32,
-    /// Where it begins.
+    /// Start of the span.
     pub start: u64,
-    /// Its weight and that of all it calls.
+    /// Width of the span: the node's inclusive weight.
     pub width: u64,
 }
 
-/// The spans of all nodes that have any width, callers before callees, by position among equals.
+/// Returns the spans of all nodes with an inclusive weight above 0, in the order of the nodes, so callers come before
+/// callees.
 pub(super) fn spans(metric: &Metric) -> Vec<Span> {
     let widths = inclusive(metric);
     let mut spans: Vec<Span> = Vec::with_capacity(metric.nodes.len());
-    // By node: where its next callee begins; the axis itself comes last.
+    // By node: where its next callee begins. `next_root` is the same for outermost nodes.
     let mut next: Vec<u64> = Vec::with_capacity(metric.nodes.len());
     let mut next_root = 0_u64;
     for ((node, &width), index) in metric.nodes.iter().zip(&widths).zip(0..) {
@@ -39,7 +41,7 @@ pub(super) fn spans(metric: &Metric) -> Vec<Span> {
     spans
 }
 
-/// By node: its weight and that of all it calls; saturates.
+/// Returns by node its weight plus the weights of all that it calls; saturates.
 fn inclusive(metric: &Metric) -> Vec<u64> {
     let mut sums: Vec<u64> = metric.nodes.iter().map(|node| node.weight).collect();
     for (index, node) in metric.nodes.iter().enumerate().rev() {

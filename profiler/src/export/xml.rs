@@ -1,8 +1,8 @@
-//! Text in XML.
+//! Escaping of text in XML.
 
 use std::fmt;
 
-/// Text as content or attribute; characters that XML 1.0 cannot hold are replaced.
+/// Text to be written as content or attribute; characters that XML 1.0 cannot represent are replaced.
 pub(super) struct Escaped<'a>(pub &'a str);
 
 impl fmt::Display for Escaped<'_> {

@@ -1,9 +1,10 @@
-//! The replacement of a file at once.
+//! Atomic replacement of a file.
 //!
 //! Input: a path and its new content. Output: the file, on disk.
-//! Invariant: whoever reads the path sees the whole old content or the whole new one; if anything fails, the old one
-//! stays and no temporary file is left. What is no regular file (a device, a pipe) is written to and never replaced,
-//! nor is what an open descriptor names (`/dev/stdout`); a symbolic link stays, and what it leads to is replaced.
+//! Invariant: a reader of the path sees either the whole old content or the whole new one. If anything fails, the old
+//! content stays and no temporary file is left. A file that is not regular (a device, a pipe), or that is named by an
+//! open descriptor (`/dev/stdout`), is written to and never replaced. A symbolic link stays, and its target is
+//! replaced.
 //! Oracle: a writer that fails half-way, in the tests below.
 
 use std::ffi::OsString;
@@ -12,7 +13,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Where the system names open descriptors, which have readers or a position already.
+/// Where the system names open descriptors, which already have readers or a position.
 const DESCRIPTORS: [&str; 4] = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
 
 /// Replaces the content of `path`.
@@ -20,16 +21,16 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace_file(path, |file| file.write_all(bytes))
 }
 
-/// Replaces the content of a file by what `write` writes, at once: an old file is left as it was if anything fails.
-/// What is no regular file, such as a pipe, is written to.
+/// Replaces the content of a file atomically by what `write` writes: if anything fails, the old file is unchanged. A
+/// file that is not regular, such as a pipe, is written to.
 ///
 /// # Errors
-/// If the system or `write` refuses.
+/// Returns the error of the file system or of `write`.
 pub fn replace_file(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     if DESCRIPTORS.iter().any(|descriptors| path.starts_with(descriptors)) {
         return append(path, write);
     }
-    // A path that leads nowhere yet is used as it stands.
+    // A path that does not exist yet is used unresolved.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     match fs::metadata(&path) {
         Ok(found) if !found.is_file() => append(&path, write),
@@ -47,7 +48,7 @@ fn replace_regular(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>)
     drop(file);
     let replaced = written.and_then(|()| fs::rename(&temporary, path));
     if replaced.is_err() {
-        // The first error is the one to report.
+        // The first error is the one to report, so an error here is ignored.
         let _ = fs::remove_file(&temporary);
     }
     replaced?;
@@ -55,7 +56,7 @@ fn replace_regular(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>)
     Ok(())
 }
 
-/// A new file in the directory of `path`, so that renaming does not cross file systems.
+/// Creates a file in the directory of `path`, so that the rename stays within one file system.
 fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let name = path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidFilename))?;
@@ -72,7 +73,7 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     }
 }
 
-/// Makes the new name durable. Not every file system can; the content is safe either way.
+/// Makes the new name durable. Not every file system supports this; the content is safe either way.
 fn sync_directory(path: &Path) {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if let Ok(directory) = File::open(parent) {

@@ -1,8 +1,8 @@
 //! The checksummed sections of a profile file.
 //!
 //! Input: values to pack, or bytes. Output: bytes, or the values.
-//! Invariant: a section is unpacked only after its checksum holds, and never beyond the limits; all of a
-//! section's bytes are used.
+//! Invariant: a section is unpacked only after its checksum holds, and never beyond the limits. Every byte of a
+//! section is used.
 
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -17,7 +17,7 @@ pub(super) struct Tag(pub(super) [u8; 4]);
 
 const END: Tag = Tag(*b"END ");
 
-/// Nothing: it makes a file long enough for what it unpacks to.
+/// Padding: it makes a file long enough for its expansion limit.
 pub(super) const FILL: Tag = Tag(*b"FILL");
 
 impl Tag {
@@ -26,20 +26,20 @@ impl Tag {
     }
 }
 
-/// A file being written.
+/// Writer of a profile file.
 pub(super) struct Writer {
     bytes: Vec<u8>,
-    /// What the sections so far unpack to.
+    /// Unpacked bytes of the sections so far.
     unpacked: u64,
 }
 
 impl Writer {
-    /// Begins with a header.
+    /// Starts a file with a header.
     pub(super) fn new(header: Vec<u8>) -> Self {
         Self { bytes: header, unpacked: 0 }
     }
 
-    /// Appends one value.
+    /// Appends one value as a section.
     pub(super) fn section(&mut self, tag: Tag, value: &impl Serialize) -> Result<(), FileError> {
         let raw = postcard::to_stdvec(value).map_err(|_| damaged(tag))?;
         let limit = ReadLimits::default().unpacked_bytes;
@@ -52,7 +52,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Appends a section whose bytes are packed already.
+    /// Appends a section whose bytes are already packed.
     pub(super) fn raw_section(&mut self, tag: Tag, unpacked: u64, stored: &[u8]) {
         let begin = self.bytes.len();
         self.bytes.extend_from_slice(&tag.0);
@@ -68,7 +68,7 @@ impl Writer {
         self.bytes.extend_from_slice(&sum.to_le_bytes());
     }
 
-    /// Appends the end, whose checksum is of the whole file.
+    /// Appends the end section, whose checksum covers the whole file.
     pub(super) fn finish(mut self) -> Result<Vec<u8>, FileError> {
         let limits = ReadLimits::default();
         let missing = limits.length_for(self.unpacked).saturating_sub(self.bytes.len() as u64);
@@ -92,16 +92,16 @@ struct Section<'a> {
     stored: &'a [u8],
 }
 
-/// The sections of a file that nobody has taken yet.
+/// Reader of a profile file, which holds the sections not yet taken.
 pub(super) struct Reader<'a> {
     sections: Vec<Section<'a>>,
-    /// How many bytes may be unpacked of the whole file, and how many are left of that.
+    /// How many bytes the whole file may unpack to, and how many of these are left.
     allowed: u64,
     left: u64,
 }
 
 impl<'a> Reader<'a> {
-    /// Splits a file into sections and checks all checksums. The sections begin at `at`.
+    /// Splits a file into sections and verifies all checksums. The sections begin at `at`.
     pub(super) fn new(bytes: &'a [u8], mut at: usize, limits: &ReadLimits) -> Result<Self, FileError> {
         let mut sections = Vec::new();
         loop {
@@ -122,12 +122,12 @@ impl<'a> Reader<'a> {
         Ok(Self { sections, allowed, left: allowed })
     }
 
-    /// Unpacks the only section of this name.
+    /// Unpacks the only section named `tag`, which must exist.
     pub(super) fn take<T: DeserializeOwned>(&mut self, tag: Tag) -> Result<T, FileError> {
         self.take_if_there(tag)?.ok_or_else(|| FileError::MissingSection(tag.name()))
     }
 
-    /// The same for a section that not every file has.
+    /// Unpacks the only section named `tag`, if the file has one.
     pub(super) fn take_if_there<T: DeserializeOwned>(&mut self, tag: Tag) -> Result<Option<T>, FileError> {
         let Some(found) = self.sections.iter().position(|section| section.tag == tag) else {
             return Ok(None);
@@ -145,7 +145,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Ends the reading; sections that are left belong to a newer version or nowhere.
+    /// Ends the reading. Sections that are left are accepted in a file of a newer version only.
     pub(super) fn finish(self, newer: bool) -> Result<(), FileError> {
         match self.sections.first() {
             Some(section) if !newer => Err(FileError::UnknownSection(section.tag.name())),
@@ -154,7 +154,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Reads the section at `at` and moves behind it. The checksum of the end is of the whole file.
+/// Reads the section at `at` and advances past it. The checksum of the end section covers the whole file.
 fn read_section<'a>(bytes: &'a [u8], at: &mut usize) -> Result<Section<'a>, FileError> {
     let begin = *at;
     let tag = Tag(take_array(bytes, at)?);

@@ -1,4 +1,4 @@
-//! Files of other versions, which the public interface cannot write.
+//! Tests with files of other versions, which the public interface cannot write.
 
 use super::*;
 
@@ -41,7 +41,7 @@ fn a_file_of_a_version_before_1_9_has_no_sampled_time() {
     assert!(!profile.to_bytes().unwrap().windows(4).any(|tag| tag == b"SMPL"), "nor is it written");
 }
 
-/// A reader of version 1.0 skips the section, and would take the missing counts of edges for zeros.
+/// A reader of version 1.0 skips the section, and would otherwise take the missing edge counts for zeros.
 #[test]
 fn functions_without_counts_of_edges_are_stored_apart() {
     let cfg = crate::Cfg::from_pairs(1, &[(0, 1)]).unwrap();
@@ -112,7 +112,7 @@ fn a_bomb_is_not_unpacked() {
     }
 }
 
-/// Each section alone is within the limits.
+/// Many sections, each of them within the limits, exceed the limit of the file.
 #[test]
 fn many_small_bombs_are_one_bomb() {
     let bomb = |writer: &mut Writer| {
@@ -122,7 +122,7 @@ fn many_small_bombs_are_one_bomb() {
         writer.section(FLOW, &vec![Vec::<PathRow>::new(); 700_000]).unwrap();
     };
     let whole = file(MINOR, bomb);
-    // As somebody would write it who wants it to be short.
+    // The same file without the padding, as an attacker would write it.
     let fill = whole.windows(4).position(|tag| tag == b"FILL").unwrap();
     let short = Writer::new(whole[..fill].to_vec()).finish().unwrap();
     assert!(short.len() < 1000 && whole.len() > 3000, "{} and {}", short.len(), whole.len());

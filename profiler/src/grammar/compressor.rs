@@ -1,20 +1,20 @@
-//! Grammars of sequences of any length in bounded memory.
+//! Compresses sequences of any length into grammars, in bounded memory.
 //!
 //! Input: items one by one. Output: a [`Grammar`].
-//! Invariant: while items come, memory is that of one window's grammar and of what was merged: rules that windows have
-//! in common are there once.
-//! Source: windows and their merging are ours. Each window of items gets a grammar of its own by [`Sequitur`]; its rules
-//! are merged with those of earlier windows, equal bodies once, from the leaves up; and what is left of each window, the
-//! symbols of its first rule, goes to a second Sequitur, to which merged rules are items. So a sequence of one window has
-//! Sequitur's grammar. Of more, each rule is still used twice at least, but a pair of symbols may occur in several
-//! windows.
+//! Invariant: while items arrive, memory is bounded by the grammar of one window plus the merged rules. Windows share
+//! their common rules.
+//! Source: windows and their merging are ours. [`Sequitur`] gives each window of items a grammar of its own. The
+//! window's rules are merged from the leaves up with those of earlier windows, so that equal bodies are stored once.
+//! The remaining symbols, those of the window's first rule, go to a second Sequitur, for which merged rules are
+//! items. A sequence of one window thus has Sequitur's grammar. In a longer sequence each rule is still used at least
+//! twice, but a pair of symbols may occur in several windows.
 
 use std::collections::HashMap;
 
 use super::sequitur::Sequitur;
 use super::{Grammar, Symbol};
 
-/// Makes a grammar of a sequence.
+/// Builder of a sequence's grammar.
 pub struct Compressor {
     window: usize,
     current: Sequitur,
@@ -22,15 +22,15 @@ pub struct Compressor {
 }
 
 impl Compressor {
-    /// Items of a window, if nobody asks for another number: some 100 MiB.
+    /// Default number of items per window; a window takes some 100 MiB.
     pub const WINDOW: usize = 1 << 22;
 
-    /// A sequence of nothing yet, to be compressed by so many items at a time.
+    /// Starts an empty sequence, to be compressed in windows of `window` items.
     pub fn new(window: usize) -> Self {
         Self { window: window.max(2), current: Sequitur::new(), merged: None }
     }
 
-    /// Appends an item; its number is below [`Symbol::MOST`].
+    /// Appends an item, whose number is below [`Symbol::MOST`].
     pub fn push(&mut self, item: u32) {
         self.current.push(item);
         if self.current.pushed() >= self.window {
@@ -38,7 +38,7 @@ impl Compressor {
         }
     }
 
-    /// The grammar of all.
+    /// Returns the grammar of the whole sequence.
     pub fn finish(mut self) -> Grammar {
         if self.merged.is_none() {
             return Grammar::in_order(&self.current.into_rules());
@@ -54,12 +54,12 @@ impl Compressor {
     }
 }
 
-/// The grammars of several windows.
+/// The merged grammars of several windows.
 struct Merged {
-    /// Rules use those before them.
+    /// The merged rules. A rule uses only earlier ones.
     rules: Vec<Vec<Symbol>>,
     by_body: HashMap<Vec<Symbol>, u32>,
-    /// What the windows consist of, by number in `symbols`.
+    /// The grammar of the windows' concatenated first rules. Its items are positions in `symbols`.
     windows: Sequitur,
     symbols: Vec<Symbol>,
     by_symbol: HashMap<Symbol, u32>,
@@ -95,7 +95,7 @@ impl Merged {
         }
     }
 
-    /// The rules of the windows' sequence, then the merged ones.
+    /// Returns the grammar of the whole sequence: the rules above the windows, then the merged rules.
     fn finish(self) -> Grammar {
         let above = self.windows.into_rules();
         let offset = above.len() as u32;

@@ -1,21 +1,22 @@
-//! The parts of a sequence, counted on its grammar.
+//! Counts the parts of a sequence on its grammar.
 //!
-//! Input: a [`Grammar`], and what length the part that begins at a place has. Output: each occurrence of a part, those in
-//! one rule together, with how often that rule occurs.
-//! Invariant: each occurrence in the sequence is given once: with the rule in which its first and its last item come from
-//! different symbols. Of a symbol's expansion only as many items at its beginning and its end are looked at as a part can
-//! have, so the sequence is never expanded.
-//! Source: Larus 1999, section 4, who extends subpaths over the symbols of rules; Goto, Bannai, Inenaga & Takeda, *Fast
-//! q-gram Mining on SLP Compressed Strings*, 2011. Oracle: counting in the sequence, in `tests/it/grammar.rs`.
+//! Input: a [`Grammar`], and a function that gives the length of the part beginning at a place. Output: each
+//! occurrence of a part within a rule, with how often that rule occurs.
+//! Invariant: each occurrence in the sequence is counted exactly once, in the rule in which its first and its last
+//! item come from different symbols. Of a symbol's expansion only as many items at either end are examined as a part
+//! can have, so the sequence is never expanded.
+//! Source: Larus 1999, section 4, which extends subpaths over the symbols of rules; Goto, Bannai, Inenaga & Takeda,
+//! *Fast q-gram Mining on SLP Compressed Strings*, 2011. Oracle: counting in the sequence, in `tests/it/grammar.rs`.
 
 use std::ops::Range;
 
 use super::Grammar;
 
-/// The items around the seams of a grammar's rules.
+/// The items around the boundaries between the symbols of a grammar's rules.
 pub struct Parts {
     items: Vec<u32>,
-    /// By item: the symbol of its rule that it comes from. Symbols that are items have [`SELF`] too.
+    /// By item: the position in its rule of the symbol that it comes from, plus [`SELF`] if that symbol is the item
+    /// itself.
     symbols: Vec<u32>,
     pieces: Vec<Piece>,
     most: usize,
@@ -23,26 +24,26 @@ pub struct Parts {
 
 const SELF: u32 = 1 << 31;
 
-/// A stretch of a rule's items without a gap.
+/// A contiguous stretch of a rule's items.
 struct Piece {
     items: Range<usize>,
-    /// How often the rule occurs.
+    /// How often the rule occurs in the sequence.
     times: u64,
 }
 
-/// A part of the sequence that was looked for.
+/// An occurrence of a part of the sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part<'a> {
-    /// Its items.
+    /// Items of the part.
     pub items: &'a [u32],
-    /// Where it begins among those of all seams.
+    /// Position of the first item among the items of all pieces.
     pub at: usize,
-    /// How often it occurs there: 0 if this occurrence is counted elsewhere.
+    /// How often this occurrence counts; 0 if it is counted elsewhere.
     pub times: u64,
 }
 
 impl Parts {
-    /// Gets ready to look at parts of at most `most` items.
+    /// Prepares a grammar for parts of at most `most` items.
     pub fn new(grammar: &Grammar, most: usize) -> Self {
         let mut parts = Self { items: Vec::new(), symbols: Vec::new(), pieces: Vec::new(), most };
         let ends = Ends::new(grammar, most.saturating_sub(1));
@@ -52,7 +53,7 @@ impl Parts {
         parts
     }
 
-    /// How many places there are.
+    /// Returns the number of places at which a part can begin.
     pub fn places(&self) -> usize {
         self.items.len()
     }
@@ -77,8 +78,8 @@ impl Parts {
         self.pieces.push(Piece { items: begin..self.items.len(), times });
     }
 
-    /// Gives `found` the part that begins at each place, if there is one. `length` says how many of the items from there
-    /// on it has, and must not depend on items behind it.
+    /// Calls `found` with the part that begins at each place, if there is one. `length` returns the part's length,
+    /// given the items from the place on; it must not depend on items beyond the part.
     pub fn visit<'a>(
         &'a self,
         mut length: impl FnMut(&[u32]) -> Option<usize>,
@@ -97,7 +98,7 @@ impl Parts {
         }
     }
 
-    /// For each place, the least of `values` at it or at a later place of its piece.
+    /// Replaces each value by the minimum of `values` from its place to the end of its piece.
     pub fn least_from(&self, values: &mut [usize]) {
         for piece in &self.pieces {
             let mut least = usize::MAX;
@@ -109,11 +110,11 @@ impl Parts {
     }
 }
 
-/// How the expansion of each rule begins and ends.
+/// The first and last items of each rule's expansion.
 struct Ends {
-    /// By rule: its first items; of one that has no more than twice as many as are wanted, all.
+    /// By rule: its first items. A rule of at most twice the wanted number has all its items here.
     begins: Vec<Vec<u32>>,
-    /// By rule: its last items, if those are not all.
+    /// By rule: its last items, unless `begins` has all its items.
     ends: Vec<Vec<u32>>,
 }
 
@@ -133,7 +134,7 @@ impl Ends {
     }
 }
 
-/// The first items of a rule, from those of the rules that it uses.
+/// Returns the first items of a rule, from the first items of the rules that it uses.
 fn first_items(grammar: &Grammar, rule: usize, wanted: usize, begins: &[Vec<u32>]) -> Vec<u32> {
     let mut first = Vec::new();
     for symbol in &grammar.rules()[rule] {
@@ -149,7 +150,7 @@ fn first_items(grammar: &Grammar, rule: usize, wanted: usize, begins: &[Vec<u32>
     first
 }
 
-/// The last items of a rule, from those of the rules that it uses.
+/// Returns the last items of a rule, from the ends of the rules that it uses.
 fn last_items(
     grammar: &Grammar,
     rule: usize,

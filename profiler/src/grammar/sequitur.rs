@@ -1,28 +1,30 @@
-//! Sequitur: a grammar of a sequence, made while the sequence comes, in linear time.
+//! Sequitur: builds the grammar of a sequence online, in linear time.
 //!
 //! Input: items one by one. Output: rules.
 //! Invariant, after each item: **digram uniqueness**, no pair of neighbouring symbols occurs twice (pairs that overlap,
 //! as in `aaa`, count once); **rule utility**, each rule but the first is used at least twice.
-//! Source: Nevill-Manning & Witten 1997. When a pair occurs again, both occurrences become a rule, or the rule that
-//! consists of just this pair; a rule that is left with one use gives its symbols back. Each step but the append makes
-//! the grammar smaller or moves it up a level, so a sequence takes time in proportion to its length.
-//! Oracle: all short sequences of few items, and random ones, in `tests/it/grammar.rs`.
+//! Source: Nevill-Manning & Witten 1997. When a pair occurs a second time, both occurrences are replaced by a new
+//! rule, or by the existing rule that consists of just this pair. A rule with one remaining use is expanded in place.
+//! Each step except the append makes the grammar smaller or moves a repetition one level up, so the total time is
+//! linear in the length of the sequence.
+//! Oracle: all short sequences over few items, and random ones, in `tests/it/grammar.rs`.
 //!
-//! `abcdbc`: the second `bc` becomes rule 1, so the sequence is `a 1 d 1`, rule 1 is `b c`.
+//! Example: in `abcdbc` the second `bc` creates rule 1 = `b c`, and the sequence becomes `a 1 d 1`.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use super::Symbol;
 
-/// No node.
+/// The number of no node.
 const NONE: u32 = u32::MAX;
 
-/// Values of nodes: items as they are; rules with this bit; guards with the other one, and their rule.
+/// Tags of node values: an item has neither bit, a rule has this bit, and a guard, which holds its rule, the other
+/// one.
 const RULE: u32 = 1 << 31;
 const GUARD: u32 = 1 << 30;
 
-/// A symbol in its place. The symbols of a rule are a ring that begins and ends at the rule's guard.
+/// A symbol at its place. The symbols of a rule form a ring that begins and ends at the rule's guard.
 #[derive(Clone, Copy)]
 struct Node {
     value: u32,
@@ -35,18 +37,18 @@ struct Rule {
     uses: u32,
 }
 
-/// The grammar of what was pushed so far.
+/// The grammar of the items pushed so far.
 pub(super) struct Sequitur {
     nodes: Vec<Node>,
     free_nodes: Vec<u32>,
     rules: Vec<Rule>,
     free_rules: Vec<u32>,
-    /// Where each pair of neighbours occurs.
+    /// The node at which each pair of neighbours occurs.
     digrams: HashMap<u64, u32, BuildHasherDefault<Mixer>>,
     pushed: usize,
 }
 
-/// A hash of pairs: one multiplication.
+/// A hash function for pairs: one multiplication.
 #[derive(Default)]
 struct Mixer(u64);
 
@@ -65,7 +67,7 @@ impl Hasher for Mixer {
 }
 
 impl Sequitur {
-    /// The grammar of nothing.
+    /// Creates the grammar of the empty sequence.
     pub fn new() -> Self {
         let mut empty = Self {
             nodes: Vec::new(),
@@ -79,7 +81,7 @@ impl Sequitur {
         empty
     }
 
-    /// How many items it was given.
+    /// Returns the number of items pushed.
     pub fn pushed(&self) -> usize {
         self.pushed
     }
@@ -93,7 +95,7 @@ impl Sequitur {
         self.check(last);
     }
 
-    /// The symbols of each rule, the sequence first. Numbers without a rule have no symbols and no users.
+    /// Returns the symbols of each rule, the sequence first. Freed rule numbers have no symbols and no users.
     pub fn into_rules(self) -> Vec<Vec<Symbol>> {
         let body = |rule: &Rule| {
             let mut body = Vec::new();
@@ -125,7 +127,7 @@ impl Sequitur {
         self.value(node) & (RULE | GUARD) == GUARD
     }
 
-    /// Which rule a node stands for.
+    /// Returns the rule that a node stands for.
     fn rule_at(&self, node: u32) -> Option<u32> {
         let value = self.value(node);
         (value & RULE != 0).then_some(value & !RULE)
@@ -165,14 +167,14 @@ impl Sequitur {
         rule
     }
 
-    /// The pair that begins at a node; `None` if it or the next one is a guard.
+    /// Returns the pair that begins at a node; `None` if the node or the next one is a guard.
     fn pair(&self, node: u32) -> Option<u64> {
         let next = self.next(node);
         let is_pair = next != NONE && !self.is_guard(node) && !self.is_guard(next);
         is_pair.then(|| u64::from(self.value(node)) << 32 | u64::from(self.value(next)))
     }
 
-    /// The pair at `node` is about to go.
+    /// Removes the pair at `node`, which is about to be broken, from the index.
     fn forget_pair(&mut self, node: u32) {
         if let Some(pair) = self.pair(node)
             && self.digrams.get(&pair) == Some(&node)
@@ -181,7 +183,8 @@ impl Sequitur {
         }
     }
 
-    /// If a node is the middle of three equal ones, their pair may have been known by the one that went.
+    /// Re-enters the pair of a run of three equal symbols: the index may have held it at the neighbour whose link is
+    /// broken.
     fn keep_pair(&mut self, node: u32, first: u32) {
         let Node { value, prev, next } = self.nodes[node as usize];
         let is_linked = prev != NONE && next != NONE && !self.is_guard(node);
@@ -191,7 +194,7 @@ impl Sequitur {
         }
     }
 
-    /// Makes two nodes neighbours.
+    /// Links two nodes as neighbours.
     fn join(&mut self, left: u32, right: u32) {
         if self.next(left) != NONE {
             self.forget_pair(left);
@@ -224,7 +227,7 @@ impl Sequitur {
         self.free_nodes.push(node);
     }
 
-    /// Looks whether the pair at `node` occurs elsewhere, and makes a rule of it then.
+    /// Makes a rule of the pair at `node` if the pair occurs elsewhere; returns whether it did.
     fn check(&mut self, node: u32) -> bool {
         let Some(pair) = self.pair(node) else { return false };
         match self.digrams.get(&pair).copied() {
@@ -240,7 +243,7 @@ impl Sequitur {
         }
     }
 
-    /// Two equal pairs become a rule; if one of them is all of a rule, that one.
+    /// Replaces two equal pairs by a rule; if one of them is the whole body of a rule, by that rule.
     fn replace_both(&mut self, node: u32, other: u32) {
         let (before, behind) = (self.prev(other), self.next(self.next(other)));
         let rule = if self.is_guard(before) && self.is_guard(behind) {
@@ -267,7 +270,7 @@ impl Sequitur {
         }
     }
 
-    /// The pair at `node` becomes a use of a rule.
+    /// Replaces the pair at `node` by a use of a rule.
     fn replace(&mut self, node: u32, rule: u32) {
         let (before, second) = (self.prev(node), self.next(node));
         self.remove(node);
@@ -278,7 +281,7 @@ impl Sequitur {
         }
     }
 
-    /// A rule whose last use is `node`, at one end of another rule, gives its symbols back.
+    /// Expands a rule in place if `node`, at one end of another rule, is its only use.
     fn dissolve_if_used_once(&mut self, node: u32) {
         let Some(rule) = self.rule_at(node).filter(|&rule| self.rules[rule as usize].uses == 1) else {
             return;
@@ -291,7 +294,7 @@ impl Sequitur {
         self.join(last, right);
         self.free_nodes.push(guard);
         self.free_rules.push(rule);
-        // One of the neighbours is a guard.
+        // One of the neighbours is a guard, so at most one of the two pairs exists.
         if !self.check(left) {
             self.check(last);
         }

@@ -1,37 +1,40 @@
-//! Hot streams: parts of a sequence that come again and again.
+//! Hot streams: parts of a sequence that repeat often.
 //!
-//! Input: a [`Grammar`], the lengths wanted, a share of the sequence. Output: rules, each with how often it occurs
-//! outside of other hot streams, that together make up so much of the sequence.
-//! Invariant: occurrences of streams do not overlap, so the heats of all add up to no more than the sequence.
-//! Source: Hirzel & Chilimbi 2001, section 5.2: heat = length * frequency, of occurrences that do not overlap, and the
-//! threshold is where all hot streams make up 90%. Which parts are looked at: Chilimbi & Hirzel, *Dynamic Hot Data Stream
-//! Prefetching for General-Purpose Programs*, PLDI 2002, figure 5: what rules expand to, from the sequence down.
+//! Input: a [`Grammar`], a range of lengths, and a share of the sequence. Output: rules that together make up the
+//! share, each with how often it occurs outside of other hot streams.
+//! Invariant: occurrences of streams do not overlap, so the heats of all streams add up to at most the sequence's
+//! length.
+//! Source: Hirzel & Chilimbi 2001, section 5.2: heat = length * frequency, over occurrences that do not overlap, with
+//! the threshold at which all hot streams make up 90%. The candidates are those of Chilimbi & Hirzel, *Dynamic Hot
+//! Data Stream Prefetching for General-Purpose Programs*, PLDI 2002, figure 5: the expansions of rules, from the
+//! sequence down.
 //! Oracle: the parse tree, occurrence by occurrence, in `tests/it/grammar.rs`.
 
 use std::ops::RangeInclusive;
 
 use super::Grammar;
 
-/// A part of a sequence that comes again and again.
+/// A part of a sequence that repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
-    /// The rule that expands to it.
+    /// The rule that expands to the stream.
     pub rule: usize,
-    /// How many items it has.
+    /// Number of items.
     pub length: u64,
-    /// How often it occurs outside of other streams.
+    /// Number of occurrences outside of other streams.
     pub times: u64,
 }
 
 impl Stream {
-    /// How much of the sequence it makes up: length times frequency.
+    /// Returns how many items of the sequence the stream makes up: length times frequency.
     pub fn heat(&self) -> u64 {
         self.length.saturating_mul(self.times)
     }
 }
 
 impl Grammar {
-    /// The streams of some lengths that occur at least twice and make up at least `heat` items each, hottest first.
+    /// Returns the streams with a length in `lengths` that occur at least twice and have at least `heat`, hottest
+    /// first.
     pub fn streams(&self, lengths: &RangeInclusive<u64>, heat: u64) -> Vec<Stream> {
         let mut times = vec![0_u64; self.rules.len()];
         let mut found = Vec::new();
@@ -50,8 +53,8 @@ impl Grammar {
         found
     }
 
-    /// The streams of some lengths that together make up a share of the sequence, with as high a threshold of heat as
-    /// bisection finds; all that there are if they do not make up so much.
+    /// Returns the streams with a length in `lengths` that together make up a share of the sequence, at the highest
+    /// heat threshold that bisection finds; all such streams if they do not make up the share.
     pub fn hot_streams(&self, lengths: &RangeInclusive<u64>, share: f64) -> Vec<Stream> {
         let wanted = self.length() as f64 * share;
         let covers =

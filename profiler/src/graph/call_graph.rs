@@ -1,23 +1,24 @@
-//! The call graph of a program, and at the entries of which functions there must be a check.
+//! The call graph of a program, and the choice of functions that need a check at their entry.
 //!
-//! Input: the direct calls of each function, the functions that may be called otherwise. Output: a set of functions,
-//! such that only a bounded number of calls is made without a check at an entry, or at one of a loop.
-//! Invariant: every cycle of calls has a function of the set, as has every entry from outside but of leaves. Linear
-//! time.
-//! Source: Hirzel & Chilimbi, *Bursty Tracing*, FDDO 2001, section 3.1: the set C. That calls in loops have a check
-//! before them is not theirs: a recursion that goes through one needs no other. Oracle: all cycles of small graphs,
-//! in `tests/it/call_graph.rs`.
+//! Input: the direct calls of each function, and the functions that may be called in other ways. Output: a set of
+//! functions such that only a bounded number of calls can happen without a check at a function entry or a loop
+//! header.
+//! Invariant: every cycle of calls contains a function of the set, and every function entered from outside is in it
+//! unless it is a leaf. Linear time.
+//! Source: Hirzel & Chilimbi, *Bursty Tracing*, FDDO 2001, section 3.1: the set C. Ours: calls in loops already have
+//! a check before them, so a recursion that passes through such a call needs no other. Oracle: all cycles of small
+//! graphs, in `tests/it/call_graph.rs`.
 
-/// What a function calls.
+/// A direct callee of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DirectCallee {
-    /// The function that is called.
+    /// Index of the callee.
     pub func: u32,
-    /// Whether all these calls are in loops.
+    /// Whether all direct calls of the callee are in loops.
     pub in_loops: bool,
 }
 
-/// Which functions call which.
+/// The direct calls between functions.
 #[derive(Clone, Debug, Default)]
 pub struct CallGraph {
     /// Callees of function f: `callees[starts[f]..starts[f + 1]]`.
@@ -25,51 +26,52 @@ pub struct CallGraph {
     callees: Vec<DirectCallee>,
 }
 
-/// What keeps a recursion from going on without a check.
+/// Which checks bound a recursion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
-    /// Checks at entries: the paper's set C.
+    /// Checks at function entries: the paper's set C.
     ByEntries,
-    /// Also those of the loops that calls are in.
+    /// Checks at function entries, and at the headers of loops that contain calls.
     ByLoops,
 }
 
-/// Not reached from a root.
+/// Distance of a function that no root reaches; also the component of a function that has none yet.
 const FAR: u32 = u32::MAX;
 
 impl CallGraph {
-    /// An empty graph, to which functions are added by ascending index.
+    /// Creates an empty graph. Functions are added by ascending index.
     pub fn new() -> CallGraph {
         CallGraph { starts: vec![0], callees: Vec::new() }
     }
 
-    /// Adds the next function, which calls these directly; they may be added later.
+    /// Adds the next function with its direct callees, which may be added to the graph later.
     pub fn add(&mut self, callees: impl IntoIterator<Item = DirectCallee>) {
         self.callees.extend(callees);
         self.starts.push(self.callees.len() as u32);
     }
 
-    /// Number of functions.
+    /// Returns the number of functions.
     pub fn len(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// Whether it has no functions.
+    /// Reports whether the graph has no functions.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What `func` calls directly.
+    /// Returns the direct callees of `func`.
     pub fn callees(&self, func: u32) -> &[DirectCallee] {
         &self.callees[self.starts[func as usize] as usize..self.starts[func as usize + 1] as usize]
     }
 
-    /// Whether each function has a check at its entry: it is no leaf, and a root, or taken by address, or called from
-    /// below in a recursion: by one of its strongly connected component that is no closer to the roots. `roots` are
-    /// the functions that are called from outside, or by address. Recursions that loops break do not count.
+    /// Returns for each function whether it has a check at its entry. It has one unless it is a leaf, if it is a
+    /// root, or if it is called from a function of its strongly connected component that is no closer to the roots.
+    /// `roots` are the functions that are called from outside or whose address is taken. With [`Broken::ByLoops`],
+    /// calls in loops do not count as recursion.
     ///
     /// # Panics
-    /// If a root or callee is no function of the graph.
+    /// Panics if a root or callee is not a function of the graph.
     pub fn entry_checks(&self, broken: Broken, roots: &[u32], is_leaf: impl Fn(u32) -> bool) -> Vec<bool> {
         let distances = self.distances(roots);
         let unbroken = match broken {
@@ -90,8 +92,8 @@ impl CallGraph {
         checked
     }
 
-    /// The callees of each function with which it is in a recursion that is broken by its loops, if `checked` has the
-    /// entry checks for that: these loops must have checks, or else its entry.
+    /// Returns for each function the callees with which it forms a recursion that its loops break, if `checked` has
+    /// the matching entry checks. The loops around these calls must have checks, or else the function's entry.
     pub fn broken_by_loops(&self, checked: &[bool]) -> Vec<Vec<u32>> {
         let components = self.components();
         let of = |caller: u32| {
@@ -112,7 +114,7 @@ impl CallGraph {
         graph
     }
 
-    /// The least number of calls from a root to each function.
+    /// Returns the least number of calls from a root to each function.
     fn distances(&self, roots: &[u32]) -> Vec<u32> {
         let mut distances = vec![FAR; self.len()];
         let mut queue: Vec<u32> = Vec::new();
@@ -134,7 +136,7 @@ impl CallGraph {
         distances
     }
 
-    /// The number of each function's strongly connected component (Tarjan, SIAM J. Comput. 1972), without recursion.
+    /// Returns the strongly connected component of each function (Tarjan, SIAM J. Comput. 1972), without recursion.
     fn components(&self) -> Vec<u32> {
         let mut search = Components {
             graph: self,
@@ -150,15 +152,15 @@ impl CallGraph {
     }
 }
 
-/// A search for components in progress.
+/// A search for strongly connected components in progress.
 struct Components<'a> {
     graph: &'a CallGraph,
-    /// When each function was found, from 1 on; 0 if it was not.
+    /// The position of each function in the order of discovery, from 1 on; 0 if it is undiscovered.
     order: Vec<u32>,
-    /// The earliest function that each is known to reach in its component.
+    /// The earliest discovered function of its component that each function is known to reach.
     lowest: Vec<u32>,
     component: Vec<u32>,
-    /// Functions that are in no finished component.
+    /// Discovered functions whose component is not complete.
     open: Vec<u32>,
     found: u32,
     components: u32,
@@ -169,7 +171,7 @@ impl Components<'_> {
         if self.order[root as usize] != 0 {
             return;
         }
-        // Each function with how many of its callees have been looked at.
+        // The functions on the search path, each with the number of callees already visited.
         let mut path = vec![(root, 0)];
         self.find(root);
         while let Some((func, next)) = path.last_mut() {

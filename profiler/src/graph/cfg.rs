@@ -1,12 +1,12 @@
 //! The control-flow graph of one function.
 //!
 //! Input: a number of blocks and a list of edges. Output: ordered successors and predecessors.
-//! Invariant: blocks are `0..n`, block 0 is ENTRY; EXIT is the virtual vertex `n`; the closing edge
-//! EXIT -> ENTRY is implicit and has the id after the last real edge, so that an execution is a
-//! circulation. Any graph is accepted: irreducible, with parallel edges, self loops, blocks that no
-//! path reaches, and blocks from which no path reaches EXIT (a block without successors can only trap).
-//! Source: Ball & Larus 1994, section 2. They demand a path from every vertex to EXIT; we do not,
-//! because the counts of frames that end in mid-block are given (see [`propagate`](crate::plan::propagate)).
+//! Invariant: blocks are `0..n`, block 0 is ENTRY, and EXIT is the virtual vertex `n`. The closing edge EXIT -> ENTRY
+//! is implicit and has the id after the last real edge, so that an execution is a circulation. Any graph is accepted:
+//! irreducible, with parallel edges, self loops, blocks that no path reaches, and blocks from which no path reaches
+//! EXIT (a block without successors can only trap).
+//! Source: Ball & Larus 1994, section 2. The paper demands a path from every vertex to EXIT; we do not, because the
+//! counts of frames that ended in mid-block are given (see [`propagate`](crate::plan::propagate)).
 //! Oracle: `tests/it/cfg.rs`.
 
 use super::csr::Adjacency;
@@ -16,13 +16,13 @@ use crate::{BlockId, EdgeId};
 /// A directed edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Edge {
-    /// Where control leaves.
+    /// Block that control leaves.
     pub from: BlockId,
-    /// Where control goes; EXIT for a return.
+    /// Block that control enters; EXIT for a return.
     pub to: BlockId,
 }
 
-/// A control-flow graph. A value: it never changes once built.
+/// A control-flow graph, immutable once built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cfg {
     /// Number of real blocks, at least 1.
@@ -35,7 +35,7 @@ pub struct Cfg {
     into: Adjacency,
 }
 
-/// A list of edges that is not a control-flow graph.
+/// Why a list of edges is not a control-flow graph.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CfgError {
     /// There is no block 0.
@@ -44,9 +44,9 @@ pub enum CfgError {
     /// An edge leaves EXIT or a block that does not exist.
     #[error("edge {edge} leaves {from}, but the real blocks are b0..b{blocks}")]
     BadSource {
-        /// Position in the list.
+        /// Position of the edge in the list.
         edge: usize,
-        /// The source given.
+        /// Source of the edge.
         from: BlockId,
         /// Number of real blocks.
         blocks: u32,
@@ -54,33 +54,34 @@ pub enum CfgError {
     /// An edge enters a block that does not exist.
     #[error("edge {edge} enters {to}, but the last vertex is the exit b{blocks}")]
     BadTarget {
-        /// Position in the list.
+        /// Position of the edge in the list.
         edge: usize,
-        /// The target given.
+        /// Target of the edge.
         to: BlockId,
         /// Number of real blocks, which is the id of EXIT.
         blocks: u32,
     },
-    /// Ids would not fit 32 bits.
+    /// The ids would not fit 32 bits.
     #[error("a control-flow graph may have at most 2^30 blocks and edges")]
     TooLarge,
 }
 
-/// A quarter of the id space, so that an undirected adjacency still has 32-bit positions, and the graph with
-/// its vertices split in two 32-bit ids.
+/// A quarter of the id space, so that an undirected adjacency still has 32-bit positions, and the graph whose
+/// vertices are split in two has 32-bit ids.
 const MAX_IDS: usize = 1 << 30;
 
 impl Cfg {
     /// Builds the graph of `blocks` real blocks; EXIT is `BlockId(blocks)`.
     ///
     /// # Errors
-    /// An edge from EXIT, an edge to or from a block that does not exist, no block at all, or too many.
+    /// Returns an error for an edge from EXIT, an edge to or from a block that does not exist, no block at all, or
+    /// too many blocks or edges.
     pub fn new(blocks: u32, edges: &[(BlockId, BlockId)]) -> Result<Self, CfgError> {
         check(blocks, edges)?;
         Ok(Self::assemble(blocks, edges))
     }
 
-    /// [`Cfg::new`] of what is a graph for certain.
+    /// Builds a graph that is known to be valid.
     pub(crate) fn assemble(blocks: u32, edges: &[(BlockId, BlockId)]) -> Self {
         let exit = BlockId(blocks);
         let closing = Edge { from: exit, to: BlockId::ENTRY };
@@ -92,90 +93,90 @@ impl Cfg {
         Self { blocks, edges, out, into }
     }
 
-    /// [`Cfg::new`] from bare numbers.
+    /// Builds a graph from plain numbers; see [`Cfg::new`].
     ///
     /// # Errors
-    /// As [`Cfg::new`].
+    /// Returns the errors of [`Cfg::new`].
     pub fn from_pairs(blocks: u32, edges: &[(u32, u32)]) -> Result<Self, CfgError> {
         let edges: Vec<_> = edges.iter().map(|&(from, to)| (BlockId(from), BlockId(to))).collect();
         Self::new(blocks, &edges)
     }
 
-    /// The virtual exit, one past the last real block.
+    /// Returns the virtual exit, one past the last real block.
     #[inline]
     pub fn exit(&self) -> BlockId {
         BlockId(self.blocks)
     }
 
-    /// The implicit edge EXIT -> ENTRY, one past the last real edge. Its count is the number of calls.
+    /// Returns the implicit edge EXIT -> ENTRY, one past the last real edge. Its count is the number of calls.
     pub fn closing_edge(&self) -> EdgeId {
         EdgeId::new(self.edge_count())
     }
 
-    /// Number of real blocks.
+    /// Returns the number of real blocks.
     pub fn block_count(&self) -> usize {
         self.blocks as usize
     }
 
-    /// Number of real blocks and EXIT.
+    /// Returns the number of vertices: the real blocks and EXIT.
     pub fn vertex_count(&self) -> usize {
         self.block_count() + 1
     }
 
-    /// Number of real edges.
+    /// Returns the number of real edges.
     pub fn edge_count(&self) -> usize {
         self.edges.len() - 1
     }
 
-    /// The real blocks, ENTRY first.
+    /// Iterates over the real blocks, ENTRY first.
     pub fn blocks(&self) -> impl ExactSizeIterator<Item = BlockId> + DoubleEndedIterator + use<> {
         (0..self.blocks).map(BlockId)
     }
 
-    /// The real edges in the order given.
+    /// Iterates over the real edges in the order given.
     pub fn edges(&self) -> impl ExactSizeIterator<Item = EdgeId> + DoubleEndedIterator + use<> {
         (0..self.closing_edge().0).map(EdgeId)
     }
 
-    /// The real edges, then the closing edge.
+    /// Iterates over the real edges, then the closing edge.
     pub fn closed_edges(&self) -> impl Iterator<Item = EdgeId> + Clone + use<> {
         (0..=self.closing_edge().0).map(EdgeId)
     }
 
-    /// Both ends of an edge.
+    /// Returns both ends of an edge.
     pub fn edge(&self, edge: EdgeId) -> Edge {
         self.edges[edge.index()]
     }
 
-    /// The real edges that leave a vertex, in order: none for EXIT.
+    /// Returns the real edges that leave a vertex, in order; none for EXIT.
     pub fn out_edges(&self, vertex: BlockId) -> &[EdgeId] {
         self.out.row(vertex)
     }
 
-    /// The real edges that enter a vertex, in order.
+    /// Returns the real edges that enter a vertex, in order.
     pub fn in_edges(&self, vertex: BlockId) -> &[EdgeId] {
         self.into.row(vertex)
     }
 
-    /// The targets of [`out_edges`](Self::out_edges), repeated where edges are parallel.
+    /// Iterates over the targets of [`out_edges`](Self::out_edges), repeated where edges are parallel.
     pub fn successors(&self, vertex: BlockId) -> impl ExactSizeIterator<Item = BlockId> {
         self.out_edges(vertex).iter().map(|&edge| self.edge(edge).to)
     }
 
-    /// The sources of [`in_edges`](Self::in_edges), repeated where edges are parallel.
+    /// Iterates over the sources of [`in_edges`](Self::in_edges), repeated where edges are parallel.
     pub fn predecessors(&self, vertex: BlockId) -> impl ExactSizeIterator<Item = BlockId> {
         self.in_edges(vertex).iter().map(|&edge| self.edge(edge).from)
     }
 
-    /// Whether code on this edge needs a block of its own: its source has other successors and its
-    /// target other predecessors (ENTRY has the caller).
+    /// Reports whether code on this edge needs a block of its own: its source has other successors and its target has
+    /// other predecessors (ENTRY has the caller).
     pub fn is_critical(&self, edge: EdgeId) -> bool {
         let Edge { from, to } = self.edge(edge);
         let arrivals = self.in_edges(to).len() + usize::from(to == BlockId::ENTRY);
         self.out_edges(from).len() > 1 && arrivals > 1
     }
 
-    /// A number that tells shapes apart and is the same in every run and on every platform.
+    /// Returns a number that tells shapes apart and is the same in every run and on every platform.
     pub fn fingerprint(&self) -> u64 {
         let hash = Fnv64::new().bytes(b"cfg1").u32(self.blocks);
         self.edges.iter().fold(hash, |hash, edge| hash.u32(edge.from.0).u32(edge.to.0)).finish()
@@ -184,7 +185,7 @@ impl Cfg {
     /// Checks the stored rows against the edge list.
     ///
     /// # Panics
-    /// If an invariant is broken, which is a bug in this crate.
+    /// Panics if an invariant is broken, which is a bug in this crate.
     pub fn verify(&self) {
         let closing = self.edge(self.closing_edge());
         assert_eq!(closing, Edge { from: self.exit(), to: BlockId::ENTRY });

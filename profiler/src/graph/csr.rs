@@ -33,7 +33,7 @@ impl Adjacency {
         Self { starts, edges }
     }
 
-    /// The edges of one vertex.
+    /// Returns the edges of one vertex.
     pub(crate) fn row(&self, vertex: BlockId) -> &[EdgeId] {
         &self.edges[self.starts[vertex.index()] as usize..self.starts[vertex.index() + 1] as usize]
     }

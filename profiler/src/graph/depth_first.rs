@@ -1,21 +1,21 @@
-//! One depth-first search of a CFG from ENTRY.
+//! Depth-first search of a CFG from ENTRY.
 //!
-//! Input: a [`Cfg`]. Output: preorder, reverse postorder, and the edges that go back.
-//! Invariant: successors are visited in order; without its back edges the reachable graph is acyclic
-//! and reverse postorder sorts it topologically. Linear time, no recursion.
-//! Source: Ball & Larus 1994, section 5 ("one DFS finds the back edges"). A *back edge* here is any edge
-//! to an ancestor in the depth-first tree: in a reducible graph (all that wasm code can make) these are
-//! the edges whose target dominates their source; in an irreducible one they depend on edge order.
+//! Input: a [`Cfg`]. Output: preorder, reverse postorder, and the back edges.
+//! Invariant: successors are visited in order. Without its back edges the reachable graph is acyclic, and reverse
+//! postorder sorts it topologically. Linear time, no recursion.
+//! Source: Ball & Larus 1994, section 5 ("one DFS finds the back edges"). A *back edge* here is any edge to an
+//! ancestor in the depth-first tree. In a reducible graph (all that wasm code can make) these are the edges whose
+//! target dominates their source; in an irreducible graph they depend on the edge order.
 //! Oracle: `tests/it/depth_first.rs`.
 
 use crate::{BlockId, Cfg, EdgeId};
 
-/// The order in which a search met the vertices.
+/// The orders in which a search visited the vertices.
 #[derive(Clone, Debug)]
 pub struct DepthFirst {
-    /// Reached vertices in the order they were met; position is the preorder number.
+    /// Reached vertices in the order of discovery; the position is the preorder number.
     preorder: Vec<BlockId>,
-    /// Reached vertices in reverse of the order they were left.
+    /// Reached vertices in reverse order of completion.
     reverse_postorder: Vec<BlockId>,
     /// Preorder number of each vertex, `UNREACHED` if no path from ENTRY reaches it.
     number: Vec<u32>,
@@ -78,44 +78,44 @@ impl DepthFirst {
         self.reverse_postorder.push(vertex);
     }
 
-    /// The reached vertices in the order they were met.
+    /// Returns the reached vertices in the order of discovery.
     pub fn preorder(&self) -> &[BlockId] {
         &self.preorder
     }
 
-    /// The reached vertices, sources of non-back edges before their targets.
+    /// Returns the reached vertices in reverse postorder: sources of non-back edges before their targets.
     pub fn reverse_postorder(&self) -> &[BlockId] {
         &self.reverse_postorder
     }
 
-    /// Whether a path from ENTRY reaches this vertex.
+    /// Reports whether a path from ENTRY reaches this vertex.
     pub fn is_reachable(&self, vertex: BlockId) -> bool {
         self.number[vertex.index()] != UNREACHED
     }
 
-    /// Whether `ancestor` is `vertex` or above it in the depth-first tree.
+    /// Reports whether `ancestor` is `vertex` or above it in the depth-first tree.
     pub fn is_ancestor(&self, ancestor: BlockId, vertex: BlockId) -> bool {
         let (above, below) = (self.number[ancestor.index()], self.number[vertex.index()]);
         above != UNREACHED && above <= below && below < self.end[above as usize]
     }
 
-    /// Whether a real edge goes from a vertex to one of its ancestors (or to itself).
+    /// Reports whether a real edge goes from a vertex to one of its ancestors (or to itself).
     pub fn is_back_edge(&self, cfg: &Cfg, edge: EdgeId) -> bool {
         let edge = cfg.edge(edge);
         self.is_ancestor(edge.to, edge.from)
     }
 
-    /// The back edges, by number. The closing edge is not among them.
+    /// Returns the back edges, by number. The closing edge is not among them.
     pub fn back_edges(&self, cfg: &Cfg) -> Vec<EdgeId> {
         cfg.edges().filter(|&edge| self.is_back_edge(cfg, edge)).collect()
     }
 
-    /// Preorder number of a reached vertex.
+    /// Returns the preorder number of a reached vertex.
     pub(crate) fn number(&self, vertex: BlockId) -> Option<usize> {
         self.is_reachable(vertex).then(|| self.number[vertex.index()] as usize)
     }
 
-    /// By preorder number: the number of the tree parent; the root is its own parent.
+    /// Returns by preorder number the number of the tree parent; the root is its own parent.
     pub(crate) fn parents(&self) -> &[u32] {
         &self.parent[..self.preorder.len()]
     }

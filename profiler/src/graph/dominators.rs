@@ -1,27 +1,26 @@
 //! The dominator tree of a CFG.
 //!
-//! Input: a [`Cfg`] and its [`DepthFirst`] search. Output: immediate dominators, and dominance in
-//! constant time.
-//! Invariant: O(E log V) on any graph, irreducible or a ladder, without recursion.
-//! Source: Lengauer & Tarjan, *A Fast Algorithm for Finding Dominators in a Flowgraph*, TOPLAS 1979,
-//! the simple version. Chosen over iteration to a fixed point, which hostile code makes quadratic.
+//! Input: a [`Cfg`] and its [`DepthFirst`] search. Output: immediate dominators, and a constant-time dominance test.
+//! Invariant: O(E log V) on any graph, even irreducible ones and ladders, without recursion.
+//! Source: Lengauer & Tarjan, *A Fast Algorithm for Finding Dominators in a Flowgraph*, TOPLAS 1979, the simple
+//! version. It is preferred over iteration to a fixed point, which hostile code makes quadratic.
 //! Oracle: petgraph's dominators, and removal of each vertex, in `tests/it/dominators.rs`.
 
 use super::forest::Intervals;
 use crate::{BlockId, Cfg, DepthFirst};
 
-/// The dominator tree. Vertices that no path reaches are outside it.
+/// The dominator tree. Unreachable vertices are outside it.
 #[derive(Clone, Debug)]
 pub struct Dominators {
-    /// Immediate dominator of each vertex; none for ENTRY and for unreached vertices.
+    /// Immediate dominator of each vertex; none for ENTRY and unreachable vertices.
     immediate: Vec<Option<BlockId>>,
-    /// Tree position by preorder number of the search; `number` maps to it.
+    /// Tree intervals by preorder number of the search; `number` maps vertices to these.
     intervals: Intervals,
     number: Vec<Option<u32>>,
 }
 
 impl Dominators {
-    /// Computes the dominators of every vertex that ENTRY reaches, EXIT included.
+    /// Computes the dominators of every vertex that ENTRY reaches, including EXIT.
     pub fn new(cfg: &Cfg, search: &DepthFirst) -> Self {
         let immediate_numbers = Semidominators::new(search).run(cfg, search);
         let block = |number: u32| search.preorder()[number as usize];
@@ -34,12 +33,12 @@ impl Dominators {
         Self { immediate, intervals: Intervals::new(&immediate_numbers), number }
     }
 
-    /// The closest strict dominator; none for ENTRY and for unreached vertices.
+    /// Returns the closest strict dominator; none for ENTRY and unreachable vertices.
     pub fn immediate(&self, vertex: BlockId) -> Option<BlockId> {
         self.immediate[vertex.index()]
     }
 
-    /// Whether every path from ENTRY to `below` passes `above`. False if either is unreached.
+    /// Reports whether every path from ENTRY to `below` passes `above`. False if either is unreachable.
     pub fn dominates(&self, above: BlockId, below: BlockId) -> bool {
         match (self.number[above.index()], self.number[below.index()]) {
             (Some(above), Some(below)) => self.intervals.contains(above as usize, below as usize),
@@ -48,10 +47,10 @@ impl Dominators {
     }
 }
 
-/// The working state; everything is in preorder numbers, of which smaller means earlier.
+/// The working state. All numbers are preorder numbers, of which a smaller one is earlier.
 struct Semidominators {
     semi: Vec<u32>,
-    /// The forest built so far: `ancestor` with compressed paths, `NONE` at its roots.
+    /// The forest built so far, with compressed paths; `NONE` at its roots.
     ancestor: Vec<u32>,
     /// The vertex of least semidominator on the compressed path above.
     label: Vec<u32>,
@@ -115,7 +114,7 @@ impl Semidominators {
         }
     }
 
-    /// The vertex of least semidominator on the forest path from `v` up to below its root.
+    /// Returns the vertex of least semidominator on the forest path from `v` up to below its root.
     fn least_above(&mut self, v: u32) -> u32 {
         self.compress(v);
         self.label[v as usize]

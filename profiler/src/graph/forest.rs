@@ -1,10 +1,10 @@
-//! Preorder intervals of a forest, which answer "is x below y" in two comparisons.
+//! Preorder intervals of a forest, which answer "is x below y" with two comparisons.
 //!
 //! Input: the parent of each node, parents before children. Output: for each node its position in a
 //! preorder and the end of its subtree.
 //! Invariant: subtrees are contiguous; siblings keep their order.
 
-/// Where each node and its subtree stand in a preorder of the forest.
+/// The position of each node and the end of its subtree in a preorder of the forest.
 #[derive(Clone, Debug)]
 pub(crate) struct Intervals {
     start: Vec<u32>,
@@ -12,7 +12,7 @@ pub(crate) struct Intervals {
 }
 
 impl Intervals {
-    /// Numbers the forest in which node `i` has parent `parents[i] < i`, or none.
+    /// Numbers the forest in which node `i` has the parent `parents[i] < i`, or none.
     pub(crate) fn new(parents: &[Option<u32>]) -> Self {
         let sizes = subtree_sizes(parents);
         let (mut start, mut end) = (Vec::with_capacity(parents.len()), Vec::with_capacity(parents.len()));
@@ -37,7 +37,7 @@ impl Intervals {
         self.end[node]
     }
 
-    /// Whether `below` is `above` or in its subtree.
+    /// Reports whether `below` is `above` or in its subtree.
     pub(crate) fn contains(&self, above: usize, below: usize) -> bool {
         (self.start[above]..self.end[above]).contains(&self.start[below])
     }

@@ -12,12 +12,12 @@ macro_rules! dense_id {
         pub struct $name(pub u32);
 
         impl $name {
-            /// The id of position `index`, which must fit 32 bits (graphs check that when they are built).
+            /// Creates the id of position `index`, which must fit 32 bits (graphs check that when they are built).
             pub fn new(index: usize) -> Self {
                 Self(u32::try_from(index).expect("dense ids fit 32 bits"))
             }
 
-            /// The id as a vector index.
+            /// Returns the id as a vector index.
             pub fn index(self) -> usize {
                 self.0 as usize
             }

@@ -1,14 +1,14 @@
 //! The loop nesting forest of a CFG.
 //!
-//! Input: a [`Cfg`] and its [`DepthFirst`] search. Output: for each header one loop: its blocks, parent,
-//! depth and exit edges.
-//! Invariant: loops with one header are one loop; two loops are disjoint or nested; loops are numbered
-//! in a preorder of the forest, so that a loop and all loops inside it are contiguous. Near-linear time
-//! on reducible graphs; each irreducible entry costs one step more per loop it enters.
-//! Source: natural loops of Ball & Larus 1994, section 5. Their nesting property fails on irreducible
-//! graphs, so we take Havlak's definition (*Nesting of Reducible and Irreducible Loops*, TOPLAS 1997):
-//! the blocks below the header in the depth-first tree that reach one of its back edges from there. In
-//! reducible graphs the two agree.
+//! Input: a [`Cfg`] and its [`DepthFirst`] search. Output: one loop per header, with its blocks, parent, depth and
+//! exit edges.
+//! Invariant: loops with the same header are one loop; two loops are disjoint or nested. Loops are numbered in a
+//! preorder of the forest, so that a loop and all loops inside it are contiguous. Near-linear time on reducible
+//! graphs; each irreducible entry costs one more step per loop that it enters.
+//! Source: natural loops of Ball & Larus 1994, section 5. Their nesting property fails on irreducible graphs, so we
+//! use the definition of Havlak (*Nesting of Reducible and Irreducible Loops*, TOPLAS 1997): the blocks below the
+//! header in the depth-first tree that reach one of its back edges from there. In reducible graphs the two
+//! definitions agree.
 //! Oracle: natural loops by exhaustive search, in `tests/it/loops.rs`.
 
 mod nesting;
@@ -19,17 +19,17 @@ use crate::{BlockId, Cfg, DepthFirst, EdgeId, LoopId};
 /// One loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loop {
-    /// The block its back edges enter.
+    /// The block that the loop's back edges enter.
     pub header: BlockId,
-    /// The innermost loop around it.
+    /// The innermost loop around this one.
     pub parent: Option<LoopId>,
-    /// 1 for an outermost loop.
+    /// Nesting depth; 1 for an outermost loop.
     pub depth: u32,
-    /// Whether control can also enter otherwise than through the header.
+    /// Whether control can enter the loop other than through the header.
     pub irreducible: bool,
     /// One past the last loop nested in this one.
     end: LoopId,
-    /// A loop further out, so that climbing takes logarithmic time; itself if outermost.
+    /// An outer loop, for climbing in logarithmic time; the loop itself if outermost.
     jump: LoopId,
 }
 
@@ -39,9 +39,9 @@ pub struct Loops {
     loops: Vec<Loop>,
     /// Innermost loop of each vertex.
     innermost: Vec<Option<LoopId>>,
-    /// Blocks sorted by innermost loop, then in reverse postorder; blocks outside loops left out.
+    /// Blocks sorted by innermost loop, then in reverse postorder; blocks outside of loops are left out.
     blocks: Vec<BlockId>,
-    /// Where in `blocks` each loop begins, and one past the end.
+    /// Where each loop begins in `blocks`, and one past the end.
     starts: Vec<u32>,
 }
 
@@ -67,58 +67,58 @@ impl Loops {
         Self { loops, innermost, blocks, starts }
     }
 
-    /// Number of loops.
+    /// Returns the number of loops.
     pub fn len(&self) -> usize {
         self.loops.len()
     }
 
-    /// Whether the graph has no cycle.
+    /// Reports whether the graph has no cycle.
     pub fn is_empty(&self) -> bool {
         self.loops.is_empty()
     }
 
-    /// The loops, outer before inner.
+    /// Iterates over the loops, outer before inner.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (LoopId, &Loop)> {
         self.loops.iter().enumerate().map(|(index, found)| (LoopId::new(index), found))
     }
 
-    /// One loop.
+    /// Returns one loop.
     pub fn get(&self, id: LoopId) -> &Loop {
         &self.loops[id.index()]
     }
 
-    /// The innermost loop around a vertex.
+    /// Returns the innermost loop around a vertex.
     pub fn innermost(&self, vertex: BlockId) -> Option<LoopId> {
         self.innermost[vertex.index()]
     }
 
-    /// The number of loops around a vertex.
+    /// Returns the number of loops around a vertex.
     pub fn depth(&self, vertex: BlockId) -> u32 {
         self.innermost(vertex).map_or(0, |id| self.get(id).depth)
     }
 
-    /// The loop that a vertex heads.
+    /// Returns the loop whose header is the vertex.
     pub fn headed_by(&self, vertex: BlockId) -> Option<LoopId> {
         self.innermost(vertex).filter(|&id| self.get(id).header == vertex)
     }
 
-    /// Whether no loop is nested in this one.
+    /// Reports whether no loop is nested in this one.
     pub fn is_innermost(&self, id: LoopId) -> bool {
         self.get(id).end.index() == id.index() + 1
     }
 
-    /// Whether a vertex is in a loop or in one of the loops inside it.
+    /// Reports whether a vertex is in a loop or in one of the loops nested in it.
     pub fn contains(&self, id: LoopId, vertex: BlockId) -> bool {
         self.innermost(vertex).is_some_and(|inner| id <= inner && inner < self.get(id).end)
     }
 
-    /// The blocks of a loop, those of inner loops included; the header first.
+    /// Returns the blocks of a loop, including those of inner loops; the header first.
     pub fn blocks(&self, id: LoopId) -> &[BlockId] {
         let end = self.get(id).end.index();
         &self.blocks[self.starts[id.index()] as usize..self.starts[end] as usize]
     }
 
-    /// The edges from a block of the loop to a vertex outside it.
+    /// Returns the edges from a block of the loop to a vertex outside it.
     pub fn exit_edges(&self, cfg: &Cfg, id: LoopId) -> Vec<EdgeId> {
         let leaves = |&edge: &EdgeId| !self.contains(id, cfg.edge(edge).to);
         self.blocks(id)
@@ -127,14 +127,14 @@ impl Loops {
             .collect()
     }
 
-    /// The edges from a block of the loop to its header.
+    /// Returns the back edges of the loop: from a block of the loop to its header.
     pub fn back_edges(&self, cfg: &Cfg, id: LoopId) -> Vec<EdgeId> {
         let header = self.get(id).header;
         let into = cfg.in_edges(header).iter().copied();
         into.filter(|&edge| self.contains(id, cfg.edge(edge).from)).collect()
     }
 
-    /// The outermost loop that an edge leaves, found in logarithmic time.
+    /// Returns the outermost loop that an edge leaves, in logarithmic time.
     pub fn outermost_exited(&self, cfg: &Cfg, edge: EdgeId) -> Option<LoopId> {
         let edge = cfg.edge(edge);
         let exited = |id: LoopId| !self.contains(id, edge.to);
@@ -149,10 +149,10 @@ impl Loops {
         }
     }
 
-    /// For each loop the number of its exit edges, in near-linear time however deep the nesting.
+    /// Returns the number of exit edges of each loop, in near-linear time however deep the nesting.
     pub fn exit_counts(&self, cfg: &Cfg) -> Vec<u32> {
-        // An edge counts for each loop between the first and the last it leaves: +1 at the first, -1
-        // above the last, summed up the forest.
+        // An edge counts for each loop between the innermost and the outermost one that it leaves: +1 at the
+        // innermost, -1 above the outermost, summed up the forest.
         let mut counts = vec![0_u32; self.len()];
         for edge in cfg.edges() {
             if let Some(last) = self.outermost_exited(cfg, edge) {
@@ -174,7 +174,7 @@ impl Loops {
     /// Checks numbering, nesting and bodies.
     ///
     /// # Panics
-    /// If an invariant is broken, which is a bug in this crate.
+    /// Panics if an invariant is broken, which is a bug in this crate.
     pub fn verify(&self, cfg: &Cfg) {
         for (id, found) in self.iter() {
             let is_parent = self.iter().any(|(_, other)| other.parent == Some(id));
@@ -190,8 +190,8 @@ impl Loops {
     }
 }
 
-/// Depth and jump of the next loop. A jump spans as far as the two jumps before it if those span
-/// equally far (Myers, *An Applicative Random-Access Stack*, IPL 1983).
+/// Returns the depth and jump of the next loop. A jump spans as far as the two jumps before it together if those two
+/// span equally far (Myers, *An Applicative Random-Access Stack*, IPL 1983).
 fn climb_plan(loops: &[Loop], parent: Option<LoopId>) -> (u32, LoopId) {
     let Some(parent) = parent else { return (1, LoopId::new(loops.len())) };
     let above = &loops[parent.index()];
@@ -201,7 +201,7 @@ fn climb_plan(loops: &[Loop], parent: Option<LoopId>) -> (u32, LoopId) {
     (above.depth + 1, if equal { further } else { parent })
 }
 
-/// The blocks in loops, by innermost loop and then in reverse postorder, and where each loop begins.
+/// Returns the blocks in loops, by innermost loop and then in reverse postorder, and where each loop begins.
 fn sort_blocks(search: &DepthFirst, innermost: &[Option<LoopId>], loops: usize) -> (Vec<BlockId>, Vec<u32>) {
     let mut starts = vec![0; loops + 1];
     let order = search.reverse_postorder().iter().copied();

@@ -1,4 +1,4 @@
-//! Graphs, and what is computed from them alone.
+//! Control-flow and call graphs, and analyses that depend on the graph alone.
 
 pub mod call_graph;
 pub mod cfg;

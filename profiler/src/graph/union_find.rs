@@ -11,13 +11,13 @@ pub(crate) struct UnionFind {
 }
 
 impl UnionFind {
-    /// Every number alone.
+    /// Creates a partition of singletons.
     pub(crate) fn new(len: usize) -> Self {
         let len = u32::try_from(len).expect("dense ids fit 32 bits");
         Self { parent: (0..len).collect(), size: vec![1; len as usize] }
     }
 
-    /// The representative of `x`'s set.
+    /// Returns the representative of `x`'s set.
     pub(crate) fn find(&mut self, mut x: usize) -> usize {
         while self.parent[x] as usize != x {
             self.parent[x] = self.parent[self.parent[x] as usize];
@@ -26,7 +26,7 @@ impl UnionFind {
         x
     }
 
-    /// Joins two sets; false if they were one already.
+    /// Unites two sets; returns false if they were already one.
     pub(crate) fn unite(&mut self, a: usize, b: usize) -> bool {
         let (a, b) = (self.find(a), self.find(b));
         if a == b {
@@ -38,7 +38,7 @@ impl UnionFind {
         true
     }
 
-    /// Puts the set that `x` represents under `root`, which stays its representative.
+    /// Merges the set that `x` represents into the set of `root`, which stays the representative.
     pub(crate) fn absorb(&mut self, root: usize, x: usize) {
         debug_assert!(self.parent[x] as usize == x && self.parent[root] as usize == root);
         self.parent[x] = root as u32;

@@ -92,7 +92,7 @@ struct PathShape<'a> {
     metrics: &'a [u64],
 }
 
-/// Where frames ended, and the sum of the prefix that had led there.
+/// Where frames ended, and the path sum of the prefix that led there.
 #[derive(Serialize)]
 struct UnfinishedShape<'a> {
     block: BlockId,

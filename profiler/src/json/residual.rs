@@ -1,4 +1,4 @@
-//! The JSON shape of what no test ran.
+//! The JSON shape of a residual: what no test ran.
 
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ pub(super) struct ResidualShape<'a> {
 }
 
 impl<'a> ResidualShape<'a> {
-    /// The residual of a profile.
+    /// Creates the shape of a profile's residual.
     pub(super) fn new(profile: &'a Profile, residual: &Residual) -> Self {
         let shape = |path: &UntestedPath| Some(PathShape::new(profile.function(path.function)?, path));
         Self {

@@ -1,4 +1,4 @@
-//! The JSON shape of a time line.
+//! The JSON shape of a timeline.
 
 use serde::Serialize;
 

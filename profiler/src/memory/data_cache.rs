@@ -1,11 +1,12 @@
-//! A simulated data cache: how many lines a program's loads and stores miss.
+//! A simulated data cache, which counts the lines that a program's loads and stores miss.
 //!
-//! Input: accesses, in order. Output: the misses of each.
-//! Invariant: set-associative, the line that was used longest ago goes first, and stores bring lines in as loads do.
-//! What it says depends on the accesses alone, so one program with one input has the same misses on any machine.
-//! Source: Ammons, Ball & Larus 1997, section 3, of misses as a metric. Oracle: lists of lines that are searched one by one, in `tests/it/data_cache.rs`.
+//! Input: accesses, in order. Output: the misses of each access.
+//! Invariant: the cache is set-associative with least-recently-used replacement, and stores allocate lines as loads
+//! do. Misses depend on the accesses alone, so a program with the same input has the same misses on any machine.
+//! Source: Ammons, Ball & Larus 1997, section 3, for misses as a metric. Oracle: linear lists of lines, in
+//! `tests/it/data_cache.rs`.
 
-/// The size and shape of a cache. All three are powers of two.
+/// The size and shape of a cache. All three figures are powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CacheShape {
     bytes: u32,
@@ -13,28 +14,28 @@ pub struct CacheShape {
     line: u32,
 }
 
-/// Why there is no cache of some shape.
+/// Why a cache shape is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadCacheShape {
-    /// A figure is none.
+    /// A figure is not a power of two.
     #[error("size, ways and line size of a cache must be powers of two")]
     NoPowerOfTwo,
-    /// Lines are too short for one access, or longer than a page.
+    /// A line is too short for one access, or longer than a page.
     #[error("a line of a cache has from 16 to 4096 bytes")]
     BadLine,
-    /// Too little for one set, or more than anyone has.
+    /// The size does not hold one set, or exceeds 1 GiB.
     #[error("a cache has room for at least as many lines as it has ways, and at most for 1 GiB")]
     BadSize,
 }
 
 impl CacheShape {
-    /// Usual today: 32 KiB, 8 ways, lines of 64 bytes.
+    /// The usual shape today: 32 KiB, 8 ways, lines of 64 bytes.
     pub const USUAL: Self = Self { bytes: 32 << 10, ways: 8, line: 64 };
 
-    /// A cache of so many bytes, which has so many places for each line, of so many bytes.
+    /// Creates the shape of a cache of `bytes` bytes in total, with `ways` ways and lines of `line` bytes.
     ///
     /// # Errors
-    /// If there can be none.
+    /// Returns an error if a figure is not a power of two, or a line or the size is out of range.
     pub fn new(bytes: u32, ways: u32, line: u32) -> Result<Self, BadCacheShape> {
         if ![bytes, ways, line].iter().all(|figure| figure.is_power_of_two()) {
             return Err(BadCacheShape::NoPowerOfTwo);
@@ -49,41 +50,41 @@ impl CacheShape {
         }
     }
 
-    /// Bytes in a line.
+    /// Returns the bytes of a line.
     pub fn line(self) -> u32 {
         self.line
     }
 
-    /// How many lines have the same places.
+    /// Returns the number of sets.
     fn sets(self) -> u64 {
         u64::from(self.bytes / self.line / self.ways)
     }
 }
 
-/// A line of one of several memories.
+/// A line: the number of its memory, and its number therein.
 type Line = (u64, u64);
 
 /// The lines that a cache holds.
 #[derive(Clone, Debug)]
 pub struct DataCache {
     shape: CacheShape,
-    /// By set, its ways, those used last first.
+    /// The lines by set and, within a set, from the most to the least recently used.
     places: Vec<Option<Line>>,
 }
 
 impl DataCache {
-    /// An empty cache.
+    /// Creates an empty cache.
     pub fn new(shape: CacheShape) -> Self {
         Self { shape, places: vec![None; (shape.bytes / shape.line) as usize] }
     }
 
-    /// Its shape.
+    /// Returns the shape of the cache.
     pub fn shape(&self) -> CacheShape {
         self.shape
     }
 
-    /// A load or store of `bytes` bytes from `address` on, in the memory that this number names. Gives the lines
-    /// missed.
+    /// Simulates a load or store of `bytes` bytes at `address` in the memory numbered `memory`. Returns the number of
+    /// lines missed.
     pub fn touch(&mut self, memory: u64, address: u64, bytes: u64) -> u64 {
         let Some(more) = bytes.checked_sub(1) else { return 0 };
         let [first, last] =
@@ -91,7 +92,7 @@ impl DataCache {
         (first..=last).map(|line| u64::from(!self.use_line((memory, line)))).sum()
     }
 
-    /// Makes a line the one used last of its set; whether it was there.
+    /// Makes a line the most recently used of its set; returns whether it was cached.
     fn use_line(&mut self, line: Line) -> bool {
         let ways = self.shape.ways as usize;
         let first = (line.1 % self.shape.sets()) as usize * ways;

@@ -1,54 +1,55 @@
-//! Hot data streams: sequences of data references that come again and again.
+//! Hot data streams: sequences of data references that repeat often.
 //!
 //! Input: references in order, with interruptions between bursts. Output: the hot streams by access signature.
-//! Invariant: no stream spans an interruption; heats add up to no more than the references.
-//! Source: Hirzel & Chilimbi 2001, section 5.2; Chilimbi, *On the Stability of Temporal Data Reference Profiles*, PACT
-//! 2001: two streams are the same if their **access signature** is, the instructions in order. Streams are found on a
-//! grammar, see [`Grammar::streams`](crate::Grammar::streams). Oracle: `tests/it/data_streams.rs`.
+//! Invariant: no stream spans an interruption; heats add up to at most the number of references.
+//! Source: Hirzel & Chilimbi 2001, section 5.2; Chilimbi, *On the Stability of Temporal Data Reference Profiles*,
+//! PACT 2001: two streams are the same if they have the same **access signature**, the sequence of their
+//! instructions. Streams are found on a grammar, see [`Grammar::streams`](crate::Grammar::streams). Oracle:
+//! `tests/it/data_streams.rs`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 
 use crate::{Compressor, Symbol};
 
-/// Takes references in order.
+/// Builder that takes references in order.
 pub struct DataStreamsBuilder {
     compressor: Compressor,
     numbers: HashMap<(u32, u64), u32>,
-    /// By number of a reference: its instruction.
+    /// By number of a reference: the offset of its instruction.
     sites: Vec<u32>,
     references: u64,
     limit: u64,
-    /// Numbers from here on are those of interruptions, each once.
+    /// The lowest number of an interruption; each interruption has a number of its own.
     interruptions: u32,
 }
 
 /// The hot data streams of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DataStreams {
-    /// How many references there were.
+    /// Number of references.
     pub references: u64,
-    /// How many hot streams.
+    /// Number of hot streams.
     pub streams: u64,
-    /// Their signatures, hottest first.
+    /// Access signatures of the streams, hottest first.
     pub signatures: Vec<AccessSignature>,
 }
 
-/// Streams of the same instructions.
+/// The streams with one sequence of instructions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessSignature {
-    /// Byte offsets in the module of the instructions, in order.
+    /// Offsets of the instructions in the module, in order.
     pub sites: Vec<u32>,
-    /// How many streams have it.
+    /// Number of streams with this signature.
     pub streams: u64,
-    /// How often these occur.
+    /// Number of occurrences of these streams.
     pub times: u64,
-    /// Length times frequency: how many references they make up.
+    /// Length times frequency: how many references the streams make up.
     pub heat: u64,
 }
 
 impl DataStreamsBuilder {
-    /// For at most so many references.
+    /// Creates a builder that takes at most `limit` references.
     pub fn new(limit: u64) -> Self {
         Self {
             compressor: Compressor::new(Compressor::WINDOW),
@@ -60,17 +61,17 @@ impl DataStreamsBuilder {
         }
     }
 
-    /// Whether no more are taken.
+    /// Reports whether the builder takes no more references.
     pub fn is_full(&self) -> bool {
         self.references >= self.limit || self.sites.len() as u32 + 1 >= self.interruptions
     }
 
-    /// Whether there was none.
+    /// Reports whether there were no references.
     pub fn is_empty(&self) -> bool {
         self.references == 0
     }
 
-    /// An instruction touches an address.
+    /// Adds a reference: the instruction at `site` accesses `address`.
     pub fn add(&mut self, site: u32, address: u64) {
         if self.is_full() {
             return;
@@ -84,7 +85,7 @@ impl DataStreamsBuilder {
         self.compressor.push(number);
     }
 
-    /// What comes next does not follow what came before.
+    /// Separates the following references from the previous ones.
     pub fn interrupt(&mut self) {
         if self.references > 0 && !self.is_full() {
             self.interruptions -= 1;
@@ -92,13 +93,14 @@ impl DataStreamsBuilder {
         }
     }
 
-    /// The streams of some lengths that together make up a share of the references, if there are enough.
+    /// Returns the streams with a length in `lengths` that together make up `share` of the references, if there are
+    /// enough.
     pub fn finish(self, lengths: &RangeInclusive<u64>, share: f64) -> DataStreams {
         let grammar = self.compressor.finish();
         let mut signatures: BTreeMap<Vec<u32>, AccessSignature> = BTreeMap::new();
         let streams = grammar.hot_streams(lengths, share);
         for stream in &streams {
-            // No rule has an interruption, which comes once.
+            // No rule contains an interruption, as each occurs once.
             let sites =
                 grammar.items_of(stream.rule).filter_map(|item| self.sites.get(item as usize).copied());
             let sites: Vec<u32> = sites.collect();
@@ -115,7 +117,7 @@ impl DataStreamsBuilder {
 }
 
 impl DataStreams {
-    /// How much two profiles of streams say the same, from 0 to 1: the sum, over signatures, of the smaller of their
+    /// Returns how far two profiles of streams agree, from 0 to 1: the sum, over signatures, of the smaller of their
     /// shares of the references.
     pub fn overlap(&self, other: &Self) -> f64 {
         let share = |heat: u64, of: &Self| heat as f64 / of.references.max(1) as f64;

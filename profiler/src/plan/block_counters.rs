@@ -1,21 +1,23 @@
-//! The fewest, cheapest block counters: Vprof(Vcnt).
+//! Places the fewest and cheapest block counters: Vprof(Vcnt).
 //!
-//! Input: a [`Cfg`] and [`BlockWeights`]; later the counters of the plan, and for each block how many frames
-//! ended in its middle. Output: the [`BlockPlan`]; the count of every block, and of the calls.
-//! Invariant: exact, or an error. In the reduced graph the vertices are classes, where blocks depart from
-//! and arrive at (blocks with a common successor depart from one class), and the edges are the blocks of
-//! the CFG; what departs towards a class arrives from it, so block counts are a flow there, and nothing else
-//! is known about them. So counters on the chords of its maximum spanning tree are enough, and no others
-//! are fewer or cheaper. A frame that ended in a block leaves the class behind the block for EXIT.
-//! Source: Knuth & Stevenson, *Optimal Measurement Points for Program Frequency Counts*, BIT 1973; compared
-//! in Ball & Larus 1994, sections 3 and 6.2. Ours: EXIT may have a counter, which counts the calls and so
-//! can sit where the function begins. It is used where blocks do not tell the calls (one leads both to ENTRY
-//! and to EXIT), or where calls are fewer than what another counter would count; of equals it is the last.
+//! Input: a [`Cfg`] and [`BlockWeights`]; later the counters of the plan, and the number of frames that ended within
+//! each block. Output: the [`BlockPlan`]; the counts of all blocks, and of the calls.
+//! Invariant: the counts are exact, or there is an error. The vertices of the reduced graph are classes, which blocks
+//! depart from and arrive at (blocks with a common successor depart towards one class); its edges are the blocks of
+//! the CFG. What departs towards a class arrives from it, so block counts are a flow in the reduced graph, and
+//! nothing else is known about them. Counters on the chords of its maximum spanning tree are therefore sufficient,
+//! and no other set is smaller or cheaper. A frame that ended within a block goes from the class behind the block to
+//! EXIT.
+//! Source: Knuth & Stevenson, *Optimal Measurement Points for Program Frequency Counts*, BIT 1973; compared in Ball &
+//! Larus 1994, sections 3 and 6.2. Ours: EXIT may have a counter, which counts the calls and can therefore be placed
+//! at the beginning of the function. It is used where blocks do not determine the calls (one block leads both to
+//! ENTRY and to EXIT), or where the calls are fewer than what another counter would count; among equals EXIT is the
+//! last to be counted.
 //! Oracle: every set of blocks of small graphs, by linear algebra, and logged walks, in
 //! `tests/it/block_counters.rs`.
 //!
-//! 0 -> {1, 2} -> EXIT: 1 and 2 lie between the same two classes. Counting both gives 0, as would 0 and one
-//! of them.
+//! Example: 0 -> {1, 2} -> EXIT. Blocks 1 and 2 lie between the same two classes. Counting both determines 0, and so
+//! would counting 0 and one of them.
 
 use super::propagate::{balance, initial_excess, known_counts};
 use super::split_graph::SplitGraph;
@@ -24,18 +26,18 @@ use crate::{
 };
 
 impl BlockPlan {
-    /// The cheapest counters: the chords of a maximum spanning tree of the reduced graph. A counter of
-    /// EXIT counts the calls.
+    /// Places the cheapest counters: on the chords of a maximum spanning tree of the reduced graph. A counter of EXIT
+    /// counts the calls.
     pub fn cheapest(cfg: &Cfg, weights: &BlockWeights) -> Self {
         Self::chords(cfg, heaviest_first(cfg, weights).into_iter())
     }
 
-    /// As many counters as [`cheapest`](Self::cheapest), at the greatest cost: the plan to compare with.
+    /// Places as many counters as [`cheapest`](Self::cheapest) at the greatest cost, for comparison.
     pub fn dearest(cfg: &Cfg, weights: &BlockWeights) -> Self {
         Self::chords(cfg, heaviest_first(cfg, weights).into_iter().rev())
     }
 
-    /// The blocks outside the tree that Kruskal's algorithm grows in this order.
+    /// Counts the blocks outside the tree that Kruskal's algorithm grows in this order.
     fn chords(cfg: &Cfg, order: impl Iterator<Item = BlockId>) -> Self {
         let reduced = ReducedGraph::new(cfg);
         let blocks = order.map(|block| reduced.edge_of(block));
@@ -44,18 +46,18 @@ impl BlockPlan {
     }
 }
 
-/// All vertices; of equals EXIT is the first, then lower numbers.
+/// Returns all vertices by descending weight; among equals EXIT comes first, then lower numbers.
 fn heaviest_first(cfg: &Cfg, weights: &BlockWeights) -> Vec<BlockId> {
     let mut vertices: Vec<BlockId> = std::iter::once(cfg.exit()).chain(cfg.blocks()).collect();
     vertices.sort_by(|&a, &b| weights.get(b).total_cmp(&weights.get(a)));
     vertices
 }
 
-/// Derives all block counts from `counters`, where counter `k` counts block `plan.counted[k]`, and `exits`,
-/// the number of frames that ended in the middle of a block (a block may occur several times).
+/// Derives all block counts from `counters`, where counter `k` counts block `plan.counted[k]`, and `exits`, the
+/// numbers of frames that ended within a block (a block may occur several times).
 ///
 /// # Errors
-/// If the input contradicts itself or its parts do not belong together.
+/// Returns an error if the input contradicts itself or its parts do not belong together.
 pub fn propagate_block_counters(
     cfg: &Cfg,
     plan: &BlockPlan,
@@ -75,12 +77,12 @@ pub fn propagate_block_counters(
     let count = |vertex: BlockId| BlockCounts::check(vertex, counts[reduced.edge_of(vertex).index()]);
     let blocks = cfg.blocks().map(count).collect::<Result<Vec<_>, _>>()?;
     check_exits(&blocks, exits)?;
-    // The returns must be possible too, though nobody asks for them.
+    // The return count must be possible too, although it is not part of the result.
     BlockCounts::check(cfg.exit(), counts[reduced.return_edge().index()])?;
     Ok(BlockCounts { blocks, entries: count(cfg.exit())? })
 }
 
-/// Refuses more frames that ended in a block than began it. The exits are of blocks.
+/// Checks that no more frames ended in a block than began it. The exits must be of blocks.
 fn check_exits(blocks: &[u64], exits: &[(BlockId, u64)]) -> Result<(), PropagateError> {
     let mut left: Vec<i128> = blocks.iter().map(|&count| i128::from(count)).collect();
     exits.iter().for_each(|&(block, count)| left[block.index()] -= i128::from(count));
@@ -90,12 +92,12 @@ fn check_exits(blocks: &[u64], exits: &[(BlockId, u64)]) -> Result<(), Propagate
     }
 }
 
-/// Classes as vertices, blocks as edges, in the shape of a [`Cfg`], so that spanning trees and propagation
-/// are those of edge counters.
+/// The graph of classes (vertices) and blocks (edges), in the form of a [`Cfg`], so that the spanning trees and the
+/// propagation of edge counters apply.
 struct ReducedGraph {
-    /// Its ENTRY is the class where control arrives at ENTRY. Its edge `b` is block `b` of the CFG; the last
-    /// leads from the class where control arrives at EXIT to its EXIT, and counts the returns; the closing
-    /// edge counts the calls.
+    /// The ENTRY of this graph is the class through which control arrives at ENTRY. Edge `b` is block `b` of the CFG.
+    /// The last edge leads from the class through which control arrives at EXIT to this graph's EXIT, and counts the
+    /// returns; the closing edge counts the calls.
     graph: Cfg,
 }
 
@@ -118,7 +120,7 @@ impl ReducedGraph {
         EdgeId::new(self.graph.edge_count() - 1)
     }
 
-    /// The edge that stands for a block, or for EXIT.
+    /// Returns the edge that stands for a block, or for EXIT.
     fn edge_of(&self, vertex: BlockId) -> EdgeId {
         let exit = self.return_edge().0;
         if vertex.0 == exit { self.graph.closing_edge() } else { EdgeId(vertex.0) }
@@ -129,12 +131,12 @@ impl ReducedGraph {
         known.then(|| self.edge_of(vertex)).ok_or(PropagateError::BadBlockPlan(vertex))
     }
 
-    /// The block, or EXIT, for which an edge stands.
+    /// Returns the block, or EXIT, for which an edge stands.
     fn block_of(&self, edge: EdgeId) -> BlockId {
         BlockId(edge.0.min(self.return_edge().0))
     }
 
-    /// Frames that ended in a block, as frames that ended where the block departs to.
+    /// Converts frames that ended in a block to frames that ended in the class that the block departs to.
     fn exits(&self, exits: &[(BlockId, u64)]) -> Result<Vec<(BlockId, u64)>, PropagateError> {
         let class = |&(block, count): &(BlockId, u64)| match block.0 < self.return_edge().0 {
             true => Ok((self.graph.edge(self.edge_of(block)).to, count)),
@@ -143,7 +145,7 @@ impl ReducedGraph {
         exits.iter().map(class).collect()
     }
 
-    /// An error about the reduced graph, in terms of the blocks of the CFG.
+    /// Translates an error about the reduced graph to the blocks of the CFG.
     fn blame_block(&self, error: PropagateError) -> PropagateError {
         match error {
             PropagateError::BadPlan(edge) => PropagateError::BadBlockPlan(self.block_of(edge)),
@@ -160,9 +162,9 @@ impl ReducedGraph {
     }
 }
 
-/// Dense numbers of classes, in the order in which they are met.
+/// Dense numbers of classes, in order of first use.
 struct Classes {
-    /// By representative half.
+    /// By representative half: the number of its class.
     numbers: Vec<Option<BlockId>>,
     next: u32,
 }

@@ -1,6 +1,6 @@
-//! Plans that count blocks, above all the redundant one with a counter per block, and what plans cost.
+//! Plans that count blocks, including the redundant one with a counter per block, and the costs of plans.
 //!
-//! Input: a [`Cfg`], the counts of a run. Output: block counts; counters placed and increments executed.
+//! Input: a [`Cfg`], and the counts of a run. Output: the counted blocks; counters placed and increments executed.
 //! Invariant: a cost is computed from counts, never by running the plan.
 //! Source: Ball & Larus 1994, section 6.1 ("redundant mode" of qpt, and of pixie).
 //! Oracle: `tests/it/edge_profile.rs`.
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{BlockId, Cfg, EdgeCounts, EdgePlan};
 
-/// The counted blocks of one function; counter `k` counts `counted[k]`.
+/// The counted blocks of one function. Counter `k` counts `counted[k]`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockPlan {
-    /// Block of each counter, ascending; EXIT, if it is among them, counts the calls.
+    /// Block of each counter, ascending; a counter of EXIT counts the calls.
     pub counted: Vec<BlockId>,
 }
 
@@ -23,7 +23,7 @@ impl BlockPlan {
     }
 }
 
-/// What one plan costs.
+/// The cost of one plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CounterCost {
     /// Counters in the code.
@@ -38,7 +38,7 @@ impl CounterCost {
         Self { counters, increments: executed.fold(0, u64::saturating_add) }
     }
 
-    /// The cost of both; saturates.
+    /// Returns the sum of both costs; saturates.
     pub fn plus(self, other: Self) -> Self {
         Self {
             counters: self.counters.saturating_add(other.counters),
@@ -47,19 +47,19 @@ impl CounterCost {
     }
 }
 
-/// One run under three plans.
+/// The costs of one run under three plans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CounterCosts {
-    /// The plan that ran: chords of a spanning tree.
+    /// Cost of the plan that ran, which counts the chords of a spanning tree.
     pub chords: CounterCost,
-    /// One counter per block.
+    /// Cost of one counter per block.
     pub per_block: CounterCost,
-    /// One counter per edge.
+    /// Cost of one counter per edge.
     pub per_edge: CounterCost,
 }
 
 impl CounterCosts {
-    /// The costs of the run that `counts` describes.
+    /// Computes the costs of the run that `counts` describes.
     pub fn new(plan: &EdgePlan, counts: &EdgeCounts) -> Self {
         Self {
             chords: CounterCost::of_edges(&plan.counted, counts),
@@ -68,7 +68,7 @@ impl CounterCosts {
         }
     }
 
-    /// The costs of both; saturates.
+    /// Returns the sum of both costs; saturates.
     pub fn plus(self, other: Self) -> Self {
         Self {
             chords: self.chords.plus(other.chords),

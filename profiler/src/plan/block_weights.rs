@@ -1,4 +1,4 @@
-//! How often each block is expected to run.
+//! Weights that say how often each block is expected to run.
 //!
 //! Input: edge weights, or the counts of an earlier run. Output: one weight per vertex.
 //! Invariant: weights are finite and at least 0.
@@ -7,18 +7,18 @@
 
 use crate::{BlockId, Cfg, EdgeCounts, EdgeWeights};
 
-/// A weight for each block, and for EXIT, last: the calls.
+/// A weight for each block; EXIT, whose weight is that of the calls, comes last.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BlockWeights(Vec<f64>);
 
 impl BlockWeights {
-    /// The static weighting, for when no profile is known.
+    /// Estimates weights without a profile.
     pub fn estimate(cfg: &Cfg) -> Self {
         Self::of_edges(cfg, &EdgeWeights::estimate(cfg))
     }
 
-    /// What enters or leaves a block, whichever weighs more: a block that traps is entered only, and the
-    /// estimate of a loop's head is what leaves it.
+    /// Derives block weights from edge weights: the sum of a block's incoming or outgoing weights, whichever is
+    /// greater. A block that traps is only entered, and the estimate of a loop header is the sum of what leaves it.
     pub fn of_edges(cfg: &Cfg, weights: &EdgeWeights) -> Self {
         let calls = weights.get(cfg.closing_edge());
         let weight = |block: BlockId| {
@@ -30,8 +30,8 @@ impl BlockWeights {
         Self(cfg.blocks().map(weight).chain([calls]).collect())
     }
 
-    /// The weighting of an earlier run of the same graph. Blocks that ran equally often are ordered as the
-    /// static weighting orders them.
+    /// Takes the weights from an earlier run of the same graph. Blocks that ran equally often are ordered as the
+    /// static estimate orders them.
     pub fn measured(cfg: &Cfg, counts: &EdgeCounts) -> Self {
         let estimate = Self::estimate(cfg);
         let top = estimate.0.iter().copied().fold(1.0, f64::max);
@@ -39,8 +39,7 @@ impl BlockWeights {
         Self(measured.zip(&estimate.0).map(|(count, weight)| count as f64 + weight / (2.0 * top)).collect())
     }
 
-    /// Weights given one by one, EXIT's last. Those that are no number, or negative, count as 0; infinity as the
-    /// greatest number.
+    /// Takes explicit weights, EXIT's last. NaN and negative weights count as 0, infinity as the greatest number.
     pub fn from_vec(mut weights: Vec<f64>) -> Self {
         for weight in &mut weights {
             *weight = if weight.is_nan() { 0.0 } else { weight.clamp(0.0, f64::MAX) };
@@ -48,12 +47,12 @@ impl BlockWeights {
         Self(weights)
     }
 
-    /// The weight of a block or EXIT; 0 for one that was not given.
+    /// Returns the weight of a block or EXIT; 0 if none was given.
     pub fn get(&self, block: BlockId) -> f64 {
         self.0.get(block.index()).copied().unwrap_or(0.0)
     }
 
-    /// All weights, EXIT's last.
+    /// Returns all weights, EXIT's last.
     pub fn as_slice(&self) -> &[f64] {
         &self.0
     }

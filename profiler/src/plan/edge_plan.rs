@@ -1,8 +1,8 @@
-//! The plan of an edge profile: which edges carry a counter.
+//! Plans of edge profiles: which edges have a counter.
 //!
 //! Input: a [`Cfg`] and [`EdgeWeights`]. Output: the counted edges; counter `k` counts `counted[k]`.
-//! Invariant: the edges without a counter contain no undirected cycle, so the counters determine all
-//! counts; with a maximum spanning tree no plan has fewer counters, and none costs less under the weights.
+//! Invariant: the edges without a counter contain no undirected cycle, so the counters determine all counts. With a
+//! maximum spanning tree no plan has fewer counters, and none costs less under the weights.
 //! Source: Ball & Larus 1994, section 3.1 (Eprof(Ecnt)), after Knuth.
 //! Oracle: `tests/it/edge_profile.rs`.
 
@@ -28,12 +28,12 @@ impl EdgePlan {
         Self { counted: tree.chords().collect() }
     }
 
-    /// Counts every edge: the plan to compare with.
+    /// Counts every edge: the plan for comparison.
     pub fn every_edge(cfg: &Cfg) -> Self {
         Self { counted: cfg.edges().collect() }
     }
 
-    /// The counter of an edge, if it has one.
+    /// Returns the counter of an edge, if it has one.
     pub fn counter_of(&self, edge: EdgeId) -> Option<usize> {
         self.counted.binary_search(&edge).ok()
     }

@@ -1,45 +1,42 @@
-//! The plan of an event counter: which edges add how much to one running count, and what to add to it on
-//! a query.
+//! Plans of event counters: which edges add how much to one running count, and what a query adds to it.
 //!
-//! Input: a [`Cfg`], [`EdgeWeights`], the blocks where the counter must be exact without a query (because a
-//! call stands there, or a check of a budget), and `events`, by edge, the closing edge last. An edge's events
-//! happen when it is crossed, those of the closing edge when the function is called. A block's events are
-//! put on its out-edges by the caller; a block without out-edges has none.
+//! Input: a [`Cfg`], [`EdgeWeights`], the blocks where the counter must be exact without a query (because they
+//! contain a call or a check of a budget), and `events`, the number of events of each edge, the closing edge last. An
+//! edge's events happen when it is crossed, those of the closing edge when the function is called. The caller
+//! attributes a block's events to its out-edges; a block without out-edges has none.
 //! Output: an [`EventPlan`]. One [`EventTree`] serves all kinds of events.
-//! Invariant: `counter + queries[block]` is the exact number of events whenever control is at the start of
-//! `block`, and `counter` alone when it is at EXIT, however the function goes on: no path to EXIT is
-//! needed. All arithmetic is modulo 2^64, so the count is exact modulo 2^64 and increments may be negative.
-//! Code that ENTRY cannot reach gets no updates. O(E log E) for the tree, O(E) for each plan.
-//! Source: Ball, *Efficiently Counting Program Events with Support for On-line Queries*, TOPLAS 1994,
-//! sections 3 and 4; restated below. Ours: the choice of the tree, and forced blocks.
+//! Invariant: `counter + queries[block]` is the exact number of events whenever control is at the start of `block`,
+//! and `counter` alone when it is at EXIT, however the function continues: no path to EXIT is needed. All arithmetic
+//! is modulo 2^64, so the count is exact modulo 2^64 and increments may be negative. Code that ENTRY cannot reach
+//! gets no updates. O(E log E) for the tree, O(E) for each plan.
+//! Source: Ball, *Efficiently Counting Program Events with Support for On-line Queries*, TOPLAS 1994, sections 3 and
+//! 4; restated below. Ours: the choice of the tree, and forced blocks.
 //! Oracle: counting the events of logged walks, in `tests/it/event_plan.rs`.
 //!
-//! **Increments** (section 3.1). Give EXIT the potential 0, and let each tree edge raise the potential by its
-//! events: the potential of ENTRY is then the number of events of the closing edge, and so on along the
-//! tree. A chord `v -> w` adds `events + potential(v) - potential(w)`, which is the signed sum of the events
-//! around its fundamental cycle, the chord's direction counting as positive: what the paper's search of the
-//! tree computes. Tree edges add nothing. So a walk from EXIT to any `v` adds its events less
-//! `potential(v)`, as the sum telescopes.
+//! **Increments** (section 3.1). EXIT has the potential 0, and each tree edge raises the potential by its events: the
+//! potential of ENTRY is then the number of events of the closing edge, and so on along the tree. A chord `v -> w`
+//! adds `events + potential(v) - potential(w)`. This is the signed sum of the events around its fundamental cycle,
+//! where the chord's direction counts as positive, which the paper computes by a search of the tree. Tree edges add
+//! nothing. As the sum telescopes, a walk from EXIT to any `v` adds its events minus `potential(v)`.
 //!
-//! **Queries** (section 3.2). The paper closes an unfinished walk by a pseudo chord from its last vertex to
-//! the root, whose increment is the query increment; with potentials, that is `potential(v)`. Our pseudo
-//! edges lead to EXIT instead of ENTRY, since in our graph the closing edge has events too.
+//! **Queries** (section 3.2). The paper closes an unfinished walk by a pseudo chord from its last vertex to the root,
+//! whose increment is the query increment; in terms of potentials, that is `potential(v)`. Our pseudo edges lead to
+//! EXIT instead of ENTRY, since in our graph the closing edge has events too.
 //!
-//! **Calls** (section 4). A callee must find an exact count. The paper adds the query increment before the
-//! call and subtracts it after, or updates "nearby chords" instead. Here the tree decides: the pseudo edge of
-//! a block with a call may itself be a tree edge, whereupon the block's potential is 0. As a chord it costs
-//! two updates each time the block runs, so that is its weight: twice the block's. Whatever the events are,
-//! this costs least: a plan that is right for every choice of events updates some edge of each
-//! undirected cycle of the graph with the pseudo edges (every block has a query, so directed cycles over
-//! query edges span all cycles, and events and updates must agree on them), so the edges without update are
-//! a forest, and a spanning tree of greatest weight leaves least to pay for. The closing edge is an edge like
-//! the others here: an amount added at entry can be cheaper than two around a call in a loop; among edges of
-//! equal weight it enters the tree first. For particular events another tree may do better, by more
-//! increments that happen to be zero; we do not search for it.
+//! **Calls** (section 4). A callee must find an exact count. The paper adds the query increment before the call and
+//! subtracts it after, or updates "nearby chords" instead. Here the tree decides: the pseudo edge of a block with a
+//! call may itself be a tree edge, which makes the block's potential 0. As a chord it costs two updates each time the
+//! block runs, so its weight is twice the block's. If nothing is known of the events, this is the cheapest plan: a
+//! plan that is right for every choice of events updates some edge of each undirected cycle of the graph with the
+//! pseudo edges (every block has a query, so directed cycles over query edges span all cycles, and events and updates
+//! must agree on them). The edges without updates are therefore a forest, and a maximum spanning tree leaves the
+//! least cost to the chords. The closing edge is treated like any other: an amount added at entry can be cheaper than
+//! two updates around a call in a loop; among edges of equal weight it enters the tree first. For particular events
+//! another tree may do better, if more of its increments happen to be zero; we do not search for it.
 //!
-//! ENTRY branches to b1 or b2, which meet in EXIT: 1 and 5 events by b1, 0 and 2 by b2. With the tree
-//! {EXIT -> ENTRY, ENTRY -> b2, b1 -> EXIT} the chord ENTRY -> b1 adds `1 + 0 - (-5) = 6` and b2 -> EXIT
-//! adds 2; the query at b1 is -5, at b2 0.
+//! Example: ENTRY branches to b1 or b2, which meet in EXIT; the edges through b1 have 1 and 5 events, those through
+//! b2 0 and 2. With the tree {EXIT -> ENTRY, ENTRY -> b2, b1 -> EXIT} the chord ENTRY -> b1 adds `1 + 0 - (-5) = 6`
+//! and b2 -> EXIT adds 2; the query at b1 is -5, at b2 0.
 
 use serde::{Deserialize, Serialize};
 
@@ -47,32 +44,32 @@ use crate::graph::csr::Adjacency;
 use crate::graph::union_find::UnionFind;
 use crate::{BlockId, Cfg, CounterCost, DepthFirst, Edge, EdgeCounts, EdgeId, EdgeWeights};
 
-/// Where one kind of events is counted in one function, and how to read the count.
+/// Where one kind of event is counted in one function, and how to read the count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventPlan {
-    /// What crossing an edge adds, ascending by edge. Zeros are left out. The closing edge stands for an
-    /// amount that is added at entry.
+    /// What crossing an edge adds, ascending by edge, without zeros. The closing edge stands for an amount that is
+    /// added at entry.
     pub increments: Vec<(EdgeId, i64)>,
-    /// By real block: what to add to the counter while control is at its start. The corrections of frames
-    /// further out come on top, unless their calls are exact; a frame whose block is in `around` needs
-    /// none during the call. A frame that is thrown away leaves its correction to be added for good.
+    /// By real block: what to add to the counter while control is at the block's start. The corrections of outer
+    /// frames come on top, unless their calls are exact; a frame whose block is in `around` needs none during the
+    /// call. When a frame is discarded, its correction must be added for good.
     pub queries: Vec<i64>,
-    /// Blocks that had to be exact and are not, ascending, with their query increment: it is added before
-    /// the call and subtracted after it.
+    /// Blocks that should be exact but are not, ascending, with the query increment that is added before the call and
+    /// subtracted after it.
     pub around: Vec<(BlockId, i64)>,
-    /// What leaving a block adds over whatever edge, ascending by block. Only in [`EventPlan::per_block`].
+    /// What leaving a block adds, over whichever edge, ascending by block. Only [`EventPlan::per_block`] uses it.
     pub ends: Vec<(BlockId, i64)>,
 }
 
 impl EventPlan {
-    /// Counts `events` with the fewest updates, so that calls at the start of the blocks `exact_at` find an
-    /// exact count. Events that are missing are none.
+    /// Plans the counting of `events` with the fewest updates such that calls at the start of the blocks `exact_at`
+    /// find an exact count. Missing entries of `events` count as 0.
     pub fn new(cfg: &Cfg, weights: &EdgeWeights, events: &[u64], exact_at: &[BlockId]) -> Self {
         EventTree::new(cfg, weights, exact_at).plan(events)
     }
 
-    /// [`EventPlan::new`] with a query increment of zero at the blocks `forced`, whatever it costs: a
-    /// budget is checked there.
+    /// Plans as [`EventPlan::new`] does, but with a query increment of zero at the blocks `forced`, where a budget is
+    /// checked, at any cost.
     pub fn with_exact(
         cfg: &Cfg,
         weights: &EdgeWeights,
@@ -83,14 +80,14 @@ impl EventPlan {
         EventTree::with_exact(cfg, weights, exact_at, forced).plan(events)
     }
 
-    /// Each edge adds its own events, so the counter is exact at every block: a plan to compare with.
+    /// Adds each edge's own events on the edge, so that the counter is exact at every block: a plan for comparison.
     pub fn per_edge(cfg: &Cfg, events: &[u64]) -> Self {
         let increments = cfg.closed_edges().map(|edge| (edge, count(events, edge)));
         Self { increments: nonzero(increments), ..Self::nothing(cfg) }
     }
 
-    /// Each block adds the events that all its out-edges share when control leaves it, and an edge what it
-    /// has beyond them: the usual way, and the plan to compare with. The counter is exact at every block.
+    /// Adds the events that all out-edges of a block share when control leaves the block, and the remaining events of
+    /// an edge on the edge: the usual way, for comparison. The counter is exact at every block.
     pub fn per_block(cfg: &Cfg, events: &[u64]) -> Self {
         let shared = |block| cfg.out_edges(block).iter().map(|&edge| count(events, edge)).min().unwrap_or(0);
         let own = |edge| count(events, edge) - shared(cfg.edge(edge).from);
@@ -106,16 +103,16 @@ impl EventPlan {
         Self { increments: Vec::new(), queries, around: Vec::new(), ends: Vec::new() }
     }
 
-    /// The greatest distance between the counter and the truth at the start of any block, on account of
-    /// this frame. It can exceed [`longest_acyclic`], as the tree may follow edges backwards. Queries are
-    /// taken modulo 2^64: it is a bound if the sums along the tree fit 63 bits.
+    /// Returns the greatest distance between the counter and the true count at the start of any block that this frame
+    /// contributes. It can exceed [`longest_acyclic`], as the tree may follow edges backwards. Queries are taken
+    /// modulo 2^64, so this is a bound if the sums along the tree fit 63 bits.
     pub fn max_correction(&self) -> u64 {
         self.queries.iter().map(|query| query.unsigned_abs()).max().unwrap_or(0)
     }
 
-    /// What the plan costs in the run that `counts` describes: places in the code that update the counter,
-    /// and updates executed. A call with an update around it has two. Blocks in which a frame ended count
-    /// as if they had been left.
+    /// Returns the plan's cost in the run that `counts` describes: places in the code that update the counter, and
+    /// updates executed. A call with an update around it has two. Blocks in which a frame ended count as if they had
+    /// been left.
     pub fn cost(&self, counts: &EdgeCounts) -> CounterCost {
         let crossed = |edge: EdgeId| match edge.index() {
             closing if closing == counts.edges.len() => counts.entries,
@@ -129,14 +126,14 @@ impl EventPlan {
     }
 }
 
-/// The part of a plan that does not depend on the events.
+/// The part of a plan that is independent of the events.
 #[derive(Clone, Debug)]
 pub struct EventTree {
-    /// Number of real blocks, and so the index of EXIT, the root.
+    /// Number of real blocks, which is the index of EXIT, the root.
     exit: usize,
-    /// The tree's edges, each after the one that its upper end hangs from.
+    /// The tree's edges, each after the edge that its upper end hangs from.
     hung: Vec<Hung>,
-    /// The chords that can run, ascending.
+    /// The reachable chords, ascending.
     chords: Vec<(EdgeId, Edge)>,
     /// The blocks whose pseudo edge is not in the tree, ascending.
     around: Vec<BlockId>,
@@ -146,7 +143,7 @@ pub struct EventTree {
 #[derive(Clone, Copy, Debug)]
 struct Link {
     ends: Edge,
-    /// None for a pseudo edge, which has no events.
+    /// The edge; none for a pseudo edge, which has no events.
     edge: Option<EdgeId>,
 }
 
@@ -158,14 +155,14 @@ struct Hung {
 }
 
 impl EventTree {
-    /// The tree with which plans update least: see the module's documentation. Blocks `exact_at` that do
-    /// not exist or that ENTRY does not reach are ignored.
+    /// Grows the tree whose plans update least; see the module's documentation. Blocks of `exact_at` that do not
+    /// exist or that ENTRY does not reach are ignored.
     pub fn new(cfg: &Cfg, weights: &EdgeWeights, exact_at: &[BlockId]) -> Self {
         Self::with_exact(cfg, weights, exact_at, &[])
     }
 
-    /// The tree with which plans update least while the counter is exact at the blocks `forced` without
-    /// anything around them: their pseudo edges are the first in the tree, which contracts them with EXIT.
+    /// Grows the tree whose plans update least while the counter is exact at the blocks `forced` without updates
+    /// around them: their pseudo edges enter the tree first, which contracts the blocks with EXIT.
     pub fn with_exact(cfg: &Cfg, weights: &EdgeWeights, exact_at: &[BlockId], forced: &[BlockId]) -> Self {
         let search = DepthFirst::new(cfg);
         let (forced, exact_at) = (distinct(cfg, forced), distinct(cfg, exact_at));
@@ -181,7 +178,7 @@ impl EventTree {
         }
     }
 
-    /// The plan for one kind of events, by edge, the closing edge last. Events that are missing are none.
+    /// Plans the counting of one kind of events, given by edge, the closing edge last. Missing entries count as 0.
     pub fn plan(&self, events: &[u64]) -> EventPlan {
         let mut potentials = self.potentials(events);
         let potential = |block: BlockId| potentials[block.index()];
@@ -196,7 +193,7 @@ impl EventTree {
         EventPlan { increments, queries, around, ends: Vec::new() }
     }
 
-    /// By vertex: what its query adds; 0 where ENTRY leads nowhere near.
+    /// Returns by vertex what its query adds; 0 for a vertex that is not in the tree.
     fn potentials(&self, events: &[u64]) -> Vec<u64> {
         let mut potentials = vec![0_u64; self.exit + 1];
         for Hung { link, below } in &self.hung {
@@ -221,7 +218,7 @@ impl Link {
     }
 }
 
-/// The edges that can run and the pseudo edges of `exact_at`. Of equal weight come first the closing
+/// Returns the reachable edges and the pseudo edges of `exact_at`, heaviest first. Ties are ordered: the closing
 /// edge, pseudo edges, critical edges (an update there would need a block of its own), lower numbers.
 fn heaviest_first(
     cfg: &Cfg,
@@ -243,7 +240,7 @@ fn heaviest_first(
     links.into_iter().map(|(_, _, link)| link)
 }
 
-/// How often a block is expected to begin.
+/// Returns how often a block is expected to begin.
 fn block_weight(cfg: &Cfg, weights: &EdgeWeights, block: BlockId) -> f64 {
     let called = (block == BlockId::ENTRY).then(|| cfg.closing_edge());
     cfg.in_edges(block).iter().copied().chain(called).map(|edge| weight(weights, edge)).sum()
@@ -253,14 +250,14 @@ fn weight(weights: &EdgeWeights, edge: EdgeId) -> f64 {
     weights.as_slice().get(edge.index()).copied().unwrap_or(0.0)
 }
 
-/// Splits edges into those that a forest takes, each as early as it can, and the others.
+/// Splits edges into those that a forest takes, as early as possible in their order, and the others.
 fn kruskal(cfg: &Cfg, links: impl Iterator<Item = Link>) -> (Vec<Link>, Vec<Link>) {
     let mut sets = UnionFind::new(cfg.vertex_count());
     links.partition(|link| sets.unite(link.ends.from.index(), link.ends.to.index()))
 }
 
-/// Hangs a tree up at EXIT, breadth first. All of it hangs there: control comes to a block only along a
-/// path from ENTRY, and the closing edge leads from EXIT to ENTRY.
+/// Roots a tree at EXIT, breadth first. All edges belong to this tree: control reaches a block only along a path from
+/// ENTRY, and the closing edge leads from EXIT to ENTRY.
 fn hang(cfg: &Cfg, members: &[Link]) -> Vec<Hung> {
     let ends = members.iter().enumerate().flat_map(|(position, link)| {
         [(link.ends.from, EdgeId::new(position)), (link.ends.to, EdgeId::new(position))]
@@ -285,11 +282,11 @@ fn hang(cfg: &Cfg, members: &[Link]) -> Vec<Hung> {
     hung
 }
 
-/// The greatest number of events between two checks of a budget, if budgets are checked at the start of
-/// functions and of loop headers (targets of a [`DepthFirst`]'s back edges, of which every retreating edge
-/// of an irreducible graph is one): on a walk that crosses a back edge only as its last edge. By so much
-/// can each frame outrun its budget; when a callee has returned, what its caller does up to its next check
-/// comes on top. Saturates.
+/// Returns the greatest number of events between two checks of a budget, if budgets are checked at the entries of
+/// functions and at loop headers (targets of a [`DepthFirst`]'s back edges, among which is every retreating edge of
+/// an irreducible graph). This is the maximum over walks that cross a back edge only as their last edge. Each frame
+/// can exceed its budget by this much; after a callee has returned, the caller's events up to its next check are
+/// added to the excess. Saturates.
 pub fn longest_acyclic(cfg: &Cfg, events: &[u64]) -> u64 {
     let search = DepthFirst::new(cfg);
     let mut before = vec![0_u64; cfg.vertex_count()];
@@ -308,17 +305,17 @@ pub fn longest_acyclic(cfg: &Cfg, events: &[u64]) -> u64 {
     longest
 }
 
-/// The events of an edge.
+/// Returns the events of an edge.
 fn count(events: &[u64], edge: EdgeId) -> u64 {
     events.get(edge.index()).copied().unwrap_or(0)
 }
 
-/// The amounts that change anything, as two's complement.
+/// Returns the nonzero amounts, in two's complement.
 fn nonzero<Id>(amounts: impl Iterator<Item = (Id, u64)>) -> Vec<(Id, i64)> {
     amounts.filter(|&(_, amount)| amount != 0).map(|(id, amount)| (id, amount.cast_signed())).collect()
 }
 
-/// The real blocks of a list, each once.
+/// Returns the distinct real blocks of a list.
 fn distinct(cfg: &Cfg, blocks: &[BlockId]) -> Vec<BlockId> {
     let mut blocks: Vec<_> = blocks.iter().copied().filter(|&block| block < cfg.exit()).collect();
     blocks.sort_unstable();

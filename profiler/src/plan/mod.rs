@@ -1,4 +1,4 @@
-//! Where counters go, and the counts that follow from them.
+//! Placement of counters, and the counts that follow from them.
 
 pub mod block_counters;
 pub mod block_plan;

@@ -1,7 +1,7 @@
 //! Path numbers as arithmetic codes.
 //!
-//! Input: a [`PathNumbering`]. Output: the Ball-Larus model, in which an edge has the probability that a path, all being
-//! equally likely, goes on with it; the code of a path under that model; how many bits paths take.
+//! Input: a [`PathNumbering`]. Output: the Ball-Larus model, in which the probability of an edge is that of a path to
+//! continue with it if all paths are equally likely; the code of a path under the model; the bits per path.
 //! Invariant: the code of a path is its number.
 //! Source: Vaswani 2007, sections 4.1 to 4.3, figures 4.1 (`computeBLModel`) and 4.3 (`pathEncoder`). Oracle: the numbers
 //! of all paths of small graphs, in `tests/it/path_model.rs`.
@@ -12,11 +12,11 @@ use crate::{BlockId, DepthFirst, EdgeId, Path, PathNumbering};
 #[derive(Clone, Debug)]
 pub struct PathModel<'a> {
     numbering: &'a PathNumbering,
-    /// By vertex of the acyclic view: how many ways lead on to EXIT.
+    /// By vertex of the acyclic view: the number of paths from it to EXIT.
     ways: Vec<u64>,
 }
 
-/// What is left of `[0, N)` when a path has taken some edges.
+/// The part of `[0, N)` that remains after a path has taken some edges.
 #[derive(Clone, Copy, Debug)]
 struct Interval {
     from: u64,
@@ -24,7 +24,7 @@ struct Interval {
 }
 
 impl<'a> PathModel<'a> {
-    /// The model of all paths that are numbered.
+    /// Creates the model of all numbered paths.
     pub fn new(numbering: &'a PathNumbering) -> Self {
         let view = numbering.view();
         let mut ways = vec![1_u64; view.vertex_count()];
@@ -37,7 +37,7 @@ impl<'a> PathModel<'a> {
         Self { numbering, ways }
     }
 
-    /// The range of an edge within `[0, 1)`, as two numerators and the denominator.
+    /// Returns the range of an edge within `[0, 1)`, as two numerators and the denominator.
     pub fn range(&self, edge: EdgeId) -> (u64, u64, u64) {
         let view = self.numbering.view();
         let ends = view.edge(edge);
@@ -46,7 +46,7 @@ impl<'a> PathModel<'a> {
         (before, before + self.ways[ends.to.index()], self.ways[ends.from.index()])
     }
 
-    /// The arithmetic code of a path; `None` if it is no path of the numbering.
+    /// Returns the arithmetic code of a path; `None` if the numbering has no such path.
     pub fn code(&self, path: &Path) -> Option<u64> {
         let view = self.numbering.view();
         let start = self.numbering.starts().find(|&(_, block)| block == path.start).map(|(edge, _)| edge);
@@ -60,7 +60,7 @@ impl<'a> PathModel<'a> {
         (at == view.exit()).then_some(interval.from)
     }
 
-    /// Bits that a path takes under this model: the binary logarithm of the number of paths.
+    /// Returns the bits per path under this model: the binary logarithm of the number of paths.
     pub fn entropy(&self) -> f64 {
         (self.ways[BlockId::ENTRY.index()] as f64).log2()
     }
@@ -75,7 +75,7 @@ impl Interval {
     }
 }
 
-/// Bits that items take on the average if each takes as many as its share of all warrants.
+/// Returns the average bits per item under the entropy of their counts.
 pub fn entropy(counts: impl Iterator<Item = u64> + Clone) -> f64 {
     let all = counts.clone().map(|count| count as f64).sum::<f64>();
     let bits = |count: u64| {

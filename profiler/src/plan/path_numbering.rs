@@ -1,67 +1,68 @@
 //! The numbering of a function's acyclic paths.
 //!
-//! Input: a [`Cfg`]. Output: a number for each path, and the path of each number.
-//! A **path** begins at ENTRY or where a path-ending edge leads, and ends with the first edge that leads to EXIT
-//! or ends paths: a back edge, or a **cut** where there would be too many paths. So every run of a function is a
-//! sequence of paths, and the counts of paths tell those of all edges.
-//! Invariant: the sums of the edges' values along paths are `0..paths()`, each once. It depends on the graph
-//! alone, so whoever has the graph can regenerate the paths of a profile. Linear in edges but for the cuts.
-//! Source: Ball & Larus, *Efficient Path Profiling*, MICRO 1996, as restated by Ammons, Ball & Larus 1997,
-//! section 2.1. Ours: each edge that ends a path keeps a pseudo edge of its own, so that
-//! a path tells where it led; a block without successors gets one as well; cuts; prefixes.
-//! Oracle: all paths of small graphs, one by one, in `tests/it/path_numbering.rs`.
+//! Input: a [`Cfg`]. Output: the number of each path, and the path of each number.
+//! A **path** begins at ENTRY or at the target of a path-ending edge, and ends with the first edge that leads to EXIT
+//! or ends paths. Path-ending edges are back edges, and **cuts** where there would be too many paths. Every run of a
+//! function is therefore a sequence of paths, and the path counts determine all edge counts.
+//! Invariant: the sums of the edges' values along paths are `0..paths()`, each exactly once. The numbering depends on
+//! the graph alone, so the paths of a profile can be regenerated from the graph. Linear in edges, except for the
+//! cuts.
+//! Source: Ball & Larus, *Efficient Path Profiling*, MICRO 1996, as restated by Ammons, Ball & Larus 1997, section
+//! 2.1. Ours: each path-ending edge keeps a pseudo edge of its own, so that a path shows where it led; a block
+//! without successors gets a pseudo edge as well; cuts; prefixes.
+//! Oracle: enumeration of all paths of small graphs, in `tests/it/path_numbering.rs`.
 //!
-//! **The view.** An edge `v -> w` that ends paths becomes `v -> EXIT`, and ENTRY gets a pseudo edge to each such `w`
-//! but itself. In reverse topological order N(EXIT) = 1 and N(v) is the sum of N over v's successors; the value
-//! of an edge is the sum of N over the successors before it. A number is followed from ENTRY by taking the last
-//! edge whose value is not above what is left of it.
+//! **The view.** A path-ending edge `v -> w` becomes `v -> EXIT`, and ENTRY gets a pseudo edge to each such `w`
+//! except itself. In reverse topological order N(EXIT) = 1 and N(v) is the sum of N over v's successors; the value of
+//! an edge is the sum of N over the successors before it. To decode a number, a walk from ENTRY takes the last edge
+//! whose value is at most the remainder.
 //!
-//! **Prefixes.** A frame that ends in block v has come along a prefix p of paths. No other prefix that ends in v has
-//! the same sum: let m go on from v by the first edge out of each block, whose value is 0, to EXIT (every block has
+//! **Prefixes.** A frame that ends in block v has taken a prefix p of paths. No other prefix that ends in v has the
+//! same sum: let m continue from v to EXIT by the first edge out of each block, whose value is 0 (every block has
 //! such an m, since those without successors have a pseudo edge). Then p·m is a path with the sum of p, and paths
-//! have different sums. So (v, sum) names p, and following the sum from ENTRY until v finds it.
+//! have different sums. So (v, sum) identifies p, and decoding the sum from ENTRY until v recovers it.
 //!
-//! ENTRY branches to b1 or b2; b1 goes on to b2, b2 to b3, and b3 back to b2 or to EXIT. The values: 0 and 2 for the
-//! branch, 0 and 1 for the two ends of b3, 4 for the start at b2. `0 1 2 3` is path 0 or 1, `0 2 3` is 2 or 3, and
-//! `2 3`, begun by the back edge, 4 or 5.
+//! Example: ENTRY branches to b1 or b2; b1 continues to b2, b2 to b3, and b3 back to b2 or to EXIT. The values are 0
+//! and 2 for the branch, 0 and 1 for the two ends of b3, and 4 for the start at b2. `0 1 2 3` is path 0 or 1, `0 2 3`
+//! is 2 or 3, and `2 3`, begun by the back edge, is 4 or 5.
 
 use std::ops::Range;
 
 use crate::{BlockId, Cfg, DepthFirst, EdgeId};
 
-/// A function has at most this many paths; beyond it edges are cut.
+/// The maximum number of paths of a function; beyond it edges are cut.
 pub const MAX_PATHS: u64 = 1 << 32;
 
 /// The numbered paths of one function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathNumbering {
-    /// The acyclic view: the real edges under their own ids, then a start edge for each block that a path can begin
-    /// at besides ENTRY, then an end edge for each block without successors.
+    /// The acyclic view: the real edges under their own ids, then a start edge for each block other than ENTRY at
+    /// which a path can begin, then an end edge for each block without successors.
     view: Cfg,
     /// Number of real edges.
     real: usize,
-    /// By edge of the view.
+    /// By edge of the view: its value.
     values: Vec<u64>,
     paths: u64,
     cuts: Vec<EdgeId>,
 }
 
-/// A path, or the beginning of one.
+/// A path, or a prefix of one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Path {
-    /// Its first block.
+    /// First block of the path.
     pub start: BlockId,
-    /// Its edges in order. The last one of a whole path leads to EXIT or to where the next path begins.
+    /// Edges of the path, in order. The last edge of a whole path leads to EXIT or to the start of the next path.
     pub edges: Vec<EdgeId>,
 }
 
 impl Path {
-    /// The blocks of a whole path, in order.
+    /// Returns the blocks of a whole path, in order.
     pub fn blocks(&self, cfg: &Cfg) -> Vec<BlockId> {
         self.blocks_along(cfg, &self.edges[..self.edges.len().saturating_sub(1)])
     }
 
-    /// The blocks of the beginning of a path, in order.
+    /// Returns the blocks of a prefix, in order.
     pub fn blocks_of_prefix(&self, cfg: &Cfg) -> Vec<BlockId> {
         self.blocks_along(cfg, &self.edges)
     }
@@ -82,7 +83,7 @@ impl PathNumbering {
         Self::numbered(cfg, limit, |_| false)
     }
 
-    /// Numbers paths that end with these edges too, as with back edges.
+    /// Numbers the paths that additionally end at the edges that `ends_too` selects.
     pub fn with_ends(cfg: &Cfg, ends_too: impl Fn(EdgeId) -> bool) -> Self {
         Self::numbered(cfg, MAX_PATHS, ends_too)
     }
@@ -95,53 +96,54 @@ impl PathNumbering {
         Self { view, real: cfg.edge_count(), values, paths, cuts }
     }
 
-    /// How many paths there are. Some that end in a block without successors are never finished.
+    /// Returns the number of paths. Some that end in a block without successors are never finished.
     pub fn paths(&self) -> u64 {
         self.paths
     }
 
-    /// The edges that end paths though they do not go back, ascending.
+    /// Returns the path-ending edges that are not back edges, ascending.
     pub fn cuts(&self) -> &[EdgeId] {
         &self.cuts
     }
 
-    /// The acyclic view; the ids of real edges are the graph's.
+    /// Returns the acyclic view; real edges have the ids of the graph.
     pub fn view(&self) -> &Cfg {
         &self.view
     }
 
-    /// By edge of the view, the closing edge last, which has 0: what it adds to a path's number.
+    /// Returns by edge of the view what it adds to a path's number; the closing edge, with 0, comes last.
     pub fn values(&self) -> &[u64] {
         &self.values
     }
 
-    /// The pseudo edges from ENTRY, each with the block where a path can begin.
+    /// Iterates over the pseudo edges from ENTRY, each with the block at which a path can begin.
     pub fn starts(&self) -> impl Iterator<Item = (EdgeId, BlockId)> {
         let pseudo = self.view.edges().skip(self.real).map(|edge| (edge, self.view.edge(edge).to));
         pseudo.filter(|&(_, to)| to != self.view.exit())
     }
 
-    /// How many paths begin at ENTRY: those with the lowest numbers. Prefixes that do have sums below that, too.
+    /// Returns the number of paths that begin at ENTRY, which have the lowest numbers. The sums of prefixes from
+    /// ENTRY are below it too.
     pub fn paths_from_entry(&self) -> u64 {
         self.starts().map(|(edge, _)| self.values[edge.index()]).min().unwrap_or(self.paths)
     }
 
-    /// Whether crossing a real edge ends a path.
+    /// Reports whether crossing a real edge ends a path.
     pub fn ends_path(&self, edge: EdgeId) -> bool {
         edge.index() < self.real && self.view.edge(edge).to == self.view.exit()
     }
 
-    /// The path with this number; `None` if there is none, or it cannot be finished.
+    /// Returns the path with this number; `None` if there is none, or it cannot be finished.
     pub fn path(&self, id: u64) -> Option<Path> {
         self.walk(id, self.view.exit())
     }
 
-    /// The beginning of a path that ends in a block and has this sum; `None` if there is none.
+    /// Returns the prefix that ends in a block and has this sum; `None` if there is none.
     pub fn prefix(&self, block: BlockId, sum: u64) -> Option<Path> {
         self.walk(sum, block).filter(|_| block != self.view.exit())
     }
 
-    /// The numbers of the paths that begin with the prefix that ends in `block` and has this sum.
+    /// Returns the numbers of the paths that begin with the prefix that ends in `block` and has this sum.
     pub fn ids_from(&self, block: BlockId, sum: u64) -> Range<u64> {
         let (mut at, mut last) = (block, sum);
         while let Some(edge) = self.view.out_edges(at).iter().rfind(|edge| self.goes_on(**edge)) {
@@ -151,8 +153,8 @@ impl PathNumbering {
         sum..last + 1
     }
 
-    /// Whether an edge of the view is a way on from its block: of ENTRY's those that stand for starts elsewhere are
-    /// none.
+    /// Reports whether an edge of the view continues a path from its block; the pseudo edges from ENTRY to other
+    /// starts do not.
     pub(crate) fn goes_on(&self, edge: EdgeId) -> bool {
         edge.index() < self.real || self.view.edge(edge).to == self.view.exit()
     }
@@ -168,7 +170,7 @@ impl PathNumbering {
             at = self.view.edge(edge).to;
             match edge.index() < self.real {
                 true => path.edges.push(edge),
-                // The end of a block without successors, which nobody crosses.
+                // The pseudo edge of a block without successors, which control never crosses.
                 false if at == self.view.exit() => return None,
                 false => path.start = at,
             }
@@ -177,16 +179,16 @@ impl PathNumbering {
     }
 }
 
-/// Which edges end paths.
+/// The edges that end paths.
 struct Ends {
-    /// By real edge, those to EXIT not included.
+    /// By real edge: whether it ends paths, apart from leading to EXIT.
     ends: Vec<bool>,
     cuts: Vec<EdgeId>,
 }
 
 impl Ends {
-    /// The back edges, those that are to end paths too and, where a block would have too many ways on, the edges that
-    /// most of these ways follow.
+    /// Collects the back edges, the requested edges and, where too many paths lead on from a block, the edges with
+    /// the most paths.
     fn new(cfg: &Cfg, search: &DepthFirst, limit: u64, ends_too: impl Fn(EdgeId) -> bool) -> Self {
         let is_back = |edge| search.is_back_edge(cfg, edge);
         let asked = |&edge: &EdgeId| ends_too(edge) && !is_back(edge) && cfg.edge(edge).to != cfg.exit();
@@ -196,7 +198,7 @@ impl Ends {
         let mut most = limit;
         loop {
             let mut found = Self { ends: ends.clone(), cuts: cuts.clone() };
-            // All paths together may be too many though no block has too many: then each gets fewer.
+            // All paths together may be too many although no block has too many; then the limit per block is halved.
             if found.cut(cfg, search, most) <= limit || most == 0 {
                 found.cuts.sort_unstable();
                 return found;
@@ -205,7 +207,7 @@ impl Ends {
         }
     }
 
-    /// Cuts until no block has more than `most` ways on, or no cut helps; the number of paths.
+    /// Cuts edges until at most `most` paths lead on from each block, or no cut helps; returns the number of paths.
     fn cut(&mut self, cfg: &Cfg, search: &DepthFirst, most: u64) -> u64 {
         let mut ways = vec![1_u64; cfg.vertex_count()];
         for &block in search.reverse_postorder().iter().rev().filter(|&&block| block != cfg.exit()) {
@@ -235,7 +237,7 @@ impl Ends {
     }
 }
 
-/// The blocks other than ENTRY at which a path can begin, ascending.
+/// Returns the blocks other than ENTRY at which a path can begin, ascending.
 fn starts(cfg: &Cfg, search: &DepthFirst, ends: &[bool]) -> Vec<BlockId> {
     let ending = cfg.edges().filter(|edge| ends[edge.index()]).map(|edge| cfg.edge(edge));
     let reached = ending.filter(|edge| search.is_reachable(edge.from));
@@ -257,8 +259,8 @@ fn view(cfg: &Cfg, search: &DepthFirst, ends: &[bool]) -> Cfg {
     Cfg::assemble(exit.0, &real.chain(starts).chain(dead_ends).collect::<Vec<_>>())
 }
 
-/// The values of the view's edges, the closing edge last, and the number of paths. The search of the graph sorts the
-/// view as well: a pseudo edge leaves ENTRY or enters EXIT.
+/// Computes the values of the view's edges, the closing edge last, and the number of paths. The graph's reverse
+/// postorder also sorts the view topologically, as a pseudo edge leaves ENTRY or enters EXIT.
 fn values(view: &Cfg, search: &DepthFirst) -> (Vec<u64>, u64) {
     let mut ways = vec![1_u64; view.vertex_count()];
     let mut values = vec![0; view.edge_count() + 1];

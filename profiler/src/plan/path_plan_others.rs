@@ -1,24 +1,25 @@
-//! The plan of a path profile in which known paths are not counted where that saves something.
+//! Plans of path profiles that leave known paths uncounted where that saves work.
 //!
-//! Input: a [`PathPlan`], and numbers of paths, such as those that tests took. Output: a plan that counts every other
-//! path; of the known ones it counts those that end by an edge by which others end, too.
-//! Invariant: where a path that is not known ends, the register plus the step's amount is its number. In a block that
-//! is [told](PathPlan::is_told), the register tells the prefix; every prefix that leads to another one is that of a
-//! known path. Linear in edges and in the lengths of the known paths.
-//! Source: ours. Vaswani 2007, section 3.5.1, tells tested paths from others where each ends; Joshi, Bond & Zilles,
-//! *Targeted Path Profiling*, CGO 2004, leave out what an edge profile tells. Oracle: random walks, in
+//! Input: a [`PathPlan`], and numbers of paths, such as those that tests covered. Output: a plan that counts every
+//! other path. A known path is counted only if it ends with an edge with which unknown paths end, too.
+//! Invariant: where an unknown path ends, the register plus the step's amount is its number. In a block that is
+//! [told](PathPlan::is_told), the register identifies the prefix; every prefix that leads to another block is that of
+//! a known path. Linear in edges and in the lengths of the known paths.
+//! Source: ours. Vaswani 2007, section 3.5.1, distinguishes tested paths from others at their ends; Joshi, Bond &
+//! Zilles, *Targeted Path Profiling*, CGO 2004, omit what an edge profile determines. Oracle: random walks, in
 //! `tests/it/path_plan.rs`.
 //!
-//! As many different paths end by an edge as there are prefixes that lead to it. If so many of the known ones do, it
-//! is *done*. From a block from which only done ends are reached nobody wants to know the register, and it is set to
-//! 0, so that it is known at compile time and takes no place.
+//! The number of distinct paths that end with an edge is the number of prefixes that lead to it. If as many known
+//! paths end with it, the edge is *done*. In a block from which only done ends are reachable, the register is not
+//! needed and is set to 0, so that it is a compile-time constant and takes no machine register.
 
 use std::collections::HashSet;
 
 use crate::{BlockId, Cfg, DepthFirst, EdgeId, PathNumbering, PathPlan, PathStep};
 
 impl PathPlan {
-    /// Counts no more than it must to know how often each path ran that is not `known`. Numbers of no path are ignored.
+    /// Plans the least counting that determines how often each path ran that is not `known`. Numbers without a path
+    /// are ignored.
     #[must_use]
     pub fn of_others(self, cfg: &Cfg, known: &[u64]) -> PathPlan {
         let wanted = Wanted::new(&self.numbering, known);
@@ -45,11 +46,11 @@ impl PathPlan {
     }
 }
 
-/// What has to be told apart.
+/// The parts of a graph where paths must be counted.
 struct Wanted {
-    /// By edge of the view: whether all paths that end by it are known.
+    /// By edge of the view: whether all paths that end with it are known.
     done: Vec<bool>,
-    /// By block: whether an end that is not done is reached from there.
+    /// By block: whether an end that is not done is reachable from it.
     from: Vec<bool>,
 }
 

@@ -1,12 +1,11 @@
-//! What each placement of counters would cost in one run.
+//! Costs of all placements of counters in one run.
 //!
 //! Input: a [`Cfg`] and its counts. Output: counters placed and increments executed, for each placement and
 //! weighting.
-//! Invariant: a cost is computed from counts, never by running the plan. With the measured weighting no
-//! placement of the same kind executes fewer increments (but for the heuristic one), with the worst none
-//! executes more.
-//! Source: Ball & Larus 1994, sections 6.1 and 6.2: redundant counting, Vprof(Vcnt), Vprof(Ecnt) and
-//! Eprof(Ecnt), under the static weighting and that of the run itself.
+//! Invariant: a cost is computed from counts, never by running the plan. With the measured weighting no placement of
+//! the same kind (except the heuristic one) executes fewer increments, with the worst none executes more.
+//! Source: Ball & Larus 1994, sections 6.1 and 6.2: redundant counting, Vprof(Vcnt), Vprof(Ecnt) and Eprof(Ecnt),
+//! under the static weighting and the weighting measured in the run itself.
 //! Oracle: `tests/it/placement_costs.rs`, which runs each plan on a log.
 
 use serde::{Deserialize, Serialize};
@@ -16,54 +15,54 @@ use crate::{
     SpanningTree, VertexPlan,
 };
 
-/// One run under every placement and weighting.
+/// The costs of one run under every placement and weighting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlacementCosts {
     /// One counter per block: redundant counting.
     pub per_block: CounterCost,
     /// One counter per edge.
     pub per_edge: CounterCost,
-    /// Placed by the static weighting: what can be had without a profile.
+    /// Placements by the static weighting: what is possible without a profile.
     pub estimated: WeightedCosts,
-    /// Placed by the counts of this very run: the best that can be had.
+    /// Placements by the counts of this very run: the best possible.
     pub measured: WeightedCosts,
-    /// Placed at the minimum spanning trees of those counts: what a weighting can cost at worst.
+    /// Placements at the minimum spanning trees of those counts: the worst that a weighting can do.
     pub worst: WeightedCosts,
-    /// What edge counters cost by other weightings.
+    /// Costs of edge counters under other weightings.
     pub others: OtherWeightings,
 }
 
-/// Eprof(Ecnt) by weightings that the paper compares its own with, in section 6.4 and 7.4.
+/// Costs of Eprof(Ecnt) under weightings that the paper compares with its own, in sections 6.4 and 7.4.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherWeightings {
-    /// At the minimum spanning trees of the static weighting, graph 4's *heuristic min*.
+    /// At the minimum spanning trees of the static weighting, the *heuristic min* of graph 4.
     pub estimated_worst: CounterCost,
-    /// [`EdgeWeights::goldberg`].
+    /// Under [`EdgeWeights::goldberg`].
     pub goldberg: CounterCost,
-    /// [`EdgeWeights::wall`].
+    /// Under [`EdgeWeights::wall`].
     pub wall: CounterCost,
-    /// [`EdgeWeights::forman`].
+    /// Under [`EdgeWeights::forman`].
     pub forman: CounterCost,
 }
 
-/// One run under the placements that depend on a weighting.
+/// The costs of one run under the placements that depend on a weighting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WeightedCosts {
     /// Block counts by block counters, Vprof(Vcnt).
     pub vertex_by_blocks: CounterCost,
     /// Block counts by edge counters, Vprof(Ecnt), as the paper's heuristic places them.
     pub vertex_by_edges: CounterCost,
-    /// The same without marks: [`VertexPlan::unmarked`].
+    /// Block counts by edge counters without marks: [`VertexPlan::unmarked`].
     pub vertex_by_edges_unmarked: CounterCost,
     /// Edge counts by edge counters, Eprof(Ecnt).
     pub edges: CounterCost,
-    /// Of these, counters on critical edges, whose code needs a block of its own and so a jump: how many jumps, and how
-    /// often they are made. One that can be laid out to be fallen through is counted, too.
+    /// The counters of `edges` on critical edges, whose code needs a block of its own and therefore a jump: the
+    /// number of jumps, and of their executions. A jump that the layout can turn into a fall-through is counted, too.
     pub jumps: CounterCost,
 }
 
 impl PlacementCosts {
-    /// The costs of the run that `counts` describes.
+    /// Computes the costs of the run that `counts` describes.
     pub fn new(cfg: &Cfg, counts: &EdgeCounts) -> Self {
         let estimate = EdgeWeights::estimate(cfg);
         let blocks = BlockPlan::cheapest(cfg, &BlockWeights::of_edges(cfg, &estimate));
@@ -85,7 +84,7 @@ impl PlacementCosts {
         }
     }
 
-    /// The costs of both; saturates.
+    /// Returns the sum of both costs; saturates.
     pub fn plus(self, other: Self) -> Self {
         Self {
             per_block: self.per_block.plus(other.per_block),
@@ -110,7 +109,7 @@ impl OtherWeightings {
         }
     }
 
-    /// The costs of both; saturates.
+    /// Returns the sum of both costs; saturates.
     pub fn plus(self, other: Self) -> Self {
         Self {
             estimated_worst: self.estimated_worst.plus(other.estimated_worst),
@@ -143,7 +142,7 @@ impl WeightedCosts {
         }
     }
 
-    /// The costs of both; saturates.
+    /// Returns the sum of both costs; saturates.
     pub fn plus(self, other: Self) -> Self {
         Self {
             vertex_by_blocks: self.vertex_by_blocks.plus(other.vertex_by_blocks),
@@ -156,12 +155,12 @@ impl WeightedCosts {
 }
 
 impl CounterCost {
-    /// The cost of counting edges in the run that `counts` describes.
+    /// Computes the cost of counting edges in the run that `counts` describes.
     pub fn of_edges(counted: &[EdgeId], counts: &EdgeCounts) -> Self {
         Self::of(counted.iter().map(|edge| counts.edges.get(edge.index()).copied().unwrap_or(0)))
     }
 
-    /// The cost of counting blocks, where EXIT stands for the calls.
+    /// Computes the cost of counting blocks, where EXIT stands for the calls.
     pub fn of_blocks(counted: &[BlockId], cfg: &Cfg, counts: &EdgeCounts) -> Self {
         Self::of(counted.iter().map(|&block| match block == cfg.exit() {
             true => counts.entries,

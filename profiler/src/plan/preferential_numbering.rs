@@ -1,53 +1,53 @@
-//! The numbering of a few interesting paths: compact, and unique among themselves only.
+//! Numbers a few interesting paths compactly, and uniquely among themselves only.
 //!
-//! Input: a [`PathNumbering`] and the numbers of the interesting paths. Output: weights of the edges, the sums of which
-//! number these paths from 0 on, nearly without holes. Other paths may have the same sums: who needs to know looks at
-//! the Ball-Larus number, by which a path is known here as well.
+//! Input: a [`PathNumbering`] and the numbers of the interesting paths. Output: edge weights whose sums number these
+//! paths from 0 on, nearly without holes. Other paths may have the same sums; the Ball-Larus number, which also
+//! identifies paths here, tells them apart.
 //! Invariant: interesting paths have different numbers, from 0 to less than [`PathNumbering::paths`]. O(edges of all
 //! interesting paths, sorted by prefix).
 //! Source: Vaswani, *Efficient Online Path Profiling*, PhD thesis 2007, section 3.3.1 and figure 3.10.
 //! Oracle: all sets of paths of small graphs, random ones of others, and the thesis's examples, in
 //! `tests/it/preferential_numbering.rs`.
 //!
-//! **Weights.** Blocks are visited in reverse topological order, and the edges out of a block in theirs. Let a prefix
-//! be a way from ENTRY to the block, and the interval of an edge and a prefix go from the least to the greatest sum,
-//! from the block on, of the interesting paths with this prefix that take the edge. An edge gets the least weight
-//! that puts each of its intervals behind those of the same prefix on earlier edges. So when the block is done, paths
-//! with one prefix have different sums: at ENTRY all have. Edges on no interesting path weigh nothing.
+//! **Weights.** Blocks are visited in reverse topological order, and the edges out of a block in their order. A
+//! prefix is a way from ENTRY to the block. The interval of an edge and a prefix spans the sums, from the block on,
+//! of the interesting paths with this prefix that take the edge. An edge gets the least weight that puts each of its
+//! intervals behind those of the same prefix on earlier edges. When the block is done, paths with the same prefix
+//! therefore have different sums; at ENTRY these are all paths. Edges on no interesting path have weight 0.
 //!
-//! **Bounds.** A block's first edge gets the weight that makes its least sum 0, and later edges no less than that; so
-//! no sum is negative when the block is done. And as an edge's weight is at most the sums before it, the sums of a
-//! block are fewer than those of its successors together: as the numbers of paths grow in the Ball-Larus numbering.
+//! **Bounds.** A block's first edge gets the weight that makes its least sum 0, and later edges at least that; so no
+//! sum is negative when the block is done. As an edge's weight is at most the sums before it, a block has at most as
+//! many sums as its successors together, just as path numbers grow in the Ball-Larus numbering.
 //!
-//! The thesis's example: s leads to a and b, a to b or c, b to c, c to d or t, d to t. Of the paths sacdt, sact and
-//! sbct, the edge c -> t gets 1, b -> c -1 and s -> b 2, all others nothing: they are 0, 1 and 2.
+//! Example (from the thesis): s leads to a and b, a to b or c, b to c, c to d or t, d to t. For the paths sacdt, sact
+//! and sbct, the edge c -> t gets 1, b -> c -1, s -> b 2 and all others 0; the paths have the numbers 0, 1 and 2.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::limits::{MAX_INTERESTING_PATHS, MAX_INTERESTING_STEPS};
 use crate::{DepthFirst, EdgeId, PathNumbering};
 
-/// The interesting paths of one function, numbered.
+/// The interesting paths of one function, with their numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PreferentialNumbering {
-    /// By edge of the view.
+    /// By edge of the view: its weight.
     weights: Vec<i64>,
     /// The interesting paths, ascending.
     paths: Vec<InterestingPath>,
 }
 
-/// Both numbers of a path.
+/// Both numbers of an interesting path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InterestingPath {
-    /// Its number among the interesting paths.
+    /// Number among the interesting paths.
     pub preferential: u64,
-    /// Its number among all.
+    /// Ball-Larus number, among all paths.
     pub id: u64,
 }
 
 impl PreferentialNumbering {
-    /// Numbers the paths with the numbers `interesting`, which may come in any order; numbers of no path are ignored,
-    /// and the last ones if there are very many. `None` if none is left.
+    /// Numbers the paths whose ids are in `interesting`, in any order. Ids without a path are ignored, as are the
+    /// last ones beyond a limit. Returns `None` if none is left.
     pub fn new(numbering: &PathNumbering, interesting: &[u64]) -> Option<Self> {
         let mut seen = HashSet::new();
         let ids = interesting.iter().copied().filter(|&id| seen.insert(id));
@@ -67,27 +67,27 @@ impl PreferentialNumbering {
         Some(Self { weights, paths })
     }
 
-    /// By edge of the view: what it adds to a path's preferential number.
+    /// Returns by edge of the view what it adds to a path's preferential number.
     pub fn weights(&self) -> &[i64] {
         &self.weights
     }
 
-    /// The interesting paths, ascending by preferential number.
+    /// Returns the interesting paths, ascending by preferential number.
     pub fn paths(&self) -> &[InterestingPath] {
         &self.paths
     }
 
-    /// One more than the greatest preferential number. The least is 0.
+    /// Returns one more than the greatest preferential number. The least is 0.
     pub fn range(&self) -> u64 {
         self.paths.last().map_or(0, |last| last.preferential + 1)
     }
 
-    /// How many numbers there are for each interesting path: 1 without holes.
+    /// Returns the numbers used per interesting path; 1 means no holes.
     pub fn delta(&self) -> f64 {
         self.range() as f64 / self.paths.len() as f64
     }
 
-    /// The same of the Ball-Larus numbers of these paths.
+    /// Returns the Ball-Larus numbers spanned per interesting path.
     pub fn ball_larus_delta(&self) -> f64 {
         let ids = || self.paths.iter().map(|path| path.id);
         let range = ids().max().unwrap_or(0) - ids().min().unwrap_or(0) + 1;
@@ -95,18 +95,18 @@ impl PreferentialNumbering {
     }
 }
 
-/// An interesting path where it takes an edge.
+/// The use of an edge by an interesting path.
 struct Crossing {
-    /// The Ball-Larus sum of the prefix, which names it.
+    /// Ball-Larus sum of the prefix, which identifies it.
     prefix: u64,
-    /// Which path.
+    /// Position of the path in `ids`.
     path: usize,
 }
 
-/// Where the interesting paths run.
+/// The edges that the interesting paths use.
 struct Crossings {
     ids: Vec<u64>,
-    /// By edge of the view, those of one prefix together.
+    /// By edge of the view: its crossings, grouped by prefix.
     by_edge: Vec<Vec<Crossing>>,
 }
 
@@ -133,15 +133,15 @@ impl Crossings {
     }
 }
 
-/// The edges of the view that a path takes, the pseudo edge of its start included.
+/// Returns the edges of the view that a path takes, including the pseudo edge of its start.
 fn view_edges(numbering: &PathNumbering, id: u64) -> Option<Vec<EdgeId>> {
     let path = numbering.path(id)?;
     let start = numbering.starts().find(|&(_, block)| block == path.start).map(|(edge, _)| edge);
     Some(start.into_iter().chain(path.edges).collect())
 }
 
-/// Weighs an edge and adds the weight to the sums of its paths. `ends`: by prefix, where its intervals on earlier edges
-/// end.
+/// Computes the weight of an edge and adds it to the sums of its paths. `ends` has, by prefix, the end of its
+/// intervals on earlier edges.
 fn weigh(crossings: &[Crossing], sums: &mut [i64], ends: &mut HashMap<u64, i64>) -> i64 {
     let of_prefix = || crossings.chunk_by(|a, b| a.prefix == b.prefix);
     let needed = |chunk: &[Crossing]| {

@@ -1,29 +1,29 @@
-//! All counts from the counters on the chords.
+//! Derives all counts from the counters on the chords.
 //!
-//! Input: a [`Cfg`], the [`EdgePlan`] that was compiled, its counters, and for each block how many frames
-//! ended in its middle (trap, `proc_exit`, interrupt, or still running when the counters were copied).
-//! Output: the count of every edge and block, and of the calls.
-//! Invariant: exact, or an error; one pass over the edges and one over the tree, leaves first. At each
-//! vertex what comes in equals what goes out; the frames that ended in a block go out over a pseudo edge to
-//! EXIT whose count is known. A block without successors (it can only trap) needs no special case.
+//! Input: a [`Cfg`], the [`EdgePlan`] that was compiled, its counters, and the number of frames that ended within
+//! each block (by a trap, `proc_exit` or an interrupt, or still running when the counters were copied).
+//! Output: the counts of all edges and blocks, and of the calls.
+//! Invariant: the counts are exact, or there is an error; one pass over the edges and one over the tree, leaves
+//! first. At each vertex the incoming counts equal the outgoing ones; frames that ended in a block leave it by a
+//! pseudo edge to EXIT whose count is known. A block without successors (it can only trap) needs no special case.
 //! Source: Ball & Larus 1994, sections 3.1 and 3.2.
 //! Oracle: counting the edges of logged walks, in `tests/it/edge_profile.rs`.
 //!
-//! ENTRY -> b1 -> EXIT, b1 -> b1 with the self loop counted: 5 rounds and one trap in b1 give a count of 1
-//! for ENTRY -> b1, 0 for b1 -> EXIT, and one call.
+//! Example: ENTRY -> b1 -> EXIT and b1 -> b1, where the self loop is counted. 5 rounds and one trap in b1 imply a
+//! count of 1 for ENTRY -> b1, 0 for b1 -> EXIT, and one call.
 
 use crate::limits::MAX_PATH_STEPS;
 use crate::{BlockId, Cfg, EdgeCounts, EdgeId, EdgePlan, RootedForest};
 
-/// Counters that no run of the graph can have produced, or that belong to another plan.
+/// Why counters cannot come from a run of the graph, or belong to another plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PropagateError {
-    /// There are not as many counters as counted edges.
+    /// The number of counters differs from the number of counted edges.
     #[error("the plan has {expected} counters, but {found} were given: they belong to another plan")]
     WrongCounters {
-        /// Counted edges of the plan.
+        /// Number of counted edges of the plan.
         expected: usize,
-        /// Counters given.
+        /// Number of counters given.
         found: usize,
     },
     /// A counted edge is not in the graph or is counted twice.
@@ -40,15 +40,15 @@ pub enum PropagateError {
     Contradiction {
         /// The edge, which has no counter.
         edge: EdgeId,
-        /// Its impossible count; on a cycle that was broken that of all its edges at one vertex.
+        /// Its impossible count; on a broken cycle, the sum over its edges at one vertex.
         count: i128,
     },
-    /// The flow law fails at a vertex all of whose edges are known.
+    /// The flow law fails at a vertex whose edges all have known counts.
     #[error("the counters contradict each other: {excess} more entered {block} than left it")]
     Imbalance {
         /// The vertex.
         block: BlockId,
-        /// Arrivals without departure, negative if it is the other way round.
+        /// Arrivals minus departures.
         excess: i128,
     },
     /// The flow law gives a block a negative count.
@@ -62,30 +62,30 @@ pub enum PropagateError {
     /// A counted block is not in the graph or is counted twice.
     #[error("the plan counts {0}, which is not in the graph or counted twice: it belongs to another graph")]
     BadBlockPlan(BlockId),
-    /// No path has this number.
+    /// A path number does not exist.
     #[error("there is no path {0}: the profile belongs to another graph")]
     UnknownPath(u64),
-    /// No path begins like this.
+    /// A prefix does not exist.
     #[error("no path that comes to {block} has the sum {prefix}: the profile belongs to another graph")]
     UnknownPrefix {
-        /// Where the path was cut short.
+        /// Block in which the path was cut short.
         block: BlockId,
-        /// Its sum there.
+        /// Path sum of the prefix.
         prefix: u64,
     },
-    /// The paths of a function are too long and too many.
+    /// The paths of a function together cross too many edges.
     #[error("the paths of the function cross more than {MAX_PATH_STEPS} edges: count its edges only")]
     TooManySteps,
-    /// A block ran more often than 64 bits can tell.
+    /// The count of a block exceeds 64 bits.
     #[error("the count of {0} exceeds 64 bits")]
     Overflow(BlockId),
 }
 
-/// Derives all counts from `counters`, where counter `k` counts edge `plan.counted[k]`, and `exits`, the
-/// number of frames that ended in the middle of a block (a block may occur several times).
+/// Derives all counts from `counters`, where counter `k` counts edge `plan.counted[k]`, and `exits`, the numbers of
+/// frames that ended within a block (a block may occur several times).
 ///
 /// # Errors
-/// If the input contradicts itself or its parts do not belong together.
+/// Returns an error if the input contradicts itself or its parts do not belong together.
 pub fn propagate(
     cfg: &Cfg,
     plan: &EdgePlan,
@@ -102,7 +102,7 @@ pub fn propagate(
     Ok(EdgeCounts { blocks: sum_blocks(cfg, &edges, entries)?, edges, entries })
 }
 
-/// By edge, the closing edge last: the counter's value, if it has one.
+/// Returns by edge, the closing edge last, the value of its counter, if it has one.
 pub(crate) fn known_counts(
     cfg: &Cfg,
     counted: &[EdgeId],
@@ -122,7 +122,7 @@ pub(crate) fn known_counts(
     Ok(known)
 }
 
-/// By vertex: known arrivals less known departures. Fits easily: fewer than 2^32 terms below 2^64.
+/// Returns by vertex its known arrivals minus its known departures. No overflow: fewer than 2^32 terms below 2^64.
 pub(crate) fn initial_excess(
     cfg: &Cfg,
     known: &[Option<u64>],
@@ -145,7 +145,7 @@ pub(crate) fn initial_excess(
     Ok(excess)
 }
 
-/// Gives each tree edge the count, perhaps a negative one, that balances the vertex below it, leaves first.
+/// Gives each tree edge the count, possibly negative, that balances the vertex below it, leaves first.
 pub(crate) fn balance(
     cfg: &Cfg,
     tree: &RootedForest,
@@ -170,12 +170,12 @@ pub(crate) fn balance(
     Ok(counts)
 }
 
-/// A count that an edge can have.
+/// Checks that an edge's count fits 64 bits without a sign.
 fn possible((edge, count): (EdgeId, i128)) -> Result<u64, PropagateError> {
     u64::try_from(count).map_err(|_| PropagateError::Contradiction { edge, count })
 }
 
-/// By block: everything that entered it.
+/// Returns by block the sum of the counts that enter it.
 pub(crate) fn sum_blocks(cfg: &Cfg, edges: &[u64], entries: u64) -> Result<Vec<u64>, PropagateError> {
     let arrivals = |block: BlockId| {
         let called = if block == BlockId::ENTRY { entries } else { 0 };

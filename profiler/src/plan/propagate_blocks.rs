@@ -1,16 +1,16 @@
-//! All block counts from the counters of a vertex profile.
+//! Derives all block counts from the counters of a vertex profile.
 //!
-//! Input: a [`Cfg`], the [`VertexPlan`] that was compiled, its counters, and for each block how many frames
-//! ended in its middle. Output: the count of every block, and of the calls.
-//! Invariant: exact, or an error; near-linear time. Each cycle without a counter is broken at one edge, which
-//! is given the count 0; the other edges of the cycle may get negative counts by that, but since the cycle
-//! has no pipe, the sums at its vertices stay right. A plan that leaves a piped cycle is refused. Edges on
-//! no such cycle are as certain as those of an edge profile, and checked like them.
-//! Source: Ball & Larus 1994, section 3.3. Ours: the check for pipes, and what may be negative.
+//! Input: a [`Cfg`], the [`VertexPlan`] that was compiled, its counters, and the number of frames that ended within
+//! each block. Output: the counts of all blocks, and of the calls.
+//! Invariant: the counts are exact, or there is an error; near-linear time. Each cycle without a counter is broken at
+//! one edge, which is given the count 0. The other edges of the cycle may get negative counts as a result, but since
+//! the cycle has no pipe, the sums at its vertices stay right. A plan that leaves a piped cycle is rejected. Edges on
+//! no such cycle are as certain as those of an edge profile, and are checked like them.
+//! Source: Ball & Larus 1994, section 3.3. Ours: the check for pipes, and which counts may be negative.
 //! Oracle: counting the blocks of logged walks, in `tests/it/vertex_profile.rs`.
 //!
-//! 0 -> {1, 2}, 1 -> {3, 4} <- 2, {3, 4} -> EXIT, with 2 -> 4 broken: all that enters 2 is put down to 2 -> 3,
-//! and 1 -> 3 makes up for what entered 3 too often.
+//! Example: 0 -> {1, 2}, 1 -> {3, 4} <- 2, {3, 4} -> EXIT, broken at 2 -> 4. Everything that enters 2 is attributed
+//! to 2 -> 3, and 1 -> 3 compensates for the excess at 3.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ pub struct BlockCounts {
 }
 
 impl BlockCounts {
-    /// A count that a block, or EXIT, can have.
+    /// Checks that a count of a block, or of EXIT, is possible.
     pub(crate) fn check(block: BlockId, count: i128) -> Result<u64, PropagateError> {
         if count < 0 {
             return Err(PropagateError::ImpossibleBlock { block, count });
@@ -39,12 +39,12 @@ impl BlockCounts {
     }
 }
 
-/// Derives all block counts from `counters`, where counter `k` counts edge `plan.counted[k]`, and `exits`,
-/// the number of frames that ended in the middle of a block (a block may occur several times).
+/// Derives all block counts from `counters`, where counter `k` counts edge `plan.counted[k]`, and `exits`, the
+/// numbers of frames that ended within a block (a block may occur several times).
 ///
 /// # Errors
-/// If the input contradicts itself or its parts do not belong together, or if the plan does not determine
-/// the block counts.
+/// Returns an error if the input contradicts itself or its parts do not belong together, or if the plan does not
+/// determine the block counts.
 pub fn propagate_blocks(
     cfg: &Cfg,
     plan: &VertexPlan,
@@ -66,17 +66,17 @@ pub fn propagate_blocks(
     sum_blocks(cfg, &edges)
 }
 
-/// The edges without a counter, the closing edge first: it then stays in the tree.
+/// Iterates over the edges without a counter, the closing edge first, so that it stays in the tree.
 fn uncounted(cfg: &Cfg, known: &[Option<u64>]) -> impl Iterator<Item = EdgeId> {
     let edges = std::iter::once(cfg.closing_edge()).chain(cfg.edges());
     edges.filter(|edge| known[edge.index()].is_none())
 }
 
-/// By edge: whether it lies on a cycle that was broken, so that its count is arbitrary.
+/// Returns by edge whether it lies on a broken cycle, so that its count is arbitrary.
 fn on_broken_cycles(cfg: &Cfg, forest: &RootedForest, broken: &[EdgeId]) -> Vec<bool> {
     let depths = forest.depths(cfg);
     let mut found = vec![false; cfg.edge_count() + 1];
-    // Ends of tree edges that were found are one set, represented by the highest: none is walked twice.
+    // The ends of tree edges found so far form sets, represented by the highest vertex, so no edge is walked twice.
     let mut joined = UnionFind::new(cfg.vertex_count());
     for &edge in broken {
         found[edge.index()] = true;
@@ -97,8 +97,8 @@ fn on_broken_cycles(cfg: &Cfg, forest: &RootedForest, broken: &[EdgeId]) -> Vec<
     found
 }
 
-/// Refuses counts that edges cannot have: those of one edge where they are certain, and otherwise those that
-/// the edges of broken cycles have together where they arrive at a vertex, or depart from one.
+/// Rejects impossible counts: negative ones of single edges where these are certain, otherwise negative sums of the
+/// edges of broken cycles that enter, or leave, a vertex.
 fn check_edges(cfg: &Cfg, arbitrary: &[bool], edges: &[i128]) -> Result<(), PropagateError> {
     for edge in cfg.closed_edges().filter(|edge| !arbitrary[edge.index()]) {
         let count = edges[edge.index()];
@@ -117,8 +117,8 @@ fn check_edges(cfg: &Cfg, arbitrary: &[bool], edges: &[i128]) -> Result<(), Prop
     cfg.blocks().chain([cfg.exit()]).try_for_each(|vertex| together(cfg.in_edges(vertex)))
 }
 
-/// Everything that entered each block. The calls are certain: EXIT has but the closing edge to leave by, so
-/// every cycle through that edge has a pipe.
+/// Sums what entered each block. The calls are certain: EXIT is left by the closing edge only, so every cycle through
+/// that edge has a pipe.
 fn sum_blocks(cfg: &Cfg, edges: &[i128]) -> Result<BlockCounts, PropagateError> {
     let entries = edges[cfg.closing_edge().index()];
     let arrivals = |block: BlockId| {

@@ -1,13 +1,13 @@
 //! Spanning trees of the closed, undirected CFG.
 //!
-//! Input: a [`Cfg`] and [`EdgeWeights`]. Output: the edges of a maximum (or minimum) spanning tree, the
-//! rest being the chords; and a tree's vertices ordered from its roots to its leaves.
-//! Invariant: the closing edge is in the tree, so it needs no counter; vertices that no undirected path
-//! connects with ENTRY get trees of their own; equal input gives the equal tree. O(E log E).
-//! Source: Ball & Larus 1994, section 3.1; Kruskal, *On the Shortest Spanning Subtree*, 1956. Ours: among
-//! edges of equal weight critical ones enter the tree first (a counter there would need a block of its
-//! own), then lower numbers.
-//! Oracle: petgraph's tree weight, and every tree of small graphs, in `tests/it/spanning_tree.rs`.
+//! Input: a [`Cfg`] and [`EdgeWeights`]. Output: the edges of a maximum (or minimum) spanning tree, the others being
+//! the chords; and a tree's vertices ordered from its roots to its leaves.
+//! Invariant: the closing edge is in the tree, so it needs no counter. Vertices that no undirected path connects with
+//! ENTRY get trees of their own. Equal input gives equal trees. O(E log E).
+//! Source: Ball & Larus 1994, section 3.1; Kruskal, *On the Shortest Spanning Subtree*, 1956. Ours: among edges of
+//! equal weight critical ones enter the tree first (a counter there would need a block of its own), then lower
+//! numbers.
+//! Oracle: petgraph's tree weight, and all trees of small graphs, in `tests/it/spanning_tree.rs`.
 
 use crate::graph::csr::Adjacency;
 use crate::graph::union_find::UnionFind;
@@ -21,26 +21,26 @@ pub struct SpanningTree {
 }
 
 impl SpanningTree {
-    /// A tree of greatest weight among those with the closing edge.
+    /// Grows a tree of greatest weight among those with the closing edge.
     pub fn maximum(cfg: &Cfg, weights: &EdgeWeights) -> Self {
         Self::maximum_without(cfg, weights, |_| false)
     }
 
-    /// A tree of greatest weight among those that avoid the `banned` edges and have the closing edge,
-    /// unless that is banned too.
+    /// Grows a tree of greatest weight among those without the `banned` edges and with the closing edge, unless that
+    /// is banned too.
     pub(crate) fn maximum_without(cfg: &Cfg, weights: &EdgeWeights, banned: impl Fn(EdgeId) -> bool) -> Self {
         let order = std::iter::once(cfg.closing_edge()).chain(heaviest_first(cfg, weights));
         Self::grow(cfg, order.filter(|&edge| !banned(edge)))
     }
 
-    /// A tree of least weight among those with the closing edge: its chords are the worst place for
-    /// counters (Ball & Larus 1994, section 6.1, to see what the weighting is worth).
+    /// Grows a tree of least weight among those with the closing edge. Its chords are the worst places for counters
+    /// (Ball & Larus 1994, section 6.1, which uses them to assess the weighting).
     pub fn minimum(cfg: &Cfg, weights: &EdgeWeights) -> Self {
         let lightest_first = heaviest_first(cfg, weights).into_iter().rev();
         Self::grow(cfg, std::iter::once(cfg.closing_edge()).chain(lightest_first))
     }
 
-    /// Kruskal's algorithm: takes the edges in this order, but for those that would close a cycle.
+    /// Runs Kruskal's algorithm: takes the edges in this order, except those that would close a cycle.
     pub(crate) fn grow(cfg: &Cfg, order: impl Iterator<Item = EdgeId>) -> Self {
         let mut sets = UnionFind::new(cfg.vertex_count());
         let mut members = vec![false; cfg.edge_count() + 1];
@@ -53,19 +53,19 @@ impl SpanningTree {
         tree
     }
 
-    /// Whether an edge is in the tree.
+    /// Reports whether an edge is in the tree.
     pub fn contains(&self, edge: EdgeId) -> bool {
         self.members[edge.index()]
     }
 
-    /// The edges outside the tree, by number.
+    /// Iterates over the edges outside the tree, by number.
     pub fn chords(&self) -> impl Iterator<Item = EdgeId> {
         let outside = self.members.iter().enumerate().filter(|&(_, &member)| !member);
         outside.map(|(edge, _)| EdgeId::new(edge))
     }
 }
 
-/// The real edges as the greedy algorithms take them.
+/// Returns the real edges in the order of the greedy algorithm.
 pub(crate) fn heaviest_first(cfg: &Cfg, weights: &EdgeWeights) -> Vec<EdgeId> {
     let mut edges: Vec<EdgeId> = cfg.edges().collect();
     edges.sort_by(|&a, &b| {
@@ -75,17 +75,17 @@ pub(crate) fn heaviest_first(cfg: &Cfg, weights: &EdgeWeights) -> Vec<EdgeId> {
     edges
 }
 
-/// A tree hung up at ENTRY (further trees at their least vertex).
+/// A tree rooted at ENTRY (and further trees at their least vertex).
 #[derive(Clone, Debug)]
 pub struct RootedForest {
-    /// Every vertex, each after the vertex above it.
+    /// All vertices, each after its parent.
     order: Vec<BlockId>,
-    /// By vertex: the edge to the vertex above; none at a root.
+    /// By vertex: the edge to its parent; none at a root.
     up: Vec<Option<EdgeId>>,
 }
 
 impl RootedForest {
-    /// Hangs up the edges that `member` accepts; `None` if they contain an undirected cycle.
+    /// Roots the edges that `member` accepts; returns `None` if they contain an undirected cycle.
     pub fn new(cfg: &Cfg, member: impl Fn(EdgeId) -> bool) -> Option<Self> {
         let members = cfg.closed_edges().filter(|&edge| member(edge));
         let ends = members.flat_map(|edge| {
@@ -104,7 +104,7 @@ impl RootedForest {
         Some(forest)
     }
 
-    /// Adds the tree of `root` in breadth-first order; `None` at a cycle.
+    /// Adds the tree of `root` in breadth-first order; returns `None` at a cycle.
     fn hang(&mut self, cfg: &Cfg, adjacency: &Adjacency, root: BlockId, reached: &mut [bool]) -> Option<()> {
         let mut next = self.order.len();
         reached[root.index()] = true;
@@ -126,12 +126,12 @@ impl RootedForest {
         Some(())
     }
 
-    /// Every vertex, each after the vertex above it.
+    /// Returns all vertices, each after its parent.
     pub fn order(&self) -> &[BlockId] {
         &self.order
     }
 
-    /// By vertex: how many edges it is below its root.
+    /// Returns by vertex its depth in edges below its root.
     pub(crate) fn depths(&self, cfg: &Cfg) -> Vec<u32> {
         let mut depths = vec![0; self.up.len()];
         for &vertex in &self.order {
@@ -142,13 +142,13 @@ impl RootedForest {
         depths
     }
 
-    /// The edge to the vertex above; none at a root.
+    /// Returns the edge to the parent of a vertex; none at a root.
     pub fn up(&self, vertex: BlockId) -> Option<EdgeId> {
         self.up[vertex.index()]
     }
 }
 
-/// The other end of an edge.
+/// Returns the other end of an edge.
 pub(crate) fn opposite(cfg: &Cfg, edge: EdgeId, vertex: BlockId) -> BlockId {
     let ends = cfg.edge(edge);
     if ends.from == vertex { ends.to } else { ends.from }

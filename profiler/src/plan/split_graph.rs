@@ -1,15 +1,15 @@
-//! The split graph: every vertex in two halves, where control arrives and where it departs.
+//! The split graph: every vertex is split in two halves, one where control arrives and one where it departs.
 //!
-//! Input: a [`Cfg`] and some of its edges, each of which joins the departing half of its source with the
-//! arriving half of its target. Output: which halves are connected.
-//! Invariant: an edge leaves a departing half and enters an arriving one, so a cycle of the split graph is
-//! a cycle of the CFG whose edges strictly alternate: one without a pipe, and every such cycle is one.
-//! With all edges given, the components are the classes that Knuth & Stevenson merge: blocks with a common
-//! successor depart from one class, and its blocks arrive there.
+//! Input: a [`Cfg`] and some of its edges, each of which joins the departing half of its source with the arriving
+//! half of its target. Output: which halves are connected.
+//! Invariant: an edge leaves a departing half and enters an arriving half, so the cycles of the split graph are exactly
+//! the cycles of the CFG whose edges strictly alternate, which are those without a pipe. With all edges given, the
+//! components are the classes that Knuth & Stevenson merge: blocks with a common successor depart into one class, and
+//! their successors arrive from it.
 //! Source: Knuth & Stevenson, *Optimal Measurement Points for Program Frequency Counts*, BIT 1973.
 //! Oracle: `tests/it/vertex_profile.rs`, `tests/it/block_counters.rs`.
 //!
-//! 0 -> {2, 3} <- 1 with all four edges: any three of them connect the halves of the fourth.
+//! Example: 0 -> {2, 3} <- 1 with all four edges: any three of them connect the halves of the fourth.
 
 use crate::graph::union_find::UnionFind;
 use crate::{BlockId, Cfg, EdgeId};
@@ -31,19 +31,19 @@ impl SplitGraph {
         Self { halves }
     }
 
-    /// Whether the halves that an edge joins are connected already. For a chord of the spanning tree whose
-    /// edges were given this means: its fundamental cycle has no pipe.
+    /// Reports whether the halves that an edge joins are already connected. For a chord of the spanning tree whose
+    /// edges were given this means that its fundamental cycle has no pipe.
     pub(crate) fn connects(&mut self, cfg: &Cfg, edge: EdgeId) -> bool {
         let ends = cfg.edge(edge);
         self.halves.find(departing(ends.from)) == self.halves.find(arriving(ends.to))
     }
 
-    /// The class where control arrives at a vertex: a number below twice the number of vertices.
+    /// Returns the class in which control arrives at a vertex: a number below twice the number of vertices.
     pub(crate) fn arrival(&mut self, vertex: BlockId) -> usize {
         self.halves.find(arriving(vertex))
     }
 
-    /// The class from which control departs.
+    /// Returns the class from which control departs from a vertex.
     pub(crate) fn departure(&mut self, vertex: BlockId) -> usize {
         self.halves.find(departing(vertex))
     }

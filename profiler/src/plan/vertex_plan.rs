@@ -1,24 +1,22 @@
-//! The plan of a vertex profile: counted edges from which all block counts follow, though perhaps not all
-//! edge counts.
+//! Plans of vertex profiles: counted edges that determine all block counts, though perhaps not all edge counts.
 //!
 //! Input: a [`Cfg`] and [`EdgeWeights`]. Output: the counted edges; counter `k` counts `counted[k]`.
-//! Invariant: a subset of the chords of the spanning tree, so never dearer than the [`EdgePlan`] of the
-//! same tree; no simple cycle of edges without a counter has a **pipe**, a vertex that the cycle enters by
-//! the direction of one edge and leaves by that of the other. Frames that end in mid-block do not change
+//! Invariant: the counted edges are a subset of the chords of the spanning tree, so the plan never costs more than
+//! the [`EdgePlan`] of the same tree. No simple cycle of uncounted edges has a **pipe**, a vertex that the cycle
+//! enters in the direction of one edge and leaves in that of the other. Frames that end in mid-block do not change
 //! what is needed: their edges to EXIT have known counts, as if they were counted.
 //! Source: Ball & Larus 1994, section 3.3 (Vprof(Ecnt)) and its heuristic.
 //!
-//! Where we differ. The paper marks the vertices of the cycles that it leaves without a counter, "to
-//! prevent counter-free cycles from combining" into a piped one. That cannot happen: a cycle has a pipe
-//! just if flow along it changes the count of some vertex, which is linear, and every counter-free cycle is
-//! a sum of fundamental cycles. So [`unmarked`](VertexPlan::unmarked) drops every chord whose fundamental
-//! cycle has no pipe: the most that any plan with this tree can drop, in near-linear time.
-//! [`new`](VertexPlan::new) is the paper's heuristic, marks and all.
+//! Difference: the paper marks the vertices of the cycles that it leaves without a counter, "to prevent counter-free
+//! cycles from combining" into a piped one. That cannot happen: a cycle has a pipe exactly if flow along it changes
+//! the count of some vertex, which is linear, and every counter-free cycle is a sum of fundamental cycles. So
+//! [`unmarked`](VertexPlan::unmarked) drops every chord whose fundamental cycle has no pipe: the most that any plan
+//! with this tree can drop, in near-linear time. [`new`](VertexPlan::new) is the paper's heuristic, with its marks.
 //! Oracle: every simple cycle of small graphs, and linear algebra on random ones, in
 //! `tests/it/vertex_profile.rs`.
 //!
-//! 0 -> {1, 2}, 1 -> {3, 4} <- 2, {3, 4} -> EXIT: four chords, of which the one on the cycle 1, 3, 2, 4 needs
-//! no counter, since a count moved around it leaves all blocks as they are.
+//! Example: 0 -> {1, 2}, 1 -> {3, 4} <- 2, {3, 4} -> EXIT has four chords. The one on the cycle 1, 3, 2, 4 needs no
+//! counter, since a count moved around that cycle leaves all block counts unchanged.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,11 +24,11 @@ use super::spanning_tree::{heaviest_first, opposite};
 use super::split_graph::SplitGraph;
 use crate::{BlockId, Cfg, EdgeId, EdgePlan, EdgeWeights, RootedForest, SpanningTree};
 
-/// After so many steps along cycles [`VertexPlan::new`] leaves the remaining chords their counters: some
+/// Limit of steps along cycles, after which [`VertexPlan::new`] keeps the counters of the remaining chords: some
 /// tenths of a second. Real functions need about as many steps as they have edges.
 const MAX_CYCLE_STEPS: usize = 1 << 26;
 
-/// The counted edges of one function, enough for its block counts.
+/// The counted edges of one function, which determine its block counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VertexPlan {
     /// Edge of each counter, ascending.
@@ -38,13 +36,13 @@ pub struct VertexPlan {
 }
 
 impl VertexPlan {
-    /// The paper's heuristic on a maximum spanning tree. Beyond 2^26 steps along cycles, which only graphs
-    /// made for it need, the lighter chords keep their counters.
+    /// Applies the paper's heuristic to a maximum spanning tree. Beyond 2^26 steps along cycles, which only contrived
+    /// graphs need, the lighter chords keep their counters.
     pub fn new(cfg: &Cfg, weights: &EdgeWeights) -> Self {
         Self::of_tree(cfg, weights, &SpanningTree::maximum(cfg, weights))
     }
 
-    /// The paper's heuristic on a tree of the same graph.
+    /// Applies the paper's heuristic to a tree of the same graph.
     pub fn of_tree(cfg: &Cfg, weights: &EdgeWeights, tree: &SpanningTree) -> Self {
         let mut keep: Vec<bool> = cfg.closed_edges().map(|edge| !tree.contains(edge)).collect();
         let mut tree_split = split(cfg, tree);
@@ -58,24 +56,24 @@ impl VertexPlan {
         Self { counted: cfg.closed_edges().filter(|edge| keep[edge.index()]).collect() }
     }
 
-    /// A maximum spanning tree, and counters on the chords whose fundamental cycle has a pipe.
+    /// Counts the chords of a maximum spanning tree whose fundamental cycle has a pipe.
     pub fn unmarked(cfg: &Cfg, weights: &EdgeWeights) -> Self {
         Self::unmarked_of_tree(cfg, &SpanningTree::maximum(cfg, weights))
     }
 
-    /// A tree of the same graph, and counters on the chords whose fundamental cycle has a pipe.
+    /// Counts the chords of a tree of the same graph whose fundamental cycle has a pipe.
     pub fn unmarked_of_tree(cfg: &Cfg, tree: &SpanningTree) -> Self {
         let mut tree_split = split(cfg, tree);
         Self { counted: tree.chords().filter(|&chord| !tree_split.connects(cfg, chord)).collect() }
     }
 
-    /// The counter of an edge, if it has one.
+    /// Returns the counter of an edge, if it has one.
     pub fn counter_of(&self, edge: EdgeId) -> Option<usize> {
         self.counted.binary_search(&edge).ok()
     }
 }
 
-/// Every edge plan is a vertex plan.
+/// Converts an edge plan, which is always a vertex plan.
 impl From<EdgePlan> for VertexPlan {
     fn from(plan: EdgePlan) -> Self {
         Self { counted: plan.counted }
@@ -93,7 +91,7 @@ struct Cycles<'a> {
     depths: Vec<u32>,
     marked: Vec<bool>,
     steps: usize,
-    /// The vertices of the cycle at hand.
+    /// The vertices of the current cycle.
     path: Vec<BlockId>,
 }
 
@@ -105,7 +103,7 @@ impl<'a> Cycles<'a> {
         Some(Self { cfg, forest, depths, marked, steps: 0, path: Vec::new() })
     }
 
-    /// Marks the cycle of a chord, unless one of its vertices is marked already.
+    /// Marks the cycle of a chord, unless one of its vertices is already marked; returns whether it did.
     fn mark(&mut self, chord: EdgeId) -> bool {
         self.path.clear();
         let unmarked = self.walk(chord).is_some();
@@ -115,7 +113,7 @@ impl<'a> Cycles<'a> {
         unmarked
     }
 
-    /// Puts the vertices of the cycle into `path`; `None` at a marked one or when the steps are used up.
+    /// Collects the vertices of the cycle in `path`; returns `None` at a marked one or when the steps are used up.
     fn walk(&mut self, chord: EdgeId) -> Option<()> {
         let ends = self.cfg.edge(chord);
         let (mut a, mut b) = (ends.from, ends.to);
@@ -125,7 +123,7 @@ impl<'a> Cycles<'a> {
             if self.depths[a.index()] > self.depths[b.index()] {
                 std::mem::swap(&mut a, &mut b);
             }
-            // `b` is no higher than `a`, so the cycle goes on above it.
+            // `b` is no higher than `a`, so the cycle continues above `b`.
             b = opposite(self.cfg, self.forest.up(b)?, b);
         }
         Some(())

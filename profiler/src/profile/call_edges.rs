@@ -1,15 +1,15 @@
-//! Calls by caller, call site and callee: what calling contexts and the counts of code tell together.
+//! Counts calls by caller, call site and callee, from calling contexts together with the counts of code.
 //!
-//! Input: a [`Profile`] with calling contexts. Output: as of
+//! Input: a [`Profile`] with calling contexts. Output: the call edges of
 //! [`ContextTree::call_edges`](crate::ContextTree::call_edges).
-//! Invariant: counts of code are used if they are of the same calls: exact, and in a tree that has all callers. A
-//! call site at which frames ended tells nothing, since the call may not have been made.
+//! Invariant: counts of code are used only if they cover the same calls: if they are exact, and the tree has all
+//! callers. A call site at which frames ended is not used, since the call may not have been made.
 
 use super::{FunctionProfile, Profile};
 use crate::{CallEdge, Callee, FigureKind};
 
 impl Profile {
-    /// The calls by place, ascending by caller, site and callee; none without calling contexts.
+    /// Returns the calls by place, ascending by caller, site and callee; none without calling contexts.
     pub fn call_edges(&self) -> Vec<CallEdge> {
         let Some(tree) = &self.contexts else { return Vec::new() };
         let are_the_same = tree.kind == FigureKind::Exact && !tree.is_cut();
@@ -21,7 +21,7 @@ impl Profile {
 }
 
 impl FunctionProfile {
-    /// How often a call was made, whichever function it called.
+    /// Returns how often a call was executed, whichever function it called.
     fn executions_of_call(&self, site: u32) -> Option<u64> {
         let block =
             self.blocks.iter().position(|block| (block.code.start..block.code.end).contains(&site))?;

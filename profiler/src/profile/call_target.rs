@@ -9,23 +9,23 @@ use crate::{Callee, FigureKind};
 pub struct CallTarget {
     /// Index of the function that makes the call.
     pub caller: u32,
-    /// Byte offset of the call in the module.
+    /// Byte offset of the call instruction in the module.
     pub site: u32,
-    /// What it called.
+    /// The callee.
     pub callee: Callee,
-    /// How often.
+    /// Number of calls.
     pub count: u64,
-    /// How the number was come by.
+    /// How the count was obtained.
     pub kind: FigureKind,
 }
 
 impl CallTarget {
-    /// What call targets are sorted by.
+    /// Returns the sort key of call targets.
     pub(super) fn key(&self) -> (u32, u32, &Callee) {
         (self.caller, self.site, &self.callee)
     }
 
-    /// Adds itself to what is kept, if that is of the same callee; whether it is.
+    /// Merges the count into `kept` if both have the same site and callee; returns whether they do.
     pub(super) fn merge_into(&mut self, kept: &mut CallTarget) -> bool {
         let same = self.key() == kept.key();
         if same {

@@ -1,47 +1,47 @@
-//! Where a metric comes from: hot paths and functions, dense and sparse ones.
+//! The sources of a metric: hot paths and functions, dense and sparse ones.
 //!
-//! Input: a [`Profile`] with figures along paths. Output: what has at least a share of all of a metric, and how much
-//! of it all that together has.
-//! Source: Ammons, Ball & Larus 1997, section 6.4, tables 4 and 5: *hot* is what has at least a share; of the hot,
-//! *dense* has more of the metric for each instruction than the program has on average, *sparse* has not. The rest is
-//! *cold*.
+//! Input: a [`Profile`] with figures along paths. Output: the paths or functions that have at least a share of the
+//! metric, and how much of it they have together.
+//! Source: Ammons, Ball & Larus 1997, section 6.4, tables 4 and 5. A path or function is *hot* if it has at least a
+//! share of the metric. A hot one is *dense* if it has more of the metric per instruction than the program has on
+//! average, and *sparse* otherwise. The rest is *cold*.
 //! Oracle: `tests/it/density.rs`.
 
 use super::{FunctionProfile, HotPath, Profile};
 use crate::PathProfile;
 
-/// What something is to a metric.
+/// How a path or function relates to a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Density {
-    /// Hot, with more than the average for each instruction.
+    /// Hot, with more of the metric per instruction than the average.
     Dense,
-    /// Hot, because it runs so often.
+    /// Hot because it runs often.
     Sparse,
     /// Not hot.
     Cold,
 }
 
-/// Things of one density together.
+/// The paths or functions of one density together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Group {
-    /// How many.
+    /// Number of members.
     pub members: u64,
-    /// Different paths that ran to their end in them.
+    /// Number of different finished paths in the members.
     pub paths: u64,
-    /// Instructions executed in them.
+    /// Instructions executed in the members.
     pub ops: u64,
-    /// Their part of the metric.
+    /// The members' part of the metric.
     pub amount: u64,
 }
 
-/// How a metric is spread over things of one sort.
+/// The distribution of a metric over paths or functions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spread {
-    /// The dense ones.
+    /// The dense members.
     pub dense: Group,
-    /// The sparse ones.
+    /// The sparse members.
     pub sparse: Group,
-    /// The cold ones.
+    /// The cold members.
     pub cold: Group,
 }
 
@@ -59,31 +59,31 @@ impl Spread {
     }
 }
 
-/// One metric of a profile, and what counts as hot.
+/// One metric of a profile, and the threshold of hotness.
 #[derive(Clone, Copy, Debug)]
 pub struct MetricView<'a> {
     profile: &'a Profile,
     column: usize,
     share: f64,
-    /// All of the metric, and all instructions; both saturate.
+    /// Total of the metric, and total instructions; both saturate.
     amount: u64,
     ops: u64,
 }
 
 impl<'a> MetricView<'a> {
-    /// The metric in this column of figures; hot is what has at least `share` of it, from 0 to 1.
+    /// Selects the metric in this column of figures. A hot path or function has at least `share` of it, from 0 to 1.
     pub fn new(profile: &'a Profile, column: usize, share: f64) -> Self {
         let amounts = profile.functions.iter().map(|function| amount_in(function, column));
         let amount = amounts.fold(0, u64::saturating_add);
         Self { profile, column, share, amount, ops: profile.ops() }
     }
 
-    /// All of the metric.
+    /// Returns the total of the metric.
     pub fn amount(&self) -> u64 {
         self.amount
     }
 
-    /// What something is with so much of the metric and so many instructions.
+    /// Classifies a path or function by its part of the metric and its instructions.
     pub fn density(&self, amount: u64, ops: u64) -> Density {
         let is_hot = amount > 0 && amount as f64 >= self.amount as f64 * self.share;
         let is_dense = u128::from(amount) * u128::from(self.ops) > u128::from(self.amount) * u128::from(ops);
@@ -94,7 +94,7 @@ impl<'a> MetricView<'a> {
         }
     }
 
-    /// The paths that ran to their end, those with most of the metric first, and how much.
+    /// Returns the finished paths with their parts of the metric, largest part first.
     pub fn paths(&self) -> Vec<(HotPath, u64)> {
         let paths = self.profile.hottest_paths().into_iter();
         let mut paths: Vec<_> = paths.map(|path| (path.metrics[self.column], path)).collect();
@@ -102,7 +102,7 @@ impl<'a> MetricView<'a> {
         paths.into_iter().map(|(amount, path)| (path, amount)).collect()
     }
 
-    /// How it is spread over paths that ran to their end.
+    /// Distributes the metric over finished paths.
     pub fn over_paths(&self) -> Spread {
         let mut spread = Spread::default();
         for (path, amount) in self.paths() {
@@ -112,7 +112,7 @@ impl<'a> MetricView<'a> {
         spread
     }
 
-    /// How it is spread over functions.
+    /// Distributes the metric over functions.
     pub fn over_functions(&self) -> Spread {
         let mut spread = Spread::default();
         for function in &self.profile.functions {

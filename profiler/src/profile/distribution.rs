@@ -1,36 +1,37 @@
-//! How a run's instructions are distributed over its paths.
+//! The distribution of a run's instructions over its paths.
 //!
-//! Input: a profile with paths. Output: which share the most frequent paths have, and the share by length in branches.
+//! Input: a profile with paths. Output: the share of the paths with the most instructions, and the share by length in
+//! branches.
 //! Source: Vaswani 2007, section 5.1, figures 5.2 (a) and 5.3. Oracle: `tests/it/distribution.rs`.
 
 use super::Profile;
 use crate::{Cfg, Path};
 
-/// The instructions of all paths that ran to their end.
+/// The instructions of all finished paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathDistribution {
-    /// Different paths.
+    /// Number of different paths.
     pub paths: u64,
-    /// Instructions executed along them; saturates.
+    /// Instructions executed along the paths; saturates.
     pub ops: u64,
-    /// For 1, 10, 100, … paths, and all: how many instructions those with the most have together.
+    /// For the 1, 10, 100, … hottest paths, and for all: the number of paths and their instructions together.
     pub of_hottest: Vec<(u64, u64)>,
-    /// By number of branches on a path: the instructions of such paths. The last one has those with more, too.
+    /// By number of branches on a path: the instructions of such paths. The last entry includes longer paths.
     pub by_branches: Vec<u64>,
 }
 
 impl PathDistribution {
-    /// Longer paths are counted with those of this length: what a path descriptor has room for.
+    /// Number of branches at which `by_branches` stops telling paths apart: the capacity of a path descriptor.
     pub const LONGEST: usize = 32;
 
-    /// The instructions of paths with at most so many branches.
+    /// Returns the instructions of paths with at most `branches` branches.
     pub fn up_to(&self, branches: usize) -> u64 {
         self.by_branches.iter().take(branches + 1).fold(0, |sum, &ops| sum.saturating_add(ops))
     }
 }
 
 impl Profile {
-    /// How instructions are distributed over paths; `None` if paths were not counted.
+    /// Computes the distribution of instructions over paths; `None` if paths were not counted.
     pub fn path_distribution(&self) -> Option<PathDistribution> {
         self.has_paths().then_some(())?;
         let mut found =
@@ -56,7 +57,7 @@ impl Profile {
     }
 }
 
-/// How many of a path's blocks could have been left by another edge.
+/// Returns the number of blocks on a path that have more than one out-edge.
 fn branches_on(cfg: &Cfg, path: &Path) -> usize {
     path.edges.iter().filter(|&&edge| cfg.out_edges(cfg.edge(edge).from).len() > 1).count()
 }

@@ -1,27 +1,27 @@
-//! How many events of a kind happened.
+//! Totals of counted events.
 //!
-//! Input: the totals that the runtime's event counters give (Ball 1994, section 3). Output: themselves, summed.
-//! Invariant: a total is of all runs of its profile, so a kind that one of the runs did not count has none in
-//! the sum; that keeps merging commutative and associative. Kinds are told apart by name alone: who changes
-//! a cost model gives it another name.
+//! Input: the totals of the runtime's event counters (Ball 1994, section 3). Output: their sums.
+//! Invariant: a total covers all runs of its profile, so a kind that one of the runs did not count is absent from the
+//! sum; this keeps merging commutative and associative. Kinds are identified by name alone: a changed cost model
+//! needs a new name.
 //! Oracle: `tests/it/merge.rs`.
 
 use serde::{Deserialize, Serialize};
 
 use crate::FigureKind;
 
-/// The events of one kind.
+/// The total of one kind of event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventTotal {
-    /// What the kind is called.
+    /// Name of the kind.
     pub name: String,
     /// Number of events.
     pub count: u64,
-    /// How the number was come by.
+    /// How the count was obtained.
     pub kind: FigureKind,
 }
 
-/// The sums of the kinds that are in both sorted lists; saturates.
+/// Sums the kinds that are in both sorted lists; saturates.
 pub(super) fn merged(a: &[EventTotal], b: &[EventTotal]) -> Vec<EventTotal> {
     let in_both = a.iter().filter_map(|left| {
         let right = b.binary_search_by(|right| right.name.cmp(&left.name)).ok()?;

@@ -1,10 +1,9 @@
 //! The profile of one function.
 //!
-//! Input: its blocks, its edges with counts, and the frames that ended in mid-block. Output: calls, block
+//! Input: the function's blocks, its edges with counts, and the frames that ended in mid-block. Output: calls, block
 //! counts, executed instructions, branch probabilities.
-//! Invariant: what can be derived is not stored. Where only blocks were counted, the counts of edges are not
-//! known; nothing is made up for them. Everything here is total: on counts that contradict each
-//! other the derived figures saturate instead of panicking.
+//! Invariant: what can be derived is not stored. Where only blocks were counted, edge counts are unknown and are not
+//! invented. All functions are total: on contradictory counts the derived figures saturate instead of panicking.
 //! Source: Ball & Larus 1994, section 3.2. Oracle: `tests/it/profile.rs`.
 
 use serde::{Deserialize, Serialize};
@@ -15,41 +14,43 @@ use crate::{
     FigureKind, PathProfile, PlacementCosts, UnfinishedExit,
 };
 
-/// One function that ran.
+/// The profile of a function that ran.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionProfile {
     /// Index in the module.
     pub index: u32,
-    /// Its name, if the module tells.
+    /// Name of the function, if the module has one.
     pub name: Option<String>,
-    /// Where its code is.
+    /// Range of the function's code.
     pub code: CodeRange,
-    /// [`Cfg::fingerprint`] of its graph.
+    /// [`Cfg::fingerprint`] of the function's graph.
     pub fingerprint: u64,
-    /// How all counts of this function were come by.
+    /// How all counts of the function were obtained.
     pub kind: FigureKind,
-    /// Its basic blocks; position is the [`BlockId`].
+    /// The basic blocks; the position is the [`BlockId`].
     pub blocks: Vec<BlockProfile>,
-    /// The edges of its graph; position is the [`EdgeId`].
+    /// The edges of the graph; the position is the [`EdgeId`].
     pub edges: Vec<EdgeProfile>,
-    /// Frames that ended, or stood, in the middle of a block; ascending by block, offset and ops.
+    /// Frames that ended in the middle of a block, or were there when the profile was taken; ascending by block,
+    /// offset and ops.
     pub exits: Vec<UnfinishedExit>,
-    /// Counters placed in it, and how often they were incremented.
+    /// Counters placed in the function, and how often they were incremented.
     pub cost: CounterCost,
-    /// The counts, if only blocks were counted: those of `edges` are then 0 and say nothing. Stored apart.
+    /// Block counts, if only blocks were counted; the counts of `edges` are then 0 and meaningless. Stored
+    /// separately.
     #[serde(skip)]
     pub only_blocks: Option<BlockCounts>,
-    /// Its paths, if they were counted; the counts of edges then follow from them. Stored apart.
+    /// Paths, if they were counted; the edge counts then follow from them. Stored separately.
     #[serde(skip)]
     pub paths: Option<PathProfile>,
 }
 
-/// One basic block. Its count follows from the edges, if they were counted.
+/// One basic block. Its count follows from the edge counts, if there are any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockProfile {
-    /// Where its code is.
+    /// Range of the block's code.
     pub code: CodeRange,
-    /// Number of instructions in it.
+    /// Number of instructions.
     pub ops: u32,
 }
 
@@ -58,11 +59,11 @@ pub struct BlockProfile {
 pub struct EdgeProfile {
     /// The block that control leaves.
     pub from: BlockId,
-    /// The block that it enters; one past the last block for EXIT.
+    /// The block that control enters; one past the last block for EXIT.
     pub to: BlockId,
-    /// Why control goes this way.
+    /// Why control takes the edge.
     pub kind: EdgeKind,
-    /// How often it did.
+    /// How often control took the edge.
     pub count: u64,
 }
 
@@ -80,7 +81,7 @@ pub struct CodeRange {
 /// Stored by position: append only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum EdgeKind {
-    /// The only way on.
+    /// The only successor.
     Jump,
     /// The condition held.
     Taken,
@@ -94,34 +95,36 @@ pub enum EdgeKind {
     Return,
     /// The function left by a tail call.
     TailCall,
-    /// An exception with this tag was caught, which the block threw, or that came back to its call.
+    /// An exception with this tag was caught. The block threw it, or it was propagated to the block's call.
     Catch(u32),
-    /// Any other exception was.
+    /// An exception of any other tag was caught.
     CatchAll,
 }
 
 impl FunctionProfile {
-    /// The function's graph.
+    /// Builds the function's graph.
     ///
     /// # Errors
-    /// If blocks and edges are no graph, which [`Profile::verify`](super::Profile::verify) refuses.
+    /// Returns an error if blocks and edges do not form a graph, which [`Profile::verify`](super::Profile::verify)
+    /// rejects.
     pub fn cfg(&self) -> Result<Cfg, CfgError> {
         let edges: Vec<_> = self.edges.iter().map(|edge| (edge.from, edge.to)).collect();
         Cfg::new(u32::try_from(self.blocks.len()).map_err(|_| CfgError::TooLarge)?, &edges)
     }
 
-    /// The virtual exit.
+    /// Returns the virtual exit.
     pub fn exit(&self) -> BlockId {
         BlockId::new(self.blocks.len())
     }
 
-    /// Whether the counts of its edges are known.
+    /// Reports whether the edge counts are known.
     pub fn has_edge_counts(&self) -> bool {
         self.only_blocks.is_none()
     }
 
-    /// How often it was called: every call returned or ended in the middle of a block. Of samples that have paths, how
-    /// many of these began with a call, since other parts of it may not be in the sample. Saturates.
+    /// Returns the number of calls: every call returned or ended in the middle of a block. For samples with paths,
+    /// returns the number of paths that began with a call, since other parts of the call may be outside the sample.
+    /// Saturates.
     pub fn calls(&self) -> u64 {
         if let Some(counts) = &self.only_blocks {
             return counts.entries;
@@ -139,7 +142,7 @@ impl FunctionProfile {
         Some(paths.calls(&self.path_numbering()?))
     }
 
-    /// How often each block began: what left it, and what ended in it. Saturates.
+    /// Returns how often each block began: the sum of what left it and what ended in it. Saturates.
     pub fn block_counts(&self) -> Vec<u64> {
         if let Some(counts) = &self.only_blocks {
             return counts.blocks.clone();
@@ -154,15 +157,15 @@ impl FunctionProfile {
         counts
     }
 
-    /// The counts of the graph's edges and blocks, and of the calls, if edges were counted. Saturates.
+    /// Returns the counts of edges, blocks and calls, if edges were counted. Saturates.
     pub fn edge_counts(&self) -> Option<EdgeCounts> {
         let edges = self.edges.iter().map(|edge| edge.count).collect();
         let counts = || EdgeCounts { edges, blocks: self.block_counts(), entries: self.calls() };
         self.has_edge_counts().then(counts)
     }
 
-    /// How many instructions each block executed: all of them each time it began, less those that
-    /// unfinished frames did not come to. Saturates.
+    /// Returns the executed instructions of each block: all of the block's instructions each time it began, minus
+    /// those that unfinished frames did not reach. Saturates.
     pub fn block_ops(&self) -> Vec<u64> {
         let counts = self.block_counts();
         let full =
@@ -179,13 +182,13 @@ impl FunctionProfile {
         ops.into_iter().map(|sum| u64::try_from(sum.max(0)).unwrap_or(u64::MAX)).collect()
     }
 
-    /// Instructions executed; saturates.
+    /// Returns the executed instructions; saturates.
     pub fn ops(&self) -> u64 {
         self.block_ops().into_iter().fold(0, u64::saturating_add)
     }
 
-    /// For each edge the share of the times control left its block that it went this way; none if it never
-    /// left the block, or edges were not counted. Frames that ended in the block do not count.
+    /// Returns the probability of each edge: its share of the times that control left its block; `None` if control
+    /// never left the block, or edges were not counted. Frames that ended in the block do not count.
     pub fn branch_probabilities(&self) -> Vec<Option<f64>> {
         let mut left = vec![0.0; self.blocks.len()];
         for edge in &self.edges {
@@ -200,13 +203,13 @@ impl FunctionProfile {
         self.edges.iter().map(share).collect()
     }
 
-    /// The edges that leave a block.
+    /// Iterates over the edges that leave a block.
     pub fn out_edges(&self, block: BlockId) -> impl Iterator<Item = (EdgeId, &EdgeProfile)> {
         let numbered = self.edges.iter().enumerate().map(|(index, edge)| (EdgeId::new(index), edge));
         numbered.filter(move |(_, edge)| edge.from == block)
     }
 
-    /// What counting cost in this function, beside one counter per block and one per edge.
+    /// Returns the cost of counting in this function, and the costs of one counter per block and one per edge.
     pub fn counter_costs(&self) -> CounterCosts {
         CounterCosts {
             chords: self.cost,
@@ -215,7 +218,8 @@ impl FunctionProfile {
         }
     }
 
-    /// How often control left a block by one of its edges: each time it began, unless its frame ended there. Saturates.
+    /// Returns how often control left a block by one of its edges: each time it began, unless its frame ended there.
+    /// Saturates.
     fn departures(&self) -> u64 {
         let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);
         match &self.only_blocks {
@@ -227,10 +231,10 @@ impl FunctionProfile {
         }
     }
 
-    /// What each placement of counters would have cost in this function; nothing if edges were not counted.
+    /// Returns the cost of each placement of counters in this function; all are 0 if edges were not counted.
     ///
     /// # Errors
-    /// If blocks and edges are no graph.
+    /// Returns an error if blocks and edges do not form a graph.
     pub fn placement_costs(&self) -> Result<PlacementCosts, CfgError> {
         let cfg = self.cfg()?;
         Ok(self
@@ -238,20 +242,21 @@ impl FunctionProfile {
             .map_or_else(PlacementCosts::default, |counts| PlacementCosts::new(&cfg, &counts)))
     }
 
-    /// Sorts the exits and the paths, and adds up what is the same.
+    /// Sorts the exits and the paths, and merges duplicates.
     pub(super) fn normalize(&mut self) {
         normalize_exits(&mut self.exits);
         self.paths.iter_mut().for_each(PathProfile::normalize);
     }
 
-    /// Whether the exits stand in the order that [`normalize`](Self::normalize) makes.
+    /// Reports whether the exits are sorted and merged as [`normalize`](Self::normalize) leaves them.
     pub(super) fn is_normal(&self) -> bool {
         are_normal_exits(&self.exits)
     }
 }
 
 impl EdgeWeights {
-    /// The weighting of a profile; `None` if it is that of another graph, or its edges were not counted.
+    /// Takes the weights from a profile; returns `None` if the profile is of another graph, or its edges were not
+    /// counted.
     pub fn of_profile(cfg: &Cfg, profile: &FunctionProfile) -> Option<Self> {
         let same = profile.fingerprint == cfg.fingerprint() && profile.edges.len() == cfg.edge_count();
         profile.edge_counts().filter(|_| same).map(|counts| Self::measured(cfg, &counts))

@@ -1,4 +1,4 @@
-//! Where the instructions were executed: loops with their trip counts, and the hottest blocks and loops.
+//! Hot code: loops with their trip counts, and the hottest blocks and loops.
 //!
 //! Input: a [`Profile`]. Output: lists, hottest first.
 //! Invariant: equal figures are ordered by place, so lists are the same in every run.
@@ -7,49 +7,49 @@
 use super::{FunctionProfile, Profile};
 use crate::{BlockId, DepthFirst, LoopId, Loops};
 
-/// One loop of a function that ran.
+/// The profile of one loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoopProfile {
-    /// Its number in the function, outer loops before inner ones.
+    /// Number of the loop in the function, outer loops before inner ones.
     pub id: LoopId,
-    /// The block its back edges enter.
+    /// The block that the back edges enter.
     pub header: BlockId,
-    /// 1 for an outermost loop.
+    /// Nesting depth; 1 for an outermost loop.
     pub depth: u32,
-    /// Its blocks, those of inner loops included.
+    /// The blocks of the loop, including those of inner loops.
     pub blocks: Vec<BlockId>,
-    /// How often control came to the header from outside; none if edges were not counted.
+    /// How often control entered the header from outside the loop; none if edges were not counted.
     pub entries: Option<u64>,
     /// How often the header began.
     pub iterations: u64,
-    /// Instructions executed in its blocks, called functions not included; saturates.
+    /// Instructions executed in the loop's blocks, without called functions; saturates.
     pub ops: u64,
 }
 
 impl LoopProfile {
-    /// Rounds per entry; none if the loop never ran, or its entries are not known.
+    /// Returns the iterations per entry; none if the loop was never entered, or its entries are unknown.
     pub fn average_trips(&self) -> Option<f64> {
         let entries = self.entries.filter(|&entries| entries > 0)?;
         Some(self.iterations as f64 / entries as f64)
     }
 }
 
-/// A block and what it cost.
+/// A block and its cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HotBlock {
     /// Index of the function in the module.
     pub function: u32,
     /// The block.
     pub block: BlockId,
-    /// How often it began.
+    /// How often the block began.
     pub count: u64,
-    /// Instructions executed in it.
+    /// Instructions executed in the block.
     pub ops: u64,
-    /// How many different paths that ran to their end go through it, if paths were counted.
+    /// Number of different finished paths through the block, if paths were counted.
     pub paths: Option<u64>,
 }
 
-/// A loop and the function it is in.
+/// A loop and its function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HotLoop {
     /// Index of the function in the module.
@@ -59,7 +59,7 @@ pub struct HotLoop {
 }
 
 impl FunctionProfile {
-    /// Its loops, outer before inner. None if it is not a graph.
+    /// Returns the function's loops, outer before inner; none if the function has no valid graph.
     pub fn loops(&self) -> Vec<LoopProfile> {
         let Ok(cfg) = self.cfg() else { return Vec::new() };
         let loops = Loops::new(&cfg, &DepthFirst::new(&cfg));
@@ -87,12 +87,12 @@ impl FunctionProfile {
 }
 
 impl Profile {
-    /// The functions by executed instructions, hottest first.
+    /// Returns the functions by executed instructions, hottest first.
     pub fn functions_by_ops(&self) -> Vec<(&FunctionProfile, u64)> {
         self.functions_by(FunctionProfile::ops)
     }
 
-    /// The functions by calls, most called first.
+    /// Returns the functions by calls, most called first.
     pub fn functions_by_calls(&self) -> Vec<(&FunctionProfile, u64)> {
         self.functions_by(FunctionProfile::calls)
     }
@@ -103,7 +103,7 @@ impl Profile {
         list
     }
 
-    /// The blocks with the most executed instructions, at most `limit`.
+    /// Returns the blocks with the most executed instructions, at most `limit`.
     pub fn hottest_blocks(&self, limit: usize) -> Vec<HotBlock> {
         let mut list: Vec<HotBlock> = self.functions.iter().flat_map(blocks_of).collect();
         list.sort_by_key(|hot| std::cmp::Reverse(hot.ops));
@@ -115,7 +115,7 @@ impl Profile {
         list
     }
 
-    /// The loops with the most executed instructions, at most `limit`.
+    /// Returns the loops with the most executed instructions, at most `limit`.
     pub fn hottest_loops(&self, limit: usize) -> Vec<HotLoop> {
         let of = |function: &FunctionProfile| {
             let index = function.index;
@@ -129,7 +129,7 @@ impl Profile {
     }
 }
 
-/// The blocks of a function that ran.
+/// Returns the blocks of a function that ran, as hot blocks.
 fn blocks_of(function: &FunctionProfile) -> impl Iterator<Item = HotBlock> {
     let (counts, index) = (function.block_counts(), function.index);
     let figures = counts.into_iter().zip(function.block_ops()).enumerate();

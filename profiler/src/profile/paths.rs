@@ -1,9 +1,9 @@
-//! The paths that a function took.
+//! Path profiles of functions.
 //!
-//! Input: counts of numbered paths, and the sums of the prefixes of frames that ended in mid-path. Output: themselves
-//! merged; the counts of edges that follow; paths as blocks, hottest first.
-//! Invariant: numbers are those of a [`PathNumbering`] of the function's graph. Every crossing of an edge is on one
-//! path, so the counts of edges follow exactly.
+//! Input: counts of numbered paths, and the path sums of frames that ended in mid-path. Output: merged path profiles;
+//! the edge counts that follow from them; paths as blocks, hottest first.
+//! Invariant: path numbers are those of a [`PathNumbering`] of the function's graph. Every crossing of an edge is on
+//! exactly one path, so the edge counts follow exactly.
 //! Source: Ammons, Ball & Larus 1997, section 2. Oracle: logged walks, in `tests/it/path_profile.rs`.
 
 use serde::{Deserialize, Serialize};
@@ -18,64 +18,64 @@ use crate::{
     Cfg, EdgeCounts, Path, PathCount, PathNumbering, PropagateError, UnfinishedExit, UnfinishedPath,
 };
 
-/// How often each path of a function ran.
+/// The counts of a function's paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathProfile {
-    /// How many paths the function has.
+    /// Number of paths that the function has.
     pub possible: u64,
-    /// The paths that ran to their end, ascending by number.
+    /// The finished paths, ascending by number.
     pub finished: Vec<PathCount>,
-    /// Those that did not: all frames that ended in the middle of a block, ascending by exit's place and prefix.
+    /// The unfinished paths: all frames that ended in the middle of a block, ascending by place of exit and prefix.
     pub unfinished: Vec<UnfinishedPath>,
 }
 
-/// A path and what it cost.
+/// A finished path and its cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HotPath {
     /// Index of the function in the module.
     pub function: u32,
-    /// Its number.
+    /// Number of the path.
     pub id: u64,
-    /// How often it ran to its end.
+    /// How often the path finished.
     pub count: u64,
-    /// Instructions that it executed then; saturates.
+    /// Instructions executed on the path; saturates.
     pub ops: u64,
-    /// What was measured along it, by metric of the profile.
+    /// Figures measured along the path, one per metric of the profile.
     pub metrics: Vec<u64>,
 }
 
 impl PathProfile {
-    /// Brings the lists into their order, and adds up what is the same.
+    /// Sorts the lists and merges duplicates.
     pub(super) fn normalize(&mut self) {
         normalize_paths(&mut self.finished);
         normalize_unfinished(&mut self.unfinished);
     }
 
-    /// Whether the lists are in the order that [`normalize`](Self::normalize) makes.
+    /// Reports whether the lists are sorted and merged as [`normalize`](Self::normalize) leaves them.
     pub(super) fn is_normal(&self) -> bool {
         self.finished.is_sorted_by(|a, b| a.id < b.id) && is_normal_unfinished(&self.unfinished)
     }
 
-    /// The figures of all paths, those that ran to their end first.
+    /// Iterates over the figures of all paths, finished ones first.
     pub(crate) fn figures(&self) -> impl Iterator<Item = &Vec<u64>> {
         let unfinished = self.unfinished.iter().map(|path| &path.metrics);
         self.finished.iter().map(|path| &path.metrics).chain(unfinished)
     }
 
-    /// The same, to be changed.
+    /// Iterates mutably over the figures of all paths, finished ones first.
     pub(crate) fn figures_mut(&mut self) -> impl Iterator<Item = &mut Vec<u64>> {
         let unfinished = self.unfinished.iter_mut().map(|path| &mut path.metrics);
         self.finished.iter_mut().map(|path| &mut path.metrics).chain(unfinished)
     }
 
-    /// Keeps only these columns of figures, which are in their order.
+    /// Keeps only the figures of these columns, which are ascending.
     pub(super) fn keep_columns(&mut self, columns: &[usize]) {
         for figures in self.figures_mut() {
             *figures = columns.iter().map(|&column| figures[column]).collect();
         }
     }
 
-    /// Both together, of one function.
+    /// Returns the sum of two path profiles of one function.
     pub(super) fn merged(&self, other: &Self) -> Self {
         let mut sum = self.clone();
         sum.finished.extend_from_slice(&other.finished);
@@ -84,20 +84,20 @@ impl PathProfile {
         sum
     }
 
-    /// Whether a count has reached its limit, so that sums need not agree.
+    /// Reports whether a count has reached its limit, so that sums need not agree.
     pub(super) fn is_saturated(&self) -> bool {
         let unfinished = self.unfinished.iter().map(|path| path.exit.count);
         self.finished.iter().map(|path| path.count).chain(unfinished).any(|count| count == u64::MAX)
     }
 
-    /// The exits of all unfinished paths, one for each place.
+    /// Returns the exits of all unfinished paths, one for each place.
     pub(super) fn exits(&self) -> Vec<UnfinishedExit> {
         let mut exits: Vec<_> = self.unfinished.iter().map(|path| path.exit).collect();
         normalize_exits(&mut exits);
         exits
     }
 
-    /// How many paths began at ENTRY; saturates.
+    /// Returns the number of paths that began at ENTRY; saturates.
     pub(super) fn calls(&self, numbering: &PathNumbering) -> u64 {
         let end = numbering.paths_from_entry();
         let finished = self.finished.iter().filter(|path| path.id < end).map(|path| path.count);
@@ -105,16 +105,18 @@ impl PathProfile {
         finished.chain(unfinished).fold(0, u64::saturating_add)
     }
 
-    /// The counts of edges and blocks, and of calls: each path crosses its edges as often as it ran. Saturates but for
-    /// the counts of blocks.
+    /// Derives the counts of edges, blocks and calls: each path crosses its edges as often as it ran. Saturates,
+    /// except for block counts.
     ///
     /// # Errors
-    /// If a path is none of this numbering, or the paths are so many and so long that they are too much to follow.
+    /// Returns an error if the numbering does not have a path, if a block count overflows, or if the paths together
+    /// cross too many edges to follow.
     pub fn edge_counts(&self, cfg: &Cfg, numbering: &PathNumbering) -> Result<EdgeCounts, PropagateError> {
         self.edge_counts_within(cfg, numbering, &mut { MAX_PATH_STEPS })
     }
 
-    /// The same if the paths cross no more than so many edges together, which are taken off.
+    /// Derives the counts as [`edge_counts`](Self::edge_counts) does, if the paths together cross at most `steps`
+    /// edges, and subtracts the edges crossed from `steps`.
     pub(super) fn edge_counts_within(
         &self,
         cfg: &Cfg,
@@ -144,13 +146,13 @@ impl PathProfile {
 }
 
 impl FunctionProfile {
-    /// How its paths are numbered, if paths were counted and it is a graph.
+    /// Numbers the function's paths, if paths were counted and it has a valid graph.
     pub fn path_numbering(&self) -> Option<PathNumbering> {
         self.paths.as_ref()?;
         Some(PathNumbering::new(&self.cfg().ok()?))
     }
 
-    /// By block, how many different paths that ran to their end go through it; none if paths were not counted.
+    /// Returns by block the number of different finished paths through it; none if paths were not counted.
     pub fn paths_through(&self) -> Option<Vec<u64>> {
         let (cfg, numbering) = (self.cfg().ok()?, self.path_numbering()?);
         let mut through = vec![0; cfg.block_count()];
@@ -160,8 +162,8 @@ impl FunctionProfile {
         Some(through)
     }
 
-    /// By metric and block, how much was measured along the paths that ran to their end and go through it; saturates.
-    /// None if paths were not counted.
+    /// Returns by metric and block the figures measured along the finished paths through the block; saturates. None
+    /// if paths were not counted.
     pub fn metrics_through(&self) -> Option<Vec<Vec<u64>>> {
         let (cfg, numbering) = (self.cfg().ok()?, self.path_numbering()?);
         let finished = &self.paths.as_ref()?.finished;
@@ -176,21 +178,21 @@ impl FunctionProfile {
         Some(through)
     }
 
-    /// How often the path with this number ran to its end; 0 also if paths were not counted.
+    /// Returns how often the path with this number finished; 0 also if paths were not counted.
     pub fn path_count(&self, id: u64) -> u64 {
         let finished = self.paths.as_ref().map_or(&[][..], |paths| &paths.finished);
         let found = finished.binary_search_by_key(&id, |path| path.id);
         found.map_or(0, |position| finished[position].count)
     }
 
-    /// The numbers of its paths that ran to their end, most frequent first.
+    /// Returns the numbers of the finished paths, most frequent first.
     pub fn paths_by_count(&self) -> Vec<u64> {
         let mut finished = self.paths.as_ref().map_or(Vec::new(), |paths| paths.finished.clone());
         finished.sort_by_key(|path| std::cmp::Reverse(path.count));
         finished.iter().map(|path| path.id).collect()
     }
 
-    /// Its paths that ran to their end, by number.
+    /// Returns the finished paths with their costs, by number.
     pub(crate) fn path_costs(&self) -> Vec<HotPath> {
         let (Some(paths), Some(numbering), Ok(cfg)) = (&self.paths, self.path_numbering(), self.cfg()) else {
             return Vec::new();
@@ -208,7 +210,7 @@ impl FunctionProfile {
 }
 
 impl Profile {
-    /// The paths that ran to their end, those with the most executed instructions first.
+    /// Returns the finished paths, most executed instructions first.
     pub fn hottest_paths(&self) -> Vec<HotPath> {
         let mut list: Vec<HotPath> = self.functions.iter().flat_map(FunctionProfile::path_costs).collect();
         list.sort_by_key(|hot| std::cmp::Reverse(hot.ops));

@@ -1,61 +1,61 @@
-//! What tells failing runs from passing ones, and which tests add paths.
+//! Ranks what distinguishes failing runs from passing ones, and orders tests by the paths that they add.
 //!
-//! Input: profiles with paths, one a run. Output: paths and edges by how well they predict that a run fails; the tests in
+//! Input: profiles with paths, one per run. Output: paths and edges by how well they predict failure; the tests in
 //! the order in which each adds the most paths.
-//! Invariant: only what predicts failure better than that its function ran is listed, and a path only if it does so
-//! better than each of its edges.
-//! Source: Vaswani 2007, section 6.2.2; Chilimbi, Liblit, Mehra, Nori & Vaswani, *HOLMES: Effective Statistical Debugging
-//! via Efficient Path Profiling*, ICSE 2009, with the scores of Liblit et al., *Scalable Statistical Bug Isolation*, PLDI
-//! 2005. Failure(p) is the share of failing runs among those in which p ran, Context(p) among those in which its function
-//! ran; Increase is their difference; Sensitivity says how many of the failing runs p explains, by logarithms; Importance
-//! is the harmonic mean of both. Ours: 1 is added in logarithms, so that one failing run counts. Tests: the greedy cover
-//! of Chvátal, 1979. Oracle: `tests/it/rank.rs`.
+//! Invariant: a predictor is listed only if it predicts failure better than the execution of its function does, and a
+//! path only if it also does so better than each of its edges.
+//! Source: Vaswani 2007, section 6.2.2; Chilimbi, Liblit, Mehra, Nori & Vaswani, *HOLMES: Effective Statistical
+//! Debugging via Efficient Path Profiling*, ICSE 2009, with the scores of Liblit et al., *Scalable Statistical Bug
+//! Isolation*, PLDI 2005. Failure(p) is the share of failing runs among those in which p ran, Context(p) among those
+//! in which its function ran; Increase is their difference; Sensitivity measures how many of the failing runs p
+//! explains, on a logarithmic scale; Importance is the harmonic mean of Increase and Sensitivity. Ours: 1 is added in
+//! logarithms, so that one failing run counts. Tests: the greedy cover of Chvátal, 1979. Oracle: `tests/it/rank.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Profile, ResidualError};
 use crate::{BlockId, EdgeId, Path};
 
-/// Something that ran in some runs.
+/// A predictor of failure: something that runs in some of the runs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Predictor {
     /// An edge was crossed.
     Edge(EdgeId),
-    /// A path ran to its end: its number.
+    /// A path finished; its number.
     Path(u64),
-    /// A frame ended in this block, in the middle of the path with this sum.
+    /// A frame ended in this block, within a path whose prefix has this sum.
     Stopped(BlockId, u64),
 }
 
-/// Something that predicts failure.
+/// A predictor with its scores.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Suspect {
     /// Index of the function.
     pub function: u32,
-    /// What ran.
+    /// The predictor.
     pub predictor: Predictor,
-    /// In how many failing runs.
+    /// Number of failing runs in which the predictor ran.
     pub failing: u64,
-    /// In how many passing runs.
+    /// Number of passing runs in which the predictor ran.
     pub passing: u64,
-    /// How much likelier a run fails in which it ran than one in which its function ran.
+    /// How much likelier a run fails if the predictor ran than if its function ran.
     pub increase: f64,
-    /// The harmonic mean of that and of how many of the failing runs it explains; from 0 to 1.
+    /// Harmonic mean of the increase and the sensitivity, from 0 to 1.
     pub importance: f64,
 }
 
-/// What a test adds to those before it.
+/// What a test adds to the tests before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TestGain {
-    /// Which test, as given.
+    /// Position of the test in the input.
     pub test: usize,
-    /// How many paths it takes.
+    /// Number of paths that the test covers.
     pub paths: u64,
-    /// How many of them no test before it takes.
+    /// Number of these paths that no earlier test covers.
     pub new: u64,
 }
 
-/// In how many failing and passing runs something ran.
+/// Numbers of failing and passing runs in which a predictor ran.
 #[derive(Clone, Copy, Default)]
 struct Runs {
     failing: u64,
@@ -75,10 +75,11 @@ impl Runs {
     }
 }
 
-/// What predicts that a run fails, best first.
+/// Ranks the predictors of failure, best first.
 ///
 /// # Errors
-/// If the profiles are of different modules, divide a function differently, or do not know paths.
+/// Returns an error if the profiles are of different modules, divide a function into different blocks, or have no
+/// paths.
 pub fn suspects(failing: &[Profile], passing: &[Profile]) -> Result<Vec<Suspect>, ResidualError> {
     check(&failing.iter().chain(passing).collect::<Vec<_>>())?;
     let mut functions: BTreeMap<u32, Runs> = BTreeMap::new();
@@ -116,11 +117,11 @@ pub fn suspects(failing: &[Profile], passing: &[Profile]) -> Result<Vec<Suspect>
     Ok(found)
 }
 
-/// The tests in an order in which each adds as many paths as any other could; those that add none come last, in the
-/// order given. Those before are a small set with all paths.
+/// Orders the tests greedily, each adding as many paths as any other could. Tests that add none come last, in the
+/// order given; those before are a small set that covers all paths.
 ///
 /// # Errors
-/// As [`suspects`].
+/// Returns the errors of [`suspects`].
 pub fn order_tests(tests: &[Profile]) -> Result<Vec<TestGain>, ResidualError> {
     check(&tests.iter().collect::<Vec<_>>())?;
     let is_path = |predictor: &(u32, Predictor)| !matches!(predictor.1, Predictor::Edge(_));
@@ -147,14 +148,14 @@ fn of_edge(suspect: &Suspect) -> Option<((u32, EdgeId), f64)> {
     }
 }
 
-/// The edges of a path.
+/// Returns the edges of a suspect's path.
 fn edges_of(profiles: &[&Profile], suspect: &Suspect) -> Option<Vec<EdgeId>> {
     let function = profiles.iter().find_map(|profile| profile.function(suspect.function))?;
     Some(suspect.predictor.path(&function.path_numbering()?)?.edges)
 }
 
 impl Predictor {
-    /// The path, or the beginning of one, if it is one.
+    /// Returns the path, or the prefix of one, unless the predictor is an edge.
     pub fn path(&self, numbering: &crate::PathNumbering) -> Option<Path> {
         match *self {
             Predictor::Edge(_) => None,
@@ -164,7 +165,7 @@ impl Predictor {
     }
 }
 
-/// All that ran, each once.
+/// Returns the distinct predictors that ran in a profile.
 fn predictors_of(profile: &Profile) -> BTreeSet<(u32, Predictor)> {
     let mut ran = BTreeSet::new();
     for function in &profile.functions {

@@ -1,17 +1,17 @@
-//! What ran that no test ran.
+//! Residual coverage: what ran in the field but in no test.
 //!
-//! Input: a profile with paths, that of the *field*, and that of the tests, several of them merged. Output: the paths
-//! of the field that no test took, most frequent first, and the edges that make them new; or the profile of these
-//! alone.
-//! Invariant: a path that ran to its end is tested if one with its number is among those of the tests. A path that
-//! did not is tested if a test went that way as far, whatever it did then: what is new is the way, not that it ended.
-//! Edges are tested if they were crossed, by unfinished paths too.
+//! Input: a profile with paths from the *field*, and one from the tests, possibly merged from several. Output: the
+//! field's paths that no test covered, most frequent first, with the edges that make them new; or the profile of
+//! these paths alone.
+//! Invariant: a finished path is tested if the tests have a finished path with its number. An unfinished path is
+//! tested if a test took the same prefix, however that test continued: what matters is the prefix, not that the frame
+//! ended. An edge is tested if it was crossed, by unfinished paths too.
 //! Source: Vaswani 2007, section 3.5.1; Pavlopoulou & Young, *Residual Test Coverage Monitoring*, ICSE 1999.
 //! Oracle: logged walks, in `tests/it/residual.rs`.
 //!
-//! **Prefixes.** The ways on from a block v have the sums 0..N(v), so the paths that begin with a prefix of sum s
-//! that ends in v have the numbers s..s + N(v), and nobody else has one of these. So a prefix is tested if a path
-//! with such a number is, or a longer prefix with such a sum.
+//! **Prefixes.** The paths that lead on from a block v have the sums 0..N(v), so the paths that begin with a prefix
+//! of sum s that ends in v have the numbers s..s + N(v), and no other path has one of these. A prefix is therefore
+//! tested if a finished path with such a number is, or a longer prefix with such a sum.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -19,13 +19,13 @@ use std::collections::BTreeSet;
 use super::{FunctionProfile, PathProfile, Profile};
 use crate::{Cfg, EdgeId, EdgeProfile, FigureKind, Path, PathCount, PathNumbering, UnfinishedPath};
 
-/// Why the residual of two profiles cannot be told.
+/// Why the residual of two profiles cannot be computed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResidualError {
-    /// They are of different modules.
+    /// The profiles are of different modules.
     #[error("the tests ran another module, or another build of it: give profiles of one build")]
     OtherModule,
-    /// They are of one module but divide a function differently.
+    /// The profiles are of one module but divide a function into different blocks.
     #[error(
         "the tests divide function {index} into blocks differently: take all profiles with the same version of wprof"
     )]
@@ -33,65 +33,66 @@ pub enum ResidualError {
         /// Index of the function.
         index: u32,
     },
-    /// One of them does not know paths.
+    /// One of the profiles has no paths.
     #[error("it says nothing about paths: take it with `wprof run --collect paths`")]
     NoPaths,
 }
 
-/// How a path ran.
+/// How a path ended.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PathEnd {
-    /// To its end: its number.
+    /// The path finished; its number.
     Finished(u64),
-    /// Until a frame ended in its middle.
+    /// A frame ended within the path.
     Unfinished(UnfinishedPath),
 }
 
-/// A path that ran, and that no test took.
+/// A path that ran and that no test covered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UntestedPath {
     /// Index of the function in the module.
     pub function: u32,
-    /// How it ran.
+    /// How the path ended.
     pub end: PathEnd,
-    /// Its edges; the beginning of a path if it did not run to its end.
+    /// The edges of the path, or of its prefix if it did not finish.
     pub path: Path,
-    /// How often it ran.
+    /// How often the path ran.
     pub count: u64,
-    /// Instructions that it executed then; saturates.
+    /// Instructions executed on the path; saturates.
     pub ops: u64,
-    /// The edges of it that no test crossed, in order. If there are none, only the combination is new.
+    /// The edges of the path that no test crossed, in order. If there are none, only their combination is new.
     pub new_edges: Vec<EdgeId>,
 }
 
-/// What ran that no test ran.
+/// What ran in the field but in no test.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Residual {
-    /// The untested paths, most frequent first, and of equals those with more instructions.
+    /// The untested paths, most frequent first; of equally frequent ones those with more instructions first.
     pub paths: Vec<UntestedPath>,
-    /// How many different paths ran in the field, tested or not; none if only untested ones were counted.
+    /// Number of different paths that ran in the field, tested or not; none if only untested paths were counted.
     pub ran: Option<u64>,
-    /// Untested paths in functions that have no untested edge: what the coverage of edges would miss.
+    /// Number of untested paths in functions without untested edges: what edge coverage would miss.
     pub beyond_edges: u64,
-    /// Functions that have untested paths.
+    /// Number of functions with untested paths.
     pub functions: u64,
 }
 
 impl Profile {
-    /// Whether the paths of all functions that ran are known, and any did.
+    /// Reports whether the paths of all functions that ran are known, and at least one function ran.
     pub fn has_paths(&self) -> bool {
         !self.functions.is_empty() && self.functions.iter().all(|function| function.paths.is_some())
     }
 
-    /// What ran here and not in `tests`.
+    /// Computes what ran in this profile and not in `tests`.
     ///
     /// # Errors
-    /// If they are of different modules, divide a function differently, or one does not know paths.
+    /// Returns an error if the profiles are of different modules, divide a function into different blocks, or one has
+    /// no paths.
     pub fn residual(&self, tests: &Self) -> Result<Residual, ResidualError> {
         if self.module_hash != tests.module_hash {
             return Err(ResidualError::OtherModule);
         }
-        // Where only untested paths were counted, there may be none.
+        // Where only untested paths were counted, the profile may have no functions.
         let only_untested = self.functions.iter().all(|function| function.kind == FigureKind::Selected);
         if !tests.has_paths() || !self.has_paths() && !only_untested {
             return Err(ResidualError::NoPaths);
@@ -106,7 +107,8 @@ impl Profile {
         Ok(residual)
     }
 
-    /// The profile of the untested paths alone: of each function that has any the counts that follow from them.
+    /// Returns the profile of the untested paths alone: for each function that has any, the counts that follow from
+    /// them.
     #[must_use]
     pub fn only(&self, residual: &Residual) -> Self {
         let functions: BTreeSet<u32> = residual.paths.iter().map(|path| path.function).collect();
@@ -139,7 +141,7 @@ impl Residual {
             return Ok(());
         }
         self.functions += 1;
-        // An edge that is new is on a path that is.
+        // A new edge always lies on a new path.
         if tests.is_some() && untested.iter().all(|path| path.new_edges.is_empty()) {
             self.beyond_edges += untested.len() as u64;
         }
@@ -148,18 +150,19 @@ impl Residual {
     }
 }
 
-/// A function in the field and in the tests.
+/// The field's and the tests' profiles of one function.
 struct Comparison<'a> {
     field: &'a FunctionProfile,
     cfg: Cfg,
     numbering: PathNumbering,
     paths: &'a PathProfile,
-    /// None if no test called it.
+    /// Paths and edges in the tests; none if no test called the function.
     tests: Option<(&'a PathProfile, &'a [EdgeProfile])>,
 }
 
 impl<'a> Comparison<'a> {
-    /// `None` if the function has no graph, or no paths, which valid profiles with paths do not have.
+    /// Pairs the profiles; `None` if the function has no graph or no paths, which does not occur in valid profiles
+    /// with paths.
     fn new(field: &'a FunctionProfile, tests: Option<&'a FunctionProfile>) -> Option<Self> {
         let (cfg, numbering, paths) = (field.cfg().ok()?, field.path_numbering()?, field.paths.as_ref()?);
         let tests = tests.and_then(|tests| Some((tests.paths.as_ref()?, &*tests.edges)));
@@ -189,7 +192,7 @@ impl<'a> Comparison<'a> {
         self.tests.is_some_and(|(paths, _)| paths.finished.binary_search_by_key(&id, |path| path.id).is_ok())
     }
 
-    /// Whether a test took this beginning of a path, of so many edges.
+    /// Reports whether a test took this prefix, which has `length` edges.
     fn is_prefix_tested(&self, prefix: &UnfinishedPath, length: usize) -> bool {
         let Some((tests, _)) = self.tests else { return false };
         let ids = self.numbering.ids_from(prefix.exit.block, prefix.prefix);
@@ -215,7 +218,8 @@ impl<'a> Comparison<'a> {
 }
 
 impl FunctionProfile {
-    /// The function with those of its paths only that are in `residual`. What counting them cost is not known.
+    /// Returns the function with only those of its paths that are in `residual`. The cost of counting them is
+    /// unknown.
     fn only(&self, residual: &Residual) -> Option<Self> {
         let mut paths = PathProfile { possible: self.paths.as_ref()?.possible, ..PathProfile::default() };
         for path in residual.paths.iter().filter(|path| path.function == self.index) {
@@ -229,7 +233,7 @@ impl FunctionProfile {
         Some(self.of_paths(paths))
     }
 
-    /// The function with these paths alone, and the counts of edges that follow.
+    /// Returns the function with these paths alone, and the edge counts that follow from them.
     fn of_paths(&self, mut paths: PathProfile) -> Self {
         paths.normalize();
         let counts = self.cfg().ok().and_then(|cfg| paths.edge_counts(&cfg, &PathNumbering::new(&cfg)).ok());

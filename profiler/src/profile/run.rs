@@ -1,21 +1,21 @@
-//! One run of the program that a profile was taken from.
+//! The run of the program that a profile was taken from.
 //!
-//! Invariant: nothing here is asked of the system; the caller gives it, so a profile is reproducible.
+//! Invariant: nothing here is queried from the system; the caller provides it, so profiles are reproducible.
 
 use serde::{Deserialize, Serialize};
 
 /// When, where and how the program ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Run {
-    /// Start of the run, in seconds since 1970-01-01 UTC; 0 if not told.
+    /// Start of the run, in seconds since 1970-01-01 UTC; 0 if unknown.
     pub started: u64,
     /// Name and version of the tool that took the profile.
     pub tool: String,
-    /// The machine, for people.
+    /// Description of the machine, for people.
     pub machine: String,
     /// The command line of the program.
     pub args: Vec<String>,
-    /// How it ended.
+    /// How the run ended.
     pub ending: Ending,
     /// Duration in nanoseconds of real time.
     pub wall_ns: Option<u64>,
@@ -26,21 +26,21 @@ pub struct Run {
 /// Stored by position: append only.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Ending {
-    /// It had not: the profile is of a program that was still running.
+    /// The run had not ended: the profile is of a program that was still running.
     #[default]
     Running,
-    /// The program ended itself, or returned (code 0).
+    /// The program exited, or returned (code 0).
     Exited {
         /// Exit code.
         code: i32,
     },
-    /// It trapped.
+    /// The program trapped.
     Trapped {
-        /// What the trap says.
+        /// Message of the trap.
         message: String,
     },
-    /// Someone interrupted it.
+    /// The run was interrupted from outside.
     Interrupted,
-    /// It ran out of its budget.
+    /// The program exhausted its budget.
     OutOfBudget,
 }

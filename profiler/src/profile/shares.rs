@@ -1,14 +1,14 @@
-//! Shares of the executed instructions, each with the interval in which that of the whole run lies.
+//! Shares of the executed instructions, each with a confidence interval for the whole run's share.
 //!
-//! Input: a [`Profile`]. Output: by function, and by call record where instructions were counted in contexts, the share
-//! and an interval that has the whole run's share in nineteen of twenty samples.
-//! A burst is one sample, whatever it counts: what runs in one is taken to be all alike, as in
-//! [`comparison::significance`](crate::comparison). So the share is that of as many draws of a path as there were
-//! bursts, a draw of n instructions counting n times: a ratio estimate, whose variance for a part A of all paths is
-//! `N ((1 - p)² S(A) + p² (S - S(A))) / (T² n)`, with p the share, N paths, T instructions, S the sum of the squares of
-//! the instructions of all of them, and n bursts.
-//! Source: Kish, *Survey Sampling*, 1965, sections 5.4 (clusters) and 6.4 (ratios); for shares near 0 and 1 the interval
-//! of Agresti & Coull, *The American Statistician* 52(2), 1998, which adds draws of either kind.
+//! Input: a [`Profile`]. Output: by function, and by call record where instructions were counted in contexts, the
+//! share and an interval that contains the whole run's share in nineteen of twenty samples.
+//! A burst is one sample, however many paths it counts: the paths of one burst are assumed to be all alike, as in
+//! [`comparison::significance`](crate::comparison). The share is therefore that of as many draws of a path as there
+//! were bursts, where a draw of n instructions counts n times: a ratio estimate, whose variance for a part A of all
+//! paths is `N ((1 - p)² S(A) + p² (S - S(A))) / (T² n)`, with p the share, N paths, T instructions, S the sum of the
+//! squares of the paths' instructions, and n bursts.
+//! Source: Kish, *Survey Sampling*, 1965, sections 5.4 (clusters) and 6.4 (ratios); for shares near 0 and 1 the
+//! interval of Agresti & Coull, *The American Statistician* 52(2), 1998, which adds draws of either kind.
 //! Oracle: exact profiles of programs that are hard to sample, in `vm/tests/unbiased.rs`.
 
 use std::collections::HashMap;
@@ -16,31 +16,31 @@ use std::collections::HashMap;
 use super::{FunctionProfile, Profile};
 use crate::{Callee, FigureKind};
 
-/// Standard errors on both sides: of the normal distribution 5% lies beyond.
+/// Standard errors on either side: in a normal distribution 5% lie beyond.
 const STANDARD_ERRORS: f64 = 1.96;
 
-/// A share of all instructions, and between what it lies; exact ones lie where they are.
+/// A share of all instructions, with its confidence interval; that of an exact share is a single point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
-    /// From 0 to 1.
+    /// The share, from 0 to 1.
     pub share: f64,
-    /// The least that it may be.
+    /// Lower end of the interval.
     pub low: f64,
-    /// The most.
+    /// Upper end of the interval.
     pub high: f64,
 }
 
 /// The shares of a profile.
 #[derive(Clone, Debug)]
 pub struct Shares {
-    /// Bursts, if it is sampled.
+    /// Number of bursts, if the profile is a sample.
     bursts: Option<f64>,
     all: Part,
     functions: HashMap<u32, Part>,
     records: Vec<Part>,
 }
 
-/// A part of the paths.
+/// Sums over a part of the paths.
 #[derive(Clone, Copy, Debug, Default)]
 struct Part {
     paths: f64,
@@ -49,7 +49,7 @@ struct Part {
 }
 
 impl Part {
-    /// Paths of so many instructions together, which are alike.
+    /// Returns the sums of equally long paths with these instructions in all.
     fn alike(paths: f64, ops: f64) -> Part {
         let squares = if paths > 0.0 { ops * ops / paths } else { 0.0 };
         Part { paths, ops, squares }
@@ -63,7 +63,7 @@ impl Part {
         }
     }
 
-    /// So much of each.
+    /// Scales all sums by a share.
     fn times(self, share: f64) -> Part {
         Part { paths: self.paths * share, ops: self.ops * share, squares: self.squares * share }
     }
@@ -72,7 +72,7 @@ impl Part {
         let paths = function.path_costs();
         let finished = paths.iter().map(|path| Part::alike(path.count as f64, path.ops as f64));
         let known = finished.fold(Part::default(), Part::plus);
-        // Those that did not end are as long as they can be known to be: alike.
+        // Nothing is known of the lengths of unfinished paths, so they are assumed to be equal.
         let rest = (function.ops() as f64 - known.ops).max(0.0);
         let ended = function.exits.iter().map(|exit| exit.count as f64).sum::<f64>();
         if rest > 0.0 { known.plus(Part::alike(ended.max(1.0), rest)) } else { known }
@@ -80,11 +80,11 @@ impl Part {
 }
 
 impl Shares {
-    /// Those of a profile.
+    /// Computes the shares of a profile.
     pub fn of(profile: &Profile) -> Shares {
         let is_drawn = |kind| matches!(kind, FigureKind::Sampled { .. } | FigureKind::Derived);
         let is_sampled = profile.functions.iter().any(|function| is_drawn(function.kind));
-        // If nothing is left out, nothing is left to chance.
+        // If nothing was left out of the sample, nothing is left to chance.
         let is_part = profile.sampled().is_none_or(|rate| rate.counted < rate.of);
         let bursts = (is_sampled && is_part).then(|| profile.bursts.unwrap_or(0) as f64);
         let of = |function: &FunctionProfile| (function.index, Part::of(function));
@@ -94,15 +94,16 @@ impl Shares {
         Shares { bursts, all, functions, records }
     }
 
-    /// That of a function of this index, callees not included; 0 if it was not seen.
+    /// Returns the share of the function with this index, without its callees; 0 if it was not sampled.
     pub fn function(&self, index: u32) -> Share {
         self.share(self.functions.get(&index).copied().unwrap_or_default())
     }
 
-    /// That of these call records together, callees not included; `None` if instructions are not known by context.
+    /// Returns the share of these call records together, without their callees; `None` if instructions were not
+    /// counted in contexts.
     ///
     /// # Panics
-    /// If there is no such record.
+    /// Panics if there is no such record.
     pub fn records(&self, records: impl IntoIterator<Item = u32>) -> Option<Share> {
         let mut parts = records.into_iter().map(|record| self.records[record as usize]);
         (!self.records.is_empty()).then(|| self.share(parts.by_ref().fold(Part::default(), Part::plus)))
@@ -121,7 +122,7 @@ impl Shares {
         let others = (self.all.squares - part.squares).max(0.0);
         let sum = (1.0 - share).powi(2) * part.squares + share.powi(2) * others;
         let variance = self.all.paths * sum / (self.all.ops.powi(2) * bursts);
-        // As many equal draws would have that variance.
+        // The number of equal draws with the same variance.
         let draws = if variance > 0.0 { (share * (1.0 - share) / variance).min(bursts) } else { bursts };
         let more = draws + STANDARD_ERRORS.powi(2);
         let middle = (share * draws + STANDARD_ERRORS.powi(2) / 2.0) / more;
@@ -130,7 +131,7 @@ impl Shares {
     }
 }
 
-/// By call record its part of its function, whose paths are taken to be the same in all contexts.
+/// Returns for each call record its part of its function, whose paths are assumed to be the same in all contexts.
 fn of_records(profile: &Profile, functions: &HashMap<u32, Part>) -> Vec<Part> {
     let Some((tree, own)) = profile.contexts.as_ref().zip(profile.instructions_in_contexts()) else {
         return Vec::new();

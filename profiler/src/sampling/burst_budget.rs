@@ -1,32 +1,33 @@
-//! How seldom bursts must be so that they keep to a budget.
+//! Adapts the frequency of bursts to a budget.
 //!
-//! Input: how many checks each phase had, and what it took. Output: how many checks are to lie between two bursts. A
-//! burst takes b, with the way into it and out of it, and a check between bursts t. So with n checks between two
-//! bursts these take b of n t + b, which is the budget's share s for n = b (1 - s) / (s t). That is more than bursts
-//! cost, as the program gets on in them, too; but how much it would take otherwise is not known of single bursts:
-//! loops of very different cost follow one another, and the difference of two means is mostly what tells these apart.
-//! Both b and t are running means that one outlier, such as a page fault or a wait, moves only a little.
-//! The first [`COLD`] bursts, of new code and empty caches, say nothing of later ones.
-//! Source: the cost model of Hirzel & Chilimbi 2001, section 2.2, solved for the sampling rate. What checks cost
-//! where no burst runs is not in it.
+//! Input: the checks in each phase, and the time it took. Output: the number of checks between two bursts. A burst
+//! takes b, including entry and exit, and a check between bursts takes t. With n checks between two bursts, bursts
+//! take b of n t + b, which equals the budget's share s for n = b (1 - s) / (s t). This overstates the cost of
+//! bursts, as the program advances in them, too; but how long that progress would take otherwise is unknown for
+//! single bursts: loops of very different cost follow one another, and the difference of two means mostly reflects
+//! these.
+//! Both b and t are running means, which a single outlier, such as a page fault or a wait, moves only a little.
+//! The first [`COLD`] bursts, with new code and empty caches, are not representative of later ones.
+//! Source: the cost model of Hirzel & Chilimbi 2001, section 2.2, solved for the sampling rate. The cost of checks
+//! while no burst runs is not included.
 
 use std::str::FromStr;
 
-/// A share of the time of a program.
+/// A share of a program's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overhead {
-    /// In millionths.
+    /// The share in millionths.
     pub millionths: u32,
 }
 
 impl Overhead {
-    /// As a number from 0 to 1.
+    /// Returns the share as a number from 0 to 1.
     pub fn as_f64(self) -> f64 {
         f64::from(self.millionths) / 1e6
     }
 }
 
-/// Percent, such as `2%` or `0.5%`.
+/// Parses a percentage, such as `2%` or `0.5%`.
 impl FromStr for Overhead {
     type Err = String;
 
@@ -38,43 +39,44 @@ impl FromStr for Overhead {
     }
 }
 
-/// A time in which the program was in one version.
+/// A period in which the program ran in one version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Phase {
-    /// How many checks it came to.
+    /// Number of checks.
     pub checks: u32,
-    /// How long that took, in any unit.
+    /// Duration, in any unit.
     pub time: u64,
 }
 
-/// Keeps bursts to a budget.
+/// Controller that keeps bursts within a budget.
 #[derive(Clone, Debug)]
 pub struct BurstBudget {
     share: f64,
-    /// What a check takes between bursts.
+    /// Time per check between bursts.
     check: Mean,
-    /// What a burst takes.
+    /// Time per burst.
     burst: Mean,
-    /// How many bursts there were.
+    /// Number of bursts that have ended.
     ended: u32,
 }
 
-/// After so many the hottest code has been in several.
+/// Number of initial bursts that are ignored; after them the hottest code has been in several.
 const COLD: u32 = 16;
 
-/// There are at least so many checks between two bursts for each check of a burst, whatever the budget.
+/// Least number of checks between two bursts per check of a burst, whatever the budget.
 const LEAST: f64 = 10.0;
 
-/// There are at most so many: then there still is a burst now and then.
+/// Greatest number of checks between two bursts, so that bursts never stop altogether.
 const MOST: f64 = 1e9;
 
 impl BurstBudget {
-    /// Nothing has run yet.
+    /// Creates the controller of a program that has not run yet.
     pub fn new(most: Overhead) -> BurstBudget {
         BurstBudget { share: most.as_f64(), check: Mean::default(), burst: Mean::default(), ended: 0 }
     }
 
-    /// Learns of the time between two bursts and of the burst behind it; gives the number of checks until the next one.
+    /// Records the phase between two bursts and the burst after it; returns the number of checks until the next
+    /// burst.
     pub fn checks_between(&mut self, between: Phase, burst: Phase) -> u32 {
         self.ended = self.ended.saturating_add(1);
         if self.ended <= COLD {
@@ -87,18 +89,18 @@ impl BurstBudget {
     }
 }
 
-/// A running mean that forgets.
+/// An exponentially weighted running mean.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mean(Option<f64>);
 
-/// How much a sample weighs.
+/// Weight of a new sample.
 const WEIGHT: f64 = 0.125;
 
-/// A sample so many times the mean counts as so many.
+/// Outlier bound: a sample counts at most as this multiple of the mean.
 const OUTLIER: f64 = 4.0;
 
 impl Mean {
-    /// The mean with one more sample; never quite nothing.
+    /// Adds a sample and returns the mean, which is always above 0.
     fn add(&mut self, sample: f64) -> f64 {
         let sample = sample.max(1e-3);
         let mean = self.0.map_or(sample, |mean| mean + WEIGHT * (sample.min(OUTLIER * mean) - mean));

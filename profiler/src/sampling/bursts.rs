@@ -1,44 +1,45 @@
 //! Bursty tracing: when to run checking code, and when instrumented code.
 //!
-//! Input: the checks that a program comes to. Output: the version in which it goes on after each. Every so many checks
-//! a *burst* of so many checks runs in instrumented code; with one check a burst this is Arnold & Ryder's sampling.
-//! Invariant: the same sequence as the paper's machine, which counts at every check; here checking code only counts
-//! down, and asks when it falls below zero.
+//! Input: the checks that a program reaches. Output: the version in which it continues after each. At regular
+//! intervals of checks a *burst* of checks runs in instrumented code; with one check per burst this is Arnold &
+//! Ryder's sampling.
+//! Invariant: the sequence of versions is that of the paper's machine, which counts at every check; here checking
+//! code only counts down, and asks when the counter falls below zero.
 //! Source: Hirzel & Chilimbi, *Bursty Tracing*, FDDO 2001, section 2.1. Oracle: that machine, in `tests/it/bursts.rs`.
 
 use std::str::FromStr;
 
 use crate::Rate;
 
-/// How long the phases are.
+/// The lengths of the phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BurstLengths {
     /// Checks from the end of a burst until the next one begins: nCheck0.
     pub checking: u32,
-    /// Checks in a burst: nInstr0. With [`BurstLengths::FOREVER`] the first one does not end.
+    /// Checks in a burst: nInstr0. With [`BurstLengths::FOREVER`] the first burst does not end.
     pub instrumented: u32,
-    /// How many times as long both get while the program goes on; see [`BurstLengths::growing`].
+    /// Factor up to which both lengths grow while the program runs; see [`BurstLengths::growing`].
     pub growth: u32,
 }
 
 impl BurstLengths {
-    /// A burst that does not end, or a time without any.
+    /// The length of a burst that does not end, or of a time without any.
     pub const FOREVER: u32 = u32::MAX;
 
-    /// Lengths that stay the same.
+    /// Creates lengths that stay the same.
     pub const fn new(checking: u32, instrumented: u32) -> BurstLengths {
         BurstLengths { checking, instrumented, growth: 1 }
     }
 
-    /// Lengths that double after every 256 bursts, until they are `growth` times as long. Many short bursts cost more
-    /// than few long ones that count as much; but short runs should have many.
+    /// Makes the lengths double after every 256 bursts, until they are `growth` times as long. Many short bursts cost
+    /// more than a few long ones that count as much; but short runs should have many bursts.
     #[must_use]
     pub const fn growing(self, growth: u32) -> BurstLengths {
         BurstLengths { growth, ..self }
     }
 }
 
-/// `CHECKING:INSTRUMENTED`, of which each may be `inf`, or `CHECKING:INSTRUMENTEDxGROWTH`.
+/// Parses `CHECKING:INSTRUMENTED`, of which each may be `inf`, or `CHECKING:INSTRUMENTEDxGROWTH`.
 impl FromStr for BurstLengths {
     type Err = String;
 
@@ -65,59 +66,59 @@ impl Default for BurstLengths {
     }
 }
 
-/// How many checks a frame waits in code for bursts before it asks for checking code again: soon at first, for there
-/// may be such code at the next loop, then each time twice as many, for there may be none as long as a loop runs.
+/// Number of checks that a frame waits in code for bursts before it asks for checking code again. The wait is short
+/// at first, because the next loop may have checking code, then doubles each time up to `LONGEST_WAIT`, because there
+/// may be none as long as a loop runs.
 const FIRST_WAIT: i64 = 8;
 const LONGEST_WAIT: i64 = 1024;
-/// How many checks after a burst was lost it is tried again; after each further one that is lost, twice as many as
-/// before.
+/// Number of checks after which a lost burst is tried again; it doubles with each further lost burst.
 const RETRY: i64 = 1000;
-/// How many bursts of one length there are before they get longer.
+/// Number of bursts of one length before the bursts get longer.
 const BEFORE_GROWTH: u32 = 256;
 
-/// A version of each function.
+/// A version of each function's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Version {
-    /// Only comes to checks.
+    /// Checking code, which only performs checks.
     Checking,
-    /// Counts.
+    /// Instrumented code, which counts.
     Instrumented,
 }
 
-/// Where in its phases a program is. Machine code has the two numbers.
+/// The phase of a program. Machine code holds the two public counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bursts {
     lengths: BurstLengths,
-    /// How many more checks checking code passes before it asks: nCheck less one.
+    /// Checks that checking code still passes before it asks: nCheck minus one.
     pub checking: i64,
-    /// How many more checks the burst has, with the next; 0 if none runs: nInstr.
+    /// Checks that the burst still has, including the next; 0 if no burst runs: nInstr.
     pub instrumented: i64,
-    /// How many checks it was when that is no burst, but waiting for checking code; else 0.
+    /// Length in checks of the current wait for checking code; 0 if the frame does not wait.
     waits: i64,
-    /// How many checks a burst comes late that is lost now.
+    /// Number of checks by which the next lost burst is delayed.
     retry: i64,
-    /// How many times as long the phases are as at first, and how many bursts of that length have ended.
+    /// Factor by which the phases have grown, and number of ended bursts of that length.
     scale: u32,
     ended: u32,
     /// Checks from the end of the last burst until the next one begins.
     between: u64,
-    /// Checks that were in no burst, up to the last change, and checks in bursts that have ended.
+    /// Checks outside of bursts, up to the last change, and checks in ended bursts.
     passed: u64,
     seen: u64,
-    /// How many checks the burst that runs is to have, or the last one had.
+    /// Planned checks of the running or last burst.
     planned: i64,
-    /// How many bursts have begun.
+    /// Number of bursts that have begun.
     pub begun: u64,
-    /// The same, but one that is so many times as long as the first counts as that many.
+    /// Weighted number of bursts that have begun: a burst k times as long as the first counts k.
     pub begun_by_length: u64,
-    /// The same, of the squares of these.
+    /// Sum of the squares of these weights.
     squares: u64,
-    /// How many could not, since there was no instrumented code.
+    /// Number of bursts that could not run because there was no instrumented code.
     pub lost: u64,
 }
 
 impl Bursts {
-    /// A program that has come to no check yet.
+    /// Creates the state of a program that has not reached a check.
     pub fn new(lengths: BurstLengths) -> Bursts {
         let mut bursts = Bursts {
             lengths,
@@ -140,20 +141,20 @@ impl Bursts {
         bursts
     }
 
-    /// How long the phases are, at first.
+    /// Returns the initial lengths of the phases.
     pub fn lengths(&self) -> BurstLengths {
         self.lengths
     }
 
-    /// Changes how long the phases are: a burst that runs ends at its next check, and the time until the next one
-    /// begins anew.
+    /// Changes the lengths of the phases: a running burst ends at its next check, and the time until the next burst
+    /// starts anew.
     pub fn set_lengths(&mut self, lengths: BurstLengths) {
         (self.passed, self.seen) = self.passed_and_seen();
         (self.lengths, self.scale, self.ended) = (lengths, 1, 0);
         self.rest();
     }
 
-    /// A check in checking code has counted below zero: the version to go on in.
+    /// Handles a check in checking code that has counted below zero; returns the version to continue in.
     pub fn fired(&mut self) -> Version {
         if self.counts() {
             self.checking = 0;
@@ -163,20 +164,20 @@ impl Bursts {
         }
     }
 
-    /// The burst that runs has some checks more.
+    /// Extends the running burst by some checks.
     pub fn prolong(&mut self, checks: u32) {
         self.instrumented = self.instrumented.saturating_add(i64::from(checks));
         self.planned = self.planned.saturating_add(i64::from(checks));
     }
 
-    /// A check in the burst that runs was in code for which there is no instrumented code: what follows it is not
+    /// Excludes a check of the running burst that was in code without an instrumented version: what follows it is not
     /// counted.
     pub fn miss(&mut self) {
         self.planned -= 1;
         self.passed = self.passed.saturating_add(1);
     }
 
-    /// A check in instrumented code: the version to go on in.
+    /// Handles a check in instrumented code; returns the version to continue in.
     pub fn check_in_burst(&mut self) -> Version {
         if self.counts() {
             return self.step();
@@ -185,15 +186,16 @@ impl Bursts {
         if self.instrumented > 0 {
             return Version::Instrumented;
         }
-        // The burst ended in a callee. The check counts as any other.
+        // The burst ended in a callee, so the check counts as one in checking code.
         self.checking -= 1;
         if self.checking < 0 { self.begin() } else { Version::Checking }
     }
 
-    /// The burst that was to begin, or has begun, cannot: there is no instrumented code where the program is. It is
-    /// tried again soon, then less and less soon, for there may be such code elsewhere, or in a moment.
+    /// Cancels the burst that was to begin, or has begun, because the program is in code without an instrumented
+    /// version. It is tried again soon, then at growing intervals, since there may be instrumented code elsewhere, or
+    /// later.
     pub fn lose(&mut self) {
-        // The check that has come is in no burst.
+        // The current check is in no burst.
         self.passed = self.passed.saturating_add(1);
         self.begun -= 1;
         self.begun_by_length -= u64::from(self.scale);
@@ -203,41 +205,41 @@ impl Bursts {
         self.retry = self.retry.saturating_mul(2);
     }
 
-    /// The burst that is due is put off, by so many times as many checks as there usually are between two.
+    /// Postpones the due burst by `times` the usual number of checks between two bursts.
     pub fn put_off(&mut self, times: u32) {
         let more = self.scaled(self.lengths.checking).saturating_mul(times.into());
         self.checking = more - 1;
         self.between = self.between.saturating_add(more.cast_unsigned());
     }
 
-    /// The burst that runs ends before its time: the program has come to where nothing counts.
+    /// Ends the running burst early: the program has reached code in which nothing counts.
     pub fn cut(&mut self) {
         self.end(self.planned - self.instrumented);
     }
 
-    /// The burst has ended, but the frame cannot leave its code, as there is no checking code where it is. After some
-    /// checks it tries again; what it counts meanwhile is none of the profile's.
+    /// Makes a frame wait that cannot leave its code after a burst, as there is no checking code where it is. After
+    /// some checks it tries again; what it counts meanwhile is not part of the profile.
     pub fn wait(&mut self) {
         self.waits = (2 * self.waits).clamp(FIRST_WAIT, LONGEST_WAIT);
         self.instrumented = self.waits;
     }
 
-    /// Whether a frame has waited so long for checking code that it is in a long loop.
+    /// Reports whether a frame has waited for checking code so long that it must be in a long loop.
     pub fn is_stuck(&self) -> bool {
         self.waits == LONGEST_WAIT
     }
 
-    /// How many checks there were before the burst that runs, since the one before it ended or was lost.
+    /// Returns the number of checks before the running burst, since the previous one ended or was lost.
     pub fn checks_between(&self) -> u64 {
         self.between
     }
 
-    /// How many checks there were before the burst that runs.
+    /// Returns the number of all checks before the running burst.
     pub fn checks_before(&self) -> u64 {
         self.passed.saturating_add(self.seen)
     }
 
-    /// Whether a burst runs.
+    /// Reports whether a burst runs.
     pub fn counts(&self) -> bool {
         self.instrumented > 0 && self.waits == 0
     }
@@ -246,7 +248,7 @@ impl Bursts {
         self.begun += 1;
         self.begun_by_length += u64::from(self.scale);
         self.squares = self.squares.saturating_add(u64::from(self.scale).pow(2));
-        // The check that begins the burst is in it.
+        // The check that begins the burst is part of it.
         self.passed = self.passed.saturating_add(self.between.saturating_sub(1));
         self.planned = self.length();
         (self.checking, self.instrumented, self.waits) = (0, self.planned, 0);
@@ -263,7 +265,7 @@ impl Bursts {
         Version::Checking
     }
 
-    /// The burst has ended, which had so many checks; that at which it ends is in no burst.
+    /// Ends a burst that had `checks` checks; the check at which it ends is in no burst.
     fn end(&mut self, checks: i64) {
         self.seen = self.seen.saturating_add(checks.max(0).cast_unsigned());
         self.passed = self.passed.saturating_add(1);
@@ -271,7 +273,7 @@ impl Bursts {
         self.rest();
     }
 
-    /// A burst has ended: the phases get longer when there were enough of this length.
+    /// Records that a burst has ended, and lengthens the phases after enough bursts of this length.
     fn grow(&mut self) {
         self.ended += 1;
         if self.ended == BEFORE_GROWTH {
@@ -292,25 +294,25 @@ impl Bursts {
         self.scaled(self.lengths.instrumented)
     }
 
-    /// How many checks a length is now.
+    /// Scales an initial length by the current growth, in checks.
     fn scaled(&self, length: u32) -> i64 {
         checks_of(length).saturating_mul(i64::from(self.scale))
     }
 
-    /// How many bursts of one length would be as good a sample as those that have begun, of which the longer ones weigh
-    /// more: the effective sample size of Kish (*Survey Sampling*, 1965).
+    /// Returns the effective sample size of the bursts that have begun (Kish, *Survey Sampling*, 1965): the number of
+    /// equally long bursts that would be as good a sample, as longer bursts weigh more.
     pub fn independent(&self) -> u64 {
         let of_one_weight = u128::from(self.begun_by_length).pow(2).checked_div(self.squares.into());
         of_one_weight.map_or(0, |bursts| bursts.try_into().unwrap_or(self.begun))
     }
 
-    /// The share of all checks that were in bursts, those that were lost or missed counted as others.
+    /// Returns the share of all checks that were in bursts; lost and missed checks count as outside.
     pub fn rate(&self) -> Rate {
         let (passed, seen) = self.passed_and_seen();
         Rate { counted: seen, of: seen.saturating_add(passed) }
     }
 
-    /// How many checks were in no burst, and how many in bursts, so far.
+    /// Returns the number of checks outside of bursts, and in bursts, so far.
     fn passed_and_seen(&self) -> (u64, u64) {
         if self.counts() {
             let in_this = (self.planned - self.instrumented).saturating_add(1).max(0);
@@ -321,7 +323,7 @@ impl Bursts {
     }
 }
 
-/// A length in checks.
+/// Converts a length to a number of checks.
 fn checks_of(length: u32) -> i64 {
     match length {
         BurstLengths::FOREVER => i64::MAX,

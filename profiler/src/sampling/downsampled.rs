@@ -1,8 +1,9 @@
-//! Some of many things that come one after the other, evenly, in bounded memory.
+//! Downsamples a sequence evenly, in bounded memory.
 //!
-//! Invariant: those are kept whose number is a multiple of a power of two, which doubles whenever there are too many.
+//! Invariant: the items kept are those whose number is a multiple of a power of two, which doubles whenever there are
+//! too many.
 
-/// What was kept of a sequence.
+/// A downsampled sequence.
 #[derive(Clone, Debug)]
 pub struct Downsampled<T> {
     kept: Vec<T>,
@@ -12,12 +13,12 @@ pub struct Downsampled<T> {
 }
 
 impl<T> Downsampled<T> {
-    /// Keeps no more than `most`, which is at least 2.
+    /// Creates an empty sequence that keeps at most `most` items, which is at least 2.
     pub fn new(most: usize) -> Self {
         Self { kept: Vec::new(), most: most.max(2), every: 1, seen: 0 }
     }
 
-    /// The next one.
+    /// Adds the next item.
     pub fn push(&mut self, item: T) {
         let number = self.seen;
         self.seen += 1;
@@ -29,7 +30,7 @@ impl<T> Downsampled<T> {
         }
     }
 
-    /// Drops every other one.
+    /// Drops every other item.
     fn thin(&mut self) {
         self.every *= 2;
         let mut keep = false;
@@ -39,7 +40,7 @@ impl<T> Downsampled<T> {
         });
     }
 
-    /// What was kept, in order.
+    /// Returns the items kept, in order.
     pub fn kept(&self) -> &[T] {
         &self.kept
     }

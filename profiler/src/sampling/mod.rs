@@ -1,4 +1,4 @@
-//! Bursts: their lengths, their cost, and what is kept of them in bounded memory.
+//! Bursts: their lengths, their cost, and bounded storage of what they see.
 
 pub mod allowance;
 pub mod burst_budget;

@@ -1,78 +1,77 @@
-//! What became of a program's code while it ran: which version of which function was compiled when and why, and when
-//! bursts ran.
+//! The timeline of a program's code: which version of which function was compiled, when and why, and when bursts ran.
 //!
-//! Input: what the runtime has noted. Output: a value that profiles keep.
-//! Invariant: versions and bursts are in the order of time. Times are real ones, in nanoseconds since the program's
-//! store was made, and so never the same twice.
-//! What happens when: ARCHITECTURE.md, "Tiers and versions".
+//! Input: the events that the runtime recorded. Output: a value that profiles store.
+//! Invariant: versions and bursts are in chronological order. Times are real time, in nanoseconds since the program's
+//! store was created, and therefore differ between runs.
+//! For the order of events see ARCHITECTURE.md, "Tiers and versions".
 
 use serde::{Deserialize, Serialize};
 
-/// The time line of one run.
+/// The timeline of one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
-    /// What was compiled, ascending by [`CodeVersion::began_ns`].
+    /// The compiled versions, ascending by [`CodeVersion::began_ns`].
     pub versions: Vec<CodeVersion>,
-    /// Bursts, ascending: of many some, evenly.
+    /// The bursts, ascending; an evenly spread sample if there were many.
     pub bursts: Vec<BurstSpan>,
 }
 
-/// A version of a function that was compiled.
+/// A compiled version of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CodeVersion {
     /// Function index.
     pub function: u32,
-    /// Name of the function, as the module has it.
+    /// Name of the function, as in the module.
     pub name: Option<String>,
-    /// What kind of code it is.
+    /// Tier of the code.
     pub tier: CodeTier,
-    /// When the compiler began.
+    /// When the compilation began.
     pub began_ns: u64,
-    /// How long it took.
+    /// How long the compilation took.
     pub took_ns: u64,
     /// Bytes of machine code.
     pub bytes: u64,
-    /// Bytes of the version whose place it took, if it took one's.
+    /// Bytes of machine code of the version that it replaced, if any.
     pub bytes_before: Option<u64>,
-    /// What was decided on the way, if a profile told anything.
+    /// Decisions of the compilation, if it used a profile.
     pub decisions: Vec<CodeDecision>,
-    /// What it saves, as far as anything is known of it; kept in a section of its own.
+    /// What the version saves, as far as it is known; stored in a section of its own.
     #[serde(skip)]
     pub benefit: Benefit,
 }
 
-/// What a better version saves, in millionths; negative if it is worse.
+/// The savings of a better version, in millionths; negative if it is worse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Benefit {
-    /// Of the work of plain code, as estimated from the profile that led to it.
+    /// Share of the work of plain code that it saves, as estimated from the profile that led to the version.
     pub predicted: Option<i32>,
-    /// Of the time of a call of the version before it, as timed.
+    /// Share of a call's time that it saves compared with the previous version, as timed.
     pub measured: Option<i32>,
 }
 
-/// A kind of code.
+/// The tier of code.
 ///
 /// Stored by position: append only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum CodeTier {
-    /// Compiled as fast as can be.
+    /// Compiled as fast as possible.
     Baseline,
-    /// Optimised, by nothing but itself.
+    /// Optimised without a profile.
     Optimized,
-    /// Optimised, for a frame that goes on in a loop.
+    /// Optimised for OSR entry: a frame continues in it at a loop.
     Loop,
-    /// For bursts: it counts.
+    /// Instrumented code for bursts.
     Burst,
-    /// Optimised by what a profile tells.
+    /// Optimised by a profile.
     Reoptimized,
 }
 
 impl CodeTier {
-    /// All of them, the first that a function comes to first.
+    /// All tiers, in the order in which a function reaches them.
     pub const ALL: [CodeTier; 5] =
         [CodeTier::Baseline, CodeTier::Optimized, CodeTier::Loop, CodeTier::Burst, CodeTier::Reoptimized];
 
-    /// What it is called.
+    /// Returns the name of the tier.
     pub fn name(self) -> &'static str {
         match self {
             Self::Baseline => "baseline",
@@ -84,14 +83,14 @@ impl CodeTier {
     }
 }
 
-/// What was decided about a place in the code.
+/// A decision about a place in the code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CodeDecision {
-    /// Byte offset of the place in the module. The function that it is in may be inlined.
+    /// Byte offset of the place in the module. The function that contains it may be inlined.
     pub offset: u32,
-    /// What kind of decision it is.
+    /// Kind of the decision.
     pub kind: DecisionKind,
-    /// The decision in words, with its share of what ran.
+    /// The decision in words, with its share of the executions.
     pub text: String,
 }
 
@@ -100,22 +99,22 @@ pub struct CodeDecision {
 /// Stored by position: append only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum DecisionKind {
-    /// A hot path has blocks of its own.
+    /// A hot path was given blocks of its own.
     Superblock,
-    /// A call is inlined.
+    /// A call was inlined.
     Inlined,
-    /// A call is not, for some reason.
+    /// A call was not inlined, for the reason given.
     Declined,
-    /// The version was timed beside the one before it.
+    /// The version was timed against the previous one.
     Tried,
-    /// What the version is expected to save, which is an estimate.
+    /// The estimated savings of the version.
     Predicted,
-    /// The one before it was made for another phase of the program.
+    /// The previous version was made for another phase of the program.
     PhaseChange,
 }
 
 impl DecisionKind {
-    /// What it is called.
+    /// Returns the name of the kind.
     pub fn name(self) -> &'static str {
         match self {
             Self::Superblock => "superblock",
@@ -135,32 +134,32 @@ pub struct BurstSpan {
     pub began_ns: u64,
     /// How long it ran.
     pub took_ns: u64,
-    /// How many checks the program had passed before: how far it had come. 0 where time begins bursts, and nobody
-    /// counts them.
+    /// Number of checks that the program had passed before: its progress. 0 where a timer begins bursts, as checks
+    /// are not counted there.
     pub checks: u64,
 }
 
 impl Timeline {
-    /// The versions of which it is known what they save: position and benefit.
+    /// Returns the positions and benefits of the versions whose benefit is known.
     pub(crate) fn benefits(&self) -> Vec<(u32, Benefit)> {
         let all = (0..).zip(self.versions.iter().map(|version| version.benefit));
         all.filter(|(_, benefit)| *benefit != Benefit::default()).collect()
     }
 
-    /// Whether all is in the order of time.
+    /// Reports whether versions and bursts are in chronological order.
     pub(crate) fn is_sorted(&self) -> bool {
         self.versions.is_sorted_by_key(|version| version.began_ns)
             && self.bursts.is_sorted_by_key(|burst| (burst.began_ns, burst.checks))
     }
 
-    /// Brings all into the order of time.
+    /// Sorts versions and bursts chronologically.
     pub(crate) fn normalize(&mut self) {
         self.versions.sort_by_key(|version| version.began_ns);
         self.bursts.sort_by_key(|burst| (burst.began_ns, burst.checks));
     }
 
-    /// How fast the program went between one burst and the next, where checks are counted: when, and checks passed in
-    /// a millisecond.
+    /// Returns the program's speed between consecutive bursts, where checks are counted: the time, and checks passed
+    /// per millisecond.
     pub fn checks_per_ms(&self) -> Vec<(u64, f64)> {
         let speed = |pair: &[BurstSpan]| {
             let [before, after] = pair else { return None };

@@ -1,25 +1,26 @@
-//! Trials: two versions of a function, each timed in as many calls, and which of them is the faster.
+//! Trials: two versions of a function, each timed in the same number of calls, to find out which is faster.
 //!
-//! Input: the cycles of calls, by version. Output: what a call takes in each, and whether the newer one is slower.
-//! Invariant: which version a call gets is decided by chance, not by turns, as programs make calls by turns too; both
-//! get as many. The longest calls of each are left out: interrupts and bursts fall in them.
-//! Why: ARCHITECTURE.md, "The reoptimizer" (never slower).
+//! Input: the cycles of calls, by version. Output: the cycles per call of each, and whether the newer one is slower.
+//! Invariant: which version a call gets is decided at random, not by turns, as programs also make calls by turns.
+//! Both versions get the same number of calls. The longest calls of each are left out: they contain interrupts and
+//! bursts.
+//! Rationale: ARCHITECTURE.md, "The reoptimizer" (never slower).
 
-/// Of the calls of each version, the longest one in so many is left out.
+/// One call in this many of each version is left out, the longest first.
 const LONGEST: usize = 16;
-/// By how many standard errors the means have to differ for one version to be called slower.
+/// Number of standard errors by which the means must differ for a version to be called slower.
 const SURE: f64 = 3.0;
 
 /// A version of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The one that there was.
+    /// The existing version.
     Before,
-    /// The one that is to take its place.
+    /// The version that is to replace it.
     After,
 }
 
-/// A trial that goes on.
+/// A trial in progress.
 #[derive(Clone, Debug)]
 pub struct Trial {
     calls: usize,
@@ -28,27 +29,27 @@ pub struct Trial {
     chance: u64,
 }
 
-/// What a trial has found out.
+/// The result of a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrialResult {
-    /// Calls of each version.
+    /// Number of calls of each version.
     pub calls: u32,
-    /// Cycles of a call before, on average.
+    /// Mean cycles of a call of the existing version.
     pub before: f64,
-    /// Cycles of a call after, on average.
+    /// Mean cycles of a call of the new version.
     pub after: f64,
-    /// Standard error of the difference of the two, in cycles.
+    /// Standard error of the difference of the means, in cycles.
     pub noise: f64,
 }
 
 impl Trial {
-    /// One of so many calls of each version, two at least; `seed` is where chance begins.
+    /// Starts a trial of `calls` calls of each version, at least two; `seed` initialises the random numbers.
     pub fn new(calls: u32, seed: u64) -> Trial {
         let calls = calls.max(2) as usize;
         Trial { calls, before: Vec::new(), after: Vec::new(), chance: seed | 1 }
     }
 
-    /// Which version the next call is to be of.
+    /// Returns the version for the next call.
     pub fn next_call(&mut self) -> Side {
         match (self.before.len() < self.calls, self.after.len() < self.calls) {
             (true, false) => Side::Before,
@@ -60,7 +61,7 @@ impl Trial {
         }
     }
 
-    /// Marsaglia's xorshift.
+    /// Tosses a coin with Marsaglia's xorshift.
     fn toss(&mut self) -> bool {
         self.chance ^= self.chance << 13;
         self.chance ^= self.chance >> 7;
@@ -68,7 +69,7 @@ impl Trial {
         self.chance >> 63 == 1
     }
 
-    /// A call of a version has taken so long. What comes after enough calls of it is not needed.
+    /// Records the cycles of a call. Further calls of a version that has had enough are ignored.
     pub fn add(&mut self, side: Side, cycles: u64) {
         let times = match side {
             Side::Before => &mut self.before,
@@ -79,7 +80,7 @@ impl Trial {
         }
     }
 
-    /// What has come out, once both versions have had their calls.
+    /// Returns the result once both versions have had their calls.
     pub fn result(&self) -> Option<TrialResult> {
         if self.before.len() < self.calls || self.after.len() < self.calls {
             return None;
@@ -90,18 +91,18 @@ impl Trial {
 }
 
 impl TrialResult {
-    /// Whether the newer version is slower by more than `margin`, a part of a call, and that is not chance.
+    /// Reports whether the newer version is slower by more than `margin`, a share of a call's time, beyond chance.
     pub fn is_slower(&self, margin: f64) -> bool {
         self.after - self.before - margin * self.before > SURE * self.noise
     }
 
-    /// Cycles of a call after, over those before.
+    /// Returns the cycles of a call of the new version, relative to the existing one.
     pub fn ratio(&self) -> f64 {
         self.after / self.before.max(1.0)
     }
 }
 
-/// The mean of all but the longest, and the square of its standard error.
+/// Returns the mean of all but the longest times, and the square of its standard error.
 fn mean(times: &[u64]) -> (f64, f64) {
     let mut kept = times.to_vec();
     kept.sort_unstable();
@@ -116,7 +117,7 @@ fn mean(times: &[u64]) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    /// Runs a trial of versions that take so long, with some that an interrupt makes longer.
+    /// Runs a trial of versions with these times, some of which an interrupt lengthens.
     fn run(calls: u32, time: impl Fn(Side, u64) -> u64) -> TrialResult {
         let mut trial = Trial::new(calls, 7);
         for call in 0.. {
@@ -130,7 +131,7 @@ mod tests {
         unreachable!("both versions get their calls")
     }
 
-    /// Takes from 100 to 299 cycles, whatever the version.
+    /// Returns from 100 to 299 cycles, regardless of the version.
     fn input(call: u64) -> u64 {
         100 + call.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 200
     }

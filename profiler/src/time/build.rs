@@ -1,18 +1,18 @@
-//! Canonical trees from stacks in any order.
+//! Builds canonical trees from stacks in any order.
 //!
-//! Invariant: places that are the same, on the same stack, are one node; so a log of several trees is their sum, in
-//! whichever order they are added.
+//! Invariant: equal places on equal stacks are one node. A log of several trees is therefore their sum, whichever
+//! order they are added in.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::{TimeNode, TimeProfile, Timed};
 use crate::Callee;
 
-/// Nodes as they come.
+/// Nodes in the order in which they are collected.
 #[derive(Clone, Debug, Default)]
 pub struct TimeLog {
     rate: u32,
-    /// Samples that were lost.
+    /// Number of lost samples.
     pub lost: u64,
     callees: Vec<Callee>,
     numbers: HashMap<Callee, u32>,
@@ -20,7 +20,7 @@ pub struct TimeLog {
     known: HashMap<Key, u32>,
 }
 
-/// What tells nodes of one tree from each other.
+/// The key that distinguishes the nodes of one tree.
 type Key = (Option<u32>, u32, u32, bool);
 
 fn key(node: &TimeNode) -> Key {
@@ -28,12 +28,13 @@ fn key(node: &TimeNode) -> Key {
 }
 
 impl TimeLog {
-    /// Nothing yet, sampled so often a second.
+    /// Creates an empty log of stacks sampled `rate` times a second.
     pub fn new(rate: u32) -> Self {
         Self { rate, ..Self::default() }
     }
 
-    /// Adds time to a place that a node has called, or nobody. Gives its node.
+    /// Adds time to a place called from the node `caller`, or from the host if there is none. Returns the place's
+    /// node.
     pub fn add(&mut self, caller: Option<u32>, place: (&Callee, u32, bool), own: Timed) -> u32 {
         let (callee, offset, is_inlined) = place;
         let callee = self.callee(callee);
@@ -73,7 +74,7 @@ impl TimeLog {
         }
     }
 
-    /// The tree of all.
+    /// Builds the tree of all nodes.
     pub fn tree(&self) -> TimeProfile {
         let sorted: BTreeMap<&Callee, u32> = self.callees.iter().zip(0..).collect();
         let mut new_callee = vec![0; self.callees.len()];
@@ -88,7 +89,7 @@ impl TimeLog {
                 None => pending.push(at),
             }
         }
-        // The first of them is taken first, from the end.
+        // In descending order, so that popping from the end takes the first one first.
         let order = |nodes: &mut Vec<usize>| {
             let key = |&at: &usize| {
                 let node = &self.nodes[at];

@@ -1,18 +1,20 @@
-//! Sampled stacks as a calling context tree, for whoever shows contexts.
+//! Converts sampled stacks to a calling context tree, for tools that show contexts.
 //!
-//! Invariant: the time of all records is all time. A call of what is already on the way leads back to its record, as in
-//! all context trees; so what is between a function and its recursive call is without the time of that.
+//! Invariant: the times of all records add up to the total time. A call of a routine that is already on the path
+//! leads back to its record, as in all calling context trees; records between a function and its recursive call
+//! therefore exclude that call's time.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::TimeProfile;
 use crate::{CallRecord, Callee, ContextLink, ContextLog, ContextTree, Metric, Routine};
 
-/// What the only metric of such a tree is called; it is in nanoseconds.
+/// Name of the only metric of the tree, which is in nanoseconds.
 const METRIC: &str = "time";
 
 impl TimeProfile {
-    /// The contexts, with the time in each as their only metric; how often they were called is not known, and 0.
+    /// Returns the contexts with the time in each as their only metric. How often they were called is unknown, and
+    /// given as 0.
     pub fn contexts(&self) -> ContextTree {
         let mut log = ContextLog {
             metrics: vec![Metric { name: METRIC.to_owned(), taken_off: 0 }],
@@ -26,7 +28,7 @@ impl TimeProfile {
             let routine = node.callee + 1;
             let is_inlined = matches!(self.callees[node.callee as usize], Callee::Inlined { .. });
             let (parent, site) = match node.caller {
-                // What is inlined is one context, whichever of its instructions was seen.
+                // An inlined function is one context, whichever of its instructions was sampled.
                 Some(caller) if is_inlined => (of_node[caller as usize], 0),
                 Some(caller) => (of_node[caller as usize], self.site(caller)),
                 None => (0, 0),
@@ -48,12 +50,12 @@ impl TimeProfile {
         log.tree()
     }
 
-    /// Where a node calls; 0 if it has no call sites.
+    /// Returns the call site of a node; 0 if it has none.
     fn site(&self, caller: u32) -> u32 {
         if has_code(self.callee(caller as usize)) { self.nodes[caller as usize].offset } else { 0 }
     }
 
-    /// The root, then what runs, each with the places where it calls.
+    /// Returns the root, then the routines that run, each with its call sites.
     fn routines_with_sites(&self) -> Vec<Routine> {
         let mut sites: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
         for caller in self.nodes.iter().filter_map(|node| node.caller) {
@@ -69,7 +71,7 @@ impl TimeProfile {
     }
 }
 
-/// Whether it is a function with call sites.
+/// Reports whether a routine is a function with call sites.
 fn has_code(callee: &Callee) -> bool {
     matches!(callee, Callee::Function { .. } | Callee::Elsewhere { .. } | Callee::Inlined { .. })
 }
@@ -79,7 +81,7 @@ fn record(routine: u32, parent: u32, site: u32) -> CallRecord {
     CallRecord { routine, parent, site, calls: 0, back_edges, metrics: vec![0], paths, unfinished }
 }
 
-/// The record of a routine among a record and those above it.
+/// Returns the record of a routine on the path from a record up to the root.
 fn on_the_way(records: &[CallRecord], mut at: u32, routine: u32) -> Option<u32> {
     while at != 0 {
         if records[at as usize].routine == routine {

@@ -1,29 +1,30 @@
-//! How far a sampled share may be from the true one.
+//! Confidence intervals of sampled shares.
 //!
-//! Samples are taken to be independent of each other: what the program does at one has nothing to do with the next. That
-//! holds where it does many things between two of them; a program in step with the timer is beyond what figures can tell.
-//! Source: Wilson, Probable inference, the law of succession, and statistical inference, JASA 22 (1927): the interval of
-//! shares that a sample like this one would not surprise. Unlike the normal one it holds for few samples and small shares,
-//! and stays within 0 and 1.
+//! Samples are assumed to be independent: what the program does at one says nothing of the next. This holds if the
+//! program does many things between two samples; a program in step with the timer cannot be recognised from the
+//! figures.
+//! Source: Wilson, Probable inference, the law of succession, and statistical inference, JASA 22 (1927): the interval
+//! of the true shares that are compatible with the sample. Unlike the normal interval it holds for few samples and
+//! small shares, and stays within 0 and 1.
 
 use super::Timed;
 
-/// Beyond so many standard errors, on both sides together, lie 5% of the normal distribution.
+/// Beyond this many standard errors, both sides together, lie 5% of a normal distribution.
 const STANDARD_ERRORS: f64 = 1.96;
 
-/// A share, and where the true one is in nineteen of twenty cases.
+/// A sampled share, and the interval that contains the true share in nineteen of twenty cases.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Interval {
-    /// The share that was sampled, from 0 to 1.
+    /// The sampled share, from 0 to 1.
     pub share: f64,
-    /// The least that it may be.
+    /// Lower end of the interval.
     pub least: f64,
-    /// The most.
+    /// Upper end of the interval.
     pub most: f64,
 }
 
 impl Interval {
-    /// Of a part of all time.
+    /// Computes the interval of a part's share of all time.
     pub fn of(part: Timed, all: Timed) -> Self {
         if all.samples == 0 || all.time_ns == 0 {
             return Self { share: 0.0, least: 0.0, most: 1.0 };
@@ -37,12 +38,12 @@ impl Interval {
         Self { share, least: (centre - half).clamp(0.0, share), most: (centre + half).clamp(share, 1.0) }
     }
 
-    /// Half of its width, in percentage points: by how much the share may be wrong, about.
+    /// Returns half of the interval's width, in percentage points: the approximate error of the share.
     pub fn points(&self) -> f64 {
         50.0 * (self.most - self.least)
     }
 
-    /// Whether it has no share in common with another.
+    /// Reports whether the interval is disjoint from another.
     pub fn is_apart_from(&self, other: &Self) -> bool {
         self.most < other.least || other.most < self.least
     }
@@ -59,7 +60,7 @@ mod tests {
 
     #[test]
     fn intervals_are_those_of_the_paper() {
-        // Of ten samples five: 0.2366 to 0.7634; none: 0 to 0.2775.
+        // Five of ten samples: 0.2366 to 0.7634; none of ten: 0 to 0.2775.
         let half = of(5, 10);
         assert!((half.least - 0.2366).abs() < 1e-3 && (half.most - 0.7634).abs() < 1e-3, "{half:?}");
         let none = of(0, 10);

@@ -1,6 +1,6 @@
 //! Sums of sampled time.
 //!
-//! Invariant: what is on a stack several times has its time once, so no total exceeds all time.
+//! Invariant: a routine or place that is on a stack several times counts once, so no total exceeds the total time.
 
 use std::collections::BTreeMap;
 use std::hash::Hash;
@@ -8,30 +8,30 @@ use std::hash::Hash;
 use super::{TimeProfile, Timed};
 use crate::Callee;
 
-/// What runs, with its time.
+/// A routine with its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoutineTime<'a> {
-    /// What it is.
+    /// The routine.
     pub callee: &'a Callee,
-    /// The time in itself.
+    /// Time in the routine itself.
     pub own: Timed,
-    /// The time while it was on the stack.
+    /// Time while the routine was on the stack.
     pub total: Timed,
 }
 
 /// A place with its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlaceTime<P> {
-    /// What the caller says that it is.
+    /// The place, as the caller of [`TimeProfile::places`] names it.
     pub place: P,
-    /// The time right there.
+    /// Time at the place itself.
     pub own: Timed,
-    /// The time while it was on the stack.
+    /// Time while the place was on the stack.
     pub total: Timed,
 }
 
 impl TimeProfile {
-    /// What runs, that with most time in itself first, then by total.
+    /// Returns the routines, most own time first, then by total time.
     pub fn routines(&self) -> Vec<RoutineTime<'_>> {
         let sums = self.places(|node| vec![self.nodes[node].callee]);
         let routine = |sum: PlaceTime<u32>| RoutineTime {
@@ -42,15 +42,15 @@ impl TimeProfile {
         sums.into_iter().map(routine).collect()
     }
 
-    /// The time of a function of the profile's module; nothing if it was never seen.
+    /// Returns the own and total time of a function of the profile's module; zeros if it was never sampled.
     pub fn of_function(&self, index: u32) -> (Timed, Timed) {
         let is_it = |callee: &Callee| matches!(callee, Callee::Function { index: of, .. } if *of == index);
         let found = self.routines().into_iter().find(|routine| is_it(routine.callee));
         found.map(|routine| (routine.own, routine.total)).unwrap_or_default()
     }
 
-    /// Sums by whatever a node is a place of: several if places are within each other, the innermost first, which alone
-    /// gets the node's own time. Those with most time of their own come first.
+    /// Sums time by place. `places` names the places that a node belongs to: several if places are nested, the
+    /// innermost first, which alone gets the node's own time. Places with the most own time come first.
     pub fn places<P: Clone + Eq + Hash + Ord>(
         &self,
         mut places: impl FnMut(usize) -> Vec<P>,

@@ -1,36 +1,37 @@
-//! What a tree of sampled time promises.
+//! Validates trees of sampled time.
 
 use super::{TimeNode, TimeProfile, Timed};
 use crate::Callee;
 
-/// Why a tree is none.
+/// A defect of a tree of sampled time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTime {
-    /// Callees are not ascending, or the root is among them.
+    /// The callees are not ascending, or the root is among them.
     #[error("what runs is not in order")]
     Callees,
-    /// A node refers to nothing that comes before it.
+    /// A node refers to a callee that does not exist, or to a caller that is not before it.
     #[error("node {0} of the sampled stacks refers to nothing")]
     Dangling(usize),
-    /// Nodes are not in order, or there are two of one place.
+    /// Nodes are out of order, or two have the same place.
     #[error("node {0} of the sampled stacks is not in order")]
     Unordered(usize),
-    /// There is time without samples.
+    /// A node has time without samples.
     #[error("node {0} of the sampled stacks has time without samples")]
     Unsampled(usize),
 }
 
 impl TimeProfile {
-    /// That it is a canonical tree.
+    /// Checks that the tree is canonical.
     ///
     /// # Errors
-    /// If it is not.
+    /// Returns the first defect found.
     pub fn verify(&self) -> Result<(), InvalidTime> {
         let is_root = self.callees.contains(&Callee::Root);
         if is_root || !self.callees.is_sorted_by(|a, b| a < b) {
             return Err(InvalidTime::Callees);
         }
-        // The last node seen of each caller, to compare the next one with: those of one caller need not be in a row.
+        // The last child seen of each caller, for comparison with the next: children of one caller need not be
+        // adjacent.
         let mut last: Vec<Option<(u32, u32, bool)>> = vec![None; self.nodes.len() + 1];
         let mut open: Vec<usize> = Vec::new();
         for (at, node) in self.nodes.iter().enumerate() {

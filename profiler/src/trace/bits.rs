@@ -2,7 +2,7 @@
 //!
 //! Invariant: bit `i` is bit `i % 8` of byte `i / 8`; unused bits of the last byte are 0.
 
-/// Bits in the order in which they were appended.
+/// A sequence of bits in the order in which they were appended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BitStream {
     bytes: Vec<u8>,
@@ -10,7 +10,7 @@ pub struct BitStream {
 }
 
 impl BitStream {
-    /// The first `len` bits of some bytes; `None` if there are not exactly the bytes for them.
+    /// Creates a stream of the first `len` bits of `bytes`; `None` if `bytes` has not exactly the length for them.
     pub fn from_bytes(mut bytes: Vec<u8>, len: u64) -> Option<Self> {
         if bytes.len() as u64 != len.div_ceil(8) {
             return None;
@@ -41,28 +41,28 @@ impl BitStream {
         }
     }
 
-    /// Number of bits.
+    /// Returns the number of bits.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether there are none.
+    /// Reports whether the stream has no bits.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The bytes that hold them.
+    /// Returns the bytes that hold the bits.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// One bit; `None` beyond the end.
+    /// Returns one bit; `None` beyond the end.
     pub fn bit(&self, at: u64) -> Option<bool> {
         let byte = self.bytes.get(usize::try_from(at / 8).ok()?).filter(|_| at < self.len)?;
         Some(byte >> (at % 8) & 1 == 1)
     }
 
-    /// The bits from `at` on, at least 57, the first one lowest; zeros beyond the end.
+    /// Returns the bits from `at` on, at least 57, the first one lowest; zeros beyond the end.
     #[inline]
     pub(super) fn peek(&self, at: u64) -> u64 {
         let first = (at / 8) as usize;
@@ -81,7 +81,7 @@ impl BitStream {
         word
     }
 
-    /// `bits` bits from `at` on, at most 32; `None` beyond the end.
+    /// Reads `bits` bits from `at` on, at most 32; `None` beyond the end.
     pub fn read(&self, at: u64, bits: u8) -> Option<u32> {
         let end = at.checked_add(u64::from(bits)).filter(|&end| end <= self.len && bits <= 32)?;
         let first = usize::try_from(at / 8).ok()?;

@@ -1,14 +1,14 @@
-//! Blocking witnesses.
+//! Blocking witnesses, which keep the witnesses of caller and callee apart.
 //!
-//! Input: a [`TraceGraph`]. Output: by edge, whether it must carry a witness.
-//! Invariant: every directed path from a predicate to a block with a call, or to EXIT, crosses one of these
-//! edges; so what is read at a predicate was written by the same function.
-//! Source: Ball & Larus 1994, section 4.2: the out-edge of the last predicate before the call, as far from
-//! the call as possible, because there it may serve several calls and break a diamond too. O(E).
+//! Input: a [`TraceGraph`]. Output: whether each edge must carry a witness.
+//! Invariant: every directed path from a predicate to a block with a call, or to EXIT, crosses one of these edges, so
+//! the function that reads a witness at a predicate is the function that wrote it.
+//! Source: Ball & Larus 1994, section 4.2: the out-edge of the last predicate before the call, as far from the call
+//! as possible, because there it may serve several calls and also break a diamond. O(E).
 
 use super::graph::TraceGraph;
 
-/// Walks backwards from each call and EXIT through the blocks that are no predicates.
+/// Chooses edges by a walk backwards from each call and EXIT through the blocks that are not predicates.
 pub(super) fn blockers(graph: &TraceGraph) -> Vec<bool> {
     let mut chosen = vec![false; graph.cfg.edge_count()];
     let mut reached = vec![false; graph.cfg.vertex_count()];

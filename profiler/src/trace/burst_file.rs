@@ -1,12 +1,12 @@
-//! Bursts in order: which functions were entered in each, which paths ran to their end, and what they touched, one
-//! after the other.
+//! Burst files: which functions were entered in each burst, which paths finished, and which memory they accessed, in
+//! order.
 //!
-//! Input: [`BurstEvent`]s while the program runs. Output: a file that gives them back.
-//! Invariant: as of a trace file: what is cut off gives the beginning of the run and says so, and a byte changed is an
+//! Input: [`BurstEvent`]s while the program runs. Output: a file from which they can be read back.
+//! Invariant (as for a trace file): a truncated file gives the beginning of the run and says so. A changed byte is an
 //! error, or ends the events before it.
-//! A frame that was called before a burst began is not seen until it comes to its next check.
-//! Source: Hirzel & Chilimbi, *Bursty Tracing*, FDDO 2001, section 2: bursts keep the order of what happens in them,
-//! which samples of single events do not.
+//! A frame that was called before a burst began is not visible until it reaches its next check.
+//! Source: Hirzel & Chilimbi, *Bursty Tracing*, FDDO 2001, section 2: bursts keep the order of their events, which
+//! samples of single events do not.
 //! Oracle: `tests/it/burst_file.rs`, and traces of the same run in `vm/tests/burst_log.rs`.
 //!
 //! The layout is that of a trace file, with the magic `77 70 72 62 0d 0a 1a 0a` and the sections `HEAD`
@@ -25,51 +25,51 @@ const MAJOR: u16 = 1;
 const MINOR: u16 = 0;
 const PATH: Tag = *b"PATH";
 
-/// So many events are compressed together.
+/// Number of events that are compressed together.
 const CHUNK: usize = 1 << 16;
 
-/// The bytes that the events of a chunk take at most: a tag, a site, an address and a length each.
+/// Upper bound of a chunk's bytes: a tag, a site, an address and a length per event.
 const MAX_CHUNK: u64 = CHUNK as u64 * (1 + 5 + 10 + 10) + 10;
 
-/// Something that happened in a burst.
+/// An event in a burst.
 ///
 /// Stored by position: append only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BurstEvent {
-    /// A burst begins. The one before, if there was one, is over.
+    /// A burst begins, which ends the previous one, if any.
     Begin {
-        /// How many checks the program had come to.
+        /// Number of checks that the program had reached.
         checks: u64,
     },
     /// A function is entered.
     Enter {
-        /// Its index.
+        /// Index of the function.
         func: u32,
     },
-    /// A path has run to its end. Whether the function was left follows from its last edge.
+    /// A path has finished. Its last edge shows whether the function was left.
     Path {
-        /// The function's index.
+        /// Index of the function.
         func: u32,
-        /// The path's number.
+        /// Number of the path.
         id: u64,
     },
-    /// A burst begins because it is time. The one before, if there was one, is over.
+    /// A burst begins because its time has come, which ends the previous one, if any.
     BeginByTime {
-        /// How long its thread had run for outside of bursts, in nanoseconds of processor time.
+        /// How long the thread had run outside of bursts, in nanoseconds of processor time.
         nanoseconds: u64,
     },
-    /// Memory is about to be touched. The access itself may still trap.
+    /// Memory is about to be accessed. The access itself may still trap.
     Access {
         /// Byte offset of the instruction in the module.
         site: u32,
-        /// The first byte.
+        /// Address of the first byte.
         address: u64,
-        /// How many bytes.
+        /// Number of bytes.
         bytes: u64,
     },
 }
 
-/// A file of bursts being written.
+/// Writer of a burst file.
 #[derive(Debug)]
 pub struct BurstWriter<W> {
     out: W,
@@ -80,10 +80,10 @@ pub struct BurstWriter<W> {
 }
 
 impl<W: Write> BurstWriter<W> {
-    /// Begins a file of at most `limit` bytes, if that is enough for head and ending.
+    /// Starts a file of at most `limit` bytes, provided that this suffices for head and ending.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// Returns the error of the output if a write fails.
     pub fn new(out: W, head: &TraceHead, limit: u64) -> Result<Self, TraceFileError> {
         let mut writer = Self { out, limit, written: 0, events: Vec::new(), is_full: false };
         let magic = [&MAGIC[..], &MAJOR.to_le_bytes(), &MINOR.to_le_bytes()].concat();
@@ -94,7 +94,7 @@ impl<W: Write> BurstWriter<W> {
     /// Appends an event, unless the limit is reached.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// Returns the error of the output if a write fails.
     pub fn push(&mut self, event: BurstEvent) -> Result<(), TraceFileError> {
         if !self.is_full {
             self.events.push(event);
@@ -102,10 +102,10 @@ impl<W: Write> BurstWriter<W> {
         if self.events.len() >= CHUNK { self.write_chunk() } else { Ok(()) }
     }
 
-    /// Writes the rest and the ending. Gives the length of the file, and whether the limit was reached.
+    /// Writes the remaining events and the ending. Returns the length of the file, and whether the limit was reached.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// Returns the error of the output if a write fails.
     pub fn finish(mut self) -> Result<(u64, bool), TraceFileError> {
         self.write_chunk()?;
         let ending = if self.is_full { TraceEnding::LimitReached } else { TraceEnding::Finished };
@@ -132,7 +132,7 @@ impl<W: Write> BurstWriter<W> {
     }
 }
 
-/// A file of bursts.
+/// Reader of a burst file.
 #[derive(Debug)]
 pub struct BurstReader<R> {
     input: R,
@@ -142,10 +142,10 @@ pub struct BurstReader<R> {
 }
 
 impl<R: Read + Seek> BurstReader<R> {
-    /// Finds out what is in a file.
+    /// Opens a file and finds its chunks.
     ///
     /// # Errors
-    /// If it is no file of bursts, of another version, or damaged before its first event.
+    /// Returns an error if the file is not a burst file, has another version, or is damaged before its first event.
     pub fn open(mut input: R) -> Result<Self, TraceFileError> {
         let bytes = input.seek(SeekFrom::End(0))?;
         check_version(&mut input)?;
@@ -167,17 +167,17 @@ impl<R: Read + Seek> BurstReader<R> {
         Ok(Self { input, head, chunks, ending })
     }
 
-    /// What ran.
+    /// Returns the head, which names the program.
     pub fn head(&self) -> &TraceHead {
         &self.head
     }
 
-    /// How the file ends; see [`TraceEnding::notice`].
+    /// Returns how the file ends; see [`TraceEnding::notice`].
     pub fn ending(&self) -> TraceEnding {
         self.ending
     }
 
-    /// All events in order. Nothing follows an error.
+    /// Iterates over all events in order. Nothing follows an error.
     pub fn events(&mut self) -> impl Iterator<Item = Result<BurstEvent, TraceFileError>> {
         let Self { input, chunks, .. } = self;
         let mut failed = false;

@@ -1,17 +1,16 @@
 //! Prefix codes for witnesses.
 //!
-//! Input: the weight of each symbol. Output: a code word for each, as the low bits of a number, the bit
-//! that is read first lowest.
-//! Invariant: at least 1 and at most 32 bits each; no word is the beginning of another; equal input gives
-//! equal words.
-//! Source: Huffman, *A Method for the Construction of Minimum-Redundancy Codes*, 1952, built from two
-//! queues (van Leeuwen 1976), the words assigned in canonical order. Ours: no symbol counts for less than
-//! 1/4096 of all, which bounds the length.
-//! Oracle: every prefix and the cost of all codes of few symbols, below.
+//! Input: the weight of each symbol. Output: a code word for each symbol, as the low bits of a number, of which the
+//! lowest bit is read first.
+//! Invariant: each word has from 1 to 32 bits; no word is a prefix of another; equal input gives equal words.
+//! Source: Huffman, *A Method for the Construction of Minimum-Redundancy Codes*, 1952, built with two queues (van
+//! Leeuwen 1976); words are assigned in canonical order. Ours: no symbol counts for less than 1/4096 of the total
+//! weight, which bounds the length.
+//! Oracle: all prefixes, and the cost of all codes of few symbols, in the tests below.
 
 use std::collections::VecDeque;
 
-/// The value and the number of bits of each symbol's word.
+/// Returns the value and the number of bits of each symbol's word.
 pub(super) fn prefix_code(weights: &[f64]) -> Vec<(u32, u8)> {
     let lengths = bounded_lengths(weights);
     let mut order: Vec<usize> = (0..weights.len()).collect();
@@ -27,7 +26,7 @@ pub(super) fn prefix_code(weights: &[f64]) -> Vec<(u32, u8)> {
     words
 }
 
-/// The word with its first bit lowest.
+/// Reverses a word so that its first bit is lowest.
 fn reversed(word: u64, length: u8) -> u32 {
     (word as u32).reverse_bits().checked_shr(32 - u32::from(length)).unwrap_or(0)
 }
@@ -43,12 +42,12 @@ fn bounded_lengths(weights: &[f64]) -> Vec<u8> {
     }
 }
 
-/// The least number of bits that tells so many things apart.
+/// Returns the least number of bits that distinguishes this many things.
 pub(super) fn bits_for(things: usize) -> u8 {
     (usize::BITS - things.saturating_sub(1).leading_zeros()) as u8
 }
 
-/// The depth of each leaf in a tree of least weighted depth.
+/// Returns the depth of each leaf in a tree of least weighted depth.
 fn huffman_lengths(weights: &[f64]) -> Vec<u32> {
     let total: f64 = weights.iter().sum();
     let least = if total > 0.0 { total / 4096.0 } else { 1.0 };
@@ -71,7 +70,7 @@ fn huffman_lengths(weights: &[f64]) -> Vec<u32> {
     depths
 }
 
-/// Takes the lighter front of two sorted queues; at least one must have one.
+/// Takes the lighter front of two sorted queues, at least one of which is not empty.
 fn lightest(queues: &mut [VecDeque<(f64, usize)>; 2]) -> (f64, usize) {
     let [leaves, nodes] = queues;
     let leaf_first = match (leaves.front(), nodes.front()) {
@@ -105,7 +104,7 @@ mod tests {
             let words = prefix_code(weights);
             assert!(is_prefix_free(&words));
             assert!(words.iter().all(|word| (1..=32).contains(&word.1)));
-            // Kraft's sum is 1: no word could be shorter.
+            // Kraft's sum is 1, so no word could be shorter.
             assert_eq!(words.iter().map(|word| 0.5_f64.powi(word.1.into())).sum::<f64>(), 1.0);
         }
     }

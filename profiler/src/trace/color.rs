@@ -1,23 +1,23 @@
-//! Which witnesses may share a word.
+//! Determines which witnesses may share a word.
 //!
-//! Input: a [`TraceGraph`], the emitting edges, weights. Output: components of blocks, within which all
-//! words come from one code; and colours, such that two witnesses which can be read at the same predicate
-//! differ in colour.
+//! Input: a [`TraceGraph`], the emitting edges, weights. Output: components of blocks, within which all words come
+//! from one code; and colours, such that two witnesses which can be read at the same predicate have different
+//! colours.
 //! Invariant: witnesses that the same predicate may read next are in one component, with different colours.
-//! Source: Ball & Larus 1994, section 6.2, leaves the reuse of witnesses open. Any two witnesses that can
-//! be read at p diverge at p or at a predicate behind it, so those of p are a clique; every clique is part
-//! of that of a **root**, a predicate that no other one reaches without a witness. Greedy colouring,
-//! heaviest first; if the cliques are too large to list, no colour is used twice.
+//! Source: Ball & Larus 1994, section 6.2, leaves the reuse of witnesses open. Any two witnesses that can be read at
+//! p diverge at p or at a predicate behind it, so the witnesses of p are a clique; every clique is part of that of a
+//! **root**, a predicate that no other one reaches without a witness. The colouring is greedy, heaviest witness
+//! first; if the cliques are too large to list, every witness has a colour of its own.
 
 use super::graph::TraceGraph;
 use crate::graph::union_find::UnionFind;
 use crate::{BlockId, EdgeId};
 
-/// The cliques of one function may have so many members together.
+/// Greatest number of members of all cliques of one function.
 const MAX_MEMBERS: usize = 1 << 20;
 
-/// Blocks between which a predicate may look ahead, by vertex a representative: a predicate and all that
-/// it reaches without a witness.
+/// Returns by vertex the representative of its component: a predicate and all blocks that it reaches without a
+/// witness, which the predicate may look ahead over, are in one component.
 pub(super) fn components(graph: &TraceGraph, silent: impl Fn(EdgeId) -> bool) -> Vec<u32> {
     let mut sets = UnionFind::new(graph.cfg.vertex_count());
     let mut reached = vec![false; graph.cfg.vertex_count()];
@@ -35,12 +35,12 @@ pub(super) fn components(graph: &TraceGraph, silent: impl Fn(EdgeId) -> bool) ->
     (0..graph.cfg.vertex_count()).map(|vertex| sets.find(vertex) as u32).collect()
 }
 
-/// Whether the stream must tell how a block is left. A silent trap door is not read: the run stops there.
+/// Reports whether the stream must tell how a block is left. A silent trap door is not read: the run stops there.
 fn reads(graph: &TraceGraph, silent: impl Fn(EdgeId) -> bool, block: BlockId) -> bool {
     choices(graph, silent, block).nth(1).is_some()
 }
 
-/// The edges between which the stream decides; if there is one, it is taken unread.
+/// Iterates over the edges between which the stream decides; a single one is taken without reading.
 pub(super) fn choices<'a>(
     graph: &'a TraceGraph,
     silent: impl Fn(EdgeId) -> bool + 'a,
@@ -50,7 +50,7 @@ pub(super) fn choices<'a>(
     edges.filter(move |&edge| !(silent(edge) && graph.is_trap_door(edge)))
 }
 
-/// By edge: its colour if it carries a witness, otherwise 0.
+/// Returns the colour of each edge that carries a witness, and 0 for the others.
 pub(super) fn colors(graph: &TraceGraph, chosen: &[bool], weights: &[f64]) -> Vec<u32> {
     let Some(cliques) = cliques(graph, chosen) else {
         return (0..chosen.len() as u32).collect();
@@ -75,11 +75,11 @@ pub(super) fn colors(graph: &TraceGraph, chosen: &[bool], weights: &[f64]) -> Ve
     colors
 }
 
-/// The colours that are taken in one clique.
+/// The colours taken in one clique.
 #[derive(Clone, Default)]
 struct Palette {
     taken: Vec<bool>,
-    /// All below are taken.
+    /// All colours below this one are taken.
     least: usize,
 }
 
@@ -99,7 +99,7 @@ impl Palette {
     }
 }
 
-/// For each root, the witnesses that can be read there next.
+/// Returns for each root the witnesses that can be read there next.
 fn cliques(graph: &TraceGraph, chosen: &[bool]) -> Option<Vec<Vec<EdgeId>>> {
     let mut budget = MAX_MEMBERS;
     roots(graph, chosen).into_iter().map(|root| readable(graph, chosen, root, &mut budget)).collect()
@@ -120,7 +120,7 @@ fn roots(graph: &TraceGraph, chosen: &[bool]) -> Vec<BlockId> {
     predicates().filter(|block| !behind[block.index()]).collect()
 }
 
-/// The witnesses that can be read next at `root`. There are no diamonds, so no block is met twice.
+/// Returns the witnesses that can be read next at `root`. There are no diamonds, so no block is visited twice.
 fn readable(graph: &TraceGraph, chosen: &[bool], root: BlockId, budget: &mut usize) -> Option<Vec<EdgeId>> {
     let mut found = Vec::new();
     let mut work = vec![root];

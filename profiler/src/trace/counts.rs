@@ -1,15 +1,15 @@
-//! How much of a run one function makes up.
+//! Counts of what a function contributes to a run.
 
 use std::ops::AddAssign;
 
-/// What was regenerated of one function, or of several.
+/// The counts regenerated for one function, or for several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TraceCounts {
-    /// Blocks executed.
+    /// Number of blocks executed.
     pub blocks: u64,
-    /// Of these, blocks left that have several successors.
+    /// Number of these that have several successors and were left.
     pub predicates: u64,
-    /// Bits that their edges wrote.
+    /// Number of bits that edges of these functions wrote.
     pub bits: u64,
 }
 

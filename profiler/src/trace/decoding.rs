@@ -1,33 +1,34 @@
-//! Tables that tell from the next few bits which way a predicate went.
+//! Tables that decode the way that a predicate took from the next few bits.
 //!
-//! Input: the predicates that a replay comes to. Output: by the low bits of what is read next, an out-edge.
-//! Invariant: of all words that can be read next at the predicate, those that begin with a table's bits lie behind one
-//! edge, which it names. The word is compared as a whole where its edge is crossed.
-//! Source: ours; a table per predicate, as in table-driven Huffman decoding.
+//! Input: the predicates that a replay reaches. Output: an out-edge, by the low bits of what is read next.
+//! Invariant: of all words that can be read next at the predicate, those that begin with an entry's bits lie behind
+//! one edge, which the entry names. The whole word is compared where its edge is crossed.
+//! Source: ours; one table per predicate, as in table-driven Huffman decoding.
 
 use super::TracedFunction;
 use super::functions::TracedFunctions;
 use crate::{BlockId, EdgeId};
 
-/// A table has no more than 256 entries.
+/// Binary logarithm of the greatest number of entries, 256.
 const MAX_WIDTH: u32 = 8;
 
-/// Predicates at which more words can be read next are decoded bit by bit.
+/// Predicates at which more words than this can be read next are decoded bit by bit.
 const MAX_WORDS: usize = 1 << 10;
 
-/// The tables made so far.
+/// The tables built so far.
 #[derive(Default)]
 pub(super) struct DecodingTables {
-    /// By dense number of the function; by block.
+    /// The tables by dense number of the function and by block.
     tables: Vec<Vec<Option<Table>>>,
 }
 
-/// The entries of one predicate: an edge, or `None` if more bits are needed, or are wrong. Their number is a power of
-/// two.
+/// The table of one predicate: each entry is an edge, or `None` if more bits are needed, or are wrong. The number of
+/// entries is a power of two.
 struct Table(Vec<Option<EdgeId>>);
 
 impl DecodingTables {
-    /// The out-edge of a predicate that is taken if `bits` are read next; `None` if the table does not tell.
+    /// Returns the out-edge that a predicate takes if `bits` are read next; `None` if the table does not determine
+    /// it.
     #[inline]
     pub(super) fn edge(
         &mut self,
@@ -43,7 +44,7 @@ impl DecodingTables {
         None
     }
 
-    /// From the next time on there is a table.
+    /// Builds a predicate's table, which is used from the next lookup on.
     #[cold]
     fn build(&mut self, function: &TracedFunction, slot: usize, block: BlockId) {
         if self.tables.len() <= slot {
@@ -58,7 +59,7 @@ impl DecodingTables {
 }
 
 impl Table {
-    /// As small as tells everything.
+    /// Builds the smallest table that determines every edge, up to the maximum width.
     fn new(function: &TracedFunction, block: BlockId) -> Self {
         let Some(words) = function.next_words(block, MAX_WORDS) else { return Self(vec![None]) };
         let mut table = Self::of_width(&words, 0);

@@ -1,11 +1,11 @@
 //! The trace file.
 //!
-//! Input: chunks of the stream with the stacks between them, while the program runs. Output: a file that
-//! replays without anything else, from its beginning or from any chunk.
-//! Invariant: a file that is cut off anywhere, by a crash or by its limit, gives a prefix of the run and
-//! says so; a byte changed is an error, or ends the prefix before it.
-//! Source: Ball & Larus 1994, section 4. Oracle: every truncation and every flipped
-//! byte, in `tests/it/trace_file.rs`.
+//! Input: chunks of the stream with the stacks between them, while the program runs. Output: a self-contained file
+//! that can be replayed from its beginning or from any chunk.
+//! Invariant: a file that is truncated anywhere, by a crash or by its limit, gives a prefix of the run and says so. A
+//! changed byte is an error, or ends the prefix before it.
+//! Source: Ball & Larus 1994, section 4. Oracle: every truncation and every flipped byte, in
+//! `tests/it/trace_file.rs`.
 //!
 //! Layout, integers little-endian:
 //!
@@ -26,8 +26,8 @@
 //! | `ADDR` | [`References`] of the chunk before | one for each chunk, or for none |
 //! | `DONE` | why the recording ended | last |
 //!
-//! All are in postcard's encoding, data references as bytes in it. A chunk counts when the stack behind it is there
-//! too.
+//! All sections are in postcard's encoding; data references are bytes within it. A chunk counts only if the stack
+//! after it is there, too.
 
 mod error;
 mod function_table;

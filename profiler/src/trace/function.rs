@@ -1,8 +1,8 @@
-//! One function prepared for regeneration.
+//! A function prepared for regeneration.
 //!
 //! Input: a [`Cfg`], its calls, its emits. Output: tables to decode tokens.
-//! Invariant: no token of a component begins like a different one of the same component, and every cycle
-//! writes, so that regeneration cannot run on without reading.
+//! Invariant: no token of a component is a prefix of a different one of the same component, and every cycle writes,
+//! so that regeneration cannot continue without reading.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,49 +16,49 @@ use crate::{BlockId, Cfg, EdgeId};
 #[derive(Clone, Debug)]
 pub struct TracedFunction {
     graph: TraceGraph,
-    /// By merged edge.
+    /// By merged edge: its token, if it has one.
     tokens: Vec<Option<Token>>,
-    /// By merged edge.
+    /// By merged edge: its crossing.
     crossings: Vec<Crossing>,
-    /// By vertex.
+    /// By vertex: how the run continues.
     ways: Vec<Way>,
-    /// By vertex.
+    /// By vertex: its component.
     components: Vec<u32>,
     /// By component: the root of its tree of words.
     roots: BTreeMap<u32, usize>,
     nodes: Vec<[Node; 2]>,
-    /// Ascending by block; none if they are not recorded.
+    /// The accesses, ascending by block; none if they are not recorded.
     accesses: Vec<Access>,
 }
 
-/// How the run goes on from a block.
+/// How the run continues from a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Way {
-    /// Not at all.
+    /// The run does not continue.
     End,
-    /// As it must.
+    /// The run continues with the only possible edge.
     Only(EdgeId),
-    /// As what is read next says.
+    /// The run continues as the next bits of the stream say.
     Read,
 }
 
-/// What replay must know of a merged edge, together.
+/// What replay needs to know of a merged edge, in one place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Crossing {
     pub to: BlockId,
-    /// The word that it writes, of `bits` bits; 0 if it writes none.
+    /// The word that the edge writes, of `bits` bits; 0 if it writes none.
     pub value: u32,
     pub bits: u8,
-    /// Whether its source has others.
+    /// Whether the source of the edge has other out-edges.
     pub is_branch: bool,
 }
 
-/// What a merged edge writes.
+/// The word that a merged edge writes.
 #[derive(Clone, Copy, Debug)]
 struct Token {
     value: u32,
     bits: u8,
-    /// Equal for equal words of one component.
+    /// Number of the word; equal for equal words of one component.
     symbol: u32,
 }
 
@@ -70,10 +70,10 @@ enum Node {
 }
 
 impl TracedFunction {
-    /// Prepares a function. `calls` is by block; missing ones are none.
+    /// Prepares a function. `calls` is indexed by block; missing entries mean no call.
     ///
     /// # Errors
-    /// If the emits do not fit the graph or cannot be told apart.
+    /// Returns an error if the emits do not fit the graph or cannot be distinguished.
     pub fn new(cfg: &Cfg, calls: &[Option<Call>], emits: &[Emit]) -> Result<Self, TraceError> {
         let graph = TraceGraph::new(cfg, calls);
         let words = merged_words(&graph, emits)?;
@@ -104,10 +104,10 @@ impl TracedFunction {
         Ok(function)
     }
 
-    /// The same with what its blocks touch, ascending by block, in each in the order of execution.
+    /// Adds the accesses of the function's blocks, ascending by block and, within a block, in the order of execution.
     ///
     /// # Errors
-    /// If they are not.
+    /// Returns an error if the accesses are out of order or in a block that does not exist.
     pub fn with_accesses(self, accesses: &[Access]) -> Result<Self, TraceError> {
         let mut last = BlockId::ENTRY;
         for &Access { block, site, .. } in accesses {
@@ -118,14 +118,14 @@ impl TracedFunction {
         Ok(Self { accesses: accesses.to_vec(), ..self })
     }
 
-    /// What a block touches.
+    /// Returns the accesses of a block.
     pub(super) fn accesses(&self, block: BlockId) -> &[Access] {
         let first = self.accesses.partition_point(|access| access.block < block);
         let rest = &self.accesses[first..];
         &rest[..rest.partition_point(|access| access.block == block)]
     }
 
-    /// Adds a word to the tree of its edge's component; the symbol of the word.
+    /// Adds a word to the tree of its edge's component; returns the symbol of the word.
     fn insert(&mut self, edge: EdgeId, value: u32, bits: u8) -> Result<u32, TraceError> {
         let component = self.components[self.graph.cfg.edge(edge).from.index()];
         let root = *self.roots.entry(component).or_insert(self.nodes.len());
@@ -146,7 +146,7 @@ impl TracedFunction {
         }
     }
 
-    /// The inner node on one side, new if there was nothing; `None` if a word ends there.
+    /// Returns the inner node on one side, creating it if there was nothing; `None` if a word ends there.
     fn inner(&mut self, node: usize, side: usize) -> Option<usize> {
         if self.nodes[node][side] == Node::Nothing {
             self.nodes[node][side] = Node::Inner(self.nodes.len());
@@ -183,20 +183,20 @@ impl TracedFunction {
         }
     }
 
-    /// What crossing an edge means.
+    /// Returns what replay needs to know of an edge.
     #[inline]
     pub(super) fn crossing(&self, edge: EdgeId) -> Crossing {
         self.crossings[edge.index()]
     }
 
-    /// How the run goes on from a block, if it does not stop first.
+    /// Returns how the run continues from a block, if it does not stop first.
     #[inline]
     pub(super) fn way(&self, block: BlockId) -> Way {
         self.ways[block.index()]
     }
 
-    /// All words that can be read next at a block, each with the out-edge that it lies behind; `None` if there are more
-    /// than `most`, or as many silent edges before them.
+    /// Returns all words that can be read next at a block, each with the out-edge behind which it lies; `None` if
+    /// there are more than `most`, or the search crosses more than twice as many edges.
     pub(super) fn next_words(&self, block: BlockId, most: usize) -> Option<Vec<((u32, u8), EdgeId)>> {
         let mut found = Vec::new();
         let mut work: Vec<_> = self.cfg().out_edges(block).iter().map(|&edge| (edge, edge)).collect();
@@ -218,13 +218,13 @@ impl TracedFunction {
         self.tokens[edge.index()].is_none()
     }
 
-    /// The only edge with which the run can go on from a block.
+    /// Returns the only edge with which the run can continue from a block.
     fn forced(&self, block: BlockId) -> Option<EdgeId> {
         let mut choices = choices(&self.graph, |edge| self.is_silent(edge), block);
         choices.next().filter(|_| choices.next().is_none())
     }
 
-    /// The symbol of the word at `at`, which must end before `limit`.
+    /// Reads the symbol of the word at `at`, which must end before `limit`.
     pub(super) fn symbol(&self, block: BlockId, bits: &BitStream, at: u64, limit: u64) -> Option<u32> {
         let mut node = *self.roots.get(&self.components[block.index()])?;
         for at in at..limit {
@@ -237,17 +237,18 @@ impl TracedFunction {
         None
     }
 
-    /// The out-edge of `block` behind which `symbol` is written next.
+    /// Returns the out-edge of `block` behind which `symbol` is written next.
     pub(super) fn edge_to_symbol(&self, block: BlockId, symbol: u32) -> Option<EdgeId> {
         self.search(block, |_| false, |edge| self.tokens[edge.index()].is_some_and(|t| t.symbol == symbol))
     }
 
-    /// The out-edge of `block` that begins the silent path to `target`.
+    /// Returns the out-edge of `block` that begins the silent path to `target`.
     pub(super) fn edge_to_block(&self, block: BlockId, target: BlockId) -> Option<EdgeId> {
         self.search(block, |block| block == target, |_| false)
     }
 
-    /// The first edge of a silent path from `block` to a block or a writing edge that is looked for.
+    /// Returns the first edge of a silent path from `block` to a block that satisfies `is_end`, or to an edge that
+    /// satisfies `is_last`.
     fn search(
         &self,
         block: BlockId,
@@ -274,7 +275,7 @@ fn side(value: u32, bit: u8) -> usize {
     (value >> bit & 1) as usize
 }
 
-/// The word of each merged edge; parallel edges must write the same.
+/// Returns the word of each merged edge; parallel edges must write the same word.
 fn merged_words(graph: &TraceGraph, emits: &[Emit]) -> Result<Vec<Option<(u32, u8)>>, TraceError> {
     let mut given = vec![None; graph.merged.len()];
     for emit in emits {

@@ -1,28 +1,28 @@
-//! The functions of a trace by index.
+//! The functions of a trace, by index.
 
 use super::TracedFunction;
 
-/// More functions than any module may have.
+/// Upper bound of function indices: more functions than any module may have.
 const MAX_FUNCTIONS: u32 = 1 << 20;
 
-/// No function.
+/// The place of an index without a function.
 const NONE: u32 = u32::MAX;
 
-/// All functions of a trace. Found by index in two steps, without hashing: replay does it for each block.
+/// All functions of a trace. Lookup by index takes two steps and no hashing, as replay does it for each block.
 #[derive(Clone, Debug, Default)]
 pub struct TracedFunctions {
-    /// By index: a place in `all`, or [`NONE`].
+    /// By index: the function's position in `all`, or [`NONE`].
     slots: Vec<u32>,
     all: Vec<(u32, TracedFunction)>,
 }
 
 impl TracedFunctions {
-    /// None yet.
+    /// Creates an empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds one; false if it is there already, or no module has so many.
+    /// Adds a function; returns false if its index is already taken or beyond any module's.
     pub fn insert(&mut self, index: u32, function: TracedFunction) -> bool {
         if index >= MAX_FUNCTIONS || self.get(index).is_some() {
             return false;
@@ -34,31 +34,31 @@ impl TracedFunctions {
         true
     }
 
-    /// The function with an index.
+    /// Returns the function with an index.
     pub fn get(&self, index: u32) -> Option<&TracedFunction> {
         Some(self.at(self.slot(index)?))
     }
 
-    /// A dense number of the function with an index.
+    /// Returns the dense number of the function with an index.
     #[inline]
     pub(super) fn slot(&self, index: u32) -> Option<usize> {
         self.slots.get(index as usize).filter(|&&slot| slot != NONE).map(|&slot| slot as usize)
     }
 
-    /// The function of a dense number.
+    /// Returns the function with a dense number.
     #[inline]
     pub(super) fn at(&self, slot: usize) -> &TracedFunction {
         &self.all[slot].1
     }
 
-    /// The indices, by dense number.
+    /// Iterates over the indices, by dense number.
     pub(super) fn indices(&self) -> impl Iterator<Item = u32> {
         self.all.iter().map(|&(index, _)| index)
     }
 }
 
 impl FromIterator<(u32, TracedFunction)> for TracedFunctions {
-    /// Of several with one index, and of those that no module has, there are none but the first.
+    /// Collects functions. Only the first of several with one index is kept; indices beyond any module's are dropped.
     fn from_iter<I: IntoIterator<Item = (u32, TracedFunction)>>(functions: I) -> Self {
         let mut all = Self::new();
         functions.into_iter().for_each(|(index, function)| {

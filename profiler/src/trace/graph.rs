@@ -1,24 +1,24 @@
-//! One function as tracing sees it: a graph without parallel edges, and its calls.
+//! A function from the point of view of tracing: a graph without parallel edges, and the calls of its blocks.
 //!
-//! Input: a [`Cfg`], a call or none for each block. Output: predicates, the branches that matter.
-//! Invariant: two edges between the same blocks are one here, for the block sequence is the same. A
-//! **trap door** is an edge to a block that has no other way in, no way out and no call: whoever takes it
-//! stops there, and where a run stops is recorded anyway, so it needs no witness. (Source: ours. An
-//! assertion, compiled to a branch to a trap, then costs no bit.)
+//! Input: a [`Cfg`], and the call, if any, of each block. Output: predicates, and the branches that matter.
+//! Invariant: parallel edges are merged, since they give the same block sequence. A **trap door** is an edge to a
+//! block that has no other in-edge, no out-edge and no call: a run that takes it stops there, and where a run stops
+//! is recorded anyway, so the edge needs no witness. (Source: ours. An assertion that is compiled to a branch to a
+//! trap then costs no bits.)
 
 use std::collections::BTreeMap;
 
 use super::Call;
 use crate::{BlockId, Cfg, EdgeId, EdgeWeights};
 
-/// A graph whose edges have different ends.
+/// A graph without parallel edges, and the calls of its blocks.
 #[derive(Clone, Debug)]
 pub(crate) struct TraceGraph {
-    /// Without parallel edges.
+    /// The graph without parallel edges.
     pub cfg: Cfg,
-    /// By edge of the function's own graph: the edge here.
+    /// By edge of the function's own graph: the merged edge.
     pub merged: Vec<EdgeId>,
-    /// By block.
+    /// By block: its call, if it has one.
     calls: Vec<Option<Call>>,
 }
 
@@ -40,7 +40,7 @@ impl TraceGraph {
         Self { cfg, merged, calls }
     }
 
-    /// The weights of the merged edges.
+    /// Returns the weights of the merged edges.
     pub(crate) fn weights(&self, weights: &EdgeWeights) -> Vec<f64> {
         let mut sums = vec![0.0; self.cfg.edge_count() + 1];
         for (edge, &merged) in self.merged.iter().enumerate() {
@@ -49,13 +49,13 @@ impl TraceGraph {
         sums
     }
 
-    /// The call of a block; none for EXIT.
+    /// Returns the call of a block; none for EXIT.
     #[inline]
     pub(crate) fn call(&self, block: BlockId) -> Option<Call> {
         self.calls.get(block.index()).copied().flatten()
     }
 
-    /// Whether whoever crosses this edge stops right behind it.
+    /// Reports whether a run that crosses this edge stops right behind it.
     pub(crate) fn is_trap_door(&self, edge: EdgeId) -> bool {
         let to = self.cfg.edge(edge).to;
         let inner = to != BlockId::ENTRY && to != self.cfg.exit();
@@ -63,17 +63,17 @@ impl TraceGraph {
         inner && last && self.cfg.in_edges(to).len() == 1
     }
 
-    /// The edges that leave a block, but for trap doors.
+    /// Iterates over the edges that leave a block, except trap doors.
     pub(crate) fn branches(&self, block: BlockId) -> impl Iterator<Item = EdgeId> + '_ {
         self.cfg.out_edges(block).iter().copied().filter(|&edge| !self.is_trap_door(edge))
     }
 
-    /// Whether a block has several successors with which the run can go on.
+    /// Reports whether a block has several successors from which the run can continue.
     pub(crate) fn is_predicate(&self, block: BlockId) -> bool {
         self.branches(block).nth(1).is_some()
     }
 
-    /// The blocks with a call, and EXIT: where witnesses of other functions may come next.
+    /// Iterates over the blocks with a call, and EXIT: where witnesses of other functions may come next.
     pub(crate) fn blocked(&self) -> impl Iterator<Item = BlockId> + '_ {
         self.cfg.blocks().filter(|&block| self.call(block).is_some()).chain([self.cfg.exit()])
     }

@@ -1,10 +1,10 @@
-//! What one function writes into the trace.
+//! Plans what one function writes into the trace.
 //!
 //! Input: a [`Cfg`], [`EdgeWeights`], the call of each block. Output: the [`Emit`]s.
-//! Invariant: at most one emit for each edge, ascending, of 1 to 32 bits; all runs can be told apart by
-//! what they write and where they stop.
-//! Source: Ball & Larus 1994, sections 4 and 6.2, which offers both methods and does not choose; we
-//! estimate both under the weights. Oracle: `tests/it/trace_plan.rs`, `tests/it/trace.rs`.
+//! Invariant: at most one emit per edge, ascending, of 1 to 32 bits; all runs can be distinguished by what they write
+//! and where they stop.
+//! Source: Ball & Larus 1994, sections 4 and 6.2, which offer both methods without choosing; we estimate both under
+//! the weights. Oracle: `tests/it/trace_plan.rs`, `tests/it/trace.rs`.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,42 +19,42 @@ use super::silent::break_silent_cycles;
 use super::witness::witnessed_edges;
 use crate::{Cfg, EdgeId, EdgeWeights};
 
-/// What crossing an edge appends to the stream.
+/// The bits that crossing an edge appends to the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Emit {
     /// The edge of the function's own [`Cfg`].
     pub edge: EdgeId,
-    /// Its `bits` low bits are appended, the lowest first.
+    /// The value, whose `bits` low bits are appended, the lowest first.
     pub value: u32,
-    /// 1 to 32.
+    /// Number of bits, from 1 to 32.
     pub bits: u8,
 }
 
-/// How a function is traced.
+/// A method of tracing a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum TraceMethod {
-    /// Witnesses on the edges outside a spanning tree, and where blocking wants them.
+    /// Witnesses on the edges outside a spanning tree, and where blocking requires them.
     Witnesses,
     /// A word of a prefix code for each branch of each predicate.
     BitTracing,
-    /// 32 bits for each edge, also where control could go nowhere else.
+    /// 32 bits for each edge, even where control has no choice.
     EveryBranch,
 }
 
 /// The emits of one function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TracePlan {
-    /// How it was made.
+    /// Method of the plan.
     pub method: TraceMethod,
-    /// Ascending by edge.
+    /// The emits, ascending by edge.
     pub emits: Vec<Emit>,
-    /// Bits for each entry of the function, as the weights have it.
+    /// Expected bits per entry of the function, under the weights.
     pub bits_per_entry: f64,
 }
 
 impl TracePlan {
-    /// The cheaper of witnesses and bit tracing under the weights, then the other one. If they cost the
-    /// same, the one with fewer emits comes first.
+    /// Returns the cheaper of witnesses and bit tracing under the weights, then the other plan. At equal cost the
+    /// plan with fewer emits comes first.
     pub fn choose(cfg: &Cfg, weights: &EdgeWeights, calls: &[Option<Call>]) -> (Self, Self) {
         let witnesses = Self::new(TraceMethod::Witnesses, cfg, weights, calls);
         let bit_tracing = Self::new(TraceMethod::BitTracing, cfg, weights, calls);
@@ -66,7 +66,7 @@ impl TracePlan {
         }
     }
 
-    /// The plan of one method. `calls` is by block; missing ones are none.
+    /// Makes the plan of one method. `calls` is indexed by block; missing entries mean no call.
     pub fn new(method: TraceMethod, cfg: &Cfg, weights: &EdgeWeights, calls: &[Option<Call>]) -> Self {
         let graph = TraceGraph::new(cfg, calls);
         let merged = graph.weights(weights);
@@ -86,21 +86,22 @@ impl TracePlan {
         Self { method, emits, bits_per_entry }
     }
 
-    /// The edges that must carry a witness whatever the tree is, by the rule of [blocking](TraceMethod::Witnesses).
+    /// Returns the edges that must carry a witness whatever the tree is, by the rule of
+    /// [blocking](TraceMethod::Witnesses).
     pub fn blocking_edges(cfg: &Cfg, calls: &[Option<Call>]) -> Vec<EdgeId> {
         let graph = TraceGraph::new(cfg, calls);
         let blocking = blockers(&graph);
         cfg.edges().filter(|edge| blocking[graph.merged[edge.index()].index()]).collect()
     }
 
-    /// What an edge emits.
+    /// Returns the emit of an edge.
     pub fn emit_of(&self, edge: EdgeId) -> Option<Emit> {
         let found = self.emits.binary_search_by_key(&edge, |emit| emit.edge);
         found.ok().map(|index| self.emits[index])
     }
 }
 
-/// A word for each witnessed edge: one code for each component, one symbol for each colour.
+/// Assigns a word to each witnessed edge: one code per component, one symbol per colour.
 fn witness_tokens(graph: &TraceGraph, weights: &[f64]) -> Vec<Option<(u32, u8)>> {
     let chosen = witnessed_edges(graph, weights);
     let components = components(graph, |edge| !chosen[edge.index()]);

@@ -1,12 +1,12 @@
-//! Regeneration: the run from its bits.
+//! Regenerates a run from its bits.
 //!
-//! Input: the functions of a trace, a [`Segment`]. Output: the run's events in order.
-//! Invariant: a valid segment gives exactly what ran, and any other one ends with one error; every item
-//! takes bounded work. Without bits the walk is acyclic but for recursion, which the limit of frames ends.
-//! Source: Ball & Larus 1994, figure 14 and section 4.2: from block to block, reading a witness at a
-//! predicate and consuming it where its edge is crossed, with a stack of frames. Ours: the stops. All bits
-//! before a stop are used up there, so a predicate that finds none left lies on the silent path to the
-//! block where the run stopped.
+//! Input: the functions of a trace, and a [`Segment`]. Output: the run's events in order.
+//! Invariant: a valid segment gives exactly what ran, and any other one ends with one error; every item takes bounded
+//! work. Without bits the walk is acyclic except for recursion, which the limit of frames ends.
+//! Source: Ball & Larus 1994, figure 14 and section 4.2: from block to block, reading a witness at a predicate and
+//! consuming it where its edge is crossed, with a stack of frames. Ours: the stops. All bits before a stop are
+//! consumed at the stop, so a predicate that finds none left lies on the silent path to the block where the run
+//! stopped.
 //! Oracle: `tests/it/trace.rs`.
 
 use std::collections::{HashMap, VecDeque};
@@ -20,41 +20,41 @@ use super::{
 use crate::limits::MAX_FRAMES;
 use crate::{BlockId, EdgeId};
 
-/// Walks through one segment.
+/// Iterator over the events of one segment.
 pub struct Regenerator<'a> {
     functions: &'a TracedFunctions,
     first_bit: u64,
     bits: BitStream,
     stops: VecDeque<Stop>,
     frames: Vec<Frame>,
-    /// Unwindings passed.
+    /// Number of unwindings passed.
     unwinds: usize,
-    /// Bits consumed.
+    /// Number of bits consumed.
     at: u64,
     events: VecDeque<TraceEvent>,
     done: bool,
     tables: DecodingTables,
-    /// Decisions taken before where there is no table: the branch of a block for a symbol.
+    /// Decoded branches where there is no table: the out-edge of a function's block for a symbol.
     known: HashMap<(u32, BlockId, u32), EdgeId>,
-    /// By dense number of the function.
+    /// By dense number of the function: its counts.
     counts: Vec<TraceCounts>,
 }
 
-/// A place that the run is known to have reached.
+/// A point that the run is known to have reached.
 struct Stop {
     at: u64,
     frames: Vec<Frame>,
-    /// How many frames survive; `None` at the end of the segment.
+    /// Number of frames that survive; `None` at the end of the segment.
     keep: Option<usize>,
 }
 
 type Step<T> = Result<T, TraceError>;
 
 impl<'a> Regenerator<'a> {
-    /// Begins with the segment's first stack. Blocks entered before are not repeated.
+    /// Begins with the segment's first stack. Blocks that were entered before are not repeated.
     ///
     /// # Errors
-    /// If a recorded stack is impossible, or the stops are out of order.
+    /// Returns an error if a recorded stack is impossible, or the stops are out of order.
     pub fn new(functions: &'a TracedFunctions, segment: Segment) -> Step<Self> {
         let Segment { first_bit, bits, start, unwinds, end } = segment;
         let end = Stop { at: bits.len(), frames: end, keep: None };
@@ -81,7 +81,7 @@ impl<'a> Regenerator<'a> {
         Ok(walk)
     }
 
-    /// Checks what the walk relies on.
+    /// Checks the stacks and stops that the walk relies on.
     fn check(&self) -> Step<()> {
         self.check_stack(0, &self.frames)?;
         let mut last = 0;
@@ -92,7 +92,7 @@ impl<'a> Regenerator<'a> {
             last = stop.at;
             self.check_stack(stop.at, &stop.frames)?;
             let kept = stop.keep.map_or(&stop.frames[..], |keep| stop.frames.get(..keep).unwrap_or(&[]));
-            // In a call if the frame catches an exception that has ended its callee.
+            // A frame that catches an exception which has ended its callee survives in a call.
             let survives = kept.last().is_none_or(|frame| {
                 frame.stage == Stage::Host || frame.stage == Stage::Call && kept.len() < stop.frames.len()
             });
@@ -122,27 +122,28 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// The position in the whole stream, for errors.
+    /// Returns a position in the whole stream, for errors.
     fn absolute(&self, at: u64) -> u64 {
         self.first_bit.saturating_add(at)
     }
 
-    /// Bits consumed so far, counted in the whole stream.
+    /// Returns the number of bits consumed so far, counted in the whole stream.
     pub fn bit_position(&self) -> u64 {
         self.absolute(self.at)
     }
 
-    /// How many unwindings there were before the event given last, the one that it is of included.
+    /// Returns the number of unwindings up to the last event returned, including the unwinding that the event belongs
+    /// to.
     pub(super) fn unwinds_passed(&self) -> usize {
         self.unwinds
     }
 
-    /// The live frames after the events given so far, except while one step's events are still to come.
+    /// Returns the live frames after the events returned so far, except while events of one step are pending.
     pub fn frames(&self) -> &[Frame] {
         &self.frames
     }
 
-    /// By function: what has been regenerated so far.
+    /// Iterates over the functions with the counts regenerated so far.
     pub fn counts(&self) -> impl Iterator<Item = (u32, TraceCounts)> {
         self.functions.indices().zip(self.counts.iter().copied())
     }
@@ -156,7 +157,7 @@ impl<'a> Regenerator<'a> {
         self.functions.get(index).ok_or(unknown)
     }
 
-    /// No bit from here on was written before the next stop.
+    /// Returns the position of the next stop, before which only earlier bits were written.
     #[inline]
     fn limit(&self) -> u64 {
         self.stops.front().map_or(self.at, |stop| stop.at)
@@ -173,7 +174,7 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// One step of the run. It gives an event, consumes a stop, or reads.
+    /// Takes one step of the run, which produces an event, consumes a stop, or reads.
     fn step(&mut self) -> Step<()> {
         if let Some(stop) = self.stops.front()
             && stop.at == self.at
@@ -202,7 +203,7 @@ impl<'a> Regenerator<'a> {
         self.return_to_caller();
     }
 
-    /// The host has control and no frame is live: it can only enter a function.
+    /// Handles a stack without frames: the host has control and can only enter a function.
     fn root(&mut self) -> Step<()> {
         if self.read(1)? == 0 {
             return self.lost();
@@ -225,7 +226,7 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// From the block's body on.
+    /// Continues from the block's body to its call.
     fn call(&mut self, frame: Frame, function: &'a TracedFunction) -> Step<()> {
         match function.call(frame.block) {
             None => self.advance(frame, function),
@@ -265,7 +266,7 @@ impl<'a> Regenerator<'a> {
         self.enter(callee)
     }
 
-    /// A tail call: the edge to EXIT, and the callee in this frame's place.
+    /// Makes a tail call: crosses the edge to EXIT, and replaces the frame by the callee's.
     fn tail(&mut self, frame: Frame, function: &'a TracedFunction) -> Step<()> {
         let callee = self.read(32)?;
         if callee == HOST_CALLEE {
@@ -292,7 +293,7 @@ impl<'a> Regenerator<'a> {
         Ok(())
     }
 
-    /// The innermost frame returns to its caller, or to the host.
+    /// Returns from the innermost frame to its caller, or to the host.
     fn leave(&mut self) {
         if let Some(frame) = self.frames.pop() {
             self.events.push_back(TraceEvent::Leave(frame.function));
@@ -300,7 +301,7 @@ impl<'a> Regenerator<'a> {
         self.return_to_caller();
     }
 
-    /// Lets the innermost frame go on behind its call, if its callee is gone.
+    /// Lets the innermost frame continue behind its call, if its callee is gone.
     fn return_to_caller(&mut self) {
         if let Some(caller) = self.frames.last_mut().filter(|caller| caller.stage == Stage::Call) {
             caller.stage = Stage::Returned;
@@ -328,7 +329,7 @@ impl<'a> Regenerator<'a> {
         Ok(())
     }
 
-    /// Behind an edge of the innermost frame. EXIT is no event.
+    /// Moves the innermost frame to the target of an edge. Reaching EXIT is not an event.
     #[inline]
     fn arrive(&mut self, index: u32, function: &TracedFunction, crossing: Crossing) -> Option<TraceEvent> {
         let Crossing { to, bits, is_branch, .. } = crossing;
@@ -348,8 +349,8 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// The common case of a step: from block to block, far from the next stop. `None` if it is another one, or
-    /// something is wrong: then nothing has happened, but for an edge to EXIT.
+    /// Takes a step in the common case: from block to block, far from the next stop. Returns `None` in other cases,
+    /// or if something is wrong; then nothing has happened, unless an edge to EXIT was crossed.
     #[inline]
     fn glide(&mut self) -> Option<TraceEvent> {
         let &Frame { function: index, block, stage } = self.frames.last()?;
@@ -376,7 +377,7 @@ impl<'a> Regenerator<'a> {
         self.arrive(index, function, crossing)
     }
 
-    /// Which out-edge the run took.
+    /// Returns the out-edge that the run took.
     fn choose(&mut self, frame: Frame, function: &'a TracedFunction) -> Step<EdgeId> {
         if let [only] = function.cfg().out_edges(frame.block) {
             return Ok(*only);
@@ -393,7 +394,7 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// The block where the innermost frame stops, if it does so without another bit.
+    /// Returns the block where the innermost frame stops, if it stops without another bit.
     fn stopped_in(&self) -> Option<BlockId> {
         let stop = self.stops.front().filter(|stop| stop.at == self.at)?;
         let (last, outer) = stop.frames.split_last()?;
@@ -401,7 +402,7 @@ impl<'a> Regenerator<'a> {
         (last.function == frame.function && same_stack(outer, around)).then_some(last.block)
     }
 
-    /// Looks the next token up, without consuming it: it belongs to an edge further on.
+    /// Looks up the next token without consuming it: it belongs to an edge further on.
     fn decode(&mut self, frame: Frame, function: &TracedFunction) -> Step<EdgeId> {
         let Frame { function: index, block, .. } = frame;
         let bad = TraceError::BadToken { position: self.bit_position(), function: index, block };
@@ -415,7 +416,7 @@ impl<'a> Regenerator<'a> {
     }
 }
 
-/// Whether two stacks are equal; the innermost frames are compared first, for they differ first.
+/// Reports whether two stacks are equal. The innermost frames are compared first, as these usually differ.
 pub(super) fn same_stack(a: &[Frame], b: &[Frame]) -> bool {
     a.len() == b.len() && a.iter().rev().eq(b.iter().rev())
 }
@@ -435,7 +436,7 @@ impl Iterator for Regenerator<'_> {
 }
 
 impl Regenerator<'_> {
-    /// What is no common case.
+    /// Returns the next event outside of the common case.
     #[inline(never)]
     fn next_slowly(&mut self) -> Option<Step<TraceEvent>> {
         loop {
@@ -446,7 +447,7 @@ impl Regenerator<'_> {
                 return None;
             }
             if let Err(error) = self.step() {
-                // What happened in the failed step is not certain. Without a stop there is no way on.
+                // The effect of the failed step is uncertain. Without stops the walk cannot continue.
                 self.events.clear();
                 self.stops.clear();
                 self.done = true;

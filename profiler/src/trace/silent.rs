@@ -1,9 +1,9 @@
-//! Cycles without bits.
+//! Silent cycles: cycles of a graph that write no bits.
 //!
 //! Input: a [`TraceGraph`], its tokens. Output: tokens such that every directed cycle writes a bit.
-//! Invariant: only edges get a token that lead back in a depth-first search over the edges without one.
-//! Source: ours. A loop without a predicate ends only by a trap or an interrupt, and the papers' runs never
-//! end so; ours do, and then the number of its rounds must be known.
+//! Invariant: an edge gets a token only if it is a back edge of a depth-first search over the edges without one.
+//! Source: ours. A loop without a predicate ends only by a trap or an interrupt. The papers' runs never end that way;
+//! ours do, and then the number of iterations must be known.
 
 use super::graph::TraceGraph;
 use crate::EdgeId;
@@ -15,19 +15,19 @@ enum Mark {
     Done,
 }
 
-/// Gives one bit to each edge that closes a silent cycle.
+/// Assigns one bit to each edge that closes a silent cycle.
 pub(super) fn break_silent_cycles(graph: &TraceGraph, tokens: &mut [Option<(u32, u8)>]) {
     for edge in closing_edges(graph, |edge| tokens[edge.index()].is_none()) {
         tokens[edge.index()] = Some((0, 1));
     }
 }
 
-/// The edges to a block whose search is not finished yet.
+/// Returns the silent edges to a block whose search is not finished yet.
 pub(super) fn closing_edges(graph: &TraceGraph, silent: impl Fn(EdgeId) -> bool) -> Vec<EdgeId> {
     let mut marks = vec![Mark::New; graph.cfg.vertex_count()];
     let mut found = Vec::new();
     for root in graph.cfg.blocks() {
-        // The path of the search: blocks, and how many of their edges have been tried.
+        // The path of the search: blocks, each with the number of its edges already tried.
         let mut path = vec![(root, 0)];
         while let Some((block, tried)) = path.last_mut() {
             let (block, edge) = (*block, graph.cfg.out_edges(*block).get(*tried).copied());

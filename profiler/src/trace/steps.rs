@@ -1,9 +1,10 @@
-//! Events with the data references between them.
+//! Merges events with the data references between them.
 //!
-//! Input: a [`Regenerator`] and the [`References`] of its segment. Output: each block's references behind the event
+//! Input: a [`Regenerator`] and the [`References`] of its segment. Output: each block's references follow the event
 //! of the block, before anything else happens.
-//! Invariant: a block makes all of its accesses, in order, but for the innermost one where the segment begins (some
-//! were made before), ends, or is unwound (the rest was never made); how many were made there is recorded.
+//! Invariant: a block makes all of its accesses, in order. Exceptions are the innermost block where the segment
+//! begins (some accesses were made before), and where it ends or is unwound (the rest was never made); the numbers
+//! made at these points are recorded.
 //! Source: Ball & Larus 1994, section 4.2. Oracle: `tests/it/trace_steps.rs` and, for real runs, modules that log
 //! their own references, in `spec-tests/tests/oracle.rs`.
 
@@ -16,23 +17,23 @@ use crate::BlockId;
 /// One step of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceStep {
-    /// Something that the blocks tell.
+    /// An event that follows from the blocks.
     Event(TraceEvent),
     /// A load or store of the block that began last.
     Reference(DataReference),
 }
 
-/// Walks through one segment and its references.
+/// Iterator over the events and references of one segment.
 pub struct TraceSteps<'a> {
     functions: &'a TracedFunctions,
     walk: Regenerator<'a>,
     references: References,
     are_recorded: bool,
-    /// References given.
+    /// Number of references returned.
     used: usize,
-    /// The accesses that the running block has still to make, with its function.
+    /// Accesses that the running block has yet to make, with its function.
     open: Option<(u32, &'a [Access])>,
-    /// What comes after them.
+    /// The event after these accesses.
     held: Held,
 }
 
@@ -45,7 +46,7 @@ enum Held {
 }
 
 impl<'a> TraceSteps<'a> {
-    /// Begins where the walk does; `start` are the live frames there. Without references there are only events.
+    /// Begins where the walk begins; `start` are the live frames there. Without references there are only events.
     pub fn new(
         functions: &'a TracedFunctions,
         walk: Regenerator<'a>,
@@ -69,7 +70,7 @@ impl<'a> TraceSteps<'a> {
         function.map_or(&[], |function| function.accesses(block))
     }
 
-    /// References up to here were made before what is held.
+    /// Returns the number of references made before the held event.
     fn limit(&self) -> usize {
         let stopped = || {
             let passed = self.walk.unwinds_passed().checked_sub(1)?;
@@ -81,7 +82,7 @@ impl<'a> TraceSteps<'a> {
         }
     }
 
-    /// The next reference of the running block; `None` if there is none before what is held.
+    /// Returns the next reference of the running block; `None` if there is none before the held event.
     fn reference(&mut self) -> Result<Option<DataReference>, TraceError> {
         let Some((function, [access, rest @ ..])) = self.open else { return Ok(None) };
         if self.used >= self.limit() {
@@ -104,7 +105,7 @@ impl<'a> TraceSteps<'a> {
         Err(TraceError::WrongReference { position: self.walk.bit_position(), number: self.used as u64 })
     }
 
-    /// Gives what was held; the next block's accesses are to come.
+    /// Returns the held event, and opens the accesses of the next block.
     fn release(&mut self) -> Option<TraceEvent> {
         self.open = None;
         match std::mem::replace(&mut self.held, Held::Nothing) {

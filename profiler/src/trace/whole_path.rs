@@ -1,11 +1,11 @@
-//! The whole program path: all that a run did, as a sequence of acyclic paths, calls and returns, in a grammar.
+//! Whole program paths: a complete run as a sequence of acyclic paths, calls and returns, in a grammar.
 //!
-//! Input: the events of a trace. Output: a [`WholePath`]: the different paths, and a [`Grammar`] of their sequence; the
-//! subpaths in which most of the work was done, across loops and calls; a file.
-//! Invariant: the sequence tells every block that ran, in order, as the trace does.
-//! Source: Larus, *Whole Program Paths*, PLDI 1999; Vaswani 2007, section 3.4.1: a **subpath** is an acyclic path that
-//! ends at calls too, as well as at back edges and returns. Ours: those of the host end it as well, as the host may call
-//! back. Oracle: the trace's events, in `tests/it/whole_path.rs`.
+//! Input: the events of a trace. Output: a [`WholePath`], which has the different paths and a [`Grammar`] of their
+//! sequence; the subpaths in which most of the work was done, across loops and calls; a file.
+//! Invariant: the sequence determines every block that ran, in order, as the trace does.
+//! Source: Larus, *Whole Program Paths*, PLDI 1999; Vaswani 2007, section 3.4.1: a **subpath** is an acyclic path
+//! that ends at calls as well as at back edges and returns. Ours: calls of the host end it as well, as the host may
+//! call back. Oracle: the trace's events, in `tests/it/whole_path.rs`.
 
 mod file;
 mod numbering;
@@ -20,41 +20,41 @@ use super::{FunctionTable, TraceEnding, TraceHead};
 use crate::{BlockId, Grammar};
 use numbering::SubpathNumberings;
 
-/// What the sequence consists of. Functions are named by index.
+/// An item of the sequence. Functions are given by index.
 ///
 /// Stored by position: append only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum PathItem {
-    /// A function is entered: by the path before, which ended at a call, or by the host.
+    /// A function is entered, by the previous path, which ended at a call, or by the host.
     Enter(u32),
-    /// A path has run to its end.
+    /// A path has finished.
     Path {
-        /// Of which function.
+        /// Index of the function.
         function: u32,
-        /// Its number.
+        /// Number of the path.
         id: u64,
     },
-    /// The innermost frame returns, or gives its place to the callee of a tail call.
+    /// The innermost frame returns, or is replaced by the callee of a tail call.
     Leave,
-    /// A frame ends, or the trace does, in the middle of a path.
+    /// A frame ends, or the trace does, within a path.
     Stopped {
-        /// Of which function.
+        /// Index of the function.
         function: u32,
-        /// In this block.
+        /// Block in which the path stopped.
         block: BlockId,
-        /// The sum of the path up to there.
+        /// Path sum of the prefix.
         prefix: u64,
     },
-    /// A frame ends, or the trace does, in the call with which the frame's last path ended.
+    /// A frame ends, or the trace does, in the call at which the frame's last path ended.
     Unwound,
-    /// A path ends at the call of a block that can be left in several ways, as where exceptions of the callee are caught,
-    /// or in none.
+    /// A path ends at the call of a block that has several out-edges (where exceptions of the callee are caught, for
+    /// example) or none.
     Called {
-        /// Of which function.
+        /// Index of the function.
         function: u32,
-        /// In this block.
+        /// Block that makes the call.
         block: BlockId,
-        /// The sum of the path up to there.
+        /// Path sum of the prefix.
         prefix: u64,
     },
 }
@@ -64,47 +64,47 @@ pub enum PathItem {
 pub enum SubpathEnd {
     /// At a call.
     Call,
-    /// Back at the head of a loop, or where there would be too many paths.
+    /// At the back edge of a loop, or at a cut where there would be too many paths.
     Loop,
-    /// With the function.
+    /// At the return of the function.
     Return,
 }
 
-/// All that a run did.
+/// The whole program path of a run.
 #[derive(Clone, Debug)]
 pub struct WholePath {
     head: TraceHead,
-    /// The functions that ran: graphs and calls.
+    /// The functions that ran, with their graphs and calls.
     tables: Vec<FunctionTable>,
     numberings: SubpathNumberings,
-    /// What the items of the grammar are.
+    /// The different items; an item of the grammar is a position in this list.
     items: Vec<PathItem>,
     grammar: Grammar,
     ending: TraceEnding,
 }
 
 impl WholePath {
-    /// What was traced.
+    /// Returns the head, which names the traced program.
     pub fn head(&self) -> &TraceHead {
         &self.head
     }
 
-    /// How the trace ended.
+    /// Returns how the trace ended.
     pub fn ending(&self) -> TraceEnding {
         self.ending
     }
 
-    /// The different items; the grammar has their numbers.
+    /// Returns the different items; an item of the grammar is a position among them.
     pub fn items(&self) -> &[PathItem] {
         &self.items
     }
 
-    /// The sequence.
+    /// Returns the grammar of the sequence.
     pub fn grammar(&self) -> &Grammar {
         &self.grammar
     }
 
-    /// The blocks of a path, or of the beginning of one that was stopped; `None` of other items.
+    /// Returns the blocks of a path, or of the prefix of one that was stopped or made a call; `None` for other items.
     pub fn blocks(&self, item: PathItem) -> Option<Vec<BlockId>> {
         match item {
             PathItem::Path { function, id } => self.numberings.get(function)?.blocks(id),
@@ -115,7 +115,7 @@ impl WholePath {
         }
     }
 
-    /// How a path ends; `None` of what is no path.
+    /// Returns how a path ends; `None` for items that are not paths.
     pub fn end_of(&self, item: PathItem) -> Option<SubpathEnd> {
         match item {
             PathItem::Path { function, id } => self.numberings.get(function)?.end(id),

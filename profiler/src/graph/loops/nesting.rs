@@ -1,8 +1,8 @@
-//! Which loop each block is in: the search behind [`Loops`](super::Loops).
+//! Finds the loop of each block: the search behind [`Loops`](super::Loops).
 //!
 //! Input: a [`Cfg`] and its [`DepthFirst`] search. Output: headers, parents and innermost loops.
-//! Invariant: headers are treated in reverse preorder, so inner loops come first; each finished loop is
-//! collapsed into its header, so a block is walked once per loop that is directly around it.
+//! Invariant: headers are visited in reverse preorder, so inner loops come first. Each finished loop is collapsed
+//! into its header, so a block is walked once per loop that is directly around it.
 //! Source: Havlak, *Nesting of Reducible and Irreducible Loops*, TOPLAS 1997, after Tarjan, *Testing
 //! Flow Graph Reducibility*, JCSS 1974.
 
@@ -16,7 +16,7 @@ pub(super) struct Nesting {
     pub(super) headers: Vec<BlockId>,
     pub(super) parents: Vec<Option<u32>>,
     pub(super) irreducible: Vec<bool>,
-    /// By vertex: the innermost loop around it.
+    /// By vertex: the innermost loop that contains it.
     pub(super) innermost: Vec<Option<u32>>,
 }
 
@@ -30,16 +30,16 @@ impl Nesting {
     }
 }
 
-/// The graph with the loops found so far collapsed into their headers.
+/// The graph in which the loops found so far are collapsed into their headers.
 struct Collapse<'a> {
     cfg: &'a Cfg,
     search: &'a DepthFirst,
     collapsed: UnionFind,
     /// By vertex: the header of the loop directly around it (a header's own loop does not count).
     around: Vec<Option<BlockId>>,
-    /// By vertex: whether it heads a loop, and whether that loop has another entry.
+    /// By vertex: whether it is a loop header, and whether its loop has another entry.
     heads: Vec<Option<Irreducible>>,
-    /// Entries that bypass a header, moved to that header so that outer loops still see them.
+    /// Entries that bypass a header, attributed to that header so that outer loops still see them.
     bypasses: BTreeMap<BlockId, Vec<BlockId>>,
 }
 
@@ -59,7 +59,7 @@ impl<'a> Collapse<'a> {
         }
     }
 
-    /// Finds the loop of `header`, if back edges enter it, and collapses it.
+    /// Finds the loop of `header`, if it has back edges, and collapses it.
     fn find_loop(&mut self, header: BlockId) {
         let mut members = Vec::new();
         for &edge in self.cfg.in_edges(header) {
@@ -79,7 +79,7 @@ impl<'a> Collapse<'a> {
         }
     }
 
-    /// Adds what reaches `member` without leaving the depth-first subtree of `header`.
+    /// Adds the predecessors of `member` in the depth-first subtree of `header` to the loop.
     fn walk_back(&mut self, header: BlockId, member: BlockId, members: &mut Vec<BlockId>) {
         for &edge in self.cfg.in_edges(member) {
             if !self.search.is_back_edge(self.cfg, edge) {
@@ -101,7 +101,7 @@ impl<'a> Collapse<'a> {
         }
     }
 
-    /// Adds the collapsed vertex of `from` to the loop of `header`, once.
+    /// Adds the collapsed vertex of `from` to the loop of `header`, unless it is already a member.
     fn add(&mut self, header: BlockId, from: BlockId, members: &mut Vec<BlockId>) {
         let vertex = BlockId::new(self.collapsed.find(from.index()));
         if vertex != header && self.around[vertex.index()] != Some(header) {

@@ -1,30 +1,30 @@
-//! Extended paths in a profile: those that bursts have seen run most.
+//! Extended paths in a profile: the most frequent ones that bursts have seen.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Extension, PathOf};
 
-/// The extended paths of a module that ran most, and over what they are extended. What is sampled at what rate, the
-/// functions say.
+/// The most frequent extended paths of a module, and what they are extended over. Their sampling rates are those of
+/// the functions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExtendedProfile {
-    /// Over what.
+    /// What the paths are extended over.
     pub extension: Extension,
-    /// Ascending by what they are made of.
+    /// The paths, ascending by their pieces.
     pub paths: Vec<ExtendedPath>,
 }
 
-/// How often an extended path ran.
+/// The count of an extended path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ExtendedPath {
-    /// The paths that it is made of, in the order in which they end.
+    /// The paths that it consists of, in the order in which they end.
     pub pieces: Vec<PathOf>,
-    /// How often it was seen.
+    /// How often the extended path was seen.
     pub count: u64,
 }
 
 impl ExtendedProfile {
-    /// The most frequent ones first.
+    /// Returns the paths, most frequent first.
     pub fn by_count(&self) -> Vec<&ExtendedPath> {
         let mut all: Vec<&ExtendedPath> = self.paths.iter().collect();
         all.sort_by_key(|path| std::cmp::Reverse(path.count));
@@ -47,7 +47,7 @@ impl ExtendedProfile {
             && self.paths.iter().all(|path| !path.pieces.is_empty())
     }
 
-    /// The sum of both, if they are extended over the same.
+    /// Returns the sum of both, if they have the same extension.
     pub(crate) fn merged(&self, other: &ExtendedProfile) -> Option<ExtendedProfile> {
         let mut sum = self.clone();
         sum.paths.extend_from_slice(&other.paths);

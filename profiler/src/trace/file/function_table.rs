@@ -1,31 +1,31 @@
-//! What replay must know of a function.
+//! What replay needs to know of a function.
 
 use serde::{Deserialize, Serialize};
 
 use super::super::{Access, Call, Emit, TraceError, TraceMethod, TracePlan, TracedFunction};
 use crate::{BlockId, Cfg, EdgeId};
 
-/// One function of a trace: its graph, its calls, its emits.
+/// One function of a trace: its graph, its calls and its emits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionTable {
-    /// Its index.
+    /// Index of the function.
     pub function: u32,
-    /// [`Cfg::fingerprint`] of its graph.
+    /// [`Cfg::fingerprint`] of the function's graph.
     pub fingerprint: u64,
-    /// How it is traced.
+    /// Method by which the function is traced.
     pub method: TraceMethod,
-    /// By block.
+    /// By block: its call, if it has one.
     pub calls: Vec<Option<Call>>,
     /// Source and target of each edge.
     pub edges: Vec<(BlockId, BlockId)>,
-    /// Ascending by edge.
+    /// The emits, ascending by edge.
     pub emits: Vec<Emit>,
-    /// Ascending by block; none if data references are not recorded.
+    /// The accesses, ascending by block; none if data references are not recorded.
     pub accesses: Vec<Access>,
 }
 
 impl FunctionTable {
-    /// The table of a planned function.
+    /// Creates the table of a planned function.
     pub fn new(function: u32, cfg: &Cfg, calls: &[Option<Call>], plan: &TracePlan) -> Self {
         let edge = |edge| (cfg.edge(edge).from, cfg.edge(edge).to);
         Self {
@@ -39,7 +39,7 @@ impl FunctionTable {
         }
     }
 
-    /// The same graph and calls, without what is written.
+    /// Returns the table with the same graph and calls, but without emits and accesses.
     pub(in crate::trace) fn without_emits(&self) -> Self {
         Self {
             function: self.function,
@@ -52,16 +52,16 @@ impl FunctionTable {
         }
     }
 
-    /// The graph; `None` if the table is damaged.
+    /// Builds the graph; `None` if the table is damaged.
     pub fn cfg(&self) -> Option<Cfg> {
         let cfg = Cfg::new(u32::try_from(self.calls.len()).ok()?, &self.edges).ok()?;
         (cfg.fingerprint() == self.fingerprint).then_some(cfg)
     }
 
-    /// The function as [`Regenerator`](crate::Regenerator) wants it.
+    /// Converts the table for the [`Regenerator`](crate::Regenerator).
     ///
     /// # Errors
-    /// If the table contradicts itself.
+    /// Returns an error if the table contradicts itself.
     pub fn traced(&self) -> Result<TracedFunction, TraceError> {
         let cfg = self.cfg().ok_or(TraceError::BadPlan(EdgeId(0)))?;
         TracedFunction::new(&cfg, &self.calls, &self.emits)?.with_accesses(&self.accesses)

@@ -1,4 +1,4 @@
-//! What a trace is of, and how it ended.
+//! The head and the ending of a trace.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ pub(in crate::trace) const MAGIC: [u8; 8] = *b"wprt\r\n\x1a\n";
 pub(in crate::trace) const MAJOR: u16 = 1;
 pub(in crate::trace) const MINOR: u16 = 0;
 
-/// What was traced.
+/// The program that was traced.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceHead {
     /// Name of the program.
@@ -20,19 +20,19 @@ pub struct TraceHead {
 /// How a trace ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TraceEnding {
-    /// The recording was finished: all that ran is there.
+    /// The recording finished: the whole run is there.
     Finished,
-    /// The limit was reached: what is there is the beginning of the run.
+    /// The limit was reached: only the beginning of the run is there.
     LimitReached,
-    /// The file ends, or is damaged, at this byte: what is there is the beginning of the run.
+    /// The file ends, or is damaged, at this byte: only the beginning of the run is there.
     CutOff {
-        /// Where the first section begins that is not whole.
+        /// Byte offset of the first incomplete section.
         byte: u64,
     },
 }
 
 impl TraceEnding {
-    /// What to tell whoever replays an incomplete trace.
+    /// Returns the message for users who replay an incomplete trace.
     pub fn notice(self) -> Option<String> {
         match self {
             Self::Finished => None,
@@ -46,7 +46,7 @@ impl TraceEnding {
     }
 }
 
-/// The section `STCK`.
+/// Content of the section `STCK`.
 #[derive(Serialize, Deserialize)]
 pub(in crate::trace) struct Stack {
     pub first_bit: u64,

@@ -1,7 +1,7 @@
-//! Reading a trace from its beginning or from any chunk.
+//! Reads a trace from its beginning or from any chunk.
 //!
-//! Input: a file. Output: its head and functions at once, its chunks as [`Segment`]s, its events.
-//! Invariant: opening reads headers, functions and ending, and skips the chunks.
+//! Input: a file. Output: its head and functions when it is opened, its chunks as [`Segment`]s, its events.
+//! Invariant: opening a file reads headers, functions and ending, and skips the chunks.
 
 use std::io::{Read, Seek, SeekFrom};
 
@@ -16,7 +16,7 @@ use crate::ReadLimits;
 
 type Result<T> = std::result::Result<T, TraceFileError>;
 
-/// A trace file.
+/// Reader of a trace file.
 #[derive(Debug)]
 pub struct TraceReader<R> {
     input: R,
@@ -28,7 +28,7 @@ pub struct TraceReader<R> {
     file_bytes: u64,
 }
 
-/// Where the parts of a chunk are.
+/// The sections of a chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
     start: Section,
@@ -38,18 +38,18 @@ pub(super) struct Chunk {
 }
 
 impl<R: Read + Seek> TraceReader<R> {
-    /// Reads what all chunks have in common.
+    /// Opens a trace and reads what all chunks have in common.
     ///
     /// # Errors
-    /// If it is no trace, of another version, or damaged before its first chunk.
+    /// Returns an error if the file is not a trace, has another version, or is damaged before its first chunk.
     pub fn open(input: R) -> Result<Self> {
         Self::open_within(input, &ReadLimits::default())
     }
 
-    /// The same within other limits; the length of the file has none.
+    /// Opens a trace within other limits; the length of the file is not limited.
     ///
     /// # Errors
-    /// As [`open`](Self::open), or if what all chunks have in common exceeds a limit.
+    /// Returns the errors of [`open`](Self::open), or one if what all chunks have in common exceeds a limit.
     pub fn open_within(mut input: R, limits: &ReadLimits) -> Result<Self> {
         let file_bytes = input.seek(SeekFrom::End(0))?;
         let newer = read_version(&mut input)?;
@@ -60,32 +60,32 @@ impl<R: Read + Seek> TraceReader<R> {
         Ok(Self { input, head, tables, functions, chunks, ending, file_bytes })
     }
 
-    /// What was traced.
+    /// Returns the head, which names the traced program.
     pub fn head(&self) -> &TraceHead {
         &self.head
     }
 
-    /// How the trace ends; see [`TraceEnding::notice`].
+    /// Returns how the trace ends; see [`TraceEnding::notice`].
     pub fn ending(&self) -> TraceEnding {
         self.ending
     }
 
-    /// The functions in the order in which they were compiled.
+    /// Returns the functions in the order in which they were compiled.
     pub fn tables(&self) -> &[FunctionTable] {
         &self.tables
     }
 
-    /// The functions as [`Regenerator`] wants them.
+    /// Returns the functions as [`Regenerator`] needs them.
     pub fn functions(&self) -> &TracedFunctions {
         &self.functions
     }
 
-    /// Number of chunks that can be replayed.
+    /// Returns the number of chunks that can be replayed.
     pub fn chunk_count(&self) -> usize {
         self.chunks.len()
     }
 
-    /// Length of the file, of the stored bits of the first `chunks`, and of their data references.
+    /// Returns the length of the file, of the stored bits of the first `chunks` chunks, and of their data references.
     pub(super) fn bytes(&self, chunks: usize) -> (u64, u64, u64) {
         let first = &self.chunks[..chunks];
         let references = first.iter().filter_map(|chunk| chunk.references);
@@ -93,30 +93,30 @@ impl<R: Read + Seek> TraceReader<R> {
         (self.file_bytes, first.iter().map(|chunk| chunk.bits.stored).sum(), references)
     }
 
-    /// One chunk, counted from 0.
+    /// Reads one chunk, counted from 0.
     ///
     /// # Errors
-    /// If it is damaged.
+    /// Returns an error if the chunk is damaged or does not exist.
     pub fn segment(&mut self, chunk: usize) -> Result<Segment> {
         let chunk = self.chunk(chunk)?;
         chunk.segment(&mut self.input)
     }
 
-    /// The data references of one chunk; `None` if they were not recorded.
+    /// Reads the data references of one chunk; returns `None` if they were not recorded.
     ///
     /// # Errors
-    /// If they are damaged.
+    /// Returns an error if the references are damaged or the chunk does not exist.
     pub fn references(&mut self, chunk: usize) -> Result<Option<References>> {
         let chunk = self.chunk(chunk)?;
         chunk.references(&mut self.input)
     }
 
-    /// Whether data references were recorded.
+    /// Reports whether data references were recorded.
     pub fn has_references(&self) -> bool {
         self.chunks.first().is_some_and(|chunk| chunk.references.is_some())
     }
 
-    /// Where the bits of each chunk are, and where the last section ends that is whole.
+    /// Returns the byte offset of each chunk's bits, and the end of the last complete section.
     pub(in crate::trace) fn places(&self) -> (Vec<u64>, u64) {
         let end = match self.ending {
             TraceEnding::CutOff { byte } => byte,
@@ -125,7 +125,7 @@ impl<R: Read + Seek> TraceReader<R> {
         (self.chunks.iter().map(|chunk| chunk.bits.byte).collect(), end)
     }
 
-    /// The file, its functions left in place.
+    /// Returns the underlying input.
     pub(in crate::trace) fn input(&mut self) -> &mut R {
         &mut self.input
     }
@@ -135,14 +135,15 @@ impl<R: Read + Seek> TraceReader<R> {
         self.chunks.get(chunk).copied().ok_or(TraceFileError::NoChunk { chunk, chunks })
     }
 
-    /// The events from the beginning of a chunk to the end of the trace. The frames that were live there
-    /// are in that chunk's [`Segment::start`].
+    /// Returns the events from the beginning of a chunk to the end of the trace. The frames that were live at the
+    /// beginning are in that chunk's [`Segment::start`].
     pub fn events_from(&mut self, chunk: usize) -> Replay<'_, R, Regenerator<'_>> {
         let chunks = self.chunks.get(chunk..).unwrap_or(&[]);
         Replay::new(&mut self.input, &self.functions, chunks, Chunk::events)
     }
 
-    /// As [`TraceReader::events_from`], with the data references; if they were not recorded, there are only events.
+    /// Returns the events as [`TraceReader::events_from`] does, together with the data references; without recorded
+    /// references there are only events.
     pub fn steps_from(&mut self, chunk: usize) -> Replay<'_, R, TraceSteps<'_>> {
         let chunks = self.chunks.get(chunk..).unwrap_or(&[]);
         Replay::new(&mut self.input, &self.functions, chunks, Chunk::steps)
@@ -186,7 +187,7 @@ impl Chunk {
     }
 }
 
-/// Whether the minor version is newer than ours.
+/// Reads the version; returns whether its minor version is newer than ours.
 fn read_version(input: &mut (impl Read + Seek)) -> Result<bool> {
     let mut start = Vec::new();
     input.seek(SeekFrom::Start(0))?;
@@ -199,16 +200,16 @@ fn read_version(input: &mut (impl Read + Seek)) -> Result<bool> {
     if major == MAJOR { Ok(minor > MINOR) } else { Err(TraceFileError::OtherVersion { major, minor }) }
 }
 
-/// The walk over the sections.
+/// A scan over the sections of a file.
 struct Scan {
     newer: bool,
-    /// How many bytes may still be unpacked of what is kept.
+    /// How many bytes of kept sections may still be unpacked.
     left: u64,
     head: Option<TraceHead>,
     tables: Vec<FunctionTable>,
     functions: TracedFunctions,
     chunks: Vec<Chunk>,
-    /// The last stack, and the chunk behind it that waits for its end.
+    /// The last stack, and the parts of the chunk after it, which awaits its end.
     start: Option<Section>,
     bits: Option<Section>,
     references: Option<Section>,
@@ -231,7 +232,7 @@ impl Scan {
         }
     }
 
-    /// Goes as far as the file is whole.
+    /// Scans the file up to its end or to the first damaged section.
     fn run(&mut self, input: &mut (impl Read + Seek), file: u64) -> Result<TraceEnding> {
         let mut byte = MAGIC.len() as u64 + 4;
         while let Some(section) = Section::scan(input, byte, file)? {
@@ -274,7 +275,7 @@ impl Scan {
         Ok(())
     }
 
-    /// A stack ends the chunk before it and begins the next one.
+    /// Takes a stack, which ends the previous chunk and begins the next one.
     fn stack(&mut self, end: Section) -> Result<()> {
         match (self.start, self.bits.take()) {
             (None, None) => {}
@@ -306,7 +307,7 @@ mod tests {
     use super::super::section::pack;
     use super::*;
 
-    /// Many functions without anything, which compress to almost nothing.
+    /// Many empty functions compress to almost nothing.
     #[test]
     fn functions_that_expand_too_much_are_not_read() {
         let table = FunctionTable {

@@ -1,11 +1,12 @@
-//! The data references of a chunk, as the run writes them.
+//! The data references of a chunk, in the encoding that the run writes.
 //!
 //! Input: references in the order of execution. Output: bytes, or the references.
-//! Invariant: each is some variable-length integers: the zigzag difference of its site from the site before, doubled,
-//! plus one if there is a length; that of its index from the last index of the same site, so that strides are small and
-//! equal; the length. Differences begin with each chunk, which can be read alone.
-//! Source: Ball & Larus 1994, section 4.2. Sites are written too, although the blocks tell them: so a reference that
-//! does not belong to its block is noticed, and they compress to almost nothing.
+//! Invariant: each reference is a sequence of variable-length integers: the zigzag difference of its site from the
+//! previous site, doubled, plus one if there is a length; the zigzag difference of its index from the last index of
+//! the same site, so that strides are small and equal; the length. Differences start anew with each chunk, which can
+//! be read alone.
+//! Source: Ball & Larus 1994, section 4.2. Sites are written although the blocks determine them: a reference that
+//! does not belong to its block is thus detected, and sites compress to almost nothing.
 
 use std::collections::HashMap;
 
@@ -14,26 +15,26 @@ use serde::{Deserialize, Serialize};
 /// One load or store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reference {
-    /// Byte offset in the module of the instruction.
+    /// Byte offset of the instruction in the module.
     pub site: u32,
-    /// The index that the program gave.
+    /// The index that the program computed.
     pub index: u64,
-    /// The length, where the program gives one.
+    /// Length of the access, where the program determines it.
     pub length: Option<u64>,
 }
 
-/// The references between two looks at the stack.
+/// The references between two inspections of the stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct References {
-    /// In the order of execution.
+    /// The references in the order of execution.
     pub all: Vec<Reference>,
-    /// How many of its block's accesses the innermost frame had made before the first one.
+    /// Number of accesses of its block that the innermost frame had made before the first reference.
     pub done: u32,
-    /// For each unwinding of the chunk, how many of `all` came before it.
+    /// For each unwinding of the chunk, the number of references in `all` before it.
     pub unwinds: Vec<u64>,
 }
 
-/// The section `ADDR`.
+/// Content of the section `ADDR`.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Stored {
     done: u32,
@@ -47,13 +48,13 @@ impl Stored {
         Self { done: *done, unwinds: unwinds.clone(), bytes: encode(all) }
     }
 
-    /// The references; `None` if they are damaged.
+    /// Decodes the references; returns `None` if they are damaged.
     pub(super) fn references(self) -> Option<References> {
         Some(References { all: decode(&self.bytes)?, done: self.done, unwinds: self.unwinds })
     }
 }
 
-/// What the differences are taken from.
+/// The values from which differences are taken.
 #[derive(Default)]
 struct Last {
     site: i64,
@@ -100,7 +101,7 @@ fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// Seven bits a byte, the lowest first.
+/// Appends an integer, seven bits per byte, the lowest first.
 fn push(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);

@@ -1,4 +1,4 @@
-//! Replay of one chunk after the other.
+//! Replays one chunk after the other.
 
 use std::io::{Read, Seek};
 
@@ -8,7 +8,7 @@ use super::reader::Chunk;
 
 type Result<T> = std::result::Result<T, TraceFileError>;
 
-/// What `W` gives of each chunk of a trace, from one of them on. After an error there is nothing.
+/// Iterator over the items that `W` yields for each chunk of a trace, from some chunk on. Nothing follows an error.
 pub struct Replay<'a, R, W> {
     input: &'a mut R,
     functions: &'a TracedFunctions,
@@ -18,7 +18,7 @@ pub struct Replay<'a, R, W> {
 }
 
 impl<'a, R: Read + Seek, W> Replay<'a, R, W> {
-    /// Before the first of `chunks`, each of which is walked through as `begin` says.
+    /// Creates a replay of `chunks`; `begin` creates the iterator of a chunk.
     pub(super) fn new(
         input: &'a mut R,
         functions: &'a TracedFunctions,
@@ -28,7 +28,7 @@ impl<'a, R: Read + Seek, W> Replay<'a, R, W> {
         Self { input, functions, chunks, begin, walk: None }
     }
 
-    /// Begins the next chunk; false if there is none.
+    /// Begins the next chunk; returns false if there is none.
     fn next_chunk(&mut self) -> Result<bool> {
         let Some((chunk, rest)) = self.chunks.split_first() else { return Ok(false) };
         self.chunks = rest;
@@ -53,13 +53,13 @@ impl<T, R: Read + Seek, W: Iterator<Item = std::result::Result<T, TraceError>>> 
 }
 
 impl<'a, T, R: Read + Seek, W: Iterator<Item = std::result::Result<T, TraceError>>> Replay<'a, R, W> {
-    /// There is nothing behind an error.
+    /// Ends the replay at an error.
     fn failed(&mut self, error: TraceFileError) -> TraceFileError {
         (self.chunks, self.walk) = (&[], None);
         error
     }
 
-    /// The first item of the next chunk that has one.
+    /// Returns the first item of the next chunk that has one.
     #[inline(never)]
     fn first_of_next(&mut self) -> Option<Result<T>> {
         loop {

@@ -1,7 +1,7 @@
 //! The sections of a trace file.
 //!
-//! Invariant: a section is skipped only by a length whose checksum holds, and unpacked only after the
-//! checksum of its bytes holds, never beyond the limits.
+//! Invariant: a section is skipped only by a length whose checksum holds. It is unpacked only after the checksum of
+//! its bytes holds, and never beyond the limits.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -21,11 +21,11 @@ pub(in crate::trace) const BITS: Tag = *b"BITS";
 pub(in crate::trace) const ADDR: Tag = *b"ADDR";
 pub(in crate::trace) const DONE: Tag = *b"DONE";
 
-/// Tag, two lengths and their checksum.
+/// Length of a header: tag, two lengths and their checksum.
 const HEADER_BYTES: usize = 28;
 const CHECKSUM_BYTES: u64 = 8;
 
-/// A value as a section.
+/// Packs a value into a section.
 pub(in crate::trace) fn pack(tag: Tag, value: &impl Serialize) -> Result<Vec<u8>, TraceFileError> {
     let raw = postcard::to_stdvec(value).map_err(io::Error::other)?;
     if raw.len() as u64 > MAX_SECTION_BYTES {
@@ -44,11 +44,11 @@ pub(in crate::trace) fn pack(tag: Tag, value: &impl Serialize) -> Result<Vec<u8>
     Ok(bytes)
 }
 
-/// A section in the file.
+/// A section of the file.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::trace) struct Section {
     pub tag: Tag,
-    /// Where its header begins.
+    /// Byte offset of the header.
     pub byte: u64,
     pub unpacked: u64,
     pub stored: u64,
@@ -56,7 +56,7 @@ pub(in crate::trace) struct Section {
 }
 
 impl Section {
-    /// Reads the header at `byte`; `None` if it is damaged, or the file too short for the section.
+    /// Reads the header at `byte`; returns `None` if it is damaged, or the file is too short for the section.
     pub(in crate::trace) fn scan(
         input: &mut (impl Read + Seek),
         byte: u64,
@@ -77,12 +77,12 @@ impl Section {
         Ok((whole && sum == first_checksum).then_some(section))
     }
 
-    /// One past its last byte.
+    /// Returns the byte offset one past the section.
     pub(in crate::trace) fn end(&self) -> Option<u64> {
         self.byte.checked_add(HEADER_BYTES as u64 + CHECKSUM_BYTES)?.checked_add(self.stored)
     }
 
-    /// Its content.
+    /// Reads and unpacks the content.
     pub(in crate::trace) fn read(&self, input: &mut (impl Read + Seek)) -> Result<Vec<u8>, TraceFileError> {
         if self.unpacked > MAX_SECTION_BYTES {
             return Err(TraceFileError::TooLarge(MAX_SECTION_BYTES));
@@ -99,7 +99,7 @@ impl Section {
         packed::unpack(&stored, self.unpacked).ok_or_else(|| self.damaged())
     }
 
-    /// Its content as a value.
+    /// Reads the content as a value.
     pub(in crate::trace) fn value<T: DeserializeOwned>(
         &self,
         input: &mut (impl Read + Seek),
@@ -110,7 +110,7 @@ impl Section {
         }
     }
 
-    /// Its content as a value that is kept, of which so many bytes may still be unpacked.
+    /// Reads the content as a value that is kept in memory, and subtracts its unpacked bytes from `left`.
     pub(in crate::trace) fn kept_value<T: DeserializeOwned>(
         &self,
         input: &mut (impl Read + Seek),
@@ -120,7 +120,7 @@ impl Section {
         self.value(input)
     }
 
-    /// The section as it stands in the file, once its content is known to be whole.
+    /// Returns the section's bytes in the file, after verifying its content.
     pub(in crate::trace) fn copy(&self, input: &mut (impl Read + Seek)) -> Result<Vec<u8>, TraceFileError> {
         self.read(input)?;
         let length = HEADER_BYTES as u64 + self.stored + CHECKSUM_BYTES;
@@ -135,7 +135,7 @@ impl Section {
     }
 }
 
-/// Some bytes of a header, which lie within it.
+/// Returns `N` bytes of a header from `at` on, which the caller keeps within the header.
 fn take<const N: usize>(header: &[u8; HEADER_BYTES], at: usize) -> &[u8; N] {
     header[at..].first_chunk().expect("the fields lie within the header")
 }

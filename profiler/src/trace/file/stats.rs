@@ -1,7 +1,6 @@
-//! What a trace costs, by method.
+//! Costs of a trace, by method.
 //!
-//! Input: a trace file. Output: bits for each executed predicate, bytes for 1000 blocks, before and after
-//! compression.
+//! Input: a trace file. Output: bits per executed predicate, and bytes per 1000 blocks, before and after compression.
 //! Source: Ball & Larus 1994, section 6.2, tables 4 and 5 (size of the trace by method).
 
 use std::collections::BTreeMap;
@@ -13,51 +12,51 @@ use super::{TraceFileError, TraceReader};
 /// The functions traced by one method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MethodStats {
-    /// How many.
+    /// Number of functions.
     pub functions: u64,
-    /// What ran of them.
+    /// What ran in these functions.
     pub counts: TraceCounts,
 }
 
-/// What a whole trace costs.
+/// The costs of a whole trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceStats {
-    /// The functions of each method.
+    /// The functions by method.
     pub methods: BTreeMap<TraceMethod, MethodStats>,
-    /// All bits, those of calls included.
+    /// All bits, including those of calls.
     pub stream_bits: u64,
-    /// The chunks' bits after compression, with the traps among them.
+    /// Bytes of the chunks' bits after compression, including the traps.
     pub stored_bytes: u64,
-    /// The chunks' data references after compression.
+    /// Bytes of the chunks' data references after compression.
     pub reference_bytes: u64,
-    /// The whole file.
+    /// Bytes of the whole file.
     pub file_bytes: u64,
 }
 
 impl MethodStats {
-    /// Bits written for each executed predicate; `None` if there were none.
+    /// Returns the bits written per executed predicate; `None` if there were no predicates.
     pub fn bits_per_predicate(&self) -> Option<f64> {
         ratio(self.counts.bits as f64, self.counts.predicates)
     }
 
-    /// Bytes written for each 1000 executed blocks, before compression; `None` if there were none.
+    /// Returns the bytes written per 1000 executed blocks, before compression; `None` if there were no blocks.
     pub fn bytes_per_1000_blocks(&self) -> Option<f64> {
         ratio(self.counts.bits as f64 / 8.0 * 1000.0, self.counts.blocks)
     }
 }
 
 impl TraceStats {
-    /// Blocks executed in all functions.
+    /// Returns the number of blocks executed in all functions.
     pub fn blocks(&self) -> u64 {
         self.methods.values().map(|method| method.counts.blocks).sum()
     }
 
-    /// Bytes of the stream for each 1000 executed blocks, before compression; `None` if nothing ran.
+    /// Returns the bytes of the stream per 1000 executed blocks, before compression; `None` if nothing ran.
     pub fn stream_bytes_per_1000_blocks(&self) -> Option<f64> {
         ratio(self.stream_bits as f64 / 8.0 * 1000.0, self.blocks())
     }
 
-    /// The same after compression.
+    /// Returns the bytes of the stream per 1000 executed blocks, after compression; `None` if nothing ran.
     pub fn stored_bytes_per_1000_blocks(&self) -> Option<f64> {
         ratio(self.stored_bytes as f64 * 1000.0, self.blocks())
     }
@@ -68,18 +67,19 @@ fn ratio(of: f64, to: u64) -> Option<f64> {
 }
 
 impl<R: Read + Seek> TraceReader<R> {
-    /// Regenerates everything and counts.
+    /// Regenerates the whole run and counts.
     ///
     /// # Errors
-    /// If a chunk is damaged.
+    /// Returns an error if a chunk is damaged.
     pub fn stats(&mut self) -> Result<TraceStats, TraceFileError> {
         self.stats_of_first(self.chunk_count())
     }
 
-    /// The same of so many chunks from the first on: all but the bytes of the file is theirs alone.
+    /// Regenerates the first `chunks` chunks and counts. All figures except the bytes of the file are of these chunks
+    /// alone.
     ///
     /// # Errors
-    /// If one of them is damaged.
+    /// Returns an error if one of these chunks is damaged.
     pub fn stats_of_first(&mut self, chunks: usize) -> Result<TraceStats, TraceFileError> {
         let chunks = chunks.min(self.chunk_count());
         let mut counts = BTreeMap::<u32, TraceCounts>::new();

@@ -1,7 +1,7 @@
-//! Writing a trace while the program runs.
+//! Writes a trace while the program runs.
 //!
-//! Invariant: what was written never exceeds the limit; once a chunk did not fit, nothing but the ending
-//! follows. Between two calls the file holds whole sections only.
+//! Invariant: the file never exceeds the limit. After a chunk that did not fit, only the ending is written. Between
+//! two calls the file holds complete sections only.
 
 use std::io::Write;
 
@@ -11,20 +11,20 @@ use super::references::Stored;
 use super::section::{ADDR, BITS, DONE, FUNC, HEAD, STCK, pack};
 use super::{FunctionTable, References, TraceEnding, TraceFileError, TraceHead};
 
-/// What ran between two looks at the stack.
+/// What ran between two inspections of the stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceChunk {
     /// The bits written.
     pub bits: BitStream,
-    /// Frames that ended otherwise than by returning; positions count from the chunk's first bit.
+    /// Frames that ended other than by returning; positions count from the chunk's first bit.
     pub unwinds: Vec<Unwind>,
-    /// The live frames at its end, outermost first.
+    /// The live frames at the end of the chunk, outermost first.
     pub end: Vec<Frame>,
     /// The data references, if they are recorded.
     pub references: Option<References>,
 }
 
-/// A trace file being written.
+/// Writer of a trace file.
 pub struct TraceWriter<W> {
     out: W,
     limit: u64,
@@ -36,11 +36,10 @@ pub struct TraceWriter<W> {
 }
 
 impl<W: Write> TraceWriter<W> {
-    /// Begins a file of at most `limit` bytes (if that is enough for the head and the ending), with no
-    /// live frame.
+    /// Starts a file of at most `limit` bytes (provided that this suffices for head and ending), with no live frame.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// Returns the error of the output if a write fails.
     pub fn new(out: W, head: &TraceHead, limit: u64) -> Result<Self, TraceFileError> {
         let mut writer =
             Self { out, limit, written: 0, first_bit: 0, functions: Vec::new(), recording: true };
@@ -51,21 +50,21 @@ impl<W: Write> TraceWriter<W> {
         Ok(writer)
     }
 
-    /// Whether chunks are still recorded.
+    /// Reports whether chunks are still recorded.
     pub fn is_recording(&self) -> bool {
         self.recording
     }
 
-    /// Bytes in the file so far.
+    /// Returns the number of bytes written so far.
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Functions whose tokens the chunks from now on may hold. Each is given once; they are written with
-    /// the next chunk.
+    /// Adds functions whose tokens the following chunks may contain. Each function is given once; they are written
+    /// with the next chunk.
     ///
     /// # Errors
-    /// If there are too many at once.
+    /// Returns an error if the functions together exceed a section.
     pub fn add_functions(&mut self, functions: &[FunctionTable]) -> Result<(), TraceFileError> {
         if self.recording && !functions.is_empty() {
             self.functions.extend(pack(FUNC, &functions)?);
@@ -73,10 +72,10 @@ impl<W: Write> TraceWriter<W> {
         Ok(())
     }
 
-    /// Writes a chunk; false if it did not fit, and nothing is recorded any more.
+    /// Writes a chunk; returns false if it did not fit, or nothing is recorded any more.
     ///
     /// # Errors
-    /// If the system refuses; the file then ends before this chunk.
+    /// Returns the error of the output if a write fails; the file then ends before this chunk.
     pub fn write_chunk(&mut self, chunk: &TraceChunk) -> Result<bool, TraceFileError> {
         if !self.recording {
             return Ok(false);
@@ -101,7 +100,7 @@ impl<W: Write> TraceWriter<W> {
     /// Writes the ending and flushes.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// Returns the error of the output if a write fails.
     pub fn finish(mut self) -> Result<W, TraceFileError> {
         let ending = if self.recording { TraceEnding::Finished } else { TraceEnding::LimitReached };
         self.write(&pack(DONE, &ending)?)?;
@@ -110,7 +109,7 @@ impl<W: Write> TraceWriter<W> {
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), TraceFileError> {
-        // After a failure the file ends somewhere in these bytes; nothing may follow.
+        // After a failure the file ends somewhere in these bytes, so nothing may follow.
         let recording = std::mem::replace(&mut self.recording, false);
         self.out.write_all(bytes)?;
         self.recording = recording;

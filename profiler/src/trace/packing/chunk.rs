@@ -1,4 +1,4 @@
-//! A chunk's bits as decisions, and back.
+//! Converts a chunk's bits to decisions, and back.
 
 use super::Packed;
 use super::coder::{Decoder, Encoder};
@@ -9,7 +9,7 @@ use crate::trace::functions::TracedFunctions;
 use crate::trace::regenerate::same_stack;
 use crate::trace::{BitStream, Frame, Regenerator, Segment, TraceError, TraceEvent, Unwind};
 
-/// So many events are known in advance; a step takes at most three.
+/// Number of events that are known in advance; a step takes at most three.
 const AHEAD: usize = 4096;
 const LEAST_AHEAD: usize = 3;
 
@@ -38,7 +38,7 @@ impl Events<'_> {
 /// Packs a chunk.
 ///
 /// # Errors
-/// If the segment contradicts itself.
+/// Returns an error if the segment contradicts itself.
 pub(super) fn pack(
     walk: &mut Walk,
     functions: &TracedFunctions,
@@ -79,7 +79,7 @@ pub(super) fn pack(
     Ok(packed)
 }
 
-/// The bits and the unwindings of a chunk; `None` if it is damaged.
+/// Restores the bits and the unwindings of a chunk; returns `None` if it is damaged.
 pub(super) fn unpack(
     walk: &mut Walk,
     functions: &TracedFunctions,

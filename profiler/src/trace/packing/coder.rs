@@ -1,18 +1,19 @@
 //! An adaptive binary arithmetic coder.
 //!
 //! Input: bits, each with the probability that it is a one. Output: bytes, and the bits back.
-//! Invariant: the decoder, asked with the same probabilities, gives the same bits; beyond the end of its bytes it reads
-//! zeros.
-//! Source: Witten, Neal & Cleary, *Arithmetic Coding for Data Compression*, 1987; the interval of 32 bits whose equal
-//! leading bytes are shifted out is that of Mahoney's lpaq. Oracle: bits of any probability, below.
+//! Invariant: a decoder that is asked with the same probabilities returns the same bits; beyond the end of its bytes
+//! it reads zeros.
+//! Source: Witten, Neal & Cleary, *Arithmetic Coding for Data Compression*, 1987; the 32-bit interval whose equal
+//! leading bytes are shifted out is that of Mahoney's lpaq. Oracle: bits of any probability, in the tests below.
 
-/// One side of the coder. The encoder is given the bit, and gives it back; the decoder is given any, and finds out.
+/// One side of the coder. The encoder writes the given bit and returns it; the decoder ignores it and returns the bit
+/// read.
 pub(super) trait Coder {
     /// Codes a bit that is a one with probability `one` / 65536; 0 counts as 1.
     fn code(&mut self, one: u16, bit: bool) -> bool;
 }
 
-/// What is left of the interval.
+/// The current interval.
 #[derive(Clone, Copy)]
 struct Interval {
     low: u32,
@@ -22,7 +23,7 @@ struct Interval {
 impl Interval {
     const ALL: Self = Self { low: 0, high: u32::MAX };
 
-    /// The last number that means a one.
+    /// Returns the last number of the interval's part that stands for a one.
     fn middle(self, one: u16) -> u32 {
         let (range, one) = (u64::from(self.high - self.low), u64::from(one.max(1)));
         self.low + ((range * one) >> 16) as u32
@@ -35,7 +36,7 @@ impl Interval {
         }
     }
 
-    /// Shifts a byte out if all of the interval begins with it.
+    /// Shifts a byte out if the whole interval begins with it.
     fn shift(&mut self) -> Option<u8> {
         let is_known = (self.low ^ self.high) >> 24 == 0;
         let byte = (self.high >> 24) as u8;
@@ -47,7 +48,7 @@ impl Interval {
     }
 }
 
-/// Writes.
+/// The writing side.
 pub(super) struct Encoder {
     interval: Interval,
     bytes: Vec<u8>,
@@ -58,7 +59,7 @@ impl Encoder {
         Self { interval: Interval::ALL, bytes: Vec::new() }
     }
 
-    /// The bytes; zeros at their end are left out.
+    /// Returns the bytes, without zeros at their end.
     pub fn finish(mut self) -> Vec<u8> {
         self.bytes.extend(self.interval.high.to_be_bytes());
         while self.bytes.last() == Some(&0) {
@@ -80,7 +81,7 @@ impl Coder for Encoder {
     }
 }
 
-/// Reads.
+/// The reading side.
 pub(super) struct Decoder<'a> {
     interval: Interval,
     value: u32,
@@ -146,7 +147,7 @@ mod tests {
         for _ in 0..100_000 {
             encoder.code(65_500, true);
         }
-        // 100,000 times 0.0008 bits.
+        // 100,000 bits cost 0.0008 bits each.
         assert!(encoder.finish().len() < 14);
     }
 }

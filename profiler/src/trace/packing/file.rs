@@ -14,39 +14,39 @@ const MAJOR: u16 = 1;
 const MINOR: u16 = 0;
 const PBIT: Tag = *b"PBIT";
 
-/// What packing came to.
+/// The result of packing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PackSummary {
     /// Bits of the trace, before compression.
     pub bits: u64,
-    /// Branches: blocks left that have several successors.
+    /// Number of branches: executions of blocks that have several successors.
     pub branches: u64,
-    /// Bytes that the bits take when packed.
+    /// Bytes of the packed bits.
     pub code_bytes: u64,
-    /// The whole packed file.
+    /// Bytes of the whole packed file.
     pub file_bytes: u64,
 }
 
 impl PackSummary {
-    /// Bits for each branch, those of calls included; `None` if there are none.
+    /// Returns the bits per branch, including those of calls; `None` if there are no branches.
     pub fn bits_per_branch(&self) -> Option<f64> {
         (self.branches > 0).then(|| self.code_bytes as f64 * 8.0 / self.branches as f64)
     }
 }
 
 impl<R: Read + Seek> TraceReader<R> {
-    /// Writes the trace in fewer bits. What of a damaged trace cannot be replayed is left out.
+    /// Packs the trace. Parts of a damaged trace that cannot be replayed are left out.
     ///
     /// # Errors
-    /// If a chunk is damaged, or the system refuses.
+    /// Returns an error if a chunk is damaged, or a write fails.
     pub fn pack(&mut self, out: &mut impl Write) -> Result<PackSummary, TraceFileError> {
         self.pack_first(usize::MAX, out)
     }
 
-    /// The same of so many chunks from the first on.
+    /// Packs the first `most` chunks.
     ///
     /// # Errors
-    /// As [`TraceReader::pack`].
+    /// Returns the errors of [`TraceReader::pack`].
     pub fn pack_first(&mut self, most: usize, out: &mut impl Write) -> Result<PackSummary, TraceFileError> {
         let mut summary = PackSummary::default();
         let mut walk = Walk::new(false);
@@ -69,7 +69,7 @@ impl<R: Read + Seek> TraceReader<R> {
                     summary.code_bytes += packed.code.len() as u64;
                     pack(PBIT, &packed)?
                 }
-                // The beginning of a chunk whose end is missing.
+                // A chunk whose end is missing.
                 BITS => break,
                 _ => section.copy(self.input())?,
             };
@@ -82,11 +82,11 @@ impl<R: Read + Seek> TraceReader<R> {
     }
 }
 
-/// Writes the trace that was packed, if it has no more than `limit` bytes; gives how many it has.
+/// Unpacks a packed trace of at most `limit` bytes; returns its length.
 ///
 /// # Errors
-/// If the file is no packed trace, of another version, damaged (what was written then ends with a whole chunk), or if the
-/// system refuses.
+/// Returns an error if the file is not a packed trace, has another version, is damaged (the output then ends with a
+/// complete chunk), or if a write fails.
 pub fn unpack_trace(
     input: &mut (impl Read + Seek),
     out: &mut impl Write,

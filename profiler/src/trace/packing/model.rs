@@ -1,53 +1,53 @@
-//! What a run will do next, as probabilities.
+//! Predicts what a run will do next, as probabilities.
 //!
-//! Input: the place of a decision, how many ways there are, and the way taken, which the coder writes or finds out.
-//! Output: the way, and a model that has learnt it.
-//! Invariant: integers only, so that every machine makes the same predictions.
+//! Input: the place of a decision, the number of ways, and the way taken, which the coder writes or reads. Output:
+//! the way, and a model that has learnt it.
+//! Invariant: integer arithmetic only, so that every machine makes the same predictions.
 //! Source: Vaswani 2007, section 4.1, finite context models. A decision is predicted in several contexts: its place
-//! alone, the place with the last decisions there, and with the last 4, 12, 24 and 48 decisions anywhere, which are the
-//! path that led there; the predictions are mixed by weights that learn (Mahoney, *Adaptive Weighing of Context Models*,
-//! 2005). Ours: while a run repeats what it did before, decision by decision, one bit says that it does so once more;
-//! that is quicker, and cheaper than mixing.
+//! alone; its place with the last decisions at this place; its place with the last 4, 12 and 24 decisions anywhere;
+//! and its place with a hash of the path that led there. The predictions are mixed by weights that learn (Mahoney,
+//! *Adaptive Weighing of Context Models*, 2005). Ours: while a run repeats earlier decisions, one bit says that it
+//! does so once more, which is faster and cheaper than mixing.
 
 use super::coder::Coder;
 
-/// Contexts of a decision.
+/// Number of contexts of a decision.
 const CONTEXTS: usize = 6;
 
-/// Entries of the table of a context.
+/// Number of entries of a context's table.
 const ENTRIES: usize = 1 << 18;
 
-/// Decisions that are remembered, and places in the table that finds those that were like the last ones.
+/// Number of decisions remembered, and size of the table that finds earlier decisions like the last ones.
 const HISTORY: usize = 1 << 20;
 const FOUND: usize = 1 << 18;
 
-/// Rows of what is known by place.
+/// Number of rows of the tables by place.
 const PLACES: usize = 1 << 12;
 
-/// After so many decisions that were as before, one bit says that the next one is.
+/// Number of repeated decisions after which one bit says that the next one is repeated, too.
 const SURE_AFTER: u32 = 20;
 
-/// If it is less likely than this, of 65536, the contexts are asked instead.
+/// Probability of 65536 below which the contexts are used instead.
 const SURE: u16 = 60_000;
 
-/// A probability that learns: 22 bits, and 10 bits that count how often it has.
+/// A probability that learns: 22 bits, and 10 bits that count the bits learnt.
 #[derive(Clone, Copy)]
 struct Adaptive(u32);
 
 impl Adaptive {
     const NEW: Self = Self(1 << 31);
 
-    /// Of 4096.
+    /// Returns the probability in units of 1/4096.
     fn twelve_bits(self) -> i32 {
         (self.0 >> 20) as i32
     }
 
-    /// Of 65536.
+    /// Returns the probability in units of 1/65536.
     fn sixteen_bits(self) -> u16 {
         (self.0 >> 16) as u16
     }
 
-    /// Learns a bit, the slower the more it has seen, but at least as `1 / limit` of it.
+    /// Learns a bit: more slowly the more bits were learnt, but no more slowly than after `limit` bits.
     fn learn(&mut self, bit: bool, limit: u32) {
         let (probability, seen) = (i64::from(self.0 >> 10), self.0 & 0x3ff);
         let target = if bit { (1 << 22) - 1 } else { 0 };
@@ -56,7 +56,7 @@ impl Adaptive {
     }
 }
 
-/// By how often a bit was seen: how much of the difference is learnt, of 65536.
+/// By number of bits learnt: the share of the difference to learn, in units of 1/65536.
 const RATES: [i64; 256] = {
     let mut rates = [0; 256];
     let mut seen = 0;
@@ -67,39 +67,39 @@ const RATES: [i64; 256] = {
     rates
 };
 
-/// Predicts decisions, and learns them.
+/// A model that predicts decisions, and learns them.
 pub(super) struct Model {
     logistic: Logistic,
     tables: Vec<Vec<Adaptive>>,
-    /// By place: the weight of each context, and that of a constant.
+    /// By place: the weight of each context, and of a constant.
     weights: Vec<[i32; CONTEXTS + 1]>,
-    /// By place and what the mixed prediction is: what it should be.
+    /// By place and mixed prediction: the refined prediction.
     refined: Vec<Adaptive>,
-    /// By place: its last decisions.
+    /// By place: the last decisions made there.
     local: Vec<u32>,
-    /// The last decisions anywhere, the last one lowest.
+    /// The last decisions anywhere, the latest in the lowest bit.
     recent: u64,
-    /// Places and ways of the last decisions, mixed.
+    /// Hash of the places and ways of the last decisions.
     path: u64,
     history: History,
 }
 
-/// All that was decided lately.
+/// The latest decisions.
 struct History {
-    /// A ring of places and ways.
+    /// Ring buffer of places and ways.
     decisions: Vec<(u32, u32)>,
     next: usize,
-    /// By the last decisions: where they were made before.
+    /// By hash of the last decisions: the position in the ring after their last occurrence.
     found: Vec<u32>,
-    /// Where the decisions are that are being repeated.
+    /// Position of the decision that is expected to be repeated next.
     repeated: Option<usize>,
-    /// How many were.
+    /// Number of decisions repeated so far.
     length: u32,
-    /// By place and length: whether they go on being.
+    /// By place and length of the repetition: the probability that it continues.
     goes_on: Vec<Adaptive>,
 }
 
-/// Where a decision is made: something different for each block of each function.
+/// Returns the hash of a decision's place: the block and its function.
 pub(super) fn place(function: usize, block: u32) -> u32 {
     let both = (function as u64) << 32 | u64::from(block);
     (both.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
@@ -119,7 +119,7 @@ impl Model {
         }
     }
 
-    /// One of `ways` (at least one) is taken at a place: `way` if it is known already.
+    /// Codes the choice of one of `ways` ways (at least one) at a place; `way` is the choice if it is known.
     pub fn choose(&mut self, coder: &mut impl Coder, place: u32, ways: u32, way: u32) -> u32 {
         if ways < 2 {
             return 0;
@@ -135,12 +135,12 @@ impl Model {
         taken
     }
 
-    /// A number of 32 bits about which nothing is known.
+    /// Codes a number of 32 bits without any prediction.
     pub fn number(&mut self, coder: &mut impl Coder, number: u32) -> u32 {
         (0..32).fold(0, |read, bit| read | u32::from(coder.code(1 << 15, number >> bit & 1 == 1)) << bit)
     }
 
-    /// Codes a way bit by bit, the highest first, each in all contexts.
+    /// Codes a way bit by bit, the highest first, each bit in all contexts.
     fn code(&mut self, coder: &mut impl Coder, place: u32, ways: u32, way: u32) -> u32 {
         let width = 32 - (ways - 1).leading_zeros();
         let contexts = self.contexts(place);
@@ -224,7 +224,7 @@ impl History {
         }
     }
 
-    /// The way that was taken before, if what is repeated was decided at this place.
+    /// Returns the way taken before, if the decision to be repeated was made at this place.
     fn expected(&self, place: u32) -> Option<u32> {
         let (at, way) = self.decisions[self.repeated.filter(|_| self.length >= SURE_AFTER)?];
         (at == place).then_some(way)
@@ -235,7 +235,7 @@ impl History {
         place as usize % PLACES * 16 + (32 - length.leading_zeros()).min(15) as usize
     }
 
-    /// Whether the expected way is taken, if it is as good as sure; `None` if it is not.
+    /// Codes whether the expected way is taken, if that is nearly certain; otherwise returns `None`.
     fn code_repetition(&mut self, coder: &mut impl Coder, place: u32, is_expected: bool) -> Option<bool> {
         let row = self.row(place);
         let likely = self.goes_on[row].sixteen_bits();
@@ -245,7 +245,7 @@ impl History {
         Some(coder.code(likely.min(65_530), is_expected))
     }
 
-    /// Adds a decision; `path` is made of it and those before.
+    /// Adds a decision; `path` is the hash of this and the previous decisions.
     fn remember(&mut self, decision: (u32, u32), path: u64) {
         match self.repeated {
             Some(at) if self.decisions[at].0 == decision.0 => {
@@ -269,7 +269,7 @@ impl History {
     }
 }
 
-/// The logistic function and its inverse, in tables.
+/// The logistic function and its inverse, as tables.
 struct Logistic {
     stretched: Vec<i16>,
 }
@@ -287,12 +287,12 @@ impl Logistic {
         Self { stretched }
     }
 
-    /// ln(p / (1 - p)) of p / 4096, times 256.
+    /// Returns ln(p / (1 - p)) of p / 4096, times 256.
     fn stretch(&self, probability: i32) -> i32 {
         self.stretched[probability as usize & 4095].into()
     }
 
-    /// The inverse.
+    /// Computes the inverse of [`stretch`](Self::stretch).
     fn squash(value: i32) -> i32 {
         const VALUES: [i32; 33] = [
             1, 2, 3, 6, 10, 16, 27, 45, 73, 120, 194, 310, 488, 747, 1101, 1546, 2047, 2549, 2994, 3348,
@@ -303,7 +303,7 @@ impl Logistic {
         (VALUES[place] * (128 - part) + VALUES[place + 1] * part + 64) >> 7
     }
 
-    /// The probability in the middle of a bucket of 33.
+    /// Returns the probability at the centre of one of 33 buckets.
     fn bucket(bucket: i32) -> Adaptive {
         Adaptive((Self::squash((bucket - 16) * 128) as u32) << 20 | 6)
     }

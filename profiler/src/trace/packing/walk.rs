@@ -1,7 +1,7 @@
-//! A walk through a run by its decisions.
+//! Walks through a run by its decisions.
 //!
-//! Input: functions, decisions. Output: the frames, and the bits that the run wrote, as `trace.rs` has them.
-//! Invariant: packing and unpacking make the same steps; both ask the same model the same questions.
+//! Input: functions, decisions. Output: the frames, and the bits that the run wrote, in the encoding of `trace.rs`.
+//! Invariant: packing and unpacking take the same steps and ask the same model the same questions.
 
 use std::collections::HashMap;
 
@@ -12,40 +12,40 @@ use crate::trace::functions::TracedFunctions;
 use crate::trace::{BitStream, Call, Frame, HOST_CALLEE, Stage, TraceEvent, TracedFunction};
 use crate::{BlockId, EdgeId};
 
-/// The places of decisions that are made outside of functions.
+/// The place of decisions that are made outside of functions.
 const ROOT: u32 = u32::MAX;
-/// What is added to the place of a block to tell the host's return there from a call back.
+/// Distinguishes the place of the host's return to a block, or call back from it, from the place of the block itself.
 const BACK: u32 = 0x5bd1_e995;
 
-/// A walk, and what it has learnt so far.
+/// The state of a walk, and its model.
 pub(super) struct Walk {
     pub frames: Vec<Frame>,
-    /// What was written since the chunk began, if it is wanted.
+    /// Bits written since the chunk began, if they are kept.
     pub bits: BitStream,
-    /// How many bits that is.
+    /// Number of bits since the chunk began.
     pub at: u64,
     keeps_bits: bool,
-    /// A chunk may have no more.
+    /// Greatest number of bits of a chunk.
     most: u64,
-    /// Ways chosen of several.
+    /// Number of choices between several ways.
     pub branches: u64,
     model: Model,
     /// By place: the callees seen there.
     callees: HashMap<u32, Vec<u32>>,
 }
 
-/// What comes next: known to who packs, and nothing to who unpacks.
+/// What comes next: known when packing, unknown when unpacking.
 #[derive(Clone, Copy)]
 pub(super) struct Ahead<'a> {
     pub events: &'a [TraceEvent],
-    /// Where the innermost frame stops, if it does so before the next event.
+    /// Block where the innermost frame stops, if it stops before the next event.
     pub stop: BlockId,
 }
 
 impl Ahead<'_> {
     pub const UNKNOWN: Self = Self { events: &[], stop: BlockId::ENTRY };
 
-    /// Which block the innermost frame goes to.
+    /// Returns the block that the innermost frame goes to.
     fn block(self, exit: BlockId) -> BlockId {
         match self.events.first() {
             Some(TraceEvent::Block(_, block)) => *block,
@@ -54,7 +54,7 @@ impl Ahead<'_> {
         }
     }
 
-    /// Which function is entered; the host if none is.
+    /// Returns the function that is entered, or [`HOST_CALLEE`] if none is.
     fn callee(self) -> u32 {
         let enter = self.events.iter().take(2).find_map(|event| match event {
             TraceEvent::Enter(function) => Some(*function),
@@ -72,7 +72,7 @@ impl Ahead<'_> {
 }
 
 impl Walk {
-    /// A walk that keeps the bits, or only counts them.
+    /// Creates a walk that keeps the bits, or only counts them.
     pub fn new(keeps_bits: bool) -> Self {
         Self {
             frames: Vec::new(),
@@ -91,12 +91,12 @@ impl Walk {
         (self.frames, self.bits, self.at) = (frames, BitStream::default(), 0);
     }
 
-    /// From now on a chunk has no more than so many bytes.
+    /// Limits the following chunks to `bytes` bytes.
     pub fn limit(&mut self, bytes: u64) {
         self.most = bytes.min(MAX_SECTION_BYTES) * 8;
     }
 
-    /// One step of the run, and how many events it is; `None` if there is no such step.
+    /// Takes one step of the run and returns the number of its events; `None` if the step is impossible.
     pub fn step(
         &mut self,
         functions: &TracedFunctions,
@@ -164,7 +164,7 @@ impl Walk {
         }
     }
 
-    /// Leaves a block. To EXIT is no event.
+    /// Leaves a block. An edge to EXIT is not an event.
     fn advance(
         &mut self,
         function: &TracedFunction,
@@ -194,7 +194,7 @@ impl Walk {
         Some(usize::from(crossing.to != function.cfg().exit()))
     }
 
-    /// Which function is called at a place: one that was called there before, or a new one.
+    /// Chooses the function called at a place: one that was called there before, or a new one.
     fn choose_callee(&mut self, coder: &mut impl Coder, here: u32, ahead: Ahead<'_>) -> Option<u32> {
         let callee = ahead.callee();
         let known = self.callees.entry(here).or_default();
@@ -220,7 +220,7 @@ impl Walk {
         self.return_to_caller();
     }
 
-    /// Ends all frames but the outermost ones; one of them that was in a call of another goes on behind it.
+    /// Ends all frames except the outermost `keep`; a surviving frame that was in a call continues behind it.
     pub fn unwind(&mut self, keep: u32) {
         self.frames.truncate(keep as usize);
         self.return_to_caller();

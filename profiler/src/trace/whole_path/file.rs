@@ -1,11 +1,11 @@
-//! The file of a whole program path.
+//! The file format of whole program paths.
 //!
-//! Invariant: as of a trace file, but that there is no reading of a part: a byte changed, or a file cut off, is an error.
+//! Invariant (as for a trace file, except that parts cannot be read): a changed byte or a truncated file is an error.
 //! No file makes a reader use more than [`ReadLimits`] allow, and no grammar is expanded to read it.
 //!
 //! The layout is that of a trace file, with the magic `77 70 72 77 0d 0a 1a 0a` and the sections `HEAD`
-//! ([`TraceHead`]), `FUNC` (the [`FunctionTable`]s, without what they write), `ITEM` (some [`PathItem`]s) any number of
-//! times, `RULE` (some rules: their symbols) any number of times, and `DONE` ([`TraceEnding`], of the trace).
+//! ([`TraceHead`]), `FUNC` (the [`FunctionTable`]s, without emits), `ITEM` (some [`PathItem`]s) any number of times,
+//! `RULE` (some rules: their symbols) any number of times, and `DONE` ([`TraceEnding`], of the trace).
 
 use std::io::{Read, Seek, SeekFrom, Write};
 
@@ -22,14 +22,14 @@ const MINOR: u16 = 0;
 const ITEM: Tag = *b"ITEM";
 const RULE: Tag = *b"RULE";
 
-/// So many items, or symbols of rules, are compressed together; one rule may have more.
+/// Number of items, or of rules' symbols, that are compressed together; a single rule may have more.
 const TOGETHER: usize = 1 << 20;
 
 impl WholePath {
-    /// Writes the file; gives its length.
+    /// Writes the file and returns its length.
     ///
     /// # Errors
-    /// If the system refuses, or there are too many functions for one section.
+    /// Returns an error if a write fails, or there are too many functions for one section.
     pub fn write(&self, mut out: impl Write) -> Result<u64, TraceFileError> {
         let mut bytes = [&MAGIC[..], &MAJOR.to_le_bytes(), &MINOR.to_le_bytes()].concat();
         bytes.extend(pack(HEAD, &self.head)?);
@@ -58,7 +58,8 @@ impl WholePath {
     /// Reads a file.
     ///
     /// # Errors
-    /// If it is none, of another version, damaged, or would take more than `limits`.
+    /// Returns an error if the file is not a whole program path, has another version, is damaged, or exceeds
+    /// `limits`.
     pub fn read(mut input: impl Read + Seek, limits: &ReadLimits) -> Result<Self, TraceFileError> {
         let file = input.seek(SeekFrom::End(0))?;
         let is_newer = read_version(&mut input)?;
@@ -92,8 +93,8 @@ impl WholePath {
         .ok_or_else(|| missing("ITEM"))
     }
 
-    /// `None` if items are of functions or paths that there are not, rules are of items that there are not, or the paths
-    /// are so many and so long that they are too much to follow.
+    /// Assembles a whole path. Returns `None` if items refer to missing functions or paths, rules refer to missing
+    /// items, or the paths together have too many blocks to follow.
     fn of_parts(
         head: TraceHead,
         tables: Vec<FunctionTable>,
@@ -116,7 +117,7 @@ impl WholePath {
     }
 }
 
-/// Whether the minor version is newer than ours.
+/// Reads the version; returns whether its minor version is newer than ours.
 fn read_version(input: &mut (impl Read + Seek)) -> Result<bool, TraceFileError> {
     let mut start = [0; MAGIC.len() + 4];
     input.seek(SeekFrom::Start(0))?;

@@ -1,6 +1,7 @@
-//! The numbering of a function's subpaths.
+//! Numbers the subpaths of functions.
 //!
-//! Input: a function's graph and calls. Output: what crossing an edge adds to a path's number, and what the numbers mean.
+//! Input: a function's graph and calls. Output: what crossing an edge adds to a path's number, and the paths of the
+//! numbers.
 
 use std::collections::BTreeMap;
 
@@ -8,29 +9,29 @@ use super::SubpathEnd;
 use crate::trace::{FunctionTable, TraceError};
 use crate::{BlockId, Cfg, EdgeId, PathNumbering};
 
-/// Of each function.
+/// The numberings of all functions.
 #[derive(Clone, Debug)]
 pub(super) struct SubpathNumberings(BTreeMap<u32, SubpathNumbering>);
 
-/// Of one function.
+/// The numbering of one function.
 #[derive(Clone, Debug)]
 pub(super) struct SubpathNumbering {
     cfg: Cfg,
     numbering: PathNumbering,
     /// By block: whether it ends with a call.
     calls: Vec<bool>,
-    /// By block: the sum of a path that begins there.
+    /// By block: the initial sum of a path that begins there.
     starts: Vec<u64>,
-    /// By vertex: where its edges lead, ascending; the first of parallel ones.
+    /// By vertex: its out-edges with their targets, ascending by target; only the first of parallel edges.
     ways: Vec<Vec<(BlockId, EdgeId)>>,
 }
 
 /// What crossing an edge does.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Crossed {
-    /// What it adds to the number.
+    /// What it adds to the path's number.
     pub value: u64,
-    /// Whether the path ends with it.
+    /// Whether it ends the path.
     pub ends_path: bool,
 }
 
@@ -63,14 +64,14 @@ impl SubpathNumbering {
         Ok(Self { cfg, numbering, calls, starts, ways })
     }
 
-    /// The way from one block to another, or to EXIT.
+    /// Returns what crossing from one block to another, or to EXIT, does.
     pub fn cross(&self, from: BlockId, to: Option<BlockId>) -> Option<Crossed> {
         let (ways, to) = (self.ways.get(from.index())?, to.unwrap_or(self.cfg.exit()));
         let found = ways.binary_search_by_key(&to, |way| way.0).ok()?;
         Some(self.crossed(ways[found].1))
     }
 
-    /// The end of a path in a block that can be left in one way only.
+    /// Returns what leaving a block does that has only one way out.
     pub fn only_way(&self, block: BlockId) -> Option<Crossed> {
         let [(_, only)] = self.ways.get(block.index())?[..] else { return None };
         Some(self.crossed(only))
@@ -81,7 +82,7 @@ impl SubpathNumbering {
         Crossed { value, ends_path: self.numbering.ends_path(edge) }
     }
 
-    /// The sum of a path that begins at a block.
+    /// Returns the initial sum of a path that begins at a block.
     pub fn start(&self, block: BlockId) -> u64 {
         self.starts.get(block.index()).copied().unwrap_or(0)
     }

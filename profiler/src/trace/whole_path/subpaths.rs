@@ -1,10 +1,11 @@
-//! Hot subpaths, and interprocedural path segments, counted on the grammar.
+//! Counts hot subpaths, and interprocedural path segments, on the grammar.
 //!
-//! Input: a [`WholePath`], what a block costs. Output: sequences of paths with the calls and returns between them.
-//! Source: Larus 1999, section 4: the minimal hot subpaths are those that cost at least a share of the run and have no
-//! part that does; cost = frequency * the cost of the paths. Vaswani 2007, section 3.4.2: the depth-k segments begin with
-//! a path that calls, span at most k calls, and end where they would span more, at a back edge, or where the function in
-//! which they began returns. Oracle: counting in the whole sequence, in `tests/it/whole_path.rs`.
+//! Input: a [`WholePath`], and the cost of a block. Output: sequences of paths, with the calls and returns between
+//! them.
+//! Source: Larus 1999, section 4: the minimal hot subpaths are those that cost at least a share of the run and have
+//! no part that does; cost = frequency * the cost of the paths. Vaswani 2007, section 3.4.2: a depth-k segment begins
+//! with a path that ends at a call, spans at most k calls, and ends where it would span more, at a back edge, or
+//! where the function in which it began returns. Oracle: counting in the whole sequence, in `tests/it/whole_path.rs`.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -12,29 +13,29 @@ use std::ops::RangeInclusive;
 use super::{PathItem, SubpathEnd, WholePath};
 use crate::{BlockId, Part, Parts};
 
-/// Between two paths of a subpath lie at most this many calls and returns, on the average; longer ones are not found.
+/// Average number of calls and returns between two paths of a subpath, up to which subpaths are found.
 const MOST_BETWEEN: usize = 3;
 
-/// For each call of a segment it has at most so many items.
+/// Number of items of a segment per call, up to which segments are found.
 const MOST_EACH_CALL: usize = 8;
 
-/// Paths that ran one after the other.
+/// A sequence of consecutive paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subpath {
-    /// The paths, and calls and returns between them.
+    /// The paths, with the calls and returns between them.
     pub items: Vec<PathItem>,
-    /// How often; occurrences may overlap.
+    /// Number of occurrences, which may overlap.
     pub times: u64,
-    /// What all occurrences cost; saturates.
+    /// Cost of all occurrences; saturates.
     pub cost: u64,
 }
 
 /// An interprocedural path segment.
 pub type Segment = Subpath;
 
-/// What counting needs to know of each item.
+/// What counting needs to know of the items.
 struct Known {
-    /// Of paths that ran to their end.
+    /// By item: how the path ends, if it is a finished path.
     ends: Vec<Option<SubpathEnd>>,
     is_enter: Vec<bool>,
     is_leave: Vec<bool>,
@@ -42,7 +43,7 @@ struct Known {
 }
 
 impl WholePath {
-    /// What all paths of the sequence cost, those that did not run to their end too; saturates.
+    /// Returns the cost of all paths of the sequence, including unfinished ones; saturates.
     pub fn cost(&self, block: impl Fn(u32, BlockId) -> u64) -> u64 {
         let known = self.known(block);
         let mut sum = 0_u64;
@@ -54,8 +55,8 @@ impl WholePath {
         sum
     }
 
-    /// The minimal hot subpaths: sequences of so many paths that cost at least `least`, and have no part of so many
-    /// paths that does. Hottest first.
+    /// Returns the minimal hot subpaths, hottest first: sequences of as many paths as `lengths` allows that cost at
+    /// least `least`, and have no part of such a length that does.
     pub fn hot_subpaths(
         &self,
         lengths: RangeInclusive<usize>,
@@ -64,7 +65,7 @@ impl WholePath {
     ) -> Vec<Subpath> {
         let known = self.known(block);
         let parts = Parts::new(&self.grammar, lengths.end().saturating_mul(1 + MOST_BETWEEN));
-        // By place: where the first hot subpath that begins there or later ends.
+        // By place: the end of the first hot subpath that begins there or later.
         let mut ends = vec![usize::MAX; parts.places()];
         let mut found = Vec::new();
         for length in lengths {
@@ -90,7 +91,7 @@ impl WholePath {
         found
     }
 
-    /// The interprocedural path segments that span at most `depth` calls, at least one, costliest first.
+    /// Returns the interprocedural path segments that span at most `depth` calls and at least one, costliest first.
     pub fn segments(&self, depth: usize, block: impl Fn(u32, BlockId) -> u64) -> Vec<Segment> {
         let known = self.known(block);
         let most = depth.saturating_add(1).saturating_mul(MOST_EACH_CALL);
@@ -99,7 +100,7 @@ impl WholePath {
         parts.visit(
             |items| known.segment(items, depth),
             |part| {
-                // What comes behind tells only that a call is one.
+                // The item after the call only shows that the call enters a function.
                 let items = known.without_enter(part.items);
                 let sum = times.entry(items).or_default();
                 *sum = sum.saturating_add(part.times);
@@ -147,7 +148,8 @@ impl Known {
         once.saturating_mul(times)
     }
 
-    /// How many items the next `count` paths take, if a path comes first and nothing is stopped among them.
+    /// Returns the number of items that the next `count` paths take, if a path comes first and none is stopped among
+    /// them.
     fn paths(&self, items: &[u32], count: usize) -> Option<usize> {
         let mut left = count;
         for (at, &item) in items.iter().enumerate() {
@@ -165,7 +167,7 @@ impl Known {
         None
     }
 
-    /// How many items the segment that begins here has; one more if it ends at a call.
+    /// Returns the number of items of the segment that begins here; one more if it ends at a call.
     fn segment(&self, items: &[u32], most: usize) -> Option<usize> {
         let enters = |at: usize| items.get(at).map(|&item| self.is_enter[item as usize]);
         let begins = self.ends[*items.first()? as usize] == Some(SubpathEnd::Call) && enters(1)?;
@@ -174,7 +176,7 @@ impl Known {
             match self.ends[item as usize] {
                 Some(SubpathEnd::Loop) => return Some(at + 1),
                 Some(SubpathEnd::Return) if depth == 0 => return Some(at + 1),
-                // Of the host's calls nothing else is seen.
+                // Calls of the host have no further items.
                 Some(SubpathEnd::Call) if calls == most && enters(at + 1)? => return Some(at + 2),
                 Some(_) => {}
                 None if self.is_enter[item as usize] => (calls, depth) = (calls + 1, depth + 1),

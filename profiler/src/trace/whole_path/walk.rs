@@ -1,8 +1,8 @@
-//! From a trace's events to items.
+//! Converts a trace's events to items of a whole path.
 //!
 //! Input: the functions, events in order. Output: a [`WholePath`].
-//! Invariant: a path is an item as soon as it ends: at a call before the callee is entered, at a return before the
-//! function is left.
+//! Invariant: a path becomes an item as soon as it ends: at a call before the callee is entered, at a return before
+//! the function is left.
 
 use std::collections::HashMap;
 use std::io::{Read, Seek};
@@ -15,11 +15,11 @@ use crate::{BlockId, Compressor};
 /// A live frame.
 struct Live {
     function: u32,
-    /// None before its first block.
+    /// Current block; none before the first.
     block: Option<BlockId>,
-    /// The sum of the path so far.
+    /// Path sum so far.
     sum: u64,
-    /// Whether the path has ended at the block's call.
+    /// Whether the path ended at the block's call.
     called: bool,
 }
 
@@ -33,10 +33,11 @@ struct Walk<'a> {
 }
 
 impl WholePath {
-    /// The whole path of a trace, its sequence compressed by so many items at a time (see [`Compressor`]).
+    /// Builds the whole path of a trace. The sequence is compressed in windows of `window` items (see
+    /// [`Compressor`]).
     ///
     /// # Errors
-    /// If the trace is damaged.
+    /// Returns an error if the trace is damaged.
     pub fn of_trace<R: Read + Seek>(
         reader: &mut TraceReader<R>,
         window: usize,
@@ -66,7 +67,7 @@ impl WholePath {
 }
 
 impl Walk<'_> {
-    /// Takes an event; `None` if it cannot follow those before.
+    /// Takes an event; returns `None` if it cannot follow the previous ones.
     fn step(&mut self, event: TraceEvent) -> Option<()> {
         match event {
             TraceEvent::Enter(function) => self.enter(function),
@@ -92,7 +93,7 @@ impl Walk<'_> {
         Some(())
     }
 
-    /// The innermost frame's path ends at its call.
+    /// Ends the innermost frame's path at its call.
     fn call(&mut self) -> Option<()> {
         let (frame, numbering) = self.innermost()?;
         let (function, block, prefix) = (frame.function, frame.block?, frame.sum);
