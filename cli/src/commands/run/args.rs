@@ -183,8 +183,8 @@ pub struct RunArgs {
     /// Stop at instruction N (slow), or at a place after N events: show the stack frames, locals and operands there
     ///
     /// A place is KIND=N@BYTE: where control comes to the instruction at BYTE of the module when N events of the kind
-    /// have happened, or more. With back_edges_and_calls that names an instant of the run, and the program runs about as
-    /// fast as when it counts events.
+    /// have happened, or more. With back_edges_and_calls that names an instant of the run. Events are counted on chords
+    /// then, and checked at that place only.
     #[arg(long, value_name = "INSTANT", value_parser = Until::parse, conflicts_with = "budget")]
     #[arg(help_heading = help::DEBUGGING, hide_short_help = true)]
     pub until: Option<Until>,
