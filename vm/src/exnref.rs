@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::runtime::values::exceptions::Exception;
 
-/// An exception. It belongs to a store, and lives as long as anybody holds it.
+/// An exception. It belongs to a store, and lives as long as a reference to it exists.
 #[derive(Clone)]
 pub struct ExnRef(pub(crate) Arc<Exception>);
 

@@ -1,4 +1,4 @@
-//! What can be imported and exported, whatever its kind.
+//! Imports and exports of any kind.
 
 use crate::{AsContext, ExternType, Func, Global, Memory, Table, Tag};
 
@@ -43,7 +43,7 @@ impl Extern {
         if let Extern::Tag(t) = self { Some(t) } else { None }
     }
 
-    /// Its type, with the current size of a table or memory as the minimum.
+    /// Returns its type, with the current size of a table or memory as the minimum.
     pub fn ty(&self, store: impl AsContext) -> ExternType {
         match self {
             Extern::Func(f) => ExternType::Func(f.ty(store)),

@@ -1,9 +1,9 @@
-//! Values of the host's that wasm code can hold but not look into.
+//! Host values that wasm code can hold but not inspect.
 
 use std::any::Any;
 use std::sync::Arc;
 
-/// A value of the host's, shared by reference.
+/// A host value, shared by reference.
 #[derive(Clone)]
 pub struct ExternRef(Arc<dyn Any + Send + Sync>);
 
@@ -23,7 +23,7 @@ impl ExternRef {
         self.0.downcast_ref()
     }
 
-    /// Whether both are the same value, not merely equal ones.
+    /// Returns whether both are the same value, not merely equal ones.
     pub fn ptr_eq(a: &ExternRef, b: &ExternRef) -> bool {
         Arc::ptr_eq(&a.0, &b.0)
     }
