@@ -3,7 +3,6 @@
 //!
 //! Each engine has one thread, started with the first order. The number of promotions is bounded by the functions
 //! and loops that exist, since each is ordered once; speculation is bounded by its queue and by `module::first`.
-//! each is ordered once; speculation by its queue, and by `module::first`.
 
 mod queue;
 

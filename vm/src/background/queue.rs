@@ -8,7 +8,6 @@
 //! holds for versions that only the next run needs. A version that a frame does not wait for, as it has one
 //! nearly as good, takes long to compile and would delay other requests, so it is compiled when nothing was
 //! urgent for a while.
-//! for something else meanwhile waits for it as well: so it comes when nothing was urgent for a while.
 
 use std::collections::VecDeque;
 

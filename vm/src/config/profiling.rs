@@ -44,7 +44,7 @@ pub struct Adaptive {
     /// The length of bursts, and the time between them, in checks. They grow only if checks alone begin bursts
     /// and there is no budget.
     pub lengths: BurstLengths,
-    /// Where code checks whether a burst begins.
+    /// The places where code checks whether a burst begins.
     pub checks: Checks,
     /// The event that begins a burst.
     pub trigger: Trigger,

@@ -372,11 +372,11 @@ impl ArrayRef {
 
     /// Changes an element.
     ///
+    /// # Errors
     /// If the index is beyond the end, the elements are not mutable, or the value has another type.
-    /// If it is beyond the end, elements are not mutable, or the value is of another type.
     ///
+    /// # Panics
     /// If the array belongs to another store.
-    /// If it is another store's.
     pub fn set(&self, mut store: impl AsContextMut, index: u32, value: Val) -> Result<()> {
         let opaque = &mut store.as_context_mut().0.opaque;
         self.place(opaque, index)?.change(self.0.object(), opaque, &value)
