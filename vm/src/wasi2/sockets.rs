@@ -1,4 +1,4 @@
-//! `wasi:sockets`: there, so that programs that could use them run; nothing can be reached.
+//! `wasi:sockets`: defined so that programs that import it run, but nothing can be reached.
 
 use super::host::Host;
 use super::interface::{Context, Interface, drop_it};
@@ -8,7 +8,7 @@ use crate::wasi::fail::Outcome;
 
 struct Network;
 
-/// Nothing makes one of these.
+/// No instance of these types is ever created.
 struct TcpSocket;
 struct UdpSocket;
 struct IncomingDatagrams;
@@ -86,7 +86,7 @@ pub fn define<T: 'static>(linker: &mut Linker<T>, context: impl Context<T>) -> R
     Interface::new(linker, "wasi:sockets/udp-create-socket", context)?.dynamic("create-udp-socket", denied)
 }
 
-/// Methods of a resource of which there are none: a component cannot have a handle to call them with.
+/// Defines methods of a resource that has no instances, so that a component has no handle to call them with.
 fn methods<T: 'static, C: Context<T>>(
     interface: &mut Interface<'_, T, C>,
     resource: &str,
