@@ -15,8 +15,8 @@ use super::host_file::filetype_of;
 /// Bytes of a listing that are read from the system at once.
 const CHUNK: usize = 32 << 10;
 
-/// Positions in a list as programs see them, of which the system's lie this much behind: those before are for the two
-/// entries that are made here.
+/// The offset of the system's positions in a listing as programs see them: the positions before are those of the
+/// two entries that are made here.
 pub const OWN_ENTRIES: u64 = 2;
 
 /// A folder that a program has open.

@@ -50,7 +50,7 @@ pub struct BurstContexts {
 struct Passed {
     /// The callee slot.
     slot: usize,
-    /// The instance that the caller runs in, or for a function that the host enters, its own.
+    /// The instance in which the caller runs, or for a function that the host enters, its own instance.
     instance: u32,
 }
 
@@ -87,7 +87,7 @@ impl StoreOpaque {
         self.set_callee_slot(slot);
     }
 
-    /// A function of the host begins. Its call is counted if the code that calls it counts its own.
+    /// Begins a host function. Its call is counted if the calling code counts its own calls.
     pub fn enter_host_in_bursts(&mut self, routine: u32, is_called_by_wasm: bool) {
         let counts = is_called_by_wasm && self.was_slot_passed() && self.counts_for_callee();
         let (slot, depth) = (self.callee_slot(), self.depth);
