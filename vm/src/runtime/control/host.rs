@@ -66,8 +66,8 @@ pub struct AnyHostContext {
     free: unsafe fn(NonNull<HostHead>),
 }
 
-// SAFETY: it owns the context, whose pointers lead to itself and to the context of the store that it is a part of. What the
-// user put in is `Send` and `Sync` itself: `add` has the compiler check that.
+// SAFETY: it owns the context, whose pointers lead to itself and to the context of the store that it is a part of.
+// The user's data is `Send` and `Sync`: `add` makes the compiler check that.
 unsafe impl Send for AnyHostContext {}
 // SAFETY: as above.
 unsafe impl Sync for AnyHostContext {}

@@ -22,7 +22,7 @@ impl StoreOpaque {
         }
     }
 
-    /// A host function begins, which has this routine if contexts are counted. Gives the record to go back to.
+    /// Begins a host function with this routine, if contexts are counted. Returns the call record to return to.
     pub fn enter_host_context(&mut self, routine: u32, is_called_by_wasm: bool) -> u32 {
         if self.bursts.is_some() {
             self.enter_host_in_bursts(routine, is_called_by_wasm);

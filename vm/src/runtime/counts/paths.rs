@@ -19,9 +19,9 @@ pub type Figures = SmallVec<[u64; 2]>;
 /// The paths of one instance that have run.
 #[derive(Debug, Default)]
 pub struct PathTable {
-    /// By function, by number as rows have it: with that of the call record, or 0, above it.
+    /// By function, then by number as in rows: the path's number, with that of the call record, or 0, in the upper bits.
     paths: HashMap<u32, HashMap<u64, Figures>>,
-    /// How many there are in all.
+    /// The total number of paths.
     rows: usize,
     is_full: bool,
     /// The shape of a bounded table; `hot` then has the paths, once there are any.

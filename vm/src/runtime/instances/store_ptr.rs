@@ -18,8 +18,9 @@ impl<T> StorePtr<T> {
     /// Wraps a pointer that is kept in a store.
     ///
     /// # Safety
-    /// What it points to belongs to that store and lives as long. Who follows it has a reference to the store, an
-    /// exclusive one to write, or is machine code that the store is lent to. What is there may be used by any thread.
+    /// The caller guarantees that the target belongs to that store and lives as long; that whoever follows the
+    /// pointer has a reference to the store, an exclusive one to write, or is machine code that the store is lent
+    /// to; and that any thread may use the target.
     pub unsafe fn new(pointer: NonNull<T>) -> StorePtr<T> {
         StorePtr(pointer)
     }

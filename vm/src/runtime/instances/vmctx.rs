@@ -57,7 +57,7 @@ impl VmCtx {
         Ok(VmCtx { mapping, fixed, pool: pool.cloned() })
     }
 
-    /// The head, and what machine code is passed.
+    /// Returns the head, which machine code is passed.
     pub fn head(&self) -> NonNull<VmContext> {
         self.mapping.base().cast()
     }

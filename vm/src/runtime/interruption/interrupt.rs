@@ -54,8 +54,8 @@ struct Alarms {
     deadline: Option<Instant>,
     /// The next tick, and the interval between ticks.
     tick: Option<(Instant, Duration)>,
-    /// How many more signals tell of the last one. It is no use to send them to a thread that waits in the host, and
-    /// wakes it; when that goes on in wasm code, it finds the tick.
+    /// Number of signals still to send for the last tick. A signal to a thread that waits in the host is useless, and
+    /// wakes it; when the thread continues in wasm code, it sees the tick.
     signals: u8,
 }
 

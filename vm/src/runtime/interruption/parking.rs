@@ -17,11 +17,11 @@ const SLICE: Duration = Duration::from_millis(50);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Woken {
-    /// It was notified.
+    /// The thread was notified.
     Notified = 0,
-    /// Something else than was expected is there: it has not waited.
+    /// The value is not the expected one; the thread has not waited.
     NotEqual = 1,
-    /// The time has passed.
+    /// The time elapsed.
     TimedOut = 2,
 }
 
