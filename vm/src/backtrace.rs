@@ -38,7 +38,7 @@ impl WasmBacktrace {
         WasmBacktrace::new(frames::live())
     }
 
-    /// The frames, innermost first.
+    /// Returns the frames, innermost first.
     pub fn frames(&self) -> &[FrameInfo] {
         &self.frames
     }
@@ -58,7 +58,7 @@ impl Error {
 }
 
 impl FrameInfo {
-    /// The module.
+    /// Returns the module.
     pub fn module(&self) -> &Module {
         &self.module
     }

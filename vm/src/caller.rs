@@ -35,7 +35,7 @@ impl<'a, T: 'static> Caller<'a, T> {
         &mut self.store.above.data
     }
 
-    /// The engine.
+    /// Returns the engine.
     pub fn engine(&self) -> &Engine {
         &self.store.above.engine
     }

@@ -26,7 +26,7 @@ impl WasmCoreDump {
         Some(WasmCoreDump { frames })
     }
 
-    /// The frames, innermost first.
+    /// Returns the frames, innermost first.
     pub fn frames(&self) -> &[FrameInfo] {
         &self.frames
     }

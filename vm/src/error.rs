@@ -111,7 +111,7 @@ impl Error {
         self.downcast_ref::<Trap>().copied()
     }
 
-    /// The exit code, if the program ended itself.
+    /// Returns the exit code, if the program ended itself.
     pub fn i32_exit(&self) -> Option<i32> {
         self.downcast_ref::<Exit>().map(|e| e.0)
     }
@@ -122,12 +122,12 @@ impl Error {
         backtrace.downcast_ref()
     }
 
-    /// The underlying error, if it is an `E`.
+    /// Returns the underlying error, if it is an `E`.
     pub fn downcast_ref<E: StdError + 'static>(&self) -> Option<&E> {
         self.0.source.downcast_ref()
     }
 
-    /// The underlying error, if it is an `E`.
+    /// Returns the underlying error, if it is an `E`.
     ///
     /// # Errors
     /// The error itself, if the underlying error is not an `E`.
@@ -138,12 +138,12 @@ impl Error {
         Ok(*self.0.source.downcast().unwrap_or_else(|_| unreachable!("checked above")))
     }
 
-    /// Whether the underlying error is an `E`.
+    /// Returns whether the underlying error is an `E`.
     pub fn is<E: StdError + 'static>(&self) -> bool {
         self.0.source.is::<E>()
     }
 
-    /// The underlying error.
+    /// Returns the underlying error.
     pub fn root_cause(&self) -> &(dyn StdError + 'static) {
         &*self.0.source
     }

@@ -22,7 +22,7 @@ impl Tag {
         Tag(opaque.handle(index))
     }
 
-    /// Its type.
+    /// Returns the type.
     pub fn ty(&self, store: impl AsContext) -> TagType {
         let opaque = &store.as_context().0.opaque;
         TagType::new(opaque.tags[opaque.index(self.0) as usize].ty.clone())
@@ -53,7 +53,7 @@ impl ExnRef {
         Ok(ExnRef(exception))
     }
 
-    /// Its tag.
+    /// Returns the tag.
     pub fn tag(&self) -> Tag {
         Tag(self.0.tag.handle)
     }

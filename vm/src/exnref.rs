@@ -10,7 +10,7 @@ use crate::runtime::values::exceptions::Exception;
 pub struct ExnRef(pub(crate) Arc<Exception>);
 
 impl ExnRef {
-    /// Whether both are the same exception, not merely equal ones.
+    /// Returns whether both are the same exception, not merely equal ones.
     pub fn ptr_eq(a: &ExnRef, b: &ExnRef) -> bool {
         Arc::ptr_eq(&a.0, &b.0)
     }

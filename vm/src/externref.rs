@@ -13,12 +13,12 @@ impl ExternRef {
         ExternRef(Arc::new(value))
     }
 
-    /// The value.
+    /// Returns the value.
     pub fn data(&self) -> &(dyn Any + Send + Sync) {
         &*self.0
     }
 
-    /// The value, if it is a `V`.
+    /// Returns the value, if it is a `V`.
     pub fn downcast_ref<V: 'static>(&self) -> Option<&V> {
         self.0.downcast_ref()
     }

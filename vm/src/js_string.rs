@@ -36,7 +36,7 @@ impl JsString {
         JsString { units: units.into(), _charge: None }
     }
 
-    /// Returns its UTF-16 code units.
+    /// Returns the UTF-16 code units.
     pub fn units(&self) -> &[u16] {
         &self.units
     }

@@ -83,17 +83,17 @@ pub trait ResourceLimiter: Send + Sync {
         Ok(())
     }
 
-    /// How many instances the store may have (default: 10,000).
+    /// Returns how many instances the store may have (default: 10,000).
     fn instances(&self) -> usize {
         StoreLimits::default().instances
     }
 
-    /// How many memories the store may have (default: 10,000).
+    /// Returns how many memories the store may have (default: 10,000).
     fn memories(&self) -> usize {
         StoreLimits::default().memories
     }
 
-    /// How many tables the store may have (default: 10,000).
+    /// Returns how many tables the store may have (default: 10,000).
     fn tables(&self) -> usize {
         StoreLimits::default().tables
     }

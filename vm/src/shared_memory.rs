@@ -80,17 +80,17 @@ impl SharedMemory {
         &self.engine
     }
 
-    /// Returns its type, with the current size as the minimum.
+    /// Returns the type, with the current size as the minimum.
     pub fn ty(&self) -> MemoryType {
         MemoryType { minimum: self.size(), ..self.data.ty() }
     }
 
-    /// Returns its size in bytes.
+    /// Returns the size in bytes.
     pub fn data_size(&self) -> usize {
         self.data.len() as usize
     }
 
-    /// Returns its size in pages of 64 KiB.
+    /// Returns the size in pages of 64 KiB.
     pub fn size(&self) -> u64 {
         self.data.len() / WASM_PAGE
     }

@@ -63,8 +63,8 @@ pub enum Promotion {
     Entry,
     /// An OSR version for a frame at this loop header.
     Resume(u32),
-    /// A slower-to-compile OSR version for frames at this loop header, which until then run the one compiled
-    /// first.
+    /// An OSR version for frames at this loop header that takes longer to compile; until it exists the frames run
+    /// the one compiled first.
     Unrolled(u32),
     /// An OSR version for a frame that leaves optimised code at this loop header for a burst and is to return to
     /// it.

@@ -74,12 +74,12 @@ impl Component {
         &self.0.engine
     }
 
-    /// Returns its core modules, including those of nested components, in the order of the file.
+    /// Returns the core modules, including those of nested components, in the order of the file.
     pub fn modules(&self) -> &[Module] {
         &self.0.plan.modules
     }
 
-    /// Returns its exported functions with their types: `name`, or `instance#name` for a function of an exported
+    /// Returns the exported functions with their types: `name`, or `instance#name` for a function of an exported
     /// instance.
     pub fn funcs(&self) -> Vec<(String, &FuncType)> {
         let mut all = Vec::new();

@@ -88,7 +88,7 @@ impl ResourceAny {
         ResourceAny(Arc::new(Shared { ty, rep, is_owned, home, use_ }))
     }
 
-    /// Its type.
+    /// Returns the type.
     pub fn ty(&self) -> &ResourceType {
         &self.0.ty
     }

@@ -25,7 +25,7 @@ impl<T: 'static> Resource<T> {
         Resource { rep, is_owned: false, of: PhantomData }
     }
 
-    /// Returns its number in the table.
+    /// Returns the number in the table.
     pub fn rep(&self) -> u32 {
         self.rep
     }

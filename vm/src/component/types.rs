@@ -94,7 +94,7 @@ impl Type {
         Type(Arc::new(inner))
     }
 
-    /// Returns its kind.
+    /// Returns the kind.
     pub fn kind(&self) -> &TypeKind {
         &self.0.kind
     }
@@ -104,7 +104,7 @@ impl Type {
         &self.0.cases
     }
 
-    /// Returns its size in memory, in bytes.
+    /// Returns the size in memory, in bytes.
     pub(super) fn size(&self) -> u32 {
         self.0.size
     }

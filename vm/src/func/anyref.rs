@@ -124,7 +124,7 @@ impl AnyRef {
         matches!(self.ty(store), HeapType::ConcreteArray(_)).then(|| ArrayRef(self.clone()))
     }
 
-    /// Its type.
+    /// Returns the type.
     ///
     /// # Panics
     /// If it belongs to another store.

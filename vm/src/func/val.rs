@@ -53,7 +53,7 @@ impl Ref {
         }
     }
 
-    /// Returns its type, as precisely as is possible without the store; [`Ref::matches_ty`] is exact.
+    /// Returns the type, as precisely as is possible without the store; [`Ref::matches_ty`] is exact.
     pub fn ty(&self) -> RefType {
         match self {
             Ref::Func(_) => RefType::FUNCREF,
@@ -63,7 +63,7 @@ impl Ref {
         }
     }
 
-    /// Whether it is null.
+    /// Returns whether it is null.
     pub fn is_null(&self) -> bool {
         matches!(self, Ref::Func(None) | Ref::Extern(None) | Ref::Exn(None) | Ref::Any(None))
     }
@@ -154,7 +154,7 @@ impl Val {
         }
     }
 
-    /// Returns its type, as precisely as is possible without the store; [`Val::matches_ty`] is exact.
+    /// Returns the type, as precisely as is possible without the store; [`Val::matches_ty`] is exact.
     pub fn ty(&self) -> ValType {
         match self {
             Val::I32(_) => ValType::I32,
@@ -169,32 +169,32 @@ impl Val {
         }
     }
 
-    /// The i32, if it is one.
+    /// Returns the i32, if it is one.
     pub fn i32(&self) -> Option<i32> {
         if let Val::I32(v) = self { Some(*v) } else { None }
     }
 
-    /// The i64, if it is one.
+    /// Returns the i64, if it is one.
     pub fn i64(&self) -> Option<i64> {
         if let Val::I64(v) = self { Some(*v) } else { None }
     }
 
-    /// The f32, if it is one.
+    /// Returns the f32, if it is one.
     pub fn f32(&self) -> Option<f32> {
         if let Val::F32(bits) = self { Some(f32::from_bits(*bits)) } else { None }
     }
 
-    /// The f64, if it is one.
+    /// Returns the f64, if it is one.
     pub fn f64(&self) -> Option<f64> {
         if let Val::F64(bits) = self { Some(f64::from_bits(*bits)) } else { None }
     }
 
-    /// The v128, if it is one.
+    /// Returns the v128, if it is one.
     pub fn v128(&self) -> Option<u128> {
         if let Val::V128(v) = self { Some(*v) } else { None }
     }
 
-    /// The reference, if it is one.
+    /// Returns the reference, if it is one.
     pub fn to_ref(&self) -> Option<Ref> {
         match self {
             Val::FuncRef(f) => Some(Ref::Func(*f)),

@@ -119,7 +119,7 @@ impl FirstCompilations {
 }
 
 impl Claim<'_> {
-    /// The function.
+    /// Returns the function.
     pub fn func(&self) -> u32 {
         self.func
     }

@@ -96,7 +96,7 @@ impl DefinedType {
         DefinedType { group: group([ty].into(), others.types), position: 0 }
     }
 
-    /// Returns its definition; [`DefinedType::resolve`] resolves the references in it.
+    /// Returns the definition; [`DefinedType::resolve`] resolves the references in it.
     pub(crate) fn definition(&self) -> &SubType {
         &self.group.structure.types[self.position as usize]
     }

@@ -194,7 +194,7 @@ impl RefType {
         RefType { is_nullable, heap_type }
     }
 
-    /// Whether a reference of this type may be null.
+    /// Returns whether a reference of this type may be null.
     pub fn is_nullable(&self) -> bool {
         self.is_nullable
     }

@@ -73,7 +73,7 @@ impl Attributes {
         }
     }
 
-    /// Whether it is a folder.
+    /// Returns whether it is a folder.
     pub fn is_folder(&self) -> bool {
         self.filetype == filetype::DIRECTORY
     }

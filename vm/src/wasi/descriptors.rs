@@ -75,7 +75,7 @@ impl Descriptor {
         }
     }
 
-    /// Returns its attributes.
+    /// Returns the attributes.
     ///
     /// # Errors
     /// The errors of the system.

@@ -18,7 +18,7 @@ pub struct Host<'a> {
 }
 
 impl<'a> Host<'a> {
-    /// Returns its resources.
+    /// Returns the resources.
     pub fn table(&mut self) -> &mut ResourceTable {
         table(self.system)
     }

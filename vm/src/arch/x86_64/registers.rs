@@ -100,13 +100,13 @@ impl Interrupted {
         self.fp = registers.fp as u64;
     }
 
-    /// Returns the frame pointer of the code that saved the registers. Above it on the stack lie the interrupted
-    /// code's frame pointer and, as if it were a return address, its pc.
+    /// Returns the frame pointer of the code that saved the registers. It points to the interrupted code's frame
+    /// pointer, which is followed by that code's pc as if it were a return address.
     pub fn frame_pointer(&self) -> usize {
         (&raw const self.fp).addr()
     }
 
-    /// The pinned register.
+    /// Returns the pinned register.
     pub fn pinned(&mut self) -> &mut i64 {
         let register: *mut i64 = (&raw mut self.general[15]).cast();
         // SAFETY: the field belongs to `self`, and has the size and alignment of an `i64`.

@@ -74,7 +74,7 @@ impl StoreOpaque {
         self.set_callee_slot(slot);
     }
 
-    /// Passes the callee slot and the call-through when the host enters a function in burst code.
+    /// Passes the callee slot of the running host functions, when the host enters a function in burst code.
     pub fn pass_entry_context(&mut self) {
         if self.contexts.is_none() || self.depth == 0 {
             return;
@@ -108,7 +108,7 @@ impl StoreOpaque {
         // SAFETY: this is host code, which wasm code has just called.
         match unsafe { walk::caller_of_host() } {
             Some(pc) => registry::find_return(pc).is_some_and(|object| object.code.in_bursts),
-            // The host has entered this function through another host function, which has set the slot.
+            // The function that the host entered has left for this one, by a tail call.
             None => {
                 self.contexts.as_ref().is_some_and(|contexts| contexts.entry_slot() != self.callee_slot())
             }

@@ -158,7 +158,7 @@ unsafe fn free<D: 'static>(head: NonNull<HostHead>) {
     drop(unsafe { Box::from_raw(head.cast::<HostContext<D>>().as_ptr()) });
 }
 
-/// The function that the wasm-to-host trampoline calls. When it reports failure the trampoline traps, so it must
+/// Calls a host function, for the wasm-to-host trampoline. When it reports failure the trampoline traps, so it must
 /// leave nothing to be dropped.
 unsafe extern "C" fn shim<D: 'static>(
     context: *mut VmHostContext,

@@ -19,7 +19,8 @@ pub type Figures = SmallVec<[u64; 2]>;
 /// The paths of one instance that have run.
 #[derive(Debug, Default)]
 pub struct PathTable {
-    /// By function, then by number as in rows: the path's number, with that of the call record, or 0, in the upper bits.
+    /// By function, then by number as in rows: the path's number, with that of the call record, or 0, in the
+    /// upper bits.
     paths: HashMap<u32, HashMap<u64, Figures>>,
     /// The total number of paths.
     rows: usize,

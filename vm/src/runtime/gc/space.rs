@@ -25,7 +25,7 @@ impl Space {
         Mapping::zeroed(len.max(1)).map(Space)
     }
 
-    /// Returns its size in bytes.
+    /// Returns the size in bytes.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.0.size()

@@ -86,7 +86,7 @@ impl EngineCore {
         })
     }
 
-    /// The settings.
+    /// Returns the settings.
     pub fn config(&self) -> &Config {
         &self.config
     }

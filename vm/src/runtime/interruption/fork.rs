@@ -38,7 +38,7 @@ impl Generation {
         Generation(FORKS.load(Ordering::Relaxed))
     }
 
-    /// Returns its number.
+    /// Returns the number.
     pub fn number(self) -> u32 {
         self.0
     }

@@ -29,12 +29,12 @@ impl Default for Mapping {
 }
 
 impl Mapping {
-    /// Returns its start.
+    /// Returns the start.
     pub fn base(&self) -> NonNull<u8> {
         self.base
     }
 
-    /// Returns its size in bytes.
+    /// Returns the size in bytes.
     pub fn size(&self) -> usize {
         self.size
     }

@@ -127,7 +127,7 @@ impl LinearMemory {
         })
     }
 
-    /// Returns its type as declared.
+    /// Returns the type as declared.
     pub fn ty(&self) -> MemoryType {
         self.ty
     }
@@ -137,13 +137,13 @@ impl LinearMemory {
         *self.definition
     }
 
-    /// Returns its size in bytes.
+    /// Returns the size in bytes.
     pub fn len(&self) -> u64 {
         // SAFETY: the definition lives as long as the store that owns this memory.
         unsafe { self.definition.read() }.len
     }
 
-    /// Returns its size in wasm pages.
+    /// Returns the size in wasm pages.
     pub fn pages(&self) -> u64 {
         self.len() / WASM_PAGE
     }
@@ -153,7 +153,7 @@ impl LinearMemory {
         self.mapping.base()
     }
 
-    /// Returns its contents.
+    /// Returns the contents.
     pub fn data(&self) -> &[u8] {
         self.part(0..self.len() as usize)
     }
@@ -174,7 +174,7 @@ impl LinearMemory {
         &mut self.data_on_demand()[bytes]
     }
 
-    /// Returns its contents, parts of which become present only when they are touched: only for code that runs on
+    /// Returns the contents, parts of which become present only when they are touched: only for code that runs on
     /// behalf of the store's wasm code, in its thread, and does not pass the bytes to the system.
     pub fn data_on_demand(&mut self) -> &mut [u8] {
         // SAFETY: the first `len` bytes are accessible, or are made so by the signal handler when they are

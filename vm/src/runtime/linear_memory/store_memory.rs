@@ -38,7 +38,7 @@ impl StoreMemory {
         if let StoreMemory::Shared(memory) = self { Some(memory) } else { None }
     }
 
-    /// Returns its type as declared.
+    /// Returns the type as declared.
     pub fn ty(&self) -> MemoryType {
         match self {
             StoreMemory::Own(memory) => memory.ty(),
@@ -62,7 +62,7 @@ impl StoreMemory {
         }
     }
 
-    /// Returns its size in bytes.
+    /// Returns the size in bytes.
     pub fn len(&self) -> u64 {
         match self {
             StoreMemory::Own(memory) => memory.len(),
@@ -70,7 +70,7 @@ impl StoreMemory {
         }
     }
 
-    /// Returns its size in wasm pages.
+    /// Returns the size in wasm pages.
     pub fn pages(&self) -> u64 {
         self.len() / WASM_PAGE
     }

@@ -163,7 +163,7 @@ impl Drop for Fiber {
     }
 }
 
-/// The function that runs on a fiber.
+/// Runs the body of a fiber, on the fiber's stack.
 unsafe extern "C" fn run(state: *mut std::ffi::c_void) -> ! {
     let state: *mut State = state.cast();
     // SAFETY: `Fiber::new` has passed its state, which lives until the fiber is dropped; the resumer waits.

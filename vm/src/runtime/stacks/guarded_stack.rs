@@ -43,7 +43,7 @@ impl GuardedStack {
         }
     }
 
-    /// Returns its lowest address.
+    /// Returns the lowest address.
     pub fn low(&self) -> *mut u8 {
         // SAFETY: the guard and `size` more bytes are mapped.
         unsafe { self.base.as_ptr().add(GUARD) }

@@ -161,10 +161,9 @@ struct Word(u64);
 /// registers: everything that wasm code which waits for the host holds. Machine code keeps values in callee-saved
 /// registers, so they may be in frames of the host as well. Returns whether these are all words; they are not if
 /// the host has switched to an unknown stack.
-/// switched to a stack that is not known here.
 ///
+/// # Safety
 /// As [`live`].
-/// As of [`live`].
 pub unsafe fn words_of_stack(mut visit: impl FnMut(u64)) -> bool {
     // 32-bit values are stored next to each other.
     const STEP: usize = 4;

@@ -50,7 +50,7 @@ impl TableData {
         Ok(table)
     }
 
-    /// Returns its type as declared.
+    /// Returns the type as declared.
     pub fn ty(&self) -> &TableType {
         &self.ty
     }
@@ -66,7 +66,7 @@ impl TableData {
         unsafe { self.definition.read() }.len
     }
 
-    /// Returns its elements.
+    /// Returns the elements.
     pub fn elements(&self) -> &[u64] {
         // SAFETY: base and length describe `memory`; the borrow keeps the store, and with it all code that could
         // write the elements, from running.
@@ -76,7 +76,7 @@ impl TableData {
         }
     }
 
-    /// Returns its elements, mutably.
+    /// Returns the elements, mutably.
     pub fn elements_mut(&mut self) -> &mut [u64] {
         // SAFETY: as in `elements`, and the borrow is exclusive.
         unsafe {

@@ -10,7 +10,6 @@
 //! Invariant: an id belongs to one type as long as anything that contains it exists (function references,
 //! constants in machine code), because that is freed with a module or a host function, which holds the entry. The
 //! same is true of a display, whose address function references contain.
-//! function references hold.
 
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
