@@ -38,7 +38,7 @@ impl MadeFor {
     /// Returns what an engine compiles code for.
     ///
     /// # Errors
-    /// If this program cannot be identified.
+    /// Returns an error if this program cannot be identified.
     pub fn of(engine: &Engine) -> Result<MadeFor> {
         let config = engine.config();
         let build = match &config.module_version {
@@ -62,7 +62,7 @@ pub fn is_artifact(bytes: &[u8]) -> bool {
 /// Encodes the artifact of a module.
 ///
 /// # Errors
-/// If the code cannot be serialized.
+/// Returns an error if the code cannot be serialized.
 pub fn write(made_for: &MadeFor, module: &[u8], code: &CachedModule<Placed>) -> Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(MODULE + 2 * module.len());
     bytes.extend(MAGIC);
@@ -79,7 +79,7 @@ pub fn write(made_for: &MadeFor, module: &[u8], code: &CachedModule<Placed>) -> 
 /// Returns the range of the module in an artifact, and its code.
 ///
 /// # Errors
-/// If the bytes are no artifact, were compiled for something else, or are damaged.
+/// Returns an error if the bytes are no artifact, were compiled for something else, or are damaged.
 pub fn read(made_for: &MadeFor, bytes: &[u8]) -> Result<(Range<usize>, CachedModule)> {
     if !is_artifact(bytes) {
         return Err(refused("it is no module that was compiled ahead"));

@@ -28,7 +28,7 @@ impl<T: 'static> Store<T> {
     /// [`FigureKind::Sampled`](wprof_profiler::FigureKind::Sampled) tells their share of all checks.
     ///
     /// # Errors
-    /// If the engine does not profile adaptively, or the system cannot start a timer thread.
+    /// Returns an error if the engine does not profile adaptively, or the system cannot start a timer thread.
     pub fn set_bursts(&mut self, lengths: Option<BurstLengths>) -> Result<()> {
         self.opaque_mut().set_bursts(lengths)
     }
@@ -40,8 +40,8 @@ impl<T: 'static> Store<T> {
     /// completes the recording.
     ///
     /// # Errors
-    /// If the engine does not record bursts (see [`Config::record_bursts`](crate::Config::record_bursts)), or the
-    /// system refuses.
+    /// Returns an error if the engine does not record bursts (see
+    /// [`Config::record_bursts`](crate::Config::record_bursts)), or the system refuses.
     pub fn record_bursts(
         &mut self,
         module: &Module,
@@ -61,7 +61,7 @@ impl<T: 'static> Store<T> {
     /// Completes the recording of bursts.
     ///
     /// # Errors
-    /// If no bursts are being recorded, or they could not be written.
+    /// Returns an error if no bursts are being recorded, or they could not be written.
     pub fn finish_bursts(&mut self) -> Result<TraceSummary> {
         let log = self.opaque_mut().burst_log.get_mut().take();
         log.ok_or_else(|| refused("no bursts are being recorded: use Store::record_bursts"))?.finish()
@@ -72,7 +72,7 @@ impl<T: 'static> StoreContextMut<'_, T> {
     /// See [`Store::set_bursts`].
     ///
     /// # Errors
-    /// As [`Store::set_bursts`].
+    /// Returns an error as [`Store::set_bursts`] does.
     pub fn set_bursts(&mut self, lengths: Option<BurstLengths>) -> Result<()> {
         self.0.opaque.set_bursts(lengths)
     }

@@ -209,7 +209,7 @@ impl CodeCache {
     /// Stores `content` for the module with this hash.
     ///
     /// # Errors
-    /// If the system refuses; the previous content then stays.
+    /// Returns an error if the system refuses; the previous content then stays.
     pub fn store(&self, module: &[u8; HASH], content: &CachedModule<Placed>) -> std::io::Result<()> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let mut bytes = vec![0; HASH];

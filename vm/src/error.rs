@@ -130,7 +130,7 @@ impl Error {
     /// Returns the underlying error, if it is an `E`.
     ///
     /// # Errors
-    /// The error itself, if the underlying error is not an `E`.
+    /// Returns the error itself if the underlying error is not an `E`.
     pub fn downcast<E: StdError + 'static>(self) -> Result<E, Error> {
         if !self.is::<E>() {
             return Err(self);

@@ -33,10 +33,10 @@ impl ExnRef {
     /// Creates an exception that carries these values.
     ///
     /// # Errors
-    /// If the types of the values differ from those of the tag.
+    /// Returns an error if the types of the values differ from those of the tag.
     ///
     /// # Panics
-    /// If the tag or a value belongs to another store.
+    /// Panics if the tag or a value belongs to another store.
     pub fn new(mut store: impl AsContextMut, tag: &Tag, values: &[Val]) -> Result<ExnRef> {
         let opaque = &mut store.as_context_mut().0.opaque;
         let tag = opaque.tags[opaque.index(tag.0) as usize].clone();
@@ -61,7 +61,7 @@ impl ExnRef {
     /// Returns the values that the exception carries.
     ///
     /// # Panics
-    /// If the exception belongs to another store.
+    /// Panics if the exception belongs to another store.
     pub fn values(&self, store: impl AsContext) -> Vec<Val> {
         let opaque = &store.as_context().0.opaque;
         opaque.index(self.0.tag.handle);
@@ -89,10 +89,10 @@ impl<T: 'static> Store<T> {
     /// function may catch it; if no wasm code does, the caller of the wasm code gets the same error.
     ///
     /// # Errors
-    /// Always.
+    /// Always returns an error: the exception.
     ///
     /// # Panics
-    /// If the exception belongs to another store.
+    /// Panics if the exception belongs to another store.
     pub fn throw<R>(&mut self, exception: ExnRef) -> Result<R> {
         self.as_context_mut().throw(exception)
     }
@@ -102,10 +102,10 @@ impl<T: 'static> StoreContextMut<'_, T> {
     /// See [`Store::throw`].
     ///
     /// # Errors
-    /// Always.
+    /// Always returns an error: the exception.
     ///
     /// # Panics
-    /// As [`Store::throw`].
+    /// Panics as [`Store::throw`] does.
     pub fn throw<R>(&mut self, exception: ExnRef) -> Result<R> {
         self.0.opaque.index(exception.0.tag.handle);
         Err(ThrownException(exception.0).into_error())

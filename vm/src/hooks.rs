@@ -64,7 +64,7 @@ unsafe fn tell<T: 'static>(store: NonNull<StoreOpaque>, passage: CallHook) -> Re
 /// Calls the deadline callback of a store that has one.
 ///
 /// # Safety
-/// As [`tell`].
+/// The caller guarantees the same as for [`tell`].
 unsafe fn decide_deadline<T: 'static>(store: NonNull<StoreOpaque>) -> Result<UpdateDeadline> {
     // SAFETY: as in `tell`.
     let store = unsafe { &mut *store.cast::<StoreInner<T>>().as_ptr() };

@@ -9,10 +9,10 @@ use crate::{Error, ErrorKind, Extern, ExternType, MemoryType, Module, Result, Ta
 /// Sorts the imports of `module` by kind.
 ///
 /// # Errors
-/// If the number of imports is wrong, or one does not have the type that the module expects.
+/// Returns an error if the number of imports is wrong, or one does not have the type that the module expects.
 ///
 /// # Panics
-/// If an import belongs to another store.
+/// Panics if an import belongs to another store.
 pub(crate) fn check(store: &StoreOpaque, module: &Module, given: &[Extern]) -> Result<Imports> {
     let wanted = &module.info().imports;
     if wanted.len() != given.len() {
@@ -30,7 +30,7 @@ pub(crate) fn check(store: &StoreOpaque, module: &Module, given: &[Extern]) -> R
 /// Adds the next import.
 ///
 /// # Panics
-/// If it belongs to another store.
+/// Panics if it belongs to another store.
 pub(crate) fn add(store: &StoreOpaque, item: &Extern, imports: &mut Imports) {
     match item {
         Extern::Func(f) => imports.funcs.push(f.0),
@@ -44,7 +44,7 @@ pub(crate) fn add(store: &StoreOpaque, item: &Extern, imports: &mut Imports) {
 /// Checks that an import has the type that the module expects.
 ///
 /// # Errors
-/// If it has another type.
+/// Returns an error if it has another type.
 pub(crate) fn check_type(import: &Import, expected: &ExternType, found: &ExternType) -> Result<()> {
     if fits(expected, found) { Ok(()) } else { Err(incompatible(import, expected, found)) }
 }

@@ -69,7 +69,7 @@ impl<T: 'static> Linker<T> {
     /// [`StoreLimits::heap_bytes`](crate::StoreLimits::heap_bytes) bytes in total; beyond that a function traps.
     ///
     /// # Errors
-    /// If one of the names is already defined.
+    /// Returns an error if one of the names is already defined.
     pub fn define_js_strings(&mut self) -> Result<&mut Self> {
         let string = || ValType::EXTERNREF;
         let array = || ValType::Ref(RefType::new(true, HeapType::ConcreteArray(ArrayType::of_units())));
@@ -148,7 +148,7 @@ impl<T: 'static> Linker<T> {
     /// string equal to the import's name. Toolchains and hosts agree on the namespace; Kotlin uses `'`.
     ///
     /// # Errors
-    /// If one of the names is already defined.
+    /// Returns an error if one of the names is already defined.
     pub fn define_string_constants(
         &mut self,
         mut store: impl AsContextMut<Data = T>,
@@ -184,7 +184,7 @@ fn builtin<'a, T: 'static, P, R>(
 /// Returns the code units of a string.
 ///
 /// # Errors
-/// If the value is not a string.
+/// Returns an error if the value is not a string.
 fn units_of(value: &Value) -> Result<&[u16], Trap> {
     let string = value.as_ref().and_then(ExternRef::downcast_ref::<JsString>);
     string.map(JsString::units).ok_or(Trap::CastFailure)
@@ -234,7 +234,7 @@ fn array_of<T>(caller: &Caller<'_, T>, value: Option<AnyRef>) -> Result<ArrayRef
 /// Creates a string from these parts.
 ///
 /// # Errors
-/// If the string is too long, or the store has no room for it.
+/// Returns an error if the string is too long, or the store has no room for it.
 fn string_of<T>(caller: &mut Caller<'_, T>, parts: &[&[u16]]) -> Result<Value> {
     let len: usize = parts.iter().map(|part| part.len()).sum();
     if len > MAX_UNITS {

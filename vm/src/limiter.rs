@@ -45,7 +45,7 @@ impl<T: 'static> Store<T> {
 /// Asks whether an instance of `module` may be created, with all that it defines.
 ///
 /// # Errors
-/// If the limiter refuses.
+/// Returns an error if the limiter refuses.
 pub(crate) fn admit_instance<T: 'static>(store: &mut StoreInner<T>, module: &Module) -> Result<()> {
     if store.above.hooks.limiter.is_none() {
         return Ok(());
@@ -61,7 +61,7 @@ pub(crate) fn admit_instance<T: 'static>(store: &mut StoreInner<T>, module: &Mod
 /// Asks whether a memory may be created.
 ///
 /// # Errors
-/// If the limiter refuses.
+/// Returns an error if the limiter refuses.
 pub(crate) fn admit_memory<T: 'static>(store: &mut StoreInner<T>, ty: MemoryType) -> Result<()> {
     admit_counts(store, 0, 1, 0)?;
     admit_size_of_memory(store, ty)
@@ -71,7 +71,7 @@ pub(crate) fn admit_memory<T: 'static>(store: &mut StoreInner<T>, ty: MemoryType
 /// memory.
 ///
 /// # Errors
-/// If the limiter refuses.
+/// Returns an error if the limiter refuses.
 pub(crate) fn admit_shared<T: 'static>(store: &mut StoreInner<T>, memory: &Arc<SharedData>) -> Result<()> {
     let is_it = |index| store.opaque.memory(index).shared().is_some_and(|known| Arc::ptr_eq(known, memory));
     let is_known = (0..store.opaque.counts().0 as u32).any(is_it);
@@ -81,7 +81,7 @@ pub(crate) fn admit_shared<T: 'static>(store: &mut StoreInner<T>, memory: &Arc<S
 /// Asks whether a table may be created.
 ///
 /// # Errors
-/// If the limiter refuses.
+/// Returns an error if the limiter refuses.
 pub(crate) fn admit_table<T: 'static>(store: &mut StoreInner<T>, ty: &TableType) -> Result<()> {
     admit_counts(store, 0, 0, 1)?;
     admit_size_of_table(store, ty)

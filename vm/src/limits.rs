@@ -71,7 +71,7 @@ pub trait ResourceLimiter: Send + Sync {
     /// Returns whether a table may grow, as [`memory_growing`](Self::memory_growing) does for a memory.
     ///
     /// # Errors
-    /// As [`memory_growing`](Self::memory_growing).
+    /// Returns an error as [`memory_growing`](Self::memory_growing) does.
     fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> Result<bool>;
 
     /// Notifies the limiter that a table that was allowed to grow could not.

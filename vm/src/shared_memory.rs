@@ -56,8 +56,8 @@ impl SharedMemory {
     /// Creates a zeroed memory for instances in stores of an engine, within the engine's limits.
     ///
     /// # Errors
-    /// If the type is not that of a shared memory with a maximum, its minimum exceeds the limits, or the system
-    /// has no address space for its maximum size.
+    /// Returns an error if the type is not that of a shared memory with a maximum, its minimum exceeds the
+    /// limits, or the system has no address space for its maximum size.
     pub fn new(engine: &Engine, ty: MemoryType) -> Result<SharedMemory> {
         if !ty.is_shared {
             let message = "the type is not of a shared memory: see MemoryType::shared";
@@ -98,7 +98,7 @@ impl SharedMemory {
     /// Grows the memory by `delta` pages for all its users, and returns the old size.
     ///
     /// # Errors
-    /// If the new size would exceed its maximum or a limit.
+    /// Returns an error if the new size would exceed its maximum or a limit.
     pub fn grow(&self, delta: u64) -> Result<u64> {
         self.data.grow(delta).ok_or_else(|| {
             Error::new(
@@ -111,7 +111,7 @@ impl SharedMemory {
     /// Copies bytes out of the memory, in unspecified order.
     ///
     /// # Errors
-    /// If they do not all lie in the memory.
+    /// Returns an error if they do not all lie in the memory.
     pub fn read(&self, offset: usize, to: &mut [u8]) -> Result<(), MemoryAccessError> {
         let bytes = self.range(offset, to.len())?;
         self.data.read(bytes.start, to);
@@ -121,7 +121,7 @@ impl SharedMemory {
     /// Copies bytes into the memory, in unspecified order.
     ///
     /// # Errors
-    /// If they do not all fit in the memory.
+    /// Returns an error if they do not all fit in the memory.
     pub fn write(&self, offset: usize, from: &[u8]) -> Result<(), MemoryAccessError> {
         let bytes = self.range(offset, from.len())?;
         self.data.write(bytes.start, from);
@@ -132,7 +132,8 @@ impl SharedMemory {
     /// number.
     ///
     /// # Errors
-    /// If the four bytes at the address are not all in the memory, or the address is not a multiple of four.
+    /// Returns an error if the four bytes at the address are not all in the memory, or the address is not a
+    /// multiple of four.
     pub fn notify(&self, address: usize, most: u32) -> Result<u32, MemoryAccessError> {
         self.waiting_place(address)?;
         Ok(self.data.parking.notify(address as u64, most))
@@ -142,7 +143,7 @@ impl SharedMemory {
     /// if the value at the address differs from `expected`.
     ///
     /// # Errors
-    /// As [`SharedMemory::notify`].
+    /// Returns an error as [`SharedMemory::notify`] does.
     pub fn wait32(
         &self,
         address: usize,

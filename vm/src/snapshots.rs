@@ -29,7 +29,7 @@ impl<T: 'static> Store<T> {
     /// the program waits in the host.
     ///
     /// # Errors
-    /// If the engine does not profile adaptively, because only adaptive code has checks.
+    /// Returns an error if the engine does not profile adaptively, because only adaptive code has checks.
     pub fn on_snapshot(
         &mut self,
         module: &Module,

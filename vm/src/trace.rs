@@ -18,8 +18,8 @@ impl<T: 'static> Store<T> {
     /// [`Store::finish_trace`] completes the trace. An incomplete trace can be read too.
     ///
     /// # Errors
-    /// If the engine does not trace (see [`Config::trace`](crate::Config::trace)), a trace is being recorded, the store
-    /// has another instance, or the system refuses.
+    /// Returns an error if the engine does not trace (see [`Config::trace`](crate::Config::trace)), a trace is
+    /// being recorded, the store has another instance, or the system refuses.
     pub fn record_trace(
         &mut self,
         module: &Module,
@@ -43,7 +43,7 @@ impl<T: 'static> Store<T> {
     /// Completes the trace that is being recorded.
     ///
     /// # Errors
-    /// If no trace is being recorded, or it could not be written.
+    /// Returns an error if no trace is being recorded, or it could not be written.
     pub fn finish_trace(&mut self) -> Result<TraceSummary> {
         let recording = self.as_context_mut().0.opaque.end_trace();
         recording.ok_or_else(|| refused("no trace is being recorded: use Store::record_trace"))?.finish()

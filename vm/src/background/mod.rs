@@ -26,13 +26,13 @@ pub trait Compiles: Send + Sync + 'static {
     /// Compiles and publishes a better version of a function.
     ///
     /// # Errors
-    /// If the function cannot be compiled; it then keeps its current version.
+    /// Returns an error if the function cannot be compiled; it then keeps its current version.
     fn promote(self: Arc<Self>, func: u32, promotion: Promotion) -> Result<()>;
 
     /// Compiles the code behind a row of code slots that nobody has called yet, if that is still worth it.
     ///
     /// # Errors
-    /// If the code cannot be compiled; the first caller sees the error again.
+    /// Returns an error if the code cannot be compiled; the first caller sees the error again.
     fn compile_ahead(self: Arc<Self>, row: u32) -> Result<()>;
 
     /// Computes a piece of the module's hash.

@@ -29,8 +29,8 @@ impl Component {
     /// Loads a binary component or, with feature `wat`, one in the text format.
     ///
     /// # Errors
-    /// If it is malformed, invalid, larger than the configuration allows, or uses an unsupported feature, which
-    /// the error names.
+    /// Returns an error if it is malformed, invalid, larger than the configuration allows, or uses an unsupported
+    /// feature, which the error names.
     pub fn new(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Component> {
         let bytes = bytes.as_ref();
         let limit = engine.config().max_module_size;
@@ -55,7 +55,7 @@ impl Component {
     /// Loads a component from a file.
     ///
     /// # Errors
-    /// If the file cannot be read, and as [`Component::new`].
+    /// Returns an error if the file cannot be read, and as [`Component::new`].
     pub fn from_file(engine: &Engine, path: impl AsRef<Path>) -> Result<Component> {
         let path = path.as_ref();
         let most = engine.config().max_module_size as u64;

@@ -56,13 +56,13 @@ impl<T: 'static> HostFunc<T> {
     }
 
     /// # Errors
-    /// If the function has another type.
+    /// Returns an error if the function has another type.
     pub fn check(&self, ty: &FuncType, resources: &[ResourceType]) -> Result<()> {
         (self.check)(ty, resources)
     }
 
     /// # Errors
-    /// If the function fails, or the arguments violate the canonical ABI.
+    /// Returns an error if the function fails, or the arguments violate the canonical ABI.
     pub fn call(&self, passed: &mut Passed<'_, '_, T>) -> Result<Option<u64>> {
         (self.call)(passed)
     }

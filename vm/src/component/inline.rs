@@ -31,7 +31,7 @@ const MAX_DEPTH: usize = 100;
 /// Turns a parsed component into a plan over its core modules.
 ///
 /// # Errors
-/// If the component uses an unsupported feature, or exceeds a limit.
+/// Returns an error if the component uses an unsupported feature, or exceeds a limit.
 pub fn inline(parsed: &Parsed<'_>, modules: Vec<Module>) -> Result<Plan> {
     let plan = Plan { modules, ..Plan::default() };
     let mut inliner = Inliner { types: &parsed.types, plan, left: MAX_WORK, core_instances: 0 };

@@ -80,7 +80,7 @@ pub struct Parsed<'a> {
 /// Parses and validates everything except the code of core modules.
 ///
 /// # Errors
-/// If it is malformed, invalid, or uses an unsupported feature.
+/// Returns an error if it is malformed, invalid, or uses an unsupported feature.
 pub fn parse(bytes: &[u8]) -> Result<Parsed<'_>> {
     let features = wprof_jit::module::features() | WasmFeatures::COMPONENT_MODEL;
     let mut validator = Validator::new_with_features(features);

@@ -101,7 +101,7 @@ impl ResourceAny {
     /// Returns the number that represents a host resource.
     ///
     /// # Errors
-    /// If the resource has another type, or was dropped or transferred.
+    /// Returns an error if the resource has another type, or was dropped or transferred.
     pub fn rep(&self, ty: &ResourceType) -> Result<u32> {
         self.check(ty)?;
         self.alive().map(|_| self.0.rep)
@@ -110,7 +110,7 @@ impl ResourceAny {
     /// Drops the resource: an owned one runs its destructor, a borrowed one only becomes unusable.
     ///
     /// # Errors
-    /// If the resource was dropped or transferred before, is lent, or its destructor fails.
+    /// Returns an error if the resource was dropped or transferred before, is lent, or its destructor fails.
     pub fn resource_drop(&self, mut store: impl AsContextMut) -> Result<()> {
         self.end()?;
         match &self.0.home {

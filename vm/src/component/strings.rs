@@ -31,7 +31,7 @@ impl Shape {
     /// Decodes the length of a string in memory.
     ///
     /// # Errors
-    /// If the length exceeds the limit of strings.
+    /// Returns an error if the length exceeds the limit of strings.
     pub fn of(encoding: Encoding, length: u32) -> Result<Shape> {
         let (align, units, form) = match encoding {
             Encoding::Utf8 => (1, length, Form::Utf8),
@@ -49,7 +49,7 @@ impl Shape {
     /// Decodes a string from these bytes.
     ///
     /// # Errors
-    /// If the bytes are not a valid string.
+    /// Returns an error if the bytes are not a valid string.
     pub fn read(&self, bytes: &[u8]) -> Result<String> {
         match self.form {
             Form::Utf8 => {
@@ -69,7 +69,7 @@ impl Shape {
 /// Encodes a string: returns its bytes, their alignment, and the length to pass.
 ///
 /// # Errors
-/// If the string is too long.
+/// Returns an error if the string is too long.
 pub fn write(encoding: Encoding, text: &str) -> Result<(Cow<'_, [u8]>, u32, u32)> {
     let utf16 = || text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
     let (bytes, align, flag) = match encoding {

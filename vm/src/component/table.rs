@@ -93,7 +93,7 @@ impl ResourceTable {
     /// Adds a resource.
     ///
     /// # Errors
-    /// If the table is full.
+    /// Returns an error if the table is full.
     pub fn push<T: Send + 'static>(&mut self, value: T) -> Result<Resource<T>, ResourceTableError> {
         self.add(Box::new(value), None).map(Resource::new_own)
     }
@@ -101,7 +101,7 @@ impl ResourceTable {
     /// Adds a child of another resource.
     ///
     /// # Errors
-    /// If the table is full, or the parent is not in it.
+    /// Returns an error if the table is full, or the parent is not in it.
     pub fn push_child<T: Send + 'static, U: 'static>(
         &mut self,
         value: T,
@@ -116,7 +116,7 @@ impl ResourceTable {
     /// Returns the value of a resource.
     ///
     /// # Errors
-    /// If the resource is not in the table, or has another type.
+    /// Returns an error if the resource is not in the table, or has another type.
     pub fn get<T: 'static>(&self, resource: &Resource<T>) -> Result<&T, ResourceTableError> {
         self.entry(resource.rep)?.value.downcast_ref().ok_or(ResourceTableError::WrongType)
     }
@@ -124,7 +124,7 @@ impl ResourceTable {
     /// Returns the value of a resource, mutably.
     ///
     /// # Errors
-    /// If the resource is not in the table, or has another type.
+    /// Returns an error if the resource is not in the table, or has another type.
     pub fn get_mut<T: 'static>(&mut self, resource: &Resource<T>) -> Result<&mut T, ResourceTableError> {
         self.entry_mut(resource.rep)?.value.downcast_mut().ok_or(ResourceTableError::WrongType)
     }
@@ -132,7 +132,7 @@ impl ResourceTable {
     /// Removes a resource and returns its value.
     ///
     /// # Errors
-    /// If the resource is not in the table, has another type, or has children; it then stays.
+    /// Returns an error if the resource is not in the table, has another type, or has children; it then stays.
     pub fn delete<T: 'static>(&mut self, resource: Resource<T>) -> Result<T, ResourceTableError> {
         let entry = self.entry(resource.rep)?;
         if !entry.value.is::<T>() {

@@ -94,7 +94,7 @@ impl AnyRef {
     /// Returns the word by which wasm code refers to this value.
     ///
     /// # Panics
-    /// If it belongs to another store.
+    /// Panics if it belongs to another store.
     pub(crate) fn to_word(&self, store: &mut StoreOpaque) -> u64 {
         match &self.0 {
             Kind::I31(value) => i31_word(value.0),
@@ -111,7 +111,7 @@ impl AnyRef {
     /// Returns the structure, if it is one.
     ///
     /// # Panics
-    /// If it belongs to another store.
+    /// Panics if it belongs to another store.
     pub fn as_struct(&self, store: impl AsContext) -> Option<StructRef> {
         matches!(self.ty(store), HeapType::ConcreteStruct(_)).then(|| StructRef(self.clone()))
     }
@@ -119,7 +119,7 @@ impl AnyRef {
     /// Returns the array, if it is one.
     ///
     /// # Panics
-    /// If it belongs to another store.
+    /// Panics if it belongs to another store.
     pub fn as_array(&self, store: impl AsContext) -> Option<ArrayRef> {
         matches!(self.ty(store), HeapType::ConcreteArray(_)).then(|| ArrayRef(self.clone()))
     }
@@ -127,7 +127,7 @@ impl AnyRef {
     /// Returns the type.
     ///
     /// # Panics
-    /// If it belongs to another store.
+    /// Panics if it belongs to another store.
     pub fn ty(&self, store: impl AsContext) -> HeapType {
         self.type_in(&store.as_context().0.opaque)
     }
@@ -266,7 +266,7 @@ impl StructRef {
     /// Creates a structure with these fields.
     ///
     /// # Errors
-    /// If the fields have other types, or there is no memory.
+    /// Returns an error if the fields have other types, or there is no memory.
     pub fn new(mut store: impl AsContextMut, ty: &StructType, fields: &[Val]) -> Result<StructRef> {
         let opaque = &mut store.as_context_mut().0.opaque;
         let places = places(ty);
@@ -295,10 +295,10 @@ impl StructRef {
     /// Returns a field.
     ///
     /// # Errors
-    /// If there is no field with this number.
+    /// Returns an error if there is no field with this number.
     ///
     /// # Panics
-    /// If the structure belongs to another store.
+    /// Panics if the structure belongs to another store.
     pub fn field(&self, store: impl AsContext, field: usize) -> Result<Val> {
         let opaque = &store.as_context().0.opaque;
         Ok(self.place(opaque, field)?.read(self.0.object(), opaque))
@@ -307,10 +307,10 @@ impl StructRef {
     /// Changes a field.
     ///
     /// # Errors
-    /// If there is no field with this number, it is not mutable, or the value has another type.
+    /// Returns an error if there is no field with this number, it is not mutable, or the value has another type.
     ///
     /// # Panics
-    /// If the structure belongs to another store.
+    /// Panics if the structure belongs to another store.
     pub fn set_field(&self, mut store: impl AsContextMut, field: usize, value: Val) -> Result<()> {
         let opaque = &mut store.as_context_mut().0.opaque;
         self.place(opaque, field)?.change(self.0.object(), opaque, &value)
@@ -328,7 +328,7 @@ impl ArrayRef {
     /// Creates an array of `len` elements that are all `element`.
     ///
     /// # Errors
-    /// If the element has another type, or there is no memory.
+    /// Returns an error if the element has another type, or there is no memory.
     pub fn new(mut store: impl AsContextMut, ty: &ArrayType, element: &Val, len: u32) -> Result<ArrayRef> {
         let opaque = &mut store.as_context_mut().0.opaque;
         element.check_type(&place_in(ty, 0).ty, opaque)?;
@@ -340,7 +340,7 @@ impl ArrayRef {
     /// Returns the number of elements.
     ///
     /// # Panics
-    /// If the array belongs to another store.
+    /// Panics if the array belongs to another store.
     pub fn len(&self, store: impl AsContext) -> u32 {
         self.len_in(&store.as_context().0.opaque)
     }
@@ -361,10 +361,10 @@ impl ArrayRef {
     /// Returns an element.
     ///
     /// # Errors
-    /// If the index is beyond the end.
+    /// Returns an error if the index is beyond the end.
     ///
     /// # Panics
-    /// If the array belongs to another store.
+    /// Panics if the array belongs to another store.
     pub fn get(&self, store: impl AsContext, index: u32) -> Result<Val> {
         let opaque = &store.as_context().0.opaque;
         Ok(self.place(opaque, index)?.read(self.0.object(), opaque))
@@ -373,10 +373,11 @@ impl ArrayRef {
     /// Changes an element.
     ///
     /// # Errors
-    /// If the index is beyond the end, the elements are not mutable, or the value has another type.
+    /// Returns an error if the index is beyond the end, the elements are not mutable, or the value has another
+    /// type.
     ///
     /// # Panics
-    /// If the array belongs to another store.
+    /// Panics if the array belongs to another store.
     pub fn set(&self, mut store: impl AsContextMut, index: u32, value: Val) -> Result<()> {
         let opaque = &mut store.as_context_mut().0.opaque;
         self.place(opaque, index)?.change(self.0.object(), opaque, &value)
@@ -388,10 +389,10 @@ impl ArrayRef {
     /// Returns the code units from `start` to `end`.
     ///
     /// # Errors
-    /// If the range exceeds the array.
+    /// Returns an error if the range exceeds the array.
     ///
     /// # Panics
-    /// If its elements have another size.
+    /// Panics if its elements have another size.
     pub(crate) fn units(&self, store: &StoreOpaque, start: u32, end: u32) -> Result<Vec<u16>, Trap> {
         if start > end || end > self.len_in(store) {
             return Err(Trap::ArrayOutOfBounds);
@@ -404,10 +405,10 @@ impl ArrayRef {
     /// Writes code units from `start` on.
     ///
     /// # Errors
-    /// If they exceed the array; nothing is written then.
+    /// Returns an error if they exceed the array; nothing is written then.
     ///
     /// # Panics
-    /// As [`ArrayRef::units`].
+    /// Panics as [`ArrayRef::units`] does.
     pub(crate) fn set_units(&self, store: &mut StoreOpaque, start: u32, units: &[u16]) -> Result<(), Trap> {
         let room = self.len_in(store).checked_sub(start).ok_or(Trap::ArrayOutOfBounds)?;
         if units.len() > room as usize {

@@ -93,7 +93,7 @@ impl Ref {
     /// Returns whether the reference is of type `ty`.
     ///
     /// # Panics
-    /// If it belongs to another store.
+    /// Panics if it belongs to another store.
     pub fn matches_ty(&self, store: impl AsContext, ty: &RefType) -> bool {
         self.is_of(ty, &store.as_context().0.opaque)
     }
@@ -208,7 +208,7 @@ impl Val {
     /// Returns whether the value is of type `ty`.
     ///
     /// # Panics
-    /// If it belongs to another store.
+    /// Panics if it belongs to another store.
     pub fn matches_ty(&self, store: impl AsContext, ty: &ValType) -> bool {
         self.check_type(ty, &store.as_context().0.opaque).is_ok()
     }

@@ -12,7 +12,7 @@ impl Instance {
     /// counted, the profile contains no functions.
     ///
     /// # Errors
-    /// If the engine neither profiles nor counts events.
+    /// Returns an error if the engine neither profiles nor counts events.
     pub fn profile(&self, store: impl AsContext) -> Result<Profile> {
         let store = &store.as_context().0.opaque;
         profile::with_timeline(store, store.index(self.0), true)
@@ -28,7 +28,7 @@ impl Instance {
     /// Returns how often each block of each compiled function was entered, by function index.
     ///
     /// # Errors
-    /// If the engine does not profile.
+    /// Returns an error if the engine does not profile.
     pub fn block_counts(&self, store: impl AsContext) -> Result<Vec<(u32, Vec<u64>)>> {
         let store = &store.as_context().0.opaque;
         profile::block_counts(store, store.index(self.0))

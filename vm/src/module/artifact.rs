@@ -22,7 +22,7 @@ impl Engine {
     /// or in another with the same program, processor and settings.
     ///
     /// # Errors
-    /// As [`Module::new`] and [`Module::compile_all`]. Also if the engine has
+    /// Returns an error as [`Module::new`] and [`Module::compile_all`] do, and if the engine has
     /// [`Config::weights`](crate::Config::weights) or
     /// [`Config::interesting_paths`](crate::Config::interesting_paths), because code depends on them.
     pub fn precompile_module(&self, bytes: impl AsRef<[u8]>) -> Result<Vec<u8>> {
@@ -33,7 +33,7 @@ impl Engine {
     /// calls and guessed callees, as by [`Config::profile_use`](crate::Config::profile_use).
     ///
     /// # Errors
-    /// As [`Engine::precompile_module`], and if the profile belongs to another module.
+    /// Returns an error as [`Engine::precompile_module`] does, and if the profile belongs to another module.
     pub fn precompile_module_with(&self, bytes: impl AsRef<[u8]>, profile: Arc<Profile>) -> Result<Vec<u8>> {
         let mut config = self.config().clone();
         config.profile_use(profile);
@@ -46,7 +46,7 @@ impl Module {
     /// now: from the bursts of this process, or from an earlier profile.
     ///
     /// # Errors
-    /// As [`Engine::precompile_module`], and if the module's file can no longer be read.
+    /// Returns an error as [`Engine::precompile_module`] does, and if the module's file can no longer be read.
     pub fn serialize(&self) -> Result<Vec<u8>> {
         let (engine, advice) = (self.engine(), self.inner().advice());
         compile(engine, &self.bytes()?, engine.config().clone(), advice)
@@ -56,8 +56,8 @@ impl Module {
     /// first call.
     ///
     /// # Errors
-    /// If the bytes are not a compiled module, are damaged, or were compiled by another build of this program,
-    /// for another processor or with other settings; otherwise as [`Module::new`].
+    /// Returns an error if the bytes are not a compiled module, are damaged, or were compiled by another build of
+    /// this program, for another processor or with other settings; otherwise as [`Module::new`].
     ///
     /// # Safety
     /// The bytes contain machine code, which runs with all the rights of this process. The hashes detect
@@ -72,7 +72,7 @@ impl Module {
     /// stays mapped as long as the module is used.
     ///
     /// # Errors
-    /// As [`Module::deserialize`], and if the file cannot be read.
+    /// Returns an error as [`Module::deserialize`] does, and if the file cannot be read.
     ///
     /// # Safety
     /// As [`Module::deserialize`]. In addition, the caller guarantees that the file is neither written to nor

@@ -41,7 +41,7 @@ impl Module {
     /// anew and be as slow. Returns whether code was stored.
     ///
     /// # Errors
-    /// If the system refuses to store the code.
+    /// Returns an error if the system refuses to store the code.
     pub fn update_code_cache(&self) -> Result<bool> {
         let inner = self.inner();
         let Some(cache) = inner.engine.code_cache() else { return Ok(false) };
@@ -107,7 +107,7 @@ impl ModuleInner {
     /// published when they are called.
     ///
     /// # Errors
-    /// If there is no memory for the code.
+    /// Returns an error if there is no memory for the code.
     pub(super) fn restore(self: &Arc<Self>, cached: CachedModule) -> Result<()> {
         let CachedModule { counters, functions, trampolines, .. } = cached;
         let is_here = |row: u32| row >= self.info.imported_funcs && row < self.part_rows.count();

@@ -37,7 +37,7 @@ impl From<ModuleBytes> for Contents {
 /// Reads a file of at most as many bytes as the engine's configuration allows.
 ///
 /// # Errors
-/// If the file is larger, or cannot be read.
+/// Returns an error if the file is larger, or cannot be read.
 pub fn read(engine: &Engine, path: &Path) -> Result<Contents> {
     let failed = |e: io::Error| Error::with_source(ErrorKind::System, Box::new(e));
     let file = File::open(path).map_err(failed)?;

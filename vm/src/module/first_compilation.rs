@@ -67,7 +67,7 @@ impl FirstCompilations {
     /// does other pending work; it returns false if there is none.
     ///
     /// # Errors
-    /// The code that `known` found.
+    /// Returns the code that `known` found as the error.
     pub fn claim<T>(
         &self,
         func: u32,

@@ -34,7 +34,7 @@ impl OwnArtifacts {
     /// Opens the artifacts recorded in `folder`, which is created if it does not exist.
     ///
     /// # Errors
-    /// If the folder cannot be created, or others may write to it.
+    /// Returns an error if the folder cannot be created, or others may write to it.
     pub fn open(folder: impl AsRef<Path>) -> Result<OwnArtifacts> {
         let folder = folder.as_ref();
         let found = private_folder(folder).map(|folder| OwnArtifacts { folder });
@@ -45,7 +45,7 @@ impl OwnArtifacts {
     /// Opens the artifacts of the user, recorded beside [`Config::default_code_cache`].
     ///
     /// # Errors
-    /// As [`OwnArtifacts::open`], and if the environment names no cache folder.
+    /// Returns an error as [`OwnArtifacts::open`] does, and if the environment names no cache folder.
     pub fn of_user() -> Result<OwnArtifacts> {
         let caches = Config::user_caches().ok_or_else(|| refused("HOME is not set"))?;
         OwnArtifacts::open(caches.join("compiled"))
@@ -54,7 +54,7 @@ impl OwnArtifacts {
     /// Compiles a module ahead of time, as [`Engine::precompile_module`] does, and records its hash.
     ///
     /// # Errors
-    /// As [`Engine::precompile_module`], and if the folder cannot be written to.
+    /// Returns an error as [`Engine::precompile_module`] does, and if the folder cannot be written to.
     pub fn precompile_module(&self, engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Vec<u8>> {
         let artifact = engine.precompile_module(bytes)?;
         fs::write(self.folder.join(hash_name(&artifact)), [])
@@ -65,7 +65,8 @@ impl OwnArtifacts {
     /// Loads a compiled module from a file.
     ///
     /// # Errors
-    /// If the hash of the file is not recorded or the file cannot be read; and as [`Module::deserialize`].
+    /// Returns an error if the hash of the file is not recorded or the file cannot be read; and as
+    /// [`Module::deserialize`].
     pub fn load(&self, engine: &Engine, path: impl AsRef<Path>) -> Result<Module> {
         let path = path.as_ref();
         let load = || {

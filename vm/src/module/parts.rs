@@ -93,7 +93,7 @@ impl ModuleInner {
     /// the part if it has no code.
     ///
     /// # Errors
-    /// As [`ModuleInner::code_of`].
+    /// Returns an error as [`ModuleInner::code_of`] does.
     pub(super) fn code_of_part(self: &Arc<Self>, row: u32) -> Result<usize> {
         let known = |_: &_| self.address_of_part(row);
         let claim = match self.code.first.claim(row, known, || self.help()) {

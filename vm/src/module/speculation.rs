@@ -67,7 +67,7 @@ impl ModuleInner {
     /// Compiles the code behind a row that nobody has called yet, if that is still worth it.
     ///
     /// # Errors
-    /// As [`ModuleInner::code_of`]; the first caller will see the error again.
+    /// Returns an error as [`ModuleInner::code_of`] does; the first caller will see the error again.
     pub(crate) fn compile_ahead(self: &Arc<Self>, row: u32) -> Result<()> {
         let called = self.code.called() + self.code.called_parts.load(Ordering::Relaxed);
         let is_known = || self.address_of(row).is_some();

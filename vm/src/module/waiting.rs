@@ -31,7 +31,7 @@ impl ModuleInner {
     /// code.
     ///
     /// # Errors
-    /// As [`ModuleInner::code_of`].
+    /// Returns an error as [`ModuleInner::code_of`] does.
     pub(crate) fn code_unless(
         self: &Arc<Self>,
         row: u32,

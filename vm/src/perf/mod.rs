@@ -43,7 +43,7 @@ impl PerfFile {
     /// Creates the file.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// Returns an error if the system refuses.
     pub fn create(format: PerfFormat) -> io::Result<PerfFile> {
         Ok(PerfFile(Mutex::new(match format {
             PerfFormat::Map => Format::Map(Map::create()?),

@@ -94,7 +94,7 @@ impl<'a> Columns<'a> {
     /// Computes what the blocks of a function add to the figures of the paths through them.
     ///
     /// # Errors
-    /// If the bytes differ from those that were validated.
+    /// Returns an error if the bytes differ from those that were validated.
     pub fn of_blocks<'f>(&self, info: &'f ModuleInfo, version: &'f FunctionPlan) -> Result<Blocks<'f>> {
         let all = 0..version.cfg.blocks.len() as u32;
         let events = |column: &Column<'_>| match column.source {
@@ -114,7 +114,7 @@ impl<'a> Columns<'a> {
     /// Returns the figures of a path of a function.
     ///
     /// # Errors
-    /// If the bytes differ from those that were validated.
+    /// Returns an error if the bytes differ from those that were validated.
     pub fn figures(&mut self, blocks: &Blocks<'_>, way: &Way<'_>, measured: &[u64]) -> Result<Vec<u64>> {
         let figure = |(column, events): (&mut Column<'_>, &Vec<u64>)| match column.source {
             Source::Measured(..) => Ok(column.of_starts(measured, blocks.starts(way))),

@@ -20,7 +20,7 @@ use crate::{Error, ErrorKind, Result};
 /// Reads the paths of function `func` from its `counters`, if it has any, and from those counted in contexts.
 ///
 /// # Errors
-/// If more paths ran than the instance's table has room for, or the counts contradict the graph.
+/// Returns an error if more paths ran than the instance's table has room for, or the counts contradict the graph.
 pub fn read(
     instance: &InstanceData,
     (func, version, plan): (u32, &FunctionPlan, &PathPlan),
@@ -125,7 +125,7 @@ pub type StoppedIn = (u32, Stop, Stopped);
 /// columns: the counted paths, and those of frames that stopped.
 ///
 /// # Errors
-/// As [`read`].
+/// Returns an error as [`read`] does.
 pub fn add_of_records(
     instance: &InstanceData,
     (version, plan): (&FunctionPlan, &PathPlan),

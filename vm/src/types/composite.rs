@@ -59,7 +59,7 @@ impl DefinedType {
     /// Returns the length that the array of a call's arguments and results must have.
     ///
     /// # Panics
-    /// If it is not a function type.
+    /// Panics if it is not a function type.
     pub(crate) fn array_len(&self) -> usize {
         let signature = self.definition().unwrap_func();
         signature.params().len().max(signature.results().len())

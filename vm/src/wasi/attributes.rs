@@ -81,7 +81,7 @@ impl Attributes {
     /// Writes the attributes to the program's memory.
     ///
     /// # Errors
-    /// If the program's pointer is invalid.
+    /// Returns an error if the program's pointer is invalid.
     pub fn write(&self, guest: &mut Guest<'_>, at: u32) -> Outcome {
         match guest.preview() {
             Preview::One => {
@@ -126,7 +126,7 @@ impl NewTime {
     /// Decodes the times of access and modification to be set.
     ///
     /// # Errors
-    /// If the flags request two different values for one time.
+    /// Returns an error if the flags request two different values for one time.
     pub fn both(accessed: u64, modified: u64, flags: u32) -> Result<[NewTime; 2], Errno> {
         let flags = known(flags, fstflags::ALL)?;
         let time = |at, is_set, is_now| match (flags & is_set != 0, flags & is_now != 0) {

@@ -139,7 +139,7 @@ pub mod socket {
 /// Checks that a value has only known bits.
 ///
 /// # Errors
-/// If it has other bits.
+/// Returns an error if it has other bits.
 pub fn known(value: u32, all: u16) -> Result<u16, Errno> {
     if value & !u32::from(all) != 0 { Err(Errno::INVAL) } else { Ok(value as u16) }
 }

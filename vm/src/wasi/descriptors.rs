@@ -78,7 +78,7 @@ impl Descriptor {
     /// Returns the attributes.
     ///
     /// # Errors
-    /// The errors of the system.
+    /// Returns the errors of the system.
     pub fn attributes(&self) -> Result<Attributes, Errno> {
         Ok(match &self.what {
             What::File(file) => {
@@ -97,7 +97,7 @@ impl Descriptor {
     /// Sets the times of access and modification.
     ///
     /// # Errors
-    /// The errors of the system, and if the program may not change the times.
+    /// Returns the errors of the system, and an error if the program may not change the times.
     pub fn set_times(&self, times: [NewTime; 2]) -> Outcome {
         let times = timestamps(times);
         match &self.what {
@@ -114,7 +114,7 @@ impl Descriptor {
     /// Makes the system write out its buffers; without the attributes if only data matter.
     ///
     /// # Errors
-    /// The errors of the system.
+    /// Returns the errors of the system.
     pub fn sync(&self, with_attributes: bool) -> Outcome {
         let sync = |fd: BorrowedFd<'_>| if with_attributes { fsync(fd) } else { fdatasync(fd) };
         match &self.what {
@@ -127,7 +127,7 @@ impl Descriptor {
     /// Returns the file, if it has positions and may be changed.
     ///
     /// # Errors
-    /// If the file has no positions, or may not be changed.
+    /// Returns an error if the file has no positions, or may not be changed.
     pub fn writable_file(&self) -> Result<&HostFile, Errno> {
         match &self.what {
             What::File(file) if file.shape == Shape::Positioned && self.is_writable => Ok(file),
@@ -160,7 +160,7 @@ impl Descriptors {
     }
 
     /// # Errors
-    /// If the limit of open descriptors is reached.
+    /// Returns an error if the limit of open descriptors is reached.
     pub fn check_room(&self) -> Result<(), Errno> {
         if self.open < self.limit { Ok(()) } else { Err(Errno::MFILE) }
     }
@@ -168,7 +168,7 @@ impl Descriptors {
     /// Adds a descriptor under the lowest free number.
     ///
     /// # Errors
-    /// If the limit of open descriptors is reached.
+    /// Returns an error if the limit of open descriptors is reached.
     pub fn add(&mut self, descriptor: Descriptor) -> Result<u32, Errno> {
         self.check_room()?;
         let taken = self.slots[self.lowest..].iter().take_while(|slot| slot.is_some()).count();
@@ -184,7 +184,7 @@ impl Descriptors {
     /// Counts an open object that has no number.
     ///
     /// # Errors
-    /// If the limit of open descriptors is reached.
+    /// Returns an error if the limit of open descriptors is reached.
     pub fn lease(&mut self) -> Result<(), Errno> {
         self.check_room()?;
         self.open += 1;
@@ -202,13 +202,13 @@ impl Descriptors {
     }
 
     /// # Errors
-    /// If the descriptor is not open.
+    /// Returns an error if the descriptor is not open.
     pub fn get(&self, fd: u32) -> Result<&Descriptor, Errno> {
         self.slots.get(fd as usize).and_then(Option::as_ref).ok_or(Errno::BADF)
     }
 
     /// # Errors
-    /// If the descriptor is not open.
+    /// Returns an error if the descriptor is not open.
     pub fn get_mut(&mut self, fd: u32) -> Result<&mut Descriptor, Errno> {
         self.slots.get_mut(fd as usize).and_then(Option::as_mut).ok_or(Errno::BADF)
     }
@@ -216,7 +216,7 @@ impl Descriptors {
     /// Removes a descriptor; dropping the result closes it.
     ///
     /// # Errors
-    /// If the descriptor is not open.
+    /// Returns an error if the descriptor is not open.
     pub fn remove(&mut self, fd: u32) -> Result<Descriptor, Errno> {
         let removed = self.slots.get_mut(fd as usize).and_then(Option::take).ok_or(Errno::BADF)?;
         (self.lowest, self.open) = (self.lowest.min(fd as usize), self.open - 1);
@@ -226,7 +226,7 @@ impl Descriptors {
     /// Moves a descriptor to the number of another, which is closed.
     ///
     /// # Errors
-    /// If one of them is not open.
+    /// Returns an error if one of them is not open.
     pub fn renumber(&mut self, from: u32, to: u32) -> Result<(), Errno> {
         self.get(to)?;
         if from == to {
@@ -240,7 +240,7 @@ impl Descriptors {
     /// Returns the host file of a descriptor.
     ///
     /// # Errors
-    /// If it is not a host file.
+    /// Returns an error if it is not a host file.
     pub fn file(&self, fd: u32) -> Result<(&Descriptor, &Arc<HostFile>), Errno> {
         let descriptor = self.get(fd)?;
         match &descriptor.what {
@@ -252,7 +252,7 @@ impl Descriptors {
     /// Returns a folder.
     ///
     /// # Errors
-    /// If it is not a folder.
+    /// Returns an error if it is not a folder.
     pub fn folder(&self, fd: u32) -> Result<&Folder, Errno> {
         match &self.get(fd)?.what {
             What::Folder(folder) => Ok(folder),
@@ -264,7 +264,7 @@ impl Descriptors {
     /// Returns a folder, mutably, to read its list.
     ///
     /// # Errors
-    /// If it is not a folder.
+    /// Returns an error if it is not a folder.
     pub fn folder_mut(&mut self, fd: u32) -> Result<&mut Folder, Errno> {
         self.folder(fd)?;
         match &mut self.get_mut(fd)?.what {
@@ -276,7 +276,7 @@ impl Descriptors {
     /// Returns a socket.
     ///
     /// # Errors
-    /// If it is not a socket.
+    /// Returns an error if it is not a socket.
     pub fn socket(&self, fd: u32) -> Result<(&Descriptor, &HostFile), Errno> {
         let descriptor = self.get(fd)?;
         match &descriptor.what {

@@ -61,7 +61,7 @@ impl Folder {
     }
 
     /// # Errors
-    /// If the program may not change the contents of the folder.
+    /// Returns an error if the program may not change the contents of the folder.
     pub fn check_writable(&self) -> Result<(), Errno> {
         if self.is_writable { Ok(()) } else { Err(Errno::PERM) }
     }
@@ -69,7 +69,7 @@ impl Folder {
     /// Returns some of the entries behind a position; none at the end. Position 0 starts a new listing.
     ///
     /// # Errors
-    /// If there is no such position, or the listing cannot be read.
+    /// Returns an error if there is no such position, or the listing cannot be read.
     pub fn entries(&mut self, position: u64) -> Result<&[Entry], Errno> {
         if position < OWN_ENTRIES {
             self.list = List { start: 0, entries: self.own_entries()?.to_vec() };

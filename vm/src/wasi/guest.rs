@@ -110,7 +110,8 @@ impl<'a> Guest<'a> {
     /// Returns the whole memory.
     ///
     /// # Errors
-    /// If a part of the memory cannot be read from the module's file, or if it is shared with other threads.
+    /// Returns an error if a part of the memory cannot be read from the module's file, or if it is shared with
+    /// other threads.
     pub fn memory(&mut self) -> Result<&mut [u8]> {
         self.fill(std::iter::once(0..usize::MAX))?;
         let shared = "a shared memory has no slice, as other threads may write to it";
@@ -126,7 +127,7 @@ impl<'a> Guest<'a> {
     }
 
     /// # Errors
-    /// If the program is to stop. The function's result does not matter then.
+    /// Returns an error if the program is to stop. The function's result does not matter then.
     pub(crate) fn check(&self) -> Outcome {
         if self.is_interrupted() { Err(Errno::INTR.into()) } else { Ok(()) }
     }
@@ -208,7 +209,7 @@ impl<'a> Guest<'a> {
     /// Fills parts of memory, before they are passed to the system.
     ///
     /// # Errors
-    /// If they cannot be read from the module's file.
+    /// Returns an error if they cannot be read from the module's file.
     fn fill(&mut self, parts: impl IntoIterator<Item = Range<usize>>) -> Result<()> {
         let Source::Store(store, memory) = &mut self.memory else { return Ok(()) };
         let Some(memory) = store.memory(store.index(memory.0)).own() else { return Ok(()) };
@@ -231,7 +232,7 @@ impl<'a> Guest<'a> {
     /// Checks that a range is in memory.
     ///
     /// # Errors
-    /// If it is not.
+    /// Returns an error if a part of the range is not in memory.
     pub(super) fn check_bytes(&mut self, at: u32, len: u32) -> Outcome {
         self.range(at.into(), len.into()).map(drop)
     }
@@ -239,7 +240,7 @@ impl<'a> Guest<'a> {
     /// Writes bytes.
     ///
     /// # Errors
-    /// If they do not all fit in memory.
+    /// Returns an error if they do not all fit in memory.
     pub(super) fn put(&mut self, at: u32, bytes: &[u8]) -> Outcome {
         let range = self.range(at.into(), bytes.len() as u64)?;
         self.copy_in(range.start, bytes);
@@ -249,7 +250,8 @@ impl<'a> Guest<'a> {
     /// Lets the system write bytes through `write`.
     ///
     /// # Errors
-    /// The error of `write`; if the bytes do not all fit in memory, or cannot be read from the module's file.
+    /// Returns the error of `write`, and an error if the bytes do not all fit in memory, or cannot be read from
+    /// the module's file.
     pub(super) fn put_by(
         &mut self,
         at: u32,
@@ -270,7 +272,7 @@ impl<'a> Guest<'a> {
     /// Returns the range of an array of structures at an address that must be a multiple of `align`.
     ///
     /// # Errors
-    /// If the address is not aligned, or the array is not all in memory.
+    /// Returns an error if the address is not aligned, or the array is not all in memory.
     pub(super) fn array(&mut self, at: u32, count: u32, size: u32, align: u32) -> Outcome<Range<usize>> {
         let len = u64::from(count) * u64::from(size);
         if !at.is_multiple_of(align) {
@@ -290,7 +292,7 @@ impl<'a> Guest<'a> {
     /// Writes a structure.
     ///
     /// # Errors
-    /// As [`Guest::array`].
+    /// Returns an error as [`Guest::array`] does.
     pub(super) fn write<const N: usize>(&mut self, at: u32, align: u32, record: &Record<N>) -> Outcome {
         let range = self.array(at, 1, N as u32, align)?;
         self.copy_in(range.start, &record.0);
@@ -300,7 +302,7 @@ impl<'a> Guest<'a> {
     /// Writes a 32-bit number.
     ///
     /// # Errors
-    /// As [`Guest::array`].
+    /// Returns an error as [`Guest::array`] does.
     pub(super) fn write_u32(&mut self, at: u32, value: u32) -> Outcome {
         self.write(at, 4, &Record::<4>::new().u32(0, value))
     }
@@ -308,7 +310,7 @@ impl<'a> Guest<'a> {
     /// Writes a 64-bit number.
     ///
     /// # Errors
-    /// As [`Guest::array`].
+    /// Returns an error as [`Guest::array`] does.
     pub(super) fn write_u64(&mut self, at: u32, value: u64) -> Outcome {
         self.write(at, 8, &Record::<8>::new().u64(0, value))
     }
@@ -316,7 +318,7 @@ impl<'a> Guest<'a> {
     /// Reads a path. Its bytes are the host's, UTF-8 or not, so a program can open whatever it sees in a folder.
     ///
     /// # Errors
-    /// If the path is not in memory, or is longer than any path.
+    /// Returns an error if the path is not in memory, or is longer than any path.
     pub(super) fn path(&mut self, at: u32, len: u32) -> Outcome<PathBuf> {
         let range = self.range(at.into(), len.into())?;
         if len > MAX_PATH {
@@ -331,7 +333,8 @@ impl<'a> Guest<'a> {
     /// list of any length takes no more memory than the system's longest list.
     ///
     /// # Errors
-    /// If the list, or one of these buffers, is not all in memory; if reading a long list is interrupted.
+    /// Returns an error if the list, or one of these buffers, is not all in memory; if reading a long list is
+    /// interrupted.
     pub(super) fn buffers(&mut self, at: u32, count: u32) -> Outcome<Buffers> {
         let (array, mut buffers) = (self.array(at, count, 8, 4)?, Buffers::new());
         let mut left = if self.shared().is_some() { MAX_SHARED_TRANSFER } else { MAX_TRANSFER };
@@ -378,7 +381,7 @@ impl<'a> Guest<'a> {
     /// one, so that their contents are well-defined.
     ///
     /// # Errors
-    /// The error of `read`.
+    /// Returns the error of `read`.
     pub(super) fn read_into<R: Filled, E>(
         &mut self,
         buffers: &[Range<usize>],

@@ -46,8 +46,8 @@ impl How {
     /// Opens the file or folder at a path.
     ///
     /// # Errors
-    /// The errors of the system; if opening would change a folder that may not be changed, or the program is to
-    /// stop meanwhile.
+    /// Returns the errors of the system, and an error if opening would change a folder that may not be changed,
+    /// or if the program is to stop meanwhile.
     pub fn open(&self, guest: &Guest<'_>, folder: &Folder, path: &Path) -> Outcome<Descriptor> {
         if self.changes() {
             folder.check_writable()?;

@@ -16,8 +16,8 @@ impl Folder {
     /// Creates a folder.
     ///
     /// # Errors
-    /// The errors of the system; if nothing in this folder may be changed. The same holds for all functions that
-    /// change something.
+    /// Returns the errors of the system, and an error if nothing in this folder may be changed. The same holds
+    /// for all functions that change something.
     pub fn create_dir(&self, path: &Path) -> Outcome {
         self.check_writable()?;
         Ok(self.dir.create_dir(path)?)
@@ -26,7 +26,7 @@ impl Folder {
     /// Removes an empty folder.
     ///
     /// # Errors
-    /// As [`Folder::create_dir`].
+    /// Returns an error as [`Folder::create_dir`] does.
     pub fn remove_dir(&self, path: PathBuf) -> Outcome {
         self.check_writable()?;
         // A trailing slash only requires a folder, and this call refuses everything else anyway.
@@ -36,7 +36,7 @@ impl Folder {
     /// Removes a file that is not a folder.
     ///
     /// # Errors
-    /// As [`Folder::create_dir`].
+    /// Returns an error as [`Folder::create_dir`] does.
     pub fn remove_file(&self, path: &Path) -> Outcome {
         self.check_writable()?;
         Ok(self.dir.remove_file(path)?)
@@ -46,7 +46,7 @@ impl Folder {
     /// followed.
     ///
     /// # Errors
-    /// The errors of the system.
+    /// Returns the errors of the system.
     pub fn attributes(&self, path: &Path, follows: bool) -> Outcome<Attributes> {
         let metadata = match follows || is_of_folder(path) {
             true => self.dir.metadata(path)?,
@@ -62,7 +62,7 @@ impl Folder {
     /// Sets the times of access and modification.
     ///
     /// # Errors
-    /// As [`Folder::create_dir`].
+    /// Returns an error as [`Folder::create_dir`] does.
     pub fn set_times(&self, path: &Path, follows: bool, times: [NewTime; 2]) -> Outcome {
         self.check_writable()?;
         let [accessed, modified] = times.map(NewTime::of_path);
@@ -76,8 +76,8 @@ impl Folder {
     /// Adds a name to a file.
     ///
     /// # Errors
-    /// As [`Folder::create_dir`]; if a symbolic link is to be followed, which could lead out of the program's
-    /// folders.
+    /// Returns an error as [`Folder::create_dir`] does, and if a symbolic link is to be followed, because that
+    /// could lead out of the program's folders.
     pub fn hard_link(&self, path: &Path, follows: bool, (to, new_path): (&Folder, &Path)) -> Outcome {
         if follows {
             return Err(Errno::INVAL.into());
@@ -90,7 +90,7 @@ impl Folder {
     /// Renames a file.
     ///
     /// # Errors
-    /// As [`Folder::create_dir`].
+    /// Returns an error as [`Folder::create_dir`] does.
     pub fn rename(&self, path: &Path, (to, new_path): (&Folder, &Path)) -> Outcome {
         self.check_writable()?;
         to.check_writable()?;
@@ -100,7 +100,7 @@ impl Folder {
     /// Creates a symbolic link.
     ///
     /// # Errors
-    /// As [`Folder::create_dir`].
+    /// Returns an error as [`Folder::create_dir`] does.
     pub fn symlink(&self, target: &Path, path: &Path) -> Outcome {
         self.check_writable()?;
         Ok(self.dir.symlink(target, path)?)

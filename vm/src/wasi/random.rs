@@ -17,7 +17,7 @@ impl Random {
     /// Fills a buffer with random bytes.
     ///
     /// # Errors
-    /// If the system has no random numbers.
+    /// Returns an error if the system has no random numbers.
     pub fn fill(&mut self, mut buffer: &mut [u8]) -> Result<(), Errno> {
         match self {
             Random::Seeded(state) => {

@@ -16,7 +16,7 @@ impl Strings {
     /// Adds a string; `what` describes it in the error.
     ///
     /// # Errors
-    /// If it contains a zero byte, or all strings together are too long for a program's memory.
+    /// Returns an error if it contains a zero byte, or all strings together are too long for a program's memory.
     pub fn push(&mut self, what: &str, string: &str) -> Result<()> {
         let refuse = |why: &str| Error::new(ErrorKind::System, format_args!("{what} {string:?}: {why}"));
         if string.contains('\0') {
@@ -43,7 +43,7 @@ impl Strings {
     /// Writes the number of strings, and their total size in bytes, to the program's memory.
     ///
     /// # Errors
-    /// If a pointer of the program is invalid.
+    /// Returns an error if a pointer of the program is invalid.
     pub fn write_sizes(&self, guest: &mut Guest<'_>, count: u32, size: u32) -> Outcome {
         guest.write_u32(count, self.starts.len() as u32)?;
         guest.write_u32(size, self.bytes.len() as u32)
@@ -52,7 +52,7 @@ impl Strings {
     /// Writes all strings, and the address of each, to the program's memory.
     ///
     /// # Errors
-    /// If a pointer of the program is invalid.
+    /// Returns an error if a pointer of the program is invalid.
     pub fn write(&self, guest: &mut Guest<'_>, addresses: u32, bytes: u32) -> Outcome {
         let count = self.starts.len() as u32;
         guest.array(addresses, count, 4, 4)?;

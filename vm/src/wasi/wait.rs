@@ -19,7 +19,8 @@ const SLICE: Duration = Duration::from_millis(50);
 /// Waits until one of the descriptors is ready, or for a time. Returns how many are ready.
 ///
 /// # Errors
-/// If the program is to stop, the thread is to let others take their turn, or the system cannot wait.
+/// Returns an error if the program is to stop, the thread is to let others take their turn, or the system cannot
+/// wait.
 pub fn wait(guest: &Guest<'_>, fds: &mut [PollFd<'_>], time: Option<Duration>) -> Outcome<usize> {
     if guest.are_turns_taken() && time != Some(Duration::ZERO) {
         guest.check()?;
@@ -47,7 +48,7 @@ pub fn wait(guest: &Guest<'_>, fds: &mut [PollFd<'_>], time: Option<Duration>) -
 /// it is asked repeatedly, because a clock may jump meanwhile.
 ///
 /// # Errors
-/// As [`wait`].
+/// Returns an error as [`wait`] does.
 pub fn wait_until(
     guest: &Guest<'_>,
     clocks: &dyn Clocks,
@@ -81,7 +82,7 @@ fn unless_interrupted(errno: Errno) -> Result<usize, Errno> {
 /// Returns how many descriptors are ready within a short time.
 ///
 /// # Errors
-/// If a signal arrives, or the system fails.
+/// Returns an error if a signal arrives, or the system fails.
 pub fn ready(fds: &mut [PollFd<'_>], time: Duration) -> Result<usize, Errno> {
     poll(fds, Some(&Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() }))
 }

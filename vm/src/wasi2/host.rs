@@ -26,7 +26,7 @@ impl<'a> Host<'a> {
     /// Counts one more open file.
     ///
     /// # Errors
-    /// If the limit of open files is reached.
+    /// Returns an error if the limit of open files is reached.
     pub fn lease(&mut self) -> Result<(), Errno> {
         self.system.descriptors.lease()
     }
@@ -39,7 +39,7 @@ impl<'a> Host<'a> {
     /// Adds a resource that counts as an open file.
     ///
     /// # Errors
-    /// If the limit of open files is reached, or the table is full.
+    /// Returns an error if the limit of open files is reached, or the table is full.
     pub fn push_open<R: Send + 'static>(
         &mut self,
         value: impl FnOnce() -> Outcome<R>,

@@ -116,7 +116,7 @@ impl Interrupted {
     /// Returns the value that the store instruction at the pc would store.
     ///
     /// # Safety
-    /// As [`end_of_store`](super::end_of_store).
+    /// The caller guarantees the same as for [`end_of_store`](super::end_of_store).
     pub unsafe fn stored_value(&self) -> u64 {
         // SAFETY: the caller guarantees that there is machine code at the pc.
         match stored_register(unsafe { *(self.registers().pc as *const [u8; 4]) }) {

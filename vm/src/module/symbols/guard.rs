@@ -61,7 +61,7 @@ impl Budget {
     /// Takes `amount` off the budget.
     ///
     /// # Errors
-    /// If that exceeds the rest of the budget.
+    /// Returns an error if that exceeds the rest of the budget.
     pub fn take(&self, amount: u64) -> Result<()> {
         self.0.set(self.0.get().checked_sub(amount).ok_or(Refused::TooMuch)?);
         Ok(())
@@ -70,7 +70,7 @@ impl Budget {
     /// Takes off the cost of a unit's root entry: its abbreviations and its line table.
     ///
     /// # Errors
-    /// If that exceeds the rest of the budget, or the unit is damaged.
+    /// Returns an error if that exceeds the rest of the budget, or the unit is damaged.
     pub fn take_unit(&self, dwarf: &Dwarf, header: &gimli::UnitHeader<Reader>) -> Result<()> {
         self.take(1)?;
         self.take_abbreviations(dwarf, header.debug_abbrev_offset().0)?;
@@ -115,7 +115,7 @@ impl Budget {
     /// Takes off the cost of a unit's ranges and file names, once its header is read.
     ///
     /// # Errors
-    /// If that exceeds the rest of the budget, or the unit is damaged.
+    /// Returns an error if that exceeds the rest of the budget, or the unit is damaged.
     pub fn take_contents(&self, dwarf: &Dwarf, unit: &Unit) -> Result<()> {
         let mut entries = unit.entries();
         if let Some(root) = entries.next_dfs()? {
@@ -135,7 +135,7 @@ impl Budget {
     /// Takes off the cost of an entry of any kind. `inlined` holds the depths of the inlined calls around it.
     ///
     /// # Errors
-    /// If that exceeds the rest of the budget, or the entry is damaged.
+    /// Returns an error if that exceeds the rest of the budget, or the entry is damaged.
     pub fn take_entry(
         &self,
         dwarf: &Dwarf,

@@ -43,7 +43,7 @@ impl BurstLog {
     /// Starts recording the events in instances of `module` into `out`, in at most `limit` bytes.
     ///
     /// # Errors
-    /// If the header cannot be written.
+    /// Returns an error if the header cannot be written.
     pub fn start(
         module: Arc<dyn LoadedModule>,
         head: &TraceHead,
@@ -71,7 +71,7 @@ impl BurstLog {
     /// Completes the file.
     ///
     /// # Errors
-    /// If the recording could not be written.
+    /// Returns an error if the recording could not be written.
     pub fn finish(self) -> Result<TraceSummary> {
         let (bytes, limit_reached) =
             self.failed.map_or_else(|| self.writer.finish(), Err).map_err(not_written)?;

@@ -250,7 +250,7 @@ impl StoreOpaque {
     /// Begins the first phase, if there are to be bursts; `on_round` is called at the end of each round.
     ///
     /// # Errors
-    /// If the system cannot start a timer thread.
+    /// Returns an error if the system cannot start a timer thread.
     pub fn start_bursts(&mut self, on_round: OnRound) -> Result<()> {
         let ProfilingConfig::Adaptive(adaptive) = self.engine().config().profiling else { return Ok(()) };
         let lengths = self.begin_by_trigger(Some(adaptive.lengths), adaptive.trigger)?;
@@ -274,7 +274,7 @@ impl StoreOpaque {
     /// Sets the lengths of bursts and of the time between them; `None` stops bursts.
     ///
     /// # Errors
-    /// If the store has no bursts, or the system cannot start a timer thread.
+    /// Returns an error if the store has no bursts, or the system cannot start a timer thread.
     pub fn set_bursts(&mut self, lengths: Option<BurstLengths>) -> Result<()> {
         let ProfilingConfig::Adaptive(adaptive) = self.engine().config().profiling else {
             let message = "the engine has no bursts: use ProfilingConfig::Adaptive";

@@ -163,7 +163,7 @@ impl CodeArena {
     /// Places `code`, registers it as belonging to `function`, and returns its address.
     ///
     /// # Errors
-    /// If there is no memory for the code.
+    /// Returns an error if there is no memory for the code.
     pub fn place(&self, code: MachineCode, function: Option<Owner>) -> std::io::Result<usize> {
         Ok(self.place_all(vec![(code, function)])?[0])
     }
@@ -171,7 +171,7 @@ impl CodeArena {
     /// Places several pieces of code at once, as [`CodeArena::place`] does one.
     ///
     /// # Errors
-    /// If there is no memory for the code.
+    /// Returns an error if there is no memory for the code.
     pub fn place_all(&self, mut pieces: Vec<(MachineCode, Option<Owner>)>) -> std::io::Result<Vec<usize>> {
         let (mut hot, mut cold) = (Image::new(), Image::new());
         let add = |(code, function): &(MachineCode, Option<Owner>)| {

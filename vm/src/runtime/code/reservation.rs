@@ -41,7 +41,7 @@ impl Reservation {
     /// Reserves `size` bytes, a multiple of [`PAGE`].
     ///
     /// # Errors
-    /// If the system refuses the file or the mapping.
+    /// Returns an error if the system refuses the file or the mapping.
     pub fn new(size: usize) -> io::Result<Reservation> {
         let file = code_file(size)?;
         // SAFETY: a fresh mapping at an address that the kernel chooses disturbs nothing.
@@ -52,7 +52,8 @@ impl Reservation {
     /// Reserves `size` bytes without a file of its own, for perf.
     ///
     /// # Errors
-    /// As [`Reservation::new`], or if the system does not let a process write its own memory file.
+    /// Returns an error as [`Reservation::new`] does, or if the system does not let a process write its own
+    /// memory file.
     pub fn anonymous(size: usize) -> io::Result<Reservation> {
         let file = own_memory()?;
         let (protection, flags) =
@@ -106,7 +107,7 @@ impl Reservation {
     /// Writes `bytes` at `address`, in an extent of the caller whose code does not run yet.
     ///
     /// # Errors
-    /// If the system has no memory for the code.
+    /// Returns an error if the system has no memory for the code.
     pub fn write(&self, address: usize, bytes: &[u8]) -> io::Result<()> {
         assert!(address >= self.base && address - self.base + bytes.len() <= self.size);
         let _no_fork = LIVE.read().unwrap_or_else(PoisonError::into_inner);

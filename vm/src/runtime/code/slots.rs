@@ -50,7 +50,7 @@ impl CodeSlots {
     /// if that matters.
     ///
     /// # Errors
-    /// If the system has no memory for the table, or not at that address.
+    /// Returns an error if the system has no memory for the table, or not at that address.
     pub fn new(
         rows: usize,
         stub: impl Fn(u32) -> usize + Send + Sync + 'static,

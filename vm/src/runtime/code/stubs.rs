@@ -34,7 +34,7 @@ impl Stubs {
     /// for functions that return in memory, see `Compiler::returns_in_memory`.
     ///
     /// # Errors
-    /// If there is no memory for the stubs.
+    /// Returns an error if there is no memory for the stubs.
     pub fn up_to(&self, count: u32, in_memory: bool) -> std::io::Result<impl Fn(u32) -> usize + use<>> {
         let mut chunks = self.chunks[usize::from(in_memory)].lock().unwrap_or_else(PoisonError::into_inner);
         while (chunks.len() as u32) * CHUNK < count {

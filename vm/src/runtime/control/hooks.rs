@@ -43,7 +43,7 @@ impl<D> StoreWith<D> {
     /// Reports a transition to the embedder, if it has a hook.
     ///
     /// # Errors
-    /// The error of the embedder.
+    /// Returns the error of the embedder.
     pub fn tell_of(&mut self, passage: CallHook) -> Result<()> {
         match self.opaque.hooks.on_call {
             None => Ok(()),

@@ -102,7 +102,7 @@ impl Drop for AnyHostContext {
 /// Adds `func` to a store.
 ///
 /// # Errors
-/// If there is no memory for its lazy stub.
+/// Returns an error if there is no memory for its lazy stub.
 pub fn add<D: 'static>(
     store: &mut StoreWith<D>,
     func: &Arc<HostFunc<D>>,
@@ -253,7 +253,7 @@ pub unsafe fn head<'a>(context: NonNull<VmHostContext>) -> &'a HostHead {
 /// Publishes the trampoline of a host function.
 ///
 /// # Safety
-/// As [`head`]; the caller guarantees that `code` is the wasm-to-host trampoline of its type.
+/// The caller guarantees the same as for [`head`], and that `code` is the wasm-to-host trampoline of its type.
 pub unsafe fn publish(context: NonNull<VmHostContext>, code: usize) {
     // SAFETY: the caller guarantees it.
     let slots = unsafe { &context.as_ref().slots };

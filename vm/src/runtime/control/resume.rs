@@ -154,7 +154,7 @@ pub unsafe fn store_pinned(activation: &Activation, value: i64) {
 /// Returns the value that wasm code of the activation needs in the pinned register; `None` if it needs none.
 ///
 /// # Safety
-/// As [`store_pinned`].
+/// The caller guarantees the same as for [`store_pinned`].
 pub unsafe fn pinned(activation: &Activation) -> Option<i64> {
     // SAFETY: the caller guarantees it.
     unsafe { pinned_cell(activation).map(|cell| cell.read()) }

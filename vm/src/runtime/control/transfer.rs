@@ -26,7 +26,7 @@ impl TransferBuffer {
     /// Creates a buffer of `TRANSFER_VALUES` values.
     ///
     /// # Errors
-    /// If the system has no address space for the buffer.
+    /// Returns an error if the system has no address space for the buffer.
     pub fn new() -> std::io::Result<TransferBuffer> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a fresh mapping at an address that the kernel chooses disturbs nothing.

@@ -104,7 +104,7 @@ impl Recording {
     /// Starts a recording of `module` into `out`, in at most `limit` bytes.
     ///
     /// # Errors
-    /// If the header cannot be written, or the system cannot start a thread.
+    /// Returns an error if the header cannot be written, or the system cannot start a thread.
     pub fn start(
         module: Arc<dyn LoadedModule>,
         head: &TraceHead,
@@ -180,7 +180,7 @@ impl Recording {
     /// Completes the file.
     ///
     /// # Errors
-    /// If the file could not be written, or this process is a child of the one that writes it.
+    /// Returns an error if the file could not be written, or this process is a child of the one that writes it.
     pub fn finish(self) -> Result<TraceSummary> {
         if !self.process.is_current() {
             // A thread that does not exist in this process can neither be joined nor notified.

@@ -40,7 +40,7 @@ impl SystemCounter {
     /// Opens a counter, which begins to count.
     ///
     /// # Errors
-    /// If the machine has no such counter, or the system does not allow it.
+    /// Returns an error if the machine has no such counter, or the system does not allow it.
     pub fn open(event: SystemEvent) -> io::Result<SystemCounter> {
         let (kind, config) = event.numbers();
         let flags = EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR;

@@ -43,7 +43,7 @@ impl Trace {
     /// for data references if they are recorded.
     ///
     /// # Errors
-    /// If the system has no memory for the buffers.
+    /// Returns an error if the system has no memory for the buffers.
     pub fn new(words: usize, references: bool) -> std::io::Result<Trace> {
         let buffer = Buffer::new(words)?;
         let references =
@@ -121,7 +121,7 @@ impl StoreOpaque {
     /// Starts a recording.
     ///
     /// # Errors
-    /// If a recording is active, or wasm code is running, and as `recording`.
+    /// Returns an error if a recording is active, or wasm code is running, and as `recording`.
     pub fn start_trace(&mut self, recording: impl FnOnce() -> Result<Recording>) -> Result<()> {
         if self.depth > 0 {
             return Err(refused("a trace cannot begin while wasm code is running: call record_trace before"));
@@ -146,7 +146,7 @@ impl StoreOpaque {
     /// Checks that an instance of `module` may be created.
     ///
     /// # Errors
-    /// If a trace of another instance is being recorded.
+    /// Returns an error if a trace of another instance is being recorded.
     pub fn check_traced(&self, module: &Arc<dyn LoadedModule>) -> Result<()> {
         match self.trace.as_ref().and_then(|trace| trace.recording.as_ref()) {
             Some(recording) if !self.instances.is_empty() || !loaded::same(&recording.module, module) => {

@@ -18,7 +18,7 @@ impl Bitmap {
     /// Creates the map for a heap of `heap` bytes.
     ///
     /// # Errors
-    /// If the system has no memory for the map.
+    /// Returns an error if the system has no memory for the map.
     pub fn new(heap: usize) -> io::Result<Bitmap> {
         Ok(Bitmap(Space::new(heap.div_ceil(PER_WORD) * 8)?))
     }

@@ -82,7 +82,7 @@ impl Heap {
     /// Creates an empty heap that may grow to `limit` bytes.
     ///
     /// # Errors
-    /// If the system has no address space to reserve for it.
+    /// Returns an error if the system has no address space to reserve for it.
     pub fn new(limit: usize) -> io::Result<Heap> {
         let size = limit / BLOCK * BLOCK;
         Ok(Heap {
@@ -112,7 +112,7 @@ impl Heap {
     /// Returns the shape of objects of a type.
     ///
     /// # Panics
-    /// If the shape is not known.
+    /// Panics if the shape is not known.
     pub fn shape(&self, id: u32) -> &Shape {
         self.shapes.get(id)
     }
@@ -130,7 +130,7 @@ impl Heap {
     /// Returns the id of an object's type, and its length.
     ///
     /// # Panics
-    /// If the word is not the address of an object.
+    /// Panics if the word is not the address of an object.
     pub fn head(&self, object: u64) -> (u32, u32) {
         self.head_at(self.space.place(object).expect("an object of this heap"))
     }
@@ -147,7 +147,7 @@ impl Heap {
     /// Returns bytes of an object, counted from its header.
     ///
     /// # Panics
-    /// If the range exceeds the object.
+    /// Panics if the range exceeds the object.
     pub fn bytes(&self, object: u64, range: Range<usize>) -> &[u8] {
         let range = self.bytes_of(object, range);
         self.space.bytes(range)
@@ -156,7 +156,7 @@ impl Heap {
     /// Returns bytes of an object, counted from its header, mutably.
     ///
     /// # Panics
-    /// If the range exceeds the object.
+    /// Panics if the range exceeds the object.
     pub fn bytes_mut(&mut self, object: u64, range: Range<usize>) -> &mut [u8] {
         let range = self.bytes_of(object, range);
         self.space.bytes_mut(range)
@@ -165,7 +165,7 @@ impl Heap {
     /// Copies bytes from one object to another, or within one, where the ranges may overlap.
     ///
     /// # Panics
-    /// If a range exceeds its object.
+    /// Panics if a range exceeds its object.
     pub fn copy(&mut self, (from, source): (u64, Range<usize>), (to, target): (u64, usize)) {
         let len = source.len();
         let source = self.bytes_of(from, source);

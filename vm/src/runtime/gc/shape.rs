@@ -56,7 +56,7 @@ impl Shapes {
     /// Returns the shape of objects of type `id`.
     ///
     /// # Panics
-    /// If the type was not added.
+    /// Panics if the type was not added.
     pub fn get(&self, id: u32) -> &Shape {
         self.0[id as usize].as_ref().expect("a type of which the store has objects is known")
     }

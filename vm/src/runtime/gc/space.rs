@@ -20,7 +20,7 @@ impl Space {
     /// Reserves memory of `len` bytes, all zero.
     ///
     /// # Errors
-    /// If the system has no memory for it.
+    /// Returns an error if the system has no memory for it.
     pub fn new(len: usize) -> io::Result<Space> {
         Mapping::zeroed(len.max(1)).map(Space)
     }

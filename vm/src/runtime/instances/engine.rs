@@ -43,7 +43,7 @@ impl EngineCore {
     /// Creates the core of an engine with these settings. Installs the signal handlers.
     ///
     /// # Errors
-    /// If the machine is not supported, or there is no memory for code.
+    /// Returns an error if the machine is not supported, or there is no memory for code.
     pub fn new(config: &Config) -> Result<EngineCore> {
         signals::install();
         let address_space = rlimits::address_space();

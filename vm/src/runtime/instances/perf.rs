@@ -19,7 +19,8 @@ impl Marker {
     /// Maps the first page of a file.
     ///
     /// # Errors
-    /// If the file may not be mapped executable, for example because of the mount options of its file system.
+    /// Returns an error if the file may not be mapped executable, for example because of the mount options of its
+    /// file system.
     pub(crate) fn new(file: &File) -> io::Result<Marker> {
         let protection = ProtFlags::READ | ProtFlags::EXEC;
         // SAFETY: a new private mapping at an address that the kernel chooses touches no memory in use.

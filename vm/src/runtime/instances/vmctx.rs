@@ -39,7 +39,7 @@ impl VmCtx {
     /// Creates zeroed memory for `layout` with `counters` counters.
     ///
     /// # Errors
-    /// If the system has no address space for it.
+    /// Returns an error if the system has no address space for it.
     pub fn new(layout: &VmLayout, counters: u64, pool: Option<&Arc<Pool>>) -> std::io::Result<VmCtx> {
         let fixed = layout.size_without_counters() as usize;
         let size = (layout.counter(0) + counters * 8).next_multiple_of(4096) as usize;

@@ -72,13 +72,13 @@ pub unsafe fn act(store: NonNull<StoreOpaque>) -> Option<Pending> {
 /// Acts on a request as [`act`] does, where no wasm code waits.
 ///
 /// # Errors
-/// The reason to end.
+/// Returns the reason to end as the error.
 ///
 /// # Panics
-/// If the embedder's callback panics.
+/// Panics if the embedder's callback panics.
 ///
 /// # Safety
-/// As [`act`].
+/// The caller guarantees the same as for [`act`].
 pub unsafe fn act_before_call(store: NonNull<StoreOpaque>) -> Result<(), Error> {
     // SAFETY: the caller guarantees it.
     match unsafe { act(store) } {

@@ -92,7 +92,7 @@ impl InterruptPage {
     /// Creates a readable page.
     ///
     /// # Errors
-    /// If the system has no memory for it.
+    /// Returns an error if the system has no memory for it.
     pub fn new() -> std::io::Result<InterruptPage> {
         // SAFETY: a fresh mapping at an address that the kernel chooses disturbs nothing.
         let page = unsafe { mmap_anonymous(ptr::null_mut(), SIZE, ProtFlags::READ, MapFlags::PRIVATE)? };
@@ -130,7 +130,7 @@ impl InterruptPage {
     /// Makes requests force the next check of the store's code to fire from now on.
     ///
     /// # Errors
-    /// If the system cannot start a timer thread or create an event.
+    /// Returns an error if the system cannot start a timer thread or create an event.
     pub fn watch(self: &Arc<Self>) -> std::io::Result<()> {
         forced_check::signal();
         timer_thread::add(self)?;
@@ -141,7 +141,7 @@ impl InterruptPage {
     /// Sets the instant at which the store is asked to stop; `None` removes it.
     ///
     /// # Errors
-    /// As [`InterruptPage::watch`].
+    /// Returns an error as [`InterruptPage::watch`] does.
     pub fn set_deadline(self: &Arc<Self>, at: Option<Instant>) -> std::io::Result<()> {
         at.map_or(Ok(()), |_| self.watch())?;
         // The timer rings under this lock, so any request that it makes from here on is for the new deadline.
@@ -159,7 +159,7 @@ impl InterruptPage {
     /// Makes a check of the store's code fire once per `every`; `None` stops that.
     ///
     /// # Errors
-    /// As [`InterruptPage::watch`].
+    /// Returns an error as [`InterruptPage::watch`] does.
     pub fn set_ticks(self: &Arc<Self>, every: Option<Duration>) -> std::io::Result<()> {
         every.map_or(Ok(()), |_| self.watch())?;
         let mut alarms = self.alarms();

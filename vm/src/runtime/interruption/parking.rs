@@ -45,7 +45,7 @@ impl Parking {
     /// `check` fails.
     ///
     /// # Errors
-    /// The error of `check`, which is called several times a second.
+    /// Returns the error of `check`, which is called several times a second.
     pub fn wait<E>(
         &self,
         address: u64,

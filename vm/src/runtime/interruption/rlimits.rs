@@ -23,7 +23,7 @@ pub fn spare_address_space() -> usize {
 /// Checks that this process may write a file of `bytes` bytes.
 ///
 /// # Errors
-/// If the file would be larger than allowed.
+/// Returns an error if the file would be larger than allowed.
 pub fn check_file_size(bytes: u64) -> std::io::Result<()> {
     match file_size().is_some_and(|limit| bytes > limit) {
         true => Err(std::io::ErrorKind::FileTooLarge.into()),

@@ -66,7 +66,7 @@ fn lock() -> MutexGuard<'static, Option<Timers>> {
 /// Watches a page from now on.
 ///
 /// # Errors
-/// If the system cannot start a timer thread or create an event.
+/// Returns an error if the system cannot start a timer thread or create an event.
 pub fn add(page: &Arc<InterruptPage>) -> io::Result<()> {
     let mut timers = lock();
     let timers = timers.get_or_insert_default();

@@ -13,7 +13,8 @@ use crate::runtime::interruption::parking::Woken;
 /// address.
 ///
 /// # Errors
-/// If the address is not in the memory or not a multiple of the size, or the memory is not shared.
+/// Returns an error if the address is not in the memory or not a multiple of the size, or the memory is not
+/// shared.
 pub fn to_wait_at(
     store: &StoreOpaque,
     instance: u32,
@@ -29,7 +30,7 @@ pub fn to_wait_at(
 /// `bytes` bytes is `expected`, until the thread is notified or the time elapses, unless the time is negative.
 ///
 /// # Errors
-/// The error of `check`, which tells several times a second whether the store is to stop.
+/// Returns the error of `check`, which tells several times a second whether the store is to stop.
 pub fn wait<E>(
     memory: &SharedData,
     address: u64,
@@ -48,7 +49,7 @@ pub fn wait<E>(
 /// number. No thread waits at a memory that is not shared.
 ///
 /// # Errors
-/// If the address is not in the memory, or is not a multiple of four.
+/// Returns an error if the address is not in the memory, or is not a multiple of four.
 pub fn notify(
     store: &mut StoreOpaque,
     instance: u32,

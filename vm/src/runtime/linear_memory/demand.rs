@@ -104,7 +104,7 @@ impl DemandPages {
     /// Makes pages inaccessible that are to receive the late bytes of a file from `offset` on.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// Returns an error if the system refuses.
     ///
     /// # Safety
     /// The caller guarantees that it owns these whole pages, that they are accessible and have no other contents,
@@ -170,7 +170,7 @@ impl DemandPages {
     /// Checks that everything that was touched could be read.
     ///
     /// # Errors
-    /// If something could not be read.
+    /// Returns an error if something could not be read.
     pub fn check(&self) -> io::Result<()> {
         if !self.failed.load(Ordering::Relaxed) {
             return Ok(());
@@ -219,7 +219,7 @@ impl DemandPages {
     /// Reads chunks; those that cannot be read become zeros.
     ///
     /// # Safety
-    /// As [`DemandPages::read`]; the caller also guarantees that the chunks are accessible.
+    /// The caller guarantees the same as for [`DemandPages::read`], and that the chunks are accessible.
     unsafe fn read_accessible(&self, chunks: Range<usize>, may_allocate: bool) -> Faulted {
         let addresses = self.addresses(chunks.clone());
         let (to, len) = (addresses.start as *mut u8, addresses.len());

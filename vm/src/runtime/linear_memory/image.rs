@@ -84,7 +84,7 @@ impl Image {
     /// Reads a file of `len` bytes, except for the `late` parts, which are ascending.
     ///
     /// # Errors
-    /// If the file cannot be read or is shorter, or the system has no memory for it.
+    /// Returns an error if the file cannot be read or is shorter, or the system has no memory for it.
     pub fn read(file: File, len: usize, late: Vec<Range<usize>>) -> io::Result<Image> {
         assert!(len > 0 && late.is_sorted_by(|a, b| a.end <= b.start));
         let stamp = Stamp::of(&file)?;
@@ -132,7 +132,7 @@ impl Image {
     /// Reads late bytes.
     ///
     /// # Errors
-    /// If they cannot be read, or the file has changed.
+    /// Returns an error if they cannot be read, or the file has changed.
     pub fn read_late(&self, bytes: Range<usize>, to: &mut [u8]) -> io::Result<()> {
         if bytes.is_empty() {
             return Ok(());
@@ -169,7 +169,7 @@ impl Image {
     /// Checks that late bytes can still be read.
     ///
     /// # Errors
-    /// If the file has changed.
+    /// Returns an error if the file has changed.
     pub fn check(&self) -> io::Result<()> {
         self.source.as_ref().map_or(Ok(()), Source::check)
     }
@@ -177,7 +177,7 @@ impl Image {
     /// Returns all bytes, including the late ones.
     ///
     /// # Errors
-    /// As [`Image::read_late`].
+    /// Returns an error as [`Image::read_late`] does.
     pub fn whole(&self) -> io::Result<Vec<u8>> {
         let mut all = self.to_vec();
         self.late().try_for_each(|late| self.read_late(late.clone(), &mut all[late.clone()]))?;
@@ -188,7 +188,7 @@ impl Image {
     /// of the pages' bytes these are; `None` for the first memory.
     ///
     /// # Errors
-    /// If the file has changed since a memory received them.
+    /// Returns an error if the file has changed since a memory received them.
     pub fn pages(&self, bytes: &Range<usize>, at: usize) -> io::Result<Option<(&SharedPages, Range<usize>)>> {
         let Some((late, source)) = self.late_part(bytes) else { return Ok(None) };
         if !late.is_given.swap(true, Ordering::Relaxed) {

@@ -15,7 +15,7 @@ impl MappedFile {
     /// Maps a file.
     ///
     /// # Errors
-    /// If the file cannot be opened, is empty, or cannot be mapped.
+    /// Returns an error if the file cannot be opened, is empty, or cannot be mapped.
     ///
     /// # Safety
     /// The caller guarantees that nobody writes to the file or truncates it while the mapping exists.

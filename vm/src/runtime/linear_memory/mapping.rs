@@ -42,7 +42,7 @@ impl Mapping {
     /// Maps accessible, zeroed memory, which takes pages as they are touched.
     ///
     /// # Errors
-    /// If the system has no address space for it.
+    /// Returns an error if the system has no address space for it.
     pub fn zeroed(size: usize) -> std::io::Result<Mapping> {
         let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
         // SAFETY: a fresh mapping at an address that the kernel chooses disturbs nothing.
@@ -53,7 +53,7 @@ impl Mapping {
     /// Maps the first `size` bytes of a file for reading.
     ///
     /// # Errors
-    /// If the file cannot be mapped.
+    /// Returns an error if the file cannot be mapped.
     pub fn of_file(file: &File, size: usize) -> std::io::Result<Mapping> {
         // SAFETY: a fresh mapping at an address that the kernel chooses disturbs nothing.
         let base = unsafe { mmap(ptr::null_mut(), size, ProtFlags::READ, MapFlags::PRIVATE, file, 0)? };
@@ -63,7 +63,7 @@ impl Mapping {
     /// Reserves inaccessible address space.
     ///
     /// # Errors
-    /// If the system has no address space for it.
+    /// Returns an error if the system has no address space for it.
     pub fn reserve(size: u64) -> std::io::Result<Mapping> {
         let size = usize::try_from(size).map_err(std::io::Error::other)?.max(WASM_PAGE as usize);
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
@@ -84,7 +84,7 @@ impl Mapping {
     /// Makes a range readable and writable.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// Returns an error if the system refuses.
     pub fn make_accessible(&self, from: u64, to: u64) -> std::io::Result<()> {
         assert!(from <= to && to <= self.size as u64);
         if from == to {
@@ -101,7 +101,7 @@ impl Mapping {
     /// Moves the first `len` bytes of `old` here, including their page tables; `old` keeps only the rest.
     ///
     /// # Errors
-    /// If the system refuses; `old` is then unchanged.
+    /// Returns an error if the system refuses; `old` is then unchanged.
     pub(super) fn take_over(&self, old: &mut Mapping, len: u64) -> std::io::Result<()> {
         assert!(len <= self.size as u64 && len <= old.size as u64);
         if len == 0 {

@@ -72,7 +72,7 @@ impl LinearMemory {
     /// `definition`, in a vmctx of the same store, or else its own.
     ///
     /// # Errors
-    /// If its minimum exceeds the limits, or the system has no address space for it.
+    /// Returns an error if its minimum exceeds the limits, or the system has no address space for it.
     pub fn new(
         ty: MemoryType,
         style: MemoryStyle,
@@ -203,7 +203,7 @@ impl LinearMemory {
     /// Checks that all pages that were touched could be read.
     ///
     /// # Errors
-    /// If some could not be read.
+    /// Returns an error if some could not be read.
     pub fn check(&self) -> std::io::Result<()> {
         self.demand.iter().try_for_each(|pages| pages.check())
     }
@@ -212,7 +212,7 @@ impl LinearMemory {
     /// as far as that is possible and pays; otherwise as pages that are read when they are touched.
     ///
     /// # Errors
-    /// If they cannot be read, or the file has changed.
+    /// Returns an error if they cannot be read, or the file has changed.
     pub fn fill_late(&mut self, at: usize, image: &Arc<Image>, bytes: Range<usize>) -> std::io::Result<()> {
         let end = at + bytes.len();
         assert!(end as u64 <= self.len());

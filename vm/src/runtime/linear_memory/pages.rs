@@ -57,7 +57,7 @@ impl SharedPages {
     /// Reads `bytes` of a file; the first byte is placed at `start` in a page.
     ///
     /// # Errors
-    /// If the file cannot be read or is shorter, or the system has no memory for the pages.
+    /// Returns an error if the file cannot be read or is shorter, or the system has no memory for the pages.
     pub fn read(file: &File, bytes: Range<usize>, start: usize) -> io::Result<SharedPages> {
         assert!(start < PAGE && !bytes.is_empty());
         let size = start + bytes.len();

@@ -86,7 +86,7 @@ impl StoreMemory {
     /// Checks that all of its pages that were touched could be read.
     ///
     /// # Errors
-    /// If some could not be read.
+    /// Returns an error if some could not be read.
     pub fn check(&self) -> std::io::Result<()> {
         self.own().map_or(Ok(()), LinearMemory::check)
     }
@@ -147,7 +147,7 @@ impl StoreMemory {
     /// Fills in late `bytes` of a file from byte `at` on; immediately if the memory is shared.
     ///
     /// # Errors
-    /// If they cannot be read, or the file has changed.
+    /// Returns an error if they cannot be read, or the file has changed.
     pub fn fill_late(&mut self, at: usize, image: &Arc<Image>, bytes: Range<usize>) -> std::io::Result<()> {
         match self {
             StoreMemory::Own(memory) => memory.fill_late(at, image, bytes),

@@ -190,7 +190,7 @@ impl Suspender {
     /// Waits for a future.
     ///
     /// # Errors
-    /// If the call was dropped.
+    /// Returns an error if the call was dropped.
     ///
     /// # Safety
     /// The caller guarantees that it runs on the fiber, and that everything on its stack may move to another
@@ -211,10 +211,10 @@ impl Suspender {
     /// Yields to other tasks, and continues when the executor polls the call again.
     ///
     /// # Errors
-    /// As [`Suspender::wait`].
+    /// Returns an error as [`Suspender::wait`] does.
     ///
     /// # Safety
-    /// As [`Suspender::wait`].
+    /// The caller guarantees the same as for [`Suspender::wait`].
     pub unsafe fn yield_now(self) -> Result<(), Dropped> {
         self.check()?;
         // SAFETY: as in `wait`.
@@ -231,7 +231,7 @@ impl Suspender {
     }
 
     /// # Safety
-    /// As [`Suspender::wait`].
+    /// The caller guarantees the same as for [`Suspender::wait`].
     #[inline(never)]
     unsafe fn suspend(self) {
         let (state, before) = (self.0.as_ptr(), arch::cycles());
@@ -267,7 +267,7 @@ unsafe impl<R: Send> Send for OnFiber<'_, R> {}
 /// Calls `body` on a fiber, where [`enter::call_or_wait`](crate::runtime::control::enter::call_or_wait) may wait.
 ///
 /// # Errors
-/// If there is no memory for a stack.
+/// Returns an error if there is no memory for a stack.
 ///
 /// # Safety
 /// The caller guarantees that the store's data may be sent to another thread.

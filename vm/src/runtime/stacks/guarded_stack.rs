@@ -26,7 +26,7 @@ impl GuardedStack {
     /// Creates a stack of `size` bytes, a multiple of the page size.
     ///
     /// # Errors
-    /// If the system has no memory for the stack.
+    /// Returns an error if the system has no memory for the stack.
     pub fn new(size: usize) -> io::Result<GuardedStack> {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::STACK;
         // SAFETY: a fresh mapping at an address that the kernel chooses disturbs nothing, and its first pages are

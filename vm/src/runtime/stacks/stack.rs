@@ -48,7 +48,7 @@ impl Place {
     /// Finds the stack for an entry from here: one of `size` bytes, if wasm must have exactly that many.
     ///
     /// # Errors
-    /// If the system has no memory for a stack.
+    /// Returns an error if the system has no memory for a stack.
     pub fn find(size: Option<usize>) -> io::Result<Place> {
         let sp = arch::stack_pointer();
         let is_right = |stack: &Range<usize>| {

@@ -28,7 +28,7 @@ pub unsafe fn callers(fp: usize, end: usize) -> impl Iterator<Item = RawFrame> {
 /// Returns the return address and the frame pointer of each of these callers.
 ///
 /// # Safety
-/// As [`callers`].
+/// The caller guarantees the same as for [`callers`].
 pub unsafe fn returns(mut fp: usize, end: usize) -> impl Iterator<Item = (usize, usize)> {
     std::iter::from_fn(move || {
         if fp == end {
@@ -79,7 +79,7 @@ pub unsafe fn entries(context: *const VmStoreContext, fp: usize, most: usize) ->
 /// entered has left.
 ///
 /// # Safety
-/// As [`live`].
+/// The caller guarantees the same as for [`live`].
 pub unsafe fn caller_of_host() -> Option<usize> {
     // SAFETY: activations on the chain are locals of live frames, and the newest one has called the host.
     unsafe {
@@ -163,7 +163,7 @@ struct Word(u64);
 /// the host has switched to an unknown stack.
 ///
 /// # Safety
-/// As [`live`].
+/// The caller guarantees the same as for [`live`].
 pub unsafe fn words_of_stack(mut visit: impl FnMut(u64)) -> bool {
     // 32-bit values are stored next to each other.
     const STEP: usize = 4;

@@ -12,10 +12,10 @@ use crate::runtime::instances::store::StoreOpaque;
 /// Returns the value of `expr` in instance `index`.
 ///
 /// # Errors
-/// If it allocates objects and there is no memory.
+/// Returns an error if it allocates objects and there is no memory.
 ///
 /// # Panics
-/// If the expression was not validated.
+/// Panics if the expression was not validated.
 pub fn eval(store: &mut StoreOpaque, index: u32, expr: &ConstExpr) -> Result<VmValue, Trap> {
     // A collection finds the operands there.
     let below = store.objects.operands.len();

@@ -14,7 +14,7 @@ use crate::runtime::instances::store::StoreOpaque;
 /// Evaluates the segments of instance `i` that create objects.
 ///
 /// # Errors
-/// If there is no memory for the objects.
+/// Returns an error if there is no memory for the objects.
 pub fn make(store: &mut StoreOpaque, i: u32) -> Result<(), Trap> {
     let module = store.instances[i as usize].module.clone();
     for (segment, elements) in (0..).zip(&module.info().elements) {
@@ -44,10 +44,10 @@ pub fn len(store: &StoreOpaque, i: u32, segment: u32) -> usize {
 /// Returns the words of some elements, which the segment or globals keep alive.
 ///
 /// # Errors
-/// Never: expressions that can fail have been evaluated.
+/// Never returns an error, because expressions that can fail have been evaluated.
 ///
 /// # Panics
-/// If the segment has fewer elements.
+/// Panics if the segment has fewer elements.
 pub fn words(store: &mut StoreOpaque, i: u32, segment: u32, range: Range<usize>) -> Result<Vec<u64>, Trap> {
     let instance = &store.instances[i as usize];
     if let Some(words) = instance.elements.get(&segment) {

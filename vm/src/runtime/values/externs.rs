@@ -76,7 +76,7 @@ impl ExternArena {
     /// Returns the value of a handle.
     ///
     /// # Panics
-    /// If it is not a handle of this arena.
+    /// Panics if it is not a handle of this arena.
     pub fn get(&self, handle: u64) -> Option<ExternRef> {
         let index = index_of(handle)?;
         let value = &self.slots[index];

@@ -26,7 +26,7 @@ impl TableData {
     /// else its own.
     ///
     /// # Errors
-    /// If its minimum exceeds the limits.
+    /// Returns an error if its minimum exceeds the limits.
     pub fn new(
         ty: TableType,
         init: u64,

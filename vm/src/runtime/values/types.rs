@@ -63,7 +63,7 @@ impl TypeEntry {
     /// Returns the type as a function type.
     ///
     /// # Panics
-    /// When it is used, if it is not a function type.
+    /// Panics when the result is used, if it is not a function type.
     pub fn func_type(&self) -> FuncType {
         FuncType(self.ty.clone())
     }
@@ -119,7 +119,7 @@ impl TypeRegistry {
     /// Returns the entry with `id`.
     ///
     /// # Panics
-    /// If nobody holds it any more.
+    /// Panics if nobody holds it any more.
     pub fn get(&self, id: u32) -> Arc<TypeEntry> {
         let entry = self.0.read().entries[id as usize].upgrade();
         entry.expect("who has the id of a type has its entry")

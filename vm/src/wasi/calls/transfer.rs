@@ -144,7 +144,7 @@ fn check_use(descriptor: &Descriptor, is_open: bool, at: Option<u64>) -> Result<
 /// Reads with `once`, when there is something to read.
 ///
 /// # Errors
-/// Those of `once`, and if the program is to stop meanwhile.
+/// Returns the errors of `once`, and an error if the program is to stop meanwhile.
 pub fn read_file<R: Filled>(
     guest: &mut Guest<'_>,
     file: &HostFile,
@@ -170,7 +170,7 @@ pub fn read_file<R: Filled>(
 /// Writes with `once`, as soon as there is room.
 ///
 /// # Errors
-/// Those of `once`, and if the program is to stop meanwhile.
+/// Returns the errors of `once`, and an error if the program is to stop meanwhile.
 pub fn write_file(
     guest: &mut Guest<'_>,
     file: &HostFile,
@@ -191,7 +191,7 @@ pub fn write_file(
 /// Waits until a file is ready.
 ///
 /// # Errors
-/// If the descriptor is nonblocking and the file is not ready, or if the program is to stop.
+/// Returns an error if the descriptor is nonblocking and the file is not ready, or if the program is to stop.
 pub fn wait_for(guest: &Guest<'_>, file: &HostFile, events: PollFlags, is_nonblocking: bool) -> Outcome {
     let mut fds = [PollFd::new(file, events)];
     match is_nonblocking {
