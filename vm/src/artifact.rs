@@ -1,10 +1,11 @@
-//! Artefacts: a module compiled ahead, with the module.
+//! Artifacts: a module compiled ahead of time, stored together with the module.
 //!
-//! Layout: [`MAGIC`]; three SHA-256 hashes of what the code was made for ([`MadeFor`]); the SHA-256 hash of what follows; the
-//! length of the module, in eight bytes; the module; its code, a [`CachedModule`] in postcard, with stand-ins for what is known
-//! when it is loaded (`wprof_jit::code::stand_ins`).
-//! Invariant: nothing of the code is looked at before all hashes are right, so that a file that is cut or damaged is an
-//! error. That does not protect from whoever makes a file on purpose: its code runs as that of the process.
+//! Layout: [`MAGIC`]; three SHA-256 hashes of what the code was compiled for ([`MadeFor`]); the SHA-256 hash of
+//! the rest; the length of the module, in eight bytes; the module; its code, a [`CachedModule`] in postcard, with
+//! stand-ins for values that are known only when it is loaded (`wprof_jit::code::stand_ins`).
+//!
+//! Invariant: the code is not decoded before all hashes are verified, so a truncated or damaged file is an error.
+//! The hashes do not protect from a file made on purpose: its code runs with the rights of the process.
 
 use std::ops::Range;
 
@@ -14,19 +15,19 @@ use crate::code_cache::{CachedModule, Placed};
 use crate::runtime::instances::build_id;
 use crate::{Engine, Error, ErrorKind, Result};
 
-/// How an artefact begins. The last byte is the version of the format.
+/// The prefix of an artifact. The last byte is the version of the format.
 const MAGIC: [u8; 8] = *b"\0wprofc\x01";
 const HASH: usize = 32;
 const HASHES: usize = MAGIC.len() + 3 * HASH;
-/// Where what is hashed begins.
+/// Offset at which the hashed part begins.
 const HASHED: usize = HASHES + HASH;
 const MODULE: usize = HASHED + size_of::<u64>();
 
-/// What code is made for: what must be the same where it runs.
+/// Hashes of the environment that code is compiled for, which must be the same where it runs.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MadeFor([[u8; HASH]; 3]);
 
-/// The parts of it, and what to say if one is another.
+/// The message for each part of [`MadeFor`] that differs.
 const PARTS: [&str; 3] = [
     "it was made by another build of wprof: compile the module with this one",
     "it was made for another processor: compile the module on this one",
@@ -34,10 +35,10 @@ const PARTS: [&str; 3] = [
 ];
 
 impl MadeFor {
-    /// What an engine makes code for.
+    /// Returns what an engine compiles code for.
     ///
     /// # Errors
-    /// If this program cannot be told from others.
+    /// Returns an error if this program cannot be identified.
     pub fn of(engine: &Engine) -> Result<MadeFor> {
         let config = engine.config();
         let build = match &config.module_version {
@@ -53,15 +54,15 @@ impl MadeFor {
     }
 }
 
-/// Whether these bytes begin as an artefact does.
+/// Returns whether these bytes begin like an artifact.
 pub fn is_artifact(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC[..MAGIC.len() - 1])
 }
 
-/// The artefact of a module.
+/// Encodes the artifact of a module.
 ///
 /// # Errors
-/// If its code cannot be written.
+/// Returns an error if the code cannot be serialized.
 pub fn write(made_for: &MadeFor, module: &[u8], code: &CachedModule<Placed>) -> Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(MODULE + 2 * module.len());
     bytes.extend(MAGIC);
@@ -75,10 +76,10 @@ pub fn write(made_for: &MadeFor, module: &[u8], code: &CachedModule<Placed>) -> 
     Ok(bytes)
 }
 
-/// Where the module is in an artefact, and its code.
+/// Returns the range of the module in an artifact, and its code.
 ///
 /// # Errors
-/// If it is none, was made for something else, or is damaged.
+/// Returns an error if the bytes are no artifact, were compiled for something else, or are damaged.
 pub fn read(made_for: &MadeFor, bytes: &[u8]) -> Result<(Range<usize>, CachedModule)> {
     if !is_artifact(bytes) {
         return Err(refused("it is no module that was compiled ahead"));

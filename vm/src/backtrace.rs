@@ -1,4 +1,4 @@
-//! Where wasm code was.
+//! Backtraces of wasm code.
 
 use std::fmt;
 
@@ -7,14 +7,14 @@ use crate::module::{FrameSymbol, demangle};
 use crate::runtime::stacks::frames::{self, Frame};
 use crate::{AsContext, Error, Module};
 
-/// The wasm frames on the stack at some moment, innermost first; those of several stores if they called each other.
-/// Very deep ones are cut off.
+/// The wasm frames on the stack at some moment, innermost first, including those of other stores that took part
+/// in the calls. Very deep stacks are cut off.
 #[derive(Clone, Debug, Default)]
 pub struct WasmBacktrace {
     frames: Vec<FrameInfo>,
 }
 
-/// One frame.
+/// A frame of a backtrace.
 #[derive(Clone, Debug)]
 pub struct FrameInfo {
     module: Module,
@@ -32,13 +32,13 @@ impl WasmBacktrace {
         WasmBacktrace { frames: frames.into_iter().map(info).collect() }
     }
 
-    /// The frames that are live now, in a host function; none outside of one.
+    /// Captures the frames that are live now, in a host function; outside of one there are none.
     pub fn capture(store: impl AsContext) -> WasmBacktrace {
         let _ = store.as_context();
         WasmBacktrace::new(frames::live())
     }
 
-    /// The frames, innermost first.
+    /// Returns the frames, innermost first.
     pub fn frames(&self) -> &[FrameInfo] {
         &self.frames
     }
@@ -51,39 +51,39 @@ impl Backtrace for WasmBacktrace {
 }
 
 impl Error {
-    /// Where wasm code was when the error came up.
+    /// Returns the backtrace of the wasm code in which the error occurred.
     pub fn backtrace(&self) -> Option<&WasmBacktrace> {
         self.backtrace_as()
     }
 }
 
 impl FrameInfo {
-    /// The module.
+    /// Returns the module.
     pub fn module(&self) -> &Module {
         &self.module
     }
 
-    /// Index of the function.
+    /// Returns the index of the function.
     pub fn func_index(&self) -> u32 {
         self.func
     }
 
-    /// Name of the function, mangled as it is in the module.
+    /// Returns the name of the function, mangled as in the module.
     pub fn func_name(&self) -> Option<&str> {
         self.module.func_name(self.func)
     }
 
-    /// Byte offset of the instruction in the module.
+    /// Returns the byte offset of the instruction in the module.
     pub fn module_offset(&self) -> usize {
         self.offset as usize
     }
 
-    /// Byte offset of the instruction in the function's body.
+    /// Returns the byte offset of the instruction in the function's body.
     pub fn func_offset(&self) -> usize {
         self.module_offset() - self.module.info().body(self.func).start
     }
 
-    /// Source functions and lines, innermost inlined function first; nothing without debug information.
+    /// Returns the source functions and lines, innermost inlined function first; empty without debug information.
     pub fn symbols(&self) -> Vec<FrameSymbol> {
         self.module.symbols_at(self.offset)
     }

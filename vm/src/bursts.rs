@@ -1,4 +1,4 @@
-//! Bursts of a store, as its embedder sees and changes them.
+//! The bursts of a store, as the embedder sees and changes them.
 
 use std::io::Write;
 
@@ -9,37 +9,39 @@ use crate::runtime::counts::recording::{TraceSummary, refused};
 use crate::{Module, Result, Store, StoreContextMut};
 
 impl<T: 'static> Store<T> {
-    /// How the bursts go in which an adaptive profile is taken: how many began, where the next one is; `None`
-    /// without. With [`Trigger::Time`](crate::Trigger::Time) nobody counts the checks between them: see
-    /// [`Store::burst_rate`].
+    /// Returns the state of the bursts in which an adaptive profile is taken: how many began, and when the next
+    /// one begins; `None` without an adaptive profile. With [`Trigger::Time`](crate::Trigger::Time) nobody counts
+    /// the checks between bursts: see [`Store::burst_rate`].
     pub fn bursts(&self) -> Option<Bursts> {
         self.opaque().bursts.as_ref().map(|bursts| *bursts.counts())
     }
 
-    /// The share of the program that was in bursts so far, as profiles have it; `None` without. It is of all checks,
-    /// or with [`Trigger::Time`](crate::Trigger::Time) of the processor time of the thread, in nanoseconds.
+    /// Returns the share of the program that was in bursts so far, as profiles state it; `None` without an
+    /// adaptive profile. It is a share of all checks or, with [`Trigger::Time`](crate::Trigger::Time), of the
+    /// thread's CPU time in nanoseconds.
     pub fn burst_rate(&self) -> Option<Rate> {
         self.opaque().burst_rate()
     }
 
-    /// Changes how long bursts are and how many checks lie between them; `None` for no bursts until they are set
-    /// again. One that runs ends. What was counted stays, and
-    /// [`FigureKind::Sampled`](wprof_profiler::FigureKind::Sampled) says of how large a share of all checks it is.
+    /// Changes the length of bursts and the number of checks between them; `None` stops bursts until lengths are
+    /// set again. A burst in progress ends. The counts so far are kept, and
+    /// [`FigureKind::Sampled`](wprof_profiler::FigureKind::Sampled) tells their share of all checks.
     ///
     /// # Errors
-    /// If the engine is not an adaptive one, or the system has no thread for a timer.
+    /// Returns an error if the engine does not profile adaptively, or the system cannot start a timer thread.
     pub fn set_bursts(&mut self, lengths: Option<BurstLengths>) -> Result<()> {
         self.opaque_mut().set_bursts(lengths)
     }
 
-    /// Records from now on which functions of instances of `module` are entered in each burst, which paths end there,
-    /// and with [`Config::trace_references`](crate::Config::trace_references) what they touch, in order, into `out`,
-    /// in at most `limit` bytes; `program` is a name for the readers of [`BurstReader`](wprof_profiler::BurstReader).
-    /// [`Store::finish_bursts`] completes it.
+    /// Starts recording bursts into `out`, in at most `limit` bytes: which functions of instances of `module` are
+    /// entered in each burst, which paths end in it and, with
+    /// [`Config::trace_references`](crate::Config::trace_references), what they access, in order. `program` names
+    /// the program for readers of [`BurstReader`](wprof_profiler::BurstReader). [`Store::finish_bursts`]
+    /// completes the recording.
     ///
     /// # Errors
-    /// If the engine does not record bursts (see [`Config::record_bursts`](crate::Config::record_bursts)), or the
-    /// system refuses.
+    /// Returns an error if the engine does not record bursts (see
+    /// [`Config::record_bursts`](crate::Config::record_bursts)), or the system refuses.
     pub fn record_bursts(
         &mut self,
         module: &Module,
@@ -56,10 +58,10 @@ impl<T: 'static> Store<T> {
         Ok(())
     }
 
-    /// Completes the bursts that are being recorded.
+    /// Completes the recording of bursts.
     ///
     /// # Errors
-    /// If there are none, or they could not be written.
+    /// Returns an error if no bursts are being recorded, or they could not be written.
     pub fn finish_bursts(&mut self) -> Result<TraceSummary> {
         let log = self.opaque_mut().burst_log.get_mut().take();
         log.ok_or_else(|| refused("no bursts are being recorded: use Store::record_bursts"))?.finish()
@@ -70,7 +72,7 @@ impl<T: 'static> StoreContextMut<'_, T> {
     /// See [`Store::set_bursts`].
     ///
     /// # Errors
-    /// As there.
+    /// Returns an error as [`Store::set_bursts`] does.
     pub fn set_bursts(&mut self, lengths: Option<BurstLengths>) -> Result<()> {
         self.0.opaque.set_bursts(lengths)
     }

@@ -1,4 +1,4 @@
-//! What a host function knows of its caller.
+//! The caller of a host function.
 
 use crate::runtime::stacks::frames;
 use crate::store::{StoreContext, StoreContextMut, StoreInner};
@@ -15,32 +15,32 @@ impl<'a, T: 'static> Caller<'a, T> {
         Caller { store, instance }
     }
 
-    /// The same caller, for less time.
+    /// Returns the same caller with a shorter lifetime.
     pub(crate) fn reborrow(&mut self) -> Caller<'_, T> {
         Caller { store: self.store, instance: self.instance }
     }
 
-    /// The index of the instance that called; none if the host itself did.
+    /// Returns the index of the calling instance; `None` if the host itself called.
     pub(crate) fn instance_index(&self) -> Option<u32> {
         self.instance
     }
 
-    /// The embedder's data.
+    /// Returns the embedder's data.
     pub fn data(&self) -> &T {
         &self.store.above.data
     }
 
-    /// The embedder's data.
+    /// Returns the embedder's data, mutably.
     pub fn data_mut(&mut self) -> &mut T {
         &mut self.store.above.data
     }
 
-    /// The engine.
+    /// Returns the engine.
     pub fn engine(&self) -> &Engine {
         &self.store.above.engine
     }
 
-    /// The wasm frames that led here.
+    /// Returns the wasm frames that led to this host call.
     pub fn backtrace(&self) -> WasmBacktrace {
         WasmBacktrace::new(frames::live())
     }

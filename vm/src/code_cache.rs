@@ -1,11 +1,12 @@
-//! Machine code kept on disk from one run to the next.
+//! The code cache: machine code kept on disk from one run to the next.
 //!
-//! One file per module and configuration, named by a hash of both, of the processor's features and of this very
-//! program, by its build id: whatever could make the code differ gives another name. Content: SHA-256 of what follows, then a
-//! [`CachedModule`] in postcard.
-//! Invariant: what is not exactly what was stored is not used; a file is replaced at once, never changed.
+//! Each module and configuration has one file. Its name is a hash of both, of the processor's features and of
+//! this program's build id, so that whatever could change the code changes the name. Content: the SHA-256 of the
+//! rest, then a [`CachedModule`] in postcard.
 //!
-//! Whoever can write to the folder can run code as the user: it must belong to the user alone.
+//! Invariant: only exactly what was stored is used; a file is replaced atomically, never changed.
+//!
+//! Whoever can write to the folder can run code as the user, so it must belong to the user alone.
 
 use std::fmt;
 use std::fs;
@@ -24,27 +25,27 @@ use crate::runtime::code::registry::CodeObject;
 use crate::runtime::instances::build_id;
 use crate::runtime::interruption::rlimits;
 
-/// Bytes that all files of a folder may take together; the oldest go first.
+/// Limit of the bytes that all files of a folder take together; the oldest are removed first.
 const FOLDER_LIMIT: u64 = 1 << 30;
 const HASH: usize = 32;
 
-/// What is kept of a module; of its code all but the bytes as `C`.
+/// The cached data of a module. `C` is its code without the bytes.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct CachedModule<C = MachineCode> {
-    /// What its code holds as constants; `None` if that has stand-ins for them.
+    /// The constants in its code; `None` if the code has stand-ins for them.
     pub constants: Option<CachedConstants>,
-    /// Which counters its functions have, also those of which there is no code here.
+    /// The counters of its functions, including functions without code here.
     pub counters: Vec<FunctionCounters>,
-    /// Its functions.
+    /// Its compiled functions.
     pub functions: Vec<CachedFunction<C>>,
     /// Trampolines for its types.
     pub trampolines: Vec<CachedTrampoline<C>>,
 }
 
-/// What code holds as constants.
+/// The values that code contains as constants.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CachedConstants {
-    /// Address of its module's code slots.
+    /// The address of its module's code slots.
     pub slots: u64,
     /// Engine-wide ids of the types.
     pub type_ids: Vec<u32>,
@@ -55,56 +56,57 @@ pub struct CachedConstants {
 pub struct FunctionCounters {
     /// Function index.
     pub func: u32,
-    /// Index of the first one.
+    /// Index of the first counter.
     pub first: u32,
-    /// How many there are; the last one is the function's heat.
+    /// Number of counters; the last one is the function's heat.
     pub count: u32,
 }
 
 impl FunctionCounters {
-    /// The index behind the last one.
+    /// Returns the index behind the last counter.
     pub fn end(&self) -> u64 {
         u64::from(self.first) + u64::from(self.count)
     }
 }
 
-/// What is kept of a function, or of a part of one.
+/// The cached code of a function, or of a part of a function.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct CachedFunction<C> {
-    /// The row of code slots that leads to it: a function's index, or that of a part of one.
+    /// The row of code slots that leads to it: the index of a function, or the row of a part.
     pub row: u32,
-    /// What its callers call.
+    /// The code that its callers reach.
     pub code: CachedCode<C>,
-    /// What that was expected to save, by what a profile told, and how much of the function profiles had seen.
+    /// The share that this version was expected to save, by a profile, and how much of the function profiles had
+    /// seen.
     pub saved: f64,
     pub known: u64,
     /// Whether frames leave its loops soon.
     pub is_left_soon: bool,
 }
 
-/// A trampoline.
+/// A cached trampoline.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct CachedTrampoline<C> {
     /// Index of its type in the module.
     pub ty: u32,
-    /// From the host to wasm, or the other way.
+    /// Whether it leads from the host to wasm, rather than from wasm to the host.
     pub is_entry: bool,
     /// Its code.
     pub code: CachedCode<C>,
 }
 
-/// Machine code.
+/// Cached machine code.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct CachedCode<C> {
-    /// Its bytes, which serde would pass on one after the other.
+    /// The bytes; by default serde would serialize them one by one.
     #[serde(serialize_with = "write_bytes", deserialize_with = "read_bytes")]
     bytes: Vec<u8>,
-    /// Where they have stand-ins.
+    /// The places of the stand-ins in the bytes.
     places: Vec<Place>,
     rest: C,
 }
 
-/// Code that was placed, without its bytes, as [`MachineCode`] on its way to the file.
+/// Placed code, serialized as [`MachineCode`] without its bytes.
 #[derive(Debug)]
 pub struct Placed(Arc<CodeObject>);
 
@@ -115,16 +117,16 @@ impl Serialize for Placed {
 }
 
 impl CachedCode<Placed> {
-    /// What was placed, and its bytes.
+    /// Creates the cached form of code that was placed, from its bytes and its object.
     pub fn of((bytes, object): (Vec<u8>, Arc<CodeObject>)) -> Self {
         CachedCode { bytes, places: Vec::new(), rest: Placed(object) }
     }
 
-    /// The same with the places where it has stand-ins, given the same code with the others; `None` if these differ by
-    /// more.
+    /// Adds the places of the stand-ins, given the same code compiled with the other stand-ins; `None` if the two
+    /// differ elsewhere.
     pub fn compared(mut self, other: &Self) -> Option<Self> {
         self.places = stand_ins::places(&self.bytes, &other.bytes)?;
-        // Addresses in this process are nothing for others to know.
+        // Addresses in this process must not reach the file.
         for reloc in &self.rest.0.code.relocs {
             self.bytes.get_mut(reloc.offset as usize..)?.get_mut(..size_of::<u64>())?.fill(0);
         }
@@ -134,7 +136,7 @@ impl CachedCode<Placed> {
 }
 
 impl CachedCode<MachineCode> {
-    /// The code as it was compiled, with the constants of its module; `None` if they do not fit.
+    /// Returns the code as it was compiled, with the constants of its module; `None` if they do not fit.
     pub fn into_code(mut self, constants: Constants<'_>) -> Option<MachineCode> {
         stand_ins::fill(&mut self.bytes, &self.places, constants)?;
         Some(MachineCode { bytes: self.bytes, ..self.rest })
@@ -161,7 +163,8 @@ fn read_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
     from.deserialize_bytes(Bytes)
 }
 
-/// The folder, which is made if need be, by its full name; `None` if it cannot be, or others than the user may write to it.
+/// Returns the canonical path of the folder, which is created if it does not exist; `None` if it cannot be
+/// created, or users other than this one may write to it.
 pub fn private_folder(folder: &Path) -> Option<PathBuf> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).ok()?;
     let folder = folder.canonicalize().ok()?;
@@ -170,7 +173,7 @@ pub fn private_folder(folder: &Path) -> Option<PathBuf> {
     is_private.then_some(folder)
 }
 
-/// The SHA-256 hash of `bytes` in hexadecimal digits.
+/// Returns the SHA-256 hash of `bytes` in hexadecimal digits.
 pub fn hash_name(bytes: &[u8]) -> String {
     name_of(&Sha256::digest(bytes))
 }
@@ -179,34 +182,34 @@ fn name_of(hash: &[u8]) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A folder with such files.
+/// A folder with cache files.
 #[derive(Debug)]
 pub struct CodeCache {
     folder: PathBuf,
-    /// Hash of all that code depends on besides the module.
+    /// Hash of everything besides the module that code depends on.
     compiler: [u8; HASH],
 }
 
 impl CodeCache {
-    /// The cache in `folder`, which is made if need be; `None` if it cannot be, or others may write to it. `compiler`:
-    /// what code depends on besides the module.
+    /// Opens the cache in `folder`, which is created if it does not exist; `None` if it cannot be created, or
+    /// others may write to it. `compiler` describes what code depends on besides the module.
     pub fn open(folder: &Path, compiler: &str) -> Option<CodeCache> {
         let folder = private_folder(folder)?;
         let version = format!("{} {:?} {compiler}", env!("CARGO_PKG_VERSION"), build_id::of_program()?);
         Some(CodeCache { folder, compiler: Sha256::digest(version).into() })
     }
 
-    /// What is kept of the module with this hash.
+    /// Loads the cached data of the module with this hash.
     pub fn load(&self, module: &[u8; HASH]) -> Option<CachedModule> {
         let bytes = fs::read(self.path(module)).ok()?;
         let (hash, content) = bytes.split_at_checked(HASH)?;
         (Sha256::digest(content).as_slice() == hash).then(|| postcard::from_bytes(content).ok())?
     }
 
-    /// Keeps `content` for the module with this hash.
+    /// Stores `content` for the module with this hash.
     ///
     /// # Errors
-    /// If the system refuses; then what was there before stays.
+    /// Returns an error if the system refuses; the previous content then stays.
     pub fn store(&self, module: &[u8; HASH], content: &CachedModule<Placed>) -> std::io::Result<()> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let mut bytes = vec![0; HASH];
@@ -230,7 +233,7 @@ impl CodeCache {
         self.folder.join(name_of(&key))
     }
 
-    /// Removes the oldest files until `bytes` more fit. Errors are left to the next time.
+    /// Removes the oldest files until `bytes` more fit. Errors are ignored until the next time.
     fn make_room(&self, bytes: u64) {
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
         let file = |entry: fs::DirEntry| {

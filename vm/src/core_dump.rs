@@ -12,31 +12,31 @@ use crate::runtime::instances::store::StoreOpaque;
 use crate::runtime::linear_memory::store_memory::StoreMemory;
 use crate::{AsContext, Error, FrameInfo, HeapType, MemoryType, Module, RefType, ValType};
 
-/// The frames of an error, which can be written with the state of the store that it came up in.
+/// The frames of an error, which can be written together with the state of the store in which it occurred.
 #[derive(Clone, Debug)]
 pub struct WasmCoreDump {
     frames: Vec<FrameInfo>,
 }
 
 impl WasmCoreDump {
-    /// That of an error; `None` if no wasm code has ended early by it, or the program has ended itself. Costs next to nothing: the rest is read by
-    /// [`serialize`](Self::serialize).
+    /// Creates the core dump of an error; `None` if the error did not end wasm code early, or if the program
+    /// exited by itself. This costs next to nothing, because [`serialize`](Self::serialize) reads the rest.
     pub fn new(error: &Error) -> Option<WasmCoreDump> {
         let frames = error.backtrace().filter(|_| error.i32_exit().is_none())?.frames().to_vec();
         Some(WasmCoreDump { frames })
     }
 
-    /// The frames, innermost first.
+    /// Returns the frames, innermost first.
     pub fn frames(&self) -> &[FrameInfo] {
         &self.frames
     }
 
-    /// The core dump, with the state that the store has now: so it is to be called before more code of the store runs.
-    /// `name` is what the program is called.
+    /// Serializes the core dump with the current state of the store; call it before more code of the store runs.
+    /// `name` is the name of the program.
     ///
-    /// Locals and operands of frames are not in it, and frames of other stores are left out. Code does not say which
-    /// instance it runs for: a frame is said to be of the newest instance of its module. Pages of memories that hold
-    /// zeros are left out.
+    /// The dump leaves out locals and operands of frames, frames of other stores, and pages of memories that hold
+    /// only zeros. Code does not tell which instance it runs for, so a frame is attributed to the newest instance
+    /// of its module.
     pub fn serialize(&self, store: impl AsContext, name: &str) -> Vec<u8> {
         let store = &store.as_context().0.opaque;
         let (modules, module_of) = modules(store);
@@ -81,10 +81,10 @@ const F64_CONST: u8 = 0x44;
 const REF_NULL: u8 = 0xd0;
 const V128_CONST: [u8; 2] = [0xfd, 12];
 const END: u8 = 0x0b;
-/// Pieces of memories in which a byte is not zero are written whole.
+/// Pieces of memory with at least one byte that is not zero are written whole.
 const PIECE: usize = 4096;
 
-/// The modules that a store has instances of, and for each instance which one it is of.
+/// Returns the modules that a store has instances of, and for each instance the index of its module.
 fn modules(store: &StoreOpaque) -> (Vec<&Module>, Vec<usize>) {
     let (mut modules, mut of): (Vec<&Module>, Vec<usize>) = (Vec::new(), Vec::new());
     for instance in &store.instances {
@@ -107,7 +107,7 @@ fn module_names(modules: &[&Module]) -> Vec<u8> {
     all(modules.iter().map(name))
 }
 
-/// Memories and globals have the numbers that they have in the store.
+/// Memories and globals are numbered as in the store.
 fn instances(store: &StoreOpaque, module_of: &[usize]) -> Vec<u8> {
     all(store.instances.iter().zip(module_of).map(|(instance, &module)| {
         let mut bytes = vec![0];
@@ -132,7 +132,7 @@ fn memories(store: &StoreOpaque) -> Vec<u8> {
     }))
 }
 
-/// The code of the type above all of a hierarchy: a dump has no types of its own, and no reference that is not null.
+/// Returns the code of the top type of a hierarchy: a dump defines no types, and all its references are null.
 fn top(ty: &RefType) -> u8 {
     match ty.heap_type().top() {
         HeapType::Extern => 0x6f,
@@ -151,7 +151,7 @@ fn globals(store: &StoreOpaque) -> Vec<u8> {
             ValType::F32 => (0x7d, [&[F32_CONST][..], &value.u32().to_le_bytes()].concat()),
             ValType::F64 => (0x7c, [&[F64_CONST][..], &value.u64().to_le_bytes()].concat()),
             ValType::V128 => (0x7b, [&V128_CONST[..], &value.u128().to_le_bytes()].concat()),
-            // What a reference is to is not in a dump.
+            // A dump does not contain the referents of references.
             ValType::Ref(ty) => {
                 let code = top(&ty);
                 (code, vec![REF_NULL, code])
@@ -171,7 +171,7 @@ fn data(store: &StoreOpaque) -> Vec<u8> {
         for range in written(&data) {
             let mut bytes = vec![2];
             put(&mut bytes, index.into());
-            // As the constant of 32 bits is signed, its upper half is negative.
+            // A 32-bit constant is signed, so addresses in the upper half are negative.
             let start = range.start as i64;
             let start = if memory.ty().is_64 { start } else { i64::from(start as i32) };
             bytes.extend(signed(constant, start));
@@ -184,7 +184,7 @@ fn data(store: &StoreOpaque) -> Vec<u8> {
     all(segments.into_iter())
 }
 
-/// All that is in a memory. Of one that is shared it is as others leave it meanwhile.
+/// Returns the contents of a memory. A shared memory may change while it is copied.
 fn contents(memory: &StoreMemory) -> Cow<'_, [u8]> {
     if let Some(own) = memory.own() {
         return Cow::Borrowed(own.data());
@@ -194,7 +194,7 @@ fn contents(memory: &StoreMemory) -> Cow<'_, [u8]> {
     Cow::Owned(bytes)
 }
 
-/// The parts of a memory that are not all zeros.
+/// Returns the ranges of a memory that are not all zeros.
 fn written(data: &[u8]) -> Vec<Range<usize>> {
     let mut parts: Vec<Range<usize>> = Vec::new();
     for (index, piece) in data.chunks(PIECE).enumerate() {
@@ -223,7 +223,7 @@ fn custom(dump: &mut Vec<u8>, name: &str, content: &[u8]) {
     section(dump, 0, &whole);
 }
 
-/// A vector of things that are encoded already.
+/// Encodes a vector of things that are already encoded.
 fn all(things: impl ExactSizeIterator<Item = Vec<u8>>) -> Vec<u8> {
     let mut bytes = Vec::new();
     put(&mut bytes, things.len() as u64);
@@ -236,7 +236,7 @@ fn put_name(to: &mut Vec<u8>, name: &str) {
     to.extend_from_slice(name.as_bytes());
 }
 
-/// LEB128, unsigned.
+/// Appends a number in unsigned LEB128.
 fn put(to: &mut Vec<u8>, mut number: u64) {
     while number > 0x7f {
         to.push(number as u8 | 0x80);
@@ -245,7 +245,7 @@ fn put(to: &mut Vec<u8>, mut number: u64) {
     to.push(number as u8);
 }
 
-/// A constant instruction with an operand in signed LEB128.
+/// Encodes a constant instruction with an operand in signed LEB128.
 fn signed(instruction: u8, mut number: i64) -> Vec<u8> {
     let mut bytes = vec![instruction];
     loop {

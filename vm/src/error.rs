@@ -1,4 +1,4 @@
-//! The error of this crate: one pointer, whatever went wrong.
+//! The error type of this crate: one pointer, whatever went wrong.
 
 use std::any::Any;
 use std::error::Error as StdError;
@@ -9,7 +9,7 @@ use crate::Trap;
 /// `std::result::Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What kind of thing went wrong.
+/// The category of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -17,7 +17,8 @@ pub enum ErrorKind {
     Module,
     /// A function of the module could not be compiled.
     Compile,
-    /// A module could not be compiled ahead; or what was, cannot be used: it is damaged, or was made for something else.
+    /// A module could not be compiled ahead of time, or a compiled module cannot be used because it is damaged or
+    /// was compiled for something else.
     Artifact,
     /// Imports are missing or do not fit.
     Link,
@@ -31,46 +32,46 @@ pub enum ErrorKind {
     Host,
     /// A configured limit is reached.
     Limit,
-    /// A value or a handle was used as something that it is not.
+    /// A value or a handle was used as another type than its own.
     Type,
     /// The operating system refused something.
     System,
 }
 
-/// The exit code with which a program ended itself (WASI's `proc_exit`). A host function that returns it ends the
-/// program.
+/// The exit code with which a program exited (WASI's `proc_exit`). A host function that returns it as an error
+/// ends the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("exited with code {0}")]
 pub struct Exit(pub i32);
 
 /// An error, the size of a pointer.
 ///
-/// It is made from any `std::error::Error` by `?` or `From`, so that host functions can return theirs, and gives
-/// it back by [`Error::downcast_ref`]. Like `anyhow::Error` it therefore does not implement `std::error::Error`
-/// itself; it converts into `Box<dyn std::error::Error>`.
+/// It converts from any `std::error::Error` by `?` or `From`, so that host functions can return their own errors,
+/// and [`Error::downcast_ref`] returns them. Like `anyhow::Error` it therefore does not implement
+/// `std::error::Error` itself; it converts into `Box<dyn std::error::Error>`.
 pub struct Error(Box<Inner>);
 
 struct Inner {
     kind: ErrorKind,
     source: Box<dyn StdError + Send + Sync>,
-    /// What was being done, outermost last.
+    /// The actions that failed, outermost last.
     context: Vec<String>,
     backtrace: Option<Box<dyn Backtrace>>,
 }
 
-/// Where wasm code was, as the layer that knows its names has it.
+/// The position of wasm code, in the form of the layer that knows its names.
 pub(crate) trait Backtrace: fmt::Display + Any + Send + Sync {
-    /// Whether it has no frames.
+    /// Returns whether the backtrace has no frames.
     fn is_empty(&self) -> bool;
 }
 
-/// An error that is only text.
+/// An error that is only a message.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Message(String);
 
 impl Error {
-    /// An error of a host function's that is only text.
+    /// Creates an error of a host function that is only a message.
     pub fn msg(message: impl fmt::Display) -> Error {
         Error::new(ErrorKind::Host, message)
     }
@@ -87,49 +88,49 @@ impl Error {
         Error::new(ErrorKind::System, format_args!("{what}: {e}"))
     }
 
-    /// The same error, with a line that says what was being done.
+    /// Adds a line of context that says which action failed.
     #[must_use]
     pub fn context(mut self, what: impl fmt::Display) -> Error {
         self.0.context.push(what.to_string());
         self
     }
 
-    /// Attaches a backtrace, unless it already has the one of where it came up first.
+    /// Attaches a backtrace, unless the error has the one of its origin already.
     pub(crate) fn with_backtrace(mut self, backtrace: impl Backtrace) -> Error {
         self.0.backtrace.get_or_insert_with(|| Box::new(backtrace));
         self
     }
 
-    /// What kind of thing went wrong.
+    /// Returns the category of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The trap, if wasm code trapped.
+    /// Returns the trap, if wasm code trapped.
     pub fn trap(&self) -> Option<Trap> {
         self.downcast_ref::<Trap>().copied()
     }
 
-    /// The exit code, if the program ended itself.
+    /// Returns the exit code, if the program ended itself.
     pub fn i32_exit(&self) -> Option<i32> {
         self.downcast_ref::<Exit>().map(|e| e.0)
     }
 
-    /// The backtrace that was attached, if it is a `B`.
+    /// Returns the attached backtrace, if it is a `B`.
     pub(crate) fn backtrace_as<B: Backtrace>(&self) -> Option<&B> {
         let backtrace: &dyn Any = &**self.0.backtrace.as_ref()?;
         backtrace.downcast_ref()
     }
 
-    /// The underlying error, if it is an `E`.
+    /// Returns the underlying error, if it is an `E`.
     pub fn downcast_ref<E: StdError + 'static>(&self) -> Option<&E> {
         self.0.source.downcast_ref()
     }
 
-    /// The underlying error, if it is an `E`.
+    /// Returns the underlying error, if it is an `E`.
     ///
     /// # Errors
-    /// The error itself, if it is not.
+    /// Returns the error itself if the underlying error is not an `E`.
     pub fn downcast<E: StdError + 'static>(self) -> Result<E, Error> {
         if !self.is::<E>() {
             return Err(self);
@@ -137,12 +138,12 @@ impl Error {
         Ok(*self.0.source.downcast().unwrap_or_else(|_| unreachable!("checked above")))
     }
 
-    /// Whether the underlying error is an `E`.
+    /// Returns whether the underlying error is an `E`.
     pub fn is<E: StdError + 'static>(&self) -> bool {
         self.0.source.is::<E>()
     }
 
-    /// The underlying error.
+    /// Returns the underlying error.
     pub fn root_cause(&self) -> &(dyn StdError + 'static) {
         &*self.0.source
     }
@@ -199,7 +200,7 @@ impl StdError for Standalone {
     }
 }
 
-/// What was being done and what went wrong, in one line.
+/// Writes the context and the error in one line.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for line in self.0.context.iter().rev() {
@@ -209,7 +210,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// The same with causes and backtrace, over several lines.
+/// Writes the error with its causes and the backtrace, in several lines.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")?;

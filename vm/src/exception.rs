@@ -10,19 +10,19 @@ use crate::runtime::values::exceptions::Exception;
 pub use crate::runtime::values::exceptions::ThrownException;
 use crate::{AsContext, AsContextMut, Error, ErrorKind, Result, Store, StoreContextMut, TagType, Val};
 
-/// A tag in a store: exceptions have one, by which handlers know them.
+/// A tag in a store. Each exception has one, by which handlers recognise it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tag(pub(crate) Stored);
 
 impl Tag {
-    /// A tag that no other is equal to.
+    /// Creates a tag that is equal to no other tag.
     pub fn new(mut store: impl AsContextMut, ty: &TagType) -> Tag {
         let opaque = &mut store.as_context_mut().0.opaque;
         let index = opaque.add_tag(ty.ty().clone(), "of the host".to_owned());
         Tag(opaque.handle(index))
     }
 
-    /// Its type.
+    /// Returns the type.
     pub fn ty(&self, store: impl AsContext) -> TagType {
         let opaque = &store.as_context().0.opaque;
         TagType::new(opaque.tags[opaque.index(self.0) as usize].ty.clone())
@@ -30,13 +30,13 @@ impl Tag {
 }
 
 impl ExnRef {
-    /// An exception that carries these values.
+    /// Creates an exception that carries these values.
     ///
     /// # Errors
-    /// If the values are not of the types that the tag says.
+    /// Returns an error if the types of the values differ from those of the tag.
     ///
     /// # Panics
-    /// If the tag is another store's, or a value is.
+    /// Panics if the tag or a value belongs to another store.
     pub fn new(mut store: impl AsContextMut, tag: &Tag, values: &[Val]) -> Result<ExnRef> {
         let opaque = &mut store.as_context_mut().0.opaque;
         let tag = opaque.tags[opaque.index(tag.0) as usize].clone();
@@ -48,51 +48,51 @@ impl ExnRef {
         values.iter().zip(tag.ty.params()).try_for_each(|(value, ty)| value.check_type(&ty, opaque))?;
         let carried: Vec<VmValue> = values.iter().map(|value| value.to_vm(opaque)).collect();
         let exception = Arc::new(Exception::new(tag, &carried));
-        // What it refers to is kept as long as the store knows it.
+        // The store keeps the referents of the exception alive while it holds the exception.
         opaque.exceptions.insert(exception.clone());
         Ok(ExnRef(exception))
     }
 
-    /// Its tag.
+    /// Returns the tag.
     pub fn tag(&self) -> Tag {
         Tag(self.0.tag.handle)
     }
 
-    /// What it carries.
+    /// Returns the values that the exception carries.
     ///
     /// # Panics
-    /// If it is another store's.
+    /// Panics if the exception belongs to another store.
     pub fn values(&self, store: impl AsContext) -> Vec<Val> {
         let opaque = &store.as_context().0.opaque;
         opaque.index(self.0.tag.handle);
-        // SAFETY: they are of these types, and the store is theirs.
+        // SAFETY: the values have the types of the exception's tag, and `index` checked that the store is theirs.
         self.0.typed().map(|(ty, value)| unsafe { Val::from_vm(value, &ty, opaque) }).collect()
     }
 }
 
 impl ThrownException {
-    /// What was thrown.
+    /// Returns the exception that was thrown.
     pub fn exception(&self) -> ExnRef {
         ExnRef(self.0.clone())
     }
 }
 
 impl Error {
-    /// The exception, if one was not caught.
+    /// Returns the uncaught exception, if the error is one.
     pub fn exception(&self) -> Option<ExnRef> {
         self.downcast_ref::<ThrownException>().map(ThrownException::exception)
     }
 }
 
 impl<T: 'static> Store<T> {
-    /// The error with which a host function throws an exception: wasm code that it returns to may catch it. Who calls
-    /// wasm code that does not gets the same error.
+    /// Returns the error with which a host function throws an exception. The wasm code that called the host
+    /// function may catch it; if no wasm code does, the caller of the wasm code gets the same error.
     ///
     /// # Errors
-    /// Always.
+    /// Always returns an error: the exception.
     ///
     /// # Panics
-    /// If the exception is another store's.
+    /// Panics if the exception belongs to another store.
     pub fn throw<R>(&mut self, exception: ExnRef) -> Result<R> {
         self.as_context_mut().throw(exception)
     }
@@ -102,10 +102,10 @@ impl<T: 'static> StoreContextMut<'_, T> {
     /// See [`Store::throw`].
     ///
     /// # Errors
-    /// Always.
+    /// Always returns an error: the exception.
     ///
     /// # Panics
-    /// As there.
+    /// Panics as [`Store::throw`] does.
     pub fn throw<R>(&mut self, exception: ExnRef) -> Result<R> {
         self.0.opaque.index(exception.0.tag.handle);
         Err(ThrownException(exception.0).into_error())

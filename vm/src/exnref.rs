@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use crate::runtime::values::exceptions::Exception;
 
-/// An exception. It belongs to a store, and lives as long as anybody holds it.
+/// An exception. It belongs to a store, and lives as long as a reference to it exists.
 #[derive(Clone)]
 pub struct ExnRef(pub(crate) Arc<Exception>);
 
 impl ExnRef {
-    /// Whether both are the same exception, not merely equal ones.
+    /// Returns whether both are the same exception, not merely equal ones.
     pub fn ptr_eq(a: &ExnRef, b: &ExnRef) -> bool {
         Arc::ptr_eq(&a.0, &b.0)
     }

@@ -1,4 +1,4 @@
-//! What can be imported and exported, whatever its kind.
+//! Imports and exports of any kind.
 
 use crate::{AsContext, ExternType, Func, Global, Memory, Table, Tag};
 
@@ -18,32 +18,32 @@ pub enum Extern {
 }
 
 impl Extern {
-    /// The function, if it is one.
+    /// Returns the function, if it is one.
     pub fn into_func(self) -> Option<Func> {
         if let Extern::Func(f) = self { Some(f) } else { None }
     }
 
-    /// The global, if it is one.
+    /// Returns the global, if it is one.
     pub fn into_global(self) -> Option<Global> {
         if let Extern::Global(g) = self { Some(g) } else { None }
     }
 
-    /// The table, if it is one.
+    /// Returns the table, if it is one.
     pub fn into_table(self) -> Option<Table> {
         if let Extern::Table(t) = self { Some(t) } else { None }
     }
 
-    /// The memory, if it is one.
+    /// Returns the memory, if it is one.
     pub fn into_memory(self) -> Option<Memory> {
         if let Extern::Memory(m) = self { Some(m) } else { None }
     }
 
-    /// The tag, if it is one.
+    /// Returns the tag, if it is one.
     pub fn into_tag(self) -> Option<Tag> {
         if let Extern::Tag(t) = self { Some(t) } else { None }
     }
 
-    /// Its type, with the current size of a table or memory as the minimum.
+    /// Returns the type, with the current size of a table or memory as the minimum.
     pub fn ty(&self, store: impl AsContext) -> ExternType {
         match self {
             Extern::Func(f) => ExternType::Func(f.ty(store)),

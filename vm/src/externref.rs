@@ -1,9 +1,9 @@
-//! Values of the host's that wasm code can hold but not look into.
+//! Host values that wasm code can hold but not inspect.
 
 use std::any::Any;
 use std::sync::Arc;
 
-/// A value of the host's, shared by reference.
+/// A host value, shared by reference.
 #[derive(Clone)]
 pub struct ExternRef(Arc<dyn Any + Send + Sync>);
 
@@ -13,17 +13,17 @@ impl ExternRef {
         ExternRef(Arc::new(value))
     }
 
-    /// The value.
+    /// Returns the value.
     pub fn data(&self) -> &(dyn Any + Send + Sync) {
         &*self.0
     }
 
-    /// The value, if it is a `V`.
+    /// Returns the value, if it is a `V`.
     pub fn downcast_ref<V: 'static>(&self) -> Option<&V> {
         self.0.downcast_ref()
     }
 
-    /// Whether both are the same value, not merely equal ones.
+    /// Returns whether both are the same value, not merely equal ones.
     pub fn ptr_eq(a: &ExternRef, b: &ExternRef) -> bool {
         Arc::ptr_eq(&a.0, &b.0)
     }

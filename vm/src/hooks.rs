@@ -1,4 +1,4 @@
-//! What the embedder is told of, and decides, while wasm code runs.
+//! Callbacks by which the embedder observes and controls running wasm code.
 #![allow(unsafe_code, reason = "the runtime knows stores without their type only")]
 
 use std::ptr::NonNull;
@@ -10,12 +10,12 @@ use crate::store::{StoreContextMut, StoreInner};
 use crate::{Result, Store};
 
 impl<T: 'static> Store<T> {
-    /// Has `hook` called each time that control passes between the host and wasm code of this store. An error of it ends
-    /// the program, unless that has ended by another; of a host function it takes the place of the results. It is not
-    /// told of what it calls itself.
+    /// Makes the store call `hook` each time control passes between the host and wasm code of this store. An
+    /// error of the hook ends the program, unless the program has already ended by another error; after a host
+    /// function it replaces the results. The hook is not called for calls that it makes itself.
     ///
-    /// It is called by the thread that runs the wasm code. A panic goes on from the call of the program. If a host function
-    /// panics, its return is not told of.
+    /// The thread that runs the wasm code calls it. A panic continues from the call of the program. If a host
+    /// function panics, the hook is not called for its return.
     pub fn call_hook(
         &mut self,
         hook: impl FnMut(StoreContextMut<'_, T>, CallHook) -> Result<()> + Send + Sync + 'static,
@@ -25,16 +25,16 @@ impl<T: 'static> Store<T> {
         inner.opaque.hooks.on_call = Some(tell::<T>);
     }
 
-    /// Has `decide` called when the time is up that [`Store::set_deadline`] gives: it says whether the program ends, with
-    /// [`Trap::Deadline`](crate::Trap::Deadline) or an error, or goes on for so long. Requests of an
-    /// [`InterruptHandle`](crate::InterruptHandle) end it all the same.
+    /// Makes the store call `decide` when the time set by [`Store::set_deadline`] is up. It decides whether the
+    /// program ends, with [`Trap::Deadline`](crate::Trap::Deadline) or an error, or continues for a given time.
+    /// Requests of an [`InterruptHandle`](crate::InterruptHandle) end the program in any case.
     ///
-    /// It is called by the thread that runs the wasm code, on an ordinary stack: it may do what host functions may, wasm
-    /// code of other stores included. A panic goes on from the call of the program. It is called where code polls (see
-    /// [`Config::interruptible`](crate::Config::interruptible)) or checks, before a call of the host's and after a host
-    /// function; operations on much memory, and the compiler, are not interrupted for it as they are without it. A host
-    /// function that waits in the system is woken before. Where less stack is left than host functions are given, the
-    /// program ends without a question.
+    /// The thread that runs the wasm code calls it, on an ordinary stack: it may do what host functions may,
+    /// including calls of wasm code of other stores. A panic continues from the call of the program. It is called
+    /// where code polls (see [`Config::interruptible`](crate::Config::interruptible)) or checks, before a host's
+    /// call into wasm, and after a host function. Operations on large memory ranges and the compiler are not
+    /// interrupted for it, as they are without a callback. A host function that waits in a system call is woken
+    /// first. Where less stack is left than host functions are guaranteed, the program ends without calling it.
     pub fn deadline_callback(
         &mut self,
         decide: impl FnMut(&mut T) -> Result<UpdateDeadline> + Send + Sync + 'static,
@@ -46,24 +46,25 @@ impl<T: 'static> Store<T> {
     }
 }
 
-/// Tells the closure of a store that has one.
+/// Calls the call hook of a store that has one.
 ///
 /// # Safety
-/// `store` was derived from an exclusive reference to a whole `StoreInner<T>`, which nothing else uses meanwhile.
+/// The caller guarantees that `store` was derived from an exclusive reference to a whole `StoreInner<T>`, which
+/// nothing else uses meanwhile.
 unsafe fn tell<T: 'static>(store: NonNull<StoreOpaque>, passage: CallHook) -> Result<()> {
-    // SAFETY: as required above; a store begins with its `StoreOpaque`.
+    // SAFETY: the caller guarantees it; a `StoreInner` begins with its `StoreOpaque`.
     let store = unsafe { &mut *store.cast::<StoreInner<T>>().as_ptr() };
-    // It is not told of what it does itself.
+    // The hook is not called for its own calls.
     let Some(mut hook) = store.above.hooks.on_call.take() else { return Ok(()) };
     let told = hook(StoreContextMut(store), passage);
     store.above.hooks.on_call.get_or_insert(hook);
     told
 }
 
-/// Asks the closure of a store that has one.
+/// Calls the deadline callback of a store that has one.
 ///
 /// # Safety
-/// As [`tell`].
+/// The caller guarantees the same as for [`tell`].
 unsafe fn decide_deadline<T: 'static>(store: NonNull<StoreOpaque>) -> Result<UpdateDeadline> {
     // SAFETY: as in `tell`.
     let store = unsafe { &mut *store.cast::<StoreInner<T>>().as_ptr() };

@@ -1,4 +1,4 @@
-//! Whether imports fit.
+//! Checks of whether imports match a module.
 
 use wprof_jit::module::Import;
 
@@ -9,10 +9,10 @@ use crate::{Error, ErrorKind, Extern, ExternType, MemoryType, Module, Result, Ta
 /// Sorts the imports of `module` by kind.
 ///
 /// # Errors
-/// If there are too many or too few, or one is not of the type that the module expects.
+/// Returns an error if the number of imports is wrong, or one does not have the type that the module expects.
 ///
 /// # Panics
-/// If one is another store's.
+/// Panics if an import belongs to another store.
 pub(crate) fn check(store: &StoreOpaque, module: &Module, given: &[Extern]) -> Result<Imports> {
     let wanted = &module.info().imports;
     if wanted.len() != given.len() {
@@ -27,10 +27,10 @@ pub(crate) fn check(store: &StoreOpaque, module: &Module, given: &[Extern]) -> R
     Ok(imports)
 }
 
-/// Adds what is to be imported next.
+/// Adds the next import.
 ///
 /// # Panics
-/// If it is another store's.
+/// Panics if it belongs to another store.
 pub(crate) fn add(store: &StoreOpaque, item: &Extern, imports: &mut Imports) {
     match item {
         Extern::Func(f) => imports.funcs.push(f.0),
@@ -41,10 +41,10 @@ pub(crate) fn add(store: &StoreOpaque, item: &Extern, imports: &mut Imports) {
     }
 }
 
-/// Checks that what is found is what a module expects.
+/// Checks that an import has the type that the module expects.
 ///
 /// # Errors
-/// If it is not.
+/// Returns an error if it has another type.
 pub(crate) fn check_type(import: &Import, expected: &ExternType, found: &ExternType) -> Result<()> {
     if fits(expected, found) { Ok(()) } else { Err(incompatible(import, expected, found)) }
 }
@@ -68,7 +68,7 @@ fn type_of(store: &StoreOpaque, item: &Extern) -> ExternType {
 fn fits(expected: &ExternType, found: &ExternType) -> bool {
     match (expected, found) {
         (ExternType::Table(e), ExternType::Table(f)) => {
-            // Both write to it.
+            // Both sides may write to the table, so the types must be equal.
             e.element == f.element
                 && e.is_64 == f.is_64
                 && limits_fit((e.minimum, e.maximum), (f.minimum, f.maximum))
@@ -85,7 +85,7 @@ fn fits(expected: &ExternType, found: &ExternType) -> bool {
     }
 }
 
-/// Found at least as large as expected, and never larger than allowed.
+/// Returns whether the found limits are at least as large as expected, and never exceed the maximum.
 fn limits_fit(expected: (u64, Option<u64>), found: (u64, Option<u64>)) -> bool {
     found.0 >= expected.0 && expected.1.is_none_or(|max| found.1.is_some_and(|m| m <= max))
 }

@@ -1,10 +1,11 @@
-//! Strings of JavaScript, for programs that import `wasm:js-string`: Kotlin's, Dart's and others for hosts with garbage
-//! collection.
+//! JavaScript strings, for programs that import `wasm:js-string`, such as those that Kotlin, Dart and others
+//! compile for hosts with garbage collection.
 //!
-//! A string is an [`ExternRef`] whose data is a [`JsString`], UTF-16 as in JavaScript, lone surrogates included. The
-//! builtins are host functions, so they have names, counts and time in all profiles.
-//! Source: the "JS String Builtins" proposal of WebAssembly 3.0, `proposals/js-string-builtins/Overview.md`, which says
-//! what each does and when it traps.
+//! A string is an [`ExternRef`] whose data is a [`JsString`]: UTF-16 as in JavaScript, including lone surrogates.
+//! The builtins are host functions, so all profiles show their names, counts and time.
+//!
+//! Source: the "JS String Builtins" proposal of WebAssembly 3.0, `proposals/js-string-builtins/Overview.md`,
+//! which specifies what each builtin does and when it traps.
 
 use std::fmt;
 
@@ -19,23 +20,23 @@ use crate::{Linker, Module, RefType, Result, Trap, Val, ValType};
 /// The name of the module from which programs import the builtins.
 const MODULE: &str = "wasm:js-string";
 
-/// The most units of a string, as V8 has it.
+/// Maximum number of code units of a string, the same as in V8.
 const MAX_UNITS: usize = (1 << 29) - 24;
 
-/// A string of JavaScript: UTF-16 code units.
+/// A JavaScript string: a sequence of UTF-16 code units.
 pub struct JsString {
     units: Box<[u16]>,
-    /// What it takes of its store's limit, if wasm code has made it.
+    /// What the string takes of its store's limit, if wasm code has created it.
     _charge: Option<Charge>,
 }
 
 impl JsString {
-    /// A string of these UTF-16 code units, which need not be valid.
+    /// Creates a string from UTF-16 code units, which need not be valid.
     pub fn from_units(units: impl Into<Box<[u16]>>) -> JsString {
         JsString { units: units.into(), _charge: None }
     }
 
-    /// Its UTF-16 code units.
+    /// Returns the UTF-16 code units.
     pub fn units(&self) -> &[u16] {
         &self.units
     }
@@ -60,15 +61,15 @@ impl fmt::Debug for JsString {
     }
 }
 
-/// What builtins take and give.
+/// The type of the builtins' string parameters and results.
 type Value = Option<ExternRef>;
 
 impl<T: 'static> Linker<T> {
-    /// Defines the functions of `wasm:js-string`. Strings that wasm code makes may take as many bytes, together, as
-    /// [`StoreLimits::heap_bytes`](crate::StoreLimits::heap_bytes) says; beyond that a function traps.
+    /// Defines the functions of `wasm:js-string`. The strings that wasm code creates may take
+    /// [`StoreLimits::heap_bytes`](crate::StoreLimits::heap_bytes) bytes in total; beyond that a function traps.
     ///
     /// # Errors
-    /// If one of the names is taken.
+    /// Returns an error if one of the names is already defined.
     pub fn define_js_strings(&mut self) -> Result<&mut Self> {
         let string = || ValType::EXTERNREF;
         let array = || ValType::Ref(RefType::new(true, HeapType::ConcreteArray(ArrayType::of_units())));
@@ -143,11 +144,11 @@ impl<T: 'static> Linker<T> {
         )
     }
 
-    /// Defines the string constants of a module: its imports from `namespace` are immutable globals, each a string that is
-    /// the import's own name. Which namespace that is, toolchains agree upon with their hosts; Kotlin's is `'`.
+    /// Defines the string constants of a module: its imports from `namespace` are immutable globals, each a
+    /// string equal to the import's name. Toolchains and hosts agree on the namespace; Kotlin uses `'`.
     ///
     /// # Errors
-    /// If one of the names is taken.
+    /// Returns an error if one of the names is already defined.
     pub fn define_string_constants(
         &mut self,
         mut store: impl AsContextMut<Data = T>,
@@ -169,8 +170,8 @@ impl<T: 'static> Linker<T> {
     }
 }
 
-/// Defines a builtin of a type that is more precise than that of its closure: the result is never null, or the array is
-/// one of characters.
+/// Defines a builtin whose type is more precise than that of its closure: the result is never null, or the array
+/// is one of characters.
 fn builtin<'a, T: 'static, P, R>(
     linker: &'a mut Linker<T>,
     name: &str,
@@ -180,16 +181,16 @@ fn builtin<'a, T: 'static, P, R>(
     linker.wrap_as(MODULE, name, ty, func)
 }
 
-/// The units of a string.
+/// Returns the code units of a string.
 ///
 /// # Errors
-/// If it is none.
+/// Returns an error if the value is not a string.
 fn units_of(value: &Value) -> Result<&[u16], Trap> {
     let string = value.as_ref().and_then(ExternRef::downcast_ref::<JsString>);
     string.map(JsString::units).ok_or(Trap::CastFailure)
 }
 
-/// Whether both are equal strings, or null.
+/// Returns 1 if both are equal strings or both null, otherwise 0.
 fn equals(a: &Value, b: &Value) -> Result<u32, Trap> {
     let [a, b] = [a, b].map(|value| value.is_some().then(|| units_of(value)).transpose());
     Ok(u32::from(a? == b?))
@@ -199,7 +200,7 @@ fn unit_at(units: &[u16], at: u32) -> Result<u16, Trap> {
     units.get(at as usize).copied().ok_or(Trap::StringOutOfBounds)
 }
 
-/// The code point that begins there: a pair of surrogates is one, a lone one is itself.
+/// Returns the code point at index `at`: that of a surrogate pair, or a lone surrogate itself.
 fn code_point_at(units: &[u16], at: u32) -> Result<u32, Trap> {
     let first = unit_at(units, at)?;
     let pair = units[at as usize..].iter().copied().take(2);
@@ -207,7 +208,7 @@ fn code_point_at(units: &[u16], at: u32) -> Result<u32, Trap> {
     Ok(point.map_or(u32::from(first), u32::from))
 }
 
-/// The units of a code point, and how many they are.
+/// Returns the code units of a code point, and their number.
 fn encode(point: u32) -> Result<([u16; 2], usize), Trap> {
     let mut units = [point as u16, 0];
     let len = match char::from_u32(point) {
@@ -219,21 +220,21 @@ fn encode(point: u32) -> Result<([u16; 2], usize), Trap> {
     Ok((units, len))
 }
 
-/// The part from `start` to `end`, as far as the string has it; nothing if they are the wrong way round.
+/// Returns the part from `start` to `end`, clamped to the string; empty if `start` exceeds `end`.
 fn substring(units: &[u16], start: u32, end: u32) -> &[u16] {
     let end = (end as usize).min(units.len());
     units.get(start as usize..end).unwrap_or_default()
 }
 
-/// The array that a builtin got; its type says that it is one of characters.
+/// Returns the array argument of a builtin; its type guarantees that it is an array of characters.
 fn array_of<T>(caller: &Caller<'_, T>, value: Option<AnyRef>) -> Result<ArrayRef, Trap> {
     value.and_then(|value| value.as_array(caller)).ok_or(Trap::NullReference)
 }
 
-/// A string of these parts.
+/// Creates a string from these parts.
 ///
 /// # Errors
-/// If it is too long, or the store has no room for it.
+/// Returns an error if the string is too long, or the store has no room for it.
 fn string_of<T>(caller: &mut Caller<'_, T>, parts: &[&[u16]]) -> Result<Value> {
     let len: usize = parts.iter().map(|part| part.len()).sum();
     if len > MAX_UNITS {
@@ -244,11 +245,11 @@ fn string_of<T>(caller: &mut Caller<'_, T>, parts: &[&[u16]]) -> Result<Value> {
     Ok(Some(ExternRef::new(string)))
 }
 
-/// Takes so many bytes of what a store may have.
+/// Charges `bytes` to the store's limit.
 fn charge(store: &mut StoreOpaque, bytes: usize) -> Result<Charge, Trap> {
     let (bytes, limit) = (bytes as u64, store.limits.heap_bytes);
     let charge = store.externs.charge(bytes, limit).or_else(|| {
-        // No word is on its way: what the caller has passed are values already.
+        // The collection needs no further roots: the arguments that the caller passed are host values already.
         store.collect(&[]);
         store.externs.charge(bytes, limit)
     });

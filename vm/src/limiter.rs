@@ -1,4 +1,4 @@
-//! Asking the embedder how much a store may take.
+//! The store's limiter, which asks the embedder before a store takes more.
 #![allow(unsafe_code, reason = "the runtime knows stores without their type only")]
 
 use std::ptr::NonNull;
@@ -13,12 +13,14 @@ use crate::store::StoreInner;
 use crate::{Error, ErrorKind, MemoryType, Module, Result, Store, TableType};
 
 impl<T: 'static> Store<T> {
-    /// Has a limiter, which is found in the store's data, asked before memories and tables are made or grow, and how many
-    /// instances, memories and tables there may be. The limits of [`Store::set_limits`] hold besides. A shared memory is
-    /// asked about when code of this store makes it or has it grow, not when others do.
+    /// Sets a limiter, found in the store's data, which is asked before a memory or table is created or grows,
+    /// and how many instances, memories and tables the store may have. The limits of [`Store::set_limits`] hold
+    /// in addition. For a shared memory the limiter is asked when code of this store creates or grows it, not
+    /// when others do.
     ///
-    /// The limiter is called by the thread that runs wasm code or makes things, as a host function is: it may call wasm
-    /// code of other stores. If it panics, the panic goes on from the call of the program.
+    /// The thread that runs wasm code or creates the item calls the limiter as it does a host function: the
+    /// limiter may call wasm code of other stores. If it panics, the panic continues from the call of the
+    /// program.
     ///
     /// ```
     /// use wprof::{Engine, Store, StoreLimits, StoreLimitsBuilder};
@@ -40,10 +42,10 @@ impl<T: 'static> Store<T> {
     }
 }
 
-/// Asks whether an instance of `module` may be made, with all that it defines.
+/// Asks whether an instance of `module` may be created, with all that it defines.
 ///
 /// # Errors
-/// If it may not.
+/// Returns an error if the limiter refuses.
 pub(crate) fn admit_instance<T: 'static>(store: &mut StoreInner<T>, module: &Module) -> Result<()> {
     if store.above.hooks.limiter.is_none() {
         return Ok(());
@@ -56,29 +58,30 @@ pub(crate) fn admit_instance<T: 'static>(store: &mut StoreInner<T>, module: &Mod
     tables.iter().try_for_each(|ty| admit_size_of_table(store, &TableType::from_parser(ty, module.types())))
 }
 
-/// Asks whether a memory may be made.
+/// Asks whether a memory may be created.
 ///
 /// # Errors
-/// If it may not.
+/// Returns an error if the limiter refuses.
 pub(crate) fn admit_memory<T: 'static>(store: &mut StoreInner<T>, ty: MemoryType) -> Result<()> {
     admit_counts(store, 0, 1, 0)?;
     admit_size_of_memory(store, ty)
 }
 
-/// Asks whether a store may have one more memory, if it does not have this one yet, which others have grown.
+/// Asks whether a store may have one more memory, unless it has this one already. Others may have grown the
+/// memory.
 ///
 /// # Errors
-/// If it may not.
+/// Returns an error if the limiter refuses.
 pub(crate) fn admit_shared<T: 'static>(store: &mut StoreInner<T>, memory: &Arc<SharedData>) -> Result<()> {
     let is_it = |index| store.opaque.memory(index).shared().is_some_and(|known| Arc::ptr_eq(known, memory));
     let is_known = (0..store.opaque.counts().0 as u32).any(is_it);
     if is_known { Ok(()) } else { admit_counts(store, 0, 1, 0) }
 }
 
-/// Asks whether a table may be made.
+/// Asks whether a table may be created.
 ///
 /// # Errors
-/// If it may not.
+/// Returns an error if the limiter refuses.
 pub(crate) fn admit_table<T: 'static>(store: &mut StoreInner<T>, ty: &TableType) -> Result<()> {
     admit_counts(store, 0, 0, 1)?;
     admit_size_of_table(store, ty)
@@ -150,8 +153,9 @@ fn failed(Growth { current, desired, .. }: Growth) -> Error {
 /// Asks the limiter of a store that has one.
 ///
 /// # Safety
-/// `store` was derived from an exclusive reference to a whole `StoreInner<T>`, which nothing else uses meanwhile.
+/// The caller guarantees that `store` was derived from an exclusive reference to a whole `StoreInner<T>`, which
+/// nothing else uses meanwhile.
 unsafe fn ask_limiter<T: 'static>(store: NonNull<StoreOpaque>, growth: Growth) -> Result<bool> {
-    // SAFETY: as required above; a store begins with its `StoreOpaque`.
+    // SAFETY: the caller guarantees it; a `StoreInner` begins with its `StoreOpaque`.
     ask(unsafe { &mut *store.cast::<StoreInner<T>>().as_ptr() }, growth)
 }

@@ -1,8 +1,8 @@
-//! How much a store may take.
+//! The limits of what a store may take.
 
 use crate::{Error, ErrorKind, Result};
 
-/// The limits of a store. What goes beyond at instantiation is an error; `memory.grow` and `table.grow` report
+/// The limits of a store. Exceeding them at instantiation is an error; `memory.grow` and `table.grow` report the
 /// failure to the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreLimits {
@@ -18,11 +18,11 @@ pub struct StoreLimits {
     pub memories: usize,
     /// Tables (default: 10,000).
     pub tables: usize,
-    /// Bytes of garbage-collected objects, at most 64 GiB (default: 4 GiB). An allocation for which there is no room, with
-    /// all that is reachable, traps.
+    /// Bytes of garbage-collected objects, at most 64 GiB (default: 4 GiB). An allocation that does not fit
+    /// beside all reachable objects traps.
     pub heap_bytes: u64,
-    /// Whether the program traps if a memory or table cannot grow, instead of being told (default: no). For
-    /// [`Store::limiter`](crate::Store::limiter) only.
+    /// Whether the program traps if a memory or table cannot grow, instead of `memory.grow` or `table.grow`
+    /// reporting the failure (default: no). For [`Store::limiter`](crate::Store::limiter) only.
     pub trap_on_grow_failure: bool,
 }
 
@@ -47,58 +47,59 @@ impl StoreLimits {
     }
 }
 
-/// Who says how much a store may take: see [`Store::limiter`](crate::Store::limiter). Sizes are in bytes for memories and
-/// in elements for tables.
+/// Decides how much a store may take: see [`Store::limiter`](crate::Store::limiter). Sizes are in bytes for
+/// memories and in elements for tables.
 pub trait ResourceLimiter: Send + Sync {
-    /// Whether a memory may grow from `current` to `desired` bytes; `current` is 0 if it is to be made. `maximum` is what
-    /// its type allows; it may be less than `desired`, and then the memory does not grow whatever the answer. If the answer
-    /// is no the program is told, or else an instance, or a memory, cannot be made.
+    /// Returns whether a memory may grow from `current` to `desired` bytes; `current` is 0 when the memory is
+    /// created. `maximum` is the maximum of its type; it may be less than `desired`, and then the memory does not
+    /// grow whatever the answer. After a refusal `memory.grow` reports failure, or the instance or memory is not
+    /// created.
     ///
     /// # Errors
-    /// To end the program with this error, instead of telling it.
+    /// An error ends the program, instead of reporting the failure to it.
     fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> Result<bool>;
 
-    /// A memory that was allowed to grow could not.
+    /// Notifies the limiter that a memory that was allowed to grow could not.
     ///
     /// # Errors
-    /// To end the program with this error, instead of telling it.
+    /// An error ends the program, instead of reporting the failure to it.
     fn memory_grow_failed(&mut self, error: Error) -> Result<()> {
         let _ = error;
         Ok(())
     }
 
-    /// As [`memory_growing`](Self::memory_growing), for a table.
+    /// Returns whether a table may grow, as [`memory_growing`](Self::memory_growing) does for a memory.
     ///
     /// # Errors
-    /// As there.
+    /// Returns an error as [`memory_growing`](Self::memory_growing) does.
     fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> Result<bool>;
 
-    /// A table that was allowed to grow could not.
+    /// Notifies the limiter that a table that was allowed to grow could not.
     ///
     /// # Errors
-    /// To end the program with this error, instead of telling it.
+    /// An error ends the program, instead of reporting the failure to it.
     fn table_grow_failed(&mut self, error: Error) -> Result<()> {
         let _ = error;
         Ok(())
     }
 
-    /// How many instances the store may have (default: 10,000).
+    /// Returns how many instances the store may have (default: 10,000).
     fn instances(&self) -> usize {
         StoreLimits::default().instances
     }
 
-    /// How many memories the store may have (default: 10,000).
+    /// Returns how many memories the store may have (default: 10,000).
     fn memories(&self) -> usize {
         StoreLimits::default().memories
     }
 
-    /// How many tables the store may have (default: 10,000).
+    /// Returns how many tables the store may have (default: 10,000).
     fn tables(&self) -> usize {
         StoreLimits::default().tables
     }
 }
 
-/// As a limiter, the lesser of both sizes of memories holds for each, as a limiter is not told which kind it is.
+/// A limiter is not told which kind of memory grows, so the lesser of the two memory sizes holds for both kinds.
 impl ResourceLimiter for StoreLimits {
     fn memory_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> Result<bool> {
         let limit = self.memory_size.min(self.memory64_size);
@@ -141,65 +142,66 @@ impl StoreLimits {
     }
 }
 
-/// Makes [`StoreLimits`] from what is to be limited.
+/// A builder of [`StoreLimits`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StoreLimitsBuilder(StoreLimits);
 
 impl StoreLimitsBuilder {
-    /// The limits that stores have by default.
+    /// Starts with the default limits of stores.
     pub fn new() -> StoreLimitsBuilder {
         StoreLimitsBuilder::default()
     }
 
-    /// Bytes per memory, of either kind.
+    /// Sets the bytes per memory, of either kind.
     #[must_use]
     pub fn memory_size(mut self, bytes: usize) -> Self {
         (self.0.memory_size, self.0.memory64_size) = (bytes as u64, bytes as u64);
         self
     }
 
-    /// Elements per table.
+    /// Sets the elements per table.
     #[must_use]
     pub fn table_elements(mut self, elements: usize) -> Self {
         self.0.table_elements = elements as u64;
         self
     }
 
-    /// Instances.
+    /// Sets the number of instances.
     #[must_use]
     pub fn instances(mut self, count: usize) -> Self {
         self.0.instances = count;
         self
     }
 
-    /// Memories.
+    /// Sets the number of memories.
     #[must_use]
     pub fn memories(mut self, count: usize) -> Self {
         self.0.memories = count;
         self
     }
 
-    /// Tables.
+    /// Sets the number of tables.
     #[must_use]
     pub fn tables(mut self, count: usize) -> Self {
         self.0.tables = count;
         self
     }
 
-    /// Whether the program traps if a memory or table cannot grow, instead of being told.
+    /// Sets whether the program traps if a memory or table cannot grow, instead of `memory.grow` or `table.grow`
+    /// reporting the failure.
     #[must_use]
     pub fn trap_on_grow_failure(mut self, trap: bool) -> Self {
         self.0.trap_on_grow_failure = trap;
         self
     }
 
-    /// The limits.
+    /// Returns the limits.
     pub fn build(self) -> StoreLimits {
         self.0
     }
 }
 
-/// Fails if one more would be more than `limit`.
+/// Checks that one more item does not exceed `limit`.
 pub(crate) fn check_count(what: &str, have: usize, limit: usize) -> Result<()> {
     if have < limit {
         return Ok(());

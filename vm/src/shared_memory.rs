@@ -1,4 +1,4 @@
-//! Linear memories of several threads, as the embedder sees them.
+//! Linear memories shared by several threads, as the embedder sees them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use crate::{Engine, Error, ErrorKind, MemoryType, Result};
 #[error("out of bounds memory access")]
 pub struct MemoryAccessError;
 
-/// A linear memory that several stores may have at once, on any threads. It belongs to none of them, and lives as long as
-/// anybody has it.
+/// A linear memory that several stores may share, on any threads. It belongs to none of them, and lives as long
+/// as a reference to it exists.
 ///
-/// What is in it may change at any time, so there are no slices of it: it is copied, and only
-/// [`SharedMemory::notify`] and [`SharedMemory::wait32`] order what threads do.
+/// Its contents may change at any time, so there are no slices of it: accesses copy, and only
+/// [`SharedMemory::notify`] and [`SharedMemory::wait32`] order the actions of threads.
 ///
 /// ```
 /// use wprof::{Engine, Linker, MemoryType, Module, SharedMemory, Store};
@@ -53,11 +53,11 @@ pub struct SharedMemory {
 }
 
 impl SharedMemory {
-    /// A zeroed memory for instances in stores of an engine, within the engine's limits.
+    /// Creates a zeroed memory for instances in stores of an engine, within the engine's limits.
     ///
     /// # Errors
-    /// If its type is not of a shared memory with a maximum, its minimum is above the limits, or the system has no address
-    /// space for all that it may grow to.
+    /// Returns an error if the type is not that of a shared memory with a maximum, its minimum exceeds the
+    /// limits, or the system has no address space for its maximum size.
     pub fn new(engine: &Engine, ty: MemoryType) -> Result<SharedMemory> {
         if !ty.is_shared {
             let message = "the type is not of a shared memory: see MemoryType::shared";
@@ -80,25 +80,25 @@ impl SharedMemory {
         &self.engine
     }
 
-    /// Its type, with the current size as the minimum.
+    /// Returns the type, with the current size as the minimum.
     pub fn ty(&self) -> MemoryType {
         MemoryType { minimum: self.size(), ..self.data.ty() }
     }
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     pub fn data_size(&self) -> usize {
         self.data.len() as usize
     }
 
-    /// Size in pages of 64 KiB.
+    /// Returns the size in pages of 64 KiB.
     pub fn size(&self) -> u64 {
         self.data.len() / WASM_PAGE
     }
 
-    /// Grows by `delta` pages, for all that have it, and returns the old size.
+    /// Grows the memory by `delta` pages for all its users, and returns the old size.
     ///
     /// # Errors
-    /// If that would be beyond its maximum or a limit.
+    /// Returns an error if the new size would exceed its maximum or a limit.
     pub fn grow(&self, delta: u64) -> Result<u64> {
         self.data.grow(delta).ok_or_else(|| {
             Error::new(
@@ -108,40 +108,42 @@ impl SharedMemory {
         })
     }
 
-    /// Copies bytes out of the memory, in no order.
+    /// Copies bytes out of the memory, in unspecified order.
     ///
     /// # Errors
-    /// If they do not all lie in the memory.
+    /// Returns an error if they do not all lie in the memory.
     pub fn read(&self, offset: usize, to: &mut [u8]) -> Result<(), MemoryAccessError> {
         let bytes = self.range(offset, to.len())?;
         self.data.read(bytes.start, to);
         Ok(())
     }
 
-    /// Copies bytes into the memory, in no order.
+    /// Copies bytes into the memory, in unspecified order.
     ///
     /// # Errors
-    /// If they do not all fit in the memory.
+    /// Returns an error if they do not all fit in the memory.
     pub fn write(&self, offset: usize, from: &[u8]) -> Result<(), MemoryAccessError> {
         let bytes = self.range(offset, from.len())?;
         self.data.write(bytes.start, from);
         Ok(())
     }
 
-    /// `memory.atomic.notify`: wakes at most so many threads that wait at an address, and says how many.
+    /// Wakes at most `most` threads that wait at an address, as `memory.atomic.notify` does, and returns their
+    /// number.
     ///
     /// # Errors
-    /// If the address is not that of four bytes in the memory, or no multiple of four.
+    /// Returns an error if the four bytes at the address are not all in the memory, or the address is not a
+    /// multiple of four.
     pub fn notify(&self, address: usize, most: u32) -> Result<u32, MemoryAccessError> {
         self.waiting_place(address)?;
         Ok(self.data.parking.notify(address as u64, most))
     }
 
-    /// `memory.atomic.wait32`: waits at an address until it is notified, or for a time. Whether it was notified, or else
-    /// something else than `expected` was there at once.
+    /// Waits at an address until it is notified, or for a time, as `memory.atomic.wait32` does. Returns at once
+    /// if the value at the address differs from `expected`.
     ///
     /// # Errors
-    /// As [`SharedMemory::notify`].
+    /// Returns an error as [`SharedMemory::notify`] does.
     pub fn wait32(
         &self,
         address: usize,
@@ -171,13 +173,13 @@ impl SharedMemory {
     }
 }
 
-/// Why a thread that waited at a shared memory goes on.
+/// The reason why a thread that waited at a shared memory continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitOutcome {
-    /// It was notified.
+    /// The thread was notified.
     Notified,
-    /// Something else than was expected was there.
+    /// The value at the address was not the expected one.
     NotEqual,
-    /// The time has passed.
+    /// The time elapsed.
     TimedOut,
 }

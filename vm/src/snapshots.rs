@@ -1,7 +1,7 @@
 //! Profiles of a program while it runs.
 //!
-//! Taken where a check fires, since there the program waits for us and everything is consistent. So they come when
-//! bursts begin, and not while the program waits in the host.
+//! A snapshot is taken where a check fires, because the program waits there and all its state is consistent. So
+//! snapshots come when bursts begin, and not while the program waits in the host.
 
 use std::time::{Duration, Instant};
 
@@ -11,10 +11,10 @@ use crate::runtime::burst::bursts;
 use crate::runtime::instances::store::StoreOpaque;
 use crate::{Error, ErrorKind, Module, Result, Store, profile};
 
-/// Taking snapshots takes no more than one in so many parts of the time, however often they are wanted.
+/// Snapshots take at most one part in this many of the time, however often they are requested.
 const LEAST_PAUSE: u32 = 20;
 
-/// Who gets them, and when.
+/// The receiver of snapshots, and their schedule.
 struct Snapshots {
     module: Module,
     every: Duration,
@@ -23,13 +23,13 @@ struct Snapshots {
 }
 
 impl<T: 'static> Store<T> {
-    /// Gives `receive` the profile so far of the first instance of `module`, as
-    /// [`Instance::profile`](crate::Instance::profile) has it but for calling contexts, each time that about so long
-    /// has passed: when the next check fires, on the program's thread, which waits. It gets none while the program
-    /// waits in the host.
+    /// Passes the profile so far of the first instance of `module` to `receive` about once per `every`. The
+    /// profile is that of [`Instance::profile`](crate::Instance::profile) without calling contexts. It is taken
+    /// when the next check fires, on the program's thread, which waits meanwhile; there are no snapshots while
+    /// the program waits in the host.
     ///
     /// # Errors
-    /// If the engine is not an adaptive one: other code has no checks.
+    /// Returns an error if the engine does not profile adaptively, because only adaptive code has checks.
     pub fn on_snapshot(
         &mut self,
         module: &Module,
@@ -47,7 +47,7 @@ impl<T: 'static> Store<T> {
         Ok(())
     }
 
-    /// No more snapshots are taken, and whoever gets them is dropped.
+    /// Stops taking snapshots, and drops the receiver.
     pub fn end_snapshots(&mut self) {
         self.opaque_mut().set_snapshots(None);
     }

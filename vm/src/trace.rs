@@ -1,4 +1,4 @@
-//! Traces of everything that a store runs, as its embedder starts and ends them.
+//! Traces of everything that a store executes, started and ended by the embedder.
 
 use std::io::Write;
 
@@ -11,14 +11,15 @@ use crate::runtime::instances::loaded;
 use crate::{AsContextMut, Module, Result, Store};
 
 impl<T: 'static> Store<T> {
-    /// Records all that the instance of `module` in this store executes from now on, into `out`, in at most `limit`
-    /// bytes; `program` is a name for the trace's readers. The store must have no other instance, now and later.
+    /// Starts recording everything that the instance of `module` in this store executes into `out`, in at most
+    /// `limit` bytes. `program` names the program for the trace's readers. The store must have no other instance,
+    /// now or later.
     ///
-    /// [`Store::finish_trace`] completes it. What was written until then can be read too.
+    /// [`Store::finish_trace`] completes the trace. An incomplete trace can be read too.
     ///
     /// # Errors
-    /// If the engine does not trace (see [`Config::trace`](crate::Config::trace)), a trace is being recorded, the store
-    /// has another instance, or the system refuses.
+    /// Returns an error if the engine does not trace (see [`Config::trace`](crate::Config::trace)), a trace is
+    /// being recorded, the store has another instance, or the system refuses.
     pub fn record_trace(
         &mut self,
         module: &Module,
@@ -42,7 +43,7 @@ impl<T: 'static> Store<T> {
     /// Completes the trace that is being recorded.
     ///
     /// # Errors
-    /// If there is none, or it could not be written.
+    /// Returns an error if no trace is being recorded, or it could not be written.
     pub fn finish_trace(&mut self) -> Result<TraceSummary> {
         let recording = self.as_context_mut().0.opaque.end_trace();
         recording.ok_or_else(|| refused("no trace is being recorded: use Store::record_trace"))?.finish()

@@ -1,13 +1,13 @@
-//! Why wasm code stopped.
+//! The reasons why wasm code traps.
 
 use std::fmt;
 
 use wprof_jit::abi::TrapCode;
 
-/// The ways in which wasm code itself can fail.
+/// The ways in which wasm code can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Trap {
-    /// The stack is used up.
+    /// The stack is exhausted.
     #[error("wasm trap: call stack exhausted")]
     StackOverflow,
     /// A linear memory was accessed beyond its end.
@@ -34,10 +34,10 @@ pub enum Trap {
     /// The `unreachable` instruction.
     #[error("wasm trap: wasm `unreachable` instruction executed")]
     UnreachableCodeReached,
-    /// The embedder asked for it, through an [`InterruptHandle`](crate::InterruptHandle).
+    /// The embedder requested it, through an [`InterruptHandle`](crate::InterruptHandle).
     #[error("wasm trap: interrupt")]
     Interrupt,
-    /// Its time is up: see [`Store::set_deadline`](crate::Store::set_deadline).
+    /// The deadline has passed: see [`Store::set_deadline`](crate::Store::set_deadline).
     #[error("wasm trap: deadline exceeded")]
     Deadline,
     /// More events happened than the budget allowed: see [`Store::set_budget`](crate::Store::set_budget).
@@ -46,35 +46,35 @@ pub enum Trap {
     /// All fuel is consumed: see [`Store::set_fuel`](crate::Store::set_fuel).
     #[error("wasm trap: all fuel consumed by WebAssembly")]
     OutOfFuel,
-    /// A null reference where none is allowed.
+    /// A null reference was used where none is allowed.
     #[error("wasm trap: null reference")]
     NullReference,
-    /// An atomic access whose address is not a multiple of its size.
+    /// The address of an atomic access is not a multiple of its size.
     #[error("wasm trap: unaligned atomic")]
     UnalignedAtomic,
-    /// `memory.atomic.wait32` or `wait64` on a memory that no other thread can have.
+    /// `memory.atomic.wait32` or `wait64` was used on a memory that is not shared.
     #[error("wasm trap: expected shared memory")]
     ExpectedSharedMemory,
-    /// A reference was cast to a type that it is not of.
+    /// A reference was cast to a type that it does not have.
     #[error("wasm trap: cast failure")]
     CastFailure,
     /// An array was accessed beyond its end.
     #[error("wasm trap: out of bounds array access")]
     ArrayOutOfBounds,
-    /// The heap of objects has no room for another one, with all that is reachable: see
+    /// The heap has no room for another object beside all reachable ones: see
     /// [`StoreLimits::heap_bytes`](crate::StoreLimits::heap_bytes).
     #[error("wasm trap: GC heap out of memory")]
     GcOutOfMemory,
-    /// A string of JavaScript was accessed beyond its end.
+    /// A JavaScript string was accessed beyond its end.
     #[error("wasm trap: out of bounds string access")]
     StringOutOfBounds,
-    /// A number is no code point of Unicode.
+    /// A number is not a Unicode code point.
     #[error("wasm trap: invalid code point")]
     BadCodePoint,
 }
 
 impl Trap {
-    /// The trap of a trap site; `None` if only the store knows.
+    /// Returns the trap for a trap code; `None` if it depends on the state of the store.
     pub(crate) fn from_code(code: TrapCode) -> Option<Trap> {
         Some(match code {
             TrapCode::MemoryOutOfBounds => Trap::MemoryOutOfBounds,
@@ -98,13 +98,13 @@ impl Trap {
     }
 }
 
-/// What is added to the message of [`Trap::OutOfBudget`] and [`Trap::OutOfFuel`]: what ran out, and how far the
-/// program had got beyond it when it was stopped.
+/// The details added to the message of [`Trap::OutOfBudget`] and [`Trap::OutOfFuel`]: the exhausted budget, and
+/// how far the program had exceeded it when it was stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutOfBudget {
     /// The kind of events.
     pub kind: String,
-    /// How many more than the budget allowed.
+    /// The number of events beyond the budget.
     pub overdraft: u64,
 }
 

@@ -1,5 +1,6 @@
-//! What depends on the processor and on nothing of ours: registers, signal contexts, small pieces of code. One folder per
-//! architecture; `runtime::entries` has the assembly that knows the runtime.
+//! Code that depends on the processor and on nothing else of the runtime: registers, signal contexts, small
+//! pieces of machine code. One folder per architecture; `runtime::entries` holds the assembly that knows the
+//! runtime.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod x86_64;

@@ -1,8 +1,8 @@
-//! Compilation while the program runs: better versions of hot functions, and code of functions that are likely to be
+//! Compilation in the background: better versions of hot functions, and code of functions that are likely to be
 //! called soon.
 //!
-//! One thread an engine, started with the first order. Promotions are bounded by the functions and loops there are, as
-//! each is ordered once; speculation by its queue, and by `module::first`.
+//! Each engine has one thread, started with the first order. The number of promotions is bounded by the functions
+//! and loops that exist, since each is ordered once; speculation is bounded by its queue and by `module::first`.
 
 mod queue;
 
@@ -15,88 +15,90 @@ use crate::Result;
 use crate::runtime::interruption::fork::{self, Generation};
 use queue::Queue;
 
-/// How long nothing may have been urgent before the thread begins with what takes long and is not.
+/// How long nothing urgent must have been ordered before the thread begins a long job that is not urgent.
 const QUIET: Duration = Duration::from_millis(20);
 
-/// How often it is looked whether a version is done.
+/// How often a waiting thread checks whether a version is done.
 const LOOK_EVERY: Duration = Duration::from_micros(500);
 
-/// A module that has jobs done.
+/// A module that orders jobs.
 pub trait Compiles: Send + Sync + 'static {
     /// Compiles and publishes a better version of a function.
     ///
     /// # Errors
-    /// If it cannot be compiled; the function then stays as it is.
+    /// Returns an error if the function cannot be compiled; it then keeps its current version.
     fn promote(self: Arc<Self>, func: u32, promotion: Promotion) -> Result<()>;
 
-    /// Compiles what is behind a row of code slots and nobody has called yet, if it is still worth it.
+    /// Compiles the code behind a row of code slots that nobody has called yet, if that is still worth it.
     ///
     /// # Errors
-    /// If it cannot be compiled; whoever calls it will see it.
+    /// Returns an error if the code cannot be compiled; the first caller sees the error again.
     fn compile_ahead(self: Arc<Self>, row: u32) -> Result<()>;
 
     /// Computes a piece of the module's hash.
     fn advance_hash(self: Arc<Self>);
 
-    /// Bytes of bytecode of a function.
+    /// Returns the number of bytes of bytecode of a function.
     fn size_of(&self, func: u32) -> usize;
 
-    /// Whether what is behind a row is a large function without code.
+    /// Returns whether the code behind a row is a large function without code.
     fn takes_long(&self, row: u32) -> bool;
 }
 
-/// Something to compile.
+/// A compilation, or other work for a module.
 #[derive(Debug)]
 pub struct Job {
-    /// The module; nobody waits for one that is gone.
+    /// The module. A job of a module that is gone is dropped.
     pub module: Weak<dyn Compiles>,
-    /// The function, or the row of code slots of a part of one, which can only be compiled ahead.
+    /// The function, or the row of code slots of a part of a function; a part can only be compiled ahead.
     pub func: u32,
-    /// What of it.
+    /// The work to do.
     pub task: Task,
 }
 
 /// A better version of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Promotion {
-    /// For its callers.
+    /// A version for callers.
     Entry,
-    /// For a frame at this loop header.
+    /// An OSR version for a frame at this loop header.
     Resume(u32),
-    /// For one that finds there what was compiled while it waited.
+    /// An OSR version for frames at this loop header that takes longer to compile; until it exists the frames run
+    /// the one compiled first.
     Unrolled(u32),
-    /// For one that leaves optimised code there for a burst and is to come back.
+    /// An OSR version for a frame that leaves optimised code at this loop header for a burst and is to return to
+    /// it.
     Return(u32),
-    /// For bursts, entered at this loop header, or at 0 by callers in bursts.
+    /// Burst code, entered at this loop header, or at 0 by callers in bursts.
     Burst(u32),
-    /// For all, by what a profile tells.
+    /// A version for callers and frames, guided by a profile.
     Reoptimized,
 }
 
-/// What to compile of a function, or else to do for its module.
+/// The work of a job: a compilation of a function, or a task for its module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
     /// A better version.
     Promote(Promotion),
-    /// A better version that the next run of the program wants, but not this one.
+    /// A better version that the next run of the program needs, but not this run.
     PromoteForNextRun(Promotion),
-    /// The first version, before it is called.
+    /// The first version, compiled before the function is called.
     Ahead {
-        /// Whether a function calls it that the program has called.
+        /// Whether a function that the program has called calls it.
         near: bool,
     },
-    /// A piece of the hash of the module, which profiles have.
+    /// A piece of the module's hash, which profiles contain.
     Hash,
 }
 
 impl Job {
-    /// A job for a module, which it does not keep.
+    /// Creates a job for a module, without keeping the module alive.
     pub fn new(module: &Arc<impl Compiles>, func: u32, task: Task) -> Job {
         let module = Arc::downgrade(module);
         Job { module, func, task }
     }
 
-    /// Does it. If that fails, even by a panic in the code generator, the function stays as it is.
+    /// Runs the job. If it fails, even by a panic in the code generator, the function keeps its current version.
     pub fn run(&self) {
         let Some(module) = self.module.upgrade() else { return };
         let _ = catch_unwind(AssertUnwindSafe(|| match self.task {
@@ -113,7 +115,7 @@ impl Job {
 }
 
 impl Job {
-    /// Whether it is a better version for callers, which the code cache keeps.
+    /// Returns whether the job compiles a better version for callers, which the code cache keeps.
     fn is_for_callers(&self) -> bool {
         matches!(
             self.task,
@@ -121,7 +123,7 @@ impl Job {
         )
     }
 
-    /// Bytes of bytecode of the function, if it is to be optimised.
+    /// Returns the number of bytes of bytecode that the job optimises.
     fn bytes_to_optimise(&self) -> usize {
         match self.task {
             Task::Promote(_) | Task::PromoteForNextRun(_) => {
@@ -136,8 +138,8 @@ impl Job {
 struct Orders {
     queue: Queue,
     started: bool,
-    /// Whether the thread waits for orders. To wake somebody who does not would be a call of the system for nothing, each
-    /// time that a function is first called.
+    /// Whether the thread waits for orders. Notifying a thread that does not wait would cost a needless system
+    /// call at each first call of a function.
     waits: bool,
     closed: bool,
 }
@@ -148,33 +150,33 @@ struct Shared {
     changed: Condvar,
     /// Bytes of bytecode of the function that is being optimised, or 0.
     optimising: AtomicUsize,
-    /// Whether what is being compiled is kept for other runs, and how many jobs are done.
+    /// Whether the code cache keeps what is being compiled, and the number of finished jobs.
     is_for_callers: AtomicBool,
     done: AtomicUsize,
 }
 
-/// The thread and its orders.
+/// The background thread and its orders.
 #[derive(Debug, Default)]
 pub struct Background {
     shared: Arc<Shared>,
-    /// The process that it is in. A child of that has neither the thread nor what it may have held.
+    /// The process of the thread. A child process has neither the thread nor the locks that it held.
     process: Generation,
 }
 
 impl Background {
-    /// Whether it is in this process.
+    /// Returns whether the thread belongs to this process.
     pub fn is_here(&self) -> bool {
         self.process.is_current()
     }
 
-    /// Has `jobs` done, by and by; of those that are equally urgent and speculative, the last first.
+    /// Orders `jobs`. Of equally urgent speculative jobs the last one is done first.
     pub fn order(&self, jobs: impl IntoIterator<Item = Job>) {
         let mut orders = self.shared.lock();
         jobs.into_iter().for_each(|job| orders.queue.push(job));
         if !orders.started {
             let shared = self.shared.clone();
             let thread = std::thread::Builder::new().name("wprof-compile".into()).stack_size(8 << 20);
-            // Without a thread everything stays in the baseline tier, and is compiled when called.
+            // Without a thread all code stays in the baseline tier and is compiled when it is called.
             orders.started = thread.spawn(move || shared.work()).is_ok();
         }
         let waits = orders.waits;
@@ -184,12 +186,14 @@ impl Background {
         }
     }
 
-    /// Whether the program waits longer for a function of `bytes` of bytecode than it would take to compile it itself.
+    /// Returns whether the program would wait longer for a function of `bytes` bytes of bytecode than it would
+    /// take to compile the function itself.
     pub fn delays(&self, task: Task, bytes: usize) -> bool {
         queue::delays(self.shared.optimising.load(Ordering::Relaxed), task, bytes)
     }
 
-    /// Waits for a version for callers that is being compiled, if one is, but no longer than that.
+    /// Waits until the version for callers that is being compiled is done, if there is one, but no longer than
+    /// `most`.
     pub fn finish_version(&self, most: Duration) {
         let (began, done) = (Instant::now(), self.shared.done.load(Ordering::Relaxed));
         let is_busy = || {
@@ -201,7 +205,7 @@ impl Background {
         }
     }
 
-    /// Takes the most urgent order to compile a function ahead.
+    /// Takes the most urgent order for a speculative compilation.
     pub fn next_ahead(&self) -> Option<Job> {
         self.shared.lock().queue.pop_ahead()
     }
@@ -225,7 +229,7 @@ impl Shared {
         }
     }
 
-    /// The next job, when there is one; `None` once the engine is gone.
+    /// Waits for the next job; `None` once the engine is gone.
     fn next(&self) -> Option<Job> {
         let (mut orders, idle_since) = (self.lock(), Instant::now());
         loop {

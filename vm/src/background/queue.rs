@@ -1,27 +1,28 @@
-//! What a background thread is to do, in which order.
+//! The queue of a background thread, ordered by urgency.
 //!
-//! Frames that wait in a loop come first: they may be all that the program does. Then come the functions that it will
-//! probably call next, for while it meets new functions it mostly waits for the compiler; but one better version for
-//! every [`FIRST_PER_BETTER`] of them, so that neither keeps the other from being done. What is called from functions
-//! that were themselves compiled ahead is for when there is nothing else. Code for bursts comes after all that the
-//! program has run: a burst that finds none, or nothing to come back to, is tried again. So does what only the next run
-//! of the program wants. What a frame does not wait for, as it has something nearly as good, takes long, and who waits
-//! for something else meanwhile waits for it as well: so it comes when nothing was urgent for a while.
+//! Frames that wait in a loop come first, because they may be all that the program does. Next come the functions
+//! that the program will probably call next, because a program that meets new functions mostly waits for the
+//! compiler; after every [`FIRST_PER_BETTER`] of them comes one better version, so that neither starves the
+//! other. Callees of functions that were themselves compiled ahead come last. Burst code comes after all that the
+//! program has run, because a burst that finds no burst code, or no code to return to, is tried again; the same
+//! holds for versions that only the next run needs. A version that a frame does not wait for, as it has one
+//! nearly as good, takes long to compile and would delay other requests, so it is compiled when nothing was
+//! urgent for a while.
 
 use std::collections::VecDeque;
 
 use super::{Job, Promotion, Task};
 
-/// How many functions are compiled ahead before a better version, if both wait.
+/// Number of functions compiled ahead between two better versions, if both are waiting.
 const FIRST_PER_BETTER: u32 = 4;
-/// How many functions may wait to be compiled ahead, of each kind; the oldest are forgotten.
+/// Limit of the functions that wait to be compiled ahead, of each kind; the oldest are dropped.
 const MOST_AHEAD: usize = 256;
-/// How many times as large as another a function is whose optimisation is not waited for: half of its time, more than
-/// half of which are lost in code that takes two to three times as long.
+/// Size ratio from which a function's optimisation is not waited for. On average half of its compilation time is
+/// left, and more than half of that time is lost in code that takes two to three times as long.
 const MUCH_LARGER: usize = 8;
 
-/// Whether a thread that is optimising a function of so many bytes of bytecode, or none, comes too late to a task for a
-/// function of `bytes`.
+/// Returns whether a thread that is optimising `optimising` bytes of bytecode, or 0 if none, would come too late
+/// to a task for a function of `bytes` bytes.
 pub fn delays(optimising: usize, task: Task, bytes: usize) -> bool {
     let is_urgent = matches!(task, Task::Promote(Promotion::Entry | Promotion::Resume(_)));
     is_urgent && optimising > 0 && optimising >= MUCH_LARGER.saturating_mul(bytes)
@@ -32,14 +33,14 @@ pub fn delays(optimising: usize, task: Task, bytes: usize) -> bool {
 pub struct Queue {
     resumed: VecDeque<Job>,
     better: VecDeque<Job>,
-    /// What this run hardly waits for.
+    /// Jobs that this run hardly waits for.
     later: VecDeque<Job>,
-    /// What takes long, too.
+    /// Jobs that this run hardly waits for and that take long.
     at_leisure: VecDeque<Job>,
-    /// The last is the next: the program goes on from the function that it called last.
+    /// Taken from the end, because the program continues from the function that it called last.
     near: VecDeque<Job>,
     far: VecDeque<Job>,
-    /// How many of `near` have been taken since one of `better` was.
+    /// Number of jobs taken from `near` since the last one from `better`.
     since_better: u32,
 }
 
@@ -74,17 +75,17 @@ impl Queue {
         better.or_else(|| self.later.pop_front()).or_else(|| self.far.pop_back())
     }
 
-    /// Takes an order that is for when nothing was urgent for a while.
+    /// Takes an order that waits until nothing was urgent for a while.
     pub fn pop_at_leisure(&mut self) -> Option<Job> {
         self.at_leisure.pop_front()
     }
 
-    /// Whether there is one.
+    /// Returns whether there is an order that waits until nothing was urgent for a while.
     pub fn has_leisure(&self) -> bool {
         !self.at_leisure.is_empty()
     }
 
-    /// Takes the most urgent order to compile a function ahead.
+    /// Takes the most urgent order for a speculative compilation.
     pub fn pop_ahead(&mut self) -> Option<Job> {
         self.near.pop_back().or_else(|| self.far.pop_back())
     }
@@ -105,7 +106,7 @@ mod tests {
     use crate::Result;
     use crate::background::Compiles;
 
-    /// A module that is gone before anything is done for it.
+    /// A module that is dropped before any of its jobs run.
     struct Gone;
 
     impl Compiles for Gone {

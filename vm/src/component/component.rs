@@ -12,10 +12,10 @@ use super::types::FuncType;
 use crate::module::binary;
 use crate::{Engine, Error, ErrorKind, Module, Result};
 
-/// What distinguishes a binary component from a binary module.
+/// The header that distinguishes a binary component from a binary module.
 const HEAD: [u8; 8] = *b"\0asm\x0d\0\x01\0";
 
-/// A component, validated. Cheap to clone; all clones share the code of its core modules.
+/// A validated component. It is cheap to clone; all clones share the code of its core modules.
 #[derive(Clone, Debug)]
 pub struct Component(Arc<Inner>);
 
@@ -29,8 +29,8 @@ impl Component {
     /// Loads a binary component or, with feature `wat`, one in the text format.
     ///
     /// # Errors
-    /// If it is malformed, invalid, larger than the configuration allows, or uses what is not supported yet: the error says
-    /// what.
+    /// Returns an error if it is malformed, invalid, larger than the configuration allows, or uses an unsupported
+    /// feature, which the error names.
     pub fn new(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Component> {
         let bytes = bytes.as_ref();
         let limit = engine.config().max_module_size;
@@ -55,13 +55,13 @@ impl Component {
     /// Loads a component from a file.
     ///
     /// # Errors
-    /// If it cannot be read, and as [`Component::new`].
+    /// Returns an error if the file cannot be read, and as [`Component::new`].
     pub fn from_file(engine: &Engine, path: impl AsRef<Path>) -> Result<Component> {
         let path = path.as_ref();
         let most = engine.config().max_module_size as u64;
         let read = || {
             let mut bytes = Vec::new();
-            // One byte more tells that it is too large.
+            // One byte beyond the limit shows that the file is too large.
             File::open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
             Ok(bytes)
         };
@@ -69,24 +69,25 @@ impl Component {
         read.and_then(|bytes| Component::new(engine, bytes)).map_err(|e| e.context(path.display()))
     }
 
-    /// The engine it was loaded into.
+    /// Returns the engine it was loaded into.
     pub fn engine(&self) -> &Engine {
         &self.0.engine
     }
 
-    /// Its core modules, those of nested components included, in the order of the file.
+    /// Returns the core modules, including those of nested components, in the order of the file.
     pub fn modules(&self) -> &[Module] {
         &self.0.plan.modules
     }
 
-    /// The functions that it exports, with their types: `name`, or `instance#name` for those of an exported instance.
+    /// Returns the exported functions with their types: `name`, or `instance#name` for a function of an exported
+    /// instance.
     pub fn funcs(&self) -> Vec<(String, &FuncType)> {
         let mut all = Vec::new();
         list(&self.0.plan.exports, "", &mut all);
         all
     }
 
-    /// What it imports: `name`, or `instance#name` for parts of an imported instance.
+    /// Returns the names of its imports: `name`, or `instance#name` for items of an imported instance.
     pub fn imports(&self) -> impl Iterator<Item = String> {
         self.0.plan.imports.iter().map(|import| import.path.join("#"))
     }
@@ -105,7 +106,8 @@ fn list<'p>(exports: &'p [(String, Export)], prefix: &str, all: &mut Vec<(String
     }
 }
 
-/// Whether bytes are a component rather than a module: by the head of a binary, or the first word of a text.
+/// Returns whether bytes are a component rather than a module, by the header of a binary or the first word of a
+/// text.
 pub fn is_component(bytes: &[u8]) -> bool {
     bytes.starts_with(&HEAD) || bytes.first().is_some_and(|&first| first != 0) && is_component_text(bytes)
 }

@@ -1,11 +1,11 @@
-//! The handles of an instance of a component: small numbers that stand for resources.
+//! The handles of a component instance: small numbers that refer to resources.
 //!
 //! Source: *CanonicalABI.md*, "Table State", "Resource State".
 
 use super::trap;
 use crate::{Error, ErrorKind, Result};
 
-/// Handles that an instance of a component may have at once.
+/// Maximum number of handles of a component instance.
 const MAX_HANDLES: usize = 1 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,11 +14,11 @@ pub struct Handle {
     pub resource: u32,
     pub rep: u32,
     pub is_owned: bool,
-    /// Calls that it is lent to.
+    /// Number of calls to which it is lent.
     pub loans: u32,
 }
 
-/// Handles by number. Number 0 is never given out.
+/// Handles by number. Number 0 is never assigned.
 #[derive(Debug, Default)]
 pub struct Handles {
     entries: Vec<Option<Handle>>,
@@ -50,7 +50,7 @@ impl Handles {
         Ok(handle)
     }
 
-    /// Takes out a handle that is not lent.
+    /// Removes a handle that is not lent.
     pub fn remove(&mut self, number: u32, resource: u32) -> Result<Handle> {
         let handle = self.get(number, resource)?;
         if handle.loans != 0 {
@@ -61,7 +61,7 @@ impl Handles {
         Ok(entry.expect("it was there"))
     }
 
-    /// Takes out an owned handle, to pass it on.
+    /// Removes an owned handle, to transfer its resource.
     pub fn remove_owned(&mut self, number: u32, resource: u32) -> Result<u32> {
         if !self.get(number, resource)?.is_owned {
             return Err(trap("cannot pass on a borrowed resource as an owned one"));

@@ -1,4 +1,4 @@
-//! Functions of the host's, and what a call of one passes.
+//! Host functions of the component model, and the values that a call passes.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use super::val::Val;
 use crate::store::StoreContextMut;
 use crate::{AsContextMut, Result};
 
-/// A call: with arguments, gives the core value that the result is, if it is one.
+/// A call with its arguments; returns the core value of the result, if the result is a single core value.
 type Call<T> = dyn Fn(&mut Passed<'_, '_, T>) -> Result<Option<u64>> + Send + Sync;
-/// Whether a function has the type with which it is imported.
+/// Checks that a function has the type with which it is imported.
 type Check = fn(&FuncType, &[ResourceType]) -> Result<()>;
 
-/// A function of the host's. Cheap to clone.
+/// A host function. It is cheap to clone.
 pub struct HostFunc<T: 'static> {
     call: Arc<Call<T>>,
     check: Check,
@@ -30,7 +30,7 @@ impl<T: 'static> Clone for HostFunc<T> {
 }
 
 impl<T: 'static> HostFunc<T> {
-    /// One of any type, which leaves a result where there is room for one.
+    /// Creates a host function of any type, which writes its result to the given slice.
     pub fn dynamic(
         func: impl Fn(StoreContextMut<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
     ) -> HostFunc<T> {
@@ -43,7 +43,7 @@ impl<T: 'static> HostFunc<T> {
         HostFunc { call: Arc::new(call), check: |_, _| Ok(()) }
     }
 
-    /// One of a static type.
+    /// Creates a host function of a static type.
     pub fn typed<P: Params, R: Results>(
         func: impl Fn(StoreContextMut<'_, T>, P) -> Result<R> + Send + Sync + 'static,
     ) -> HostFunc<T> {
@@ -56,19 +56,19 @@ impl<T: 'static> HostFunc<T> {
     }
 
     /// # Errors
-    /// If it is of another type.
+    /// Returns an error if the function has another type.
     pub fn check(&self, ty: &FuncType, resources: &[ResourceType]) -> Result<()> {
         (self.check)(ty, resources)
     }
 
     /// # Errors
-    /// If it fails, or what is passed is not as the canonical ABI prescribes.
+    /// Returns an error if the function fails, or the arguments violate the canonical ABI.
     pub fn call(&self, passed: &mut Passed<'_, '_, T>) -> Result<Option<u64>> {
         (self.call)(passed)
     }
 }
 
-/// What a component passes in a call.
+/// The context of a call that a component makes.
 pub struct Passed<'a, 's, T: 'static> {
     pub store: &'a mut StoreContextMut<'s, T>,
     pub state: &'a Arc<State>,
@@ -88,7 +88,7 @@ impl<'a, 's, T: 'static> Passed<'a, 's, T> {
         Passed { store, state, ty, options, flat, loans: Loans::default() }
     }
 
-    /// The arguments.
+    /// Returns the arguments.
     pub fn params<P: typed::Lift>(&mut self) -> Result<P> {
         let mut lift = Lift::new(&*self.store, self.options, self.state, &mut self.loans);
         let tuple = &self.ty.tuple;
@@ -100,7 +100,7 @@ impl<'a, 's, T: 'static> Passed<'a, 's, T> {
         P::load(&mut lift, tuple, u64::from(at))
     }
 
-    /// The arguments as values of any type.
+    /// Returns the arguments as values of any type.
     pub fn vals(&mut self) -> Result<Vec<Val>> {
         match self.params()? {
             Val::Tuple(args) => Ok(args),
@@ -108,16 +108,16 @@ impl<'a, 's, T: 'static> Passed<'a, 's, T> {
         }
     }
 
-    /// Passes the result back: the core value that it is, if it is one.
+    /// Lowers the result; returns its core value, if it is a single one.
     pub fn result<R: Results>(&mut self, result: R) -> Result<Option<u64>> {
         let at = self.flat.last().copied().unwrap_or_default() as u32;
-        // A result cannot be lent.
+        // A result cannot contain borrowed resources.
         let lent = &mut Vec::new();
         let (store, options, state, ty) = (&mut *self.store, self.options, self.state, self.ty);
         state.staying(options.instance, || result.lower(&mut Lower::new(store, options, state, lent), ty, at))
     }
 
-    /// What was lent comes back.
+    /// Ends the loans of the call.
     pub fn end(self) {
         self.loans.end(self.state, self.options.instance);
     }

@@ -1,7 +1,7 @@
-//! Nested components are instantiated on paper: what is left is a [`Plan`].
+//! Symbolic instantiation of nested components, which results in a flat [`Plan`].
 //!
-//! Input: the bodies of all components of a file. Output: the steps of the outermost one. Each instance of a component has
-//! its own index spaces here, and knows which resource of the plan each resource of the validator's is.
+//! Input: the bodies of all components of a file. Output: the steps of the outermost component. Each component
+//! instance has its own index spaces here, and maps the validator's resources to those of the plan.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,15 +22,16 @@ use super::types::FuncType;
 use super::unsupported;
 use crate::{Error, ErrorKind, Module, Result};
 
-/// What may be done in all, in definitions and names that are looked at: nested instantiation can double it again and again.
+/// Limit of the total work, in definitions and names that are visited, because nested instantiation can double
+/// the work again and again.
 const MAX_WORK: usize = 2_000_000;
-/// How deep components may be instantiated within each other.
+/// Maximum depth of components instantiated within each other.
 const MAX_DEPTH: usize = 100;
 
 /// Turns a parsed component into a plan over its core modules.
 ///
 /// # Errors
-/// If it uses what is not supported, or is beyond a limit.
+/// Returns an error if the component uses an unsupported feature, or exceeds a limit.
 pub fn inline(parsed: &Parsed<'_>, modules: Vec<Module>) -> Result<Plan> {
     let plan = Plan { modules, ..Plan::default() };
     let mut inliner = Inliner { types: &parsed.types, plan, left: MAX_WORK, core_instances: 0 };
@@ -40,7 +41,7 @@ pub fn inline(parsed: &Parsed<'_>, modules: Vec<Module>) -> Result<Plan> {
     Ok(plan)
 }
 
-/// What a component exports, of what the host can use.
+/// Returns the exports of a component that the host can use.
 fn exported(items: &Exports<'_>) -> Vec<(String, Export)> {
     let export = |(name, item): &(String, Item<'_>)| {
         let export = match item {
@@ -53,7 +54,7 @@ fn exported(items: &Exports<'_>) -> Vec<(String, Export)> {
     items.list.iter().filter_map(export).collect()
 }
 
-/// Items by name, in order.
+/// Exports by name, in order.
 #[derive(Default)]
 struct Exports<'a> {
     list: Vec<(String, Item<'a>)>,
@@ -72,24 +73,24 @@ impl<'a> Exports<'a> {
     }
 }
 
-/// What can be imported, exported and aliased.
+/// An item that can be imported, exported and aliased.
 #[derive(Clone)]
 enum Item<'a> {
     Module(u32),
     Func(Target, Arc<FuncType>),
     Instance(Rc<Exports<'a>>),
     Component(Rc<Closure<'a>>),
-    /// A resource, or another type.
+    /// A type; for a resource, its number in the plan.
     Type(Option<u32>),
 }
 
-/// A component with what it sees of those around it.
+/// A component together with what it sees of the components around it.
 struct Closure<'a> {
     body: Rc<Body<'a>>,
     around: Rc<Outer<'a>>,
 }
 
-/// What nested components see.
+/// The index spaces of a component that its nested components see.
 struct Outer<'a> {
     modules: Vec<u32>,
     components: Vec<Rc<Closure<'a>>>,
@@ -97,13 +98,13 @@ struct Outer<'a> {
     around: Option<Rc<Outer<'a>>>,
 }
 
-/// A core instance: of a module, or a bundle of items.
+/// A core instance: an instance of a module, or a bundle of items.
 enum CoreInstance {
     OfModule(u32),
     Bundle(HashMap<String, CoreItem>),
 }
 
-/// The index spaces of an instance of a component.
+/// The index spaces of a component instance.
 #[derive(Default)]
 struct Frame<'a> {
     instance: u32,
@@ -130,7 +131,7 @@ struct Inliner<'t> {
 }
 
 impl<'a> Inliner<'_> {
-    /// Carries out a body. Without arguments it is the outermost one, whose imports are the host's.
+    /// Executes a body. Without `args` it is the outermost component, whose imports come from the host.
     fn instantiate(
         &mut self,
         body: &Body<'a>,
@@ -278,7 +279,7 @@ impl<'a> Inliner<'_> {
         frame.resources.insert(id, index);
     }
 
-    /// What the host must have for an import of the outermost component.
+    /// Adds what the host must provide for an import of the outermost component.
     fn import(
         &mut self,
         frame: &mut Frame<'a>,
@@ -293,7 +294,7 @@ impl<'a> Inliner<'_> {
                 Ok(Item::Func(target, ty))
             }
             ComponentEntityType::Type { created: ComponentAnyTypeId::Resource(id), .. } => {
-                // One that equals an earlier one is that.
+                // A resource that equals an earlier one is the same resource.
                 if let Some(&known) = frame.resources.get(&id.resource()) {
                     return Ok(Item::Type(Some(known)));
                 }
@@ -322,7 +323,7 @@ impl<'a> Inliner<'_> {
         }
     }
 
-    /// Learns which resources the types of an item speak of.
+    /// Records the resources that the types of an item refer to.
     fn bind(&mut self, frame: &mut Frame<'a>, ty: &ComponentEntityType, item: &Item<'a>) -> Result<()> {
         match (ty, item) {
             (
@@ -387,7 +388,7 @@ impl<'a> Inliner<'_> {
 }
 
 impl<'a> Frame<'a> {
-    /// What components nested here see now.
+    /// Returns what components nested here see now.
     fn outer(&self) -> Outer<'a> {
         Outer {
             modules: self.modules.clone(),
@@ -397,7 +398,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The component so many around the one that is directly around this.
+    /// Returns the component `count` levels around the one that directly contains this one.
     fn around(&self, count: u32) -> Result<&Outer<'a>> {
         let mut outer = self.around.as_deref();
         for _ in 0..count {

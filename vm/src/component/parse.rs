@@ -1,6 +1,7 @@
-//! Reading a binary component: what each component of the file does, in order, with the validator's types.
+//! Parsing of a binary component: the definitions of each component of the file, in order, with the validator's
+//! types.
 //!
-//! Invariant: all indices in a [`Body`] are valid, as the validator has seen them.
+//! Invariant: all indices in a [`Body`] are valid, because the validator has checked them.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -19,11 +20,11 @@ use super::plan::Encoding;
 use super::unsupported;
 use crate::{Error, ErrorKind, Result};
 
-/// What a component does, in order. Each that defines something adds to an index space.
+/// The definitions of a component, in order. Each adds an item to an index space.
 #[derive(Default)]
 pub struct Body<'a>(pub Vec<Definition<'a>>);
 
-/// A thing by its kind and index; of types only resources matter.
+/// An item by its kind and index; of types only resources matter.
 #[derive(Clone, Copy)]
 pub enum Item {
     Module(u32),
@@ -33,11 +34,11 @@ pub enum Item {
     Type(Option<ResourceId>),
 }
 
-/// A core thing by its kind and index.
+/// A core item by its kind and index.
 pub type CoreItem = (ExternalKind, u32);
 
 pub enum Definition<'a> {
-    /// The core module with this number in the file.
+    /// The number of the core module in the file.
     Module(u32),
     Component(Rc<Body<'a>>),
     Resource(ResourceId, Option<u32>),
@@ -48,7 +49,7 @@ pub enum Definition<'a> {
     CoreAlias(u32, &'a str, ExternalKind),
     Instantiate(u32, Vec<(&'a str, Item)>, ComponentInstanceTypeId),
     Instance(Vec<(&'a str, Item)>, ComponentInstanceTypeId),
-    /// The type is there if it is an instance.
+    /// The type is present if the item is an instance.
     Alias(u32, &'a str, Option<ComponentInstanceTypeId>),
     OuterModule(u32, u32),
     OuterComponent(u32, u32),
@@ -59,7 +60,7 @@ pub enum Definition<'a> {
     ResourceRep(ResourceId),
 }
 
-/// How values are passed, by indices.
+/// The options of the canonical ABI, by indices.
 #[derive(Clone, Copy)]
 pub struct Options {
     pub encoding: Encoding,
@@ -71,15 +72,15 @@ pub struct Options {
 /// A parsed file.
 pub struct Parsed<'a> {
     pub body: Body<'a>,
-    /// Where the core modules are, in order.
+    /// The ranges of the core modules in the file, in order.
     pub modules: Vec<Range<usize>>,
     pub types: Types,
 }
 
-/// Parses and validates all but the code of core modules.
+/// Parses and validates everything except the code of core modules.
 ///
 /// # Errors
-/// If it is malformed, invalid, or uses what is not supported.
+/// Returns an error if it is malformed, invalid, or uses an unsupported feature.
 pub fn parse(bytes: &[u8]) -> Result<Parsed<'_>> {
     let features = wprof_jit::module::features() | WasmFeatures::COMPONENT_MODEL;
     let mut validator = Validator::new_with_features(features);

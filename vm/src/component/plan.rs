@@ -1,4 +1,4 @@
-//! What is to be done to instantiate a component: a flat list over core modules, as nested components are gone.
+//! The plan for instantiating a component: a flat list of steps over core modules, without nested components.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ pub struct Plan {
     pub lifted: Vec<Lifted>,
     pub trampolines: Vec<Trampoline>,
     pub resources: Vec<Resource>,
-    /// How many instances of components there are, nested ones and this itself: each has its own handles.
+    /// Number of component instances, including nested ones and the outermost: each has its own handles.
     pub instances: u32,
     pub exports: Vec<(String, Export)>,
 }
 
-/// What the host must have.
+/// An item that the host must provide.
 #[derive(Debug)]
 pub struct Import {
-    /// Names of instances around it, and its own.
+    /// The names of the instances around it, and its own name.
     pub path: Vec<String>,
     pub item: Imported,
 }
@@ -31,29 +31,29 @@ pub struct Import {
 #[derive(Debug)]
 pub enum Imported {
     Func(Arc<FuncType>),
-    /// The resource with this number.
+    /// The number of the resource.
     Resource(u32),
 }
 
-/// One thing to do.
+/// A step of the instantiation.
 #[derive(Debug)]
 pub enum Step {
-    /// Instantiates a core module: the next core instance.
+    /// Instantiates a core module as the next core instance.
     Instantiate { module: u32, imports: Vec<CoreItem> },
-    /// Makes a function of the host's.
+    /// Creates a host function.
     Trampoline(u32),
-    /// Finds the destructor of a resource.
+    /// Looks up the destructor of a resource.
     Destructor(u32),
 }
 
-/// Something in a core instance, or a function that we make.
+/// An item of a core instance, or a trampoline.
 #[derive(Clone, Debug)]
 pub enum CoreItem {
     Export { instance: u32, name: Arc<str> },
     Trampoline(u32),
 }
 
-/// A core function that we make.
+/// A core function that the host creates.
 #[derive(Debug)]
 pub enum Trampoline {
     Lower { func: Target, ty: Arc<FuncType>, options: Options },
@@ -65,13 +65,13 @@ pub enum Trampoline {
 /// A function of the component model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// By its number in [`Plan::lifted`].
+    /// Its index in [`Plan::lifted`].
     Lifted(u32),
-    /// By its number in [`Plan::imports`].
+    /// Its index in [`Plan::imports`].
     Imported(u32),
 }
 
-/// A core function that is one of the component model's.
+/// A core function that implements a function of the component model.
 #[derive(Debug)]
 pub struct Lifted {
     pub func: CoreItem,
@@ -79,10 +79,10 @@ pub struct Lifted {
     pub options: Options,
 }
 
-/// How values are passed.
+/// The options of the canonical ABI.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The instance of a component that it belongs to.
+    /// The component instance that they belong to.
     pub instance: u32,
     pub encoding: Encoding,
     pub memory: Option<CoreItem>,
@@ -90,23 +90,23 @@ pub struct Options {
     pub post_return: Option<CoreItem>,
 }
 
-/// How strings are encoded.
+/// The encoding of strings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     Utf8,
     Utf16,
-    /// Latin-1, or UTF-16 if a bit of the length says so.
+    /// Latin-1, or UTF-16 if the tag bit of the length is set.
     Latin1OrUtf16,
 }
 
 #[derive(Debug)]
 pub struct Resource {
-    /// The instance of a component that defines it; none if the host does.
+    /// The component instance that defines it; `None` if the host does.
     pub owner: Option<u32>,
     pub destructor: Option<CoreItem>,
 }
 
-/// What the component exports.
+/// An export of the component.
 #[derive(Clone, Debug)]
 pub enum Export {
     Func(Target, Arc<FuncType>),

@@ -1,4 +1,4 @@
-//! The validator's types as ours.
+//! Translation of the validator's types.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use super::types::{FuncType, Type, TypeKind};
 use super::unsupported;
 use crate::{Error, ErrorKind, Result};
 
-/// Which resource of the plan each of the validator's is.
+/// The plan's resource for each resource of the validator.
 pub type Resources = HashMap<ResourceId, u32>;
 
-/// Types of one instance of a component. Equal ones of the validator's are made once.
+/// The translated types of a component instance, one for each type of the validator.
 #[derive(Default)]
 pub struct Known(HashMap<ComponentDefinedTypeId, Type>);
 
@@ -26,7 +26,7 @@ impl Known {
     }
 }
 
-/// Translates types with what is known of resources.
+/// A translator of types, given the known resources.
 pub struct Resolver<'a> {
     pub types: &'a Types,
     pub resources: &'a Resources,

@@ -1,4 +1,4 @@
-//! Resources as the host has them.
+//! Resources as the host sees them.
 
 use std::any::{TypeId, type_name};
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::state::State;
 use crate::{AsContextMut, Error, ErrorKind, Result};
 
-/// The type of a resource: a component's, of which each instance has its own, or the host's.
+/// The type of a resource: of the host, or of a component, each instance of which has its own.
 #[derive(Clone, Debug)]
 pub struct ResourceType(Of);
 
@@ -18,12 +18,13 @@ enum Of {
 }
 
 impl ResourceType {
-    /// The resource of the host's that is a `T` in a [`ResourceTable`](super::ResourceTable): always the same one.
+    /// Returns the type of host resources that are a `T` in a [`ResourceTable`](super::ResourceTable); always the
+    /// same type.
     pub fn host<T: 'static>() -> ResourceType {
         ResourceType(Of::Rust(TypeId::of::<T>(), type_name::<T>()))
     }
 
-    /// A new resource of the host's, unlike all others. The name is for messages.
+    /// Creates a new host resource type, different from all others. The name appears in messages.
     pub fn named(name: &str) -> ResourceType {
         ResourceType(Of::Named(name.into()))
     }
@@ -50,29 +51,29 @@ impl fmt::Display for ResourceType {
     }
 }
 
-/// A resource that the host holds, its own or a component's. Clones are the same resource: when one is passed on or
-/// dropped, none can be used any more.
+/// A resource that the host holds, its own or a component's. Clones are the same resource: once it is transferred
+/// or dropped, no clone can be used any more.
 #[derive(Clone)]
 pub struct ResourceAny(Arc<Shared>);
 
 struct Shared {
     ty: ResourceType,
     rep: u32,
-    /// Whether it is owned rather than lent for a call.
+    /// Whether it is owned rather than borrowed for a call.
     is_owned: bool,
-    /// Who destroys it, if a component's instance knows.
+    /// The state and the number of the resource by which it is destroyed, if a component instance owns its type.
     home: Option<(Arc<State>, u32)>,
     use_: Mutex<Use>,
 }
 
 struct Use {
     is_alive: bool,
-    /// Calls that it is lent to.
+    /// Number of calls to which it is lent.
     loans: u32,
 }
 
 impl ResourceAny {
-    /// A resource of the host's, represented by a number that the host understands.
+    /// Creates a host resource, represented by a number that the host interprets.
     pub fn host(ty: &ResourceType, rep: u32) -> ResourceAny {
         ResourceAny::new(ty.clone(), rep, true, None)
     }
@@ -87,29 +88,29 @@ impl ResourceAny {
         ResourceAny(Arc::new(Shared { ty, rep, is_owned, home, use_ }))
     }
 
-    /// Its type.
+    /// Returns the type.
     pub fn ty(&self) -> &ResourceType {
         &self.0.ty
     }
 
-    /// Whether it is owned, so that it must be dropped, rather than lent for a call.
+    /// Returns whether it is owned, so that it must be dropped, rather than borrowed for a call.
     pub fn is_owned(&self) -> bool {
         self.0.is_owned
     }
 
-    /// The number that represents one of the host's resources.
+    /// Returns the number that represents a host resource.
     ///
     /// # Errors
-    /// If it is of another type, or was dropped or passed on.
+    /// Returns an error if the resource has another type, or was dropped or transferred.
     pub fn rep(&self, ty: &ResourceType) -> Result<u32> {
         self.check(ty)?;
         self.alive().map(|_| self.0.rep)
     }
 
-    /// Ends an owned resource: its destructor runs. One that was lent only ceases to be there.
+    /// Drops the resource: an owned one runs its destructor, a borrowed one only becomes unusable.
     ///
     /// # Errors
-    /// If it was dropped or passed on before, is lent, or the destructor fails.
+    /// Returns an error if the resource was dropped or transferred before, is lent, or its destructor fails.
     pub fn resource_drop(&self, mut store: impl AsContextMut) -> Result<()> {
         self.end()?;
         match &self.0.home {
@@ -128,7 +129,7 @@ impl ResourceAny {
         Err(Error::new(ErrorKind::Type, message))
     }
 
-    /// Passes an owned one on.
+    /// Transfers an owned resource.
     pub(super) fn take(&self) -> Result<u32> {
         if !self.0.is_owned {
             return Err(Error::new(ErrorKind::Type, "a resource that is only lent cannot be passed on"));
@@ -137,7 +138,7 @@ impl ResourceAny {
         Ok(self.0.rep)
     }
 
-    /// Lends it to a call.
+    /// Lends the resource to a call.
     pub(super) fn lend(&self) -> Result<u32> {
         self.alive()?.loans += 1;
         Ok(self.0.rep)
@@ -147,7 +148,7 @@ impl ResourceAny {
         self.lock().loans -= 1;
     }
 
-    /// Ends the call for which it was lent.
+    /// Ends the call for which it was borrowed.
     pub(super) fn expire(&self) {
         self.lock().is_alive = false;
     }

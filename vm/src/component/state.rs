@@ -1,4 +1,5 @@
-//! An instance of a component in a store: what its steps have made, and what the canonical ABI remembers between calls.
+//! The state of a component instance in a store: the results of its steps, and what the canonical ABI remembers
+//! between calls.
 //!
 //! Invariant: the lock is never held while code of the component or of the host runs.
 
@@ -15,7 +16,7 @@ use crate::{Error, ErrorKind, Extern, Func, Instance, Memory, Result, Val};
 
 pub struct State {
     pub component: Component,
-    /// By the plan's numbers.
+    /// The resource types, by their numbers in the plan.
     pub resources: Vec<ResourceType>,
     lifted: Vec<OnceLock<Lifted>>,
     inner: Mutex<Inner>,
@@ -28,19 +29,20 @@ struct Inner {
     instances: Vec<Entered>,
 }
 
-/// An instance of one of the components of a file.
+/// The state of an instance of one of the file's components.
 #[derive(Default)]
 struct Entered {
     handles: Handles,
-    /// Whether a call is in it. It stays so after a trap: nothing is known of its state then.
+    /// Whether a call is active in it. The flag stays set after a trap, because the state of the instance is then
+    /// unknown.
     is_entered: bool,
-    /// Whether it must not call out now, as values are being passed to it or cleaned up after.
+    /// Whether it must not call out now, because values are being passed to it or cleaned up.
     must_stay: bool,
-    /// Handles that were lent to the call that is in it, and must be gone when it ends.
+    /// Number of handles lent to the active call, which must be dropped before it ends.
     borrowed: u32,
 }
 
-/// A core function that is lifted, found in the store.
+/// A lifted core function, resolved in the store.
 #[derive(Clone)]
 pub struct Lifted {
     pub func: Func,
@@ -48,7 +50,7 @@ pub struct Lifted {
     pub options: Options,
 }
 
-/// How values are passed, found in the store.
+/// The options of the canonical ABI, resolved in the store.
 #[derive(Clone, Copy)]
 pub struct Options {
     pub instance: u32,
@@ -91,7 +93,7 @@ impl State {
         self.lock().destructors[resource as usize] = Some(func);
     }
 
-    /// What an item of the plan is in the store.
+    /// Resolves an item of the plan in the store.
     pub fn find<T: 'static>(&self, store: &mut StoreContextMut<'_, T>, item: &CoreItem) -> Result<Extern> {
         let missing = |name: &str| Error::new(ErrorKind::Link, format_args!("the component lacks `{name}`"));
         match item {
@@ -123,7 +125,7 @@ impl State {
         Ok(Options { instance: options.instance, encoding: options.encoding, memory, realloc, post_return })
     }
 
-    /// A lifted function, looked up when it is called first.
+    /// Returns a lifted function, which is resolved at its first call.
     pub fn lifted<T: 'static>(&self, store: &mut StoreContextMut<'_, T>, index: u32) -> Result<Lifted> {
         let ready = &self.lifted[index as usize];
         if let Some(lifted) = ready.get() {
@@ -150,7 +152,7 @@ impl State {
         self.lock().instances[instance as usize].is_entered = false;
     }
 
-    /// What was lent to the call in an instance must be gone.
+    /// Checks that all handles lent to the call in an instance have been dropped.
     pub fn check_returned(&self, instance: u32) -> Result<()> {
         match self.lock().instances[instance as usize].borrowed {
             0 => Ok(()),
@@ -165,7 +167,7 @@ impl State {
         }
     }
 
-    /// Does something in which an instance must not call out.
+    /// Does something during which an instance must not call out.
     pub fn staying<R>(&self, instance: u32, what: impl FnOnce() -> Result<R>) -> Result<R> {
         let set = |stays| std::mem::replace(&mut self.lock().instances[instance as usize].must_stay, stays);
         let before = set(true);
@@ -178,8 +180,8 @@ impl State {
         what(&mut self.lock().instances[instance as usize].handles)
     }
 
-    /// The handle of an instance for a resource that is lent to the call in it: the instance that defines it gets what
-    /// represents it.
+    /// Returns the handle for a resource that is lent to the call in an instance. The instance that defines the
+    /// resource gets its representation instead.
     pub fn lend_to(&self, instance: u32, resource: u32, rep: u32) -> Result<u32> {
         if self.component.plan().resources[resource as usize].owner == Some(instance) {
             return Ok(rep);
@@ -211,7 +213,7 @@ impl State {
         }
     }
 
-    /// Runs the destructor of a resource, which is dropped by an instance or the host.
+    /// Runs the destructor of a resource that an instance or the host drops.
     pub fn destroy<T: 'static>(
         &self,
         store: &mut StoreContextMut<'_, T>,

@@ -8,12 +8,12 @@ use super::plan::Encoding;
 use super::trap;
 use crate::Result;
 
-/// The bit of a length that says that a string is in UTF-16.
+/// The tag bit of a length that marks a UTF-16 string.
 const IS_UTF16: u32 = 1 << 31;
-/// Bytes that a string may have.
+/// Maximum number of bytes of a string.
 const MAX_BYTES: u64 = (1 << 31) - 1;
 
-/// Where a string is: its alignment, how many bytes it has, and whether they are UTF-8, UTF-16 or Latin-1.
+/// The layout of a string: its alignment, its size in bytes, and whether it is UTF-8, UTF-16 or Latin-1.
 pub struct Shape {
     pub align: u32,
     pub bytes: u32,
@@ -28,10 +28,10 @@ enum Form {
 }
 
 impl Shape {
-    /// What a length in memory means.
+    /// Decodes the length of a string in memory.
     ///
     /// # Errors
-    /// If it is beyond what strings may have.
+    /// Returns an error if the length exceeds the limit of strings.
     pub fn of(encoding: Encoding, length: u32) -> Result<Shape> {
         let (align, units, form) = match encoding {
             Encoding::Utf8 => (1, length, Form::Utf8),
@@ -46,10 +46,10 @@ impl Shape {
         Ok(Shape { align, bytes: bytes as u32, form })
     }
 
-    /// The string in these bytes.
+    /// Decodes a string from these bytes.
     ///
     /// # Errors
-    /// If they are none.
+    /// Returns an error if the bytes are not a valid string.
     pub fn read(&self, bytes: &[u8]) -> Result<String> {
         match self.form {
             Form::Utf8 => {
@@ -66,10 +66,10 @@ impl Shape {
     }
 }
 
-/// A string in an encoding: its bytes, their alignment, and the length that is passed.
+/// Encodes a string: returns its bytes, their alignment, and the length to pass.
 ///
 /// # Errors
-/// If it is too long.
+/// Returns an error if the string is too long.
 pub fn write(encoding: Encoding, text: &str) -> Result<(Cow<'_, [u8]>, u32, u32)> {
     let utf16 = || text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
     let (bytes, align, flag) = match encoding {

@@ -1,13 +1,13 @@
-//! Resources of the host's, as Rust values by their numbers.
+//! Host resources: Rust values by number.
 
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// How many resources a table has unless told otherwise.
+/// Default maximum of the number of resources in a table.
 const CAPACITY: usize = 1 << 20;
 
-/// A resource of the host's that is a `T` in a [`ResourceTable`]: its number there. Host functions take and give it.
+/// A host resource that is a `T` in a [`ResourceTable`]: its number there. Host functions take and return it.
 pub struct Resource<T> {
     rep: u32,
     is_owned: bool,
@@ -15,22 +15,22 @@ pub struct Resource<T> {
 }
 
 impl<T: 'static> Resource<T> {
-    /// One that is passed on.
+    /// Creates an owned resource.
     pub fn new_own(rep: u32) -> Resource<T> {
         Resource { rep, is_owned: true, of: PhantomData }
     }
 
-    /// One that is lent for a call.
+    /// Creates a resource that is borrowed for a call.
     pub fn new_borrow(rep: u32) -> Resource<T> {
         Resource { rep, is_owned: false, of: PhantomData }
     }
 
-    /// Its number.
+    /// Returns the number in the table.
     pub fn rep(&self) -> u32 {
         self.rep
     }
 
-    /// Whether it is passed on rather than lent.
+    /// Returns whether it is owned rather than borrowed.
     pub fn owned(&self) -> bool {
         self.is_owned
     }
@@ -42,19 +42,19 @@ impl<T> fmt::Debug for Resource<T> {
     }
 }
 
-/// Why a table does not do something.
+/// The error of a table operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResourceTableError {
-    /// No more fit in.
+    /// The table has no room for another resource.
     #[error("the table of resources is full: some must be dropped first")]
     Full,
-    /// There is none with this number.
+    /// The table has no resource with this number.
     #[error("the resource is not there: it was dropped")]
     NotPresent,
-    /// It is of another type.
+    /// The resource has another type.
     #[error("the resource is of another type")]
     WrongType,
-    /// Others belong to it.
+    /// The resource has children.
     #[error("the resource has children: they must be dropped first")]
     HasChildren,
 }
@@ -65,8 +65,8 @@ struct Entry {
     children: u32,
 }
 
-/// Rust values that represent resources of the host's, by number. A resource can be another one's child: the parent stays
-/// as long as it has any.
+/// Rust values that represent host resources, by number. A resource can be the child of another: the parent stays
+/// as long as it has children.
 pub struct ResourceTable {
     entries: Vec<Option<Entry>>,
     free: Vec<u32>,
@@ -80,12 +80,12 @@ impl Default for ResourceTable {
 }
 
 impl ResourceTable {
-    /// An empty table.
+    /// Creates an empty table.
     pub fn new() -> ResourceTable {
         ResourceTable::with_max_capacity(CAPACITY)
     }
 
-    /// An empty table for at most so many resources.
+    /// Creates an empty table for at most `capacity` resources.
     pub fn with_max_capacity(capacity: usize) -> ResourceTable {
         ResourceTable { entries: Vec::new(), free: Vec::new(), capacity: capacity.min(u32::MAX as usize) }
     }
@@ -93,15 +93,15 @@ impl ResourceTable {
     /// Adds a resource.
     ///
     /// # Errors
-    /// If the table is full.
+    /// Returns an error if the table is full.
     pub fn push<T: Send + 'static>(&mut self, value: T) -> Result<Resource<T>, ResourceTableError> {
         self.add(Box::new(value), None).map(Resource::new_own)
     }
 
-    /// Adds a resource that belongs to another.
+    /// Adds a child of another resource.
     ///
     /// # Errors
-    /// If the table is full, or the parent is not there.
+    /// Returns an error if the table is full, or the parent is not in it.
     pub fn push_child<T: Send + 'static, U: 'static>(
         &mut self,
         value: T,
@@ -113,26 +113,26 @@ impl ResourceTable {
         Ok(Resource::new_own(rep))
     }
 
-    /// The value of a resource.
+    /// Returns the value of a resource.
     ///
     /// # Errors
-    /// If it is not there, or of another type.
+    /// Returns an error if the resource is not in the table, or has another type.
     pub fn get<T: 'static>(&self, resource: &Resource<T>) -> Result<&T, ResourceTableError> {
         self.entry(resource.rep)?.value.downcast_ref().ok_or(ResourceTableError::WrongType)
     }
 
-    /// The value of a resource.
+    /// Returns the value of a resource, mutably.
     ///
     /// # Errors
-    /// If it is not there, or of another type.
+    /// Returns an error if the resource is not in the table, or has another type.
     pub fn get_mut<T: 'static>(&mut self, resource: &Resource<T>) -> Result<&mut T, ResourceTableError> {
         self.entry_mut(resource.rep)?.value.downcast_mut().ok_or(ResourceTableError::WrongType)
     }
 
-    /// Takes a resource out.
+    /// Removes a resource and returns its value.
     ///
     /// # Errors
-    /// If it is not there, of another type, or has children: then it stays.
+    /// Returns an error if the resource is not in the table, has another type, or has children; it then stays.
     pub fn delete<T: 'static>(&mut self, resource: Resource<T>) -> Result<T, ResourceTableError> {
         let entry = self.entry(resource.rep)?;
         if !entry.value.is::<T>() {
@@ -150,7 +150,7 @@ impl ResourceTable {
         entry.value.downcast().map(|value| *value).map_err(|_| ResourceTableError::WrongType)
     }
 
-    /// Whether there are none.
+    /// Returns whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.entries.len() == self.free.len()
     }

@@ -1,4 +1,4 @@
-//! Core functions that are the host's: lowered functions, and those for handles.
+//! Core functions that the host implements: lowered functions, and those for handles.
 //!
 //! Source: *CanonicalABI.md*, `canon lower`, `canon resource.new`, `canon resource.drop`, `canon resource.rep`.
 
@@ -13,17 +13,17 @@ use super::types::{FuncType, MAX_FLAT_PARAMS};
 use crate::store::StoreContextMut;
 use crate::{AsContextMut, Func, Result, ValType};
 
-/// What profiles have for the interface of functions that are no import.
+/// The interface name in profiles for functions that are not imports.
 pub const OWN: &str = "component";
 
-/// What a lowered function calls.
+/// The callee of a lowered function.
 pub enum Callee<T: 'static> {
     Host(HostFunc<T>),
-    /// A function of this or another component of the file.
+    /// A function of this or another component of the file, by its number in the plan.
     Lifted(u32),
 }
 
-/// A function of the component model as a core function.
+/// Creates the core function of a lowered function.
 pub fn lowered<T: 'static>(
     store: &mut StoreContextMut<'_, T>,
     state: &Arc<State>,
@@ -50,7 +50,7 @@ pub fn lowered<T: 'static>(
     })
 }
 
-/// Calls a function of another component of the file, by way of the host.
+/// Calls a function of another component of the file through the host.
 fn call_lifted<T: 'static>(passed: &mut Passed<'_, '_, T>, index: u32) -> Result<Option<u64>> {
     let args = passed.vals()?;
     match call::call(passed.state, passed.store, index, &args)? {
@@ -59,7 +59,8 @@ fn call_lifted<T: 'static>(passed: &mut Passed<'_, '_, T>, index: u32) -> Result
     }
 }
 
-/// Makes a handle for what the component that defines a resource calls one.
+/// Creates the function that makes a handle from the representation of a resource, for the component that defines
+/// it.
 pub fn resource_new<T: 'static>(
     store: &mut StoreContextMut<'_, T>,
     state: &Arc<State>,
@@ -75,7 +76,7 @@ pub fn resource_new<T: 'static>(
     })
 }
 
-/// Drops a handle.
+/// Creates the function that drops a handle.
 pub fn resource_drop<T: 'static>(
     store: &mut StoreContextMut<'_, T>,
     state: &Arc<State>,
@@ -90,7 +91,8 @@ pub fn resource_drop<T: 'static>(
     })
 }
 
-/// What a handle stands for, for the component that defines the resource.
+/// Creates the function that returns the representation of a handle's resource, for the component that defines
+/// it.
 pub fn resource_rep<T: 'static>(
     store: &mut StoreContextMut<'_, T>,
     state: &Arc<State>,

@@ -1,4 +1,4 @@
-//! Types of the component model, with how their values lie in memory and on the stack.
+//! Types of the component model, with the layout of their values in memory and as core values.
 //!
 //! Source: *CanonicalABI.md*, "Alignment", "Element Size", "Flattening".
 
@@ -7,80 +7,80 @@ use std::sync::Arc;
 
 use crate::ValType;
 
-/// Flat parameters of a function, beyond which they are passed in memory.
+/// Maximum number of flat parameters of a function; more are passed in memory.
 pub const MAX_FLAT_PARAMS: usize = 16;
-/// The same for results.
+/// Maximum number of flat results of a function; more are passed in memory.
 pub const MAX_FLAT_RESULTS: usize = 1;
 
-/// The type of a [`Val`](super::Val). Cheap to clone.
+/// The type of a [`Val`](super::Val). It is cheap to clone.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Type(Arc<Inner>);
 
 #[derive(PartialEq, Eq)]
 struct Inner {
     kind: TypeKind,
-    /// What the cases of a variant, enum, option or result hold.
+    /// The payload types of the cases of a variant, enum, option or result.
     cases: Vec<Option<Type>>,
     size: u32,
     align: u32,
-    /// The core values that it becomes; cut off where there are too many to be passed.
+    /// Its flattened core types, truncated if there are too many to be passed directly.
     flat: Vec<ValType>,
 }
 
-/// What a type is.
+/// The kind of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TypeKind {
-    /// True or false.
+    /// A boolean.
     Bool,
-    /// A signed integer of 8 bits.
+    /// A signed 8-bit integer.
     S8,
-    /// An unsigned integer of 8 bits.
+    /// An unsigned 8-bit integer.
     U8,
-    /// A signed integer of 16 bits.
+    /// A signed 16-bit integer.
     S16,
-    /// An unsigned integer of 16 bits.
+    /// An unsigned 16-bit integer.
     U16,
-    /// A signed integer of 32 bits.
+    /// A signed 32-bit integer.
     S32,
-    /// An unsigned integer of 32 bits.
+    /// An unsigned 32-bit integer.
     U32,
-    /// A signed integer of 64 bits.
+    /// A signed 64-bit integer.
     S64,
-    /// An unsigned integer of 64 bits.
+    /// An unsigned 64-bit integer.
     U64,
-    /// A float of 32 bits.
+    /// A 32-bit float.
     Float32,
-    /// A float of 64 bits.
+    /// A 64-bit float.
     Float64,
     /// A Unicode scalar value.
     Char,
-    /// A text.
+    /// A string.
     String,
-    /// Any number of values of one type.
+    /// A list of values of one type.
     List(Type),
     /// Named fields.
     Record(Vec<(String, Type)>),
     /// Fields without names.
     Tuple(Vec<Type>),
-    /// One of several cases, each with a value or none.
+    /// One of several named cases, each with or without a payload.
     Variant(Vec<(String, Option<Type>)>),
     /// One of several names.
     Enum(Vec<String>),
-    /// A value or none.
+    /// A value or nothing.
     Option(Type),
-    /// A value of success or of failure.
+    /// A success or a failure, each with or without a payload.
     Result {
-        /// What success gives.
+        /// The payload of a success.
         ok: Option<Type>,
-        /// What failure gives.
+        /// The payload of a failure.
         err: Option<Type>,
     },
     /// A set of names.
     Flags(Vec<String>),
-    /// A resource, passed on: its number in the component.
+    /// An owned resource, by the number of its type in the component.
     Own(u32),
-    /// A resource, lent for a call: its number in the component.
+    /// A borrowed resource, by the number of its type in the component.
     Borrow(u32),
 }
 
@@ -94,17 +94,17 @@ impl Type {
         Type(Arc::new(inner))
     }
 
-    /// What it is.
+    /// Returns the kind.
     pub fn kind(&self) -> &TypeKind {
         &self.0.kind
     }
 
-    /// What the cases of a variant, enum, option or result hold, in order.
+    /// Returns the payload types of the cases of a variant, enum, option or result, in order.
     pub(super) fn cases(&self) -> &[Option<Type>] {
         &self.0.cases
     }
 
-    /// Bytes in memory.
+    /// Returns the size in memory, in bytes.
     pub(super) fn size(&self) -> u32 {
         self.0.size
     }
@@ -117,12 +117,12 @@ impl Type {
         &self.0.flat
     }
 
-    /// Bytes of the number of the case, and where the case's value begins.
+    /// Returns the size of the discriminant in bytes, and the offset of the payload.
     pub(super) fn case_layout(&self) -> (u32, u32) {
         case_layout(&self.0.cases)
     }
 
-    /// The offsets and types of the fields of a record or tuple, in order.
+    /// Returns the offsets and types of the fields of a record or tuple, in order.
     pub(super) fn fields(&self) -> impl Iterator<Item = (u32, &Type)> {
         let (records, tuples): (&[(String, Type)], &[Type]) = match &self.0.kind {
             TypeKind::Record(fields) => (fields, &[]),
@@ -217,12 +217,12 @@ fn layout_of<'t>(types: impl Iterator<Item = &'t Type>) -> (u32, u32) {
     (align_to(size, align), align)
 }
 
-/// The core values of all, no more than are needed to see that there are too many.
+/// Returns the core types of all types, no more than needed to see that there are too many.
 fn flatten_all<'t>(types: impl Iterator<Item = &'t Type>) -> Vec<ValType> {
     types.flat_map(|ty| ty.flat().iter().cloned()).take(MAX_FLAT_PARAMS + 1).collect()
 }
 
-/// What holds either of two.
+/// Returns the core type that can hold a value of either type.
 fn join(a: &ValType, b: &ValType) -> ValType {
     let is_narrow = |ty: &ValType| matches!(ty, ValType::I32 | ValType::F32);
     match a == b {
@@ -236,12 +236,12 @@ pub fn align_to(offset: u32, align: u32) -> u32 {
     offset.next_multiple_of(align)
 }
 
-/// The type of a component's function.
+/// The type of a component function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FuncType {
     pub(super) params: Vec<(String, Type)>,
     pub(super) result: Option<Type>,
-    /// All parameters as one tuple, as which they are passed in memory.
+    /// All parameters as a tuple, the form in which they are passed in memory.
     pub(super) tuple: Type,
 }
 
@@ -251,17 +251,17 @@ impl FuncType {
         FuncType { params, result, tuple }
     }
 
-    /// Names and types of the parameters.
+    /// Returns the names and types of the parameters.
     pub fn params(&self) -> impl ExactSizeIterator<Item = (&str, &Type)> {
         self.params.iter().map(|(name, ty)| (name.as_str(), ty))
     }
 
-    /// The type of the result, if there is one.
+    /// Returns the type of the result, if there is one.
     pub fn result(&self) -> Option<&Type> {
         self.result.as_ref()
     }
 
-    /// The core values of the parameters; cut off where there are too many to be passed.
+    /// Returns the core types of the parameters, truncated if there are too many to be passed directly.
     pub(super) fn flat_params(&self) -> &[ValType] {
         self.tuple.flat()
     }
@@ -270,7 +270,7 @@ impl FuncType {
         flatten_all(self.result.iter())
     }
 
-    /// The core function that an import of it becomes.
+    /// Returns the type of the core function that an import of it becomes.
     pub(super) fn lowered(&self) -> crate::FuncType {
         let (mut params, mut results) = (self.flat_params().to_vec(), self.flat_results());
         if params.len() > MAX_FLAT_PARAMS {
@@ -298,7 +298,7 @@ impl fmt::Debug for Type {
     }
 }
 
-/// As in WIT.
+/// Writes the type as in WIT.
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let held = |ty: &Option<Type>| ty.as_ref().map_or_else(|| "_".to_owned(), ToString::to_string);

@@ -22,7 +22,7 @@ pub enum Val {
     Char(char),
     String(String),
     List(Vec<Val>),
-    /// The fields in the type's order.
+    /// The fields, in the type's order.
     Record(Vec<(String, Val)>),
     Tuple(Vec<Val>),
     Variant(String, Option<Box<Val>>),
@@ -35,7 +35,7 @@ pub enum Val {
 }
 
 impl Val {
-    /// Checks that it is a value of a type. Which resource it is shows when it is passed.
+    /// Checks that the value is of type `ty`. The type of a resource is checked when the resource is passed.
     pub(super) fn check(&self, ty: &Type) -> Result<()> {
         match (self, ty.kind()) {
             (Val::Bool(_), TypeKind::Bool)
@@ -84,7 +84,7 @@ impl Val {
         }
     }
 
-    /// The number of the case that it is of a type's, and what it holds.
+    /// Returns the number of the value's case in the type, and its payload.
     pub(super) fn case(&self, ty: &Type) -> Result<(usize, Option<&Val>)> {
         let found = match (self, ty.kind()) {
             (Val::Variant(name, held), TypeKind::Variant(cases)) => {
@@ -102,7 +102,7 @@ impl Val {
         found.ok_or_else(|| mismatch(self.name(), ty))
     }
 
-    /// The value of a type that is a case of it.
+    /// Returns the value of a type for a case and its payload.
     pub(super) fn of_case(ty: &Type, number: usize, held: Option<Val>) -> Val {
         let held = held.map(Box::new);
         match ty.kind() {
@@ -114,7 +114,7 @@ impl Val {
         }
     }
 
-    /// The value of a record or tuple with these fields.
+    /// Returns the value of a record or tuple type with these fields.
     pub(super) fn of_fields(ty: &Type, values: Vec<Val>) -> Val {
         match ty.kind() {
             TypeKind::Record(fields) => {
@@ -124,13 +124,13 @@ impl Val {
         }
     }
 
-    /// The bits of flags.
+    /// Returns the bits of flags.
     pub(super) fn bits(names: &[String], all: &[String]) -> u32 {
         let is_set = |name: &String| names.contains(name);
         (0..32).zip(all).filter(|(_, name)| is_set(name)).fold(0, |bits, (bit, _)| bits | 1 << bit)
     }
 
-    /// The flags that bits stand for; others are ignored.
+    /// Returns the flags that bits stand for; unknown bits are ignored.
     pub(super) fn of_bits(bits: u32, all: &[String]) -> Val {
         let set = (0..32).zip(all).filter(|(bit, _)| bits & (1 << bit) != 0);
         Val::Flags(set.map(|(_, name)| name.clone()).collect())

@@ -1,11 +1,11 @@
-//! What Linux perf is told.
+//! Output for Linux perf.
 
-/// The form of a file for perf.
+/// The format of a file for perf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PerfFormat {
-    /// `/tmp/perf-PID.map`: addresses and names; `perf report` finds it by itself.
+    /// `/tmp/perf-PID.map`: addresses and names; `perf report` finds the file by itself.
     Map,
-    /// `jit-PID.dump` in the current folder: also code and source lines, for `perf record -k mono` and `perf inject
-    /// --jit`.
+    /// `jit-PID.dump` in the current folder: also code and source lines, for `perf record -k mono` and `perf
+    /// inject --jit`.
     Jitdump,
 }

@@ -1,18 +1,18 @@
-//! What is kept of instances for the next ones.
+//! Pooling: resources of past instances, kept for later ones.
 
-/// How much of instances that are gone an engine keeps for the next: address space with the pages of memories, so that an
-/// instance takes microseconds, whatever data it begins with. What is kept takes address space and page tables, and
-/// memory only for the images of modules.
+/// How much of past instances an engine keeps for later ones: their address space with the pages of memories, so
+/// that creating an instance takes microseconds, whatever data it begins with. The pool takes address space and
+/// page tables, and memory only for the images of modules.
 ///
-/// Instances of the same module take what others have left; with many modules by turns the ones that were wanted last
-/// stay. Memories of 64 bits, shared ones, and those that may move ([`Config::memory_reservation`](crate::Config::memory_reservation))
-/// are not kept.
+/// A new instance reuses the resources of past instances of the same module; with many modules in turn, those
+/// used last are kept. Memories with 64-bit addresses, shared memories, and memories that may move
+/// ([`Config::memory_reservation`](crate::Config::memory_reservation)) are not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolingConfig {
-    /// Memories that are kept at most (default: 1000).
+    /// Maximum number of kept memories (default: 1000).
     pub memories: usize,
-    /// Instances of which their own part is kept, without memories (default: 1000).
+    /// Maximum number of kept instances, without their memories (default: 1000).
     pub instances: usize,
 }
 
@@ -23,7 +23,7 @@ impl Default for PoolingConfig {
 }
 
 impl PoolingConfig {
-    /// One that keeps what `count` instances with a memory each leave.
+    /// Creates a configuration that keeps what `count` instances with one memory each leave.
     pub fn for_instances(count: usize) -> PoolingConfig {
         PoolingConfig { memories: count, instances: count }
     }

@@ -1,78 +1,82 @@
-//! What a profile is of: everything that runs, or samples.
+//! Profiling: exact counts of everything, or samples.
 
 use std::time::Duration;
 
 use wprof_jit::plan::{Checks, Instrumentation};
 use wprof_profiler::{Allowance, BurstLengths, Overhead};
 
-/// What is collected by an exact profile.
+/// The figures that an exact profile collects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Collect {
     /// The count of every control-flow edge, with counters only on the chords of a spanning tree.
     #[default]
     Edges,
-    /// The same with a counter on every edge: the simplest way, for comparison.
+    /// The count of every control-flow edge, with a counter on every edge: the simplest method, for comparison.
     AllEdges,
-    /// The count of every acyclic path: of every way from an entry or loop header to the next loop round or exit. Edges
+    /// The count of every acyclic path, from an entry or loop header to the next iteration or exit. Edge counts
     /// follow from them.
     Paths,
-    /// The count of every block, with counters on the fewest edges that tell them: never dearer, seldom cheaper, and
-    /// the profile knows no branches.
+    /// The count of every block, with counters on the fewest edges that determine them. It never costs more than
+    /// edge counts and seldom costs less, and the profile contains no branches.
     Blocks,
-    /// The same with counters in the fewest blocks that tell the others (Knuth & Stevenson 1973), for comparison.
+    /// The count of every block, with counters in the fewest blocks that determine the others (Knuth & Stevenson
+    /// 1973), for comparison.
     BlockCounters,
-    /// The same with a counter in each block: the simplest way, for comparison.
+    /// The count of every block, with a counter in each block: the simplest method, for comparison.
     AllBlocks,
 }
 
-/// Whether and what an engine profiles.
+/// Whether an engine profiles, and how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProfilingConfig {
-    /// Nothing: plain code.
+    /// No profile: plain code.
     #[default]
     Off,
-    /// Everything is counted, always.
+    /// Everything is counted, at all times.
     Exact(Collect),
     /// Paths are counted in short bursts, at hardly any cost (Hirzel & Chilimbi 2001).
     Adaptive(Adaptive),
 }
 
-/// How a program is sampled.
+/// How an adaptive profile samples a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Adaptive {
-    /// How long bursts are, and the time between them, in checks. They grow only where nothing but checks says when a
-    /// burst begins, and without a budget.
+    /// The length of bursts, and the time between them, in checks. They grow only if checks alone begin bursts
+    /// and there is no budget.
     pub lengths: BurstLengths,
-    /// Where code checks whether a burst begins.
+    /// The places where code checks whether a burst begins.
     pub checks: Checks,
-    /// What makes a burst begin.
+    /// The event that begins a burst.
     pub trigger: Trigger,
-    /// How much of the processor time profiling may take: bursts, code for them, reading what they have seen. What is not
-    /// afforded is put off. The number of checks between two bursts follows from what they are measured to take, so it
-    /// is not the same in each run. What checks cost is not counted. Better versions of hot functions are not either:
-    /// each must be expected to repay what it takes, and all together take at most 2%.
+    /// The share of the CPU time that profiling may take: bursts, compiling burst code, reading the counts. What
+    /// the budget does not afford is postponed. The number of checks between two bursts follows from the measured
+    /// cost of bursts, so it differs between runs. The cost of checks is not included, and neither are better
+    /// versions of hot functions: each must be expected to repay its compilation, and all together take at most
+    /// 2%.
     ///
-    /// By default, where lengths are the default ones and checks begin bursts, it is 1% and 5 ms, and never more than 2%
-    /// of what the program has had so far. With other lengths, or without background compilation, there is no limit.
+    /// The default, with default lengths and checks as the trigger, is 1% and 5 ms, and never more than 2% of the
+    /// program's CPU time so far. With other lengths, or without background compilation, there is no limit.
     pub budget: Option<Overhead>,
-    /// Whether code for bursts is optimised. By default it is, unless few checks are in bursts, as by the default
-    /// lengths, and nothing is measured along paths: then it hardly matters how fast it is, and it is compiled in a
-    /// fifth of the time. What counts is [`Adaptive::lengths`], not what they are changed to later.
+    /// Whether burst code is optimised. By default it is, unless few checks are in bursts, as with the default
+    /// lengths, and nothing is measured along paths: then its speed hardly matters, and without optimisation it
+    /// is compiled in a fifth of the time. The default depends on [`Adaptive::lengths`], not on later changes of
+    /// the lengths.
     pub optimized: Option<bool>,
 }
 
-/// At most one check in so many is in a burst whose code is not optimised: if that takes twice the time, that of the
-/// program grows by two parts in a thousand.
+/// Burst code is not optimised by default only if at most one check in this many is in a burst: even if such code
+/// takes twice the time, the program takes two parts in a thousand longer.
 const SELDOM: u64 = 500;
 
 impl Adaptive {
-    /// What profiling may take, if that is limited. Whoever asks for certain lengths wants a sample of that size.
+    /// Returns the limit of what profiling may take, if there is one. A user who sets lengths wants a sample of
+    /// that size, without a limit.
     pub(crate) fn allowance(&self) -> Option<Allowance> {
         let is_default = self.lengths == BurstLengths::default() && self.trigger == Trigger::Checks;
         self.budget.map(Allowance::of).or_else(|| is_default.then(Allowance::default))
     }
 
-    /// Whether code for bursts is optimised, which may measure.
+    /// Returns whether burst code is optimised. `measures` tells whether it measures along paths.
     pub(crate) fn is_optimized(&self, measures: bool) -> bool {
         let BurstLengths { checking, instrumented, .. } = self.lengths;
         let is_seldom = u64::from(instrumented) * SELDOM <= u64::from(checking) + u64::from(instrumented);
@@ -81,21 +85,21 @@ impl Adaptive {
     }
 }
 
-/// What makes a burst begin.
+/// The event that begins a burst.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Trigger {
-    /// The number of checks since the last one, of [`Adaptive::lengths`]: deterministic, whatever else the machine
-    /// does.
+    /// A number of checks since the last burst, given by [`Adaptive::lengths`]: deterministic, whatever else the
+    /// machine does.
     #[default]
     Checks,
-    /// The time: a timer makes the next check begin a burst each time that this long has passed, which goes on for a
-    /// hundredth of that, and at least for the checks in a burst of [`Adaptive::lengths`]. What takes long for what it
-    /// does is seen more often than it runs.
+    /// Time: after each such period a timer makes the next check begin a burst, which lasts a hundredth of the
+    /// period, and at least the number of checks in a burst of [`Adaptive::lengths`]. Code that takes long for
+    /// what it does is sampled more often than it runs.
     Time(Duration),
 }
 
 impl ProfilingConfig {
-    /// What this is to the compiler.
+    /// Returns the compiler's instrumentation for this configuration.
     pub fn instrumentation(self) -> Instrumentation {
         match self {
             ProfilingConfig::Off | ProfilingConfig::Adaptive(_) => Instrumentation::Off,

@@ -1,4 +1,4 @@
-//! Which proposals an engine accepts.
+//! The WebAssembly proposals that an engine accepts.
 
 use wprof_jit::module::Proposal;
 
@@ -65,7 +65,7 @@ impl Config {
         self
     }
 
-    /// What is not accepted.
+    /// Returns the proposals that are not accepted.
     pub(crate) fn switched_off(&self) -> &[Proposal] {
         &self.off
     }

@@ -1,4 +1,4 @@
-//! References to what wasm code makes and can look into: structures, arrays, integers of 31 bits.
+//! References to values that wasm code creates and can inspect: structures, arrays, 31-bit integers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,34 +12,34 @@ use crate::types::defined::DefinedType;
 use crate::types::{ArrayType, HeapType, StructType};
 use crate::{AsContext, AsContextMut, Error, ErrorKind, ExternRef, Result, Trap, ValType};
 
-/// An integer of 31 bits.
+/// A 31-bit integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct I31(u32);
 
 impl I31 {
-    /// The low 31 bits of an integer.
+    /// Creates an integer from the low 31 bits of `value`.
     pub fn wrapping_u32(value: u32) -> I31 {
         I31(value & (u32::MAX >> 1))
     }
 
-    /// The same.
+    /// Creates an integer from the low 31 bits of `value`.
     pub fn wrapping_i32(value: i32) -> I31 {
         I31::wrapping_u32(value as u32)
     }
 
-    /// Without a sign.
+    /// Returns the integer, zero-extended.
     pub fn get_u32(self) -> u32 {
         self.0
     }
 
-    /// The highest bit is the sign.
+    /// Returns the integer, sign-extended.
     pub fn get_i32(self) -> i32 {
         (self.0 << 1) as i32 >> 1
     }
 }
 
-/// An `anyref` that is not null: an object of a store's, which lives as long as anybody holds it, an integer, or a value of
-/// the host's that wasm code has converted.
+/// An `anyref` that is not null: an integer, a host value that wasm code has converted, or an object of a store,
+/// which lives as long as a reference to it exists.
 #[derive(Clone)]
 pub struct AnyRef(Kind);
 
@@ -54,7 +54,7 @@ enum Kind {
 struct Object {
     store: StoreId,
     word: u64,
-    /// The store keeps the object while this is there.
+    /// The store keeps the object alive while this root exists.
     _root: Arc<()>,
 }
 
@@ -65,7 +65,7 @@ impl From<I31> for AnyRef {
 }
 
 impl AnyRef {
-    /// What `any.convert_extern` makes of a value of the host's.
+    /// Converts a host value as `any.convert_extern` does.
     pub fn convert_extern(value: ExternRef) -> AnyRef {
         match value.downcast_ref::<AnyRef>() {
             Some(any) => any.clone(),
@@ -73,7 +73,8 @@ impl AnyRef {
         }
     }
 
-    /// What `extern.convert_any` makes of it. The data of what is no value of the host's is this reference.
+    /// Converts the reference as `extern.convert_any` does. For a value that did not come from the host, the data
+    /// of the result is this reference.
     pub fn convert_to_extern(&self) -> ExternRef {
         match &self.0 {
             Kind::Host(value) => value.clone(),
@@ -81,7 +82,7 @@ impl AnyRef {
         }
     }
 
-    /// The reference of a word that is not null.
+    /// Returns the reference for a word that is not 0.
     pub(crate) fn from_word(word: u64, store: &StoreOpaque) -> AnyRef {
         AnyRef(match word & TAG_MASK {
             _ if word & I31_BIT != 0 => Kind::I31(I31(word as u32 >> 1)),
@@ -90,10 +91,10 @@ impl AnyRef {
         })
     }
 
-    /// The word by which wasm knows it.
+    /// Returns the word by which wasm code refers to this value.
     ///
     /// # Panics
-    /// If it is another store's.
+    /// Panics if it belongs to another store.
     pub(crate) fn to_word(&self, store: &mut StoreOpaque) -> u64 {
         match &self.0 {
             Kind::I31(value) => i31_word(value.0),
@@ -102,31 +103,31 @@ impl AnyRef {
         }
     }
 
-    /// The integer, if it is one.
+    /// Returns the integer, if it is one.
     pub fn as_i31(&self) -> Option<I31> {
         if let Kind::I31(value) = self.0 { Some(value) } else { None }
     }
 
-    /// The structure, if it is one.
+    /// Returns the structure, if it is one.
     ///
     /// # Panics
-    /// If it is another store's.
+    /// Panics if it belongs to another store.
     pub fn as_struct(&self, store: impl AsContext) -> Option<StructRef> {
         matches!(self.ty(store), HeapType::ConcreteStruct(_)).then(|| StructRef(self.clone()))
     }
 
-    /// The array, if it is one.
+    /// Returns the array, if it is one.
     ///
     /// # Panics
-    /// If it is another store's.
+    /// Panics if it belongs to another store.
     pub fn as_array(&self, store: impl AsContext) -> Option<ArrayRef> {
         matches!(self.ty(store), HeapType::ConcreteArray(_)).then(|| ArrayRef(self.clone()))
     }
 
-    /// Its type.
+    /// Returns the type.
     ///
     /// # Panics
-    /// If it is another store's.
+    /// Panics if it belongs to another store.
     pub fn ty(&self, store: impl AsContext) -> HeapType {
         self.type_in(&store.as_context().0.opaque)
     }
@@ -139,7 +140,7 @@ impl AnyRef {
         }
     }
 
-    /// Whether both are the same object, or equal integers: what `ref.eq` says.
+    /// Returns whether both are the same object, or equal integers, as `ref.eq` does.
     pub fn ref_eq(a: &AnyRef, b: &AnyRef) -> bool {
         match (&a.0, &b.0) {
             (Kind::I31(a), Kind::I31(b)) => a == b,
@@ -192,7 +193,7 @@ macro_rules! any {
             }
 
             impl $ty {
-                /// As an `anyref`.
+                /// Returns the reference as an `anyref`.
                 pub fn to_anyref(&self) -> AnyRef {
                     self.0.clone()
                 }
@@ -203,7 +204,7 @@ macro_rules! any {
 
 any! { StructRef ArrayRef }
 
-/// Where a field or element lies, and what is in it.
+/// The offset and type of a field or element.
 struct Place {
     at: usize,
     storage: wasmparser::StorageType,
@@ -253,7 +254,7 @@ fn beyond(what: &str, index: usize, len: usize) -> Error {
     Error::new(ErrorKind::Type, format_args!("{what} {index} of {len}"))
 }
 
-/// A new object, with its head and nothing in it.
+/// Allocates an object with its header and no contents.
 fn allocate(store: &mut StoreOpaque, ty: &DefinedType, len: u32) -> Result<AnyRef> {
     let entry = store.engine().types().entry(ty);
     store.add_object_types(std::slice::from_ref(&entry))?;
@@ -262,10 +263,10 @@ fn allocate(store: &mut StoreOpaque, ty: &DefinedType, len: u32) -> Result<AnyRe
 }
 
 impl StructRef {
-    /// A new structure with these fields.
+    /// Creates a structure with these fields.
     ///
     /// # Errors
-    /// If they are of other types, or there is no room.
+    /// Returns an error if the fields have other types, or there is no memory.
     pub fn new(mut store: impl AsContextMut, ty: &StructType, fields: &[Val]) -> Result<StructRef> {
         let opaque = &mut store.as_context_mut().0.opaque;
         let places = places(ty);
@@ -291,13 +292,13 @@ impl StructRef {
         }
     }
 
-    /// A field.
+    /// Returns a field.
     ///
     /// # Errors
-    /// If there is none with this number.
+    /// Returns an error if there is no field with this number.
     ///
     /// # Panics
-    /// If it is another store's.
+    /// Panics if the structure belongs to another store.
     pub fn field(&self, store: impl AsContext, field: usize) -> Result<Val> {
         let opaque = &store.as_context().0.opaque;
         Ok(self.place(opaque, field)?.read(self.0.object(), opaque))
@@ -306,10 +307,10 @@ impl StructRef {
     /// Changes a field.
     ///
     /// # Errors
-    /// If there is none with this number, it is not mutable, or the value is of another type.
+    /// Returns an error if there is no field with this number, it is not mutable, or the value has another type.
     ///
     /// # Panics
-    /// If it is another store's.
+    /// Panics if the structure belongs to another store.
     pub fn set_field(&self, mut store: impl AsContextMut, field: usize, value: Val) -> Result<()> {
         let opaque = &mut store.as_context_mut().0.opaque;
         self.place(opaque, field)?.change(self.0.object(), opaque, &value)
@@ -324,10 +325,10 @@ fn places(ty: &StructType) -> Vec<Place> {
 }
 
 impl ArrayRef {
-    /// A new array of `len` elements that are all `element`.
+    /// Creates an array of `len` elements that are all `element`.
     ///
     /// # Errors
-    /// If that is of another type, or there is no room.
+    /// Returns an error if the element has another type, or there is no memory.
     pub fn new(mut store: impl AsContextMut, ty: &ArrayType, element: &Val, len: u32) -> Result<ArrayRef> {
         let opaque = &mut store.as_context_mut().0.opaque;
         element.check_type(&place_in(ty, 0).ty, opaque)?;
@@ -336,10 +337,10 @@ impl ArrayRef {
         Ok(ArrayRef(new))
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     ///
     /// # Panics
-    /// If it is another store's.
+    /// Panics if the array belongs to another store.
     pub fn len(&self, store: impl AsContext) -> u32 {
         self.len_in(&store.as_context().0.opaque)
     }
@@ -357,13 +358,13 @@ impl ArrayRef {
         }
     }
 
-    /// An element.
+    /// Returns an element.
     ///
     /// # Errors
-    /// If it is beyond the end.
+    /// Returns an error if the index is beyond the end.
     ///
     /// # Panics
-    /// If it is another store's.
+    /// Panics if the array belongs to another store.
     pub fn get(&self, store: impl AsContext, index: u32) -> Result<Val> {
         let opaque = &store.as_context().0.opaque;
         Ok(self.place(opaque, index)?.read(self.0.object(), opaque))
@@ -372,25 +373,26 @@ impl ArrayRef {
     /// Changes an element.
     ///
     /// # Errors
-    /// If it is beyond the end, elements are not mutable, or the value is of another type.
+    /// Returns an error if the index is beyond the end, the elements are not mutable, or the value has another
+    /// type.
     ///
     /// # Panics
-    /// If it is another store's.
+    /// Panics if the array belongs to another store.
     pub fn set(&self, mut store: impl AsContextMut, index: u32, value: Val) -> Result<()> {
         let opaque = &mut store.as_context_mut().0.opaque;
         self.place(opaque, index)?.change(self.0.object(), opaque, &value)
     }
 }
 
-/// Arrays of UTF-16 code units.
+/// Methods for arrays of UTF-16 code units.
 impl ArrayRef {
-    /// Those from `start` to `end`.
+    /// Returns the code units from `start` to `end`.
     ///
     /// # Errors
-    /// If it has not all of them.
+    /// Returns an error if the range exceeds the array.
     ///
     /// # Panics
-    /// If its elements are of another size.
+    /// Panics if its elements have another size.
     pub(crate) fn units(&self, store: &StoreOpaque, start: u32, end: u32) -> Result<Vec<u16>, Trap> {
         if start > end || end > self.len_in(store) {
             return Err(Trap::ArrayOutOfBounds);
@@ -400,13 +402,13 @@ impl ArrayRef {
         Ok(bytes.as_chunks().0.iter().map(|&unit| u16::from_le_bytes(unit)).collect())
     }
 
-    /// Writes some from `start` on.
+    /// Writes code units from `start` on.
     ///
     /// # Errors
-    /// If it has not so many: then nothing is written.
+    /// Returns an error if they exceed the array; nothing is written then.
     ///
     /// # Panics
-    /// As [`ArrayRef::units`].
+    /// Panics as [`ArrayRef::units`] does.
     pub(crate) fn set_units(&self, store: &mut StoreOpaque, start: u32, units: &[u16]) -> Result<(), Trap> {
         let room = self.len_in(store).checked_sub(start).ok_or(Trap::ArrayOutOfBounds)?;
         if units.len() > room as usize {
@@ -421,7 +423,7 @@ impl ArrayRef {
     }
 }
 
-/// Where in an array of UTF-16 code units so many of them are, from its head.
+/// Returns the byte range, counted from the object's header, of `len` UTF-16 code units of an array.
 fn bytes_of_units(start: u32, len: u32) -> std::ops::Range<usize> {
     let at = |index: usize| FIELDS as usize + index * size_of::<u16>();
     at(start as usize)..at(start as usize + len as usize)
@@ -433,7 +435,7 @@ fn place_in(ty: &ArrayType, index: u32) -> Place {
     Place::of(&ty.0, field, at)
 }
 
-/// The word by which wasm knows a value of the host's.
+/// Returns the word by which wasm code refers to a host value.
 pub(crate) fn extern_word(value: Option<ExternRef>, store: &mut StoreOpaque) -> u64 {
     match value.as_ref().and_then(ExternRef::downcast_ref::<AnyRef>) {
         Some(any) => any.to_word(store),
@@ -441,7 +443,7 @@ pub(crate) fn extern_word(value: Option<ExternRef>, store: &mut StoreOpaque) -> 
     }
 }
 
-/// The value of a word of wasm's; null if it is 0.
+/// Returns the host value of a wasm word; `None` if the word is 0.
 pub(crate) fn extern_of_word(word: u64, store: &StoreOpaque) -> Option<ExternRef> {
     (word != 0).then(|| AnyRef::from_word(word, store).convert_to_extern())
 }

@@ -11,11 +11,11 @@ use crate::{AsContext, Error, ErrorKind, ExnRef, ExternRef, Func, HeapType, RefT
 pub enum Ref {
     /// A function, or null.
     Func(Option<Func>),
-    /// A value of the host's, or null.
+    /// A host value, or null.
     Extern(Option<ExternRef>),
     /// An exception, or null.
     Exn(Option<ExnRef>),
-    /// What wasm code has made, or null.
+    /// A value that wasm code has created, or null.
     Any(Option<AnyRef>),
 }
 
@@ -43,7 +43,7 @@ pub enum Val {
 }
 
 impl Ref {
-    /// The null reference of a type.
+    /// Returns the null reference of a type.
     pub fn null(ty: &RefType) -> Ref {
         match ty.heap_type().top() {
             HeapType::Extern => Ref::Extern(None),
@@ -53,7 +53,7 @@ impl Ref {
         }
     }
 
-    /// Its type, as far as it can be told without the store: [`Ref::matches_ty`] knows more.
+    /// Returns the type, as precisely as is possible without the store; [`Ref::matches_ty`] is exact.
     pub fn ty(&self) -> RefType {
         match self {
             Ref::Func(_) => RefType::FUNCREF,
@@ -63,12 +63,12 @@ impl Ref {
         }
     }
 
-    /// Whether it is null.
+    /// Returns whether it is null.
     pub fn is_null(&self) -> bool {
         matches!(self, Ref::Func(None) | Ref::Extern(None) | Ref::Exn(None) | Ref::Any(None))
     }
 
-    /// As a table element.
+    /// Returns the reference as a word, as in table elements.
     pub(crate) fn to_word(&self, store: &mut StoreOpaque) -> u64 {
         match self {
             Ref::Func(f) => store.func_word(f.map(|f| f.0)),
@@ -79,21 +79,21 @@ impl Ref {
     }
 
     /// # Safety
-    /// `word` is a reference of type `ty` of wasm code of this store.
+    /// The caller guarantees that `word` is a reference of type `ty` from wasm code of this store.
     pub(crate) unsafe fn from_word(word: u64, ty: &RefType, store: &StoreOpaque) -> Ref {
         match ty.heap_type().top() {
             HeapType::Extern => Ref::Extern(anyref::extern_of_word(word, store)),
             HeapType::Exn => Ref::Exn(store.exceptions.get(word).map(ExnRef)),
             HeapType::Any => Ref::Any((word != 0).then(|| AnyRef::from_word(word, store))),
-            // SAFETY: as required above.
+            // SAFETY: the caller guarantees it.
             _ => Ref::Func(unsafe { store.func_of_word(word) }.map(Func)),
         }
     }
 
-    /// Whether it is of type `ty`.
+    /// Returns whether the reference is of type `ty`.
     ///
     /// # Panics
-    /// If it is another store's.
+    /// Panics if it belongs to another store.
     pub fn matches_ty(&self, store: impl AsContext, ty: &RefType) -> bool {
         self.is_of(ty, &store.as_context().0.opaque)
     }
@@ -119,7 +119,7 @@ impl Ref {
         Err(Error::new(ErrorKind::Type, message))
     }
 
-    /// What messages say that it is.
+    /// Returns the description of the reference for error messages.
     fn told(&self, store: &StoreOpaque) -> String {
         match self {
             Ref::Func(Some(func)) => format!("function {}", store.func_type(func.0).func_type()),
@@ -142,7 +142,7 @@ impl From<Ref> for Val {
 }
 
 impl Val {
-    /// Zero or null of a type; null also where that is not of the type.
+    /// Returns zero or null of a type; null even for a type that excludes it.
     pub fn default_for(ty: &ValType) -> Val {
         match ty {
             ValType::I32 => Val::I32(0),
@@ -154,7 +154,7 @@ impl Val {
         }
     }
 
-    /// Its type, as far as it can be told without the store: [`Val::matches_ty`] knows more.
+    /// Returns the type, as precisely as is possible without the store; [`Val::matches_ty`] is exact.
     pub fn ty(&self) -> ValType {
         match self {
             Val::I32(_) => ValType::I32,
@@ -169,32 +169,32 @@ impl Val {
         }
     }
 
-    /// The i32, if it is one.
+    /// Returns the i32, if it is one.
     pub fn i32(&self) -> Option<i32> {
         if let Val::I32(v) = self { Some(*v) } else { None }
     }
 
-    /// The i64, if it is one.
+    /// Returns the i64, if it is one.
     pub fn i64(&self) -> Option<i64> {
         if let Val::I64(v) = self { Some(*v) } else { None }
     }
 
-    /// The f32, if it is one.
+    /// Returns the f32, if it is one.
     pub fn f32(&self) -> Option<f32> {
         if let Val::F32(bits) = self { Some(f32::from_bits(*bits)) } else { None }
     }
 
-    /// The f64, if it is one.
+    /// Returns the f64, if it is one.
     pub fn f64(&self) -> Option<f64> {
         if let Val::F64(bits) = self { Some(f64::from_bits(*bits)) } else { None }
     }
 
-    /// The v128, if it is one.
+    /// Returns the v128, if it is one.
     pub fn v128(&self) -> Option<u128> {
         if let Val::V128(v) = self { Some(*v) } else { None }
     }
 
-    /// The reference, if it is one.
+    /// Returns the reference, if it is one.
     pub fn to_ref(&self) -> Option<Ref> {
         match self {
             Val::FuncRef(f) => Some(Ref::Func(*f)),
@@ -205,10 +205,10 @@ impl Val {
         }
     }
 
-    /// Whether it is of type `ty`.
+    /// Returns whether the value is of type `ty`.
     ///
     /// # Panics
-    /// If it is another store's.
+    /// Panics if it belongs to another store.
     pub fn matches_ty(&self, store: impl AsContext, ty: &ValType) -> bool {
         self.check_type(ty, &store.as_context().0.opaque).is_ok()
     }
@@ -240,14 +240,15 @@ impl Val {
         }
     }
 
-    /// What is in a field of this type of an object of this store's.
+    /// Returns the value of a field of type `ty` of an object of this store.
     pub(crate) fn of_field(value: VmValue, ty: &ValType, store: &StoreOpaque) -> Val {
-        // SAFETY: objects are only written by what knows the types of their fields.
+        // SAFETY: only code that knows the types of the fields writes to objects.
         unsafe { Val::from_vm(value, ty, store) }
     }
 
     /// # Safety
-    /// `value` is of type `ty` and, if a reference, one of wasm code of this store.
+    /// The caller guarantees that `value` is of type `ty` and, if a reference, comes from wasm code of this
+    /// store.
     pub(crate) unsafe fn from_vm(value: VmValue, ty: &ValType, store: &StoreOpaque) -> Val {
         match ty {
             ValType::I32 => Val::I32(value.u32() as i32),
@@ -255,7 +256,7 @@ impl Val {
             ValType::F32 => Val::F32(value.u32()),
             ValType::F64 => Val::F64(value.u64()),
             ValType::V128 => Val::V128(value.u128()),
-            // SAFETY: as required above.
+            // SAFETY: the caller guarantees it.
             ValType::Ref(r) => unsafe { Ref::from_word(value.u64(), r, store) }.into(),
         }
     }

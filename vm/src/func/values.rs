@@ -15,7 +15,8 @@ pub trait WasmTy: Send + sealed::Sealed + 'static {
     fn to_vm(self, store: &mut StoreOpaque) -> VmValue;
 
     /// # Safety
-    /// `value` is of type `TYPE` and, if a reference, one of wasm code of this store.
+    /// The caller guarantees that `value` is of type `TYPE` and, if a reference, comes from wasm code of this
+    /// store.
     #[doc(hidden)]
     unsafe fn from_vm(value: VmValue, store: &StoreOpaque) -> Self;
 }
@@ -64,20 +65,20 @@ wasm_types! {
         |v, store| store.exceptions.get(v.u64()).map(ExnRef);
     Option<Func> = ValType::FUNCREF,
         |v, store| VmValue::from_u64(store.func_word(v.map(|f| f.0))),
-        // SAFETY: the caller vouches for the value.
+        // SAFETY: the caller guarantees that the value is a funcref of this store.
         |v, store| unsafe { store.func_of_word(v.u64()) }.map(Func);
 }
 
 /// The parameters of a [`TypedFunc`](crate::TypedFunc): one value, or a tuple of them.
 pub trait WasmParams: Send + 'static {
-    /// How many there are.
+    /// Number of parameters.
     #[doc(hidden)]
     const LEN: usize;
 
     #[doc(hidden)]
     fn types() -> Vec<ValType>;
 
-    /// Puts the values into an array that has room for them.
+    /// Stores the values in an array that has room for them.
     #[doc(hidden)]
     fn store(self, to: &mut [VmValue], store: &mut StoreOpaque);
 }
@@ -85,7 +86,8 @@ pub trait WasmParams: Send + 'static {
 /// The results of a [`TypedFunc`](crate::TypedFunc): nothing, one value, or a tuple of them.
 pub trait WasmResults: WasmParams {
     /// # Safety
-    /// The values are of these types and, where references, ones of wasm code of this store.
+    /// The caller guarantees that the values have these types and that references come from wasm code of this
+    /// store.
     #[doc(hidden)]
     unsafe fn load(from: &[VmValue], store: &StoreOpaque) -> Self;
 }
@@ -104,7 +106,7 @@ impl<A: WasmTy> WasmParams for A {
 
 impl<A: WasmTy> WasmResults for A {
     unsafe fn load(from: &[VmValue], store: &StoreOpaque) -> Self {
-        // SAFETY: as required of the caller.
+        // SAFETY: the caller guarantees it.
         unsafe { A::from_vm(from[0], store) }
     }
 }
@@ -129,7 +131,7 @@ macro_rules! tuples {
             #[allow(clippy::unused_unit, reason = "the empty tuple is one of the tuples")]
             impl<$($a: WasmTy),*> WasmResults for ($($a,)*) {
                 unsafe fn load(_from: &[VmValue], _store: &StoreOpaque) -> Self {
-                    // SAFETY: as required of the caller.
+                    // SAFETY: the caller guarantees it.
                     ($(unsafe { $a::from_vm(_from[$i], _store) },)*)
                 }
             }

@@ -1,7 +1,7 @@
-//! What is compiled for the profile's sake only, as far as the engine's [`Account`] goes.
+//! Compilations that only the profile needs, limited by the engine's [`Account`].
 //!
-//! Invariant: what is not afforded is not ordered, and whoever wants it asks again: the account grows while the program
-//! runs. Without an account all is done at once.
+//! Invariant: a compilation that the account cannot afford is not ordered; the caller asks again later, since the
+//! account grows while the program runs. An engine without an account affords every compilation at once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,19 +16,20 @@ use crate::background::Promotion;
 use crate::runtime::counts::account::{Account, Order, Purpose};
 use crate::runtime::counts::cpu_time;
 
-/// The largest part of a function's time that a better version is expected to save, before it is known what can be
-/// done for it.
+/// Upper bound of the share of a function's time that a better version is expected to save, used before the
+/// possible optimisations are known.
 const MOST_SAVED: f64 = 0.5;
 
 impl ModuleInner {
-    /// Has a version compiled that only the profile needs, if that is afforded and was not ordered before.
+    /// Orders the compilation of a version that only the profile needs, if the account affords it and it was not
+    /// ordered before.
     pub(super) fn order_for_profile(self: &Arc<Self>, func: u32, promotion: Promotion) {
         if self.affords(func, promotion) {
             self.order_and_promise(func, promotion);
         }
     }
 
-    /// The same whatever it takes: a frame is lost in worse code.
+    /// Orders the compilation whatever it costs, because a frame would otherwise be stuck in worse code.
     pub(super) fn order_and_promise(self: &Arc<Self>, func: u32, promotion: Promotion) {
         let is_ordered = || self.code.look(func, |compiled| compiled.requested.contains(&promotion));
         if is_ordered() != Some(false) {
@@ -41,19 +42,20 @@ impl ModuleInner {
         }
     }
 
-    /// Whether a version that only the profile needs is afforded now.
+    /// Returns whether the account now affords a version that only the profile needs.
     pub(super) fn affords(&self, func: u32, promotion: Promotion) -> bool {
         self.engine.account().is_none_or(|account| account.affords(self.expected(account, func, promotion)))
     }
 
-    /// Counts what the compiler will take as spent.
+    /// Counts the expected compilation time as spent.
     pub(super) fn promise(&self, func: u32, promotion: Promotion) {
         if let Some(account) = self.engine.account() {
             account.promise(self.order_of(func, promotion), self.expected(account, func, promotion));
         }
     }
 
-    /// A version is compiled, or could not be; this thread had had so much time before.
+    /// Books the compilation of a version, successful or not; `before` is the CPU time of this thread when it
+    /// began.
     pub(super) fn book(&self, func: u32, promotion: Promotion, before: Duration) {
         let Some(account) = self.engine.account() else { return };
         let took = cpu_time::of_thread().saturating_sub(before);
@@ -66,7 +68,8 @@ impl ModuleInner {
         }
     }
 
-    /// Whether it may pay to look for a better version of a function, by its share of what the program does.
+    /// Returns whether looking for a better version of a function may pay, by the function's share of the
+    /// program's work.
     pub(super) fn may_repay(&self, func: u32, advice: &Advice) -> bool {
         let share = advice.ops_of(func) as f64 / advice.ops.max(1) as f64;
         self.engine.account().is_none_or(|account| {
@@ -74,7 +77,7 @@ impl ModuleInner {
         })
     }
 
-    /// Whether a better version pays that is to be compiled from a graph, for callers and for frames.
+    /// Returns whether compiling a better version from `graph`, for callers and for frames, pays.
     pub(super) fn repays(&self, graph: &BlockGraph, func: u32, (by, advice): (Estimate, &Advice)) -> bool {
         let Some(account) = self.engine.account() else { return true };
         let inlined: usize = graph.inlined.iter().map(|call| call.cfg.bytes()).sum();
@@ -107,7 +110,7 @@ impl ModuleInner {
     }
 }
 
-/// What a version is for that only the profile needs.
+/// Returns the purpose of a version that only the profile needs.
 fn purpose_of(promotion: Promotion) -> Purpose {
     match promotion {
         Promotion::Burst(_) => Purpose::BurstCode,

@@ -1,4 +1,4 @@
-//! Modules compiled ahead: made of a module, kept by the embedder, loaded where they are wanted.
+//! Modules compiled ahead of time: compiled from a module, kept by the embedder, loaded later.
 
 use std::ops::Deref;
 use std::path::Path;
@@ -17,21 +17,23 @@ use crate::runtime::linear_memory::mapped_file::MappedFile;
 use crate::{Config, Engine, Error, ErrorKind, Module, Result};
 
 impl Engine {
-    /// Compiles a module ahead, binary or, with feature `wat`, in the text format: all of its functions, optimised, each twice. What
-    /// comes of it is for [`Module::deserialize`], in this process or another with the same program, processor and settings.
+    /// Compiles a module ahead of time, from the binary format or, with feature `wat`, the text format. All
+    /// functions are compiled, optimised, twice each. [`Module::deserialize`] loads the result, in this process
+    /// or in another with the same program, processor and settings.
     ///
     /// # Errors
-    /// As [`Module::new`] and [`Module::compile_all`]; and if the engine has [`Config::weights`](crate::Config::weights) or
-    /// [`Config::interesting_paths`](crate::Config::interesting_paths), which code depends on.
+    /// Returns an error as [`Module::new`] and [`Module::compile_all`] do, and if the engine has
+    /// [`Config::weights`](crate::Config::weights) or
+    /// [`Config::interesting_paths`](crate::Config::interesting_paths), because code depends on them.
     pub fn precompile_module(&self, bytes: impl AsRef<[u8]>) -> Result<Vec<u8>> {
         compile(self, bytes.as_ref(), self.config().clone(), None)
     }
 
-    /// The same with what an earlier profile of the module tells: hot functions get superblocks, inlined calls and guessed
-    /// callees, as by [`Config::profile_use`](crate::Config::profile_use).
+    /// Compiles a module ahead of time with an earlier profile of it: hot functions get superblocks, inlined
+    /// calls and guessed callees, as by [`Config::profile_use`](crate::Config::profile_use).
     ///
     /// # Errors
-    /// As [`Engine::precompile_module`], and if the profile is of another module.
+    /// Returns an error as [`Engine::precompile_module`] does, and if the profile belongs to another module.
     pub fn precompile_module_with(&self, bytes: impl AsRef<[u8]>, profile: Arc<Profile>) -> Result<Vec<u8>> {
         let mut config = self.config().clone();
         config.profile_use(profile);
@@ -40,55 +42,59 @@ impl Engine {
 }
 
 impl Module {
-    /// Compiles it ahead, as [`Engine::precompile_module`] does, with what is known of it by now: what bursts have told this process,
-    /// or an earlier profile.
+    /// Compiles the module ahead of time, as [`Engine::precompile_module`] does, with all that is known of it by
+    /// now: from the bursts of this process, or from an earlier profile.
     ///
     /// # Errors
-    /// As [`Engine::precompile_module`], and if its file cannot be read any more.
+    /// Returns an error as [`Engine::precompile_module`] does, and if the module's file can no longer be read.
     pub fn serialize(&self) -> Result<Vec<u8>> {
         let (engine, advice) = (self.engine(), self.inner().advice());
         compile(engine, &self.bytes()?, engine.config().clone(), advice)
     }
 
-    /// Loads a module that was compiled ahead. Nothing of it is compiled again: functions are published when they are called.
+    /// Loads a module that was compiled ahead of time. No function is compiled again: each is published at its
+    /// first call.
     ///
     /// # Errors
-    /// If it is none, is damaged, or was made by another build of this program, for another processor or with other settings;
-    /// else as [`Module::new`].
+    /// Returns an error if the bytes are not a compiled module, are damaged, or were compiled by another build of
+    /// this program, for another processor or with other settings; otherwise as [`Module::new`].
     ///
     /// # Safety
-    /// The bytes have machine code, which runs with all that this process may do. Hashes tell accidents, not intent: the bytes
-    /// must be what [`Engine::precompile_module`] or [`Module::serialize`] gave, kept where nobody else can write.
+    /// The bytes contain machine code, which runs with all the rights of this process. The hashes detect
+    /// accidents, not intent: the caller guarantees that the bytes are the output of
+    /// [`Engine::precompile_module`] or [`Module::serialize`], kept where nobody else can write.
     #[expect(unsafe_code, reason = "the caller vouches for machine code")]
     pub unsafe fn deserialize(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Module> {
         load(engine, Arc::new(bytes.as_ref().to_vec()), None)
     }
 
-    /// The same from a file, of which the module's bytes are not copied: the file is mapped as long as the module is used.
+    /// Loads a module from a file that was compiled ahead of time. The module's bytes are not copied: the file
+    /// stays mapped as long as the module is used.
     ///
     /// # Errors
-    /// As [`Module::deserialize`], and if the file cannot be read.
+    /// Returns an error as [`Module::deserialize`] does, and if the file cannot be read.
     ///
     /// # Safety
-    /// As [`Module::deserialize`]; and the file must not be written to or cut as long as the module, a clone or an instance
-    /// of it is there. It may be removed or replaced by another.
+    /// As [`Module::deserialize`]. In addition, the caller guarantees that the file is neither written to nor
+    /// truncated while the module, a clone or an instance of it exists. The file may be removed or replaced by
+    /// another.
     #[expect(unsafe_code, reason = "the caller vouches for machine code, and for the file")]
     pub unsafe fn deserialize_file(engine: &Engine, path: impl AsRef<Path>) -> Result<Module> {
         let path = path.as_ref();
-        // SAFETY: the caller promises that nobody writes to it.
+        // SAFETY: the caller guarantees that nobody writes to the file.
         let mapped = unsafe { MappedFile::open(path) };
         let mapped = mapped.map_err(|e| Error::with_source(ErrorKind::System, Box::new(e)));
         let load = |file| load(engine, Arc::new(file), Some(path));
         mapped.and_then(load).map_err(|e| e.context(path.display()))
     }
 
-    /// Whether these bytes begin as a module that was compiled ahead.
+    /// Returns whether these bytes begin like a module that was compiled ahead of time.
     pub fn is_precompiled(bytes: &[u8]) -> bool {
         artifact::is_artifact(bytes)
     }
 }
 
-/// Loads an artefact, whose owner vouches for it.
+/// Loads an artifact; the caller vouches for its origin.
 pub(super) fn load<B>(engine: &Engine, owner: Arc<B>, file: Option<&Path>) -> Result<Module>
 where
     B: Deref<Target = [u8]> + Send + Sync + 'static,
@@ -99,7 +105,7 @@ where
     Module::load_with(engine, bytes.into(), file, Kept::Artifact(code))
 }
 
-/// A part of some bytes.
+/// A range of the bytes that `owner` holds.
 struct Part<B> {
     owner: Arc<B>,
     range: std::ops::Range<usize>,
@@ -113,8 +119,8 @@ impl<B: Deref<Target = [u8]>> Deref for Part<B> {
     }
 }
 
-/// Compiles a module with stand-ins, once with each, in an engine of its own: what the given one has in the background does not
-/// meddle.
+/// Compiles a module twice, once with each set of stand-ins, in an engine of its own, so that the background
+/// compilation of the given engine does not interfere.
 fn compile(
     engine: &Engine,
     bytes: &[u8],
@@ -150,8 +156,8 @@ fn compile(
     artifact::write(&made_for, &first.info().bytes, &code)
 }
 
-/// The code of a module with the places of its stand-ins. Functions of which these cannot be told are left out: they will be
-/// compiled when they are called.
+/// Returns the code of a module with the places of its stand-ins. Functions whose stand-ins cannot be located are
+/// left out and compiled when they are called.
 fn compared(first: CachedModule<Placed>, second: CachedModule<Placed>) -> CachedModule<Placed> {
     let is_planned_alike =
         first.counters == second.counters && first.functions.len() == second.functions.len();
@@ -166,7 +172,8 @@ fn compared(first: CachedModule<Placed>, second: CachedModule<Placed>) -> Cached
 }
 
 impl ModuleInner {
-    /// Makes the trampolines that hosts are likely to need: of the types of functions that are not the module's own affair.
+    /// Compiles the trampolines that hosts are likely to need: those of the types of escaping and of imported
+    /// functions.
     fn prepare_trampolines(&self) -> Result<()> {
         let core = self.engine.core();
         let entry = |func: u32| &self.types[self.info.funcs[func as usize] as usize];

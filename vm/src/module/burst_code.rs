@@ -1,7 +1,8 @@
-//! Code for bursts, and for going back from it; both are compiled when bursts have wanted them a few times.
+//! Code for bursts, and code for returning from it. Both are compiled after bursts have asked for them a few
+//! times.
 //!
-//! Invariant: calls from code for bursts go through slots of their own, which hold ordinary code until there is code
-//! for bursts: so a function without a check at its entry is counted too when it is called in a burst.
+//! Invariant: calls from burst code go through slots of their own, which hold ordinary code until burst code
+//! exists. So a function without a check at its entry is also counted when it is called in a burst.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -18,16 +19,16 @@ use crate::background::Promotion;
 use crate::runtime::code::no_code_memory;
 use crate::{Result, Strategy};
 
-/// How often bursts want a version of a small function before it is compiled in the background. A place where few
-/// bursts begin, or end, is not worth the compiler's time: a frame in a loop that it cannot leave leaves the next one
-/// that it comes to, or the function, and counts nothing until then.
+/// How often bursts ask for a version of a small function before it is compiled in the background. A place where
+/// few bursts begin or end does not repay the compiler's time: a frame in a loop that it cannot leave leaves the
+/// next loop that it reaches, or the function, and counts nothing until then.
 const PATIENCE: u32 = 3;
-/// A larger function takes longer to compile, and what the program waits for waits meanwhile: so for each so many bytes
-/// a version is to be wanted as often once more, up to so many times.
+/// A larger function takes longer to compile, and delays the compilations that the program waits for. So the
+/// patience grows by `PATIENCE` with every `PATIENCE_BYTES` bytes, up to `MOST_TIMES` times.
 const PATIENCE_BYTES: usize = 100;
 const MOST_TIMES: usize = 4;
 
-/// How often bursts want a version of a function of so many bytes before it is compiled.
+/// Returns how often bursts must ask for a version of a function of `bytes` bytes before it is compiled.
 fn patience(bytes: usize) -> u32 {
     PATIENCE * (bytes / PATIENCE_BYTES).clamp(1, MOST_TIMES) as u32
 }
@@ -35,30 +36,32 @@ fn patience(bytes: usize) -> u32 {
 /// The code of one function for bursts.
 #[derive(Debug, Default)]
 pub struct BurstCode {
-    /// What it counts.
+    /// What the burst code counts.
     pub plan: Option<Arc<FunctionPlan>>,
-    /// Versions by the block where they are entered, 0 for a call.
+    /// Addresses of the versions by the block where they are entered, 0 for a call.
     pub versions: HashMap<u32, usize>,
-    /// Code of the main loop, for frames that come from other code for bursts.
+    /// Code of the main loop, entered by frames from other burst code.
     main_loop: Option<usize>,
-    /// How often those were wanted that there are not, and likewise what goes on in a loop when a burst is over.
+    /// How often each missing version was asked for: burst code, and checking code that continues a loop after a
+    /// burst.
     wanted: HashMap<(u32, Version), u32>,
 }
 
 impl BurstCode {
-    /// Whether calls have wanted a version so often.
+    /// Returns whether calls have asked for burst code at least `patience` times.
     fn wants_calls(&self, patience: u32) -> bool {
         self.wanted.get(&(0, Version::Instrumented)).is_some_and(|&wanted| wanted >= patience)
     }
 }
 
 impl ModuleInner {
-    /// Code of `func` for bursts, entered at `block`, a loop header or 0 for its entry; `None` if there is none, yet.
+    /// Returns the burst code of `func` entered at `block`, a loop header or 0 for its entry; `None` if there is
+    /// none yet.
     pub(crate) fn burst_code(self: &Arc<Self>, func: u32, block: u32) -> Option<usize> {
         let known = |compiled: &Compiled| compiled.bursts.versions.get(&block).copied();
         let found = self.code.look(func, known)?;
         if found.is_none() && self.engine.sees_all() {
-            // Without it, too, the program does the same.
+            // If this fails, the program behaves the same without burst code.
             let _ = self.compile_for_bursts(func, block);
             return self.code.look(func, known)?;
         }
@@ -72,7 +75,7 @@ impl ModuleInner {
         self.code.look(func, known)?
     }
 
-    /// Counts that a burst wants a version that is entered at a block; whether it is to be compiled.
+    /// Counts a burst's request for a version entered at a block; returns whether the version is to be compiled.
     fn is_wanted(&self, func: u32, version: (u32, Version)) -> bool {
         let patience = self.patience(func);
         let count = |compiled: &mut Compiled| {
@@ -83,12 +86,13 @@ impl ModuleInner {
         self.code.update(func, count) == Some(true)
     }
 
-    /// How often bursts want a version before it is compiled.
+    /// Returns how often bursts must ask for a version before it is compiled.
     fn patience(&self, func: u32) -> u32 {
         if self.engine.background().is_some() { patience(self.info.body(func).len()) } else { 1 }
     }
 
-    /// Code of `func` for the time between bursts, entered likewise; it is wanted badly by a frame that `is_stuck`.
+    /// Returns the code of `func` for the time between bursts, entered at `block`. A frame that `is_stuck` needs
+    /// it urgently.
     pub(crate) fn checking_code(self: &Arc<Self>, func: u32, block: u32, is_stuck: bool) -> Option<usize> {
         if block == 0 {
             return self.code.address(func);
@@ -105,8 +109,10 @@ impl ModuleInner {
         self.code_for_frame(func, block)
     }
 
-    /// Whether a frame at a loop header has code to go on in when a burst is over: in code for bursts it would wait for
-    /// it, which is little if it leaves the loop soon; code of its own would cost more where that is not free. Where it is now, if that is no baseline code, it can wait for the best.
+    /// Returns whether a frame at a loop header has code to continue in after a burst. Without such code the
+    /// frame stays in burst code until it exists, which costs little if it leaves the loop soon; compiling code
+    /// for it would cost more where compilation is not free. A frame that does not come from baseline code can
+    /// wait for the best version.
     pub(crate) fn comes_back(self: &Arc<Self>, func: u32, header: u32, is_baseline: bool) -> bool {
         if self.is_left_soon(func) {
             return true;
@@ -123,14 +129,15 @@ impl ModuleInner {
         self.code_for_frame(func, header).is_some()
     }
 
-    /// Whether frames leave a function's loops so soon that what profiling may take is better spent elsewhere.
+    /// Returns whether frames leave a function's loops so soon that the profiling budget is better spent
+    /// elsewhere.
     fn is_left_soon(&self, func: u32) -> bool {
         self.engine.account().is_some()
             && self.code.look(func, |compiled| compiled.is_left_soon) == Some(true)
     }
 
-    /// Called through the slot for bursts, which holds a stub: where the call goes. Once it is ordered, calls go to
-    /// ordinary code until there is code for bursts.
+    /// Handles a call through the burst slot while it holds a stub, and returns the call's destination. Once
+    /// burst code is ordered, calls go to ordinary code until burst code exists.
     pub(super) fn called_in_burst(self: &Arc<Self>, func: u32, entry: usize) -> usize {
         let code = self.burst_code(func, 0);
         let is_worth = self.is_worth_bursts(func);
@@ -151,7 +158,7 @@ impl ModuleInner {
         code.unwrap_or(entry)
     }
 
-    /// Has calls in bursts ask again for code that was not afforded.
+    /// Makes calls in bursts ask again for code that the account could not afford.
     pub(crate) fn ask_again(&self) {
         for func in std::mem::take(&mut *self.put_off()) {
             let is_missing = |compiled: &mut Compiled| {
@@ -167,8 +174,8 @@ impl ModuleInner {
         self.code.put_off.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes `code` what callers of `func` reach, of which there was no code or worse. Calls in bursts ask for code
-    /// of their own if it is worth it.
+    /// Publishes `code` for callers of `func`, which had no code or worse code. Calls in bursts ask for burst
+    /// code if it is worth compiling.
     pub(super) fn publish(&self, func: u32, code: usize) {
         if !self.engine.has_bursts() {
             return self.slots.publish(func, code);
@@ -181,13 +188,13 @@ impl ModuleInner {
         self.slots.publish_both(func, code, in_bursts);
     }
 
-    /// Whether a function has run so often that it is worth the time to compile it twice.
+    /// Returns whether a function has run often enough to be worth compiling twice.
     fn is_worth_bursts(&self, func: u32) -> bool {
         let is_tiered = self.engine.config().strategy == Strategy::Tiered;
         !is_tiered || self.engine.sees_all() || self.code.look(func, Compiled::is_hot) == Some(true)
     }
 
-    /// Compiles code of `func` for bursts, and publishes it if it is entered by calls.
+    /// Compiles burst code of `func`, and publishes it if calls enter it.
     pub(super) fn compile_for_bursts(self: &Arc<Self>, func: u32, block: u32) -> Result<()> {
         let Some(plan) = self.burst_plan(func)? else { return Ok(()) };
         let main_loop = match self.engine.compiler().main_loop(&plan) {
@@ -207,8 +214,8 @@ impl ModuleInner {
         Ok(())
     }
 
-    /// Code of the main loop for bursts, compiled if there is none: one version for frames that come from other code
-    /// for bursts, and bring along what they count with, and for those in which a burst begins.
+    /// Returns the burst code of the main loop, compiling it if there is none. One version serves frames that
+    /// come from other burst code with their counting state, and frames in which a burst begins.
     fn main_loop_for_bursts(self: &Arc<Self>, plan: &FunctionPlan, header: u32) -> Result<usize> {
         let (compiler, func) = (self.engine.compiler(), plan.cfg.func);
         if let Some(known) = self.code.look(func, |compiled| compiled.bursts.main_loop).flatten() {
@@ -226,7 +233,7 @@ impl ModuleInner {
         Ok(main_loop)
     }
 
-    /// Compiles a graph of code for bursts.
+    /// Compiles and places a graph of burst code.
     fn place_for_bursts(
         self: &Arc<Self>,
         plan: &FunctionPlan,
@@ -236,7 +243,7 @@ impl ModuleInner {
         self.place_version(plan, graph, (self.engine.burst_tier(), CodeTier::Burst), began)
     }
 
-    /// What code of `func` for bursts counts.
+    /// Returns the plan of what the burst code of `func` counts.
     fn burst_plan(self: &Arc<Self>, func: u32) -> Result<Option<Arc<FunctionPlan>>> {
         let Some(collection) = self.engine.burst_collection() else { return Ok(None) };
         if let Some(plan) = self.code.look(func, |compiled| compiled.bursts.plan.clone()).flatten() {
@@ -245,11 +252,11 @@ impl ModuleInner {
         let mut plan = FunctionPlan::new(&self.info, func, collection, 0)?;
         plan.first_counter = self.burst_counters(func, plan.counters())?;
         let plan = Arc::new(plan);
-        // Another thread may have been faster.
+        // Another thread may have inserted a plan first.
         Ok(self.code.update(func, |compiled| compiled.bursts.plan.get_or_insert(plan).clone()))
     }
 
-    /// How to read the counters of each function that has code for bursts, by ascending function index.
+    /// Returns the counter plan of each function that has burst code, by ascending function index.
     pub(crate) fn burst_plans(&self) -> Vec<(u32, Arc<FunctionPlan>)> {
         let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
         let plans =

@@ -1,7 +1,8 @@
-//! A module's code on its way to the code cache and back.
+//! Storing a module's code in the code cache, and restoring it.
 //!
-//! Code holds the address of its module's slots and the ids of its types as constants: what the cache keeps is used only
-//! where both are the same again. What was compiled ahead has stand-ins for them, and is used anywhere.
+//! Code contains the address of its module's slots and the ids of its types as constants, so cached code is used
+//! only where both are the same again. Code compiled ahead of time has stand-ins for them and can be used at any
+//! address.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -21,23 +22,26 @@ use crate::runtime::counts::cpu_time;
 use crate::runtime::values::types::TypeEntry;
 use crate::{Error, Module, Result};
 
-/// Code is stored again when one function in so many is new or better.
+/// Code is stored again when at least one function in this many is new or better.
 const WORTHWHILE: u32 = 32;
 
-/// A short program waits so long for a version that is being compiled: the next run would else begin it anew.
+/// The shortest time for which a short program waits for a version that is being compiled; otherwise the next run
+/// would start that compilation anew.
 const LEAST_WAIT: Duration = Duration::from_millis(100);
 
-/// Or when better versions took longer than storing all code takes: so many nanoseconds a byte.
+/// Nanoseconds per byte: code is also stored again when compiling better versions took longer than storing all
+/// code takes.
 const STORING: u64 = 5;
 
 impl Module {
-    /// Stores the code that has been compiled so far in the engine's code cache, for the next time this module is
-    /// loaded; see [`Config::code_cache`](crate::Config::code_cache). Does nothing if there is no cache or little
-    /// that it does not have yet. Waits for a better version that is being compiled, but no longer than a tenth of a second or
-    /// twice what the process has had of the processor: else the next run would begin it anew, and be as slow. Returns whether it stored something.
+    /// Stores the code compiled so far in the engine's code cache, for the next time this module is loaded; see
+    /// [`Config::code_cache`](crate::Config::code_cache). Does nothing if there is no cache, or if the cache
+    /// lacks little of the code. Waits for a better version that is being compiled, but no longer than a tenth of
+    /// a second or twice the CPU time of the process: without waiting, the next run would start that compilation
+    /// anew and be as slow. Returns whether code was stored.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// Returns an error if the system refuses to store the code.
     pub fn update_code_cache(&self) -> Result<bool> {
         let inner = self.inner();
         let Some(cache) = inner.engine.code_cache() else { return Ok(false) };
@@ -59,11 +63,12 @@ impl Module {
 
 impl ModuleInner {
     pub(super) fn snapshot(&self) -> CachedModule<Placed> {
-        // Held so that no counter is given out, and nothing is called for the first time, meanwhile.
+        // The lock keeps counters from being assigned, and functions from being called for the first time,
+        // meanwhile.
         let first = self.code.first.lock();
         let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
         let cached = |(&func, compiled): (&u32, &Compiled)| {
-            // Only baseline code goes on in parts.
+            // Only baseline code continues in parts.
             let parts = compiled.part_code.iter().filter(|_| !compiled.promoted);
             let all = std::iter::once((func, compiled.address)).chain(parts.map(|(&row, &code)| (row, code)));
             let of_row = |(row, address)| {
@@ -98,11 +103,11 @@ impl ModuleInner {
         entries.flat_map(pair).flatten().collect()
     }
 
-    /// Places the code that was kept of this module, whose slots and types are where they were. Functions are published
-    /// when they are called.
+    /// Places the cached code of this module, whose slots and types are at their old addresses. Functions are
+    /// published when they are called.
     ///
     /// # Errors
-    /// If there is no memory for it.
+    /// Returns an error if there is no memory for the code.
     pub(super) fn restore(self: &Arc<Self>, cached: CachedModule) -> Result<()> {
         let CachedModule { counters, functions, trampolines, .. } = cached;
         let is_here = |row: u32| row >= self.info.imported_funcs && row < self.part_rows.count();
@@ -136,7 +141,7 @@ impl ModuleInner {
         let mut rows = Vec::with_capacity(functions.len());
         let mut pieces = Vec::with_capacity(functions.len());
         for CachedFunction { row, code, saved, known, is_left_soon } in functions {
-            // What does not fit is compiled when it is called.
+            // Code that does not fit is compiled when it is called.
             let Some(code) = code.into_code(self.constants()) else { continue };
             self.slots.fill(&self.info, &code.dispatches);
             rows.push((row, saved, known, is_left_soon));
@@ -144,7 +149,7 @@ impl ModuleInner {
         }
         let addresses = self.code.arena.place_all(pieces).map_err(no_code_memory)?;
         let mut first = self.code.first.lock();
-        // Functions come before parts.
+        // The rows of functions precede the rows of parts.
         for ((row, saved, known, is_left_soon), address) in rows.into_iter().zip(addresses) {
             if self.is_part(row) {
                 let of = first.ready.get_mut(&self.part_rows.func(row));

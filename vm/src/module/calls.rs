@@ -1,4 +1,4 @@
-//! The calls that functions make, by callee slot, of the functions for which somebody wants to know.
+//! The call sites of functions, by callee slot, found on demand.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -8,12 +8,12 @@ use wprof_jit::plan::{ContextSite, FunctionContexts};
 
 use super::ModuleInner;
 
-/// By function, its calls in bytecode order.
+/// The call sites of each function, in bytecode order.
 #[derive(Debug, Default)]
 pub struct Calls(RwLock<HashMap<u32, Arc<[ContextSite]>>>);
 
 impl ModuleInner {
-    /// The calls that a function makes, tail calls too, in bytecode order.
+    /// Returns the call sites of a function, including tail calls, in bytecode order.
     pub(crate) fn call_sites(&self, func: u32) -> Arc<[ContextSite]> {
         let known = self.calls.0.read().unwrap_or_else(PoisonError::into_inner).get(&func).cloned();
         known.unwrap_or_else(|| {
@@ -23,7 +23,7 @@ impl ModuleInner {
         })
     }
 
-    /// None of a function that cannot be compiled, which makes none.
+    /// Finds the call sites of a function; a function that cannot be compiled has none.
     fn find_call_sites(&self, func: u32) -> Vec<ContextSite> {
         let cfg = cfg::build(&self.info, func).ok();
         let contexts = cfg.and_then(|cfg| FunctionContexts::new(&self.info, &cfg).ok());

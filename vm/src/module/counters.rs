@@ -1,28 +1,28 @@
-//! Which counters of a module's instances belong to what.
+//! Assignment of the counters of a module's instances.
 //!
-//! Counters of functions are given out from the first one up, those of code for bursts from the last one down.
-//! Invariant: a function gets counters once, however often and in however many runs it is compiled: the code cache keeps
-//! which ones it has, also if it was only compiled ahead. So the functions of a module never take more counters than
-//! they have together, in whatever order they are compiled, and a place for all is a place for any of them.
-//! Code for bursts is never kept, and neither are its counters.
+//! Counters of functions are assigned upwards from the first counter, counters of burst code downwards from the
+//! last. Invariant: a function gets its counters once, however often and in however many runs it is compiled; the
+//! code cache records them, even for a function that was only compiled ahead. So the functions of a module never
+//! take more counters than all of them need together, in whatever order they are compiled, and a capacity that
+//! suffices for all suffices for any order. Burst code is never cached, and neither are its counters.
 
 use hashbrown::HashMap;
 
 use crate::code_cache::FunctionCounters;
 
-/// Which counters are taken.
+/// The counters that are assigned.
 #[derive(Debug, Default)]
 pub struct Counters {
     of_functions: HashMap<u32, FunctionCounters>,
-    /// Those of functions are below this index.
+    /// Index behind the last counter of a function.
     end: u64,
-    /// How many are taken from the last one down.
+    /// Number of counters assigned to burst code, from the last one downwards.
     from_last: u64,
 }
 
 impl Counters {
-    /// Index of the first of `count` counters of a function: those that it has, else the next ones; `None` if they would
-    /// not be below `limit`.
+    /// Returns the index of the first of `count` counters of a function: its own counters if it has them,
+    /// otherwise the next free ones; `None` if they would exceed `limit`.
     pub fn of_function(&mut self, func: u32, count: u32, limit: u64) -> Option<u32> {
         if let Some(known) = self.of_functions.get(&func).filter(|known| known.count == count) {
             return Some(known.first);
@@ -36,8 +36,8 @@ impl Counters {
         Some(taken.first)
     }
 
-    /// Index of the first of `count` counters of code for bursts, of `capacity` that there are; `None` if so many are not
-    /// free.
+    /// Returns the index of the first of `count` counters for burst code, out of `capacity` counters in all;
+    /// `None` if not enough are free.
     pub fn of_bursts(&mut self, count: u32, capacity: u64) -> Option<u32> {
         let from_last = self.from_last + u64::from(count);
         let first = capacity.checked_sub(from_last).filter(|&first| first >= self.end)?;
@@ -45,19 +45,19 @@ impl Counters {
         u32::try_from(first).ok()
     }
 
-    /// Those of a function, if it has any.
+    /// Returns the counters of a function, if it has any.
     pub fn get(&self, func: u32) -> Option<FunctionCounters> {
         self.of_functions.get(&func).copied()
     }
 
-    /// Those of all functions, by ascending index.
+    /// Returns the counters of all functions, by ascending function index.
     pub fn all(&self) -> Vec<FunctionCounters> {
         let mut all: Vec<_> = self.of_functions.values().copied().collect();
         all.sort_unstable_by_key(|counters| counters.func);
         all
     }
 
-    /// Counters as an earlier run gave them out; `None` if they overlap or are not below `capacity`.
+    /// Restores the counters that an earlier run assigned; `None` if they overlap or exceed `capacity`.
     pub fn restored(all: &[FunctionCounters], capacity: u64) -> Option<Counters> {
         let mut by_place = all.to_vec();
         by_place.sort_unstable_by_key(|counters| counters.first);

@@ -1,4 +1,4 @@
-//! Reading files of modules.
+//! Reading module files.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek};
@@ -11,20 +11,20 @@ use wprof_jit::module::{ModuleBytes, ModuleInfo, SegmentMode};
 use crate::runtime::linear_memory::image::Image;
 use crate::{Engine, Error, ErrorKind, Result};
 
-/// Bytes of a file from which on it becomes an image, and of a data segment from which on it is late there.
+/// Size in bytes from which a file is read as an image, and from which a data segment is read late.
 const LARGE: u64 = 1 << 20;
-/// Data segments that are looked at for large ones.
+/// Number of data segments that are searched for large ones.
 const SEGMENTS: u64 = 64;
-/// How the names of sections with debug information begin.
+/// Prefix of the names of sections with debug information.
 const DEBUG: &str = ".debug_";
-/// Bytes of such a section from which on it is late: a file has only so many of them.
+/// Size in bytes from which a debug section is read late; a file has few of these sections.
 const LATE_FROM: u64 = 1 << 12;
 
-/// A file's contents.
+/// The contents of a file.
 pub struct Contents {
-    /// All of them, but for late parts of the image.
+    /// All bytes; late parts of the image are read on demand.
     pub bytes: ModuleBytes,
-    /// The same, if it is a large one.
+    /// The image that holds the bytes, if the file is large.
     pub image: Option<Arc<Image>>,
 }
 
@@ -34,15 +34,15 @@ impl From<ModuleBytes> for Contents {
     }
 }
 
-/// Reads a file of at most as many bytes as the engine allows.
+/// Reads a file of at most as many bytes as the engine's configuration allows.
 ///
 /// # Errors
-/// If there are more, or it cannot be read.
+/// Returns an error if the file is larger, or cannot be read.
 pub fn read(engine: &Engine, path: &Path) -> Result<Contents> {
     let failed = |e: io::Error| Error::with_source(ErrorKind::System, Box::new(e));
     let file = File::open(path).map_err(failed)?;
     let about = file.metadata().map_err(failed)?;
-    // Of a pipe the size is not known before.
+    // The size of a pipe is not known in advance.
     let size = if about.is_file() { about.len() } else { 0 };
     check_size(engine, size)?;
     let contents = if size < LARGE || !engine.config().demand_paging {
@@ -59,7 +59,7 @@ pub fn read(engine: &Engine, path: &Path) -> Result<Contents> {
     Ok(contents)
 }
 
-/// A module must not have more bytes than the configuration allows.
+/// Checks that a module has no more bytes than the configuration allows.
 pub fn check_size(engine: &Engine, size: u64) -> Result<()> {
     let limit = engine.config().max_module_size;
     if size > limit as u64 {
@@ -70,18 +70,18 @@ pub fn check_size(engine: &Engine, size: u64) -> Result<()> {
     Ok(())
 }
 
-/// Which parts of the file of a binary module are not needed to compile it: large data segments that its memories have
-/// from the start, and debug information; ascending. What the file holds may be no module, which others will say.
+/// Returns the parts of a binary module's file that compilation does not need, ascending: large active data
+/// segments, and debug information. The file may hold no module at all; the parser reports that.
 fn late_parts(file: &File) -> Vec<Range<usize>> {
     let mut scan = Scan { file: BufReader::new(file), offset: 0, late: Vec::new() };
-    // What was found before an error is there.
+    // The parts found before an error remain valid.
     let _ = scan.file.rewind().and_then(|()| scan.module());
     scan.late
 }
 
-/// Whether what was taken for late parts of a file that held `info` when it was read are such.
+/// Returns whether `late`, found when the file was read, is a late part according to `info`.
 pub fn are_late(late: &Range<usize>, info: &ModuleInfo) -> bool {
-    // Both are in the order of the file.
+    // Both lists are in file order.
     let data = info.data.binary_search_by_key(&late.start, |data| data.bytes.start).ok();
     let section = info.custom_sections.binary_search_by_key(&late.start, |(_, bytes)| bytes.start).ok();
     let data = data.map(|at| &info.data[at]).filter(|data| matches!(data.mode, SegmentMode::Active { .. }));
@@ -89,7 +89,7 @@ pub fn are_late(late: &Range<usize>, info: &ModuleInfo) -> bool {
     data.is_some_and(|data| data.bytes == *late) || section.is_some_and(|(_, bytes)| bytes == late)
 }
 
-/// A walk over a file's sections, of which nothing is believed.
+/// A scan of a file's sections, which trusts nothing in the file.
 struct Scan<F> {
     file: BufReader<F>,
     offset: u64,
@@ -173,7 +173,7 @@ impl<F: Read + Seek> Scan<F> {
         Ok(byte)
     }
 
-    /// A number in LEB128, the sign of one that has one not looked at.
+    /// Reads a number in LEB128; the sign of a signed one is ignored.
     fn number(&mut self) -> io::Result<u64> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
@@ -193,7 +193,7 @@ mod tests {
 
     use super::*;
 
-    /// What is late in a module of these bytes behind its head, which are not counted.
+    /// Returns the late parts of a module with `contents` behind its header; offsets do not include the header.
     fn late(contents: &[u8]) -> Vec<Range<usize>> {
         let mut file = tempfile::tempfile().expect("a file");
         file.write_all(b"\0asm\x01\0\0\0").and_then(|()| file.write_all(contents)).expect("written");

@@ -1,8 +1,8 @@
-//! First compilations: which functions and parts of functions, by their rows of code slots, are being compiled, which
-//! have been compiled before their first call.
+//! First compilations: the functions and parts of functions, by their rows of code slots, that are being
+//! compiled, and those that were compiled before their first call.
 //!
-//! Invariant: a function is compiled for the first time by one thread at a time. Others that need it wait for that
-//! function only; a compilation that fails or panics lets the next one try.
+//! Invariant: one thread at a time compiles a function for the first time. Other threads that need the function
+//! wait for that function only. If a compilation fails or panics, the next thread may try.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -11,9 +11,8 @@ use hashbrown::{HashMap, HashSet};
 use super::code::Compiled;
 use super::counters::Counters;
 
-/// How many functions and parts may be compiled ahead and not yet be called, for each that has been called, and from
-/// the start.
-/// Start-up stays proportional to what runs.
+/// Limits of speculative compilation: how many functions and parts may be compiled ahead without having been
+/// called, per called function and at the start. They keep start-up proportional to the code that runs.
 const AHEAD_PER_CALLED: usize = 1;
 const AHEAD_AT_START: usize = 64;
 
@@ -21,37 +20,38 @@ const AHEAD_AT_START: usize = 64;
 #[derive(Debug, Default)]
 pub struct FirstCompilations {
     state: Mutex<State>,
-    /// Some function is no longer being compiled.
+    /// Notified when a function is no longer being compiled.
     released: Condvar,
 }
 
-/// What is known of them. Locked for moments only, and before the lock of the compiled functions.
+/// The state of the first compilations. The lock is held only briefly, and taken before the lock of the compiled
+/// functions.
 #[derive(Debug, Default)]
 pub struct State {
-    /// Which counters functions have.
+    /// The counters of the functions.
     pub counters: Counters,
-    /// What was compiled before its first call since somebody asked for it: all functions were to be compiled, or an
-    /// earlier run had called it.
+    /// Functions compiled before their first call on request: all functions were to be compiled, or an earlier
+    /// run had called them.
     pub ready: HashMap<u32, Compiled>,
-    /// What some thread is compiling.
+    /// The rows that some thread is compiling.
     claimed: HashSet<u32>,
-    /// How many threads wait until something is no longer being compiled.
+    /// Number of threads that wait for a claim to be released.
     waiting: usize,
-    /// What was compiled ahead, on a guess, and not called yet; `None` if it did not work.
+    /// Rows compiled ahead on a guess and not called yet; `None` if the compilation failed.
     ahead: HashMap<u32, Option<Ahead>>,
-    /// How many of those were called later.
+    /// Number of rows compiled ahead that were called later.
     used: usize,
 }
 
-/// What is compiled and waits for its first call.
+/// Compiled code that waits for its first call.
 #[derive(Debug)]
 pub enum Ahead {
     Function(Box<Compiled>),
-    /// A part of a function, and its address.
+    /// The address of a part of a function.
     Part(usize),
 }
 
-/// The right and the duty to compile a function for the first time, until it is dropped.
+/// The right and the duty to compile a function for the first time, held until the claim is dropped.
 #[derive(Debug)]
 pub struct Claim<'a> {
     of: &'a FirstCompilations,
@@ -63,11 +63,11 @@ impl FirstCompilations {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A claim to `func` for somebody who calls it, unless `known` finds its code. While another has it, `help` does
-    /// something else that is to be done, or finds nothing.
+    /// Claims `func` for a caller, unless `known` finds its code. While another thread holds the claim, `help`
+    /// does other pending work; it returns false if there is none.
     ///
     /// # Errors
-    /// The code that was found.
+    /// Returns the code that `known` found as the error.
     pub fn claim<T>(
         &self,
         func: u32,
@@ -95,8 +95,8 @@ impl FirstCompilations {
         }
     }
 
-    /// A claim to `func` ahead of any call; `None` if it is, was or has been compiled, or too much is ahead already of
-    /// the `called` functions.
+    /// Claims `func` ahead of any call; `None` if it is being compiled or has been compiled, or if too many rows
+    /// are compiled ahead for the number of `called` functions.
     pub fn claim_ahead(&self, func: u32, is_known: impl Fn() -> bool, called: usize) -> Option<Claim<'_>> {
         let mut state = self.lock();
         let room = state.ahead.len() < AHEAD_AT_START + AHEAD_PER_CALLED * called;
@@ -106,12 +106,12 @@ impl FirstCompilations {
             return None;
         }
         state.claimed.insert(func);
-        // Should it fail, nobody tries again before it is called.
+        // If the compilation fails, nobody tries again before the function is called.
         state.ahead.insert(func, None);
         Some(Claim { of: self, func })
     }
 
-    /// How many functions that were compiled ahead have been called since, and how many have not.
+    /// Returns how many functions that were compiled ahead have been called since, and how many have not.
     pub fn ahead(&self) -> (usize, usize) {
         let state = self.lock();
         (state.used, state.ahead.values().flatten().count())
@@ -119,12 +119,12 @@ impl FirstCompilations {
 }
 
 impl Claim<'_> {
-    /// The function.
+    /// Returns the function.
     pub fn func(&self) -> u32 {
         self.func
     }
 
-    /// What was compiled ahead of the function.
+    /// Takes the code of the function that was compiled ahead, if there is any.
     pub fn take_ahead(&self) -> Option<Ahead> {
         let mut state = self.of.lock();
         let compiled = state.ahead.remove(&self.func).flatten()?;
@@ -132,17 +132,17 @@ impl Claim<'_> {
         Some(compiled)
     }
 
-    /// Keeps code of the function until it is called.
+    /// Keeps code of the function, compiled on a guess, until it is called.
     pub fn keep_ahead(self, ahead: Ahead) {
         self.of.lock().ahead.insert(self.func, Some(ahead));
     }
 
-    /// Keeps code of the function until it is called, which somebody asked for.
+    /// Keeps code of the function, compiled on request, until it is called.
     pub fn keep_ready(self, compiled: Compiled) {
         self.of.lock().ready.insert(self.func, compiled);
     }
 
-    /// Index of the first of `count` counters for the function; `None` if they would not be below `limit`.
+    /// Returns the index of the first of `count` counters for the function; `None` if they would exceed `limit`.
     pub fn counters(&self, count: u32, limit: u64) -> Option<u32> {
         self.of.lock().counters.of_function(self.func, count, limit)
     }
@@ -152,7 +152,7 @@ impl Drop for Claim<'_> {
     fn drop(&mut self) {
         let mut state = self.of.lock();
         state.claimed.remove(&self.func);
-        // To wake nobody would be a call of the system for nothing.
+        // Without waiting threads the notification would be a needless system call.
         if state.waiting > 0 {
             self.of.released.notify_all();
         }

@@ -1,14 +1,16 @@
-//! Versions for frames in loops, which resume at a loop header.
+//! OSR versions: code that frames in loops enter at a loop header.
 //!
-//! A large function has one that frames enter at any of its loops (loop entries of `wprof_jit`), if they can: had each
-//! loop a version of its own, each would take the compiler as long, and frames would run now in the one, now in the other.
-//! One that is mostly one loop has one version for callers and for frames in that loop, which enter it there.
+//! A large function has one version that frames enter at any of its loops, where they can (loop entries of
+//! `wprof_jit`). If each loop had a version of its own, each would take the compiler equally long, and frames
+//! would switch between them. A function that consists mostly of one loop has one version for callers and for
+//! frames in that loop, which enter it at the loop.
 //!
-//! Whoever asks for one waits for it in baseline code, or in code for bursts that a call has led to: so of a large
-//! function one is compiled at first that is there soon. It is the best for loops that end soon; frames go on in a better
-//! one when the next burst ends in them. Until then bursts see too much of small loops, which are checked in each round
-//! there, and in code for bursts in one of several. Only a frame in a loop of optimised code does not wait: it asks for
-//! one before it leaves that for a burst, and so gets the best at once.
+//! A frame that asks for an OSR version waits in baseline code, or in burst code that a call has led to. So for a
+//! large function a version that compiles quickly comes first. It is the best version for loops that end soon;
+//! other frames move to a better version when the next burst ends in them. Until then bursts see too much of
+//! small loops: the quick version checks for a burst in each iteration, burst code only in one of several. Only a
+//! frame in a loop of optimised code does not wait: it asks for an OSR version before it leaves its code for a
+//! burst, and so gets the best version at once.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -24,11 +26,11 @@ use crate::Result;
 use crate::background::{Job, Promotion, Task};
 use crate::runtime::code::{no_code_memory, registry};
 
-/// Bytes of bytecode of a large function: smaller ones are there soon anyway.
+/// Bytes of bytecode from which a function is large; smaller functions compile quickly in any case.
 const LARGE: usize = 1000;
 
 impl ModuleInner {
-    /// Code that a frame can go on in at a loop header, if there is any.
+    /// Returns the code in which a frame can continue at a loop header, if there is any.
     pub(super) fn code_for_frame(self: &Arc<Self>, func: u32, header: u32) -> Option<usize> {
         let known = |compiled: &Compiled| compiled.resumed.get(&header).copied();
         if let Some(known) = self.code.look(func, known)? {
@@ -37,7 +39,7 @@ impl ModuleInner {
         let entry = self.code.look(func, |compiled| compiled.entry_at(header)).flatten()?;
         let address = self.place_loop_entry(func, entry).ok()?;
         self.code.update(func, |compiled| {
-            // It may have got a better version meanwhile.
+            // The function may have got a better version meanwhile.
             if compiled.entered().any(|code| code == entry.0) {
                 compiled.resumed.insert(header, address);
             }
@@ -45,21 +47,21 @@ impl ModuleInner {
         Some(address)
     }
 
-    /// Places what frames enter the code at an address by, at the loop of a number.
+    /// Places the stub by which frames enter `code` at the loop with the given number.
     pub(super) fn place_loop_entry(&self, func: u32, (code, number): (usize, usize)) -> Result<usize> {
         let entry = self.engine.compiler().loop_entry(self.info.func_type(func), (code as u64, number))?;
         self.code.arena.place(entry, None).map_err(no_code_memory)
     }
 
-    /// Compiles a version for a frame at a loop header, if there is none, where it `waits` in code that is worse by far, or
-    /// does not.
+    /// Compiles an OSR version for a frame at a loop header, if there is none. `waits` tells whether the frame
+    /// waits in much slower code.
     pub(super) fn compile_for_frame(self: &Arc<Self>, func: u32, header: u32, waits: bool) -> Result<()> {
         let began = Instant::now();
         let Some(plan) = self.plan_of(func) else { return Ok(()) };
         if self.engine.compiler().main_loop(&plan) == Some(header) {
             self.promote(func, Promotion::Entry)?;
         }
-        // Frames may enter here what was compiled for others.
+        // Frames may enter, at this header, a version that was compiled for others.
         if self.code_for_frame(func, header).is_some() {
             return Ok(());
         }
@@ -81,15 +83,15 @@ impl ModuleInner {
         Ok(())
     }
 
-    /// Whether it pays to compile two versions, one after the other: the second must not take time from the program, as
-    /// what is compiled ahead must not, and it is by bursts that frames come to it.
+    /// Returns whether compiling two versions, one after the other, pays. The second one must not take time from
+    /// the program, just as speculative compilation must not, and frames move to it by way of bursts.
     fn has_time_for_two(&self, plan: &FunctionPlan, header: u32) -> bool {
         let takes_long = plan.cfg.bytes() >= LARGE && !plan.loops.is_empty();
         let has_bursts = self.engine.has_bursts() && self.engine.config().speculates();
         takes_long && has_bursts && self.affords(plan.cfg.func, Promotion::Unrolled(header))
     }
 
-    /// Compiles what takes longer, unless a profile has told meanwhile what is better.
+    /// Compiles the version that takes longer, unless a profile has meanwhile led to a better one.
     pub(super) fn compile_unrolled(self: &Arc<Self>, func: u32, header: u32) -> Result<()> {
         let began = Instant::now();
         let is_advised = |compiled: &Compiled| compiled.basis.is_some();
@@ -107,14 +109,14 @@ impl ModuleInner {
         Ok(())
     }
 
-    /// The main loop of a function, and the code that frames enter there, if there is such code.
+    /// Returns the main loop of a function and the code that frames enter there, if both exist.
     fn main_loop(self: &Arc<Self>, plan: &FunctionPlan) -> Option<(u32, u64)> {
         let header = self.engine.compiler().main_loop(plan)?;
         Some((header, self.code_for_frame(plan.cfg.func, header)? as u64))
     }
 
-    /// Compiles what frames at a loop header go on in, and at others if they can; they enter the main loop elsewhere, if
-    /// there is one. Gives its address.
+    /// Compiles the version in which frames at a loop header continue, and frames at other headers if they can
+    /// enter it. Frames that reach the main loop continue in its version, if there is one. Returns the address.
     fn place_for_frames(
         self: &Arc<Self>,
         plan: &FunctionPlan,
@@ -126,7 +128,8 @@ impl ModuleInner {
         self.place_version(plan, &graph, (Tier::Optimized, CodeTier::Loop), began)
     }
 
-    /// A graph that frames enter at all loops, or, if they cannot or if that is much less, one that resumes at this header.
+    /// Returns a graph that frames enter at all loops, or one that resumes at this header only, if frames cannot
+    /// enter the former here or if the latter is less than half as large.
     pub(super) fn for_frames(
         &self,
         plan: &FunctionPlan,
@@ -146,29 +149,30 @@ impl ModuleInner {
 }
 
 impl Compiled {
-    /// The code that frames enter at loops.
+    /// Returns the addresses of the code that frames enter at loops.
     fn entered(&self) -> impl Iterator<Item = usize> {
         self.for_frames.into_iter().chain([self.address])
     }
 
-    /// That which they enter at this loop header, and the number of the loop there.
+    /// Returns the code that frames enter at this loop header, and the number of the loop in it.
     fn entry_at(&self, header: u32) -> Option<(usize, usize)> {
         self.entered().find_map(|code| Some((code, number_of(code, header)?)))
     }
 
-    /// Loop headers at which frames go on in all the versions that there are for them.
+    /// Returns one loop header for each version that exists for frames.
     pub fn headers_of_frames(&self) -> Vec<u32> {
         let entered = self.for_frames.and_then(registry::find);
         let entered = entered.and_then(|object| object.code.loop_entries.first().copied());
         self.resumed.keys().copied().chain(entered).collect()
     }
 
-    /// Whether there is code that a frame can go on in at this loop header.
+    /// Returns whether there is code in which a frame can continue at this loop header.
     pub fn has_for_frame(&self, header: u32) -> bool {
         self.resumed.contains_key(&header) || self.entry_at(header).is_some()
     }
 
-    /// Frames go on in the code at this address from now on, at a loop header, or at all where they can enter it.
+    /// Makes frames continue in the code at this address from now on: at all loops where they can enter it, or
+    /// else at `header`.
     pub fn take_for_frames(&mut self, header: u32, address: usize) {
         if number_of(address, header).is_some() {
             self.for_frames = Some(address);
@@ -179,7 +183,8 @@ impl Compiled {
     }
 }
 
-/// The number of the loop at which frames enter the code at an address, if they do at this header.
+/// Returns the number of the loop at which frames enter the code at an address, if they can enter it at this
+/// header.
 pub(super) fn number_of(code: usize, header: u32) -> Option<usize> {
     registry::find(code)?.code.loop_entries.iter().position(|&at| at == header)
 }

@@ -1,8 +1,9 @@
-//! The hash of a module, by which profiles and kept code know what they are of.
+//! The hash of a module, by which profiles and cached code identify their module.
 //!
-//! It is of all that code depends on: not of the contents of data segments, nor of custom sections but branch hints. So a
-//! module without its debug information is the same module, if that lay behind the code, and data of megabytes is not
-//! even read for it. Where code lies in the file counts: profiles and code have offsets.
+//! The hash covers everything that code depends on: not the contents of data segments, and of the custom sections
+//! only branch hints. So a module stripped of its debug information is the same module, if that information lay
+//! behind the code, and megabytes of data need not even be read. The position of code in the file does count,
+//! because profiles and code contain offsets.
 
 use std::iter;
 use std::ops::Range;
@@ -11,19 +12,19 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use sha2::{Digest, Sha256};
 use wprof_jit::module::{BRANCH_HINTS, ModuleInfo};
 
-/// Bytes that are hashed at a time, in about a millisecond: what is more urgent can come between.
+/// Bytes that are hashed at a time, in about a millisecond, so that more urgent work can come between.
 const PIECE: usize = 1 << 20;
 
-/// The SHA-256 hash of some of a module's bytes, computed when it is asked for or in pieces before.
+/// The SHA-256 hash of some of a module's bytes, computed on demand or, before that, in pieces.
 #[derive(Debug)]
 pub struct ModuleHash {
-    /// What is hashed, ascending.
+    /// The ranges that are hashed, ascending.
     kept: Vec<Range<usize>>,
     whole: OnceLock<[u8; 32]>,
     begun: Mutex<Begun>,
 }
 
-/// The hash of what is kept before byte `at`.
+/// The hash of the kept bytes before byte `at`.
 #[derive(Debug, Default)]
 struct Begun {
     hasher: Sha256,
@@ -31,18 +32,18 @@ struct Begun {
 }
 
 impl ModuleHash {
-    /// The hash of a module.
+    /// Creates the hash of a module, not computed yet.
     pub fn new(info: &ModuleInfo) -> ModuleHash {
         let kept = kept(info.bytes.len(), without(info));
         ModuleHash { kept, whole: OnceLock::new(), begun: Mutex::default() }
     }
 
-    /// Whether it is known already, or soon.
+    /// Returns whether the hash is known, or quick to compute.
     pub fn is_quick(&self) -> bool {
         self.whole.get().is_some() || self.kept.iter().map(Range::len).sum::<usize>() < PIECE
     }
 
-    /// The hash of the module of `bytes`, which are always the same.
+    /// Returns the hash of the module `bytes`; every call must pass the same bytes.
     pub fn get(&self, bytes: &[u8]) -> [u8; 32] {
         loop {
             if let Some(&hash) = self.whole.get() {
@@ -52,7 +53,7 @@ impl ModuleHash {
         }
     }
 
-    /// Hashes a piece more of `bytes`.
+    /// Hashes the next piece of `bytes`.
     pub fn advance(&self, bytes: &[u8]) {
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         let mut left = PIECE;
@@ -72,7 +73,7 @@ impl ModuleHash {
     }
 }
 
-/// The bytes that code does not depend on, ascending. How many there are is said before each.
+/// Returns the ranges that code does not depend on, ascending. The length that precedes each one is hashed.
 fn without(info: &ModuleInfo) -> Vec<Range<usize>> {
     let data = info.data.iter().map(|data| data.bytes.clone());
     let sections = info.custom_sections.iter().filter(|(name, _)| name != BRANCH_HINTS);
@@ -81,7 +82,7 @@ fn without(info: &ModuleInfo) -> Vec<Range<usize>> {
     all
 }
 
-/// Bytes 0 to `len` without some.
+/// Returns the ranges of bytes 0 to `len` that are outside of `without`.
 fn kept(len: usize, without: impl IntoIterator<Item = Range<usize>>) -> Vec<Range<usize>> {
     let mut kept = Vec::new();
     let mut at = 0;
@@ -138,7 +139,7 @@ mod tests {
 
     #[test]
     fn pieces_have_the_hash_of_the_whole() {
-        // Many small ones, several of which are hashed at a time, or one.
+        // Many small ranges, of which one piece covers several or one.
         let parts: Vec<Range<usize>> = (0..300).map(|i| i * 10_000..i * 10_000 + 9_000 + i).collect();
         let bytes: Vec<u8> = (0..3_000_000).map(|i: usize| (i % 251) as u8).collect();
         let one = |range: Range<usize>| vec![range];

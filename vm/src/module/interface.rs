@@ -1,4 +1,4 @@
-//! What a module imports and exports, by name and type.
+//! The imports and exports of a module, by name and type.
 
 use wprof_jit::module::Entity;
 
@@ -14,17 +14,17 @@ pub struct ImportType<'m> {
 }
 
 impl<'m> ImportType<'m> {
-    /// The name of the module it is imported from.
+    /// Returns the name of the module from which it is imported.
     pub fn module(&self) -> &'m str {
         self.module
     }
 
-    /// Its name there.
+    /// Returns the name of the imported item in that module.
     pub fn name(&self) -> &'m str {
         self.name
     }
 
-    /// What it must be.
+    /// Returns the type that the import must have.
     pub fn ty(&self) -> ExternType {
         self.source.entity_type(self.entity)
     }
@@ -39,12 +39,12 @@ pub struct ExportType<'m> {
 }
 
 impl<'m> ExportType<'m> {
-    /// Its name.
+    /// Returns the name of the export.
     pub fn name(&self) -> &'m str {
         self.name
     }
 
-    /// What it is.
+    /// Returns the type of the export.
     pub fn ty(&self) -> ExternType {
         self.source.entity_type(self.entity)
     }

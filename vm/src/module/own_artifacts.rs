@@ -1,4 +1,4 @@
-//! Artefacts that need nobody to vouch for them: those that were made here.
+//! Artifacts that need nobody to vouch for them, because this user compiled them on this machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,9 @@ use super::artifact;
 use crate::code_cache::{hash_name, private_folder};
 use crate::{Config, Engine, Error, ErrorKind, Module, Result};
 
-/// Modules that this user has compiled ahead on this machine. A folder that only the user can write to remembers the hash of
-/// each, so that they can be loaded without `unsafe`, wherever the files have been meanwhile.
+/// Modules that this user has compiled ahead of time on this machine. A folder that only the user can write to
+/// records the hash of each, so that they can be loaded without `unsafe`, wherever the files have been in the
+/// meantime.
 ///
 /// ```
 /// # fn main() -> wprof::Result<()> {
@@ -30,10 +31,10 @@ pub struct OwnArtifacts {
 }
 
 impl OwnArtifacts {
-    /// Those that `folder` remembers, which is made if need be.
+    /// Opens the artifacts recorded in `folder`, which is created if it does not exist.
     ///
     /// # Errors
-    /// If it cannot be made, or others may write to it.
+    /// Returns an error if the folder cannot be created, or others may write to it.
     pub fn open(folder: impl AsRef<Path>) -> Result<OwnArtifacts> {
         let folder = folder.as_ref();
         let found = private_folder(folder).map(|folder| OwnArtifacts { folder });
@@ -41,19 +42,19 @@ impl OwnArtifacts {
         found.ok_or_else(|| refused(format_args!("{name} must be a folder that only the user can write to")))
     }
 
-    /// Those of the user, beside [`Config::default_code_cache`].
+    /// Opens the artifacts of the user, recorded beside [`Config::default_code_cache`].
     ///
     /// # Errors
-    /// As [`OwnArtifacts::open`], and if the environment names no place for them.
+    /// Returns an error as [`OwnArtifacts::open`] does, and if the environment names no cache folder.
     pub fn of_user() -> Result<OwnArtifacts> {
         let caches = Config::user_caches().ok_or_else(|| refused("HOME is not set"))?;
         OwnArtifacts::open(caches.join("compiled"))
     }
 
-    /// Compiles a module ahead, as [`Engine::precompile_module`] does, and remembers it.
+    /// Compiles a module ahead of time, as [`Engine::precompile_module`] does, and records its hash.
     ///
     /// # Errors
-    /// As there, and if the folder cannot be written to.
+    /// Returns an error as [`Engine::precompile_module`] does, and if the folder cannot be written to.
     pub fn precompile_module(&self, engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Vec<u8>> {
         let artifact = engine.precompile_module(bytes)?;
         fs::write(self.folder.join(hash_name(&artifact)), [])
@@ -61,10 +62,11 @@ impl OwnArtifacts {
         Ok(artifact)
     }
 
-    /// Loads one from a file.
+    /// Loads a compiled module from a file.
     ///
     /// # Errors
-    /// If it is none of these, or the file cannot be read; and as [`Module::deserialize`].
+    /// Returns an error if the hash of the file is not recorded or the file cannot be read; and as
+    /// [`Module::deserialize`].
     pub fn load(&self, engine: &Engine, path: impl AsRef<Path>) -> Result<Module> {
         let path = path.as_ref();
         let load = || {

@@ -1,7 +1,8 @@
-//! Baseline code in parts: which row of the code slots leads to which part of which function, and how it gets there.
+//! Baseline code in parts: which row of the code slots leads to which part of which function, and how the part is
+//! compiled.
 //!
-//! **Invariant**: rows are given out by the sizes of functions alone, so that they are the same in each run: the code
-//! cache relies on it.
+//! **Invariant**: rows are assigned by the sizes of functions alone, so that they are the same in each run. The
+//! code cache relies on it.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -18,16 +19,16 @@ use super::first_compilation::Ahead;
 use super::{CompiledVersion, ModuleInner};
 use crate::{Engine, Result, Strategy};
 
-/// The rows of code slots behind those of the functions.
+/// The rows of code slots for parts, which follow the rows of the functions.
 #[derive(Debug)]
 pub struct PartRows {
-    /// By defined function, the row of its second part; then the number of rows.
+    /// By defined function, the row of its second part; at the end, the number of rows.
     first: Vec<u32>,
     imported: u32,
 }
 
 impl PartRows {
-    /// As many rows as the functions of a module can have parts.
+    /// Reserves as many rows as the functions of a module can have parts.
     pub fn new(engine: &Engine, info: &ModuleInfo) -> PartRows {
         let is_optimized = engine.config().strategy == Strategy::Optimized;
         let sizes = engine.compiler().options().part_sizes;
@@ -42,22 +43,22 @@ impl PartRows {
         PartRows { first, imported: info.imported_funcs }
     }
 
-    /// How many rows there are, those of the functions included.
+    /// Returns the number of rows, including those of the functions.
     pub fn count(&self) -> u32 {
         self.first[self.first.len() - 1]
     }
 
-    /// The row of the second part of a function.
+    /// Returns the row of the second part of a function.
     pub fn of(&self, func: u32) -> u32 {
         self.first[(func - self.imported) as usize]
     }
 
-    /// Which part of its function a row leads to, which is not the first.
+    /// Returns the number of the part that a row leads to; never 0, the first part.
     pub fn number(&self, row: u32) -> u32 {
         row - self.of(self.func(row)) + 1
     }
 
-    /// The function that a row belongs to.
+    /// Returns the function that a row belongs to.
     pub fn func(&self, row: u32) -> u32 {
         match self.first[0] {
             funcs if row < funcs => row,
@@ -74,7 +75,7 @@ pub(super) struct PartedFunction {
 }
 
 impl ModuleInner {
-    /// The parts that baseline code of a function is compiled in, if it is.
+    /// Returns the parts in which baseline code of a function is compiled, if it is split.
     pub(super) fn parts_of(&self, plan: &Arc<FunctionPlan>) -> Option<Arc<PartedFunction>> {
         let func = plan.cfg.func;
         let parts = self.engine.compiler().parts(plan, self.part_rows.of(func))?;
@@ -83,16 +84,16 @@ impl ModuleInner {
         Some(parted)
     }
 
-    /// Whether a row leads to a part of a function, rather than to a function.
+    /// Returns whether a row leads to a part of a function, rather than to a whole function.
     pub(super) fn is_part(&self, row: u32) -> bool {
         row as usize >= self.info.funcs.len()
     }
 
-    /// The address of the code that `row` leads to, a part of a function that has been called; it is compiled now if
-    /// need be.
+    /// Returns the address of the code that `row` leads to, a part of a function that has been called. Compiles
+    /// the part if it has no code.
     ///
     /// # Errors
-    /// As [`ModuleInner::code_of`].
+    /// Returns an error as [`ModuleInner::code_of`] does.
     pub(super) fn code_of_part(self: &Arc<Self>, row: u32) -> Result<usize> {
         let known = |_: &_| self.address_of_part(row);
         let claim = match self.code.first.claim(row, known, || self.help()) {
@@ -113,13 +114,13 @@ impl ModuleInner {
         Ok(address)
     }
 
-    /// The address of the code of a part, if control has come to it.
+    /// Returns the address of the code of a part, if control has reached it.
     pub(super) fn address_of_part(&self, row: u32) -> Option<usize> {
         let func = self.part_rows.func(row);
         self.code.look(func, |compiled| compiled.part_code.get(&row).copied()).flatten()
     }
 
-    /// Compiles a part, because control comes to it or ahead of that; gives the address of its code.
+    /// Compiles a part, because control reaches it or ahead of that, and returns the address of its code.
     pub(super) fn compile_part(self: &Arc<Self>, row: u32, is_called: bool) -> Result<usize> {
         let began = Instant::now();
         self.order_after_part(row, is_called);
@@ -133,7 +134,7 @@ impl ModuleInner {
         Ok(address)
     }
 
-    /// Has that compiled ahead which control is likely to come to from a part.
+    /// Orders the compilation, ahead of time, of the code that control is likely to reach from a part.
     fn order_after_part(self: &Arc<Self>, row: u32, is_called: bool) {
         if self.engine.speculation().is_some() {
             let PartedFunction { plan, parts } = &*self.parted(self.part_rows.func(row));
@@ -141,8 +142,8 @@ impl ModuleInner {
         }
     }
 
-    /// The parts of a function that another part of it leads to. They are found again if its code comes from the code
-    /// cache, and if frames still run there after it got better code.
+    /// Returns the parts of a function. They are computed again if the function's code comes from the code cache,
+    /// or if frames still run in parts after the function got better code.
     fn parted(&self, func: u32) -> Arc<PartedFunction> {
         let known = self.code.parted.lock().unwrap_or_else(PoisonError::into_inner).get(&func).cloned();
         let anew = || self.parts_of(&self.plan_of(func)?);
@@ -150,5 +151,5 @@ impl ModuleInner {
     }
 }
 
-/// By row, the code of parts.
+/// The code of parts, by row.
 pub(super) type PartCode = HashMap<u32, usize>;

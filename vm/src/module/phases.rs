@@ -1,4 +1,4 @@
-//! New phases of a program: hot functions whose better versions were made for another one.
+//! New phases of a program: hot functions whose better versions were made for an earlier phase.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::ModuleInner;
 use super::code::Compiled;
 use crate::background::Promotion;
 
-/// What a function does of late, and what says that this is new.
+/// What a function did recently, and the decisions that show that this is new.
 #[derive(Clone, Debug)]
 pub(super) struct Phase {
     pub advice: Arc<Advice>,
@@ -16,8 +16,8 @@ pub(super) struct Phase {
 }
 
 impl ModuleInner {
-    /// Has functions reoptimized by what they did of late, of which `now` is known in all, if their versions were
-    /// made for something else.
+    /// Orders the reoptimization of functions by their `recent` behaviour, if their versions were made for
+    /// something else. `now` is the advice from the whole run.
     pub(super) fn follow_phases(self: &Arc<Self>, policy: &Policy, recent: &Arc<Advice>, now: &Advice) {
         let collection = self.engine.collection();
         let by = Reoptimizer { info: &self.info, advice: recent, policy, collection };
@@ -33,7 +33,7 @@ impl ModuleInner {
         }
     }
 
-    /// By what the version of a function was made, if it may have another one.
+    /// Returns the basis of a function's version, if the function may have another version.
     fn basis_to_follow(&self, func: u32, policy: &Policy) -> Option<Basis> {
         let basis = |compiled: &Compiled| {
             let is_free = compiled.phases < policy.most_phases;
@@ -47,7 +47,8 @@ impl ModuleInner {
 }
 
 impl Compiled {
-    /// Its next version is to be of this phase. What was seen before it does not ask for another one.
+    /// Makes the next version of the function one for this phase. The work seen so far does not ask for another
+    /// version.
     fn enter(&mut self, phase: Phase, seen: u64) {
         self.phase = Some(phase);
         self.phases += 1;

@@ -1,7 +1,7 @@
-//! Better versions of hot functions, by what a profile tells: see `wprof_jit::reoptimize`.
+//! Better versions of hot functions, guided by a profile: see `wprof_jit::reoptimize`.
 //!
-//! Profiles come from bursts, in rounds, or from an earlier run. A better version takes the place of the one for
-//! callers and of those for frames; frames come to it when the next burst ends in them.
+//! Profiles come from bursts, in rounds, or from an earlier run. A better version replaces the version for
+//! callers and the OSR versions; frames move to it when the next burst ends in them.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
@@ -21,19 +21,19 @@ use super::{CompiledVersion, ModuleInner};
 use crate::background::Promotion;
 use crate::{Error, Module, Result};
 
-/// A function that the reoptimizer has made a better version of.
+/// A function of which the reoptimizer has made a better version.
 #[derive(Clone, Debug)]
 pub struct Reoptimization {
     /// Function index.
     pub func: u32,
-    /// Bytes of machine code before and after, of the version that is called.
+    /// Bytes of machine code before and after, of the version that calls reach.
     pub bytes: (usize, usize),
-    /// What was decided.
+    /// The decisions behind the version.
     pub decisions: Vec<Decision>,
 }
 
 impl Module {
-    /// What the reoptimizer has done so far, in order.
+    /// Returns the reoptimizations so far, in order.
     pub fn reoptimizations(&self) -> Vec<Reoptimization> {
         let done = |version: CompiledVersion| {
             let bytes = (version.bytes_before.unwrap_or(0), version.bytes);
@@ -44,15 +44,15 @@ impl Module {
 }
 
 impl Module {
-    /// The functions for which no better version was made when it was last looked for one, and why, by ascending index.
+    /// Returns the functions for which the last attempt made no better version, and why, by ascending index.
     pub fn not_reoptimized(&self) -> Vec<(u32, LittleGain)> {
         self.inner().code.refused()
     }
 }
 
 impl ModuleInner {
-    /// Has hot functions reoptimized, as a profile advises; also by what is new since `last`, which the same source
-    /// told before. Gives what the profile tells.
+    /// Orders the reoptimization of hot functions as a profile advises, and as the difference to `last` advises,
+    /// which the same source gave before. Returns the advice of the profile.
     pub(crate) fn advise(self: &Arc<Self>, profile: &Profile, last: Option<&Advice>) -> Option<Arc<Advice>> {
         let policy = self.engine.reoptimization()?;
         let advice = Arc::new(Advice::new(profile));
@@ -75,12 +75,13 @@ impl ModuleInner {
         Some(advice)
     }
 
-    /// What is known of the module's functions.
+    /// Returns the advice on the module's functions, if there is any.
     pub(super) fn advice(&self) -> Option<Arc<Advice>> {
         self.code.advice.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The graph of the best version of a function by `advice`, and how it came about, if that tells anything.
+    /// Returns the graph of a function's best version by `advice`, and the decisions behind it, if the advice
+    /// covers the function.
     pub(super) fn best_graph(
         &self,
         plan: &FunctionPlan,
@@ -97,8 +98,8 @@ impl ModuleInner {
         Ok((compiler.version(plan, Tier::Optimized), None))
     }
 
-    /// Compiles the best version of a function, for callers and for frames in the loops where there was one, and
-    /// publishes it, if it is another one.
+    /// Compiles the best version of a function, for callers and for frames in the loops that had an OSR version,
+    /// and publishes it if it differs from the current version.
     pub(super) fn reoptimize(self: &Arc<Self>, func: u32) -> Result<()> {
         let began = Instant::now();
         let Some((plan, Phase { advice, changes })) = self.plan_of(func).zip(self.next_phase(func)) else {
@@ -135,8 +136,8 @@ impl ModuleInner {
         Ok(())
     }
 
-    /// Compiles a graph for frames, at the loop headers where they had a version before, but for the main loop, where
-    /// they enter the code for callers, which is at `address`. Gives what takes the place of which, by header.
+    /// Compiles a graph for frames, at the loop headers that had an OSR version before, except at the main loop,
+    /// where frames enter the code for callers at `address`. Returns the new versions by header.
     fn better_for_frames(
         self: &Arc<Self>,
         plan: &FunctionPlan,
@@ -162,8 +163,8 @@ impl ModuleInner {
         Ok(better)
     }
 
-    /// Whether a version that is expected to save so much is better enough than the one that there is, of which
-    /// nothing is known in a new phase. Keeps it if not.
+    /// Returns whether a version that is expected to save `saved` is sufficiently better than the current one, of
+    /// which nothing is known in a new phase. Records the refusal if not.
     fn is_worth_making(&self, func: u32, saved: f64, in_new_phase: bool) -> bool {
         let before = if in_new_phase { 0.0 } else { self.saves(func) };
         if self.engine.reoptimization().is_none_or(|policy| policy.is_worth_making(saved, before)) {
@@ -174,7 +175,8 @@ impl ModuleInner {
         false
     }
 
-    /// Nothing better is made before twice as much is known of a function: it would not be repaid.
+    /// Refuses a better version until twice as much is known of the function, because it would not repay its
+    /// compilation.
     fn refuse_for_now(&self, func: u32, saved: f64) {
         let refused = LittleGain { saved, before: self.saves(func), is_too_soon: true };
         let seen_again = self.engine.reoptimization().map_or(1, |policy| policy.seen_again);
@@ -184,12 +186,12 @@ impl ModuleInner {
         });
     }
 
-    /// What the version that there is was expected to save.
+    /// Returns the share that the current version was expected to save.
     fn saves(&self, func: u32) -> f64 {
         self.code.look(func, Compiled::saves).unwrap_or_default()
     }
 
-    /// What a function is to be reoptimized by, now: a new phase, or all that is known.
+    /// Returns the phase by which a function is to be reoptimized now: a new phase, or all that is known.
     fn next_phase(&self, func: u32) -> Option<Phase> {
         let phase = self.code.update(func, |compiled| {
             compiled.requested.remove(&Promotion::Reoptimized);

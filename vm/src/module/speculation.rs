@@ -1,7 +1,7 @@
-//! Compilation ahead of the first call, on the guess that who calls a function calls those soon that it calls, and
-//! that who comes to a part of one goes on in the parts that it leads to.
+//! Speculative compilation: a function is compiled ahead of its first call, on the guess that a caller soon calls
+//! its likely callees, and that a function that reaches a part continues in the parts that follow it.
 //!
-//! The code is placed, and published when it is called. A guess that fails costs the time of another core.
+//! The code is placed at once, and published when it is called. A wrong guess costs time on another core.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,16 +16,17 @@ use crate::background::{Job, Task};
 use crate::{Module, Result};
 
 impl Module {
-    /// How many functions, and parts of large ones, were compiled ahead of their first call, and how many were
-    /// compiled but not called so far. [`Module::compiled`] knows the functions among the first, and no others.
+    /// Returns how many functions, and parts of large functions, were compiled ahead and called since, and how
+    /// many were compiled ahead but not called so far. Of these, [`Module::compiled`] counts only the functions
+    /// among the first.
     pub fn compiled_ahead(&self) -> (usize, usize) {
         self.inner().code.first.ahead()
     }
 }
 
 impl ModuleInner {
-    /// The rows of code slots that control is likely to come to from a function, or from its first part; none if
-    /// nothing is compiled ahead.
+    /// Returns the rows of code slots that control is likely to reach from a function, or from its first part;
+    /// empty if nothing is compiled ahead.
     pub(super) fn likely_next(&self, plan: &FunctionPlan, parted: Option<&PartedFunction>) -> Vec<u32> {
         if self.engine.speculation().is_none() {
             return Vec::new();
@@ -36,7 +37,8 @@ impl ModuleInner {
         }
     }
 
-    /// Has the code behind some rows compiled ahead, the first first. `near`: whether code that was called leads to it.
+    /// Orders the compilation of the code behind `rows` ahead of time, the first row first. `near` tells whether
+    /// code that was called leads to it.
     pub(super) fn order_ahead(self: &Arc<Self>, rows: &[u32], near: bool) {
         let Some(background) = self.engine.speculation() else { return };
         let is_new = |&&row: &&u32| !self.info.is_imported_func(row) && self.address_of(row).is_none();
@@ -48,12 +50,12 @@ impl ModuleInner {
         }
     }
 
-    /// Does for the compiler thread what it would do next, if that is to compile ahead: whoever calls a function that
-    /// is being compiled has nothing better to do. Gives whether there was anything.
+    /// Does the compiler thread's next job, if that is a speculative compilation, because a thread that waits for
+    /// another's compilation has nothing better to do. Returns whether there was such a job.
     pub(super) fn help(&self) -> bool {
         let Some(background) = self.engine.speculation() else { return false };
         let Some(job) = background.next_ahead() else { return false };
-        // A program that is to stop must not be busy with what takes long.
+        // A program that is to stop must not be busy with a long compilation.
         if job.module.upgrade().is_some_and(|module| module.takes_long(job.func)) {
             background.order([job]);
             return false;
@@ -62,10 +64,10 @@ impl ModuleInner {
         true
     }
 
-    /// Compiles what is behind a row and nobody has called yet, if it is still worth it.
+    /// Compiles the code behind a row that nobody has called yet, if that is still worth it.
     ///
     /// # Errors
-    /// As [`ModuleInner::code_of`]; whoever calls it will see it.
+    /// Returns an error as [`ModuleInner::code_of`] does; the first caller will see the error again.
     pub(crate) fn compile_ahead(self: &Arc<Self>, row: u32) -> Result<()> {
         let called = self.code.called() + self.code.called_parts.load(Ordering::Relaxed);
         let is_known = || self.address_of(row).is_some();
@@ -78,7 +80,7 @@ impl ModuleInner {
         Ok(())
     }
 
-    /// The address of the code behind a row, if that has been called.
+    /// Returns the address of the code behind a row, if it has been called.
     fn address_of(&self, row: u32) -> Option<usize> {
         if self.is_part(row) { self.address_of_part(row) } else { self.code.address(row) }
     }

@@ -1,11 +1,11 @@
-//! Trials of better versions: the one before has its place again if it was the faster.
+//! Trials of better versions: the previous version is restored if it was the faster one.
 //!
-//! While a trial goes on, callers reach code that asks the runtime which of the two versions to call. What frames in
-//! loops go on in is not timed, and follows the versions for callers.
+//! During a trial, callers reach code that asks the runtime which of the two versions to call. OSR versions are
+//! not timed; they follow the version for callers.
 //!
-//! Invariant: while the trials are locked, what is published of a function fits to whether it is tried. They are
-//! locked before the compiled functions, and those before what was compiled.
-//! Why: ARCHITECTURE.md, "The reoptimizer" (never slower).
+//! Invariant: while the trials are locked, the published code of a function agrees with whether the function is
+//! in a trial. The lock of the trials is taken before that of the compiled functions, and that one before the
+//! list of versions. Why: ARCHITECTURE.md, "The reoptimizer" (never slower).
 
 use std::sync::{MutexGuard, PoisonError};
 
@@ -19,7 +19,7 @@ use super::frames::number_of;
 use crate::Result;
 use crate::runtime::code::no_code_memory;
 
-/// The version whose place a better one has taken.
+/// The version that a better one has replaced.
 #[derive(Debug)]
 pub(super) struct Replaced {
     address: usize,
@@ -29,7 +29,7 @@ pub(super) struct Replaced {
 }
 
 impl Compiled {
-    /// Takes a better version in: for callers, and for frames in loops, by header.
+    /// Installs a better version for callers and, by loop header, for frames. Returns the replaced version.
     pub(super) fn replace(
         &mut self,
         address: usize,
@@ -62,36 +62,36 @@ pub(super) struct FunctionTrial {
     before: Replaced,
 }
 
-/// The trials that go on, by function.
+/// The trials in progress, by function.
 pub(super) type Trials = HashMap<u32, FunctionTrial>;
 
 impl ModuleInner {
-    /// Publishes the version of `func` at `after`: for good, or beside the one before for as long as they are timed.
-    /// If that was still being timed itself, it is the one before it that stays: nobody knows yet whether the other
-    /// is slower.
+    /// Publishes the version of `func` at `after`: permanently, or in a trial beside the previous version. If the
+    /// previous version was still in a trial itself, the version before that one remains the other side, because
+    /// nobody knows yet which of those two is slower.
     pub(super) fn try_out(&self, trials: &mut Trials, func: u32, replaced: Replaced, after: usize) {
         let before = trials.remove(&func).map_or(replaced, |unfinished| unfinished.before);
         let calls = self.engine.trial_calls();
-        // Where there is no memory for more code, a version that was not timed is better than none.
+        // Without memory for more code, an untimed version is better than none.
         let chooser = (calls > 0).then(|| self.chooser(func, [before.address, after]));
         let Some(Ok(chooser)) = chooser else { return self.publish(func, after) };
         trials.insert(func, FunctionTrial { trial: Trial::new(calls, after as u64), before });
         self.publish(func, chooser);
     }
 
-    /// What callers of `func` reach while its two versions are timed.
+    /// Places the code that callers of `func` reach while its two versions are timed.
     fn chooser(&self, func: u32, versions: [usize; 2]) -> Result<usize> {
         let versions = versions.map(|address| address as u64);
         let code = self.engine.compiler().trial(self.info.func_type(func), func, versions)?;
         self.code.arena.place(code, None).map_err(no_code_memory)
     }
 
-    /// Which version of `func` the next call is to be timed of, if it is tried.
+    /// Returns which version of `func` the next call times, if the function is in a trial.
     pub(crate) fn next_in_trial(&self, func: u32) -> Option<Side> {
         Some(self.trials().get_mut(&func)?.trial.next_call())
     }
 
-    /// A call has taken so many cycles. With the last one that is needed the trial ends.
+    /// Adds a call that took `cycles` cycles. The last call that is needed ends the trial.
     pub(crate) fn add_to_trial(&self, func: u32, side: Side, cycles: u64) {
         let mut trials = self.trials();
         let Some(found) = trials.get_mut(&func) else { return };
@@ -118,7 +118,7 @@ impl ModuleInner {
         self.note_trial(func, Verdict::Tried { result, reverted });
     }
 
-    /// Keeps what has come out beside the decisions that led to the version.
+    /// Appends the verdict to the decisions that led to the version.
     fn note_trial(&self, func: u32, verdict: Verdict) {
         let offset = self.info.body(func).start as u32;
         let mut versions = self.code.versions.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,7 +128,7 @@ impl ModuleInner {
         }
     }
 
-    /// The trials that go on.
+    /// Locks the trials in progress.
     pub(super) fn trials(&self) -> MutexGuard<'_, Trials> {
         self.code.trials.lock().unwrap_or_else(PoisonError::into_inner)
     }

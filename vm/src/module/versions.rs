@@ -1,4 +1,4 @@
-//! What was compiled of a module, when, and why.
+//! The versions of a module's functions that were compiled, when, and why.
 
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,26 +17,26 @@ use crate::Result;
 pub struct CompiledVersion {
     /// Function index.
     pub func: u32,
-    /// What kind of code it is.
+    /// The kind of code.
     pub tier: CodeTier,
     /// When the compiler began, and how long it took.
     pub began: Instant,
     pub took: Duration,
-    /// Bytes of machine code, and of the version whose place it takes, if that is known.
+    /// Bytes of machine code, and those of the replaced version, if known.
     pub bytes: usize,
     pub bytes_before: Option<usize>,
-    /// What was decided, if a profile told anything.
+    /// The decisions behind the version, if a profile guided it.
     pub decisions: Option<Vec<Decision>>,
 }
 
 impl CompiledVersion {
-    /// One that was begun at `began` and is ready now.
+    /// Creates the record of a version that was begun at `began` and is ready now.
     pub fn new(func: u32, tier: CodeTier, began: Instant, bytes: usize) -> Self {
         let took = began.elapsed();
         Self { func, tier, began, took, bytes, bytes_before: None, decisions: None }
     }
 
-    /// The same, if a profile told anything by the decisions that followed.
+    /// Adds the decisions that a profile led to; with decisions the version counts as reoptimized.
     pub fn by(self, decisions: Option<Vec<Decision>>) -> Self {
         let tier = if decisions.is_some() { CodeTier::Reoptimized } else { self.tier };
         Self { tier, decisions, ..self }
@@ -44,7 +44,7 @@ impl CompiledVersion {
 }
 
 impl ModuleInner {
-    /// Compiles a graph of a function, and keeps that there is such a version, begun at `began`. Gives its address.
+    /// Compiles and places a graph of a function, records the version, begun at `began`, and returns its address.
     pub(super) fn place_version(
         self: &Arc<Self>,
         plan: &FunctionPlan,
@@ -59,12 +59,12 @@ impl ModuleInner {
         Ok(address)
     }
 
-    /// Keeps that there is a version.
+    /// Records a version.
     pub(super) fn note(&self, version: CompiledVersion) {
         self.code.versions.lock().unwrap_or_else(PoisonError::into_inner).push(version);
     }
 
-    /// What was compiled so far, in the order in which it was ready.
+    /// Returns the compiled versions, in the order in which they became ready.
     pub(crate) fn versions(&self) -> Vec<CompiledVersion> {
         self.code.versions.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,8 +1,8 @@
 //! Waiting for the compiler no longer than the program may run.
 //!
-//! A function of megabytes takes seconds to compile, and the code generator cannot be interrupted. So large ones are
-//! compiled by a thread of their own when they are called, while the program's thread looks whether it is to stop. If it
-//! is, the other goes on to the end: its code is there for the next call.
+//! A function of megabytes takes seconds to compile, and the code generator cannot be interrupted. So a called
+//! function that is large is compiled by a thread of its own, while the program's thread checks whether it is to
+//! stop. If it is, the compiler thread continues to the end, and its code is there for the next call.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -13,23 +13,25 @@ use super::ModuleInner;
 use crate::Result;
 use crate::runtime::interruption::fork;
 
-/// Bytes of bytecode from which on a function is large: starting a thread takes little of the time to compile it.
+/// Bytes of bytecode from which a function is large: starting a thread takes a small part of its compilation
+/// time.
 const LARGE: usize = 1 << 15;
 
-/// How long the program's thread waits before it looks whether it is to stop.
+/// How often the program's thread checks whether it is to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
-/// Of the compiler thread, as large as that of the background.
+/// Stack size of the compiler thread, the same as that of the background thread.
 const STACK: usize = 8 << 20;
 
-/// What a compiler thread sends: the address, an error, or the panic of the code generator.
+/// The message of a compiler thread: the address, an error, or the panic of the code generator.
 type Outcome = std::thread::Result<Result<usize>>;
 
 impl ModuleInner {
-    /// As [`ModuleInner::code_of`]; `None` if `is_over` says so before there is code.
+    /// Returns the address as [`ModuleInner::code_of`] does; `None` if `is_over` returns true before there is
+    /// code.
     ///
     /// # Errors
-    /// As there.
+    /// Returns an error as [`ModuleInner::code_of`] does.
     pub(crate) fn code_unless(
         self: &Arc<Self>,
         row: u32,
@@ -48,24 +50,24 @@ impl ModuleInner {
         }
     }
 
-    /// As [`ModuleInner::code_of`]. Whoever compiles keeps `fork` waiting, not who waits for it: a `fork` that waits for
-    /// the one would keep the other from beginning.
+    /// As [`ModuleInner::code_of`]. The compiling thread holds off `fork`, not the thread that waits for it: a
+    /// `fork` that waited for the latter would keep the former from starting.
     fn code_now(self: &Arc<Self>, row: u32) -> Result<usize> {
         let _quiet = fork::quiet();
         self.code_of(row)
     }
 
-    /// Whether what is behind a row is a large function without code. Parts of one are small.
+    /// Returns whether the code behind a row is a large function without code. Parts of functions are small.
     pub(super) fn takes_long(&self, row: u32) -> bool {
         !self.is_part(row) && self.info.body(row).len() >= LARGE && self.code.address(row).is_none()
     }
 
-    /// Has another thread compile what is behind a row; `None` if there can be no thread.
+    /// Starts a thread that compiles the code behind a row; `None` if no thread can be started.
     fn start(self: &Arc<Self>, row: u32) -> Option<Receiver<Outcome>> {
         let (module, (sender, receiver)) = (self.clone(), mpsc::channel());
         let thread = std::thread::Builder::new().name("wprof-compile".into()).stack_size(STACK);
         let compile = move || {
-            // Whoever waited may be gone.
+            // The waiting thread may be gone.
             let _ = sender.send(catch_unwind(AssertUnwindSafe(|| module.code_now(row))));
         };
         thread.spawn(compile).ok().map(|_| receiver)

@@ -1,7 +1,7 @@
-//! A jitdump: code, names and lines in binary records.
+//! The jitdump file: code, names and lines in binary records.
 //!
-//! Source: `tools/perf/Documentation/jitdump-specification.txt` in Linux, version 1. Perf finds the file because a
-//! page of it is mapped executable when it is created; records carry the time of `perf record -k mono`.
+//! Source: `tools/perf/Documentation/jitdump-specification.txt` in Linux, version 1. Perf finds the file because
+//! a page of it is mapped executable when it is created. Records carry the clock of `perf record -k mono`.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ const MACHINE_X86_64: u32 = 62;
 
 const CODE_LOAD: u32 = 0;
 const DEBUG_INFO: u32 = 2;
-/// Identifier, size, time.
+/// Identifier, size and time.
 const RECORD_HEAD_BYTES: u32 = 16;
 
 /// A jitdump under construction.
@@ -42,7 +42,7 @@ impl Jitdump {
         Ok(Jitdump { file, next_index: 0, _marker: marker })
     }
 
-    /// Lines come before the code that they are of.
+    /// Appends the records of a function; its lines precede its code.
     pub(super) fn add(&mut self, placed: &Placed<'_>) -> io::Result<()> {
         let mut records = Vec::new();
         if !placed.lines.is_empty() {
@@ -64,7 +64,7 @@ fn add_record(bytes: &mut Vec<u8>, id: u32, content: &[u8]) {
 fn code_load(placed: &Placed<'_>, index: u64) -> Vec<u8> {
     let mut content = Vec::new();
     let process = std::process::id().to_le_bytes();
-    // The thread does not matter: all of them see the code.
+    // The thread does not matter, because all threads share the code.
     content.extend([process, process].concat());
     for number in [placed.address, placed.address, placed.bytes.len() as u64, index] {
         content.extend(number.to_le_bytes());
@@ -87,7 +87,7 @@ fn debug_info(placed: &Placed<'_>) -> Vec<u8> {
     content
 }
 
-/// Text up to its first zero byte, and one.
+/// Appends the text up to its first zero byte, and a terminating zero byte.
 fn add_text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend(text.bytes().take_while(|&byte| byte != 0));
     bytes.push(0);

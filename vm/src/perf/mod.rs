@@ -1,7 +1,7 @@
-//! What Linux perf is told of machine code: where each function is and what it is called.
+//! Files that tell Linux perf where the machine code of each function is, and its name.
 //!
-//! Invariant: each piece of code of a wasm function is told once, when it is placed and before it runs. When the file
-//! cannot be written any more, the rest is lost and the program goes on.
+//! Invariant: the code of each wasm function is reported once, when it is placed and before it runs. If the file
+//! can no longer be written, later reports are lost and the program continues.
 
 mod jitdump;
 mod map;
@@ -16,20 +16,20 @@ use crate::PerfFormat;
 use jitdump::Jitdump;
 use map::Map;
 
-/// The code of a function as it was placed.
+/// The placed code of a function.
 #[derive(Clone, Debug)]
 pub(crate) struct Placed<'a> {
-    /// Where it is.
+    /// Its address.
     pub address: u64,
-    /// What it is.
+    /// Its bytes.
     pub bytes: &'a [u8],
-    /// The function's name, readable.
+    /// The demangled name of the function.
     pub name: &'a str,
-    /// From which offset in the code on it comes from which line of which file; ascending.
+    /// Offset in the code, file and line: the code from the offset on comes from the line. Ascending.
     pub lines: Vec<(u32, String, u32)>,
 }
 
-/// The file of one process.
+/// The perf file of a process.
 #[derive(Debug)]
 pub(crate) struct PerfFile(Mutex<Format>);
 
@@ -43,7 +43,7 @@ impl PerfFile {
     /// Creates the file.
     ///
     /// # Errors
-    /// If that is not possible.
+    /// Returns an error if the system refuses.
     pub fn create(format: PerfFormat) -> io::Result<PerfFile> {
         Ok(PerfFile(Mutex::new(match format {
             PerfFormat::Map => Format::Map(Map::create()?),
@@ -51,15 +51,15 @@ impl PerfFile {
         })))
     }
 
-    /// Whether it has source lines.
+    /// Returns whether the format includes source lines.
     pub fn has_lines(&self) -> bool {
         matches!(*self.0.lock().unwrap_or_else(PoisonError::into_inner), Format::Jitdump(_))
     }
 
-    /// Tells of a piece of code.
+    /// Reports a piece of code.
     pub fn add(&self, placed: &Placed<'_>) {
         let mut format = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Perf shows what it knows: a full disk is no reason to stop the program.
+        // Perf then shows what it knows: a full disk is no reason to stop the program.
         let _ = match &mut *format {
             Format::Map(map) => map.add(placed),
             Format::Jitdump(jitdump) => jitdump.add(placed),
@@ -67,7 +67,8 @@ impl PerfFile {
     }
 }
 
-/// A file that replaces what was there, but follows no link that others may have put there.
+/// Creates a file, replacing an existing one, but follows no symbolic link that another user may have placed
+/// there.
 fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);

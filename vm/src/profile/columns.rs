@@ -1,11 +1,10 @@
-//! The figures of paths besides their counts: what was measured along them, and the events that follow from their
-//! blocks.
+//! The figures of paths besides their counts: the metrics measured along them, and the events that follow from
+//! their blocks.
 //!
-//! Input: counts, and sums as frames have left them. Output: a column of figures for each metric, and what was taken
-//! off.
-//! Source: Ammons, Ball & Larus 1997, section 3.2: what measuring adds each time it starts
-//! is known, and taken off. Events of paths cost nothing while the program runs, but for lengths of bulk operations,
-//! which are measured.
+//! Input: counts, and sums as frames have left them. Output: a column of figures for each metric, and the
+//! overhead that was subtracted. Source: Ammons, Ball & Larus 1997, section 3.2: the overhead that each start of
+//! a measurement adds is known, and subtracted. Events of paths cost nothing at run time, except the lengths of
+//! bulk operations, which are measured.
 
 use wprof_jit::cfg::Cfg;
 use wprof_jit::events::{EventModel, executed};
@@ -16,11 +15,11 @@ use wprof_profiler::{BlockId, Path};
 use crate::Result;
 use crate::runtime::instances::store::StoreOpaque;
 
-/// Where the figures of a column come from.
+/// The source of a column's figures.
 enum Source<'a> {
-    /// A metric, by number, and what it grows by itself each time it starts to be measured.
+    /// The number of a metric, and the overhead that each start of its measurement adds.
     Measured(usize, u64),
-    /// A kind of events, and the metric of its lengths of bulk operations, if it has any.
+    /// A kind of events, and the metric of its lengths of bulk operations, if it has one.
     Events(&'a EventModel, Option<u32>),
 }
 
@@ -31,7 +30,7 @@ struct Column<'a> {
 }
 
 impl Column<'_> {
-    /// What was measured, without what starting so often has added; nothing if it is not measured.
+    /// Returns the measured figure without the overhead of `starts` starts; 0 for a column that is not measured.
     fn of_starts(&mut self, measured: &[u64], starts: u64) -> u64 {
         let Source::Measured(number, cost) = self.source else { return 0 };
         let all = measured[number];
@@ -41,23 +40,23 @@ impl Column<'_> {
     }
 }
 
-/// The columns that paths of one store have, ascending by name.
+/// The columns of one store's paths, ascending by name.
 pub struct Columns<'a>(Vec<Column<'a>>);
 
-/// A path, or the beginning of one.
+/// A path, or the prefix of one.
 pub struct Way<'a> {
     /// Its first block and its edges.
     pub path: &'a Path,
-    /// Its blocks, but for the last one if it is unfinished.
+    /// Its blocks, except the last one if the path is unfinished.
     pub whole: &'a [BlockId],
-    /// Where it stopped, if it is unfinished: in which block, at which byte, and whether its function was entered.
+    /// Where an unfinished path stopped: the block, the byte offset, and whether its function was entered on it.
     pub stop: Option<(u32, u32, bool)>,
     /// How often it ran.
     pub count: u64,
 }
 
 impl<'a> Columns<'a> {
-    /// Those of a store.
+    /// Creates the columns of a store.
     pub fn new(store: &'a StoreOpaque) -> Columns<'a> {
         if !store.counts_paths() {
             return Columns(Vec::new());
@@ -74,7 +73,7 @@ impl<'a> Columns<'a> {
         Columns(columns)
     }
 
-    /// Those of a store's calling contexts: what is measured.
+    /// Creates the columns of a store's calling contexts: the measured metrics.
     pub fn measured(store: &'a StoreOpaque) -> Columns<'a> {
         let metrics = store.metrics.all().iter().enumerate();
         let metrics = metrics.filter(|(_, metric)| !matches!(metric, Metric::Lengths(_)));
@@ -87,15 +86,15 @@ impl<'a> Columns<'a> {
         Columns(columns)
     }
 
-    /// The figures of what started to be measured so often.
+    /// Returns the figures of measurements that were started `starts` times.
     pub fn of_starts(&mut self, measured: &[u64], starts: u64) -> Vec<u64> {
         self.0.iter_mut().map(|column| column.of_starts(measured, starts)).collect()
     }
 
-    /// What the blocks of a function add to the figures of the paths that run them.
+    /// Computes what the blocks of a function add to the figures of the paths through them.
     ///
     /// # Errors
-    /// If the bytes are not those that were validated.
+    /// Returns an error if the bytes differ from those that were validated.
     pub fn of_blocks<'f>(&self, info: &'f ModuleInfo, version: &'f FunctionPlan) -> Result<Blocks<'f>> {
         let all = 0..version.cfg.blocks.len() as u32;
         let events = |column: &Column<'_>| match column.source {
@@ -112,10 +111,10 @@ impl<'a> Columns<'a> {
         Ok(Blocks { info, version, shape: version.cfg.shape(), starts, events })
     }
 
-    /// The figures of a path of a function.
+    /// Returns the figures of a path of a function.
     ///
     /// # Errors
-    /// If the bytes are not those that were validated.
+    /// Returns an error if the bytes differ from those that were validated.
     pub fn figures(&mut self, blocks: &Blocks<'_>, way: &Way<'_>, measured: &[u64]) -> Result<Vec<u64>> {
         let figure = |(column, events): (&mut Column<'_>, &Vec<u64>)| match column.source {
             Source::Measured(..) => Ok(column.of_starts(measured, blocks.starts(way))),
@@ -127,7 +126,7 @@ impl<'a> Columns<'a> {
         self.0.iter_mut().zip(&blocks.events).map(figure).collect()
     }
 
-    /// What the columns are, when all figures are made.
+    /// Returns the metrics of the columns, once all figures are computed.
     pub fn metrics(&self) -> Vec<wprof_profiler::Metric> {
         let metric = |column: &Column<'_>| {
             let Column { name, taken_off, .. } = *column;
@@ -137,20 +136,20 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// What the blocks of a function do, so that it is found out once for all paths.
+/// The contributions of a function's blocks, computed once for all paths.
 pub struct Blocks<'a> {
     info: &'a ModuleInfo,
     version: &'a FunctionPlan,
-    /// The function's graph.
+    /// The function's control-flow graph.
     pub shape: &'a wprof_profiler::Cfg,
-    /// By block, how often measuring starts in it: behind each call. Nothing if it is not measured.
+    /// By block, how often a measurement starts in it: after each call. Empty if nothing is measured.
     starts: Vec<u64>,
-    /// By column, by block, its events; nothing for columns of other figures.
+    /// By column and block, the block's events; empty for columns with other sources.
     events: Vec<Vec<u64>>,
 }
 
 impl Blocks<'_> {
-    /// How often measuring started along a path: at its beginning, and behind each call.
+    /// Returns how often measurements started along a path: at its beginning, and after each call.
     fn starts(&self, way: &Way<'_>) -> u64 {
         let Some(metrics) = &self.version.metrics else { return 0 };
         let whole: u64 = way.whole.iter().map(|block| self.starts[block.index()]).sum();
@@ -161,14 +160,14 @@ impl Blocks<'_> {
         (1 + whole + last).saturating_mul(way.count)
     }
 
-    /// Events of one kind along a path, given those of each block.
+    /// Returns the events of one kind along a path, given the events of each block.
     fn events(&self, model: &EventModel, of_block: &[u64], way: &Way<'_>) -> Result<u64> {
         let whole: u64 = way.whole.iter().map(|block| of_block[block.index()]).sum();
         let last = way
             .stop
             .map(|(block, offset, _)| executed_in(self.info, &self.version.cfg, (block, offset), model));
         let is_entered = way.path.start == BlockId::ENTRY && way.stop.is_none_or(|(.., entered)| entered);
-        // Blocks are in bytecode order.
+        // Blocks are in bytecode order, so an edge to an earlier or the same block is a back edge.
         let is_back = |edge: &_| self.shape.edge(*edge).to <= self.shape.edge(*edge).from;
         let backs = way.path.edges.iter().filter(|edge| is_back(edge)).count() as u64;
         let entry = if is_entered { model.entry } else { 0 };
@@ -177,7 +176,7 @@ impl Blocks<'_> {
     }
 }
 
-/// Events of one kind in a block, up to a byte of the module.
+/// Returns the events of one kind in a block, up to a byte offset of the module.
 fn executed_in(info: &ModuleInfo, cfg: &Cfg, (block, last): (u32, u32), model: &EventModel) -> Result<u64> {
     Ok(executed(info, cfg, block, last, std::slice::from_ref(model))?[0])
 }

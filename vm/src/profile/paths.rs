@@ -1,10 +1,8 @@
 //! Paths of instances: raw counters and path registers become a [`PathProfile`].
 //!
-//! Input: the counters of a function whose paths are few, or the instance's table, and the frames that ended in
-//! mid-path.
-//! Output: its paths, with what was measured along them, and the counts of edges that follow.
-//! Invariant: exact, or an error if the table was full.
-//! Source: Ammons, Ball & Larus 1997, section 2.
+//! Input: the counters of a function with few paths, or the instance's table, and the frames that ended in
+//! mid-path. Output: the paths, with the metrics measured along them, and the edge counts that follow. Invariant:
+//! the result is exact, or an error if the table was full. Source: Ammons, Ball & Larus 1997, section 2.
 
 use std::collections::BTreeMap;
 
@@ -19,10 +17,10 @@ use crate::runtime::counts::unfinished::{Stop, Stopped};
 use crate::runtime::instances::instance::InstanceData;
 use crate::{Error, ErrorKind, Result};
 
-/// The paths of function `func`, of which `counters` are the counters, if it has any, or that were counted in contexts.
+/// Reads the paths of function `func` from its `counters`, if it has any, and from those counted in contexts.
 ///
 /// # Errors
-/// If there were more paths than the instance's table has room for, or the counts contradict the graph.
+/// Returns an error if more paths ran than the instance's table has room for, or the counts contradict the graph.
 pub fn read(
     instance: &InstanceData,
     (func, version, plan): (u32, &FunctionPlan, &PathPlan),
@@ -63,30 +61,30 @@ pub fn read(
     Ok((counts, found))
 }
 
-/// A path by its number, how often it ran, and what was measured along it.
+/// The number of a path, how often it ran, and the metrics measured along it.
 pub type Counted = (u64, Vec<u64>);
 
-/// By call record, by number, its paths with all their figures.
+/// By number of the call record, its paths with all their figures.
 pub type PathsOfRecords = HashMap<u32, PathProfile>;
 
-/// By function: its call records, by number, with the paths of each.
+/// By function, the numbers of its call records with the paths of each.
 pub type InContexts = HashMap<u32, Vec<(u32, Vec<Counted>)>>;
 
-/// The paths of a function that has for each path a counter, and then, for each metric, one for each path.
+/// Reads the paths of a function with one counter per path, followed by one per path for each metric.
 pub fn of_counters(counters: &[u64], version: &FunctionPlan) -> Vec<Counted> {
     let paths = counters.len() / version.counters_of_path as usize;
     let ran = (0..paths).filter(|&path| counters[path] > 0);
     ran.map(|path| (path as u64, counters[path..].iter().step_by(paths).copied().collect())).collect()
 }
 
-/// The rows of the table among the counters of a function, if it has any: see `abi::path_row`.
+/// Returns the rows of the path table among a function's counters, if it has one: see `abi::path_row`.
 pub fn rows<'a>(version: &FunctionPlan, counters: &'a [u64]) -> impl Iterator<Item = &'a [u64]> + use<'a> {
     let words = path_row::words(version.counters_of_path) as usize;
     let count = if version.has_path_rows() { path_row::COUNT as usize } else { 0 };
     counters.chunks_exact(words).take(count)
 }
 
-/// What is counted in rows of the table, with the call records, or 0.
+/// Reads the rows of the path table, each with the number of its call record, or 0.
 pub fn of_rows(version: &FunctionPlan, counters: &[u64]) -> impl Iterator<Item = (u32, Counted)> {
     rows(version, counters).filter(|row| row[1] > 0).map(|row| {
         let (record, number) = path_row::split(row[0] - 1);
@@ -94,7 +92,7 @@ pub fn of_rows(version: &FunctionPlan, counters: &[u64]) -> impl Iterator<Item =
     })
 }
 
-/// The round paths that have a counter only for being that.
+/// Reads the loop paths that have a counter of their own.
 fn of_rounds(version: &FunctionPlan, counters: &[u64]) -> Vec<Counted> {
     let rounds = version.loops.iter().filter_map(|found| found.path);
     let counted = rounds.filter_map(|path| match path.cell {
@@ -104,14 +102,14 @@ fn of_rounds(version: &FunctionPlan, counters: &[u64]) -> Vec<Counted> {
     counted.filter(|(_, figures)| figures[0] > 0).collect()
 }
 
-/// What a call record's cells have counted: its paths, or the round paths that have a cell for being that.
+/// Reads the cells of a call record: its paths, or the loop paths that have a cell of their own.
 pub fn of_record_cells(version: &FunctionPlan, cells: &[u64]) -> Vec<Counted> {
     let RecordCells::Number { .. } = version.record_cells() else { return of_counters(cells, version) };
     let rounds = version.loops.iter().filter_map(|found| found.path).zip(&cells[1..]);
     rounds.filter(|(_, count)| **count > 0).map(|(path, &count)| (path.id, vec![count])).collect()
 }
 
-/// The interesting paths that ran.
+/// Reads the interesting paths that ran.
 fn of_cells(paths: &PreferentialPaths, counters: &[u64]) -> Vec<Counted> {
     if !paths.counted {
         return Vec::new();
@@ -120,14 +118,14 @@ fn of_cells(paths: &PreferentialPaths, counters: &[u64]) -> Vec<Counted> {
     cells.filter(|(_, count)| **count > 0).map(|(&id, &count)| (id.into(), vec![count])).collect()
 }
 
-/// A call record, and a frame that stopped there.
+/// The number of a call record, and a frame that stopped in it.
 pub type StoppedIn = (u32, Stop, Stopped);
 
-/// Adds the paths of each call record of a function, with the figures of their columns, to those of other functions:
-/// what was counted there, and the frames that stopped there.
+/// Adds, to those of other functions, the paths of each call record of a function with the figures of their
+/// columns: the counted paths, and those of frames that stopped.
 ///
 /// # Errors
-/// As [`read`].
+/// Returns an error as [`read`] does.
 pub fn add_of_records(
     instance: &InstanceData,
     (version, plan): (&FunctionPlan, &PathPlan),
@@ -152,7 +150,7 @@ pub fn add_of_records(
     Ok(())
 }
 
-/// The paths that are counted in several places, each once.
+/// Merges paths that are counted in several places into one entry each.
 pub fn summed(counted: impl Iterator<Item = Counted>) -> Vec<Counted> {
     let mut sums: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
     for (id, figures) in counted {
@@ -174,7 +172,7 @@ fn of_table(instance: &InstanceData, func: u32) -> Result<Vec<Counted>> {
     Ok(instance.paths.of(func).map(|(number, figures)| (number, figures.to_vec())).collect())
 }
 
-/// What is known of one function's paths.
+/// The data for reading one function's paths.
 struct Paths<'a, 'b> {
     instance: &'a InstanceData,
     version: &'a FunctionPlan,

@@ -1,4 +1,4 @@
-//! Where the time of a store went, as one of its instances sees it.
+//! The time profile of a store, as seen from one of its instances.
 
 use std::sync::Arc;
 
@@ -8,12 +8,13 @@ use crate::runtime::instances::loaded::{self, LoadedModule};
 use crate::runtime::instances::store::StoreOpaque;
 use crate::runtime::samples::{Place, TimedNode, TimedStacks};
 
-/// The samples of a store, if it is sampled; functions of instance number `index` are the profile's own.
+/// Returns the time profile of a store, if it is sampled. Functions of instance number `index` are the profile's
+/// own.
 pub fn of_instance(store: &StoreOpaque, index: u32) -> Option<TimeProfile> {
     let stacks = store.timed_stacks()?;
     let mut log = TimeLog::new(store.engine().config().sampled_rate().unwrap_or(0));
     log.lost = stacks.lost;
-    // By node: its node in the log, and the instance that it runs in.
+    // By node of the samples, its node in the log and the instance in which it runs.
     let mut known: Vec<(Option<u32>, u32)> = Vec::with_capacity(stacks.nodes.len());
     for node in &stacks.nodes {
         let (caller, instance) = match node.caller {
@@ -31,7 +32,7 @@ pub fn of_instance(store: &StoreOpaque, index: u32) -> Option<TimeProfile> {
     Some(log.tree())
 }
 
-/// The instance that the host has entered.
+/// Returns the instance that the host has entered.
 fn entered(node: &TimedNode) -> u32 {
     match node.place {
         Place::Wasm { entered, .. } => entered,
@@ -39,7 +40,7 @@ fn entered(node: &TimedNode) -> u32 {
     }
 }
 
-/// What runs at a place, and in which instance, called from another.
+/// Returns the instance and the callee that run at a place, called from the instance `caller`.
 fn callee(
     store: &StoreOpaque,
     seen_from: u32,
@@ -64,8 +65,9 @@ fn callee(
     }
 }
 
-/// The instance of `module` that a frame runs in whose caller runs in this one. Calls stay in the instance, unless it is
-/// another module's; of several the first is meant.
+/// Returns the instance of `module` in which a frame runs whose caller runs in `caller`. A call stays in its
+/// instance, unless the callee belongs to another module; of several instances of that module the first is
+/// assumed.
 fn instance_like(store: &StoreOpaque, caller: u32, module: &Arc<dyn LoadedModule>) -> u32 {
     let is_of = |index: &u32| {
         let instance = store.instances.get(*index as usize);

@@ -1,4 +1,4 @@
-//! The time line of a store: when which code of a module was compiled, and when bursts ran.
+//! The timeline of a store: when each version of a module's code was compiled, and when bursts ran.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::runtime::burst::burst_spans::BurstSpans;
 use crate::runtime::burst::bursts::StoreBursts;
 use crate::runtime::instances::store::StoreOpaque;
 
-/// The time line of a store, if it has one, of the code of one module.
+/// Returns the timeline of a store, if it has one, for the code of one module.
 pub fn of_store(store: &StoreOpaque, module: &ModuleInner) -> Option<Timeline> {
     let since = store.started;
     if !store.engine().config().has_time_line {
@@ -23,7 +23,7 @@ pub fn of_store(store: &StoreOpaque, module: &ModuleInner) -> Option<Timeline> {
     Some(Timeline { versions, bursts })
 }
 
-/// What was compiled before `since` was at its start.
+/// Describes a version; one compiled before `since` counts as compiled at `since`.
 fn code_version(module: &ModuleInner, version: &CompiledVersion, since: Instant) -> CodeVersion {
     let name = |func| {
         let name = module.names().func(func).map(demangle);
@@ -47,7 +47,7 @@ fn code_version(module: &ModuleInner, version: &CompiledVersion, since: Instant)
     }
 }
 
-/// What a version saves, by what was decided on the way to it.
+/// Returns what a version saves, according to the decisions behind it.
 fn benefit<'a>(decisions: impl Iterator<Item = &'a Decision>) -> Benefit {
     let millionths = |part: f64| Some((1e6 * part) as i32);
     decisions.fold(Benefit::default(), |known, decision| match &decision.verdict {

@@ -1,4 +1,4 @@
-//! Types that are made of others: those of functions, structures and arrays.
+//! Composite types: those of functions, structures and arrays.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use wasmparser as wp;
 use super::ValType;
 use super::defined::{DefinedType, Others};
 
-/// The type of a function. Types are equal if their definitions are, wherever they come from.
+/// The type of a function. Two types are equal if their definitions are, whatever module they come from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FuncType(pub(crate) DefinedType);
 
 impl FuncType {
-    /// A function from `params` to `results`; final, and without a supertype.
+    /// Creates the type of functions from `params` to `results`; final, and without a supertype.
     pub fn new(
         params: impl IntoIterator<Item = ValType>,
         results: impl IntoIterator<Item = ValType>,
@@ -24,27 +24,27 @@ impl FuncType {
         FuncType(DefinedType::alone(ty, others))
     }
 
-    /// Types of the parameters.
+    /// Returns the types of the parameters.
     pub fn params(&self) -> impl ExactSizeIterator<Item = ValType> + '_ {
         self.signature().params().iter().map(|&ty| ValType::from_parser(ty, &self.0))
     }
 
-    /// Types of the results.
+    /// Returns the types of the results.
     pub fn results(&self) -> impl ExactSizeIterator<Item = ValType> + '_ {
         self.signature().results().iter().map(|&ty| ValType::from_parser(ty, &self.0))
     }
 
-    /// The type that it names as its supertype.
+    /// Returns the supertype that it declares.
     pub fn supertype(&self) -> Option<FuncType> {
         self.0.supertype().map(FuncType)
     }
 
-    /// Whether a function of this type is one of the other type, too: both are equal, or the other one is above it.
+    /// Returns whether this type is equal to `other` or a subtype of it.
     pub fn matches(&self, other: &FuncType) -> bool {
         self.0.is_subtype_of(&other.0)
     }
 
-    /// What machine code passes for it; which types its references are to is not said.
+    /// Returns the signature that machine code sees; it does not tell which types references refer to.
     pub(crate) fn signature(&self) -> &wp::FuncType {
         self.0.definition().unwrap_func()
     }
@@ -56,10 +56,10 @@ impl FuncType {
 }
 
 impl DefinedType {
-    /// How many values the array of a call's arguments and results must hold.
+    /// Returns the length that the array of a call's arguments and results must have.
     ///
     /// # Panics
-    /// If it is no type of functions.
+    /// Panics if it is not a function type.
     pub(crate) fn array_len(&self) -> usize {
         let signature = self.definition().unwrap_func();
         signature.params().len().max(signature.results().len())
@@ -82,7 +82,7 @@ pub struct StructType(pub(crate) DefinedType);
 pub struct ArrayType(pub(crate) DefinedType);
 
 impl ArrayType {
-    /// The type of arrays of UTF-16 code units, `(array (mut i16))`; final, and without a supertype.
+    /// Creates the type of arrays of UTF-16 code units, `(array (mut i16))`; final, and without a supertype.
     pub(crate) fn of_units() -> ArrayType {
         let element = wp::FieldType { element_type: wp::StorageType::I16, mutable: true };
         let inner = wp::CompositeInnerType::Array(wp::ArrayType(element));

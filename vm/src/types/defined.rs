@@ -1,15 +1,17 @@
-//! Types that modules define, as values that belong to no module: equal types are one, in the whole process.
+//! Types defined by modules, as values that belong to no module: equal types are represented once in the whole
+//! process.
 //!
-//! What is shared is the recursive group ([`Group`]), since types of a group may refer to each other; a [`DefinedType`]
-//! is a position in one. In a group a reference to a type of its own is a position (`UnpackedIndex::RecGroup`), one to
-//! another group an index into the list of those that it has (`UnpackedIndex::Module`), in the order in which they are
-//! met. As these are shared as well, two groups are equal if types and list are, the list by address. So types are
-//! compared, and hashed, in constant time.
+//! Types of a recursive group may refer to each other, so the unit of sharing is the group ([`Group`]); a
+//! [`DefinedType`] is a position in a group. In a group, a reference to a type of the same group is a position
+//! (`UnpackedIndex::RecGroup`); a reference to another group is an index into the group's list of outside types
+//! (`UnpackedIndex::Module`), in order of first use. As those are shared as well, two groups are equal if their
+//! types and their lists are equal, the lists by address. So types are compared, and hashed, in constant time.
 //!
-//! Invariant: groups refer to earlier ones only, so that none keeps itself: a group goes with the last that has one of its
-//! types, be it a module, a host function, a store or a value of the embedder's.
-//! Source: WebAssembly 3.0, "Types" (iso-recursive equality). Where types are numbered and code compares them is
-//! `runtime::types`.
+//! Invariant: a group refers only to earlier groups, so no group keeps itself alive: a group is freed with the
+//! last holder of one of its types, be it a module, a host function, a store or a value of the embedder.
+//!
+//! Source: WebAssembly 3.0, "Types" (iso-recursive equality). `runtime::types` assigns the ids that code
+//! compares.
 
 use std::hash::{Hash, Hasher};
 use std::mem;
@@ -27,30 +29,30 @@ pub struct DefinedType {
     position: u32,
 }
 
-/// A recursive group. There are no two that are equal.
+/// A recursive group. No two groups are equal.
 struct Group {
     structure: Arc<Structure>,
 }
 
-/// What a group is known by.
+/// The key of a group: its definition.
 #[derive(Default, PartialEq, Eq, Hash)]
 struct Structure {
     types: Box<[SubType]>,
-    /// The types of other groups that these refer to.
+    /// The types of other groups that these types refer to.
     others: Vec<DefinedType>,
 }
 
-/// All groups that somebody has.
+/// All live groups.
 type Groups = HashMap<Arc<Structure>, Weak<Group>>;
 
 static GROUPS: Mutex<Option<Groups>> = Mutex::new(None);
 
-/// What `fork` holds.
+/// The lock that `fork` holds.
 pub(crate) struct Held {
     _groups: MutexGuard<'static, Option<Groups>>,
 }
 
-/// Keeps all others from making and dropping types until it is dropped.
+/// Keeps other threads from creating and dropping types until the result is dropped.
 pub(crate) fn hold() -> Held {
     Held { _groups: lock() }
 }
@@ -80,7 +82,7 @@ impl std::fmt::Debug for DefinedType {
 }
 
 impl DefinedType {
-    /// The types of a module, by type index.
+    /// Returns the types of a module, by type index.
     pub(crate) fn all_of(module: &Types) -> Vec<DefinedType> {
         let mut all = Vec::with_capacity(module.len() as usize);
         for range in module.groups() {
@@ -89,17 +91,17 @@ impl DefinedType {
         all
     }
 
-    /// A type that is alone in its group; `others` are those that it refers to.
+    /// Creates a type that is alone in its group; `others` are the types that it refers to.
     pub(crate) fn alone(ty: SubType, others: Others) -> DefinedType {
         DefinedType { group: group([ty].into(), others.types), position: 0 }
     }
 
-    /// What it is defined as; of the references in it [`DefinedType::resolve`] tells the meaning.
+    /// Returns the definition; [`DefinedType::resolve`] resolves the references in it.
     pub(crate) fn definition(&self) -> &SubType {
         &self.group.structure.types[self.position as usize]
     }
 
-    /// The type that a reference in its definition is to.
+    /// Resolves a reference in its definition.
     pub(crate) fn resolve(&self, reference: UnpackedIndex) -> DefinedType {
         match reference {
             UnpackedIndex::RecGroup(position) => DefinedType { group: self.group.clone(), position },
@@ -108,18 +110,18 @@ impl DefinedType {
         }
     }
 
-    /// The type that it names as its supertype.
+    /// Returns the supertype that it declares.
     pub(crate) fn supertype(&self) -> Option<DefinedType> {
         self.definition().supertype_idxs.first().map(|index| self.resolve(index.unpack()))
     }
 
-    /// Whether its values are also of the other type.
+    /// Returns whether it is equal to `other` or a subtype of it.
     pub(crate) fn is_subtype_of(&self, other: &DefinedType) -> bool {
         self == other || self.supertype().is_some_and(|above| above.is_subtype_of(other))
     }
 }
 
-/// The types of other groups that one refers to, while it is put together.
+/// The types of other groups that a group under construction refers to.
 #[derive(Default)]
 pub(crate) struct Others {
     types: Vec<DefinedType>,
@@ -127,7 +129,7 @@ pub(crate) struct Others {
 }
 
 impl Others {
-    /// How a definition refers to `ty`.
+    /// Returns how a definition refers to `ty`.
     pub(crate) fn reference(&mut self, ty: &DefinedType) -> UnpackedIndex {
         let next = self.types.len() as u32;
         let place = *self.places.entry(ty.clone()).or_insert(next);
@@ -153,7 +155,7 @@ fn add_group(module: &Types, range: Range<u32>, all: &mut Vec<DefinedType>) {
     all.extend((0..range.end - range.start).map(|position| DefinedType { group: group.clone(), position }));
 }
 
-/// The group of this structure.
+/// Returns the group of this structure, creating it if it does not exist.
 fn group(types: Box<[SubType]>, others: Vec<DefinedType>) -> Arc<Group> {
     let structure = Arc::new(Structure { types, others });
     let mut held = lock();
@@ -162,21 +164,22 @@ fn group(types: Box<[SubType]>, others: Vec<DefinedType>) -> Arc<Group> {
     let (group, dead) = match found {
         Some(group) => (group, None),
         None => {
-            // That of one which goes just now: its key goes, too.
+            // The entry of an equal group that is being dropped goes, with its key.
             let dead = groups.remove_entry(&structure);
             let group = Arc::new(Group { structure: structure.clone() });
             groups.insert(structure.clone(), Arc::downgrade(&group));
             (group, dead)
         }
     };
-    // What types these have is let go where that may take the lock again.
+    // Dropping these may drop types, which takes the lock again.
     drop(held);
     drop((dead, structure));
     group
 }
 
 impl Drop for Group {
-    /// Chains of groups may be as long as a module has types: one goes after the other rather than one in the other.
+    /// Drops groups one after the other, without recursion, because a chain of groups may be as long as a module
+    /// has types.
     fn drop(&mut self) {
         let mut pending = vec![mem::take(&mut self.structure)];
         while let Some(structure) = pending.pop().filter(|structure| !structure.types.is_empty()) {
@@ -188,7 +191,7 @@ impl Drop for Group {
     }
 }
 
-/// Takes a group that goes off the list, unless another one of this structure is there already.
+/// Removes a group that is being dropped from the list, unless another group of this structure has replaced it.
 fn forget(structure: &Arc<Structure>) -> Option<(Arc<Structure>, Weak<Group>)> {
     let mut held = lock();
     let groups = held.as_mut()?;
@@ -214,7 +217,7 @@ mod tests {
         assert_eq!(one, other);
         assert!(one[1].is_subtype_of(&other[0]) && !one[0].is_subtype_of(&other[1]));
         assert_eq!(one[1].supertype(), Some(other[0].clone()));
-        // The same types, but not of one group.
+        // The same types, but in two groups.
         let apart = types("(module (type $f (sub (func))) (type $a (sub $f (func))))");
         assert_eq!(apart[0], one[0]);
         assert_ne!(apart[1], one[1]);

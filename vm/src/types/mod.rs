@@ -40,7 +40,7 @@ impl ValType {
     /// `anyref`.
     pub const ANYREF: ValType = ValType::Ref(RefType::ANYREF);
 
-    /// Whether all values of this type are of the other one, too.
+    /// Returns whether this type is equal to `other` or a subtype of it.
     pub fn matches(&self, other: &ValType) -> bool {
         match (self, other) {
             (ValType::Ref(own), ValType::Ref(other)) => own.matches(other),
@@ -87,14 +87,14 @@ impl fmt::Display for ValType {
 /// The type of a global.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GlobalType {
-    /// Type of its value.
+    /// The type of its value.
     pub content: ValType,
     /// Whether wasm code may change it.
     pub mutable: bool,
 }
 
 impl GlobalType {
-    /// A global of type `content`.
+    /// Creates the type of globals that hold `content`.
     pub fn new(content: ValType, mutable: bool) -> GlobalType {
         GlobalType { content, mutable }
     }
@@ -107,18 +107,18 @@ impl GlobalType {
 /// The type of a linear memory. Sizes are in pages of 64 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemoryType {
-    /// Least size, in pages.
+    /// Minimum size, in pages.
     pub minimum: u64,
-    /// Greatest size, in pages.
+    /// Maximum size, in pages.
     pub maximum: Option<u64>,
-    /// Whether it is indexed by i64.
+    /// Whether its addresses are i64.
     pub is_64: bool,
-    /// Whether several threads may have it at once.
+    /// Whether several threads may share it.
     pub is_shared: bool,
 }
 
 impl MemoryType {
-    /// A memory indexed by i32.
+    /// Creates the type of a memory with i32 addresses.
     pub fn new(minimum: u32, maximum: Option<u32>) -> MemoryType {
         MemoryType {
             minimum: minimum.into(),
@@ -128,12 +128,13 @@ impl MemoryType {
         }
     }
 
-    /// A memory indexed by i32 that several threads may have at once: see [`SharedMemory`](crate::SharedMemory).
+    /// Creates the type of a memory with i32 addresses that several threads may share: see
+    /// [`SharedMemory`](crate::SharedMemory).
     pub fn shared(minimum: u32, maximum: u32) -> MemoryType {
         MemoryType { is_shared: true, ..MemoryType::new(minimum, Some(maximum)) }
     }
 
-    /// A memory indexed by i64.
+    /// Creates the type of a memory with i64 addresses.
     pub fn new64(minimum: u64, maximum: Option<u64>) -> MemoryType {
         MemoryType { minimum, maximum, is_64: true, is_shared: false }
     }
@@ -146,18 +147,18 @@ impl MemoryType {
 /// The type of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TableType {
-    /// Type of its elements.
+    /// The type of its elements.
     pub element: RefType,
-    /// Least number of elements.
+    /// Minimum number of elements.
     pub minimum: u64,
-    /// Greatest number of elements.
+    /// Maximum number of elements.
     pub maximum: Option<u64>,
-    /// Whether it is indexed by i64.
+    /// Whether its indices are i64.
     pub is_64: bool,
 }
 
 impl TableType {
-    /// A table indexed by i32.
+    /// Creates the type of a table with i32 indices.
     pub fn new(element: RefType, minimum: u32, maximum: Option<u32>) -> TableType {
         TableType { element, minimum: minimum.into(), maximum: maximum.map(Into::into), is_64: false }
     }
@@ -173,12 +174,12 @@ impl TableType {
 pub struct TagType(FuncType);
 
 impl TagType {
-    /// Of exceptions that carry what functions of type `ty`, which have no results, take.
+    /// Creates the type of exceptions that carry the parameters of `ty`, a function type without results.
     pub fn new(ty: FuncType) -> TagType {
         TagType(ty)
     }
 
-    /// What its exceptions carry, as the parameters of a function.
+    /// Returns the function type whose parameters its exceptions carry.
     pub fn ty(&self) -> &FuncType {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! Types of references and of what they refer to.
+//! Types of references and of their referents.
 
 use std::fmt;
 
@@ -8,44 +8,44 @@ use wp::AbstractHeapType as Abstract;
 use super::defined::{DefinedType, Others};
 use super::{ArrayType, FuncType, StructType};
 
-/// The type of what a reference refers to. The types form four hierarchies that share nothing, below [`HeapType::Func`],
+/// The type of a reference's referent. The types form four disjoint hierarchies, below [`HeapType::Func`],
 /// [`HeapType::Extern`], [`HeapType::Exn`] and [`HeapType::Any`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum HeapType {
     /// Functions of any type.
     Func,
-    /// Functions of one type, and of its subtypes.
+    /// Functions of one type and of its subtypes.
     ConcreteFunc(FuncType),
     /// No function: the type of a null reference.
     NoFunc,
-    /// Values of the host's.
+    /// Host values.
     Extern,
-    /// No value of the host's.
+    /// No host value: the type of a null reference.
     NoExtern,
     /// Exceptions.
     Exn,
-    /// No exception.
+    /// No exception: the type of a null reference.
     NoExn,
-    /// Anything that wasm code makes and can look into.
+    /// Any value that wasm code creates and can inspect.
     Any,
-    /// What can be compared for identity.
+    /// Values that can be compared for identity.
     Eq,
-    /// Integers of 31 bits.
+    /// 31-bit integers.
     I31,
     /// Structures of any type.
     Struct,
-    /// Structures of one type, and of its subtypes.
+    /// Structures of one type and of its subtypes.
     ConcreteStruct(StructType),
     /// Arrays of any type.
     Array,
-    /// Arrays of one type, and of its subtypes.
+    /// Arrays of one type and of its subtypes.
     ConcreteArray(ArrayType),
-    /// Nothing that wasm code makes.
+    /// No value that wasm code creates: the type of a null reference.
     None,
 }
 
 impl HeapType {
-    /// The type that all others of its hierarchy are subtypes of.
+    /// Returns the top type of its hierarchy.
     pub fn top(&self) -> HeapType {
         match self {
             HeapType::Func | HeapType::ConcreteFunc(_) | HeapType::NoFunc => HeapType::Func,
@@ -57,12 +57,12 @@ impl HeapType {
         }
     }
 
-    /// Whether it is a type that nothing is of.
+    /// Returns whether it is a bottom type, which has no values.
     pub fn is_bottom(&self) -> bool {
         matches!(self, HeapType::NoFunc | HeapType::NoExtern | HeapType::NoExn | HeapType::None)
     }
 
-    /// Whether all that is of this type is of the other one, too.
+    /// Returns whether this type is equal to `other` or a subtype of it.
     pub fn matches(&self, other: &HeapType) -> bool {
         if self == other || other == &self.top() || self.is_bottom() && self.top() == other.top() {
             return true;
@@ -78,7 +78,7 @@ impl HeapType {
         }
     }
 
-    /// The type that a module may define it as.
+    /// Returns the defined type, if it is a concrete one.
     pub(crate) fn defined(&self) -> Option<&DefinedType> {
         match self {
             HeapType::ConcreteFunc(ty) => Some(&ty.0),
@@ -141,7 +141,8 @@ impl HeapType {
 }
 
 impl fmt::Display for HeapType {
-    /// As in the text format; a type that a module defines is not written out, as it may refer to itself.
+    /// Writes the type as in the text format. A type that a module defines is not written out, because it may
+    /// refer to itself.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             HeapType::Func => "func",
@@ -175,7 +176,7 @@ impl RefType {
     pub const FUNCREF: RefType = RefType::new(true, HeapType::Func);
     /// `nullfuncref`: null.
     pub const NULLFUNCREF: RefType = RefType::new(true, HeapType::NoFunc);
-    /// `externref`: a value of the host's or null.
+    /// `externref`: a host value or null.
     pub const EXTERNREF: RefType = RefType::new(true, HeapType::Extern);
     /// `nullexternref`: null.
     pub const NULLEXTERNREF: RefType = RefType::new(true, HeapType::NoExtern);
@@ -183,37 +184,37 @@ impl RefType {
     pub const EXNREF: RefType = RefType::new(true, HeapType::Exn);
     /// `nullexnref`: null.
     pub const NULLEXNREF: RefType = RefType::new(true, HeapType::NoExn);
-    /// `anyref`: what wasm code has made, or null.
+    /// `anyref`: a value that wasm code has created, or null.
     pub const ANYREF: RefType = RefType::new(true, HeapType::Any);
     /// `nullref`: null.
     pub const NULLREF: RefType = RefType::new(true, HeapType::None);
 
-    /// The type of references to `heap_type`, which may be null or not.
+    /// Creates the type of references to `heap_type`, nullable or not.
     pub const fn new(is_nullable: bool, heap_type: HeapType) -> RefType {
         RefType { is_nullable, heap_type }
     }
 
-    /// Whether a reference of this type may be null.
+    /// Returns whether a reference of this type may be null.
     pub fn is_nullable(&self) -> bool {
         self.is_nullable
     }
 
-    /// What it refers to unless it is null.
+    /// Returns the type of its referents.
     pub fn heap_type(&self) -> &HeapType {
         &self.heap_type
     }
 
-    /// Whether all references of this type are of the other one, too.
+    /// Returns whether this type is equal to `other` or a subtype of it.
     pub fn matches(&self, other: &RefType) -> bool {
         (other.is_nullable || !self.is_nullable) && self.heap_type.matches(&other.heap_type)
     }
 
-    /// Whether a store frees what references of this type refer to when nobody holds them any more.
+    /// Returns whether the store collects the referents of this type.
     pub(crate) fn is_collected(&self) -> bool {
         self.heap_type.top() != HeapType::Func
     }
 
-    /// Whether it is of exceptions.
+    /// Returns whether it refers to exceptions.
     pub(crate) fn is_exn(&self) -> bool {
         self.heap_type.top() == HeapType::Exn
     }
@@ -243,9 +244,9 @@ impl fmt::Display for RefType {
     }
 }
 
-/// What a reference to a type means where it stands: in a module, or in the definition of a type.
+/// Resolves references to types in their scope: a module, or the definition of a type.
 pub(crate) trait Resolve {
-    /// The type that it is to.
+    /// Returns the type that `index` refers to.
     fn resolve(&self, index: wp::UnpackedIndex) -> DefinedType;
 }
 

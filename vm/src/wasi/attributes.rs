@@ -1,4 +1,4 @@
-//! Attributes of files, and times that are set.
+//! Attributes of files, and times to be set.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,7 +11,7 @@ use super::fail::Outcome;
 use super::guest::{Guest, Preview, Record};
 use super::host_file::filetype_of;
 
-/// What WASI tells of a file.
+/// The attributes of a file in WASI.
 #[derive(Debug, Default)]
 pub struct Attributes {
     pub device: u64,
@@ -19,12 +19,12 @@ pub struct Attributes {
     pub filetype: u8,
     pub links: u64,
     pub size: u64,
-    /// Of access, modification and change of status, in nanoseconds since 1970.
+    /// Times of access, modification and status change, in nanoseconds since 1970.
     pub times: [u64; 3],
 }
 
 impl Attributes {
-    /// Those of an open file.
+    /// Returns the attributes of an open file.
     pub fn of_file(stat: &Stat, filetype: u8) -> Attributes {
         Attributes {
             device: stat.st_dev,
@@ -34,7 +34,8 @@ impl Attributes {
         }
     }
 
-    /// Those of a standard stream: which file of the host's that is does not concern a program.
+    /// Returns the attributes of a standard stream; the device and inode of the host's file are hidden from the
+    /// program.
     pub fn of_stream(stat: &Stat, filetype: u8) -> Attributes {
         let times = [
             (stat.st_atime, stat.st_atime_nsec),
@@ -50,12 +51,12 @@ impl Attributes {
         }
     }
 
-    /// Those of a stream in memory.
+    /// Returns the attributes of a stream in memory.
     pub fn of_memory(filetype: u8) -> Attributes {
         Attributes { filetype, ..Attributes::default() }
     }
 
-    /// Those of what a path leads to.
+    /// Returns the attributes of the file at a path.
     pub fn of_path(metadata: &Metadata) -> Attributes {
         let times = [
             (metadata.atime(), metadata.atime_nsec()),
@@ -72,15 +73,15 @@ impl Attributes {
         }
     }
 
-    /// Whether it is a folder.
+    /// Returns whether it is a folder.
     pub fn is_folder(&self) -> bool {
         self.filetype == filetype::DIRECTORY
     }
 
-    /// Gives them to a program.
+    /// Writes the attributes to the program's memory.
     ///
     /// # Errors
-    /// If its pointer is bad.
+    /// Returns an error if the program's pointer is invalid.
     pub fn write(&self, guest: &mut Guest<'_>, at: u32) -> Outcome {
         match guest.preview() {
             Preview::One => {
@@ -104,28 +105,28 @@ impl Attributes {
     }
 }
 
-/// Nanoseconds; earlier times are 1970, later ones the end of what WASI counts.
+/// Returns nanoseconds since 1970; earlier times become 1970, later ones the maximum that WASI can express.
 fn since_1970(seconds: i64, rest: u32) -> u64 {
     let seconds = u64::try_from(seconds).unwrap_or(0);
     seconds.saturating_mul(1_000_000_000).saturating_add(rest.into())
 }
 
-/// A time that is set.
+/// A time to be set.
 #[derive(Clone, Copy, Debug)]
 pub enum NewTime {
-    /// It stays.
+    /// The time stays unchanged.
     Kept,
-    /// The time when it is set.
+    /// The time at which it is set.
     Now,
     /// Nanoseconds since 1970.
     At(u64),
 }
 
 impl NewTime {
-    /// The times of access and modification that a program wants.
+    /// Decodes the times of access and modification to be set.
     ///
     /// # Errors
-    /// If it wants two different ones.
+    /// Returns an error if the flags request two different values for one time.
     pub fn both(accessed: u64, modified: u64, flags: u32) -> Result<[NewTime; 2], Errno> {
         let flags = known(flags, fstflags::ALL)?;
         let time = |at, is_set, is_now| match (flags & is_set != 0, flags & is_now != 0) {
@@ -140,7 +141,7 @@ impl NewTime {
         ])
     }
 
-    /// For a path.
+    /// Converts the time for a file at a path.
     pub fn of_path(self) -> Option<cap_fs_ext::SystemTimeSpec> {
         match self {
             NewTime::Kept => None,
@@ -163,7 +164,7 @@ impl NewTime {
     }
 }
 
-/// For an open file.
+/// Converts both times for an open file.
 pub fn timestamps([accessed, modified]: [NewTime; 2]) -> Timestamps {
     Timestamps { last_access: accessed.of_file(), last_modification: modified.of_file() }
 }

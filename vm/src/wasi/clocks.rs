@@ -1,48 +1,48 @@
-//! The clocks that a program reads and waits for.
+//! The clocks that a program can read and wait for.
 
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 
-/// A clock of WASI's.
+/// A clock of WASI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Clock {
     /// The time since 1970; may jump.
     Realtime,
-    /// Never goes back; where it begins has no meaning.
+    /// A clock that never goes back; its origin has no meaning.
     Monotonic,
-    /// The processor time of the process.
+    /// The CPU time of the process.
     ProcessCpu,
-    /// The processor time of the thread.
+    /// The CPU time of the thread.
     ThreadCpu,
 }
 
 impl Clock {
-    /// The clock with a number of WASI's.
+    /// Returns the clock with a WASI number.
     pub(super) fn numbered(id: u32) -> Result<Clock, Errno> {
         let all = [Clock::Realtime, Clock::Monotonic, Clock::ProcessCpu, Clock::ThreadCpu];
         all.get(id as usize).copied().ok_or(Errno::INVAL)
     }
 }
 
-/// Where the time of a program comes from.
+/// The source of a program's time.
 pub trait Clocks: Send + Sync + 'static {
-    /// The step of a clock.
+    /// Returns the resolution of a clock.
     fn resolution(&self, clock: Clock) -> Duration;
 
-    /// The time of a clock.
+    /// Returns the time of a clock.
     fn now(&self, clock: Clock) -> Duration;
 
-    /// Lets so much time pass at once, if it is for these clocks to say: whether it is. Otherwise the thread waits for
-    /// them, as it does by default.
+    /// Lets the given time pass at once, if these clocks are simulated, and returns whether it did. By default it
+    /// returns false, and the thread waits instead.
     fn pass(&self, _time: Duration) -> bool {
         false
     }
 }
 
-/// The system's clocks. The monotonic one begins when they are made, so that a program does not learn how long the
-/// machine has been running.
+/// The system's clocks. The monotonic clock starts at their creation, so that a program does not learn how long
+/// the machine has been running.
 pub(super) struct SystemClocks(Instant);
 
 impl SystemClocks {
@@ -73,7 +73,7 @@ fn id(clock: Clock) -> ClockId {
     }
 }
 
-/// A time before 1970 is 1970: WASI has no other.
+/// Converts a time; times before 1970 become 1970, because WASI cannot express them.
 fn duration(time: Timespec) -> Duration {
     match u64::try_from(time.tv_sec) {
         Ok(seconds) => Duration::new(seconds, time.tv_nsec as u32),
@@ -81,7 +81,7 @@ fn duration(time: Timespec) -> Duration {
     }
 }
 
-/// Nanoseconds, as WASI counts time.
+/// Returns nanoseconds, as WASI counts time.
 pub(crate) fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,8 +1,8 @@
-//! Numbers of WASI preview 1. Source: `wasi_snapshot_preview1.witx`.
+//! Constants of WASI preview 1. Source: `wasi_snapshot_preview1.witx`.
 
 use rustix::io::Errno;
 
-/// Which functions make sense for a descriptor.
+/// Rights: the functions that make sense for a descriptor.
 pub mod rights {
     pub const FD_DATASYNC: u64 = 1;
     pub const FD_READ: u64 = 1 << 1;
@@ -34,11 +34,11 @@ pub mod rights {
     pub const SOCK_SHUTDOWN: u64 = 1 << 28;
     pub const SOCK_ACCEPT: u64 = 1 << 29;
 
-    /// What only reads a folder.
+    /// The rights for folders that only read.
     pub const OF_READ_ONLY_FOLDERS: u64 =
         PATH_OPEN | FD_READDIR | PATH_READLINK | PATH_FILESTAT_GET | FD_FILESTAT_GET;
 
-    /// What can be done with a folder.
+    /// The rights for folders.
     pub const OF_FOLDERS: u64 = OF_READ_ONLY_FOLDERS
         | PATH_CREATE_DIRECTORY
         | PATH_CREATE_FILE
@@ -52,21 +52,21 @@ pub mod rights {
         | PATH_FILESTAT_SET_TIMES
         | FD_FILESTAT_SET_TIMES;
 
-    /// What can be done with a file that is open for reading.
+    /// The rights for a file that is open for reading.
     pub const OF_READING: u64 =
         FD_READ | FD_DATASYNC | FD_SYNC | FD_FDSTAT_SET_FLAGS | FD_FILESTAT_GET | POLL_FD_READWRITE;
 
-    /// What can be done with a file that is open for writing.
+    /// The rights for a file that is open for writing.
     pub const OF_WRITING: u64 =
         FD_WRITE | FD_DATASYNC | FD_SYNC | FD_FDSTAT_SET_FLAGS | FD_FILESTAT_GET | POLL_FD_READWRITE;
 
-    /// What more can be done with a file that has positions.
+    /// The additional rights for a file that has positions.
     pub const OF_POSITIONS: u64 = FD_SEEK | FD_TELL | FD_ADVISE;
 
-    /// What more can be done with such a file if it may be changed.
+    /// The additional rights for a file that has positions and may be changed.
     pub const OF_CHANGES: u64 = FD_ALLOCATE | FD_FILESTAT_SET_SIZE | FD_FILESTAT_SET_TIMES;
 
-    /// What can be done with files in a folder.
+    /// The rights for files in a folder.
     pub const OF_FILES: u64 = OF_READING | OF_WRITING | OF_POSITIONS | OF_CHANGES;
 }
 
@@ -91,7 +91,7 @@ pub mod fdflags {
     pub const ALL: u16 = 31;
 }
 
-/// How a file is opened.
+/// Flags for opening a file.
 pub mod oflags {
     pub const CREAT: u16 = 1;
     pub const DIRECTORY: u16 = 2;
@@ -100,7 +100,7 @@ pub mod oflags {
     pub const ALL: u16 = 15;
 }
 
-/// Which times of a file are set.
+/// Flags that tell which times of a file are set.
 pub mod fstflags {
     pub const ATIM: u16 = 1;
     pub const ATIM_NOW: u16 = 2;
@@ -109,24 +109,24 @@ pub mod fstflags {
     pub const ALL: u16 = 15;
 }
 
-/// How a path is looked up.
+/// Flags that tell how a path is looked up.
 pub mod lookupflags {
     pub const SYMLINK_FOLLOW: u32 = 1;
     pub const ALL: u32 = 1;
 }
 
-/// Of events.
+/// Constants of events.
 pub mod event {
     pub const CLOCK: u8 = 0;
     pub const FD_READ: u8 = 1;
     pub const FD_WRITE: u8 = 2;
-    /// The time of a clock is a point in time.
+    /// The time of a clock is absolute.
     pub const ABSTIME: u16 = 1;
-    /// The other side is gone.
+    /// The other side has closed the connection.
     pub const HANGUP: u16 = 1;
 }
 
-/// Of sockets.
+/// Constants of sockets.
 pub mod socket {
     pub const RECV_PEEK: u16 = 1;
     pub const RECV_WAITALL: u16 = 2;
@@ -136,10 +136,10 @@ pub mod socket {
     pub const SHUT_WRITE: u32 = 2;
 }
 
-/// Checks that a value has no bits but these.
+/// Checks that a value has only known bits.
 ///
 /// # Errors
-/// If it has.
+/// Returns an error if it has other bits.
 pub fn known(value: u32, all: u16) -> Result<u16, Errno> {
     if value & !u32::from(all) != 0 { Err(Errno::INVAL) } else { Ok(value as u16) }
 }

@@ -1,4 +1,4 @@
-//! The table of what a program has open.
+//! The table of a program's open descriptors.
 
 use std::io::Cursor;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,27 +14,27 @@ use super::folder::Folder;
 use super::host_file::{HostFile, Shape};
 use super::pipe::OutputPipe;
 
-/// Something that is open.
+/// An open descriptor.
 #[derive(Debug)]
 pub struct Descriptor {
-    /// What it is.
+    /// The object that it refers to.
     pub what: What,
     /// Its `fdflags`.
     pub flags: u16,
     /// Whether the program may read from it.
     pub is_readable: bool,
-    /// Whether it may write to it.
+    /// Whether the program may write to it.
     pub is_writable: bool,
-    /// Whether it may change the file's attributes.
+    /// Whether the program may change the file's attributes.
     pub is_changeable: bool,
-    /// Where reading and writing go on, if the file has positions.
+    /// The position at which reading and writing continue, if the file has positions.
     pub position: u64,
 }
 
-/// What can be open.
+/// The object that a descriptor refers to.
 #[derive(Debug)]
 pub enum What {
-    /// A file of the host's.
+    /// A host file.
     File(Arc<HostFile>),
     /// A folder.
     Folder(Folder),
@@ -42,17 +42,17 @@ pub enum What {
     Input(Cursor<Vec<u8>>),
     /// Output to memory.
     Output(OutputPipe),
-    /// Output to nowhere.
+    /// Output that is discarded.
     Nothing,
 }
 
 impl Descriptor {
-    /// Something that is there from the beginning, only to be read or only to be written.
+    /// Creates a descriptor that exists from the start, for reading only or for writing only.
     pub fn stream(what: What, is_writable: bool) -> Descriptor {
         Descriptor { is_readable: !is_writable, is_writable, ..Descriptor::new(what) }
     }
 
-    /// Something that may be neither read nor written.
+    /// Creates a descriptor that may be neither read nor written.
     pub fn new(what: What) -> Descriptor {
         Descriptor {
             what,
@@ -64,7 +64,7 @@ impl Descriptor {
         }
     }
 
-    /// A socket.
+    /// Creates the descriptor of a socket.
     pub fn socket(file: HostFile, flags: u16) -> Descriptor {
         let is_connection = file.shape == Shape::Connection;
         Descriptor {
@@ -75,10 +75,10 @@ impl Descriptor {
         }
     }
 
-    /// Its attributes.
+    /// Returns the attributes.
     ///
     /// # Errors
-    /// The system's.
+    /// Returns the errors of the system.
     pub fn attributes(&self) -> Result<Attributes, Errno> {
         Ok(match &self.what {
             What::File(file) => {
@@ -97,7 +97,7 @@ impl Descriptor {
     /// Sets the times of access and modification.
     ///
     /// # Errors
-    /// The system's; if the program may not change them.
+    /// Returns the errors of the system, and an error if the program may not change the times.
     pub fn set_times(&self, times: [NewTime; 2]) -> Outcome {
         let times = timestamps(times);
         match &self.what {
@@ -111,10 +111,10 @@ impl Descriptor {
         }
     }
 
-    /// Has the system write what it holds back; without the attributes if only data matter.
+    /// Makes the system write out its buffers; without the attributes if only data matter.
     ///
     /// # Errors
-    /// The system's.
+    /// Returns the errors of the system.
     pub fn sync(&self, with_attributes: bool) -> Outcome {
         let sync = |fd: BorrowedFd<'_>| if with_attributes { fsync(fd) } else { fdatasync(fd) };
         match &self.what {
@@ -124,10 +124,10 @@ impl Descriptor {
         }
     }
 
-    /// The file, if it has positions and may be changed.
+    /// Returns the file, if it has positions and may be changed.
     ///
     /// # Errors
-    /// If it has none or may not.
+    /// Returns an error if the file has no positions, or may not be changed.
     pub fn writable_file(&self) -> Result<&HostFile, Errno> {
         match &self.what {
             What::File(file) if file.shape == Shape::Positioned && self.is_writable => Ok(file),
@@ -136,39 +136,39 @@ impl Descriptor {
         }
     }
 
-    /// Whether nothing is to wait for it.
+    /// Returns whether operations must not wait.
     pub fn is_nonblocking(&self) -> bool {
         self.flags & fdflags::NONBLOCK != 0
     }
 }
 
-/// Descriptors by their numbers.
+/// The descriptors, by number.
 #[derive(Debug)]
 pub struct Descriptors {
     slots: Vec<Option<Descriptor>>,
-    /// No lower number is free.
+    /// All lower numbers are taken.
     lowest: usize,
     open: usize,
     limit: usize,
 }
 
 impl Descriptors {
-    /// A table of these, and of others as long as there are fewer than `limit`.
+    /// Creates a table of `initial` descriptors, to which more can be added up to `limit`.
     pub fn new(initial: Vec<Descriptor>, limit: usize) -> Descriptors {
         let open = initial.len();
         Descriptors { slots: initial.into_iter().map(Some).collect(), lowest: open, open, limit }
     }
 
     /// # Errors
-    /// If no more can be open.
+    /// Returns an error if the limit of open descriptors is reached.
     pub fn check_room(&self) -> Result<(), Errno> {
         if self.open < self.limit { Ok(()) } else { Err(Errno::MFILE) }
     }
 
-    /// Gives a descriptor the lowest number that is free.
+    /// Adds a descriptor under the lowest free number.
     ///
     /// # Errors
-    /// If no more can be open.
+    /// Returns an error if the limit of open descriptors is reached.
     pub fn add(&mut self, descriptor: Descriptor) -> Result<u32, Errno> {
         self.check_room()?;
         let taken = self.slots[self.lowest..].iter().take_while(|slot| slot.is_some()).count();
@@ -181,52 +181,52 @@ impl Descriptors {
         Ok(index as u32)
     }
 
-    /// Counts something that is open and has no number.
+    /// Counts an open object that has no number.
     ///
     /// # Errors
-    /// If no more can be open.
+    /// Returns an error if the limit of open descriptors is reached.
     pub fn lease(&mut self) -> Result<(), Errno> {
         self.check_room()?;
         self.open += 1;
         Ok(())
     }
 
-    /// Such a thing is closed.
+    /// Uncounts an object that was counted by [`Descriptors::lease`].
     pub fn give_back(&mut self) {
         self.open -= 1;
     }
 
-    /// Those that were there from the beginning, as long as they are open.
+    /// Returns the open descriptors, in the order of their numbers.
     pub fn all(&self) -> impl Iterator<Item = &Descriptor> {
         self.slots.iter().flatten()
     }
 
     /// # Errors
-    /// If it is not open.
+    /// Returns an error if the descriptor is not open.
     pub fn get(&self, fd: u32) -> Result<&Descriptor, Errno> {
         self.slots.get(fd as usize).and_then(Option::as_ref).ok_or(Errno::BADF)
     }
 
     /// # Errors
-    /// If it is not open.
+    /// Returns an error if the descriptor is not open.
     pub fn get_mut(&mut self, fd: u32) -> Result<&mut Descriptor, Errno> {
         self.slots.get_mut(fd as usize).and_then(Option::as_mut).ok_or(Errno::BADF)
     }
 
-    /// Closes one, which is dropped with the result.
+    /// Removes a descriptor; dropping the result closes it.
     ///
     /// # Errors
-    /// If it is not open.
+    /// Returns an error if the descriptor is not open.
     pub fn remove(&mut self, fd: u32) -> Result<Descriptor, Errno> {
         let removed = self.slots.get_mut(fd as usize).and_then(Option::take).ok_or(Errno::BADF)?;
         (self.lowest, self.open) = (self.lowest.min(fd as usize), self.open - 1);
         Ok(removed)
     }
 
-    /// Gives one the number of another, which is closed.
+    /// Moves a descriptor to the number of another, which is closed.
     ///
     /// # Errors
-    /// If one of them is not open.
+    /// Returns an error if one of them is not open.
     pub fn renumber(&mut self, from: u32, to: u32) -> Result<(), Errno> {
         self.get(to)?;
         if from == to {
@@ -237,10 +237,10 @@ impl Descriptors {
         Ok(())
     }
 
-    /// A file, if it is one of the host's.
+    /// Returns the host file of a descriptor.
     ///
     /// # Errors
-    /// If it is not.
+    /// Returns an error if it is not a host file.
     pub fn file(&self, fd: u32) -> Result<(&Descriptor, &Arc<HostFile>), Errno> {
         let descriptor = self.get(fd)?;
         match &descriptor.what {
@@ -249,10 +249,10 @@ impl Descriptors {
         }
     }
 
-    /// A folder.
+    /// Returns a folder.
     ///
     /// # Errors
-    /// If it is none.
+    /// Returns an error if it is not a folder.
     pub fn folder(&self, fd: u32) -> Result<&Folder, Errno> {
         match &self.get(fd)?.what {
             What::Folder(folder) => Ok(folder),
@@ -261,10 +261,10 @@ impl Descriptors {
         }
     }
 
-    /// A folder of which the list is read.
+    /// Returns a folder, mutably, to read its list.
     ///
     /// # Errors
-    /// If it is none.
+    /// Returns an error if it is not a folder.
     pub fn folder_mut(&mut self, fd: u32) -> Result<&mut Folder, Errno> {
         self.folder(fd)?;
         match &mut self.get_mut(fd)?.what {
@@ -273,10 +273,10 @@ impl Descriptors {
         }
     }
 
-    /// A socket.
+    /// Returns a socket.
     ///
     /// # Errors
-    /// If it is none.
+    /// Returns an error if it is not a socket.
     pub fn socket(&self, fd: u32) -> Result<(&Descriptor, &HostFile), Errno> {
         let descriptor = self.get(fd)?;
         match &descriptor.what {

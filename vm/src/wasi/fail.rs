@@ -1,12 +1,12 @@
-//! How a function of WASI's fails: with an error number for the program, or by ending it.
+//! How a WASI function fails: with an error number for the program, or by ending the program.
 //!
-//! Inside, error numbers are those of the host; they become WASI's where a function returns.
+//! Internally, error numbers are those of the host; they are converted to WASI's where a function returns.
 
 use rustix::io::Errno;
 
 use crate::{Error, ErrorKind, Result};
 
-/// Why a function did not succeed.
+/// The reason why a function failed.
 #[derive(Debug)]
 pub enum Fail {
     /// The program gets an error number.
@@ -15,7 +15,7 @@ pub enum Fail {
     End(Error),
 }
 
-/// What functions give.
+/// The result of a function.
 pub type Outcome<T = ()> = std::result::Result<T, Fail>;
 
 impl From<Errno> for Fail {
@@ -32,7 +32,7 @@ impl From<Error> for Fail {
 
 impl From<std::io::Error> for Fail {
     fn from(error: std::io::Error) -> Fail {
-        // Those without a number are of the sandbox: a path that leads out of its folder, or that has a zero byte in it.
+        // Errors without a number come from the sandbox: a path leads out of its folder, or contains a zero byte.
         let of_sandbox = match error.kind() {
             std::io::ErrorKind::PermissionDenied => Errno::PERM,
             std::io::ErrorKind::InvalidInput => Errno::INVAL,
@@ -42,7 +42,8 @@ impl From<std::io::Error> for Fail {
     }
 }
 
-/// What a pointer leads to is not all in memory, or not aligned. The specification has that trap.
+/// Returns the error for a pointer to a range that is misaligned or not all in memory. The specification requires
+/// a trap.
 pub fn bad_pointer(what: &str, at: u64, len: u64) -> Fail {
     Fail::End(Error::new(
         ErrorKind::Host,
@@ -50,15 +51,15 @@ pub fn bad_pointer(what: &str, at: u64, len: u64) -> Fail {
     ))
 }
 
-/// Makes it what WebAssembly gets.
+/// The value that a function returns to WebAssembly.
 pub trait Answer: Sized {
-    /// The value for an error number of WASI's, 0 for success.
+    /// Returns the value for a WASI error number; 0 is success.
     fn of(number: u32) -> Self;
 
-    /// Whether it is the value for that number.
+    /// Returns whether it is the value for that number.
     fn is(&self, number: u32) -> bool;
 
-    /// The value for an outcome, unless the program ends.
+    /// Returns the value for an outcome, unless the program ends.
     fn finish(outcome: Outcome) -> Result<Self> {
         match outcome {
             Ok(()) => Ok(Self::of(0)),
@@ -86,7 +87,7 @@ impl Answer for () {
     }
 }
 
-/// WASI's number for an error of the host's.
+/// Returns WASI's number for a host error.
 pub fn number(errno: Errno) -> u32 {
     let index = NUMBERED.iter().position(|&known| known == errno);
     index
@@ -94,7 +95,7 @@ pub fn number(errno: Errno) -> u32 {
         .map_or(0, |index| index as u32 + 1)
 }
 
-/// The host's errors in the order of WASI's numbers, of which the first is 1.
+/// The host errors in the order of WASI's numbers, which start at 1.
 const NUMBERED: [Errno; 75] = [
     Errno::TOOBIG,
     Errno::ACCESS,

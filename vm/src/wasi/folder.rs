@@ -1,7 +1,7 @@
-//! Folders that a program may use, and the lists of what is in them.
+//! Folders that a program may use, and their listings.
 //!
-//! What keeps a program within its folders is `cap-std`: every path goes through [`Folder::dir`], and nothing here makes
-//! a path of its own.
+//! `cap-std` confines a program to its folders: every path goes through [`Folder::dir`], and nothing here builds
+//! paths of its own.
 
 use std::mem::MaybeUninit;
 
@@ -12,31 +12,31 @@ use rustix::io::Errno;
 use super::constants::filetype;
 use super::host_file::filetype_of;
 
-/// How much of a list is read from the system at once.
+/// Bytes of a listing that are read from the system at once.
 const CHUNK: usize = 32 << 10;
 
-/// Positions in a list as programs see them, of which the system's lie this much behind: those before are for the two
-/// entries that are made here.
+/// The offset of the system's positions in a listing as programs see them: the positions before are those of the
+/// two entries that are made here.
 pub const OWN_ENTRIES: u64 = 2;
 
-/// A folder that is open for a program.
+/// A folder that a program has open.
 #[derive(Debug)]
 pub struct Folder {
-    /// Reaches what is in it, and nothing else.
+    /// The handle, which reaches only what is in the folder.
     pub dir: Dir,
-    /// Whether the program may change what is in it.
+    /// Whether the program may change the contents of the folder.
     pub is_writable: bool,
-    /// The name under which the program finds it, if it was given it at the start.
+    /// The name under which the program finds the folder, if it was preopened.
     pub preopened_as: Option<Vec<u8>>,
     list: List,
 }
 
-/// One thing in a folder.
+/// An entry of a folder.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// The position behind it.
+    /// The position behind the entry.
     pub next: u64,
-    /// The number of the file.
+    /// The inode of the file.
     pub inode: u64,
     /// WASI's type of the file.
     pub filetype: u8,
@@ -44,31 +44,32 @@ pub struct Entry {
     pub name: Vec<u8>,
 }
 
-/// What was last read of a list. Programs ask for a folder piece by piece; in between entries may come and go, and some
-/// file systems number all others anew then. So what was read is kept until the program has had it.
+/// The part of a listing that was read last. Programs read a folder piece by piece; in between entries may appear
+/// and disappear, and some file systems then renumber all others. So the entries are kept until the program has
+/// read them.
 #[derive(Debug, Default)]
 struct List {
-    /// The position before them.
+    /// The position before the entries.
     start: u64,
     entries: Vec<Entry>,
 }
 
 impl Folder {
-    /// A folder that is open for reading.
+    /// Creates a folder that is open for reading.
     pub fn new(dir: Dir, is_writable: bool, preopened_as: Option<Vec<u8>>) -> Folder {
         Folder { dir, is_writable, preopened_as, list: List::default() }
     }
 
     /// # Errors
-    /// If the program may not change what is in it.
+    /// Returns an error if the program may not change the contents of the folder.
     pub fn check_writable(&self) -> Result<(), Errno> {
         if self.is_writable { Ok(()) } else { Err(Errno::PERM) }
     }
 
-    /// Some of the entries behind a position, none at the end. Position 0 is the start of a new list.
+    /// Returns some of the entries behind a position; none at the end. Position 0 starts a new listing.
     ///
     /// # Errors
-    /// If there is no such position, or the list cannot be read.
+    /// Returns an error if there is no such position, or the listing cannot be read.
     pub fn entries(&mut self, position: u64) -> Result<&[Entry], Errno> {
         if position < OWN_ENTRIES {
             self.list = List { start: 0, entries: self.own_entries()?.to_vec() };
@@ -79,11 +80,11 @@ impl Folder {
             true => Some(0),
             false => entries.iter().position(|entry| entry.next == position).map(|index| index + 1),
         };
-        // The entries that are made here are before all of the system's.
+        // The entries made here precede all of the system's.
         let index = index.filter(|_| *start >= OWN_ENTRIES);
         match index {
             Some(index) if index < entries.len() => return Ok(&self.list.entries[index..]),
-            // Behind the last one the system is there already.
+            // Behind the last entry the system's position is right already.
             Some(index) if index > 0 => {}
             _ => _ = seek(&self.dir, SeekFrom::Start(position - OWN_ENTRIES))?,
         }
@@ -91,7 +92,8 @@ impl Folder {
         Ok(&self.list.entries)
     }
 
-    /// The folder itself and the one above it. Of that the program learns nothing: it may be beyond what it sees.
+    /// Returns the entries of the folder itself and its parent. The program learns nothing of the parent, which
+    /// may be outside of what it can see.
     fn own_entries(&self) -> Result<[Entry; OWN_ENTRIES as usize], Errno> {
         let inode = fstat(&self.dir)?.st_ino;
         let entry =
@@ -99,7 +101,7 @@ impl Folder {
         Ok([entry(1, b"."), entry(2, b"..")])
     }
 
-    /// Reads on from where the system is.
+    /// Continues reading at the system's position.
     fn read(&self) -> Result<Vec<Entry>, Errno> {
         let mut buffer = vec![MaybeUninit::uninit(); CHUNK];
         loop {
@@ -126,7 +128,7 @@ impl Folder {
         }
     }
 
-    /// Some file systems do not say the type in a list.
+    /// Returns the type of an entry. Some file systems do not give the type in a listing.
     fn filetype(&self, listed: FileType, name: &std::ffi::CStr) -> u8 {
         let known = match listed {
             FileType::Unknown => statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW)

@@ -3,8 +3,8 @@
 //! Source: `wasi_snapshot_preview1.witx`, lowered to core types: pointers, sizes, descriptors and error numbers are
 //! i32, all of them unsigned; offsets, timestamps and rights are i64.
 
-/// Passes the list of functions to a macro, each as `name(parameter: type, …) -> result;`. So whoever defines them for
-/// another engine need not write it down: see [`Guest::new`](crate::wasi::Guest::new).
+/// Passes the list of functions to a macro, each as `name(parameter: type, …) -> result;`. It serves whoever
+/// defines the functions for another engine: see [`Guest::new`](crate::wasi::Guest::new).
 #[macro_export]
 macro_rules! wasi_preview1 {
     ($callback:ident) => {

@@ -1,8 +1,8 @@
-//! The program that calls: its memory, and whether it is to stop.
+//! The calling program: its memory, and whether it is to stop.
 //!
-//! **Invariant**: nothing gets into a program's memory but what is written here, byte by byte: structures are made as
-//! [`Record`]s, which begin as zeros. Pointers that lead out of memory or are not aligned end the program, as the
-//! specification has it.
+//! **Invariant**: a program's memory is written only here, byte by byte: structures are built as [`Record`]s,
+//! which start as zeros. A pointer that leads out of memory or is not aligned ends the program, as the
+//! specification requires.
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -19,23 +19,23 @@ use crate::runtime::instances::store::StoreOpaque;
 use crate::runtime::linear_memory::shared_memory::SharedData;
 use crate::{Error, ErrorKind, Memory, Result, Trap};
 
-/// The most bytes that one call reads or writes, so that it ends soon: programs go on with the rest.
+/// Maximum number of bytes that one call reads or writes, so that it ends soon; programs continue with the rest.
 const MAX_TRANSFER: usize = 256 << 20;
 
-/// The same where other threads have the memory: bytes go through a buffer of the host's, of which no slice is made in
-/// the program's memory.
+/// Maximum number of bytes that one call transfers in a shared memory: the bytes go through a host buffer,
+/// because no slice may be made of memory that other threads access.
 const MAX_SHARED_TRANSFER: usize = 1 << 20;
 
-/// The most buffers that are given to the system at once: its own limit.
+/// Maximum number of buffers passed to the system at once: the system's own limit.
 const MAX_BUFFERS: usize = 1024;
 
-/// How many elements of a list that a program chooses are looked at before it is asked whether to stop.
+/// Number of list elements that are processed between two checks of whether the program is to stop.
 pub const ELEMENTS_PER_CHECK: u32 = 1 << 16;
 
-/// Longer paths are nowhere (Linux's `PATH_MAX`, of which the last byte is the zero).
+/// Longer paths are refused (Linux's `PATH_MAX`, which includes the terminating zero).
 const MAX_PATH: u32 = 4095;
 
-/// Which version of WASI a function was imported from. They differ in the layout of some structures.
+/// The version of WASI from which a function was imported. The versions differ in the layout of some structures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preview {
     /// `wasi_unstable`
@@ -44,33 +44,33 @@ pub enum Preview {
     One,
 }
 
-/// A program that calls a function of WASI's, for as long as the call takes.
+/// A program that calls a WASI function, for the duration of the call.
 pub struct Guest<'a> {
     memory: Source<'a>,
     preview: Preview,
     turns: Turns,
 }
 
-/// How calls are made where several threads have the system interface in turn.
+/// The state of a call where several threads share the system interface in turns.
 #[derive(Debug, Default)]
 struct Turns {
     /// Whether a call is to give up where it would wait.
     are_taken: bool,
-    /// Whether one has.
+    /// Whether a call has given up.
     has_given_up: Cell<bool>,
-    /// When the first try began, by the clocks that can be waited for.
+    /// When the first attempt began, by the clocks that can be waited for.
     began: Option<[u64; 2]>,
 }
 
 enum Source<'a> {
-    /// A memory of a store of ours; parts of it may not be there before they are touched.
+    /// A memory of a store; parts of it may be filled only when they are touched.
     Store(&'a mut StoreOpaque, Memory),
     Bytes(&'a mut [u8]),
-    /// A store alone: values are passed in another way.
+    /// A store without a memory: values are passed in another way.
     None(&'a mut StoreOpaque),
 }
 
-/// Buffers in memory, none of them empty.
+/// Buffers in memory; none of them is empty.
 pub type Buffers = SmallVec<[Range<usize>; 4]>;
 
 impl std::fmt::Debug for Guest<'_> {
@@ -80,7 +80,7 @@ impl std::fmt::Debug for Guest<'_> {
 }
 
 impl<'a> Guest<'a> {
-    /// A program in another engine.
+    /// Creates a guest for a program in another engine.
     pub fn new(memory: &'a mut [u8], preview: Preview) -> Guest<'a> {
         Guest { memory: Source::Bytes(memory), preview, turns: Turns::default() }
     }
@@ -89,12 +89,12 @@ impl<'a> Guest<'a> {
         Guest { memory: Source::Store(store, memory), preview, turns: Turns::default() }
     }
 
-    /// A program that passes values otherwise: it has no memory here.
+    /// Creates a guest without a memory, for a program that passes values in another way.
     pub(crate) fn without_memory(store: &'a mut StoreOpaque) -> Guest<'a> {
         Guest { memory: Source::None(store), preview: Preview::One, turns: Turns::default() }
     }
 
-    /// Why it is to stop: that ends the call that it makes.
+    /// Takes the trap that ends the current call, if the program is to stop.
     pub(crate) fn take_interruption(&mut self) -> Option<Trap> {
         match &mut self.memory {
             Source::Store(store, _) | Source::None(store) => store.interrupt().take().map(Trap::from),
@@ -102,22 +102,23 @@ impl<'a> Guest<'a> {
         }
     }
 
-    /// Which version of WASI it uses.
+    /// Returns the version of WASI that it uses.
     pub fn preview(&self) -> Preview {
         self.preview
     }
 
-    /// All of its memory.
+    /// Returns the whole memory.
     ///
     /// # Errors
-    /// If some of it cannot be read from the module's file, or it is shared with other threads.
+    /// Returns an error if a part of the memory cannot be read from the module's file, or if it is shared with
+    /// other threads.
     pub fn memory(&mut self) -> Result<&mut [u8]> {
         self.fill(std::iter::once(0..usize::MAX))?;
         let shared = "a shared memory has no slice, as other threads may write to it";
         self.bytes_on_demand().ok_or_else(|| Error::new(ErrorKind::Host, shared))
     }
 
-    /// Whether it is to stop: a function that waits returns then.
+    /// Returns whether the program is to stop; functions that wait return then.
     pub fn is_interrupted(&self) -> bool {
         match &self.memory {
             Source::Store(store, _) | Source::None(store) => store.interrupt().is_requested(),
@@ -126,39 +127,39 @@ impl<'a> Guest<'a> {
     }
 
     /// # Errors
-    /// If it is to stop. What the function returns does not matter then.
+    /// Returns an error if the program is to stop. The function's result does not matter then.
     pub(crate) fn check(&self) -> Outcome {
         if self.is_interrupted() { Err(Errno::INTR.into()) } else { Ok(()) }
     }
 
-    /// From now on a call that would wait gives up.
+    /// Makes calls that would wait give up from now on.
     pub(super) fn take_turns(&mut self) {
         self.turns.are_taken = true;
     }
 
-    /// Whether a call has given up since this was asked last.
+    /// Returns whether a call has given up since the last time this was asked.
     pub(super) fn has_given_up(&self) -> bool {
         self.turns.has_given_up.take()
     }
 
-    /// Whether a call that would wait is to give up.
+    /// Returns whether a call that would wait is to give up.
     pub(super) fn are_turns_taken(&self) -> bool {
         self.turns.are_taken
     }
 
-    /// What a call fails with that gives up.
+    /// Gives up, and returns the error of the call.
     pub(super) fn give_up(&self) -> Fail {
         self.turns.has_given_up.set(true);
         Errno::AGAIN.into()
     }
 
-    /// When the call began, also if it has given up since: the times are those of now if it begins.
+    /// Returns when the call first began, even if it has given up since; a call that begins now began at `now`.
     pub(super) fn began(&mut self, now: [u64; 2]) -> [u64; 2] {
         *self.turns.began.get_or_insert(now)
     }
 
-    /// Its memory, of which some comes when it is touched, unless it is shared. The system cannot touch it: see
-    /// [`Guest::fill`].
+    /// Returns the memory, unless it is shared. Parts of it are filled when they are touched, which the system
+    /// cannot do: see [`Guest::fill`].
     fn bytes_on_demand(&mut self) -> Option<&mut [u8]> {
         match &mut self.memory {
             Source::Store(store, memory) => {
@@ -175,7 +176,7 @@ impl<'a> Guest<'a> {
         store.memory(store.index(memory.0)).shared().map(|memory| &**memory)
     }
 
-    /// Bytes of its memory as of now.
+    /// Returns the current size of the memory in bytes.
     fn len(&self) -> u64 {
         match &self.memory {
             Source::Store(store, memory) => store.memory(store.index(memory.0)).len(),
@@ -184,7 +185,7 @@ impl<'a> Guest<'a> {
         }
     }
 
-    /// Copies bytes that are in memory.
+    /// Copies bytes out of memory; the range must be in memory.
     fn copy_out(&self, at: usize, to: &mut [u8]) {
         match &self.memory {
             Source::Store(store, memory) => store.memory(store.index(memory.0)).read(at, to),
@@ -193,7 +194,7 @@ impl<'a> Guest<'a> {
         }
     }
 
-    /// Writes bytes where there is memory.
+    /// Copies bytes into memory; the range must be in memory.
     fn copy_in(&mut self, at: usize, from: &[u8]) {
         match &mut self.memory {
             Source::Store(store, memory) => {
@@ -205,10 +206,10 @@ impl<'a> Guest<'a> {
         }
     }
 
-    /// Sees to it that parts of memory are there, before the system is given them.
+    /// Fills parts of memory, before they are passed to the system.
     ///
     /// # Errors
-    /// If they cannot be read from the module's file.
+    /// Returns an error if they cannot be read from the module's file.
     fn fill(&mut self, parts: impl IntoIterator<Item = Range<usize>>) -> Result<()> {
         let Source::Store(store, memory) = &mut self.memory else { return Ok(()) };
         let Some(memory) = store.memory(store.index(memory.0)).own() else { return Ok(()) };
@@ -228,10 +229,10 @@ impl<'a> Guest<'a> {
         }
     }
 
-    /// Fails unless so many bytes are in memory.
+    /// Checks that a range is in memory.
     ///
     /// # Errors
-    /// If they are not.
+    /// Returns an error if a part of the range is not in memory.
     pub(super) fn check_bytes(&mut self, at: u32, len: u32) -> Outcome {
         self.range(at.into(), len.into()).map(drop)
     }
@@ -239,17 +240,18 @@ impl<'a> Guest<'a> {
     /// Writes bytes.
     ///
     /// # Errors
-    /// If they do not all fit in memory.
+    /// Returns an error if they do not all fit in memory.
     pub(super) fn put(&mut self, at: u32, bytes: &[u8]) -> Outcome {
         let range = self.range(at.into(), bytes.len() as u64)?;
         self.copy_in(range.start, bytes);
         Ok(())
     }
 
-    /// Has the system write bytes.
+    /// Lets the system write bytes through `write`.
     ///
     /// # Errors
-    /// That of `write`; if they do not all fit in memory, or cannot be read from the module's file.
+    /// Returns the error of `write`, and an error if the bytes do not all fit in memory, or cannot be read from
+    /// the module's file.
     pub(super) fn put_by(
         &mut self,
         at: u32,
@@ -267,10 +269,10 @@ impl<'a> Guest<'a> {
         Ok(())
     }
 
-    /// A structure, or an array of them, that begins at an address which is a multiple of `align`.
+    /// Returns the range of an array of structures at an address that must be a multiple of `align`.
     ///
     /// # Errors
-    /// If it does not, or it is not all in memory.
+    /// Returns an error if the address is not aligned, or the array is not all in memory.
     pub(super) fn array(&mut self, at: u32, count: u32, size: u32, align: u32) -> Outcome<Range<usize>> {
         let len = u64::from(count) * u64::from(size);
         if !at.is_multiple_of(align) {
@@ -279,7 +281,7 @@ impl<'a> Guest<'a> {
         self.range(at.into(), len)
     }
 
-    /// Reads a structure out of an array that is in memory.
+    /// Reads a structure from an array that is in memory.
     pub(super) fn read<const N: usize>(&mut self, array: &Range<usize>, index: u32) -> Record<N> {
         let start = array.start + index as usize * N;
         let mut record = Record::new();
@@ -290,33 +292,33 @@ impl<'a> Guest<'a> {
     /// Writes a structure.
     ///
     /// # Errors
-    /// As [`Guest::array`].
+    /// Returns an error as [`Guest::array`] does.
     pub(super) fn write<const N: usize>(&mut self, at: u32, align: u32, record: &Record<N>) -> Outcome {
         let range = self.array(at, 1, N as u32, align)?;
         self.copy_in(range.start, &record.0);
         Ok(())
     }
 
-    /// Writes a number of 32 bits.
+    /// Writes a 32-bit number.
     ///
     /// # Errors
-    /// As [`Guest::array`].
+    /// Returns an error as [`Guest::array`] does.
     pub(super) fn write_u32(&mut self, at: u32, value: u32) -> Outcome {
         self.write(at, 4, &Record::<4>::new().u32(0, value))
     }
 
-    /// Writes a number of 64 bits.
+    /// Writes a 64-bit number.
     ///
     /// # Errors
-    /// As [`Guest::array`].
+    /// Returns an error as [`Guest::array`] does.
     pub(super) fn write_u64(&mut self, at: u32, value: u64) -> Outcome {
         self.write(at, 8, &Record::<8>::new().u64(0, value))
     }
 
-    /// A path. Its bytes are the host's, whether they are UTF-8 or not: so a program can open whatever it sees in a folder.
+    /// Reads a path. Its bytes are the host's, UTF-8 or not, so a program can open whatever it sees in a folder.
     ///
     /// # Errors
-    /// If it is not in memory, or too long for any.
+    /// Returns an error if the path is not in memory, or is longer than any path.
     pub(super) fn path(&mut self, at: u32, len: u32) -> Outcome<PathBuf> {
         let range = self.range(at.into(), len.into())?;
         if len > MAX_PATH {
@@ -327,11 +329,12 @@ impl<'a> Guest<'a> {
         Ok(PathBuf::from(OsString::from_vec(path)))
     }
 
-    /// What a list of buffers names: as many of them from the first on as one call reads or writes. Empty ones are left out,
-    /// so that a list of any length takes no more memory than the system's longest.
+    /// Reads a list of buffers, as many from the start as one call transfers. Empty buffers are left out, so a
+    /// list of any length takes no more memory than the system's longest list.
     ///
     /// # Errors
-    /// If the list, or one of these buffers, is not all in memory; if a long list is interrupted.
+    /// Returns an error if the list, or one of these buffers, is not all in memory; if reading a long list is
+    /// interrupted.
     pub(super) fn buffers(&mut self, at: u32, count: u32) -> Outcome<Buffers> {
         let (array, mut buffers) = (self.array(at, count, 8, 4)?, Buffers::new());
         let mut left = if self.shared().is_some() { MAX_SHARED_TRANSFER } else { MAX_TRANSFER };
@@ -355,7 +358,7 @@ impl<'a> Guest<'a> {
         Ok(buffers)
     }
 
-    /// Gives the system buffers to write from.
+    /// Passes the buffers to the system to write from.
     pub(super) fn write_from<R>(
         &mut self,
         buffers: &[Range<usize>],
@@ -374,11 +377,11 @@ impl<'a> Guest<'a> {
         write(&[IoSlice::new(&bytes)])
     }
 
-    /// Gives the system buffers to read into: from the first on as many as do not overlap, so that it is clear what is in
-    /// them afterwards.
+    /// Passes the buffers to the system to read into. It passes buffers up to the first that overlaps an earlier
+    /// one, so that their contents are well-defined.
     ///
     /// # Errors
-    /// That of `read`.
+    /// Returns the error of `read`.
     pub(super) fn read_into<R: Filled, E>(
         &mut self,
         buffers: &[Range<usize>],
@@ -400,9 +403,9 @@ impl<'a> Guest<'a> {
     }
 }
 
-/// What reading gives, which tells how many bytes were read.
+/// The result of reading, which tells how many bytes were read.
 pub trait Filled {
-    /// So many.
+    /// Returns the number of bytes that were read.
     fn filled(&self) -> usize;
 }
 
@@ -418,7 +421,7 @@ impl<T> Filled for (usize, T) {
     }
 }
 
-/// Buffers that do not overlap, in their order.
+/// Returns the slices of buffers that do not overlap, in their order.
 fn slices_of<'a>(bytes: &'a mut [u8], buffers: &[Range<usize>]) -> SmallVec<[IoSliceMut<'a>; 4]> {
     let mut ordered: SmallVec<[(usize, &Range<usize>); 4]> = buffers.iter().enumerate().collect();
     ordered.sort_unstable_by_key(|(_, range)| range.start);
@@ -433,7 +436,7 @@ fn slices_of<'a>(bytes: &'a mut [u8], buffers: &[Range<usize>]) -> SmallVec<[IoS
     slices.into_iter().map(|(_, slice)| slice).collect()
 }
 
-/// How many buffers from the first on do not overlap.
+/// Returns how many buffers from the first on do not overlap.
 fn disjoint(buffers: &[Range<usize>]) -> usize {
     let overlaps = |index: &usize| {
         let new = &buffers[*index];
@@ -442,11 +445,11 @@ fn disjoint(buffers: &[Range<usize>]) -> usize {
     (0..buffers.len()).find(overlaps).unwrap_or(buffers.len())
 }
 
-/// The bytes of a structure, zero where no field is.
+/// The bytes of a structure, zero where no field is set.
 pub struct Record<const N: usize>(pub [u8; N]);
 
 impl<const N: usize> Record<N> {
-    /// Zeros.
+    /// Creates a record of zeros.
     pub fn new() -> Record<N> {
         Record([0; N])
     }
@@ -456,22 +459,22 @@ impl<const N: usize> Record<N> {
         self
     }
 
-    /// With a field of 8 bits.
+    /// Sets an 8-bit field.
     pub fn u8(self, at: usize, value: u8) -> Record<N> {
         self.with(at, [value])
     }
 
-    /// With a field of 16 bits.
+    /// Sets a 16-bit field.
     pub fn u16(self, at: usize, value: u16) -> Record<N> {
         self.with(at, value.to_le_bytes())
     }
 
-    /// With a field of 32 bits.
+    /// Sets a 32-bit field.
     pub fn u32(self, at: usize, value: u32) -> Record<N> {
         self.with(at, value.to_le_bytes())
     }
 
-    /// With a field of 64 bits.
+    /// Sets a 64-bit field.
     pub fn u64(self, at: usize, value: u64) -> Record<N> {
         self.with(at, value.to_le_bytes())
     }
@@ -480,17 +483,17 @@ impl<const N: usize> Record<N> {
         std::array::from_fn(|i| self.0[at + i])
     }
 
-    /// A field of 16 bits.
+    /// Returns a 16-bit field.
     pub fn get_u16(&self, at: usize) -> u16 {
         u16::from_le_bytes(self.get(at))
     }
 
-    /// A field of 32 bits.
+    /// Returns a 32-bit field.
     pub fn get_u32(&self, at: usize) -> u32 {
         u32::from_le_bytes(self.get(at))
     }
 
-    /// A field of 64 bits.
+    /// Returns a 64-bit field.
     pub fn get_u64(&self, at: usize) -> u64 {
         u64::from_le_bytes(self.get(at))
     }

@@ -1,4 +1,4 @@
-//! Opening what is in a folder.
+//! Opening files and folders.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -19,13 +19,13 @@ use super::guest::Guest;
 use super::host_file::HostFile;
 use super::wait::wait;
 
-/// How often a pipe is tried that nobody reads from yet.
+/// How often opening a pipe that nobody reads from yet is retried.
 const TRY_AGAIN: Duration = Duration::from_millis(10);
 
-/// How a file is to be opened.
+/// The options for opening a file.
 pub struct How {
     pub follows: bool,
-    /// Of `oflags`.
+    /// The flags of `oflags`.
     pub creates: bool,
     pub is_exclusive: bool,
     pub truncates: bool,
@@ -38,15 +38,16 @@ pub struct How {
 }
 
 impl How {
-    /// Whether it may change something.
+    /// Returns whether opening may change something.
     fn changes(&self) -> bool {
         self.writes || self.creates || self.truncates
     }
 
-    /// Opens what a path leads to.
+    /// Opens the file or folder at a path.
     ///
     /// # Errors
-    /// The system's; if the folder may not be changed and this would, or the program is to stop meanwhile.
+    /// Returns the errors of the system, and an error if opening would change a folder that may not be changed,
+    /// or if the program is to stop meanwhile.
     pub fn open(&self, guest: &Guest<'_>, folder: &Folder, path: &Path) -> Outcome<Descriptor> {
         if self.changes() {
             folder.check_writable()?;
@@ -69,7 +70,7 @@ impl How {
         })
     }
 
-    /// Opens without waiting in the system: what is no regular file never blocks.
+    /// Opens without waiting in the system; opening anything but a regular file never blocks.
     fn open_file(&self, guest: &Guest<'_>, dir: &Dir, path: &Path) -> Outcome<OwnedFd> {
         loop {
             let error = match self.try_open(dir, path) {
@@ -78,7 +79,7 @@ impl How {
             };
             match Errno::from_io_error(&error) {
                 Some(Errno::INTR) => guest.check()?,
-                // Nobody reads from the pipe yet.
+                // The pipe has no reader yet.
                 Some(Errno::NXIO) if self.flags & fdflags::NONBLOCK == 0 && is_pipe(dir, path) => {
                     wait(guest, &mut [], Some(TRY_AGAIN))?;
                 }
@@ -89,7 +90,7 @@ impl How {
 
     fn try_open(&self, dir: &Dir, path: &Path) -> io::Result<OwnedFd> {
         let opened = dir.open_with(path, &self.options(self.changes()));
-        // Creating takes the right to write; what is there already may be a file that the process may only read.
+        // Creating requires the right to write, but an existing file may be one that the process may only read.
         let is_refused = |error: &io::Error| {
             matches!(Errno::from_io_error(error), Some(Errno::ACCESS | Errno::ROFS | Errno::TXTBSY))
         };

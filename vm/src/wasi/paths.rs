@@ -1,4 +1,5 @@
-//! What is done to what paths lead to. All go through the folder that they are relative to, which lets none out.
+//! Operations on files at paths. All of them go through the folder that the path is relative to, which confines
+//! them.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -12,10 +13,11 @@ use super::fail::Outcome;
 use super::folder::Folder;
 
 impl Folder {
-    /// Makes a folder.
+    /// Creates a folder.
     ///
     /// # Errors
-    /// The system's; if nothing may be changed in here. So it is with all that change something.
+    /// Returns the errors of the system, and an error if nothing in this folder may be changed. The same holds
+    /// for all functions that change something.
     pub fn create_dir(&self, path: &Path) -> Outcome {
         self.check_writable()?;
         Ok(self.dir.create_dir(path)?)
@@ -24,26 +26,27 @@ impl Folder {
     /// Removes an empty folder.
     ///
     /// # Errors
-    /// As [`Folder::create_dir`].
+    /// Returns an error as [`Folder::create_dir`] does.
     pub fn remove_dir(&self, path: PathBuf) -> Outcome {
         self.check_writable()?;
-        // A slash says no more than that it is a folder, which anything else is refused for anyway.
+        // A trailing slash only requires a folder, and this call refuses everything else anyway.
         Ok(self.dir.remove_dir(without_slashes(path))?)
     }
 
-    /// Removes what is no folder.
+    /// Removes a file that is not a folder.
     ///
     /// # Errors
-    /// As [`Folder::create_dir`].
+    /// Returns an error as [`Folder::create_dir`] does.
     pub fn remove_file(&self, path: &Path) -> Outcome {
         self.check_writable()?;
         Ok(self.dir.remove_file(path)?)
     }
 
-    /// The attributes of what a path leads to; a symbolic link at its end is followed or not.
+    /// Returns the attributes of the file at a path; `follows` tells whether a symbolic link at its end is
+    /// followed.
     ///
     /// # Errors
-    /// The system's.
+    /// Returns the errors of the system.
     pub fn attributes(&self, path: &Path, follows: bool) -> Outcome<Attributes> {
         let metadata = match follows || is_of_folder(path) {
             true => self.dir.metadata(path)?,
@@ -59,7 +62,7 @@ impl Folder {
     /// Sets the times of access and modification.
     ///
     /// # Errors
-    /// As [`Folder::create_dir`].
+    /// Returns an error as [`Folder::create_dir`] does.
     pub fn set_times(&self, path: &Path, follows: bool, times: [NewTime; 2]) -> Outcome {
         self.check_writable()?;
         let [accessed, modified] = times.map(NewTime::of_path);
@@ -70,11 +73,11 @@ impl Folder {
         Ok(())
     }
 
-    /// Gives a file one more name.
+    /// Adds a name to a file.
     ///
     /// # Errors
-    /// As [`Folder::create_dir`]; if a symbolic link is to be followed: that could lead to what is not in a folder of the
-    /// program's.
+    /// Returns an error as [`Folder::create_dir`] does, and if a symbolic link is to be followed, because that
+    /// could lead out of the program's folders.
     pub fn hard_link(&self, path: &Path, follows: bool, (to, new_path): (&Folder, &Path)) -> Outcome {
         if follows {
             return Err(Errno::INVAL.into());
@@ -84,33 +87,33 @@ impl Folder {
         Ok(self.dir.hard_link(path, &to.dir, new_path)?)
     }
 
-    /// Gives a file another name.
+    /// Renames a file.
     ///
     /// # Errors
-    /// As [`Folder::create_dir`].
+    /// Returns an error as [`Folder::create_dir`] does.
     pub fn rename(&self, path: &Path, (to, new_path): (&Folder, &Path)) -> Outcome {
         self.check_writable()?;
         to.check_writable()?;
         Ok(self.dir.rename(path, &to.dir, new_path)?)
     }
 
-    /// Makes a symbolic link.
+    /// Creates a symbolic link.
     ///
     /// # Errors
-    /// As [`Folder::create_dir`].
+    /// Returns an error as [`Folder::create_dir`] does.
     pub fn symlink(&self, target: &Path, path: &Path) -> Outcome {
         self.check_writable()?;
         Ok(self.dir.symlink(target, path)?)
     }
 }
 
-/// Whether a path leads to a folder or to nothing. The sandbox does not look at a slash, or at a dot behind one.
+/// Returns whether a path can only lead to a folder. The sandbox ignores a trailing slash, or a dot behind one.
 fn is_of_folder(path: &Path) -> bool {
     let path = path.as_os_str().as_encoded_bytes();
     path.ends_with(b"/") || path.ends_with(b"/.")
 }
 
-/// A path without slashes at its end.
+/// Removes the slashes at the end of a path.
 fn without_slashes(path: PathBuf) -> PathBuf {
     let mut bytes = path.into_os_string().into_vec();
     while bytes.len() > 1 && bytes.ends_with(b"/") {

@@ -3,21 +3,21 @@
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// Where random numbers come from.
+/// A source of random numbers.
 #[derive(Debug)]
 pub enum Random {
-    /// The system: nobody can guess them.
+    /// The system, whose numbers nobody can guess.
     System,
-    /// The same numbers each time: the state of a SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
-    /// generators", 2014).
+    /// A deterministic sequence: the state of a SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom
+    /// number generators", 2014).
     Seeded(u64),
 }
 
 impl Random {
-    /// Fills a buffer.
+    /// Fills a buffer with random bytes.
     ///
     /// # Errors
-    /// If the system has none.
+    /// Returns an error if the system has no random numbers.
     pub fn fill(&mut self, mut buffer: &mut [u8]) -> Result<(), Errno> {
         match self {
             Random::Seeded(state) => {

@@ -1,8 +1,8 @@
 //! One program's system interface for several threads, which take turns.
 //!
-//! A call has the interface to itself. One that would wait gives up instead, for the others to have their turn, and begins
-//! anew a little later: whatever waits has done nothing before. Only a write that the system lets wait keeps the others
-//! waiting.
+//! A call has the interface to itself. A call that would wait gives up instead, so that the others get their
+//! turn, and starts again a little later; a call that waits has had no effect before. Only a write that waits in
+//! the system keeps the others waiting.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,10 +14,10 @@ use super::guest::Guest;
 use super::{Wasi, WasiCtx};
 use crate::Result;
 
-/// How long a thread lets the others have their turn before it looks again.
+/// How long a thread leaves the interface to others before it tries again.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// A [`WasiCtx`] that several stores have, each on a thread of its own.
+/// A [`WasiCtx`] that several stores share, each on a thread of its own.
 #[derive(Clone, Debug)]
 pub struct SharedWasi(Arc<Mutex<WasiCtx>>);
 
@@ -27,7 +27,7 @@ impl SharedWasi {
         SharedWasi(Arc::new(Mutex::new(context)))
     }
 
-    /// The context for one more store.
+    /// Returns a context for one more store.
     pub fn context(&self) -> WasiCtx {
         WasiCtx::new(self.clone())
     }
@@ -47,7 +47,7 @@ macro_rules! take_turns {
                         let answer: Result<$result> = self.lock().functions().$name(guest, $($arg),*);
                         let has_given_up = guest.has_given_up();
                         match answer {
-                            // Others give this number, too, but without having given up.
+                            // Other calls return this number, too, but without having given up.
                             Ok(answer) if has_given_up && answer.is(number(Errno::AGAIN)) => {
                                 std::thread::sleep(PAUSE);
                             }

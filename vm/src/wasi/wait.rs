@@ -1,7 +1,8 @@
-//! Waiting in the system, in a way that an interruption or a deadline ends.
+//! Waiting in the system, in a way that an interruption or a deadline can end.
 //!
-//! A signal wakes the thread when its store is to stop. But one that comes right before the thread begins to wait wakes
-//! nobody, and nobody sends one if the embedder only interrupts. So the thread waits in slices and looks between them.
+//! A signal wakes the thread when its store is to stop. But a signal that arrives just before the thread begins
+//! to wait wakes nobody, and no signal is sent if the embedder only interrupts. So the thread waits in slices and
+//! checks between them.
 
 use std::time::{Duration, Instant};
 
@@ -15,10 +16,11 @@ use super::guest::Guest;
 /// How long an interruption may go unnoticed: short for people, long for a processor.
 const SLICE: Duration = Duration::from_millis(50);
 
-/// Waits until something happens to one of the descriptors, or for a time. Gives how many are ready.
+/// Waits until one of the descriptors is ready, or for a time. Returns how many are ready.
 ///
 /// # Errors
-/// If the program is to stop, the thread is to let others have their turn, or the system does not wait.
+/// Returns an error if the program is to stop, the thread is to let others take their turn, or the system cannot
+/// wait.
 pub fn wait(guest: &Guest<'_>, fds: &mut [PollFd<'_>], time: Option<Duration>) -> Outcome<usize> {
     if guest.are_turns_taken() && time != Some(Duration::ZERO) {
         guest.check()?;
@@ -27,7 +29,7 @@ pub fn wait(guest: &Guest<'_>, fds: &mut [PollFd<'_>], time: Option<Duration>) -
             ready => return Ok(ready?),
         }
     }
-    // A time beyond what the system counts does not end.
+    // A time beyond the range of the system's clock never ends.
     let end = time.and_then(|time| Instant::now().checked_add(time));
     loop {
         guest.check()?;
@@ -42,11 +44,11 @@ pub fn wait(guest: &Guest<'_>, fds: &mut [PollFd<'_>], time: Option<Duration>) -
     }
 }
 
-/// Waits until something happens to one of the descriptors, or until no time is left, of which `left` knows how much there
-/// is: a clock may jump meanwhile, so it is asked now and then.
+/// Waits until one of the descriptors is ready, or until no time is left. `left` returns the time that is left;
+/// it is asked repeatedly, because a clock may jump meanwhile.
 ///
 /// # Errors
-/// As [`wait`].
+/// Returns an error as [`wait`] does.
 pub fn wait_until(
     guest: &Guest<'_>,
     clocks: &dyn Clocks,
@@ -57,7 +59,7 @@ pub fn wait_until(
         let left = left();
         let count = match left {
             Some(Duration::ZERO) => ready(fds, Duration::ZERO).or_else(unless_interrupted)?,
-            // Time may pass at once.
+            // Simulated time may pass at once.
             Some(left) => match ready(fds, Duration::ZERO).or_else(unless_interrupted)? {
                 0 if clocks.pass(left) => 0,
                 0 => wait(guest, fds, Some(left.min(SLICE)))?,
@@ -72,15 +74,15 @@ pub fn wait_until(
     }
 }
 
-/// A signal is no event.
+/// Treats a signal as no event.
 fn unless_interrupted(errno: Errno) -> Result<usize, Errno> {
     if errno == Errno::INTR { Ok(0) } else { Err(errno) }
 }
 
-/// How many descriptors are ready, at once or in a short time.
+/// Returns how many descriptors are ready within a short time.
 ///
 /// # Errors
-/// If a signal comes, or the system does not say.
+/// Returns an error if a signal arrives, or the system fails.
 pub fn ready(fds: &mut [PollFd<'_>], time: Duration) -> Result<usize, Errno> {
     poll(fds, Some(&Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() }))
 }

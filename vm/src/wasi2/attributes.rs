@@ -1,4 +1,4 @@
-//! Functions of `descriptor` about attributes of files and folders.
+//! Functions of `descriptor` for attributes of files and folders.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -37,7 +37,7 @@ pub fn get_type(host: &mut Host<'_>, (of,): (File,)) -> Outcome<Val> {
     Ok(type_of(host.table().get(&of)?.attributes()?.filetype))
 }
 
-/// A `descriptor-type`, by preview 1's number.
+/// Returns the `descriptor-type` of a preview 1 file type.
 pub fn type_of(number: u8) -> Val {
     let name = match number {
         filetype::BLOCK_DEVICE => "block-device",
@@ -63,7 +63,7 @@ fn at(host: &mut Host<'_>, of: &File, flags: &Val, path: &str) -> Outcome<Attrib
     folder(host, of)?.attributes(Path::new(path), has(flags, "symlink-follow"))
 }
 
-/// A `descriptor-stat`.
+/// Returns the `descriptor-stat` of attributes.
 fn record(attributes: &Attributes) -> Val {
     let time = |index: usize| {
         let time = datetime(Duration::from_nanos(attributes.times[index]));
@@ -93,7 +93,7 @@ pub fn set_times_at(
     folder(host, &of)?.set_times(Path::new(&path), has(&flags, "symlink-follow"), times)
 }
 
-/// The time that a `new-timestamp` is.
+/// Converts a `new-timestamp`.
 fn new_time(value: &Val) -> Result<NewTime, Errno> {
     let Val::Variant(name, held) = value else { return Err(Errno::INVAL) };
     match (&**name, held.as_deref()) {
@@ -125,7 +125,8 @@ pub fn metadata_hash_at(host: &mut Host<'_>, (of, flags, path): (File, Val, Stri
     Ok(hash(&at(host, &of, &flags, &path)?))
 }
 
-/// What tells a file from others, and stays while it is written to: adapters of preview 1 make file numbers of it.
+/// Returns a hash that distinguishes a file from others and stays the same while the file is written; adapters of
+/// preview 1 use it as the inode.
 fn hash(attributes: &Attributes) -> Val {
     let part = |salt: u8| {
         let mut hasher = DefaultHasher::new();

@@ -1,4 +1,4 @@
-//! `wasi:cli`: arguments, environment, standard streams, and the end.
+//! `wasi:cli`: arguments, environment, standard streams, and exit.
 
 use super::host::Host;
 use super::input::InputStream;
@@ -28,7 +28,7 @@ fn text(bytes: &[u8]) -> String {
 fn variables(host: &mut Host<'_>, (): ()) -> Outcome<Vec<(String, String)>> {
     let pair = |bytes: &[u8]| {
         let all = text(bytes);
-        // A name may begin with the sign.
+        // The name of a variable may begin with the equals sign.
         let end = all.char_indices().skip(1).find(|&(_, c)| c == '=').map_or(all.len(), |(at, _)| at);
         (all[..end].to_owned(), all.get(end + 1..).unwrap_or_default().to_owned())
     };

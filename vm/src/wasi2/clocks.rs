@@ -34,7 +34,7 @@ fn at(host: &mut Host<'_>, when: u64) -> Outcome<Resource<Pollable>> {
     Ok(host.table().push(Pollable::At(when))?)
 }
 
-/// A `datetime`.
+/// Returns the `datetime` of a duration.
 pub fn datetime(time: Duration) -> Val {
     let seconds = ("seconds".to_owned(), Val::U64(time.as_secs()));
     let rest = ("nanoseconds".to_owned(), Val::U32(time.subsec_nanos()));

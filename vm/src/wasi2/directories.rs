@@ -1,4 +1,4 @@
-//! Functions of `descriptor` about what is in folders, and the folders that a program is given.
+//! Functions of `descriptor` for the contents of folders, and the folders that a program is given.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -17,15 +17,15 @@ use crate::wasi::fail::Outcome;
 use crate::wasi::folder::{Entry, Folder, OWN_ENTRIES};
 use crate::wasi::opening::How;
 
-/// `directory-entry-stream`: what of a folder's list was not asked for yet.
+/// `directory-entry-stream`: the rest of a folder's listing.
 pub struct EntryStream {
     folder: Folder,
     read: VecDeque<Entry>,
-    /// The position behind what was read.
+    /// The position behind the entries in `read`.
     position: u64,
 }
 
-/// A folder that is open.
+/// Returns an open folder.
 pub fn folder<'h>(host: &'h mut Host<'_>, of: &File) -> Outcome<&'h Folder> {
     match &host.table().get(of)?.what {
         What::Folder(folder) => Ok(folder),
@@ -33,12 +33,12 @@ pub fn folder<'h>(host: &'h mut Host<'_>, of: &File) -> Outcome<&'h Folder> {
     }
 }
 
-/// Whether flags have one of this name.
+/// Returns whether a flag is set.
 pub fn has(flags: &Val, name: &str) -> bool {
     matches!(flags, Val::Flags(names) if names.iter().any(|set| set == name))
 }
 
-/// The folders that a program was given, each with its name. It gets them anew each time.
+/// Returns the folders that a program was given, each with its name. Each call opens them anew.
 pub fn preopened(host: &mut Host<'_>, (): ()) -> Outcome<Vec<(File, String)>> {
     let mut given: Vec<(Dir, bool, String)> = Vec::new();
     for descriptor in host.system.descriptors.all() {
@@ -59,9 +59,10 @@ pub fn preopened(host: &mut Host<'_>, (): ()) -> Outcome<Vec<(File, String)>> {
     given.into_iter().map(add).collect()
 }
 
-/// The list is read by a handle of its own: others of the same folder go on elsewhere.
+/// Opens the listing of a folder by a handle of its own, because other listings of the same folder have their own
+/// positions.
 pub fn read_directory(host: &mut Host<'_>, (of,): (File,)) -> Outcome<Resource<EntryStream>> {
-    // `Dir::open_dir` would give a handle that cannot be read from.
+    // `Dir::open_dir` would return a handle that cannot be read from.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let dir = openat(&folder(host, &of)?.dir, ".", flags, Mode::empty())?;
     let folder = Folder::new(Dir::from_std_file(dir.into()), false, None);
@@ -110,7 +111,7 @@ pub fn readlink_at(host: &mut Host<'_>, (of, path): (File, String)) -> Outcome<S
     target.into_os_string().into_string().map_err(|_| Errno::ILSEQ.into())
 }
 
-/// Two folders at once.
+/// Returns two folders.
 fn folders<'h>(host: &'h mut Host<'_>, from: &File, to: &File) -> Outcome<(&'h Folder, &'h Folder)> {
     let table = &*host.table();
     match (&table.get(from)?.what, &table.get(to)?.what) {
@@ -150,7 +151,7 @@ pub fn open_at(
     added
 }
 
-/// How a file is to be opened, by the flags of WASI 0.2.
+/// Decodes how a file is to be opened from the flags of WASI 0.2.
 fn how(path_flags: &Val, open_flags: &Val, flags: &Val) -> Result<How, Errno> {
     let opens = |name| has(open_flags, name);
     let is_folder = opens("directory");

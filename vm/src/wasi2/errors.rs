@@ -1,4 +1,4 @@
-//! Errors: of the file system, of streams, and `wasi:io/error`.
+//! Errors of the file system and of streams, and `wasi:io/error`.
 
 use rustix::io::Errno;
 
@@ -8,25 +8,25 @@ use crate::Result;
 use crate::component::{Linker, Resource, ResourceAny, ResourceTableError, ResourceType, Val};
 use crate::wasi::fail::{Fail, Outcome};
 
-/// `error` of `wasi:io/error`: why a stream failed.
+/// `error` of `wasi:io/error`: the reason why a stream failed.
 pub struct IoError(pub Errno);
 
-/// Why a function of a stream's did not succeed.
+/// The reason why a function of a stream failed.
 pub enum StreamFail {
-    /// The stream is at its end, or has failed before.
+    /// The stream is at its end, or failed earlier.
     Closed,
     Failed(Errno),
     /// The program ends.
     End(Fail),
 }
 
-/// What functions of streams give.
+/// The result of a function of a stream.
 pub type Streamed<T = ()> = std::result::Result<T, StreamFail>;
 
 impl From<Fail> for StreamFail {
     fn from(fail: Fail) -> StreamFail {
         match fail {
-            // Who is interrupted ends, or else tries again.
+            // An interrupted program ends, or else tries again.
             Fail::Errno(errno) if errno != Errno::INTR => StreamFail::Failed(errno),
             fail => StreamFail::End(fail),
         }
@@ -54,7 +54,7 @@ pub fn filesystem_error_code(host: &mut Host<'_>, (error,): (Resource<IoError>,)
     Ok(Some(error_code(host.table().get(&error)?.0)))
 }
 
-/// A `stream-error`.
+/// Returns the `stream-error` of a failure.
 pub fn stream_error(host: &mut Host<'_>, fail: StreamFail) -> Outcome<Val> {
     match fail {
         StreamFail::Closed => Ok(Val::Variant("closed".to_owned(), None)),
@@ -68,7 +68,7 @@ pub fn stream_error(host: &mut Host<'_>, fail: StreamFail) -> Outcome<Val> {
     }
 }
 
-/// An `error-code` of `wasi:filesystem/types`.
+/// Returns the `error-code` of `wasi:filesystem/types`.
 pub fn error_code(errno: Errno) -> Val {
     let name = match errno {
         Errno::ACCESS => "access",

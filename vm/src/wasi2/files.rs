@@ -1,4 +1,4 @@
-//! Functions of `descriptor` about what is in files.
+//! Functions of `descriptor` for the contents of files.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::num::NonZeroU64;
@@ -15,7 +15,7 @@ use crate::wasi::descriptors::{Descriptor, What};
 use crate::wasi::fail::Outcome;
 use crate::wasi::host_file::{HostFile, Shape};
 
-/// A file or folder that is open: `descriptor`.
+/// `descriptor`: an open file or folder.
 pub type File = Resource<Descriptor>;
 
 fn file(host: &mut Host<'_>, file: &File) -> Outcome<(Arc<HostFile>, bool, bool)> {
@@ -41,7 +41,7 @@ fn writable(host: &mut Host<'_>, of: &File) -> Outcome<Arc<HostFile>> {
     }
 }
 
-/// A stream stays open when its file is closed, so it counts by itself.
+/// Opens a stream. It stays open when its file is closed, so it counts as an open file of its own.
 pub fn read_via_stream(host: &mut Host<'_>, (of, from): (File, u64)) -> Outcome<Resource<InputStream>> {
     let file = readable(host, &of)?;
     host.push_open(|| Ok(InputStream::of_file(file, from)))
@@ -86,7 +86,7 @@ pub fn set_size(host: &mut Host<'_>, (of, size): (File, u64)) -> Outcome<()> {
     Ok(ftruncate(host.table().get(&of)?.writable_file()?, size)?)
 }
 
-/// Bytes, and whether there are none behind them.
+/// Returns bytes, and whether the end of the file is reached.
 pub fn read(host: &mut Host<'_>, (of, len, from): (File, u64, u64)) -> Outcome<(Vec<u8>, bool)> {
     let file = positioned(readable(host, &of)?, from)?;
     let mut bytes = vec![0; len.min(MOST) as usize];
@@ -101,7 +101,7 @@ pub fn write(host: &mut Host<'_>, (of, bytes, to): (File, Vec<u8>, u64)) -> Outc
     Ok(file.write(&[IoSlice::new(&bytes)], to)? as u64)
 }
 
-/// A file that has positions, this one among them.
+/// Checks that a file has positions, and that `at` is a valid one.
 fn positioned(file: Arc<HostFile>, at: u64) -> Result<Arc<HostFile>, Errno> {
     match file.shape {
         Shape::Positioned if at <= i64::MAX as u64 => Ok(file),

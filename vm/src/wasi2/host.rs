@@ -1,4 +1,4 @@
-//! What a function gets of the program that calls it and of the host.
+//! The context of a host function: the calling program, and its part of the host.
 
 use std::sync::PoisonError;
 
@@ -10,15 +10,15 @@ use crate::wasi::guest::Guest;
 use crate::wasi::system::System;
 use crate::{Error, ErrorKind};
 
-/// A program that calls, with what it has of the host.
+/// The calling program, with its part of the host.
 pub struct Host<'a> {
-    /// Whether it is to stop.
+    /// The program, which tells whether it is to stop.
     pub guest: Guest<'a>,
     pub system: &'a mut System,
 }
 
 impl<'a> Host<'a> {
-    /// Its resources.
+    /// Returns the resources.
     pub fn table(&mut self) -> &mut ResourceTable {
         table(self.system)
     }
@@ -26,20 +26,20 @@ impl<'a> Host<'a> {
     /// Counts one more open file.
     ///
     /// # Errors
-    /// If no more can be open.
+    /// Returns an error if the limit of open files is reached.
     pub fn lease(&mut self) -> Result<(), Errno> {
         self.system.descriptors.lease()
     }
 
-    /// Closes a file that was counted.
+    /// Uncounts an open file that is closed.
     pub fn give_back(&mut self) {
         self.system.descriptors.give_back();
     }
 
-    /// Adds something that counts as an open file.
+    /// Adds a resource that counts as an open file.
     ///
     /// # Errors
-    /// If no more can be open, or the table is full.
+    /// Returns an error if the limit of open files is reached, or the table is full.
     pub fn push_open<R: Send + 'static>(
         &mut self,
         value: impl FnOnce() -> Outcome<R>,
@@ -53,7 +53,7 @@ impl<'a> Host<'a> {
     }
 }
 
-/// The resources of a system.
+/// Returns the resources of a system.
 pub fn table(system: &mut System) -> &mut ResourceTable {
     system.resources.get_mut().unwrap_or_else(PoisonError::into_inner)
 }
@@ -67,7 +67,7 @@ impl From<ResourceTableError> for Fail {
     }
 }
 
-/// A misuse for which WASI prescribes a trap.
+/// Returns the error of a misuse for which WASI prescribes a trap.
 pub fn trap(why: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Trap, format_args!("wasm trap: {why}"))
 }

@@ -1,4 +1,4 @@
-//! `wasi:random`. What need not be secret is no worse than what must be.
+//! `wasi:random`. The insecure interfaces return numbers that are as good as the secure ones.
 
 use super::host::Host;
 use super::interface::{Context, Interface};
@@ -6,7 +6,7 @@ use crate::component::Linker;
 use crate::wasi::fail::{Fail, Outcome};
 use crate::{Error, ErrorKind, Result};
 
-/// The most bytes that one call makes.
+/// Maximum number of bytes that one call generates.
 const MOST: u64 = 64 << 20;
 
 pub fn define<T: 'static>(linker: &mut Linker<T>, context: impl Context<T>) -> Result<()> {

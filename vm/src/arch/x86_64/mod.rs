@@ -1,8 +1,8 @@
 //! x86-64 Linux.
 //!
-//! Wasm code passes integer arguments in rdi, rsi, rdx, rcx, r8, r9 and vectors in xmm0 to xmm7. Across calls it keeps
-//! values in its frame or in the registers that System V has callees preserve, and it has a frame pointer: `[rbp]` is the
-//! caller's, `[rbp + 8]` the return address.
+//! Wasm code passes integer arguments in rdi, rsi, rdx, rcx, r8, r9 and vectors in xmm0 to xmm7. Across calls it
+//! keeps values in its frame or in the callee-saved registers of System V. It has a frame pointer: `[rbp]` is the
+//! caller's frame pointer, `[rbp + 8]` the return address.
 
 mod registers;
 mod stores;

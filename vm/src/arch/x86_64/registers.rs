@@ -1,4 +1,4 @@
-//! Registers: our own, and those of machine code that was interrupted.
+//! Registers: those of the running thread, and those of interrupted machine code.
 
 use std::arch::asm;
 
@@ -6,20 +6,21 @@ use libc::{REG_EFL, REG_R15, REG_RBP, REG_RIP, REG_RSP, ucontext_t};
 
 use super::stores::stored_register;
 
-/// The stack pointer, about.
+/// Returns the approximate stack pointer.
 #[inline(always)]
 pub fn stack_pointer() -> usize {
     let sp: usize;
-    // SAFETY: only reads a register.
+    // SAFETY: the assembly only reads a register.
     unsafe { asm!("mov {}, rsp", out(reg) sp, options(nomem, nostack, preserves_flags)) };
     sp
 }
 
-/// The registers that a function leaves as they were: where they are saved, if they are, lies above the stack pointer.
+/// Returns the callee-saved registers. Functions that save them do so above the stack pointer.
 #[inline(never)]
 pub fn preserved_registers() -> [u64; 6] {
     let mut all = [0; 6];
-    // SAFETY: only reads registers, and writes them to the array, whose address is in one that need not be preserved.
+    // SAFETY: the assembly only reads registers, and writes them to the array, whose address is in a caller-saved
+    // register.
     unsafe {
         asm!("mov [rax], rbx", "mov [rax + 8], rbp", "mov [rax + 16], r12", "mov [rax + 24], r13",
             "mov [rax + 32], r14", "mov [rax + 40], r15", in("rax") all.as_mut_ptr(),
@@ -31,7 +32,7 @@ pub fn preserved_registers() -> [u64; 6] {
 /// The registers that tell where code was interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Registers {
-    /// The instruction.
+    /// The program counter.
     pub pc: usize,
     /// The stack pointer.
     pub sp: usize,
@@ -39,7 +40,7 @@ pub struct Registers {
     pub fp: usize,
 }
 
-/// The pinned register of an interrupted context.
+/// Returns the pinned register of an interrupted context.
 pub fn pinned(context: &mut ucontext_t) -> &mut i64 {
     &mut context.uc_mcontext.gregs[REG_R15 as usize]
 }
@@ -58,25 +59,26 @@ pub fn set_registers(context: &mut ucontext_t, registers: Registers) {
     set(REG_RBP, registers.fp);
 }
 
-/// The time-stamp counter.
+/// Returns the time-stamp counter.
 pub fn cycles() -> u64 {
-    // SAFETY: every x86-64 processor has one.
+    // SAFETY: every x86-64 processor has a time-stamp counter.
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
-/// All registers of machine code that was interrupted, as the runtime saves them on the stack before it looks at them.
+/// All registers of interrupted machine code, as the runtime saves them on the stack before it examines them.
 #[repr(C)]
 pub struct Interrupted {
     vectors: [[u64; 2]; 16],
     padding: u64,
-    /// As instructions number them. Those of the stack and frame pointers are not these.
+    /// General registers by their encoding, except the stack pointer and the frame pointer, which have fields of
+    /// their own.
     general: [u64; 16],
     fp: u64,
     frame: ReturnFrame,
 }
 
-/// What `iretq` takes from the stack: the only instruction that sets pc, flags and stack pointer at once, so that it
-/// needs no register and no place on the stack that it returns to.
+/// The frame that `iretq` pops. Only this instruction sets pc, flags and stack pointer at once, so it needs no
+/// register and no space on the stack that it returns to.
 #[repr(C)]
 struct ReturnFrame {
     pc: u64,
@@ -87,35 +89,36 @@ struct ReturnFrame {
 }
 
 impl Interrupted {
-    /// Where the code was interrupted, or is to go on.
+    /// Returns where the code was interrupted, or is to continue.
     pub fn registers(&self) -> Registers {
         Registers { pc: self.frame.pc as usize, sp: self.frame.sp as usize, fp: self.fp as usize }
     }
 
-    /// Changes where it goes on.
+    /// Changes where the code continues.
     pub fn set_registers(&mut self, registers: Registers) {
         (self.frame.pc, self.frame.sp) = (registers.pc as u64, registers.sp as u64);
         self.fp = registers.fp as u64;
     }
 
-    /// The frame pointer of whoever has saved them: below it the interrupted code's, and its pc as if that were a return address.
+    /// Returns the frame pointer of the code that saved the registers. It points to the interrupted code's frame
+    /// pointer, which is followed by that code's pc as if it were a return address.
     pub fn frame_pointer(&self) -> usize {
         (&raw const self.fp).addr()
     }
 
-    /// The pinned register.
+    /// Returns the pinned register.
     pub fn pinned(&mut self) -> &mut i64 {
         let register: *mut i64 = (&raw mut self.general[15]).cast();
-        // SAFETY: a field of ours, of the same size and alignment.
+        // SAFETY: the field belongs to `self`, and has the size and alignment of an `i64`.
         unsafe { &mut *register }
     }
 
-    /// What the store at its pc was to store.
+    /// Returns the value that the store instruction at the pc would store.
     ///
     /// # Safety
-    /// As [`end_of_store`](super::end_of_store).
+    /// The caller guarantees the same as for [`end_of_store`](super::end_of_store).
     pub unsafe fn stored_value(&self) -> u64 {
-        // SAFETY: as there.
+        // SAFETY: the caller guarantees that there is machine code at the pc.
         match stored_register(unsafe { *(self.registers().pc as *const [u8; 4]) }) {
             4 => self.frame.sp,
             5 => self.fp,
@@ -124,14 +127,14 @@ impl Interrupted {
     }
 }
 
-/// Makes interrupted code continue at `to`, on the stack that ends at `stack`, with what it takes to go on where it was
-/// interrupted on top of that.
+/// Makes interrupted code continue at `to`, on the stack that ends at `stack`. The frame needed to continue where
+/// it was interrupted is on top of that stack.
 ///
 /// # Safety
-/// The stack is nobody's from there on, and `to` knows what to do.
+/// The caller guarantees that nothing uses the stack below `stack`, and that `to` expects this frame.
 pub unsafe fn redirect(context: &mut ucontext_t, stack: usize, to: extern "C" fn()) {
     let (code_segment, stack_segment): (u64, u64);
-    // SAFETY: only reads registers.
+    // SAFETY: the assembly only reads registers.
     unsafe {
         asm!("mov {0:e}, cs", "mov {1:e}, ss", out(reg) code_segment, out(reg) stack_segment,
             options(nomem, nostack, preserves_flags));
@@ -145,7 +148,7 @@ pub unsafe fn redirect(context: &mut ucontext_t, stack: usize, to: extern "C" fn
         stack_segment,
     };
     let place = ((stack & !15) - 48) as *mut ReturnFrame;
-    // SAFETY: the stack is nobody's.
+    // SAFETY: the caller guarantees that the stack is unused.
     unsafe { place.write(frame) };
     set_registers(context, Registers { pc: to as *const () as usize, sp: place.addr(), ..registers });
 }

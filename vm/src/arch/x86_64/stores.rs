@@ -1,21 +1,24 @@
-//! Reading the one instruction that faults on purpose: a store of a register to where another one points.
+//! Decoding the one instruction that faults on purpose: a store of a register to the address in another register.
 
-/// The address behind the instruction at `pc`, which stores a register where another one points to.
+/// Returns the address behind the instruction at `pc`, which stores a register to the address in another
+/// register.
 ///
 /// # Safety
-/// There is machine code at `pc`.
+/// The caller guarantees that there is machine code at `pc`.
 pub unsafe fn end_of_store(pc: usize) -> usize {
-    // SAFETY: such an instruction has three bytes, and is never a function's last.
+    // SAFETY: such an instruction has at least three bytes and never ends a function, so four bytes are readable.
     pc + store_length(unsafe { *(pc as *const [u8; 4]) })
 }
 
-/// The number of the register that `mov [base], register` stores: three bits of the operands and one of the prefix.
+/// Returns the number of the register that `mov [base], register` stores: three bits of the operands and one of
+/// the prefix.
 pub(super) fn stored_register([prefix, _, operands, _]: [u8; 4]) -> usize {
     usize::from(prefix >> 2 & 1) << 3 | usize::from(operands >> 3 & 7)
 }
 
-/// The length of `mov [base], register` of 64 bits, given its first bytes: prefix, opcode, operands, and what some
-/// bases need besides: rsp and r12 a further byte, rbp and r13 a distance. A constant address takes both.
+/// Returns the length of a 64-bit `mov [base], register`, given its first bytes: prefix, opcode, operands, and
+/// the extra byte that some bases need. The bases rsp and r12 take a further byte, rbp and r13 a displacement, a
+/// constant address both.
 fn store_length([prefix, opcode, operands, scaled]: [u8; 4]) -> usize {
     assert!(prefix & 0xf8 == 0x48 && opcode == 0x89, "not a store: {prefix:x} {opcode:x} {operands:x}");
     let is_constant = operands & 0xc7 == 0x04 && scaled & 7 == 5;

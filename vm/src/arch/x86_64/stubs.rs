@@ -1,15 +1,15 @@
-//! Small pieces of code that are written byte by byte.
+//! Small pieces of machine code that are written byte by byte.
 
 use wprof_jit::abi::TrapCode;
 use wprof_jit::compile::{MachineCode, TrapSite};
 
-/// Bytes of each lazy stub.
+/// Size of a lazy stub in bytes.
 pub const STUB_SIZE: usize = 16;
-/// Bytes before the first stub of a chunk: a jump to the common part, which may be too far for a short jump.
+/// Bytes before the first stub of a chunk: a jump to the common part, which may be out of reach of a short jump.
 pub const STUBS_HEADER: usize = 16;
 
-/// The code of the stubs `first..first + count`, position independent, which go on at the common part with their index
-/// in eax.
+/// Returns the position-independent code of the stubs `first..first + count`. Each stub jumps to the common part
+/// with its index in eax.
 pub fn lazy_stubs(common: usize, first: u32, count: u32) -> Vec<u8> {
     let mut code = vec![0xff, 0x25, 0, 0, 0, 0]; // jmp [rip + 0]
     code.extend_from_slice(&(common as u64).to_le_bytes());
@@ -26,7 +26,7 @@ pub fn lazy_stubs(common: usize, first: u32, count: u32) -> Vec<u8> {
     code
 }
 
-/// A function of any type that traps at once.
+/// Returns the code of a function of any type that traps at once.
 pub fn raise(code: TrapCode) -> MachineCode {
     let site = TrapSite { pc: 0, code, origin: None };
     MachineCode { bytes: vec![0x0f, 0x0b], align: 16, traps: vec![site], ..MachineCode::default() } // ud2

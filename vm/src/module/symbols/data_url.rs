@@ -1,8 +1,8 @@
-//! Addresses that hold what they lead to: `data:` URLs.
+//! `data:` URLs, which contain their own content.
 //!
-//! Source: RFC 2397. Base 64 is that of RFC 4648, with or without padding. What is not valid is nothing.
+//! Source: RFC 2397. Base 64 is that of RFC 4648, with or without padding. An invalid URL has no content.
 
-/// What a URL holds, if it is of this kind.
+/// Returns the content of a `data:` URL; `None` for other URLs.
 pub fn content(url: &str) -> Option<Vec<u8>> {
     let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
     match head.ends_with(";base64") {
@@ -11,7 +11,7 @@ pub fn content(url: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// Six bits a letter.
+/// Decodes base 64, six bits per letter.
 fn base64(text: &str) -> Option<Vec<u8>> {
     let (mut bytes, mut bits, mut count) = (Vec::with_capacity(text.len() / 4 * 3), 0_u32, 0);
     for letter in text.trim_end_matches('=').bytes() {
@@ -25,7 +25,7 @@ fn base64(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The number that a letter stands for, also in source maps.
+/// Returns the number that a base 64 letter stands for; source maps use it too.
 pub fn sextet(letter: u8) -> Option<u32> {
     let number = match letter {
         b'A'..=b'Z' => letter - b'A',
@@ -38,7 +38,7 @@ pub fn sextet(letter: u8) -> Option<u32> {
     Some(number.into())
 }
 
-/// Bytes as they are, or as `%` and two hexadecimal digits.
+/// Decodes bytes that stand for themselves or are escaped as `%` and two hexadecimal digits.
 fn unescaped(text: &str) -> Option<Vec<u8>> {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let Some((&first, behind)) = rest.split_first() {

@@ -1,7 +1,8 @@
 //! Files with debug information that a module names, such as `app.wasm.debug.wasm` or `app.wasm.map`.
 //!
-//! Invariant: only regular files of limited size in the module's folder or below are read, since whoever made the
-//! module chose the name. Of an address on the network the last part is looked for there. Bad data is ignored.
+//! Invariant: only regular files of limited size in the module's folder or below it are read, since the author of
+//! the module chose the name. For a network address, the last path segment is looked up there. Bad data is
+//! ignored.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -12,7 +13,7 @@ use wprof_jit::module::ModuleInfo;
 /// Larger files are not read.
 const MAX_BYTES: u64 = 4 << 30;
 
-/// The file that a section with a name in it leads to; nothing if there is no such section or file.
+/// Reads the file that `section` names; `None` if there is no such section or file.
 pub fn read(info: &ModuleInfo, section: &str, module: &Path) -> Option<Vec<u8>> {
     let name = named(info, section)?;
     let path = module.parent()?.join(relative(name)?);
@@ -20,12 +21,12 @@ pub fn read(info: &ModuleInfo, section: &str, module: &Path) -> Option<Vec<u8>> 
     if found.is_file() && found.len() <= MAX_BYTES { fs::read(path).ok() } else { None }
 }
 
-/// The name in a section.
+/// Returns the name in a section.
 pub fn named<'a>(info: &'a ModuleInfo, section: &str) -> Option<&'a str> {
     BinaryReader::new(info.custom_section(section)?, 0).read_string().ok()
 }
 
-/// The name as a path that does not lead out of the folder.
+/// Returns the name as a path that does not lead out of the folder.
 fn relative(name: &str) -> Option<PathBuf> {
     let local = match name.split_once("://") {
         Some((_, address)) => address.rsplit('/').next()?,
@@ -39,7 +40,8 @@ fn relative(name: &str) -> Option<PathBuf> {
 /// The section that names a file with DWARF.
 pub const DEBUG_FILE: &str = "external_debug_info";
 
-/// A module that holds another one's debug information: the file that a section `external_debug_info` names.
+/// A module that holds the debug information of another module: the file that a section `external_debug_info`
+/// names.
 #[derive(Debug)]
 pub struct DebugFile {
     bytes: Vec<u8>,
@@ -47,7 +49,7 @@ pub struct DebugFile {
 }
 
 impl DebugFile {
-    /// Reads it, if there is one.
+    /// Reads the debug file of a module, if there is one.
     pub fn find(info: &ModuleInfo, module: &Path) -> Option<DebugFile> {
         let bytes = read(info, DEBUG_FILE, module)?;
         let mut sections = Vec::new();
@@ -60,7 +62,7 @@ impl DebugFile {
         Some(DebugFile { bytes, sections })
     }
 
-    /// The contents of its first custom section called `name`.
+    /// Returns the contents of the first custom section called `name`.
     pub fn section(&self, name: &str) -> Option<&[u8]> {
         let (_, range) = self.sections.iter().find(|(known, _)| known == name)?;
         self.bytes.get(range.clone())

@@ -1,8 +1,9 @@
 //! Source functions and lines from DWARF.
 //!
-//! DWARF addresses are byte offsets from the start of the code section's contents. Linkers leave entries of removed
-//! functions behind, whose addresses collide with live code: only functions whose range lies within one wasm
-//! function's body are believed. Bad data is ignored, and so is what would take too much to read (`guard.rs`).
+//! DWARF addresses are byte offsets from the start of the code section's contents. Linkers leave behind entries
+//! of removed functions, whose addresses collide with live code, so only functions whose range lies within one
+//! wasm function's body are believed. Bad data is ignored, and so is data that would take too much to read
+//! (`guard.rs`).
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -26,14 +27,14 @@ pub struct DebugInfo {
     context: addr2line::Context<Reader>,
     units: Vec<KnownUnit>,
     dwarf: Arc<Dwarf>,
-    /// For what is read once: units and their functions.
+    /// Budget for data that is read once: units and their functions.
     budget: Budget,
-    /// Bytes of all sections.
+    /// Total length of all sections in bytes.
     bytes: u64,
 }
 
 impl DebugInfo {
-    /// Indexes the sections that `section` gives by name; nothing if there are none.
+    /// Indexes the sections that `section` returns by name; `None` if there are none.
     pub fn read(section: impl Fn(&str) -> Option<Arc<[u8]>>) -> Option<DebugInfo> {
         let (mut bytes, mut has_long_names) = (0, false);
         let load = |id: gimli::SectionId| -> std::result::Result<Reader, gimli::Error> {
@@ -44,7 +45,7 @@ impl DebugInfo {
             Ok(EndianArcSlice::new(contents, LittleEndian))
         };
         let mut dwarf = Dwarf::load(load).ok()?;
-        // Else each unit would have a copy of the table that it shares with others.
+        // Without the cache each unit would have its own copy of a table that units share.
         dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
         let (dwarf, budget) = (Arc::new(dwarf), Budget::of(bytes));
         let units = if has_long_names { Vec::new() } else { units(&dwarf, &budget).ok()? };
@@ -55,24 +56,24 @@ impl DebugInfo {
         Some(DebugInfo { context, units, dwarf, budget, bytes })
     }
 
-    /// The line that each function is defined at, by its name as it is in [`FrameSymbol::name`].
+    /// Returns the line that defines each function, by its name as in [`FrameSymbol::name`].
     pub fn definitions(&self) -> HashMap<String, u32> {
         let (mut lines, budget) = (HashMap::new(), Budget::of(self.bytes));
         for unit in &self.units {
-            // What is damaged in one unit costs that unit's remaining functions.
+            // Damage in one unit costs the remaining functions of that unit only.
             let _ = add_definitions(&self.dwarf, &unit.unit, &budget, &mut lines);
         }
         lines
     }
 
-    /// The line table of the functions that exist.
+    /// Returns the line table of the functions that exist.
     pub fn rows(&self, info: &ModuleInfo) -> Vec<SourceRow> {
         let start = info.code_section.start as u64;
         let mut rows = Rows::default();
         for (begin, end) in self.live(info) {
             let Ok(ranges) = self.context.find_location_range(begin, end) else { continue };
             for (address, _, location) in ranges {
-                // Line 0 is the compiler's way of saying that code comes from nowhere.
+                // Line 0 marks code that the compiler attributes to no line.
                 let line = location.line.filter(|&line| line > 0);
                 rows.push(start + address.max(begin), location.file.zip(line));
             }
@@ -81,11 +82,12 @@ impl DebugInfo {
         rows.rows
     }
 
-    /// From which byte offset of the module on code has which discriminator, ascending.
+    /// Returns the discriminators of code, each with the byte offset in the module from which it holds,
+    /// ascending.
     pub fn discriminators(&self, info: &ModuleInfo) -> Vec<(u32, u32)> {
         let mut rows = Vec::new();
         for unit in &self.units {
-            // What is damaged in one unit costs that unit's remaining rows.
+            // Damage in one unit costs the remaining rows of that unit only.
             let _ = add_discriminators(&unit.unit, &mut rows);
         }
         let live = self.live(info);
@@ -98,8 +100,8 @@ impl DebugInfo {
         rows.into_iter().filter_map(offset).collect()
     }
 
-    /// Address ranges of all functions that exist, ascending and apart; of those that overlap the first. Nothing if
-    /// too much would have to be read for them.
+    /// Returns the address ranges of all functions that exist, ascending and disjoint; of overlapping ranges it
+    /// keeps the first. Empty if they would take too much to read.
     fn live(&self, info: &ModuleInfo) -> Vec<(u64, u64)> {
         let all = self.units.iter().map(|unit| unit.live(self, info));
         let Some(all) = all.collect::<Option<Vec<_>>>() else { return Vec::new() };
@@ -117,7 +119,7 @@ impl DebugInfo {
         }
     }
 
-    /// Takes off the budget what looking for each of these ranges takes, which is as many units as may have it.
+    /// Takes off the budget the cost of looking up each range: one look per unit that may contain it.
     fn take_looks(&self, live: &[(u64, u64)]) -> Result<()> {
         let budget = Budget::of(self.bytes);
         for (begin, end) in self.units.iter().flat_map(|unit| &unit.ranges) {
@@ -128,16 +130,16 @@ impl DebugInfo {
         Ok(())
     }
 
-    /// Whether there is a function at `address`. Most who ask do so for a few addresses, so only the units that may have
-    /// it are read.
+    /// Returns whether there is a function at `address`. Most callers ask for few addresses, so only the units
+    /// that may contain it are read.
     fn is_live(&self, info: &ModuleInfo, address: u64) -> bool {
         let units = self.units.iter().filter(|unit| unit.may_have(address));
-        // All of these are read when the address is looked for, so none may be too much.
+        // The lookup reads all of these units, so none may exceed the budget.
         let live: Option<Vec<&[(u64, u64)]>> = units.map(|unit| unit.live(self, info)).collect();
         live.is_some_and(|live| live.into_iter().any(|live| has(live, address)))
     }
 
-    /// The symbols at byte `offset` of the module, innermost inlined function first.
+    /// Returns the symbols at byte `offset` of the module, innermost inlined function first.
     pub fn at(&self, info: &ModuleInfo, offset: u32) -> Option<Vec<FrameSymbol>> {
         let address = u64::from(offset).checked_sub(info.code_section.start as u64)?;
         if !self.is_live(info, address) {
@@ -162,9 +164,10 @@ impl DebugInfo {
 /// A compilation unit.
 struct KnownUnit {
     unit: Unit,
-    /// Address ranges that it says its code has, or else its lines, functions that are gone included.
+    /// Address ranges that the unit declares for its code, or else those of its line table, including removed
+    /// functions.
     ranges: Vec<(u64, u64)>,
-    /// Address ranges of its functions that exist, ascending; `None` if too much would have to be read for them.
+    /// Address ranges of its functions that exist, ascending; `None` if they would take too much to read.
     live: OnceCell<Option<Vec<(u64, u64)>>>,
 }
 
@@ -176,7 +179,7 @@ impl KnownUnit {
                 ranges.push((range.begin, range.end));
             }
         }
-        // Nor does who only has data say anything, but then there are no lines.
+        // A unit without code declares no ranges either, but it has no lines.
         if let Some(program) = unit.line_program.clone().filter(|_| ranges.is_empty())
             && let Ok((_, sequences)) = program.sequences()
         {
@@ -199,7 +202,7 @@ impl KnownUnit {
     }
 }
 
-/// The units that can be read at all.
+/// Reads the headers of all readable units.
 fn units(dwarf: &Dwarf, budget: &Budget) -> Result<Vec<KnownUnit>> {
     let mut headers = dwarf.units();
     let headers = std::iter::from_fn(move || headers.next().ok().flatten());
@@ -221,13 +224,13 @@ fn unit(dwarf: &Dwarf, budget: &Budget, header: gimli::UnitHeader<Reader>) -> Re
     Ok(unit)
 }
 
-/// Whether one of some ranges, ascending, has `address`.
+/// Returns whether one of the ascending `ranges` contains `address`.
 fn has(ranges: &[(u64, u64)], address: u64) -> bool {
     let next = ranges.partition_point(|&(start, _)| start <= address);
     next.checked_sub(1).is_some_and(|at| address < ranges[at].1)
 }
 
-/// The address ranges of the functions of a unit that exist. What is damaged in it costs its remaining functions.
+/// Returns the address ranges of a unit's functions that exist. Damage costs the remaining functions of the unit.
 fn functions(dwarf: &Dwarf, unit: &Unit, budget: &Budget, info: &ModuleInfo) -> Result<Vec<(u64, u64)>> {
     let (mut live, mut inlined) = (Vec::new(), Vec::new());
     let mut entries = unit.entries();
@@ -253,7 +256,7 @@ fn functions(dwarf: &Dwarf, unit: &Unit, budget: &Budget, info: &ModuleInfo) -> 
 fn in_one_body(info: &ModuleInfo, begin: u64, end: u64) -> bool {
     let start = info.code_section.start as u64;
     let at = |address: u64| info.func_at(start.checked_add(address)?.try_into().ok()?);
-    // The range may include the length that stands in front of the body.
+    // The range may include the length field in front of the body.
     begin < end
         && at(end - 1).is_some_and(|func| {
             let body = info.body(func);
@@ -287,7 +290,8 @@ fn add_definitions(
         let line = line.and_then(|line| u32::try_from(line).ok());
         if let Some((name, line)) = name_of(dwarf, unit, entry)?.zip(line) {
             budget.take(name.len() as u64)?;
-            // Of a declaration in a class and the definition, the latter says which the former is.
+            // Of a declaration in a class and its definition, the definition refers to the declaration and takes
+            // precedence.
             let is_definition = entry.attr_value(gimli::DW_AT_specification).is_some();
             match is_definition {
                 true => drop(lines.insert(name, line)),
@@ -298,7 +302,7 @@ fn add_definitions(
     Ok(())
 }
 
-/// The name that a linker knows a function by, or else that in the source.
+/// Returns a function's linkage name, or else its name in the source.
 fn name_of(dwarf: &Dwarf, unit: &Unit, entry: &Entry) -> Result<Option<String>> {
     for attribute in [gimli::DW_AT_linkage_name, gimli::DW_AT_name] {
         if let Some(value) = entry.attr_value(attribute) {
@@ -310,7 +314,7 @@ fn name_of(dwarf: &Dwarf, unit: &Unit, entry: &Entry) -> Result<Option<String>> 
             let declared = unit.entry(offset)?;
             match declared.attr_value(gimli::DW_AT_specification) {
                 None => name_of(dwarf, unit, &declared),
-                // Declarations do not refer to others.
+                // A declaration does not refer to another one.
                 Some(_) => Ok(None),
             }
         }

@@ -1,12 +1,13 @@
-//! How much debug information may take to read.
+//! A budget for reading debug information.
 //!
-//! Entries of DWARF refer to tables: of abbreviations, of ranges, of line numbers, of names. Compilers write a table for
-//! each entry or share it between few. Where thousands of entries share one large table, reading takes time and memory
-//! that grow with the square of the file, in `addr2line` as in ours. So what each entry leads to is measured before it is
-//! read, and all of it together may be no more than a multiple of the sections' length.
+//! DWARF entries refer to tables: of abbreviations, of ranges, of line numbers, of names. Compilers write one
+//! table per entry or share it between few entries. Where thousands of entries share one large table, reading
+//! takes time and memory that grow with the square of the file size, in `addr2line` as in this code. So the
+//! tables that an entry refers to are measured before they are read, and all of them together may be no larger
+//! than a multiple of the sections' length.
 //!
-//! Input: sections, units, entries. Output: whether there is enough left of the budget to read them.
-//! Invariant: measuring takes no more time than the budget, and memory for one table at a time.
+//! Input: sections, units, entries. Output: whether the budget suffices to read them. Invariant: measuring takes
+//! no more time than the budget, and memory for one table at a time.
 
 use std::cell::Cell;
 
@@ -14,26 +15,26 @@ use gimli::{AttributeValue, Reader as _, ReaderOffset as _};
 
 use super::dwarf::{Dwarf, Entry, Reader, Unit};
 
-/// How much may be read for each byte of the sections, where a byte counts for one, but for those below. Line
-/// tables that nobody shares, and nothing else, take half of it.
+/// Budget per byte of the sections. A byte read counts one, except as stated below. Unshared line tables alone
+/// use half of the budget.
 const PER_BYTE: u64 = 16;
 
-/// What a byte of a line table or of abbreviations, or a range, counts for: it takes so much more memory.
+/// Weight of a byte of a line table or of abbreviations, or of a range, which take that much more memory.
 const TABLE: u64 = 8;
 
-/// How much may be read in any case.
+/// Budget independent of the sections' length.
 const ALWAYS: u64 = 1 << 20;
 
-/// Longer names than this are no names: each look at an entry would read all of one.
+/// Longer names are refused, because each look at an entry would read the whole name.
 const LONGEST_NAME: usize = 1 << 16;
 
-/// Deeper nesting of inlined calls is not followed: `addr2line` does so by recursion.
+/// Deeper nesting of inlined calls is not followed, because `addr2line` recurses into it.
 const DEEPEST_INLINING: usize = 400;
 
-/// Why something is not read.
+/// The reason why debug information is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// It is more than is left of the budget.
+    /// It exceeds the rest of the budget.
     TooMuch,
     /// It is damaged.
     Damaged,
@@ -47,29 +48,29 @@ impl From<gimli::Error> for Refused {
 
 type Result<T> = std::result::Result<T, Refused>;
 
-/// What may still be read.
+/// The rest of the budget.
 #[derive(Debug)]
 pub struct Budget(Cell<u64>);
 
 impl Budget {
-    /// For sections that have so many bytes together.
+    /// Creates the budget for sections with `bytes` bytes in total.
     pub fn of(bytes: u64) -> Budget {
         Budget(Cell::new(ALWAYS + PER_BYTE * bytes))
     }
 
-    /// Takes so much off.
+    /// Takes `amount` off the budget.
     ///
     /// # Errors
-    /// If that is more than is left.
+    /// Returns an error if that exceeds the rest of the budget.
     pub fn take(&self, amount: u64) -> Result<()> {
         self.0.set(self.0.get().checked_sub(amount).ok_or(Refused::TooMuch)?);
         Ok(())
     }
 
-    /// Takes off what the entry of a unit itself leads to, but for its line table, and what that needs to be read.
+    /// Takes off the cost of a unit's root entry: its abbreviations and its line table.
     ///
     /// # Errors
-    /// If that is more than is left, or damaged.
+    /// Returns an error if that exceeds the rest of the budget, or the unit is damaged.
     pub fn take_unit(&self, dwarf: &Dwarf, header: &gimli::UnitHeader<Reader>) -> Result<()> {
         self.take(1)?;
         self.take_abbreviations(dwarf, header.debug_abbrev_offset().0)?;
@@ -111,10 +112,10 @@ impl Budget {
         self.take(length.into_u64().saturating_mul(TABLE))
     }
 
-    /// Takes off what a unit leads to, once its header is read: its ranges, and the names of its files.
+    /// Takes off the cost of a unit's ranges and file names, once its header is read.
     ///
     /// # Errors
-    /// If that is more than is left, or damaged.
+    /// Returns an error if that exceeds the rest of the budget, or the unit is damaged.
     pub fn take_contents(&self, dwarf: &Dwarf, unit: &Unit) -> Result<()> {
         let mut entries = unit.entries();
         if let Some(root) = entries.next_dfs()? {
@@ -131,10 +132,10 @@ impl Budget {
         Ok(())
     }
 
-    /// Takes off an entry of a function, a call or anything else. `inlined` are the inlined calls around it, by depth.
+    /// Takes off the cost of an entry of any kind. `inlined` holds the depths of the inlined calls around it.
     ///
     /// # Errors
-    /// If that is more than is left, or damaged.
+    /// Returns an error if that exceeds the rest of the budget, or the entry is damaged.
     pub fn take_entry(
         &self,
         dwarf: &Dwarf,
@@ -153,12 +154,12 @@ impl Budget {
         self.take_ranges(dwarf, unit, entry)
     }
 
-    /// Takes off the list of ranges that an entry refers to, if it does.
+    /// Takes off the list of ranges that an entry refers to, if any.
     fn take_ranges(&self, dwarf: &Dwarf, unit: &Unit, entry: &Entry) -> Result<()> {
         let Some(value) = entry.attr_value(gimli::DW_AT_ranges) else { return Ok(()) };
         let Some(offset) = dwarf.attr_ranges_offset(unit, value)? else { return Ok(()) };
         let mut ranges = dwarf.raw_ranges(unit, offset)?;
-        // An empty one takes time to skip, too.
+        // Skipping an empty range takes time, too.
         while ranges.next()?.is_some() {
             self.take(TABLE)?;
         }
@@ -166,7 +167,7 @@ impl Budget {
     }
 }
 
-/// Whether a section of names has one that is too long.
+/// Returns whether a section of names contains one that is too long.
 pub fn has_long_name(section: &[u8]) -> bool {
     section.split(|&byte| byte == 0).any(|name| name.len() > LONGEST_NAME)
 }

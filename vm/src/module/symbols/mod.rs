@@ -1,4 +1,4 @@
-//! Source functions and lines of code: from DWARF in the module or in a file of its own, or else from a source map.
+//! Source functions and lines of code, from DWARF in the module or in a separate file, or else from a source map.
 
 mod data_url;
 mod debug_files;
@@ -26,40 +26,40 @@ pub struct FrameSymbol {
 }
 
 impl FrameSymbol {
-    /// Name of the function, mangled as it is in the debug information.
+    /// Returns the name of the function, mangled as in the debug information.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// Source file.
+    /// Returns the source file.
     pub fn file(&self) -> Option<&str> {
         self.file.as_deref()
     }
 
-    /// Line, from 1.
+    /// Returns the line, from 1.
     pub fn line(&self) -> Option<u32> {
         self.line
     }
 
-    /// Column, from 1.
+    /// Returns the column, from 1.
     pub fn column(&self) -> Option<u32> {
         self.column
     }
 }
 
-/// From where on code comes from which source line.
+/// A row of a line table: the offset from which code comes from a source line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceRow {
     /// Byte offset in the module.
     pub offset: u32,
-    /// The file as the debug information has it, and the line; nothing where code comes from no line.
+    /// The file, named as in the debug information, and the line; `None` where code comes from no line.
     pub line: Option<(Arc<str>, u32)>,
 }
 
 /// The debug information of one module.
 pub struct Symbols(Option<Mutex<Source>>);
 
-/// Where it is from.
+/// The format of the debug information.
 enum Source {
     Dwarf(DebugInfo),
     Map(SourceMap),
@@ -72,8 +72,8 @@ impl std::fmt::Debug for Symbols {
 }
 
 impl Symbols {
-    /// Indexes the debug information of `info`, which was read from `file` if it was and has the sections that `section`
-    /// gives by name.
+    /// Indexes the debug information of `info`. `section` returns the module's sections by name; `file` is the
+    /// file that the module was read from, if any.
     pub fn read(
         info: &ModuleInfo,
         section: impl Fn(&str) -> Option<Arc<[u8]>>,
@@ -87,7 +87,7 @@ impl Symbols {
         Symbols(source.map(Mutex::new))
     }
 
-    /// The file or address that `info` names and nothing was read from.
+    /// Returns the file or address of debug information that `info` names but that could not be read.
     pub fn missing<'a>(&self, info: &'a ModuleInfo) -> Option<&'a str> {
         let sections =
             [debug_files::DEBUG_FILE, source_map::SOURCE_MAP].into_iter().filter(|_| self.0.is_none());
@@ -95,7 +95,7 @@ impl Symbols {
         names.find(|name| !name.starts_with("data:"))
     }
 
-    /// The symbols at byte `offset` of the module, innermost inlined function first.
+    /// Returns the symbols at byte `offset` of the module, innermost inlined function first.
     pub fn at(&self, info: &ModuleInfo, offset: u32) -> Vec<FrameSymbol> {
         let found = self.ask(|source| match source {
             Source::Dwarf(dwarf) => dwarf.at(info, offset),
@@ -104,7 +104,8 @@ impl Symbols {
         found.flatten().unwrap_or_default()
     }
 
-    /// The line table of the functions that exist: see [`Module::source_rows`](crate::Module::source_rows).
+    /// Returns the line table of the functions that exist: see
+    /// [`Module::source_rows`](crate::Module::source_rows).
     pub fn rows(&self, info: &ModuleInfo) -> Vec<SourceRow> {
         let found = self.ask(|source| match source {
             Source::Dwarf(dwarf) => dwarf.rows(info),
@@ -113,7 +114,7 @@ impl Symbols {
         found.unwrap_or_default()
     }
 
-    /// See [`Module::definition_lines`](crate::Module::definition_lines).
+    /// Returns the lines of definitions: see [`Module::definition_lines`](crate::Module::definition_lines).
     pub fn definitions(&self) -> HashMap<String, u32> {
         let found = self.ask(|source| match source {
             Source::Dwarf(dwarf) => dwarf.definitions(),
@@ -122,7 +123,7 @@ impl Symbols {
         found.unwrap_or_default()
     }
 
-    /// See [`Module::discriminators`](crate::Module::discriminators).
+    /// Returns the discriminators: see [`Module::discriminators`](crate::Module::discriminators).
     pub fn discriminators(&self, info: &ModuleInfo) -> Vec<(u32, u32)> {
         let found = self.ask(|source| match source {
             Source::Dwarf(dwarf) => dwarf.discriminators(info),
@@ -131,7 +132,7 @@ impl Symbols {
         found.unwrap_or_default()
     }
 
-    /// A panic on strange data poisons the lock; whoever comes next gets no symbols.
+    /// Asks the source. A panic on malformed data poisons the lock; later callers get no symbols.
     fn ask<A>(&self, question: impl FnOnce(&Source) -> A) -> Option<A> {
         self.0.as_ref()?.lock().ok().map(|source| question(&source))
     }
@@ -145,7 +146,7 @@ struct Rows {
 }
 
 impl Rows {
-    /// Adds a row; of several at one address the last holds, and one that says what the one before says is left out.
+    /// Adds a row. It replaces earlier rows at the same address, and is left out if it repeats the previous line.
     fn push(&mut self, offset: u64, line: Option<(&str, u32)>) {
         let Ok(offset) = u32::try_from(offset) else { return };
         let line = line

@@ -1,9 +1,9 @@
-//! Source lines from a source map: the file that a section `sourceMappingURL` names, or what stands in the section
-//! itself as a `data:` URL.
+//! Source lines from a source map: the file that a section `sourceMappingURL` names, or the content of a `data:`
+//! URL in that section.
 //!
-//! Source: ECMA-426, *Source map format specification*, section 9. Of WebAssembly a mapping's generated line is 0 and
-//! its column the byte offset in the module. Maps have no functions; maps of several parts are not read. Bad data is
-//! ignored: what was mapped before it holds.
+//! Source: ECMA-426, *Source map format specification*, section 9. For WebAssembly the generated line of a
+//! mapping is 0, and its column is the byte offset in the module. Maps contain no functions, and index maps (of
+//! several sections) are not read. Bad data is ignored: the mappings before it hold.
 
 use std::path::Path;
 
@@ -19,11 +19,11 @@ pub const SOURCE_MAP: &str = "sourceMappingURL";
 #[derive(Debug, Default)]
 pub struct SourceMap {
     files: Vec<String>,
-    /// Ascending by offset; each holds up to the next.
+    /// Ascending by offset; each mapping holds up to the next one.
     mappings: Vec<Mapping>,
 }
 
-/// Code from `offset` on comes from a place, or from none.
+/// The code from `offset` on comes from `place`, or from no place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Mapping {
     offset: u32,
@@ -48,7 +48,7 @@ struct File {
 }
 
 impl SourceMap {
-    /// Reads the map of a module, which was read from the file `module` if it was, if there is one.
+    /// Reads the map of a module, if there is one. `module` is the file that the module was read from, if any.
     pub fn find(info: &ModuleInfo, module: Option<&Path>) -> Option<SourceMap> {
         let own = debug_files::named(info, SOURCE_MAP).and_then(data_url::content);
         let text = own.or_else(|| debug_files::read(info, SOURCE_MAP, module?))?;
@@ -58,7 +58,7 @@ impl SourceMap {
         Some(map)
     }
 
-    /// Keeps what is of function bodies; the last mapping of one does not hold beyond it.
+    /// Keeps the mappings of function bodies; the last mapping of a body ends with the body.
     fn keep_code(&mut self, info: &ModuleInfo, mut mappings: Vec<Mapping>) {
         mappings.sort_by_key(|mapping| mapping.offset);
         let mut body = 0..0;
@@ -80,7 +80,7 @@ impl SourceMap {
         }
     }
 
-    /// Where the code at byte `offset` comes from.
+    /// Returns the place that the code at byte `offset` comes from.
     pub fn at(&self, offset: u32) -> Option<FrameSymbol> {
         let next = self.mappings.partition_point(|mapping| mapping.offset <= offset);
         let place = self.mappings[..next].last()?.place?;
@@ -89,7 +89,7 @@ impl SourceMap {
         Some(FrameSymbol { name: None, file: Some(file.to_owned()), line: Some(line), column })
     }
 
-    /// All of it as a line table.
+    /// Returns all mappings as a line table.
     pub fn rows(&self) -> Vec<SourceRow> {
         let mut rows = Rows::default();
         for mapping in &self.mappings {
@@ -104,13 +104,13 @@ impl SourceMap {
     }
 }
 
-/// How long the names of all files may be together, for each byte of the map. The root stands in front of each, so a
-/// map of a long root and many sources would take memory that grows with its square; it is not read.
+/// Limit of the total length of all file names, per byte of the map. The root precedes each name, so a map with a
+/// long root and many sources would take memory that grows with the square of its size; such a map is not read.
 const MOST_EXPANSION: usize = 16;
 
-/// The files and mappings of a map's text.
+/// Parses a map's text into its files and mappings.
 fn parse(text: &[u8]) -> Option<(Vec<String>, Vec<Mapping>)> {
-    // A first line that begins so keeps browsers from running it as a script.
+    // A first line with this prefix keeps browsers from running the map as a script.
     let text = match text.starts_with(b")]}") {
         true => text.splitn(2, |&byte| byte == b'\n').nth(1)?,
         false => text,
@@ -124,7 +124,7 @@ fn parse(text: &[u8]) -> Option<(Vec<String>, Vec<Mapping>)> {
     Some((file.sources.into_iter().map(name).collect(), mappings(&file.mappings)))
 }
 
-/// A source below the root, which is a folder whether or not a slash ends it; what is absolute stands for itself.
+/// Joins a source to the root, a folder with or without a final slash; an absolute source is returned unchanged.
 fn joined(root: &str, source: &str) -> String {
     let is_absolute = source.starts_with('/') || source.contains("://");
     match root.is_empty() || is_absolute {
@@ -133,7 +133,7 @@ fn joined(root: &str, source: &str) -> String {
     }
 }
 
-/// The mappings of the first line, up to what makes no sense.
+/// Returns the mappings of the first line, up to the first invalid one.
 fn mappings(text: &str) -> Vec<Mapping> {
     let (mut mappings, mut offset, mut place) = (Vec::new(), 0_i64, Place::default());
     for segment in text.split(';').next().unwrap_or_default().split(',') {
@@ -160,13 +160,13 @@ fn mappings(text: &str) -> Vec<Mapping> {
     mappings
 }
 
-/// The numbers of a segment: base 64, five bits a digit, the least first, the sixth bit if more follow; the lowest
-/// bit of a number is its sign.
+/// Decodes the numbers of a segment: base 64 VLQ with five bits a digit, the least significant first; the sixth
+/// bit marks that more digits follow. The lowest bit of a number is its sign.
 fn numbers(segment: &str) -> Option<Vec<i64>> {
     let (mut numbers, mut value, mut shift) = (Vec::new(), 0_i64, 0);
     for digit in segment.bytes().map(data_url::sextet) {
         let digit = i64::from(digit?);
-        // 32 bits are all that a number has.
+        // A number has at most 32 bits.
         value |= (digit & 31).checked_shl(shift).filter(|_| shift <= 30)?;
         shift += 5;
         if digit & 32 == 0 {

@@ -1,16 +1,17 @@
-//! Calling contexts in bursts: the record of a frame that a burst begins in, or comes into.
+//! Calling contexts in bursts: the call record of a frame in which a burst begins, or into which it comes.
 //!
-//! Code for bursts passes callee slots and finds records as code does that counts all contexts (`call_records`);
-//! other code does neither. So when a frame leaves that for code for bursts, the return addresses on the stack tell
-//! what it would have been passed.
-//! Input: the stack. Output: the callee slot, or the record, in the store's context, where code for bursts looks for
-//! it.
-//! Invariant: a context follows from return addresses alone, so what one leads to is known from then on: a frame
-//! costs a look-up in a hash table. In each burst that ends so many frames are looked at, no more; those above are
-//! called by [`Called::Beyond`](crate::runtime::counts::call_records::Called::Beyond).
-//! Source: Ammons, Ball & Larus 1997, section 4.2; the stack is walked once when a burst begins. A frame
-//! that tail calls have replaced is not on the stack, so that its callee seems to be called by its caller.
-//! Oracle: a burst without end gives the exact tree, and others parts of it (`vm/tests/burst_contexts.rs`).
+//! Burst code passes callee slots and finds call records as code does that counts all contexts (`call_records`);
+//! other code does neither. So when a frame moves from other code to burst code, the return addresses on the
+//! stack determine what it would have been passed.
+//!
+//! Input: the stack. Output: the callee slot, or the call record, in the store's context, where burst code looks
+//! for it. Invariant: a context follows from return addresses alone, so the result for a return address is
+//! cached: a frame costs a look-up in a hash table. In each burst that ends at most a fixed number of frames are
+//! examined; those beyond are called by [`Called::Beyond`](crate::runtime::counts::call_records::Called::Beyond).
+//!
+//! Source: Ammons, Ball & Larus 1997, section 4.2; the stack is walked once when a burst begins. A frame that a
+//! tail call has replaced is not on the stack, so its callee seems to be called by its caller. Oracle: a burst
+//! without end gives the exact tree, and others parts of it (`vm/tests/burst_contexts.rs`).
 
 use std::sync::Arc;
 
@@ -25,20 +26,21 @@ use crate::runtime::instances::store::StoreOpaque;
 use crate::runtime::stacks::frames::{self, Frame};
 use crate::runtime::stacks::walk::{self, Entry};
 
-/// How many frames are looked at in one burst.
+/// Maximum number of frames that are examined in one burst.
 const MOST_FRAMES: usize = 20_000;
 
-/// Of how many frames it is remembered what they pass.
+/// Maximum number of cached results.
 const MOST_KNOWN: usize = 1 << 16;
 
-/// What is known of the contexts on the stack.
+/// The known part of the contexts on the stack.
 #[derive(Debug, Default)]
 pub struct BurstContexts {
-    /// The functions of the host that run, the outermost first: which, and how many entries into wasm code are below.
+    /// The running host functions, outermost first: their routines, and the number of entries into wasm code
+    /// below each.
     hosts: Vec<(u32, usize)>,
-    /// What frames pass, by what they were passed and where they go on.
+    /// What a frame passes to its callee, by what it was passed and its return address.
     known: HashMap<(Passed, usize), Passed>,
-    /// The number of the burst, and how many frames were looked at in it.
+    /// The number of the burst, and the number of frames examined in it.
     burst: u64,
     looked_at: usize,
 }
@@ -48,13 +50,13 @@ pub struct BurstContexts {
 struct Passed {
     /// The callee slot.
     slot: usize,
-    /// The instance that the caller runs in, or for a function that the host enters, its own.
+    /// The instance in which the caller runs, or for a function that the host enters, its own instance.
     instance: u32,
 }
 
 impl StoreOpaque {
-    /// The frame with this frame pointer goes over into code for bursts, at the check whose call returns to `pc`:
-    /// lets that code find its call record.
+    /// Prepares the move of the frame with this frame pointer into burst code, at the check whose call returns to
+    /// `pc`: makes its call record available to that code.
     pub fn pass_burst_context(&mut self, pc: usize, fp: usize) {
         if self.contexts.is_none() {
             return;
@@ -72,20 +74,20 @@ impl StoreOpaque {
         self.set_callee_slot(slot);
     }
 
-    /// The host enters a function in code for bursts: passes the slot of what the host is called by, and calls through.
+    /// Passes the callee slot of the running host functions, when the host enters a function in burst code.
     pub fn pass_entry_context(&mut self) {
         if self.contexts.is_none() || self.depth == 0 {
             return;
         }
-        // SAFETY: the context lives as long as the store; wasm code of this thread has called the host, which left there
-        // the frame pointer of its trampoline.
+        // SAFETY: the context lives as long as the store; wasm code of this thread has called the host, and left
+        // the frame pointer of its trampoline there.
         let fp = unsafe { (*self.context().as_ptr()).exit_fp };
         let passed = self.passed_to(fp);
         let slot = self.through_hosts(passed.slot, self.depth);
         self.set_callee_slot(slot);
     }
 
-    /// A function of the host begins. Its call is counted if the code that calls it counts its own.
+    /// Begins a host function. Its call is counted if the calling code counts its own calls.
     pub fn enter_host_in_bursts(&mut self, routine: u32, is_called_by_wasm: bool) {
         let counts = is_called_by_wasm && self.was_slot_passed() && self.counts_for_callee();
         let (slot, depth) = (self.callee_slot(), self.depth);
@@ -96,24 +98,24 @@ impl StoreOpaque {
         self.burst_contexts.hosts.push((routine, depth));
     }
 
-    /// It has ended.
+    /// Ends a host function.
     pub fn leave_host_in_bursts(&mut self) {
         self.burst_contexts.hosts.pop();
     }
 
-    /// Whether the callee slot was left by whoever calls the host now.
+    /// Returns whether the current caller of the host passed the callee slot.
     fn was_slot_passed(&self) -> bool {
         // SAFETY: this is host code, which wasm code has just called.
         match unsafe { walk::caller_of_host() } {
             Some(pc) => registry::find_return(pc).is_some_and(|object| object.code.in_bursts),
-            // A function that the host has entered, and that has made room for this one.
+            // The function that the host entered has left for this one, by a tail call.
             None => {
                 self.contexts.as_ref().is_some_and(|contexts| contexts.entry_slot() != self.callee_slot())
             }
         }
     }
 
-    /// What the frame with this frame pointer, the innermost, would have been passed.
+    /// Returns what the innermost frame, which has this frame pointer, would have been passed.
     fn passed_to(&mut self, fp: usize) -> Passed {
         let (burst, lengths) = self
             .bursts
@@ -122,12 +124,12 @@ impl StoreOpaque {
         if burst != self.burst_contexts.burst {
             (self.burst_contexts.burst, self.burst_contexts.looked_at) = (burst, 0);
         }
-        // A burst that does not end is not meant to be cheap.
+        // A burst without end need not be cheap.
         let left = match lengths.instrumented {
             BurstLengths::FOREVER => usize::MAX,
             _ => MOST_FRAMES - self.burst_contexts.looked_at.min(MOST_FRAMES),
         };
-        // SAFETY: wasm code of this thread waits for us, in the frame that this is the frame pointer of.
+        // SAFETY: wasm code of this thread waits for the host, in the frame with this frame pointer.
         let entries = unsafe { walk::entries(self.context().as_ptr(), fp, left) };
         let frames: usize = entries.iter().map(|entry| entry.returns.len()).sum();
         self.burst_contexts.looked_at += frames;
@@ -143,7 +145,7 @@ impl StoreOpaque {
         passed
     }
 
-    /// What the functions of the host pass that were called with so many entries below them.
+    /// Returns the slot that is passed by the host functions with `depth` entries below them.
     fn through_hosts(&mut self, mut slot: usize, depth: usize) -> usize {
         let Some(contexts) = &mut self.contexts else { return slot };
         for &(routine, _) in self.burst_contexts.hosts.iter().filter(|(_, of)| *of == depth) {
@@ -164,7 +166,7 @@ impl StoreOpaque {
         passed
     }
 
-    /// What a frame passes that goes on at `pc`, and the calls in it that are not made.
+    /// Returns what a frame passes that continues at `pc`, including the inlined calls in it.
     fn through_frame(&mut self, first: Passed, pc: usize) -> Passed {
         let frames: Vec<Frame> = frames::all_of_return(pc).collect();
         let passed = frames.iter().rev().fold(first, |passed, frame| self.pass_through(passed, frame));
@@ -176,7 +178,7 @@ impl StoreOpaque {
         passed
     }
 
-    /// What a frame passes where it is.
+    /// Returns what a frame passes at its current call.
     fn pass_through(&mut self, passed: Passed, frame: &Frame) -> Passed {
         let Some((record, instance, sites)) = self.record_of(passed, frame) else { return passed };
         let site = sites.binary_search_by_key(&frame.origin.offset, |site| site.offset).ok();
@@ -185,7 +187,7 @@ impl StoreOpaque {
         Passed { slot: slot.unwrap_or_else(|| self.unknown_caller()), instance }
     }
 
-    /// The record of a frame, its instance and its function's calls.
+    /// Returns the call record of a frame, its instance, and the call sites of its function.
     fn record_of(&mut self, passed: Passed, frame: &Frame) -> Option<(u32, u32, Arc<[ContextSite]>)> {
         let (instance, func) = (self.instance_like(passed.instance, &frame.module)?, frame.origin.func);
         let sites = frame.module.call_sites(func);
@@ -196,8 +198,9 @@ impl StoreOpaque {
         Some((contexts.find(passed.slot, routine, key as u64, extent), instance, sites))
     }
 
-    /// The instance of `module` that a frame runs in whose caller runs in this one. Calls stay in the instance,
-    /// unless it is another module's; of several the first is meant.
+    /// Returns the instance of `module` in which a frame runs whose caller runs in `caller`. A call stays in its
+    /// instance, unless the callee belongs to another module; of several instances of that module the first is
+    /// assumed.
     fn instance_like(&self, caller: u32, module: &Arc<dyn LoadedModule>) -> Option<u32> {
         let is_of = |index: u32| loaded::same(&self.instances[index as usize].module, module);
         let all = 0..self.instances.len() as u32;

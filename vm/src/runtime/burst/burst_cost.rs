@@ -1,8 +1,10 @@
-//! What bursts take of their thread's time, for the engine's account; one that is not afforded is put off.
+//! The cost of bursts in CPU time of their thread, for the engine's account; a burst that the account cannot
+//! afford is postponed.
 //!
-//! A burst takes from the check that begins it to the one that ends it, and as long as a frame then waits in code for
-//! bursts for something to go on in; what it takes to compile functions that are called for the first time is no part of
-//! that. That the program gets on meanwhile is not taken off: how long it would take otherwise is not known.
+//! A burst takes the time from the check that begins it to the check that ends it, and beyond that while a frame
+//! waits in burst code for code to continue in. The time to compile functions that are called for the first time
+//! is not included. The progress of the program meanwhile is not subtracted, because how long it would take
+//! otherwise is unknown.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,39 +14,40 @@ use wprof_profiler::Bursts;
 use crate::runtime::counts::account::{Account, Purpose};
 use crate::runtime::counts::cpu_time;
 
-/// Bursts are put off for at most so many times the usual number of checks: who knows how long those will take.
+/// A burst is postponed for at most this many times the usual number of checks, because nobody knows how long
+/// those will take.
 const LONGEST: u32 = 8;
 
-/// A burst ends early that comes to more checks in code that does not count: they cost more than those that count, and
-/// code for all functions on the stack would, too.
+/// A burst ends early if it comes to more checks than this in code that does not count: such checks cost more
+/// than those that count, and so would burst code for all functions on the stack.
 const MOST_MISSED: u32 = 8;
 
-/// After so many lost bursts the next are tried less often.
+/// Number of consecutive lost bursts after which the next ones are tried less often.
 const MANY_LOST: u32 = 16;
 
-/// The bursts of one store.
+/// The cost of the bursts of one store.
 #[derive(Debug)]
 pub struct BurstCost {
     account: Arc<Account>,
-    /// What the thread had had when the burst began, or when it ended for a frame that waits.
+    /// The thread's CPU time when the burst began, or when it ended for a frame that waits.
     since: Option<Duration>,
-    /// How many times as many checks as usual the next one is put off for.
+    /// The factor by which the next burst is postponed, in units of the usual number of checks.
     put_off: u32,
-    /// How many checks of the burst that runs were in code that does not count.
+    /// Number of checks of the current burst in code that does not count.
     missed: u32,
-    /// How many have been lost, one after the other.
+    /// Number of consecutive lost bursts.
     lost: u32,
-    /// What it took when it was last read what bursts have seen.
+    /// The time that the last reading of the counts took.
     reading: Duration,
 }
 
 impl BurstCost {
-    /// Nothing has run yet.
+    /// Starts with no cost.
     pub fn new(account: Arc<Account>) -> BurstCost {
         BurstCost { account, since: None, put_off: 0, missed: 0, lost: 0, reading: Duration::ZERO }
     }
 
-    /// Puts a burst off that is due, if it is not afforded. Gives whether it did.
+    /// Postpones a burst that is due, if the account cannot afford it. Returns whether it did.
     pub fn puts_off(&mut self, bursts: &mut Bursts) -> bool {
         if bursts.counts() || self.account.affords_burst() {
             self.put_off = 0;
@@ -55,14 +58,14 @@ impl BurstCost {
         true
     }
 
-    /// A check in a burst has found no code that counts; whether there were too many of these.
+    /// Records a check in a burst that found no counting code; returns whether there were too many of them.
     pub fn misses(&mut self) -> bool {
         self.missed += 1;
         self.missed > MOST_MISSED
     }
 
-    /// A check has been decided at which the thread had had time until `fired`, and before which the bursts were so.
-    /// Its frame is in code for bursts, or is not, and stays where it is, or does not.
+    /// Books a decided check. `before` is the state of the bursts before it, `fired` the thread's CPU time when
+    /// it fired. `in_bursts` tells whether its frame is in burst code, `stays` whether it stays where it is.
     pub fn book(
         &mut self,
         before: &Bursts,
@@ -85,7 +88,7 @@ impl BurstCost {
         self.account.spend(Purpose::Bursts, now.saturating_sub(since));
     }
 
-    /// Where one burst after the other is lost, since code for it is not afforded, they come less often.
+    /// Makes bursts less frequent if one after the other is lost because the account cannot afford burst code.
     fn wait_for_means(&mut self, before: &Bursts, bursts: &mut Bursts) {
         if bursts.lost == before.lost {
             self.lost = if bursts.counts() { 0 } else { self.lost };
@@ -98,29 +101,30 @@ impl BurstCost {
         }
     }
 
-    /// A function is called for the first time: what compiling it takes is not the burst's, if one runs.
+    /// Notes that a function is called for the first time: its compilation is not part of the current burst.
     pub fn begin_first_call(&self) -> Option<Duration> {
         self.since.map(|_| cpu_time::of_thread())
     }
 
-    /// It is compiled.
+    /// Excludes the compilation that began at `began` from the burst.
     pub fn end_first_call(&mut self, began: Duration) {
         if let Some(since) = &mut self.since {
             *since += cpu_time::of_thread().saturating_sub(began);
         }
     }
 
-    /// What had begun before `left` has taken no more when it is `now`, by the clock of another thread.
+    /// Moves the burst to the clock of another thread: between `left` on the old thread and `now` on the new one
+    /// it has taken no time.
     pub fn move_by(&mut self, left: Duration, now: Duration) {
         self.since = self.since.map(|since| now.saturating_sub(left.saturating_sub(since)));
     }
 
-    /// Whether it is afforded to read what bursts have seen.
+    /// Returns whether the account affords reading the counts of bursts.
     pub fn affords_reading(&self) -> bool {
         self.account.affords(self.reading)
     }
 
-    /// It has been read; the thread had had time until `began`. Gives how long it took.
+    /// Books a reading of the counts that began at `began`. Returns how long it took.
     pub fn book_reading(&mut self, began: Duration) -> Duration {
         self.reading = cpu_time::of_thread().saturating_sub(began);
         self.account.spend(Purpose::Reading, self.reading);

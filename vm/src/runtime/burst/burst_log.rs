@@ -1,4 +1,4 @@
-//! What happens in bursts, in order: recorded in a file, and as part of extended paths.
+//! The events of bursts in order, recorded to a file and as part of extended paths.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use crate::runtime::instances::loaded::{self, LoadedModule};
 use crate::runtime::instances::store::StoreOpaque;
 use crate::{Error, Result};
 
-/// Bursts being recorded.
+/// A recording of bursts.
 #[derive(Debug)]
 pub struct BurstLog {
-    /// The instances of this module.
+    /// The module whose instances are recorded.
     module: Arc<dyn LoadedModule>,
     writer: BurstWriter<Output>,
-    /// Why nothing is recorded any more.
+    /// The error after which nothing is recorded any more.
     failed: Option<TraceFileError>,
 }
 
-/// Where they go.
+/// The destination of the recording.
 struct Output(Box<dyn Write + Send>);
 
 impl std::fmt::Debug for Output {
@@ -40,10 +40,10 @@ impl Write for Output {
 }
 
 impl BurstLog {
-    /// Of what happens in instances of `module`, into `out`, in at most `limit` bytes.
+    /// Starts recording the events in instances of `module` into `out`, in at most `limit` bytes.
     ///
     /// # Errors
-    /// If that cannot be written.
+    /// Returns an error if the header cannot be written.
     pub fn start(
         module: Arc<dyn LoadedModule>,
         head: &TraceHead,
@@ -54,14 +54,14 @@ impl BurstLog {
         Ok(BurstLog { module, writer, failed: None })
     }
 
-    /// Records what happened in an instance of `module`.
+    /// Records an event in an instance of `module`.
     fn push_of(&mut self, module: &Arc<dyn LoadedModule>, event: BurstEvent) {
         if loaded::same(&self.module, module) {
             self.push(event);
         }
     }
 
-    /// Records what happened. If that fails the program goes on without.
+    /// Records an event. If that fails, the program continues without the recording.
     pub fn push(&mut self, event: BurstEvent) {
         if self.failed.is_none() {
             self.failed = self.writer.push(event).err();
@@ -71,7 +71,7 @@ impl BurstLog {
     /// Completes the file.
     ///
     /// # Errors
-    /// If it could not be written.
+    /// Returns an error if the recording could not be written.
     pub fn finish(self) -> Result<TraceSummary> {
         let (bytes, limit_reached) =
             self.failed.map_or_else(|| self.writer.finish(), Err).map_err(not_written)?;
@@ -80,7 +80,7 @@ impl BurstLog {
 }
 
 impl StoreOpaque {
-    /// A burst begins: what is on the stack is no part of extended paths.
+    /// Begins a burst: the frames on the stack are not part of extended paths.
     pub fn begin_extended_paths(&mut self) {
         self.instances
             .iter_mut()
@@ -88,7 +88,7 @@ impl StoreOpaque {
             .for_each(ExtendedPaths::begin);
     }
 
-    /// Takes what happens in an instance for part of an extended path, if these are counted and a burst runs.
+    /// Adds an event of an instance to an extended path, if these are counted and a burst is running.
     pub fn extend_path(&mut self, instance: u32, event: BurstEvent, leaves: bool) {
         if !self.counts_in_burst() {
             return;
@@ -101,7 +101,7 @@ impl StoreOpaque {
         }
     }
 
-    /// Records what happens in an instance, if a burst runs and is recorded.
+    /// Records an event of an instance, if a burst is running and is recorded.
     pub fn record_in_burst(&mut self, instance: u32, event: BurstEvent) {
         if self.counts_in_burst()
             && let Some(log) = self.burst_log.get_mut()

@@ -1,33 +1,33 @@
-//! When bursts ran, for time lines.
+//! The times at which bursts ran, for timelines.
 
 use std::time::Instant;
 
 use wprof_profiler::{BurstSpan, Downsampled};
 
-/// So many are kept at most.
+/// Maximum number of bursts that are kept.
 const MOST: usize = 4096;
 
 /// The times of some bursts.
 #[derive(Debug)]
 pub struct BurstSpans {
     since: Instant,
-    /// The one that runs.
+    /// The current burst.
     open: Option<BurstSpan>,
     ended: Downsampled<BurstSpan>,
 }
 
 impl BurstSpans {
-    /// None yet. Times count from `since` on.
+    /// Starts without bursts. Times are relative to `since`.
     pub fn new(since: Instant) -> BurstSpans {
         BurstSpans { since, open: None, ended: Downsampled::new(MOST) }
     }
 
-    /// A burst begins after so many checks.
+    /// Begins a burst after `checks` checks.
     pub fn begin(&mut self, checks: u64) {
         self.open = Some(BurstSpan { began_ns: self.now(), took_ns: 0, checks });
     }
 
-    /// It ends.
+    /// Ends the current burst.
     pub fn end(&mut self) {
         if let Some(burst) = self.open.take() {
             let took_ns = self.now().saturating_sub(burst.began_ns);
@@ -35,7 +35,7 @@ impl BurstSpans {
         }
     }
 
-    /// Those that were kept, and the one that runs.
+    /// Returns the bursts that were kept, and the current one.
     pub fn all(&self) -> Vec<BurstSpan> {
         let open =
             self.open.map(|burst| BurstSpan { took_ns: self.now().saturating_sub(burst.began_ns), ..burst });

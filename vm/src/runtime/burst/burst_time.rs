@@ -1,11 +1,10 @@
-//! How much of a store's time is in bursts, where time begins them and nobody counts checks.
+//! The share of a store's time that is in bursts, where time begins bursts and nobody counts checks.
 //!
-//! Bursts take the same share of the time wherever they are. If they had the same number of checks, slow loops would be
-//! counted more often than they run; so each goes on until it has taken long enough.
+//! Bursts take the same share of the time wherever they are. If they had a fixed number of checks, slow loops
+//! would be counted more often than they run; so each burst continues until it has taken long enough.
 //!
-//! Measured is the processor time of the thread, so that a program that waits takes none. Code for bursts is slower
-//! than other code, and so its share of the time is larger than its share of the work: figures that are scaled by it
-//! are low.
+//! The clock is the CPU time of the thread, so a waiting program takes none. Burst code is slower than other
+//! code, so the share of time in bursts is larger than their share of the work: figures scaled by it are low.
 
 use std::time::{Duration, Instant};
 
@@ -13,15 +12,15 @@ use wprof_profiler::Rate;
 
 use crate::runtime::counts::cpu_time;
 
-/// A burst takes at least this part of the time from one to the next.
+/// A burst takes at least one part in this many of the time between the starts of two bursts.
 const SHARE: u32 = 100;
 
 /// The times of one store's phases.
 #[derive(Debug)]
 pub struct BurstTime {
-    /// How long bursts are at least.
+    /// The minimum duration of a burst.
     least: Duration,
-    /// When the phase began that runs.
+    /// The start of the current phase.
     began: Instant,
     since: Duration,
     between: Duration,
@@ -29,7 +28,7 @@ pub struct BurstTime {
 }
 
 impl BurstTime {
-    /// The first phase begins, and bursts are to begin so often.
+    /// Begins the first phase; bursts are to begin once per `every`.
     pub fn start(every: Duration) -> BurstTime {
         let (least, began) = (every / SHARE, Instant::now());
         BurstTime {
@@ -41,12 +40,12 @@ impl BurstTime {
         }
     }
 
-    /// Whether the burst that runs is to go on.
+    /// Returns whether the current burst is to continue.
     pub fn is_short(&self) -> bool {
         self.began.elapsed() < self.least
     }
 
-    /// A phase has ended, of a burst or between bursts.
+    /// Ends a phase: a burst, or the time between two bursts.
     pub fn end_phase(&mut self, was_burst: bool) {
         self.began = Instant::now();
         let now = cpu_time::of_thread();
@@ -54,17 +53,18 @@ impl BurstTime {
         *(if was_burst { &mut self.within } else { &mut self.between }) += phase;
     }
 
-    /// The phase that runs has taken no more when it is `now`, by the clock of another thread, than when it was `left`.
+    /// Moves the current phase to the clock of another thread: between `left` on the old thread and `now` on the
+    /// new one it has taken no time.
     pub fn move_by(&mut self, left: Duration, now: Duration) {
         self.since = now.saturating_sub(left.saturating_sub(self.since));
     }
 
-    /// Nanoseconds between bursts, of phases that have ended.
+    /// Returns the nanoseconds of completed phases between bursts.
     pub fn between(&self) -> u64 {
         nanoseconds(self.between)
     }
 
-    /// The share of bursts, the phase that runs included.
+    /// Returns the share of time in bursts, including the current phase.
     pub fn rate(&self, is_burst: bool) -> Rate {
         let phase = cpu_time::of_thread().saturating_sub(self.since);
         let counted = if is_burst { self.within + phase } else { self.within };

@@ -1,7 +1,7 @@
-//! Bursts of a store: what is done when a check fires.
+//! The bursts of a store: the handling of checks that fire.
 //!
-//! Invariant: `VmStoreContext` has the counts while machine code runs, and is changed here only while it waits for us.
-//! Source: Hirzel & Chilimbi 2001, section 2; the decisions are `wprof_profiler::Bursts`.
+//! Invariant: `VmStoreContext` holds the counts while machine code runs, and is changed here only while machine
+//! code waits for the host. Source: Hirzel & Chilimbi 2001, section 2; `wprof_profiler::Bursts` decides.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,20 +23,20 @@ use crate::runtime::instances::store::{Pending, StoreOpaque};
 use crate::runtime::interruption::fork;
 use crate::{Error, ErrorKind, ProfilingConfig, Result, Trap, Trigger};
 
-/// Where a frame is that has come to a check.
+/// The position of a frame at a check.
 struct Place {
     module: Arc<dyn LoadedModule>,
     func: u32,
-    /// Its entry, 0, or a loop header.
+    /// The block of the check: 0 for the function's entry, or a loop header.
     block: u32,
-    /// Whether it is in code for bursts.
+    /// Whether the frame is in burst code.
     in_bursts: bool,
-    /// Whether it is in baseline code.
+    /// Whether the frame is in baseline code.
     is_baseline: bool,
 }
 
 impl Place {
-    /// The check whose call returns to `pc`.
+    /// Returns the position of the check whose call returns to `pc`.
     fn of(pc: usize) -> Option<Place> {
         let object = registry::find_return(pc)?;
         let (module, _) = object.function.as_ref()?;
@@ -45,10 +45,11 @@ impl Place {
         Some(Place { module: module.upgrade()?, func, block, in_bursts, is_baseline })
     }
 
-    /// Code for bursts in which the frame may go on: none at the entry of baseline code, and in a loop only if there is
-    /// code to come back to. Has both compiled; if what that takes is limited, first what there is to come back to.
+    /// Returns the burst code in which the frame may continue: none at the entry of baseline code, and in a loop
+    /// only if there is code to return to. Orders the compilation of both; if the cost is limited, the code to
+    /// return to comes first.
     ///
-    /// A burst that `sees_all` never ends, and comes back to nothing.
+    /// A burst that `sees_all` never ends, and returns to nothing.
     fn burst_code(&self, is_limited: bool, sees_all: bool) -> Option<usize> {
         match self.block {
             0 if self.is_baseline => None,
@@ -65,51 +66,51 @@ impl Place {
     }
 }
 
-/// What the layer above does when a round of bursts is over: has functions of the module reoptimized that the bursts
-/// have shown to be hot, or to do something else than before. Gives after how many bursts, of which so many have begun,
-/// the next round is over.
+/// The hook of the layer above for the end of a round of bursts: it orders the reoptimization of the module's
+/// functions that bursts have shown to be hot, or to behave differently than before. Its argument is the number
+/// of bursts begun so far; it returns the number at which the next round ends.
 pub type OnRound = fn(&mut StoreOpaque, &Arc<dyn LoadedModule>, u64) -> u64;
 
-/// Who gets profiles while the program runs.
+/// The receiver of profiles while the program runs.
 pub trait Snapshots: Send + Sync {
-    /// Whether it is time for one.
+    /// Returns whether a snapshot is due.
     fn is_due(&self) -> bool;
 
-    /// Takes one of a store whose program waits at a check between two bursts.
+    /// Takes a snapshot of a store whose program waits at a check between two bursts.
     fn take(&mut self, store: &StoreOpaque);
 }
 
-/// The bursts of a store, and what is kept because of them.
+/// The bursts of a store, and the state that depends on them.
 pub struct StoreBursts {
-    /// Where they are.
+    /// The state of the bursts.
     counts: Bursts,
-    /// What keeps them to their budget, if they have one.
+    /// The pace that keeps bursts within their budget, if they have one.
     pace: Option<Pace>,
-    /// What they take, for the engine's account, if it has one.
+    /// The cost of bursts, for the engine's account, if it has one.
     cost: Option<BurstCost>,
-    /// How much of the store's time is in them, if time begins them.
+    /// The share of time in bursts, if time begins them.
     time: Option<BurstTime>,
-    /// When they ran, if there is a time line.
+    /// The times at which bursts ran, if there is a timeline.
     spans: Option<BurstSpans>,
-    /// After how many of them hot functions are looked for next, and how.
+    /// The number of bursts at which the next round ends, and the hook for it.
     next_round: u64,
     on_round: OnRound,
-    /// Who gets profiles while the program runs.
+    /// The receiver of profiles while the program runs.
     snapshots: Option<Box<dyn Snapshots>>,
 }
 
 impl StoreBursts {
-    /// Where they are.
+    /// Returns the state of the bursts.
     pub fn counts(&self) -> &Bursts {
         &self.counts
     }
 
-    /// When they ran, if there is a time line.
+    /// Returns the times at which bursts ran, if there is a timeline.
     pub fn spans(&self) -> Option<&BurstSpans> {
         self.spans.as_ref()
     }
 
-    /// The burst that runs has begun.
+    /// Returns the event for the start of the current burst.
     fn began(&self) -> BurstEvent {
         let checks = self.counts.checks_before();
         self.time.as_ref().map_or(BurstEvent::Begin { checks }, |time| BurstEvent::BeginByTime {
@@ -117,7 +118,8 @@ impl StoreBursts {
         })
     }
 
-    /// The thread that had had time until `left` has done something else, and is another now, maybe: that is not the burst's.
+    /// Excludes the time since the thread's CPU time was `left` from the burst; the store may now run on another
+    /// thread.
     pub fn go_on_after(&mut self, left: Duration) {
         let now = cpu_time::of_thread();
         if let Some(cost) = &mut self.cost {
@@ -128,14 +130,14 @@ impl StoreBursts {
         }
     }
 
-    /// Whether a tick of the timer is to begin the next one.
+    /// Returns whether a tick of the timer is to begin the next burst.
     fn waits_for_tick(&self) -> bool {
         self.time.is_some() && !self.counts.counts()
     }
 
-    /// The version in which the frame goes on, unless it stays.
+    /// Returns the version in which the frame continues, unless it stays.
     fn decide(&mut self, at: &Place, has_ticked: bool) -> Option<usize> {
-        // A signal may make a check fire for what an earlier one has seen.
+        // A signal may make a check fire for a tick that an earlier check has already seen.
         if self.waits_for_tick() && !has_ticked && !at.in_bursts {
             return self.wait_for_tick();
         }
@@ -148,13 +150,14 @@ impl StoreBursts {
         version
     }
 
-    /// Nothing is due: the count, which a signal has ended, begins anew. The frame stays.
+    /// Restarts the count that a signal has ended, because no burst is due. The frame stays.
     fn wait_for_tick(&mut self) -> Option<usize> {
         self.counts.set_lengths(self.counts.lengths());
         None
     }
 
-    /// The same, in time.
+    /// Returns the version in which the frame continues, unless it stays; prolongs a burst that is too short in
+    /// time.
     fn next_version(&mut self, at: &Place) -> Option<usize> {
         let bursts = &mut self.counts;
         let begun = bursts.begun;
@@ -187,7 +190,8 @@ impl StoreBursts {
         }
     }
 
-    /// A check that fired at `fired`, before which the bursts were so, has been decided.
+    /// Adjusts the pace after a check that fired at `fired` has been decided; `before` is the state of the bursts
+    /// before it.
     fn keep_pace(&mut self, before: &Bursts, fired: u64) {
         let (bursts, Some(pace)) = (&mut self.counts, &mut self.pace) else { return };
         match (before.counts(), bursts.counts()) {
@@ -198,37 +202,37 @@ impl StoreBursts {
         }
     }
 
-    /// What the thread has had, if anybody keeps account of it.
+    /// Returns the CPU time of the thread, if there is an account.
     fn begin_booking(&self) -> Option<Duration> {
         self.cost.as_ref().map(|_| cpu_time::of_thread())
     }
 
-    /// Puts a burst off that is due, if it is not afforded. Gives whether it did.
+    /// Postpones a burst that is due, if the account cannot afford it. Returns whether it did.
     fn puts_off(&mut self) -> bool {
         let counts = &mut self.counts;
         self.cost.as_mut().is_some_and(|cost| cost.puts_off(counts))
     }
 
-    /// The same as [`keep_pace`](Self::keep_pace), for a frame that is in code for bursts, or not, and stays, or does not.
+    /// Books the check in the account; `frame` tells whether the frame is in burst code, and whether it stays.
     fn keep_account(&mut self, before: &Bursts, fired: Option<Duration>, frame: (bool, bool)) {
         if let Some((cost, fired)) = self.cost.as_mut().zip(fired) {
             cost.book(before, &mut self.counts, fired, frame);
         }
     }
 
-    /// A function is called for the first time: what compiling it takes is not the burst's, if one runs.
+    /// Notes that a function is called for the first time: its compilation is not part of the current burst.
     pub fn begin_first_call(&self) -> Option<Duration> {
         self.cost.as_ref().and_then(BurstCost::begin_first_call)
     }
 
-    /// It is compiled.
+    /// Excludes the compilation that began at `began` from the burst.
     pub fn end_first_call(&mut self, began: Option<Duration>) {
         if let Some((cost, began)) = self.cost.as_mut().zip(began) {
             cost.end_first_call(began);
         }
     }
 
-    /// The version in which the frame goes on comes to the same check, which has been counted.
+    /// Uncounts the check, because the version in which the frame continues comes to the same check again.
     fn forgive_check(&mut self, in_bursts: bool) {
         let bursts = &mut self.counts;
         let count = if in_bursts { &mut bursts.instrumented } else { &mut bursts.checking };
@@ -236,17 +240,17 @@ impl StoreBursts {
     }
 }
 
-/// After so many bursts calls in bursts ask again for code that was not afforded.
+/// Number of bursts after which calls in bursts ask again for code that the account could not afford.
 const ASK_EVERY: u64 = 32;
 
-/// Timers tick no more often than that.
+/// The shortest interval of timer ticks.
 const SHORTEST_TICK: Duration = Duration::from_micros(10);
 
 impl StoreOpaque {
-    /// The first phase, if there are to be bursts, whose rounds end with `on_round`.
+    /// Begins the first phase, if there are to be bursts; `on_round` is called at the end of each round.
     ///
     /// # Errors
-    /// If the system has no thread for a timer.
+    /// Returns an error if the system cannot start a timer thread.
     pub fn start_bursts(&mut self, on_round: OnRound) -> Result<()> {
         let ProfilingConfig::Adaptive(adaptive) = self.engine().config().profiling else { return Ok(()) };
         let lengths = self.begin_by_trigger(Some(adaptive.lengths), adaptive.trigger)?;
@@ -267,10 +271,10 @@ impl StoreOpaque {
         Ok(())
     }
 
-    /// From now on bursts are so long, and so far apart; `None` for none.
+    /// Sets the lengths of bursts and of the time between them; `None` stops bursts.
     ///
     /// # Errors
-    /// If the store has no bursts, or the system no thread for a timer.
+    /// Returns an error if the store has no bursts, or the system cannot start a timer thread.
     pub fn set_bursts(&mut self, lengths: Option<BurstLengths>) -> Result<()> {
         let ProfilingConfig::Adaptive(adaptive) = self.engine().config().profiling else {
             let message = "the engine has no bursts: use ProfilingConfig::Adaptive";
@@ -286,7 +290,7 @@ impl StoreOpaque {
         Ok(())
     }
 
-    /// Sets the timer by which bursts begin, if that is how; gives the lengths that are left to count.
+    /// Sets the timer, if time begins bursts; returns the lengths that remain to be counted in checks.
     fn begin_by_trigger(&self, lengths: Option<BurstLengths>, trigger: Trigger) -> Result<BurstLengths> {
         let never = BurstLengths::new(BurstLengths::FOREVER, 1);
         let Trigger::Time(every) = trigger else { return Ok(lengths.unwrap_or(never)) };
@@ -295,35 +299,37 @@ impl StoreOpaque {
         Ok(lengths.map_or(never, |lengths| BurstLengths::new(BurstLengths::FOREVER, lengths.instrumented)))
     }
 
-    /// The share of checks that were in bursts so far; where time begins bursts, that of the thread's time.
+    /// Returns the share of checks that were in bursts so far; if time begins bursts, the share of the thread's
+    /// time.
     pub fn burst_rate(&self) -> Option<Rate> {
         let StoreBursts { counts, time, .. } = self.bursts.as_ref()?;
         Some(time.as_ref().map_or_else(|| self.up_to_now(*counts).rate(), |time| time.rate(counts.counts())))
     }
 
-    /// Where bursts are, with what machine code has counted since they were looked at.
+    /// Returns the state of the bursts, updated by what machine code has counted since.
     fn up_to_now(&self, mut counts: Bursts) -> Bursts {
         let context = self.context().as_ptr();
-        // SAFETY: the context lives as long as the store, and machine code waits for us.
+        // SAFETY: the context lives as long as the store, and machine code waits for the host.
         (counts.checking, counts.instrumented) = unsafe { ((*context).checks, (*context).burst) };
         counts
     }
 
-    /// Whether what code for bursts counts is to be counted; always without bursts.
+    /// Returns whether the counts of burst code are to be counted now; always true without bursts.
     pub fn counts_in_burst(&self) -> bool {
         self.bursts.as_ref().is_none_or(|bursts| bursts.counts.counts())
     }
 
-    /// Whether the frame that has called the host, in code for bursts, counts what its callees do; always without bursts.
+    /// Returns whether the frame that has called the host, in burst code, counts the work of its callees; always
+    /// true without bursts.
     pub fn counts_for_callee(&self) -> bool {
-        // SAFETY: the context lives as long as the store, and machine code waits for us.
+        // SAFETY: the context lives as long as the store, and machine code waits for the host.
         self.bursts.is_none() || unsafe { (*self.context().as_ptr()).passed } > 0
     }
 
-    /// Decides where the frame with this frame pointer goes on whose check has fired, by a call that returns to `pc`:
-    /// see `abi::check_signature`.
+    /// Decides where the frame with this frame pointer continues, whose check has fired by a call that returns to
+    /// `pc`: see `abi::check_signature`.
     pub fn check_fired(&mut self, pc: usize, fp: usize) {
-        // Another deadline may have passed since the embedder was asked, which waits for the next check.
+        // If another deadline has passed since the embedder was asked, it waits for the next check.
         let go_on = match self.interrupt().take_at_once() {
             Some(request) => {
                 *self.pending.get_mut() = Some(Pending::Error(Trap::from(request).into()));
@@ -331,15 +337,15 @@ impl StoreOpaque {
             }
             None => self.next_code(pc, fp).map_or(0, |address| address as i64),
         };
-        // SAFETY: the context lives as long as the store, and machine code waits for us.
+        // SAFETY: the context lives as long as the store, and machine code waits for the host.
         unsafe { (*self.context().as_ptr()).go_on = go_on };
     }
 
-    /// The host goes over to wasm code: a burst that is due begins at the next check.
+    /// Lets a burst that is due begin at the next check, when the host enters wasm code.
     pub fn heed_tick(&mut self) {
         let waits = self.bursts.as_ref().is_some_and(StoreBursts::waits_for_tick);
         if waits && self.interrupt().has_ticked() {
-            // SAFETY: the context lives as long as the store, and machine code waits for us.
+            // SAFETY: the context lives as long as the store, and machine code waits for the host.
             unsafe {
                 let context = self.context().as_ptr();
                 (*context).checks = (*context).checks.min(0);
@@ -347,11 +353,11 @@ impl StoreOpaque {
         }
     }
 
-    /// The version in which the frame goes on, unless it stays.
+    /// Returns the version in which the frame continues, unless it stays.
     fn next_code(&mut self, pc: usize, fp: usize) -> Option<usize> {
         let at = Place::of(pc).expect("checks are in functions of live modules");
         let version = self.decide(&at)?;
-        // It comes to the same check.
+        // The frame comes to the same check again.
         self.bursts.iter_mut().for_each(|bursts| bursts.forgive_check(!at.in_bursts));
         self.write_bursts();
         if !at.in_bursts {
@@ -360,8 +366,8 @@ impl StoreOpaque {
         Some(version)
     }
 
-    /// The host is going to enter a function, which is a check: whether it enters code for bursts. So a function is
-    /// sampled, too, that has no check itself and is only called by the host.
+    /// Performs the check of a function that the host is about to enter; returns whether it enters burst code. So
+    /// a function without a check of its own that only the host calls is sampled, too.
     pub fn check_entry(&mut self, func: &VmFuncRef) -> bool {
         if self.bursts.is_none() {
             return false;
@@ -388,20 +394,20 @@ impl StoreOpaque {
         let func = func.trace_token.reverse_bits();
         let at = Place { module, func, block: 0, in_bursts: false, is_baseline: false };
         if self.sees_all() {
-            // If it cannot be compiled, the call will say so.
+            // If the function cannot be compiled, the call will report the error.
             let _ = at.module.clone().code_unless(at.func, &|| false);
         }
         self.decide(&at).is_some()
     }
 
-    /// Whether the first burst does not end.
+    /// Returns whether the first burst never ends.
     fn sees_all(&self) -> bool {
         self.bursts
             .as_ref()
             .is_some_and(|bursts| bursts.counts.lengths().instrumented == BurstLengths::FOREVER)
     }
 
-    /// What a check that has fired decides, which machine code has counted.
+    /// Decides a check that has fired and that machine code has counted.
     fn decide(&mut self, at: &Place) -> Option<usize> {
         let fired = arch::cycles();
         let has_ticked = self.interrupt().take_tick();
@@ -427,8 +433,8 @@ impl StoreOpaque {
         version
     }
 
-    /// From round to round, has functions reoptimized that bursts have shown to be hot, or to do something else than
-    /// before. Gives how long that took, if anybody keeps account.
+    /// At the end of a round, orders the reoptimization of functions that bursts have shown to be hot, or to
+    /// behave differently than before. Returns how long that took, if there is an account.
     fn look_for_hot_code(&mut self, at: &Place) -> Duration {
         let Some(StoreBursts { counts, next_round, on_round, cost, .. }) = &self.bursts else {
             return Duration::ZERO;
@@ -448,7 +454,7 @@ impl StoreOpaque {
         bursts.cost.as_mut().zip(booked).map_or(Duration::ZERO, |(cost, began)| cost.book_reading(began))
     }
 
-    /// Hands over a profile if it is time.
+    /// Hands over a snapshot if one is due.
     fn take_snapshot(&mut self) {
         let due = |bursts: &mut StoreBursts| bursts.snapshots.take_if(|snapshots| snapshots.is_due());
         let Some(mut snapshots) = self.bursts.as_mut().and_then(due) else { return };
@@ -456,14 +462,14 @@ impl StoreOpaque {
         self.set_snapshots(Some(snapshots));
     }
 
-    /// Who gets profiles from now on while the program runs. Without bursts nobody does.
+    /// Sets the receiver of profiles while the program runs. Without bursts there are no profiles.
     pub fn set_snapshots(&mut self, snapshots: Option<Box<dyn Snapshots>>) {
         if let Some(bursts) = &mut self.bursts {
             bursts.snapshots = snapshots;
         }
     }
 
-    /// Keeps that a burst has begun, or ended, for those who want to know.
+    /// Records that a burst has begun or ended, in the timeline, the burst log and the extended paths.
     fn note_burst(&mut self, before: &Bursts) {
         let Some(bursts) = &mut self.bursts else { return };
         match (before.counts(), bursts.counts.counts()) {
@@ -482,23 +488,23 @@ impl StoreOpaque {
         }
     }
 
-    /// Takes the counts from machine code, which has counted the check.
+    /// Reads the counts from machine code, which has counted the check.
     fn read_bursts(&mut self, in_bursts: bool) {
         let context = self.context().as_ptr();
         let Some(bursts) = &mut self.bursts else { return };
         let bursts = &mut bursts.counts;
-        // SAFETY: the context lives as long as the store, and machine code waits for us.
+        // SAFETY: the context lives as long as the store, and machine code waits for the host.
         (bursts.checking, bursts.instrumented) = unsafe { ((*context).checks, (*context).burst) };
         if in_bursts {
             bursts.instrumented += 1;
         }
     }
 
-    /// Gives the counts to machine code, that of checks never negative.
+    /// Writes the counts for machine code; that of checks is never negative.
     fn write_bursts(&mut self) {
         let context = self.context().as_ptr();
         let Some(StoreBursts { counts: bursts, .. }) = &self.bursts else { return };
-        // SAFETY: as above.
+        // SAFETY: the context lives as long as the store, and machine code waits for the host.
         unsafe {
             ((*context).checks, (*context).burst) = (bursts.checking, bursts.instrumented);
             (*context).counts = bursts.counts().into();

@@ -1,9 +1,7 @@
-//! Which functions the indirect calls of an instance call: what machine code leaves in cells, and the table of the
-//! rest.
+//! Callees of an instance's indirect calls: the cells that machine code updates, and the table of the rest.
 //!
-//! Invariant: a cell holds the function reference of the last callee, or 0, and behind it how often that was called
-//! since it is there; all other calls are in the table.
-//! Source: `wprof_jit::plan::FunctionTargets`.
+//! Invariant: a cell holds the function reference of the last callee, or 0, followed by the number of calls since
+//! that callee was stored; all other calls are in the table. Source: `wprof_jit::plan::FunctionTargets`.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -16,11 +14,11 @@ use crate::runtime::instances::abi::{VmContext, VmFuncRef, VmHostContext};
 use crate::runtime::instances::instance::InstanceData;
 use crate::runtime::instances::store::StoreOpaque;
 
-/// By first cell of the call and function reference: how often it was called.
+/// Number of calls, by the first cell of the call site and the function reference.
 pub type TargetTable = BTreeMap<(u32, u64), u64>;
 
 impl InstanceData {
-    /// The call with this first cell calls another function than the last time.
+    /// Records that the call site with this first cell calls another function than the last time.
     pub fn count_target(&mut self, cell: u32, reference: u64) {
         let (callee, calls) = self.last_target(cell);
         if calls > 0 {
@@ -31,13 +29,14 @@ impl InstanceData {
         self.vmctx.set_counter(layout.counter(cell + 1), 1);
     }
 
-    /// The last callee of the call with this first cell, and how often it was called since another was.
+    /// Returns the last callee of the call site with this first cell, and its number of calls since it was
+    /// stored.
     fn last_target(&self, cell: u32) -> (u64, u64) {
         let layout = self.module.layout();
         (self.vmctx.counter(layout.counter(cell)), self.vmctx.counter(layout.counter(cell + 1)))
     }
 
-    /// All callees of that call, with how often each was called.
+    /// Returns all callees of the call site, with their numbers of calls.
     fn targets_of(&self, cell: u32) -> BTreeMap<u64, u64> {
         let rest = self.targets.range((cell, 0)..=(cell, u64::MAX));
         let mut all: BTreeMap<u64, u64> = rest.map(|(&(_, callee), &calls)| (callee, calls)).collect();
@@ -50,7 +49,8 @@ impl InstanceData {
 }
 
 impl StoreOpaque {
-    /// The callees of the indirect calls of a function of instance `index`, in no order. The counts are of this kind.
+    /// Returns the callees of the indirect calls of a function of instance `index`, in no particular order. The
+    /// counts have kind `kind`.
     pub fn call_targets(&self, index: u32, plan: &FunctionPlan, kind: FigureKind) -> Vec<CallTarget> {
         let instance = &self.instances[index as usize];
         let sites = plan.targets.iter().flat_map(|targets| &targets.sites).map(|site| site.offset);
@@ -68,19 +68,19 @@ impl StoreOpaque {
         calls.map(target).collect()
     }
 
-    /// What a function reference refers to, as seen from an instance.
+    /// Returns the callee that a function reference refers to, as seen from an instance.
     fn referred_to(&self, seen_from: u32, reference: u64) -> Callee {
-        // SAFETY: machine code has called it: it is a function reference of this store, which keeps them.
+        // SAFETY: machine code has called it, so it is a function reference of this store, which keeps it alive.
         let func = unsafe { *(reference as *const VmFuncRef) };
         if func.trace_token == HOST_CALLEE {
             let context = func.vmctx.cast::<VmHostContext>();
             let context = NonNull::new(context).expect("a function of the host has a context");
-            // SAFETY: only references to functions of the host have this token.
+            // SAFETY: only references to host functions have this token.
             let name = unsafe { host::head(context) }.name.clone();
             let (module, name) = name.unwrap_or_default();
             return Callee::Host { module, name };
         }
-        // SAFETY: all others belong to instances of this store, whose vmctx they have.
+        // SAFETY: all other references belong to instances of this store, and hold their vmctx.
         let instance = unsafe { (*func.vmctx.cast::<VmContext>()).instance };
         self.function_of(seen_from, instance as u32, func.trace_token.reverse_bits())
     }

@@ -1,4 +1,4 @@
-//! Bursts: what a check that fires does, what bursts count and cost, and trials of code.
+//! Bursts: the handling of checks that fire, the counts and the cost of bursts, and trials of code.
 
 pub mod burst_contexts;
 pub mod burst_cost;

@@ -1,8 +1,8 @@
-//! Calls that are timed, to find out which of two versions of their function is the faster.
+//! Timed calls, which show which of two versions of a function is faster.
 //!
-//! Invariant: one call is timed at a time. What it calls of the same function is of the same version: so its time is
-//! that of one version only. A call that takes long gives way to one within it: all that are made within it cost more
-//! than usual, and a program that is one long call would never have done with them.
+//! Invariant: one call is timed at a time. Its nested calls of the same function get the same version, so its
+//! time is that of one version only. A call that takes long gives way to a nested one: all calls within it cost
+//! more than usual, and the trial would never finish in a program that is one long call.
 
 use wprof_jit::abi::trial;
 use wprof_profiler::Side;
@@ -10,21 +10,21 @@ use wprof_profiler::Side;
 use crate::arch;
 use crate::runtime::instances::store::StoreOpaque;
 
-/// How many cycles a call may take that others within it wait for.
+/// Number of cycles after which a timed call gives way to nested calls.
 const LONG: u64 = 100_000;
 
-/// A call that is timed.
+/// A timed call.
 #[derive(Debug)]
 pub struct TimedCall {
     instance: u32,
     func: u32,
     side: Side,
-    /// By the time-stamp counter.
+    /// The time-stamp counter at its start.
     began: u64,
 }
 
 impl StoreOpaque {
-    /// Which version of a function a call gets, and whether it is timed: bits of [`trial`].
+    /// Returns the version that a call gets, and whether the call is timed: bits of [`trial`].
     pub fn begin_trial(&mut self, instance: u32, func: u32) -> u32 {
         let now = arch::cycles();
         if let Some(around) = self.timed.as_ref().filter(|around| now.wrapping_sub(around.began) < LONG) {
@@ -37,15 +37,15 @@ impl StoreOpaque {
         bits(side) | trial::TIMED
     }
 
-    /// A timed call has returned. There is none any more if it has given way to another, or if a trap has ended what
-    /// was called within it.
+    /// Ends a timed call that has returned. There is none if it gave way to another, or if a trap ended a nested
+    /// one.
     pub fn end_trial(&mut self, ended: u64) {
         let Some(TimedCall { instance, func, side, began }) = self.timed.take() else { return };
         let module = &self.instances[instance as usize].module;
         module.add_to_trial(func, side, ended.wrapping_sub(began));
     }
 
-    /// A trap has ended wasm frames, maybe those of the timed call.
+    /// Drops the timed call, because a trap has ended wasm frames that may include it.
     pub fn drop_timed_call(&mut self) {
         self.timed = None;
     }

@@ -1,8 +1,8 @@
-//! The machine code of one owner (a module, or an engine's trampolines), packed into chunks. What seldom runs has
-//! chunks of its own, so that what runs takes as few pages and lines of the processor's caches as it can.
+//! The code arena: machine code of one owner (a module, or an engine's trampolines), packed into chunks. Cold
+//! code has chunks of its own, so that hot code takes as few pages and cache lines as possible.
 //!
-//! Invariant: code once placed neither moves nor changes; it is freed with the arena, or piece by piece, and then its
-//! place is used again.
+//! Invariant: code once placed neither moves nor changes. It is freed with the arena, or piece by piece; its
+//! space is then reused.
 
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -14,45 +14,46 @@ use super::reservation::{PAGE, Reservation};
 use crate::runtime::instances::loaded::Owner;
 use crate::runtime::interruption::rlimits;
 
-/// Size of the first chunk; each further one is twice as large, up to [`LAST_CHUNK`].
+/// Size of the first chunk; each further chunk is twice as large, up to [`LAST_CHUNK`].
 const FIRST_CHUNK: usize = 64 << 10;
 const LAST_CHUNK: usize = 1 << 20;
-/// Address space per reservation, unless there is little.
+/// Address space per reservation, unless address space is scarce.
 const RESERVATION: usize = 256 << 20;
 
-/// Functions start at least at such addresses.
+/// The least alignment of functions.
 const LEAST_ALIGN: usize = 16;
-/// A processor's jumps reach less far than this.
+/// The limit of the reach of a jump instruction.
 const FARTHEST: usize = i32::MAX as usize;
-/// Between functions: a trap, should anything ever get there.
+/// The byte between functions: a trap, should control ever get there.
 const PADDING: u8 = 0xcc;
 
-/// Address space for code, which arenas share. A reservation goes away with the last chunk in it.
+/// Address space for code, which arenas share. A reservation is freed with the last chunk in it.
 #[derive(Debug, Default)]
 pub struct CodeSpace {
-    /// Whether it must have no file.
+    /// Whether its reservations must not be backed by a file.
     is_anonymous: bool,
     reservations: Mutex<Vec<Weak<Reservation>>>,
 }
 
-/// Those of the process.
+/// The code spaces of the process.
 static SPACES: LazyLock<[Arc<CodeSpace>; 2]> = LazyLock::new(|| {
     [false, true].map(|is_anonymous| Arc::new(CodeSpace { is_anonymous, ..CodeSpace::default() }))
 });
 
-/// Keeps them as they are: see [`hold`].
+/// Keeps the code spaces unchanged: see [`hold`].
 pub struct Held {
     _spaces: [MutexGuard<'static, Vec<Weak<Reservation>>>; 2],
 }
 
-/// Waits until nobody takes address space for code, and lets nobody until it is dropped.
+/// Waits until no thread allocates address space for code, and keeps all threads from doing so until the result
+/// is dropped.
 pub fn hold() -> Held {
     Held { _spaces: SPACES.each_ref().map(|space| space.lock()) }
 }
 
 impl CodeSpace {
-    /// The one of the process: an engine of its own would take a descriptor and 256 MiB of address space. With
-    /// `is_anonymous` the one in which perf knows code by its map.
+    /// Returns the code space of the process; one per engine would take a file descriptor and 256 MiB of address
+    /// space each. With `is_anonymous` it returns the space whose code perf recognises by its map.
     pub fn of_process(is_anonymous: bool) -> Arc<CodeSpace> {
         SPACES[usize::from(is_anonymous)].clone()
     }
@@ -74,7 +75,8 @@ impl CodeSpace {
         Ok((fresh, address))
     }
 
-    /// Where the system has no file so large for this process, or none at all, memory without one does.
+    /// Reserves memory without a file where the process may not have so large a file, or the system provides
+    /// none.
     fn reserve(&self, size: usize) -> std::io::Result<Reservation> {
         match self.is_anonymous || rlimits::check_file_size(size as u64).is_err() {
             true => Reservation::anonymous(size),
@@ -83,7 +85,7 @@ impl CodeSpace {
     }
 }
 
-/// Bytes to reserve at a time: a small part of all address space, if that is limited.
+/// Returns the bytes to reserve at a time: a small part of the address space, if that is limited.
 fn reservation() -> usize {
     let most = rlimits::address_space().map_or(usize::MAX, |limit| limit as usize / 16);
     RESERVATION.min(most).next_multiple_of(LAST_CHUNK)
@@ -100,9 +102,9 @@ struct Chunk {
 #[derive(Debug, Default)]
 struct Area {
     chunks: Vec<Chunk>,
-    /// Bytes used of the last one.
+    /// Bytes used of the last chunk.
     used: usize,
-    /// Where pieces were that are gone, as (address, length), ascending, no two of them adjacent.
+    /// The free gaps of freed pieces as (address, length), ascending, no two of them adjacent.
     free: Vec<(usize, usize)>,
 }
 
@@ -118,7 +120,7 @@ impl Areas {
     }
 }
 
-/// What is to lie in an area.
+/// The contents to place in an area.
 struct Image {
     bytes: Vec<u8>,
     align: usize,
@@ -129,7 +131,7 @@ impl Image {
         Image { bytes: Vec::new(), align: LEAST_ALIGN }
     }
 
-    /// Makes room for `len` bytes; gives where.
+    /// Makes room for `len` bytes; returns their offset.
     fn add(&mut self, len: usize, align: usize) -> usize {
         let align = align.max(LEAST_ALIGN);
         self.align = self.align.max(align);
@@ -143,25 +145,25 @@ impl Image {
     }
 }
 
-/// One owner's code.
+/// The machine code of one owner.
 #[derive(Debug)]
 pub struct CodeArena {
     space: Arc<CodeSpace>,
-    /// By what there are bytes behind functions: see [`Config::padding`](crate::Config::padding).
+    /// The seed of the padding behind functions: see [`Config::padding`](crate::Config::padding).
     padding: Option<u32>,
     areas: Mutex<Areas>,
 }
 
 impl CodeArena {
-    /// An empty arena.
+    /// Creates an empty arena.
     pub fn new(space: Arc<CodeSpace>, padding: Option<u32>) -> CodeArena {
         CodeArena { space, padding, areas: Mutex::default() }
     }
 
-    /// Places `code`, makes it known to the registry as belonging to `function`, and returns its address.
+    /// Places `code`, registers it as belonging to `function`, and returns its address.
     ///
     /// # Errors
-    /// If there is no memory for it.
+    /// Returns an error if there is no memory for the code.
     pub fn place(&self, code: MachineCode, function: Option<Owner>) -> std::io::Result<usize> {
         Ok(self.place_all(vec![(code, function)])?[0])
     }
@@ -169,13 +171,13 @@ impl CodeArena {
     /// Places several pieces of code at once, as [`CodeArena::place`] does one.
     ///
     /// # Errors
-    /// If there is no memory for them.
+    /// Returns an error if there is no memory for the code.
     pub fn place_all(&self, mut pieces: Vec<(MachineCode, Option<Owner>)>) -> std::io::Result<Vec<usize>> {
         let (mut hot, mut cold) = (Image::new(), Image::new());
         let add = |(code, function): &(MachineCode, Option<Owner>)| {
             let (align, hot_len) = (code.align as usize, code.hot_len());
             let cold_len = code.bytes.len() - hot_len;
-            // A byte behind it, so that no other code begins where it ends.
+            // One more byte follows it, so that no other code begins where it ends.
             let in_cold = (cold_len > 0).then(|| cold.add(cold_len + 1, align));
             (hot.add(hot_len + self.padding_behind(function.as_ref()), align), in_cold)
         };
@@ -213,28 +215,28 @@ impl CodeArena {
         Ok(starts)
     }
 
-    /// How many bytes that never run are behind the hot code of a function, up to 15 times 16.
+    /// Returns the number of padding bytes behind the hot code of a function, up to 15 times 16.
     fn padding_behind(&self, function: Option<&Owner>) -> usize {
         let mixed =
             |seed, func| (u64::from(seed) << 32 | u64::from(func)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.padding.zip(function).map_or(0, |(seed, &(_, func))| (mixed(seed, func) >> 60) as usize * 16)
     }
 
-    /// The code that was placed at `start`.
+    /// Returns the code that was placed at `start`.
     pub fn copy_of(&self, start: usize) -> Option<MachineCode> {
         let (bytes, object) = self.placed(start)?;
         Some(MachineCode { bytes, ..object.code.clone() })
     }
 
-    /// The code that was placed at `start`, its bytes apart from the rest.
+    /// Returns the code that was placed at `start`, its bytes separate from the rest.
     pub fn placed(&self, start: usize) -> Option<(Vec<u8>, Arc<CodeObject>)> {
         let areas = self.areas.lock().unwrap_or_else(PoisonError::into_inner);
         let object = registry::find(start).filter(|object| object.start == start)?;
         if !areas.chunks().any(|c| (c.start..c.start + c.size).contains(&start)) {
             return None;
         }
-        // SAFETY: the registry has both as parts of our chunks, which stay mapped while we live; the place of a piece is used
-        // again only under the lock that we hold.
+        // SAFETY: the registry has both ranges as parts of this arena's chunks, which stay mapped while `self`
+        // lives; freed space is reused only under the lock that is held here.
         let part = |at: usize, len| unsafe { std::slice::from_raw_parts(at as *const u8, len) };
         let (hot, cold) = (part(start, object.len), part(object.cold.start, object.cold.len()));
         let mut bytes = [hot, cold].concat();
@@ -244,8 +246,8 @@ impl CodeArena {
         Some((bytes, object))
     }
 
-    /// Forgets a piece of code that has no cold part, which was placed at `start` and is never run again: what comes next
-    /// may be put there.
+    /// Frees a piece of code without a cold part, which was placed at `start` and never runs again. Its space may
+    /// be reused.
     pub fn free(&self, start: usize) {
         let mut areas = self.areas.lock().unwrap_or_else(PoisonError::into_inner);
         let is_ours = areas.hot.chunks.iter().any(|c| (c.start..c.start + c.size).contains(&start));
@@ -256,12 +258,12 @@ impl CodeArena {
         areas.hot.give_back(start, object.len);
     }
 
-    /// Bytes of address space taken.
+    /// Returns the bytes of address space taken.
     pub fn size(&self) -> usize {
         self.areas.lock().unwrap_or_else(PoisonError::into_inner).chunks().map(|c| c.size).sum()
     }
 
-    /// Where in the area there is room for an image; anywhere if it is empty.
+    /// Reserves space for an image in the area and returns its address; 0 for an empty image.
     fn reserve(&self, area: &mut Area, image: &Image) -> std::io::Result<usize> {
         let len = image.bytes.len();
         if len == 0 {
@@ -294,7 +296,7 @@ impl CodeArena {
 }
 
 impl Area {
-    /// Writes what has just been reserved.
+    /// Writes an image to the space that was reserved for it.
     fn write(&self, base: usize, image: &Image) -> std::io::Result<()> {
         match self.chunks.iter().rfind(|chunk| (chunk.start..chunk.start + chunk.size).contains(&base)) {
             Some(chunk) if !image.bytes.is_empty() => chunk.reservation.write(base, &image.bytes),
@@ -302,7 +304,7 @@ impl Area {
         }
     }
 
-    /// Takes `len` bytes from where pieces were, if that many lie together.
+    /// Takes `len` contiguous bytes from the gaps of freed pieces, if there are so many.
     fn take_free(&mut self, len: usize, align: usize) -> Option<usize> {
         let place = |start: usize| start.next_multiple_of(align);
         let i = self.free.iter().position(|&(start, free)| place(start) + len <= start + free)?;
@@ -328,12 +330,12 @@ impl Area {
     }
 }
 
-/// How far it is from one place to another near it.
+/// Returns the distance from one address to another near it.
 fn distance(from: usize, to: usize) -> i32 {
     (to as isize - from as isize) as i32
 }
 
-/// Writes the addresses into `code` that it asks for.
+/// Writes the addresses of the relocations into `code`.
 fn link(code: &mut MachineCode) -> std::io::Result<()> {
     for reloc in &code.relocs {
         let address = libcalls::address(&reloc.target.to_string())
@@ -364,7 +366,7 @@ mod tests {
     use crate::module::ModuleInner;
     use crate::runtime::instances::loaded::LoadedModule;
 
-    /// A jump into a cold part, which traps.
+    /// Returns a jump into a cold part, which traps.
     fn jump() -> MachineCode {
         let mut bytes = vec![0xe9, 11, 0, 0, 0];
         bytes.resize(16, PADDING);
@@ -378,7 +380,7 @@ mod tests {
     fn cold_parts_lie_together_and_are_found() {
         let arena = CodeArena::new(Arc::default(), None);
         let starts = arena.place_all(vec![(jump(), None), (jump(), None)]).expect("placed");
-        // What is hot lies in a row.
+        // The hot parts are contiguous.
         assert_eq!(starts[1] - starts[0], 16);
         let objects = starts.iter().map(|&start| registry::find(start).expect("known"));
         let cold: Vec<usize> = objects.map(|object| object.cold.start).collect();
@@ -387,13 +389,13 @@ mod tests {
             assert_eq!((found.start, found.size()), (start, 18));
             assert_eq!(found.trap_at(cold).map(|site| site.code), Some(TrapCode::Unreachable));
             assert!(found.trap_at(start).is_none());
-            // SAFETY: the first five bytes of a function that was just placed.
+            // SAFETY: these are the first five bytes of a function that was just placed.
             let distance = unsafe { ((start + 1) as *const i32).read_unaligned() };
             assert_eq!(start + 5 + distance as usize, cold);
-            // What is kept of it lies together again.
+            // The copy is contiguous again.
             assert_eq!(arena.copy_of(start).expect("it is there").bytes, jump().bytes);
         }
-        // Behind the end there is nothing, so a pc there is no other function's.
+        // There is no code behind the end, so a pc there belongs to no other function.
         assert!(registry::find(cold[1] + 2).is_none());
         drop(arena);
         assert!(registry::find(cold[0]).is_none() && registry::find(starts[0]).is_none());

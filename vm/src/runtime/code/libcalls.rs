@@ -1,7 +1,7 @@
-//! Runtime routines for what the processor at hand lacks an instruction for (rounding without SSE 4.1, fused
+//! Runtime routines for operations that the processor has no instruction for (rounding without SSE 4.1, fused
 //! multiply-add without FMA).
 
-/// Address of the routine that Cranelift calls `name`, or `None` if this engine has none.
+/// Returns the address of the routine that Cranelift calls `name`, or `None` if this engine has none.
 pub fn address(name: &str) -> Option<usize> {
     type Unary<T> = extern "C" fn(T) -> T;
     type Ternary<T> = extern "C" fn(T, T, T) -> T;

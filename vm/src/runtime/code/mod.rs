@@ -1,4 +1,4 @@
-//! Machine code in memory: where it lies, what is known of each pc, and how functions are reached.
+//! Machine code in memory: its location, the metadata of each pc, and the slots by which functions are called.
 
 pub mod arena;
 pub mod libcalls;
@@ -13,7 +13,7 @@ pub use stubs::Stubs;
 
 use crate::Error;
 
-/// The error of whoever has no memory for code.
+/// Returns the error for missing memory for code.
 pub fn no_code_memory(e: std::io::Error) -> Error {
     Error::system("no memory for machine code", e)
 }

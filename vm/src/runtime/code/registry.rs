@@ -1,8 +1,8 @@
-//! Which code lies at a pc: asked by the signal handler and by backtraces.
+//! The registry of machine code by pc, for the signal handler and backtraces.
 //!
-//! Two levels. [`is_code`] is lock-free, so that a fault in host code never waits for anything. [`find`] takes a
-//! lock; it is called only for a pc inside a reservation, that is by a thread that is running (or returning into)
-//! wasm code, and such a thread never holds that lock.
+//! It has two levels. [`is_code`] is lock-free, so a fault in host code never waits. [`find`] takes a lock; it is
+//! called only for a pc inside a reservation, that is by a thread that runs or returns into wasm code, and such a
+//! thread never holds that lock.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,29 +18,29 @@ use crate::runtime::instances::loaded::Owner;
 pub struct CodeObject {
     /// Address of its first instruction.
     pub start: usize,
-    /// Size in bytes of what lies there.
+    /// Size in bytes of the part at `start`.
     pub len: usize,
-    /// The addresses of its cold part, if that lies elsewhere. Invariant: no code ends where `start` is.
+    /// The addresses of its cold part, if that is placed elsewhere. Invariant: no code ends where `start` is.
     pub cold: Range<usize>,
-    /// Its module and function index, if it is a wasm function's.
+    /// The module and function index of a wasm function.
     pub function: Option<Owner>,
-    /// All but its bytes; pcs in it are [offsets](CodeObject::offset).
+    /// Everything except the bytes; pcs in it are [offsets](CodeObject::offset).
     pub code: MachineCode,
 }
 
 impl CodeObject {
-    /// Size in bytes of all of it.
+    /// Returns the total size in bytes.
     pub fn size(&self) -> usize {
         self.len + self.cold.len()
     }
 
-    /// How many of its bytes are before `pc`, which lies in it or is where a call returns to.
+    /// Returns the offset of `pc`, an address in the code or the return address of a call in it.
     pub fn offset(&self, pc: usize) -> u32 {
         let is_hot = (self.start..=self.start + self.len).contains(&pc);
         (if is_hot { pc - self.start } else { self.len + (pc - self.cold.start) }) as u32
     }
 
-    /// The inverse, for an instruction of its.
+    /// Returns the address of the instruction at an offset; the inverse of [`CodeObject::offset`].
     pub fn address(&self, offset: u32) -> usize {
         match (offset as usize).checked_sub(self.len) {
             None => self.start + offset as usize,
@@ -48,20 +48,20 @@ impl CodeObject {
         }
     }
 
-    /// The trap site at `pc`.
+    /// Returns the trap site at `pc`.
     pub fn trap_at(&self, pc: usize) -> Option<&TrapSite> {
         let pc = self.offset(pc);
         self.code.traps.binary_search_by_key(&pc, |t| t.pc).ok().map(|i| &self.code.traps[i])
     }
 
-    /// The wasm instruction of the call that returns to `pc`.
+    /// Returns the wasm instruction of the call that returns to `pc`.
     pub fn origin_of_return(&self, pc: usize) -> Option<Origin> {
         let pc = self.offset(pc);
         let i = self.code.calls.binary_search_by_key(&pc, |c| c.return_pc).ok()?;
         self.code.calls[i].origin
     }
 
-    /// Where a frame is that faulted at `pc`; `None` for trampolines.
+    /// Returns the wasm instruction of a frame that faulted at `pc`; `None` for trampolines.
     pub fn origin_of_fault(&self, pc: usize) -> Option<Origin> {
         match self.trap_at(pc).and_then(|site| site.origin) {
             Some(origin) => Some(origin),
@@ -70,15 +70,15 @@ impl CodeObject {
         }
     }
 
-    /// Whether a frame that found no more stack at `pc` did so before anything of it was executed, rather than at a
+    /// Returns whether a frame that ran out of stack at `pc` did so before it executed anything, rather than at a
     /// call that it made.
     pub fn is_entry(&self, pc: usize) -> bool {
         let place = |origin| Origin { path: None, ..origin };
         self.origin_of_fault(pc).map(place) == self.code.entry.map(place)
     }
 
-    /// The byte in the module of the wasm instruction that the code at `pc` comes from, and the frame that it belongs to:
-    /// the exact one if positions are kept, else one nearby; `None` for trampolines.
+    /// Returns the byte offset in the module of the wasm instruction that the code at `pc` comes from, and the
+    /// frame that it belongs to: exact if positions are kept, otherwise a nearby one; `None` for trampolines.
     pub fn position_of(&self, pc: usize) -> Option<(u32, u32)> {
         let exact = self.code.positions.at(self.offset(pc)).map(|position| (position.offset, position.frame));
         let of = |origin: Origin| (origin.offset, origin.frame);
@@ -89,8 +89,8 @@ impl CodeObject {
         exact.or_else(|| near().map(of))
     }
 
-    /// The wasm instruction that `pc` belongs to, where that is not recorded exactly: that of the next site, or else
-    /// of the last.
+    /// Returns the wasm instruction that `pc` belongs to, where that is not recorded exactly: that of the next
+    /// site, or else of the last one.
     pub fn origin_near(&self, pc: usize) -> Option<Origin> {
         let pc = self.offset(pc);
         let call =
@@ -102,11 +102,11 @@ impl CodeObject {
     }
 }
 
-/// Rows of a table of address ranges.
+/// Number of rows in a table of address ranges.
 const ROWS: usize = 64;
 
-/// Address ranges that hold code. The signal handler reads them without a lock; a full table leads to a further one, and
-/// tables stay for the life of the process, so that a reader never follows a pointer to one that is gone.
+/// Address ranges that hold code. The signal handler reads them without a lock. A full table links to another
+/// one; tables are never freed, so a reader never follows a dangling pointer.
 struct Ranges {
     starts: [AtomicUsize; ROWS],
     ends: [AtomicUsize; ROWS],
@@ -129,7 +129,7 @@ impl Ranges {
         self.starts.iter().zip(&self.ends)
     }
 
-    /// Takes a free row; whether there was one.
+    /// Takes a free row; returns whether there was one.
     fn add(&self, start: usize, size: usize) -> bool {
         let take =
             |start_of: &AtomicUsize| start_of.compare_exchange(0, start, Ordering::AcqRel, Ordering::Relaxed);
@@ -142,7 +142,7 @@ impl Ranges {
     }
 }
 
-/// Makes the addresses of a reservation known.
+/// Registers the address range of a reservation.
 pub fn add_range(start: usize, size: usize) {
     let mut table = &RANGES;
     while !table.add(start, size) {
@@ -150,7 +150,7 @@ pub fn add_range(start: usize, size: usize) {
     }
 }
 
-/// Forgets the reservation at `start`.
+/// Removes the range of the reservation at `start`.
 pub fn remove_range(start: usize) {
     for (s, e) in Ranges::tables().flat_map(Ranges::rows) {
         if s.load(Ordering::Acquire) == start {
@@ -160,7 +160,8 @@ pub fn remove_range(start: usize) {
     }
 }
 
-/// Whether `pc` lies in a reservation. Async-signal-safe: it only loads, also from a table that is being added.
+/// Returns whether `pc` lies in a reservation. Async-signal-safe: it only loads, even from a table that is being
+/// added.
 pub fn is_code(pc: usize) -> bool {
     Ranges::tables().flat_map(Ranges::rows).any(|(s, e)| {
         let start = s.load(Ordering::Acquire);
@@ -168,17 +169,17 @@ pub fn is_code(pc: usize) -> bool {
     })
 }
 
-/// Keeps what is known of code as it is: see [`hold`].
+/// Keeps the registry unchanged: see [`hold`].
 pub struct Held {
     _objects: RwLockWriteGuard<'static, BTreeMap<usize, Arc<CodeObject>>>,
 }
 
-/// Waits until nobody looks at what is known of code, and lets nobody until it is dropped.
+/// Waits until no thread uses the registry, and keeps all threads from using it until the result is dropped.
 pub fn hold() -> Held {
     Held { _objects: OBJECTS.write().unwrap_or_else(PoisonError::into_inner) }
 }
 
-/// Makes pieces of code known. To be called before their addresses are published.
+/// Registers pieces of code. The caller must do so before it publishes their addresses.
 pub fn insert(objects: impl Iterator<Item = Arc<CodeObject>>) {
     let mut all = OBJECTS.write().unwrap_or_else(PoisonError::into_inner);
     for object in objects {
@@ -189,17 +190,17 @@ pub fn insert(objects: impl Iterator<Item = Arc<CodeObject>>) {
     }
 }
 
-/// Forgets all code in an extent.
+/// Removes all code in an address range.
 pub fn remove(start: usize, size: usize) {
     let mut objects = OBJECTS.write().unwrap_or_else(PoisonError::into_inner);
     let gone: Vec<usize> = objects.range(start..start + size).map(|(&s, _)| s).collect();
     let dropped: Vec<_> = gone.into_iter().filter_map(|s| objects.remove(&s)).collect();
-    // Dropping may take other locks: not under this one.
+    // Dropping may take other locks, so it must not happen under this one.
     drop(objects);
     drop(dropped);
 }
 
-/// The piece of code at `pc`.
+/// Returns the piece of code at `pc`.
 pub fn find(pc: usize) -> Option<Arc<CodeObject>> {
     if !is_code(pc) {
         return None;
@@ -210,8 +211,8 @@ pub fn find(pc: usize) -> Option<Arc<CodeObject>> {
     is_in.then(|| object.clone())
 }
 
-/// The piece of code that a call returning to `pc` lies in. A call may be the last instruction of its function, so
-/// that `pc` itself is already outside.
+/// Returns the piece of code that contains the call that returns to `pc`. A call may be the last instruction of
+/// its function, so that `pc` itself is already outside.
 pub fn find_return(pc: usize) -> Option<Arc<CodeObject>> {
     find(pc.wrapping_sub(1))
 }

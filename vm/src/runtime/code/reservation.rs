@@ -1,14 +1,15 @@
 //! Address space for machine code: one large anonymous file, mapped readable and executable once and for all.
 //!
-//! Invariant: no mapping is ever writable. Code is written to the file, by a system call, which costs no change of
-//! mappings and so disturbs no other thread.
-//! Perf believes its map only of memory without a file: for it the mapping is anonymous, and the file that code is
-//! written to is the memory of our own process.
-//! Invariant: code is one process's. A shared file is not copied by `fork`; so the child is given a copy of it, made
-//! while nobody writes code ([`Copies`]). Should a process come about without our handlers, it has no such mapping
+//! Invariant: no mapping is ever writable. Code is written to the file by a system call, which changes no mapping
+//! and so disturbs no other thread. Perf uses its map only for memory without a file; for perf the mapping is
+//! anonymous, and code is written through the memory file of the process itself.
+//!
+//! Invariant: code belongs to one process. `fork` does not copy a shared file, so the child is given a copy, made
+//! while nobody writes code ([`Copies`]). A process that is created without the fork handlers has no such mapping
 //! (`MADV_DONTFORK`).
-//! Invariant: a page belongs to at most one extent; extents are given out by [`Reservation::allocate`] and come back
-//! through [`Reservation::free`], which also gives the memory back to the system.
+//!
+//! Invariant: a page belongs to at most one extent. Extents are assigned by [`Reservation::allocate`] and
+//! returned by [`Reservation::free`], which also returns the memory to the system.
 
 use std::fs::File;
 use std::io;
@@ -24,7 +25,7 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, mun
 /// Granularity of extents.
 pub const PAGE: usize = 4096;
 
-/// One reservation. Pages take no memory until code is written to them.
+/// A reservation. Pages take no memory until code is written to them.
 #[derive(Debug)]
 pub struct Reservation {
     file: File,
@@ -40,23 +41,24 @@ impl Reservation {
     /// Reserves `size` bytes, a multiple of [`PAGE`].
     ///
     /// # Errors
-    /// If the system refuses the file or the mapping.
+    /// Returns an error if the system refuses the file or the mapping.
     pub fn new(size: usize) -> io::Result<Reservation> {
         let file = code_file(size)?;
-        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
+        // SAFETY: a fresh mapping at an address that the kernel chooses disturbs nothing.
         let base = unsafe { map_code(ptr::null_mut(), size, MapFlags::SHARED, &file)? };
         Ok(Reservation::mapped(file, base, base, size))
     }
 
-    /// The same without a file of its own, for perf.
+    /// Reserves `size` bytes without a file of its own, for perf.
     ///
     /// # Errors
-    /// As [`Reservation::new`], or if the system lets nobody write the memory of processes.
+    /// Returns an error as [`Reservation::new`] does, or if the system does not let a process write its own
+    /// memory file.
     pub fn anonymous(size: usize) -> io::Result<Reservation> {
         let file = own_memory()?;
         let (protection, flags) =
             (ProtFlags::READ | ProtFlags::EXEC, MapFlags::PRIVATE | MapFlags::NORESERVE);
-        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
+        // SAFETY: a fresh mapping at an address that the kernel chooses disturbs nothing.
         let base = unsafe { mmap_anonymous(ptr::null_mut(), size, protection, flags)? };
         Ok(Reservation::mapped(file, 0, base as usize, size))
     }
@@ -68,8 +70,8 @@ impl Reservation {
         Reservation { file, origin, base, size, free: Mutex::new(vec![(0, size)]) }
     }
 
-    /// Takes an extent of `size` bytes (a multiple of [`PAGE`]) and returns its address, or `None` if no free extent
-    /// is large enough.
+    /// Allocates an extent of `size` bytes (a multiple of [`PAGE`]) and returns its address, or `None` if no free
+    /// extent is large enough.
     pub fn allocate(&self, size: usize) -> Option<usize> {
         debug_assert!(size > 0 && size.is_multiple_of(PAGE));
         let _no_fork = LIVE.read().unwrap_or_else(PoisonError::into_inner);
@@ -84,11 +86,11 @@ impl Reservation {
         Some(self.base + offset)
     }
 
-    /// Gives an extent back. Nothing may run its code any more.
+    /// Frees an extent. Its code must not run any more.
     pub fn free(&self, address: usize, size: usize) {
         let offset = address - self.base;
         let _no_fork = LIVE.read().unwrap_or_else(PoisonError::into_inner);
-        // Failure, as without a file, only means that the memory stays in use until the extent is reused.
+        // A failure, as without a file, only means that the memory stays in use until the extent is reused.
         let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         let _ = fallocate(&self.file, punch, offset as u64, size as u64);
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
@@ -102,10 +104,10 @@ impl Reservation {
         }
     }
 
-    /// Writes `bytes` at `address`, which lies in an extent of the caller's that nothing runs yet.
+    /// Writes `bytes` at `address`, in an extent of the caller whose code does not run yet.
     ///
     /// # Errors
-    /// If the system has no memory for it.
+    /// Returns an error if the system has no memory for the code.
     pub fn write(&self, address: usize, bytes: &[u8]) -> io::Result<()> {
         assert!(address >= self.base && address - self.base + bytes.len() <= self.size);
         let _no_fork = LIVE.read().unwrap_or_else(PoisonError::into_inner);
@@ -116,7 +118,7 @@ impl Reservation {
 
 /// Makes the code at `address` visible to instruction fetch on all cores.
 fn flush(address: usize, len: usize) -> io::Result<()> {
-    // SAFETY: the range lies in a mapping that is never unmapped while the reservation lives.
+    // SAFETY: the range lies in a mapping that is not unmapped while the reservation lives.
     unsafe { wasmtime_jit_icache_coherence::clear_cache(address as *const _, len) }.map_err(icache_error)?;
     wasmtime_jit_icache_coherence::pipeline_flush_mt().map_err(icache_error)
 }
@@ -125,20 +127,20 @@ fn icache_error(e: impl std::fmt::Display) -> io::Error {
     io::Error::other(format!("instruction cache not flushed: {e}"))
 }
 
-/// A file for code of this size.
+/// Creates a file for code of this size.
 fn code_file(size: usize) -> io::Result<File> {
     let file = File::from(memfd_create("wprof-code", MemfdFlags::CLOEXEC)?);
     ftruncate(&file, size as u64)?;
     Ok(file)
 }
 
-/// Maps a file of code, for this process alone; gives where.
+/// Maps a file of code, for this process alone; returns the address.
 ///
 /// # Safety
-/// With `MapFlags::FIXED` what is at `at` is the caller's, and nobody uses it.
+/// With `MapFlags::FIXED` the caller guarantees that it owns the memory at `at`, and that nobody uses it.
 unsafe fn map_code(at: *mut libc::c_void, size: usize, flags: MapFlags, file: &File) -> io::Result<usize> {
-    // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing; else the caller's promise. The
-    // advice is about that mapping.
+    // SAFETY: a fresh mapping at an address that the kernel chooses disturbs nothing; for a fixed address the
+    // caller vouches. The advice applies to that mapping only.
     unsafe {
         let base = mmap(at, size, ProtFlags::READ | ProtFlags::EXEC, flags, file, 0)?;
         madvise(base, size, Advice::LinuxDontFork)?;
@@ -146,7 +148,7 @@ unsafe fn map_code(at: *mut libc::c_void, size: usize, flags: MapFlags, file: &F
     }
 }
 
-/// The memory of this process, to write to.
+/// Opens the memory of this process for writing.
 fn own_memory() -> io::Result<File> {
     File::options().write(true).open("/proc/self/mem")
 }
@@ -161,40 +163,40 @@ struct Live {
     is_anonymous: bool,
 }
 
-/// All reservations. Read while code is written or freed, so that a copy is of one moment.
+/// All reservations. Read-locked while code is written or freed, so that copies reflect one moment.
 static LIVE: RwLock<Vec<Live>> = RwLock::new(Vec::new());
 
-/// Whether this process has been given no copy of some code that its parent had.
+/// Whether this process has no copy of some code of its parent.
 static HAS_LOST: AtomicBool = AtomicBool::new(false);
 
-/// Whether some code of the parent process is missing in this one. Async-signal-safe.
+/// Returns whether some code of the parent process is missing in this one. Async-signal-safe.
 pub fn has_lost_code() -> bool {
     HAS_LOST.load(Ordering::Relaxed)
 }
 
-/// Copies of all code, for the child of a `fork`. As long as they are there no code is written or freed.
+/// Copies of all code, for the child of a `fork`. While they exist no code is written or freed.
 pub struct Copies {
     live: RwLockWriteGuard<'static, Vec<Live>>,
-    /// In the order of `live`; nothing for what has no file, and where the system has refused one.
+    /// In the order of `live`; `None` for reservations without a file, and where the system refused a copy.
     files: Vec<Option<File>>,
 }
 
 impl Copies {
-    /// Makes them.
+    /// Copies all code.
     pub fn take() -> Copies {
         let live = LIVE.write().unwrap_or_else(PoisonError::into_inner);
         let files = live.iter().map(|of| if of.is_anonymous { None } else { of.copy().ok() }).collect();
         Copies { live, files }
     }
 
-    /// Puts them in the place of the originals: in the child, before anything else.
+    /// Installs the copies in place of the originals: in the child, before anything else.
     pub fn install(self) {
         for (of, file) in self.live.iter().zip(&self.files) {
             let file = match of.is_anonymous {
-                // What was opened in the parent is the parent's memory.
+                // A file opened in the parent refers to the parent's memory.
                 true => own_memory().ok(),
-                // SAFETY: this process has nothing at these addresses (`MADV_DONTFORK`) but what it could only have
-                // mapped since `fork`, which has not returned.
+                // SAFETY: this process has nothing at these addresses (`MADV_DONTFORK`) except what it could have
+                // mapped since `fork`, which has not returned yet.
                 false => file
                     .as_ref()
                     .filter(|file| unsafe { of.map(file) }.is_ok())
@@ -208,7 +210,7 @@ impl Copies {
 }
 
 impl Live {
-    /// A file with the same code.
+    /// Returns a file with the same code.
     fn copy(&self) -> io::Result<File> {
         let copy = code_file(self.size)?;
         // SAFETY: the file stays open as long as `self` is in `LIVE`, which is locked.
@@ -220,7 +222,7 @@ impl Live {
                 start => start?,
             };
             end = seek(file, SeekFrom::Hole(start))?;
-            // SAFETY: these bytes are in the mapping, readable, and nobody writes code while `LIVE` is locked.
+            // SAFETY: these bytes are in the readable mapping, and nobody writes code while `LIVE` is locked.
             let bytes = unsafe {
                 std::slice::from_raw_parts((self.base + start as usize) as *const u8, (end - start) as usize)
             };
@@ -229,23 +231,24 @@ impl Live {
     }
 
     /// # Safety
-    /// Nobody uses what is at these addresses.
+    /// The caller guarantees that nobody uses the memory at these addresses.
     unsafe fn map(&self, file: &File) -> io::Result<usize> {
-        // SAFETY: as required above.
+        // SAFETY: the caller guarantees it.
         unsafe { map_code(self.base as *mut _, self.size, MapFlags::SHARED | MapFlags::FIXED, file) }
     }
 
-    /// Has the descriptor mean another file; whether that worked.
+    /// Makes the descriptor refer to another file; returns whether that worked.
     fn replace_file(&self, file: &File) -> bool {
-        // SAFETY: the descriptor is the reservation's, which has no other use for the old file.
+        // SAFETY: the descriptor belongs to the reservation, which has no other use for the old file.
         unsafe { libc::dup3(file.as_raw_fd(), self.file, libc::O_CLOEXEC) == self.file }
     }
 
-    /// There is no copy: nothing may take the place of the code, and nothing be written to the parent's.
+    /// Handles a missing copy: nothing may be mapped in place of the code, and nothing be written to the parent's
+    /// file.
     fn lose(&self) {
         HAS_LOST.store(true, Ordering::Relaxed);
         let nothing = File::open("/dev/null").is_ok_and(|nothing| self.replace_file(&nothing));
-        // SAFETY: nobody uses what is at these addresses but to run the code that is lost.
+        // SAFETY: these addresses are used only to run the code that is lost.
         let unmapped = unsafe {
             let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
             mmap_anonymous(self.base as *mut _, self.size, ProtFlags::empty(), flags).is_ok()
@@ -260,8 +263,8 @@ impl Drop for Reservation {
     fn drop(&mut self) {
         LIVE.write().unwrap_or_else(PoisonError::into_inner).retain(|of| of.base != self.base);
         super::registry::remove_range(self.base);
-        // SAFETY: mapped by `new` with this size; whoever owned an extent held the engine, which owns this, so no
-        // code in it is running or reachable.
+        // SAFETY: `new` mapped it with this size. The owner of an extent holds the engine, which owns the
+        // reservation, so no code in it is running or reachable.
         let _ = unsafe { munmap(self.base as *mut _, self.size) };
     }
 }
@@ -289,7 +292,7 @@ mod tests {
             let r = r.expect("reserved");
             let a = r.allocate(2 * PAGE).expect("free") + PAGE - 2;
             r.write(a, &[1, 2, 3, 4]).expect("written");
-            // SAFETY: four bytes just written, inside the mapping.
+            // SAFETY: the four bytes were just written, inside the mapping.
             assert_eq!(unsafe { *(a as *const [u8; 4]) }, [1, 2, 3, 4]);
         }
     }

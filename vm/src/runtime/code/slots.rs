@@ -1,8 +1,9 @@
-//! A module's code slots: the table through which its functions are called; and its dispatch cells, which lead there.
+//! The code slots of a module: the table through which its functions are called; and its dispatch cells, which
+//! lead to the slots.
 //!
-//! Invariant: the table neither moves nor goes away while the module lives, and each entry always holds the address
-//! of runnable code: a lazy stub's until [`CodeSlots::publish`] stores the function's. Dispatch cells are filled
-//! before code that reads them is published, and then stay.
+//! Invariant: the table neither moves nor is freed while the module lives, and each entry always holds the
+//! address of runnable code: that of a lazy stub until [`CodeSlots::publish`] stores that of the function.
+//! Dispatch cells are filled before code that reads them is published, and then stay unchanged.
 
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -14,22 +15,22 @@ use wprof_jit::module::{ConstantTables, ModuleInfo, Target};
 
 use crate::runtime::instances::abi::VmCodeSlots;
 
-/// The slots of one module.
+/// The code slots of one module.
 pub struct CodeSlots {
     base: *mut VmCodeSlots,
     rows: usize,
     cells: usize,
-    /// Which dispatches have their cells filled.
+    /// By dispatch, whether its cells are filled.
     filled: Mutex<Vec<bool>>,
     stub: Box<Stub>,
 }
 
-/// Rows behind the others, which lead to code that traps.
+/// Number of additional rows, which lead to code that traps.
 const TRAPS: usize = 3;
-/// The highest address that an instruction of x86-64 can name.
+/// The highest address that an x86-64 instruction can encode as an absolute operand.
 const HIGHEST: usize = i32::MAX as usize;
 
-/// The lazy stub of each function.
+/// Returns the lazy stub of a function.
 type Stub = dyn Fn(u32) -> usize + Send + Sync;
 
 impl std::fmt::Debug for CodeSlots {
@@ -40,15 +41,16 @@ impl std::fmt::Debug for CodeSlots {
 
 // SAFETY: the rows are atomics; the table itself is immutable.
 unsafe impl Send for CodeSlots {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl Sync for CodeSlots {}
 
 impl CodeSlots {
-    /// One row per function, all of them pointing to the stub that `stub` gives for their index; and room for the
-    /// dispatch cells of `tables`, of which bad ones lead to `traps`. At address `at`, if it matters where.
+    /// Creates one row per function, which points to the stub that `stub` returns for its index, and space for
+    /// the dispatch cells of `tables`, of which invalid ones lead to `traps`. `at` is the address of the table,
+    /// if that matters.
     ///
     /// # Errors
-    /// If the system has no memory for it, or not there.
+    /// Returns an error if the system has no memory for the table, or not at that address.
     pub fn new(
         rows: usize,
         stub: impl Fn(u32) -> usize + Send + Sync + 'static,
@@ -71,18 +73,18 @@ impl CodeSlots {
         Ok(slots)
     }
 
-    /// Whether all of it lies where an instruction can name it.
+    /// Returns whether the whole table lies where an instruction can encode its address.
     pub fn is_low(&self) -> bool {
         self.address() + bytes(self.rows, self.cells) <= HIGHEST
     }
 
-    /// Address of the dispatch cells, if machine code can use them.
+    /// Returns the address of the dispatch cells, if machine code can use them.
     pub fn dispatch_cells(&self) -> Option<usize> {
         (self.cells > 0 && self.is_low())
             .then(|| self.address() + (self.rows + TRAPS) * size_of::<VmCodeSlots>())
     }
 
-    /// Fills the cells of these dispatches, if they are not.
+    /// Fills the cells of these dispatches, if they are not filled yet.
     pub fn fill(&self, info: &ModuleInfo, dispatches: &[u32]) {
         let mut filled = self.filled.lock().unwrap_or_else(PoisonError::into_inner);
         for &number in dispatches {
@@ -104,61 +106,61 @@ impl CodeSlots {
             };
             let address = ptr::from_ref(self.any_row(row)) as usize as u32;
             assert!(cell < self.cells);
-            // SAFETY: the cells lie behind the rows, in the same mapping; nothing else writes them, and machine code
-            // that reads them comes later.
+            // SAFETY: the cells lie behind the rows, in the same mapping; nothing else writes them, and machine
+            // code that reads them is published later.
             unsafe { self.base.add(self.rows + TRAPS).cast::<u32>().add(cell).write(address) };
         }
     }
 
-    /// One of all rows, those that trap included.
+    /// Returns a row, which may be one of those that trap.
     fn any_row(&self, row: usize) -> &VmCodeSlots {
         assert!(row < self.rows + TRAPS);
-        // SAFETY: a row of the mapping, which `new` maps with room for all of them, zeroed, and nothing unmaps before
-        // `drop`.
+        // SAFETY: the row lies in the mapping, which `new` maps zeroed with room for all rows and which stays
+        // mapped until `drop`.
         unsafe { &*self.base.add(row) }
     }
 
-    /// Address of the table, which machine code holds as a constant.
+    /// Returns the address of the table, which machine code contains as a constant.
     pub fn address(&self) -> usize {
         self.base as usize
     }
 
-    /// The row of function `func`.
+    /// Returns the row of function `func`.
     pub fn row(&self, func: u32) -> &VmCodeSlots {
         assert!((func as usize) < self.rows);
         self.any_row(func as usize)
     }
 
-    /// What a row held at first.
+    /// Returns the stub that a row held at first.
     pub fn stub(&self, func: u32) -> usize {
         (self.stub)(func)
     }
 
-    /// Makes `code` what callers of `func` reach from now on. It is already in place and in the registry.
+    /// Makes callers of `func` reach `code` from now on. The code must be placed and registered.
     pub fn publish(&self, func: u32, code: usize) {
         self.publish_both(func, code, code);
     }
 
-    /// The same, with other code for calls in bursts.
+    /// Publishes `code` for ordinary calls, and `in_bursts` for calls in bursts.
     pub fn publish_both(&self, func: u32, code: usize, in_bursts: usize) {
         self.publish_for_bursts(func, in_bursts);
         self.row(func).entry.store(code, Ordering::Release);
     }
 
-    /// The same for calls in bursts only.
+    /// Publishes code for calls in bursts only.
     pub fn publish_for_bursts(&self, func: u32, code: usize) {
         self.row(func).instrumented_entry.store(code, Ordering::Release);
     }
 }
 
-/// Where dispatch cells of an engine lead that call nothing.
+/// The code to which invalid dispatch cells of an engine lead.
 #[derive(Clone, Copy, Debug)]
 pub struct TrapStubs {
-    /// What traps as calls of another type do.
+    /// Code that traps like a call of another type.
     pub bad_signature: usize,
-    /// As calls of null.
+    /// Code that traps like a call of null.
     pub null: usize,
-    /// As calls beyond the table.
+    /// Code that traps like a call beyond the table.
     pub out_of_bounds: usize,
 }
 
@@ -167,11 +169,11 @@ fn bytes(rows: usize, cells: usize) -> usize {
     ((rows + TRAPS + 1) * size_of::<VmCodeSlots>() + cells).next_multiple_of(4096)
 }
 
-/// Zeroed memory, low in the address space if possible: the address is a shorter constant there.
+/// Maps zeroed memory, low in the address space if possible, because a low address is a shorter constant.
 fn map(size: usize) -> std::io::Result<*mut std::ffi::c_void> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     let anywhere = MapFlags::PRIVATE;
-    // SAFETY: fresh mappings at addresses of the kernel's choice disturb nothing.
+    // SAFETY: fresh mappings at addresses that the kernel chooses disturb nothing.
     unsafe {
         mmap_anonymous(ptr::null_mut(), size, access, anywhere | low_addresses())
             .or_else(|_| mmap_anonymous(ptr::null_mut(), size, access, anywhere))
@@ -179,12 +181,12 @@ fn map(size: usize) -> std::io::Result<*mut std::ffi::c_void> {
     }
 }
 
-/// Zeroed memory at `address`, if nothing is there.
+/// Maps zeroed memory at `address`, if nothing is mapped there.
 fn map_at(address: usize, size: usize) -> std::io::Result<*mut std::ffi::c_void> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     let flags = MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE;
-    // SAFETY: a fresh mapping where nothing is disturbs nothing. A kernel that does not know the flag takes the address
-    // as a hint; then what it gave is given back.
+    // SAFETY: a fresh mapping in unused address space disturbs nothing. A kernel that does not know the flag
+    // takes the address as a hint; a mapping elsewhere is then unmapped.
     unsafe {
         let base = mmap_anonymous(ptr::without_provenance_mut(address), size, access, flags)?;
         if base.addr() != address {
@@ -205,8 +207,8 @@ fn low_addresses() -> MapFlags {
 
 impl Drop for CodeSlots {
     fn drop(&mut self) {
-        // SAFETY: mapped by `new` with this size. Machine code that knows the address is the module's own, or holds
-        // the module alive through an instance of it in a store.
+        // SAFETY: `new` mapped it with this size. Machine code that contains the address is the module's own, or
+        // keeps the module alive through an instance of it in a store.
         let _ = unsafe { munmap(self.base.cast(), bytes(self.rows, self.cells)) };
     }
 }

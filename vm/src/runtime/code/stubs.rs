@@ -1,8 +1,9 @@
-//! Lazy stubs: what a code slot points to until its function is compiled.
+//! Lazy stubs: the code that a code slot points to until its function is compiled.
 //!
-//! Stub `i` puts `i` where the common part (`entries::lazy_common`) expects it and jumps there. Stubs know no module:
-//! the callee's vmctx, which every wasm function is passed, tells whose function `i` is meant. So one growing table
-//! serves a whole engine; two, as the vmctx comes in another register where results go to memory.
+//! Stub `i` puts `i` where the common part (`entries::lazy_common`) expects it and jumps there. Stubs know no
+//! module: the callee's vmctx, which every wasm function is passed, determines the module of function `i`. So one
+//! growing table serves a whole engine, or rather two, because the vmctx is in another register where results go
+//! to memory.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,28 +13,28 @@ use super::arena::{CodeArena, CodeSpace};
 use crate::arch;
 use crate::runtime::entries;
 
-/// Stubs per chunk.
+/// Number of stubs per chunk.
 const CHUNK: u32 = 1024;
 
 /// The stubs of an engine.
 #[derive(Debug)]
 pub struct Stubs {
     arena: CodeArena,
-    /// Address of stub 0 of each chunk, for functions that return in registers, and in memory.
+    /// The address of stub 0 of each chunk, for functions that return in registers, and in memory.
     chunks: [Mutex<Vec<usize>>; 2],
 }
 
 impl Stubs {
-    /// No stubs yet.
+    /// Creates an empty table.
     pub fn new(space: Arc<CodeSpace>) -> Stubs {
         Stubs { arena: CodeArena::new(space, None), chunks: Default::default() }
     }
 
-    /// Makes sure that stubs for indices below `count` exist and returns how to find them. `in_memory`: for functions
-    /// that return there, see `Compiler::returns_in_memory`.
+    /// Ensures that stubs for indices below `count` exist, and returns a function that finds them. `in_memory` is
+    /// for functions that return in memory, see `Compiler::returns_in_memory`.
     ///
     /// # Errors
-    /// If there is no memory for them.
+    /// Returns an error if there is no memory for the stubs.
     pub fn up_to(&self, count: u32, in_memory: bool) -> std::io::Result<impl Fn(u32) -> usize + use<>> {
         let mut chunks = self.chunks[usize::from(in_memory)].lock().unwrap_or_else(PoisonError::into_inner);
         while (chunks.len() as u32) * CHUNK < count {

@@ -1,5 +1,5 @@
-//! What the embedder wants to be told or asked while wasm code runs, as functions of the layer above, which knows the type
-//! of the store's data.
+//! The embedder's callbacks while wasm code runs, as functions of the layer above, which knows the type of the
+//! store's data.
 
 use std::ptr::NonNull;
 
@@ -8,7 +8,8 @@ use crate::runtime::instances::store::{StoreOpaque, StoreWith};
 use crate::runtime::interruption::deadline;
 use crate::runtime::linear_memory::growth;
 
-/// A passage between the host and wasm code, of which [`Store::call_hook`](crate::Store::call_hook) is told.
+/// A transition between the host and wasm code, which is reported to
+/// [`Store::call_hook`](crate::Store::call_hook).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CallHook {
     /// The host is about to call wasm code.
@@ -21,28 +22,28 @@ pub enum CallHook {
     ReturningFromHost,
 }
 
-/// Tells the embedder of a passage, who may end the program by an error.
+/// Reports a transition to the embedder, who may end the program by an error.
 ///
-/// Unsafe to call unless the pointer was derived from an exclusive reference to the whole store, its user's data included,
-/// and nobody uses the store meanwhile.
+/// Unsafe to call unless the pointer was derived from an exclusive reference to the whole store, including its
+/// user's data, and nobody uses the store meanwhile.
 pub type OnCall = unsafe fn(NonNull<StoreOpaque>, CallHook) -> Result<()>;
 
-/// The functions of a store.
+/// The callbacks of a store.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hooks {
-    /// At each passage.
+    /// Called at each transition.
     pub on_call: Option<OnCall>,
-    /// At a deadline.
+    /// Called at a deadline.
     pub on_deadline: Option<deadline::OnDeadline>,
-    /// When a memory or table is to grow.
+    /// Called before a memory or table grows.
     pub on_growth: Option<growth::OnGrowth>,
 }
 
 impl<D> StoreWith<D> {
-    /// Tells the embedder of a passage, if it wants to know.
+    /// Reports a transition to the embedder, if it has a hook.
     ///
     /// # Errors
-    /// That of the embedder.
+    /// Returns the error of the embedder.
     pub fn tell_of(&mut self, passage: CallHook) -> Result<()> {
         match self.opaque.hooks.on_call {
             None => Ok(()),

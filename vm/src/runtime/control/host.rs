@@ -1,4 +1,4 @@
-//! Host functions as machine code sees them.
+//! Host functions, as machine code calls them.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,15 +21,15 @@ use crate::runtime::instances::store_ptr::StorePtr;
 use crate::runtime::interruption::deadline;
 use crate::runtime::values::types::TypeEntry;
 
-/// The code of a host function, which gets the store, the index of the instance that calls it, if one does, and the array
-/// in which arguments come and results go.
+/// The code of a host function. It is passed the store, the index of the calling instance, if an instance calls
+/// it, and the array of arguments, which also receives the results.
 pub type HostCode<D> = dyn Fn(&mut StoreWith<D>, Option<u32>, &mut [VmValue]) -> Result<()> + Send + Sync;
 
 /// A host function that belongs to no store yet.
 pub struct HostFunc<D: 'static> {
     /// Its type.
     pub ty: crate::FuncType,
-    /// What it does.
+    /// Its code.
     pub code: Box<HostCode<D>>,
 }
 
@@ -40,16 +40,16 @@ pub struct HostHead {
     context: StorePtr<VmStoreContext>,
     /// Its type.
     pub entry: Arc<TypeEntry>,
-    /// Module and name, if it was defined by these.
+    /// Module and name under which it was defined, if any.
     pub name: Option<(String, String)>,
-    /// How often it was called; counted only when profiling.
+    /// Number of calls; counted only when profiling.
     calls: AtomicU64,
-    /// Its own time; measured only with a clock.
+    /// Its own time in ticks; measured only with a clock.
     ticks: AtomicU64,
     counted: bool,
-    /// Its number among what has call records.
+    /// Its routine number in call records.
     routine: u32,
-    /// Its number among the functions of the host in its store.
+    /// Its number among the host functions of its store.
     number: usize,
 }
 
@@ -60,33 +60,33 @@ struct HostContext<D: 'static> {
     func: Arc<HostFunc<D>>,
 }
 
-/// Owner of a `HostContext<D>`, whatever `D`.
+/// The owner of a `HostContext<D>` of any `D`.
 pub struct AnyHostContext {
     pointer: NonNull<HostHead>,
     free: unsafe fn(NonNull<HostHead>),
 }
 
-// SAFETY: it owns the context, whose pointers lead to itself and to the context of the store that it is a part of. What the
-// user put in is `Send` and `Sync` itself: `add` has the compiler check that.
+// SAFETY: it owns the context, whose pointers lead to itself and to the context of the store that it is a part of.
+// The user's data is `Send` and `Sync`: `add` makes the compiler check that.
 unsafe impl Send for AnyHostContext {}
 // SAFETY: as above.
 unsafe impl Sync for AnyHostContext {}
 
 impl AnyHostContext {
-    /// What is known of it.
+    /// Returns the head of the context.
     pub fn head(&self) -> &HostHead {
-        // SAFETY: allocated by `add` and freed by `drop` only.
+        // SAFETY: `add` allocates the context, and only `drop` frees it.
         unsafe { self.pointer.as_ref() }
     }
 }
 
 impl HostHead {
-    /// How often it was called so far, when profiling.
+    /// Returns how often it was called so far; counted only when profiling.
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// Its own time so far, in ticks of the store's clock; without the calls that still run.
+    /// Returns its own time so far, in ticks of the store's clock, without calls that still run.
     pub fn ticks(&self) -> u64 {
         self.ticks.load(Ordering::Relaxed)
     }
@@ -94,7 +94,7 @@ impl HostHead {
 
 impl Drop for AnyHostContext {
     fn drop(&mut self) {
-        // SAFETY: `free` was made for this context's type.
+        // SAFETY: `free` was instantiated for this context's type.
         unsafe { (self.free)(self.pointer) };
     }
 }
@@ -102,7 +102,7 @@ impl Drop for AnyHostContext {
 /// Adds `func` to a store.
 ///
 /// # Errors
-/// If there is no memory for its lazy stub.
+/// Returns an error if there is no memory for its lazy stub.
 pub fn add<D: 'static>(
     store: &mut StoreWith<D>,
     func: &Arc<HostFunc<D>>,
@@ -131,14 +131,15 @@ pub fn add<D: 'static>(
     let counted = opaque.engine().config().profiling != crate::ProfilingConfig::Off;
     let vm = VmHostContext { magic: host_context::MAGIC, func: shim::<D>, slots, func_ref };
     let routine = opaque.host_routine(name.as_ref());
-    // SAFETY: the store's context, for a part of the store.
+    // SAFETY: the pointer leads to the store's own context, and becomes a part of the store.
     let context = unsafe { StorePtr::new(opaque.context()) };
     let (calls, ticks) = (AtomicU64::new(0), AtomicU64::new(0));
     let number = opaque.hosts.len();
     let head = HostHead { vm, context, entry, name, calls, ticks, counted, routine, number };
     let pointer = NonNull::from(Box::leak(Box::new(HostContext { head, func: func.clone() })));
     let head: NonNull<HostHead> = pointer.cast();
-    // SAFETY: freshly allocated; the funcref refers to the context that it lies in, which does not move.
+    // SAFETY: the context is freshly allocated and does not move; the funcref refers to the context that contains
+    // it.
     let func_ref = unsafe {
         let vm = &raw mut (*head.as_ptr()).vm;
         (*vm).func_ref.slots = &raw const (*vm).slots;
@@ -146,27 +147,27 @@ pub fn add<D: 'static>(
         NonNull::new_unchecked(&raw mut (*vm).func_ref)
     };
     opaque.hosts.push(AnyHostContext { pointer: head, free: free::<D> });
-    // SAFETY: it lies in a host context of this store.
+    // SAFETY: the funcref lies in a host context of this store.
     Ok(unsafe { opaque.func_handle(func_ref) })
 }
 
 /// # Safety
-/// `head` is that of a `HostContext<D>` leaked by `add`.
+/// The caller guarantees that `head` belongs to a `HostContext<D>` leaked by `add`.
 unsafe fn free<D: 'static>(head: NonNull<HostHead>) {
-    // SAFETY: as required above; the head is the context's first field.
+    // SAFETY: the caller guarantees it; the head is the context's first field.
     drop(unsafe { Box::from_raw(head.cast::<HostContext<D>>().as_ptr()) });
 }
 
-/// What the wasm-to-host trampoline calls. Leaves nothing to be dropped when it reports failure, since the
-/// trampoline then traps.
+/// Calls a host function, for the wasm-to-host trampoline. When it reports failure the trampoline traps, so it must
+/// leave nothing to be dropped.
 unsafe extern "C" fn shim<D: 'static>(
     context: *mut VmHostContext,
     caller: *mut VmContext,
     values: *mut VmValue,
 ) -> u32 {
-    // SAFETY: `add` made the context for a store of `StoreWith<D>`, which `enter::call` has lent to us or to the wasm code
-    // that waits for us, by the pointer in its store context. `values` has room for all arguments and results. `caller` is an instance
-    // of the same store, or null.
+    // SAFETY: `add` made the context for a store of type `StoreWith<D>`, which `enter::call` has lent, by the
+    // pointer in its store context, to this function or to the wasm code that waits for it. `values` has room for
+    // all arguments and results. `caller` is an instance of the same store, or null.
     let (host, store, instance, values) = unsafe {
         let host = &*context.cast::<HostContext<D>>();
         let store = host.head.context.as_ref().store;
@@ -196,7 +197,7 @@ unsafe extern "C" fn shim<D: 'static>(
     store.opaque.leave_host_context(outer);
     store.opaque.read_metrics();
     let pending = match result.map(|done| done.and_then(|()| store.opaque.check_data())) {
-        // SAFETY: the store is whole, and lent to us.
+        // SAFETY: the store is whole, and lent to this function.
         Ok(Ok(())) => match unsafe { deadline::act(NonNull::from(&mut *store).cast()) } {
             None => {
                 store.opaque.heed_tick();
@@ -211,7 +212,7 @@ unsafe extern "C" fn shim<D: 'static>(
     1
 }
 
-/// The references among arguments to what is collected.
+/// Returns the arguments that are references to collected objects.
 fn collected_in(ty: &crate::FuncType, values: &[VmValue]) -> SmallVec<[u64; 4]> {
     let is_collected =
         |(ty, _): &(crate::ValType, &VmValue)| matches!(ty, crate::ValType::Ref(ty) if ty.is_collected());
@@ -222,10 +223,10 @@ fn len<D>(host: &HostContext<D>) -> usize {
     host.func.ty.array_len()
 }
 
-/// Whether `func` is a host function, and its context then.
+/// Returns the context of `func`, if it is a host function.
 pub fn context_of(store: &StoreOpaque, func: FuncPtr) -> Option<NonNull<VmHostContext>> {
     let vmctx = NonNull::new(store.func_ref(func).vmctx)?;
-    // SAFETY: every vmctx starts with its magic.
+    // SAFETY: every vmctx starts with its magic number.
     let magic = unsafe { vmctx.cast::<u32>().read() };
     (magic == host_context::MAGIC).then(|| vmctx.cast())
 }
@@ -233,17 +234,17 @@ pub fn context_of(store: &StoreOpaque, func: FuncPtr) -> Option<NonNull<VmHostCo
 /// Calls a host function from the host, without machine code in between.
 ///
 /// # Safety
-/// `context` is one of this store's; `values` has room for all arguments and results, and holds arguments of the
-/// right types.
+/// The caller guarantees that `context` belongs to this store, and that `values` has room for all arguments and
+/// results and holds arguments of the right types.
 pub unsafe fn call(context: NonNull<VmHostContext>, values: *mut VmValue) -> u32 {
-    // SAFETY: as required above; there is no calling instance.
+    // SAFETY: the caller guarantees it; there is no calling instance.
     unsafe { (context.as_ref().func)(context.as_ptr(), ptr::null_mut(), values) }
 }
 
-/// The entry of a host function's type.
+/// Returns the head of a host function's context.
 ///
 /// # Safety
-/// `context` is a live host context.
+/// The caller guarantees that `context` is a live host context.
 pub unsafe fn head<'a>(context: NonNull<VmHostContext>) -> &'a HostHead {
     // SAFETY: every host context is the first field of a `HostHead`.
     unsafe { context.cast::<HostHead>().as_ref() }
@@ -252,9 +253,9 @@ pub unsafe fn head<'a>(context: NonNull<VmHostContext>) -> &'a HostHead {
 /// Publishes the trampoline of a host function.
 ///
 /// # Safety
-/// As [`head`]; `code` is the wasm-to-host trampoline of its type.
+/// The caller guarantees the same as for [`head`], and that `code` is the wasm-to-host trampoline of its type.
 pub unsafe fn publish(context: NonNull<VmHostContext>, code: usize) {
-    // SAFETY: as required above.
+    // SAFETY: the caller guarantees it.
     let slots = unsafe { &context.as_ref().slots };
     slots.instrumented_entry.store(code, Ordering::Release);
     slots.entry.store(code, Ordering::Release);

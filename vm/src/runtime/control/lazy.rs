@@ -1,4 +1,4 @@
-//! Compilation on first call.
+//! Lazy compilation of functions at their first call.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,22 +13,23 @@ use crate::runtime::instances::store::{Pending, StoreOpaque};
 use crate::runtime::interruption::fork;
 use crate::{Result, Trap};
 
-/// Called by a lazy stub: compiles what it stands for, and returns the address to go on at. If that fails, the reason
-/// is left in the store and the address is that of code which traps.
+/// Compiles the function of a lazy stub, and returns the address at which to continue. If that fails, the reason
+/// is left in the store and the address is that of code that traps.
 ///
 /// # Safety
-/// For `entries::lazy_common` only: `callee` is a vmctx or host context, `caller` the vmctx of the instance that calls,
-/// whose store is lent to wasm; `index` is a function index of the callee's module, or anything for a host function.
+/// For `entries::lazy_common` only, which guarantees: `callee` is a vmctx or host context; `caller` is the vmctx
+/// of the calling instance, whose store is lent to wasm; `index` is a function index of the callee's module, or
+/// anything for a host function.
 pub unsafe extern "C" fn lazy_compile(
     callee: NonNull<c_void>,
     caller: NonNull<VmContext>,
     index: u32,
 ) -> usize {
-    // SAFETY: as required above. Wasm code waits for us, so nothing else refers to the store.
+    // SAFETY: the caller guarantees it. Wasm code waits for this function, so nothing else refers to the store.
     let store = unsafe { &mut *(*caller.as_ref().store).store };
     let began = store.bursts.as_ref().and_then(StoreBursts::begin_first_call);
     let compiled = catch_unwind(AssertUnwindSafe(|| {
-        // SAFETY: as required above.
+        // SAFETY: the caller guarantees it.
         unsafe { compile(store, callee, index) }
     }));
     store.bursts.iter_mut().for_each(|bursts| bursts.end_first_call(began));
@@ -49,9 +50,9 @@ pub unsafe extern "C" fn lazy_compile(
     store.engine().raise()
 }
 
-/// `None` if the store is to stop before there is code.
+/// Compiles the function; `None` if the store is to stop before there is code.
 unsafe fn compile(store: &StoreOpaque, callee: NonNull<c_void>, index: u32) -> Result<Option<usize>> {
-    // SAFETY: every vmctx and host context begins with its magic, which says what the rest is.
+    // SAFETY: every vmctx and host context begins with its magic number, which tells its type.
     unsafe {
         if callee.cast::<u32>().read() == abi::host_context::MAGIC {
             let _quiet = fork::quiet();
@@ -67,7 +68,7 @@ unsafe fn host_trampoline(store: &StoreOpaque, context: NonNull<VmHostContext>) 
     // SAFETY: the caller vouches for the context.
     let entry = unsafe { &host::head(context).entry };
     let code = store.engine().wasm_to_host(entry)?;
-    // SAFETY: likewise, and the trampoline is that of its type.
+    // SAFETY: the caller vouches for the context, and the trampoline is that of its type.
     unsafe { host::publish(context, code) };
     Ok(code)
 }

@@ -1,13 +1,14 @@
-//! Going on behind an instruction that has faulted on purpose.
+//! Continuing after an instruction that faulted on purpose.
 //!
-//! Some stores of machine code fault when the runtime has to do something: a budget is used up, the buffer of a trace is
-//! full; and polls do at a deadline. The signal handler makes the thread continue in `entries::resume`, which saves all registers and calls [`go_on`].
-//! That is host code like any other, called by machine code as it were: it may allocate, lock, call the embedder and
-//! enter wasm. Then machine code goes on behind the store, or with the poll, with the same registers, but for the pinned
-//! one; or it traps.
+//! Some stores in machine code fault when the runtime has to act: a budget is used up, or the buffer of a trace
+//! is full; polls fault at a deadline. The signal handler makes the thread continue in `entries::resume`, which
+//! saves all registers and calls [`go_on`]. That is ordinary host code, as if machine code had called it: it may
+//! allocate, lock, call the embedder and enter wasm. Then machine code continues behind the store, or repeats the
+//! poll, with the same registers except the pinned one; or it traps.
 //!
-//! Invariant: the embedder is only asked on the stack that wasm runs on, with as much of it left as a host function is
-//! given; what needs no embedder runs on the store's own stack, as it may come where no stack is left.
+//! Invariant: the embedder is asked only on the stack on which wasm runs, and only if as much of it is left as a
+//! host function is guaranteed. Work without the embedder runs on the store's own stack, because the fault may
+//! occur where no stack is left.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
@@ -24,13 +25,16 @@ use crate::runtime::interruption::deadline;
 use crate::runtime::interruption::signals::record;
 use crate::runtime::stacks::activation::{self, Activation};
 
-/// What no code uses below a stack pointer. Machine code of ours keeps nothing there, but this costs nothing.
+/// The area below a stack pointer that must not be used. Generated code keeps nothing there, but respecting it
+/// costs nothing.
 const RED_ZONE: usize = 128;
 
-/// The stack pointer from which on [`go_on`] may use a stack, if a fault of this code is for it and there is room.
+/// Returns the stack pointer from which [`go_on`] may use a stack, if a fault with this code is for it and there
+/// is room.
 ///
 /// # Safety
-/// Wasm code of the activation, the newest, was interrupted with the stack pointer `sp`.
+/// The caller guarantees that wasm code of the activation, the newest one, was interrupted with the stack pointer
+/// `sp`.
 pub unsafe fn stack_for(code: TrapCode, activation: &Activation, sp: usize) -> Option<usize> {
     // SAFETY: the context lives as long as the store that was entered.
     let (limit, own) = unsafe { ((*activation.context).stack_limit, (*activation.context).own_stack) };
@@ -46,19 +50,19 @@ pub unsafe fn stack_for(code: TrapCode, activation: &Activation, sp: usize) -> O
     }
 }
 
-/// Does what the fault was for, and changes the registers to those with which the thread goes on.
+/// Does what the fault was for, and sets the registers with which the thread continues.
 ///
 /// # Safety
-/// For `entries::resume` only, where the signal handler has led the thread: the registers are those of machine code of the
-/// newest activation, which waits for us with its store on loan.
+/// For `entries::resume` only, to which the signal handler has redirected the thread: the registers are those of
+/// machine code of the newest activation, which waits with its store lent.
 pub unsafe extern "C" fn go_on(interrupted: *mut Interrupted) {
-    // SAFETY: the handler has found an activation, a piece of code and a trap site. Nobody else refers to the saved
-    // registers.
+    // SAFETY: the handler has found an activation, a piece of code and a trap site. Nobody else refers to the
+    // saved registers.
     let (activation, interrupted) = unsafe { (&*activation::newest(), &mut *interrupted) };
     let registers = interrupted.registers();
     let object = registry::find(registers.pc).expect("code that is on the stack is not freed");
     let code = object.trap_at(registers.pc).map(|site| site.code);
-    // SAFETY: as required above.
+    // SAFETY: the caller guarantees it.
     let goes_on = unsafe {
         store_pinned(activation, *interrupted.pinned());
         match code {
@@ -70,11 +74,11 @@ pub unsafe extern "C" fn go_on(interrupted: *mut Interrupted) {
         }
     };
     if !goes_on {
-        // SAFETY: as required above.
+        // SAFETY: the caller guarantees it.
         return unsafe { trap(activation, interrupted, &object) };
     }
-    // SAFETY: the context is there as the store is; the instruction is a store, which was to fault and do nothing else, or
-    // else a poll, which is made again.
+    // SAFETY: the context lives as long as the store. The instruction is a store that was to fault and do nothing
+    // else, or else a poll, which is repeated.
     unsafe {
         if let Some(cell) = pinned_cell(activation) {
             *interrupted.pinned() = cell.read();
@@ -85,11 +89,11 @@ pub unsafe extern "C" fn go_on(interrupted: *mut Interrupted) {
     }
 }
 
-/// Asks the embedder for more; whether the program goes on.
+/// Asks the embedder for a new budget; returns whether the program continues.
 unsafe fn refill_budget(activation: &Activation, interrupted: &Interrupted) -> bool {
     let context = activation.context;
-    // SAFETY: the store is lent to the wasm code that waits for us. Who looks at the stack meanwhile finds the frame that
-    // was interrupted as if it had called `entries::resume`, whose frame the saved registers are in.
+    // SAFETY: the store is lent to the wasm code that waits. A stack walk meanwhile finds the interrupted frame
+    // as if it had called `entries::resume`, whose frame contains the saved registers.
     unsafe {
         let store = NonNull::new_unchecked((*context).store);
         let outer = std::mem::replace(&mut (*context).exit_fp, interrupted.frame_pointer());
@@ -102,29 +106,29 @@ unsafe fn refill_budget(activation: &Activation, interrupted: &Interrupted) -> b
     }
 }
 
-/// Takes what is in the buffers of the trace.
+/// Empties the buffers of the trace.
 unsafe fn empty_trace(
     activation: &Activation,
     interrupted: &Interrupted,
     code: Option<TrapCode>,
     object: &CodeObject,
 ) -> bool {
-    // SAFETY: the store is lent to the wasm code that waits for us.
+    // SAFETY: the store is lent to the wasm code that waits.
     let store: &mut StoreOpaque = unsafe { &mut *(*activation.context).store };
     // SAFETY: the registers are those of machine code of this activation.
     let record = unsafe { record(code, object, interrupted.registers(), (*activation.vm.get()).fp) };
     match code {
         Some(TrapCode::TraceFull) => store.trace_is_full(&record),
-        // SAFETY: the instruction is a store of a register.
+        // SAFETY: the instruction stores a register.
         _ => store.references_are_full(&record, unsafe { interrupted.stored_value() }),
     }
     true
 }
 
-/// The thread goes on at the entry trampoline's handler, as it does after other traps.
+/// Makes the thread continue at the entry trampoline's handler, as after other traps.
 unsafe fn trap(activation: &Activation, interrupted: &mut Interrupted, object: &CodeObject) {
-    // SAFETY: the trampoline has written it, and the registers are those of machine code of this activation. The host
-    // looks at the record only after wasm code has ended.
+    // SAFETY: the trampoline has written the activation, and the registers are those of its machine code. The
+    // host reads the record only after wasm code has ended.
     unsafe {
         let vm = &*activation.vm.get();
         let record = record(Some(TrapCode::Host), object, interrupted.registers(), vm.fp);
@@ -133,12 +137,13 @@ unsafe fn trap(activation: &Activation, interrupted: &mut Interrupted, object: &
     }
 }
 
-/// Puts what wasm code has in the pinned register where it belongs.
+/// Stores the value that wasm code keeps in the pinned register to its memory cell.
 ///
 /// # Safety
-/// Wasm code of the activation was interrupted, and nothing refers to its store's context.
+/// The caller guarantees that wasm code of the activation was interrupted, and that nothing refers to its store's
+/// context.
 pub unsafe fn store_pinned(activation: &Activation, value: i64) {
-    // SAFETY: as required above.
+    // SAFETY: the caller guarantees it.
     unsafe {
         if let Some(cell) = pinned_cell(activation) {
             cell.write(value);
@@ -146,16 +151,16 @@ pub unsafe fn store_pinned(activation: &Activation, value: i64) {
     }
 }
 
-/// What wasm code of the activation is to have in the pinned register; `None` if nothing.
+/// Returns the value that wasm code of the activation needs in the pinned register; `None` if it needs none.
 ///
 /// # Safety
-/// As of [`store_pinned`].
+/// The caller guarantees the same as for [`store_pinned`].
 pub unsafe fn pinned(activation: &Activation) -> Option<i64> {
-    // SAFETY: as required above.
+    // SAFETY: the caller guarantees it.
     unsafe { pinned_cell(activation).map(|cell| cell.read()) }
 }
 
-/// Where that belongs which wasm code of an activation keeps in the pinned register.
+/// Returns the memory cell of the value that wasm code of an activation keeps in the pinned register.
 unsafe fn pinned_cell(activation: &Activation) -> Option<*mut i64> {
     // SAFETY: the context lives as long as the store that was entered.
     unsafe {

@@ -1,6 +1,7 @@
-//! A store's transfer buffer: where a frame that goes on in another version of its function leaves its values.
+//! The OSR buffer of a store: a frame that continues in another version of its function passes its values in it.
 //!
-//! Invariant: nobody runs between the version that writes it and the one that reads it, so one per store is enough.
+//! Invariant: no other code runs between the version that writes it and the version that reads it, so one buffer
+//! per store is enough.
 
 use std::ptr::{self, NonNull};
 
@@ -11,29 +12,29 @@ use crate::runtime::instances::abi::VmValue;
 
 const SIZE: usize = store_context::TRANSFER_VALUES as usize * value::SIZE as usize;
 
-/// The buffer. Takes no memory until it is used.
+/// The OSR buffer. It takes no memory until it is used.
 #[derive(Debug)]
 pub struct TransferBuffer(NonNull<VmValue>);
 
-// SAFETY: memory that this owns alone. Only machine code of the store that has it looks into it, and the store's own
-// methods while none runs.
+// SAFETY: the buffer owns the memory alone. Only machine code of the store that owns it accesses the memory, and
+// the store's own methods while no machine code runs.
 unsafe impl Send for TransferBuffer {}
-// SAFETY: as above; what they do by a shared reference is to read.
+// SAFETY: as for `Send`; methods with a shared reference only read.
 unsafe impl Sync for TransferBuffer {}
 
 impl TransferBuffer {
-    /// A buffer of `TRANSFER_VALUES` values.
+    /// Creates a buffer of `TRANSFER_VALUES` values.
     ///
     /// # Errors
-    /// If the system has no address space for it.
+    /// Returns an error if the system has no address space for the buffer.
     pub fn new() -> std::io::Result<TransferBuffer> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
+        // SAFETY: a fresh mapping at an address that the kernel chooses disturbs nothing.
         let base = unsafe { mmap_anonymous(ptr::null_mut(), SIZE, access, MapFlags::PRIVATE)? };
         Ok(TransferBuffer(NonNull::new(base.cast()).expect("the kernel does not map page 0")))
     }
 
-    /// What machine code writes and reads.
+    /// Returns the address that machine code writes to and reads from.
     pub fn address(&self) -> *mut VmValue {
         self.0.as_ptr()
     }
@@ -41,7 +42,7 @@ impl TransferBuffer {
 
 impl Drop for TransferBuffer {
     fn drop(&mut self) {
-        // SAFETY: mapped by `new` with this size; only machine code of the store that owns it knows it.
+        // SAFETY: `new` mapped it with this size; only machine code of the store that owns it knows the address.
         let _ = unsafe { munmap(self.0.as_ptr().cast(), SIZE) };
     }
 }

@@ -1,14 +1,14 @@
-//! What an engine spends on its adaptive profile, by purpose, and whether it may spend more.
+//! The account of an engine's adaptive profile: what it spends, by purpose, and whether it may spend more.
 //!
-//! Input: processor time, measured where it is spent: by the compiler thread for each job, by the program's thread for
-//! each burst and each look at what bursts have seen. Output: whether something may be done that will probably take so
-//! long. What is ordered and not yet done counts as spent.
+//! Input: CPU time, measured where it is spent: by the compiler thread for each job, by the program's thread for
+//! each burst and each reading of the counts. Output: whether an action that probably takes a given time may be
+//! done. Actions that are ordered and not yet done count as spent.
 //!
-//! * **Learning** (all but reoptimization) is kept to an [`Allowance`]; bursts to half of it, so that code for them can
-//!   be made.
-//! * **Reoptimization** is an investment: a version is made if it is expected to save [`REPAYS`] times what it takes, when
-//!   the program runs as long again as it has run. Predictions can be wrong, so all versions together may take no more
-//!   than a part of the program's time ([`Account::MOST_INVESTED`]).
+//! * **Learning** (everything except reoptimization) is limited by an [`Allowance`]; bursts by half of it, so
+//!   that burst code can be compiled.
+//! * **Reoptimization** is an investment: a version is compiled if it is expected to save [`REPAYS`] times its
+//!   compilation time, if the program runs as long again as it has run. Predictions can be wrong, so all versions
+//!   together may take no more than a share of the program's time ([`Account::MOST_INVESTED`]).
 //!
 //! Source: the guess that a program runs as long again is that of Kulkarni (*JIT compilation policy for modern
 //! machines*, OOPSLA 2011, section 2) and others.
@@ -23,65 +23,66 @@ use wprof_profiler::{Allowance, Overhead};
 
 use super::cpu_time;
 
-/// What time is spent on.
+/// The purpose for which time is spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
-    /// Running in bursts, with the way there and back.
+    /// Running in bursts, including the transitions to burst code and back.
     Bursts,
-    /// Compiling code for bursts.
+    /// Compiling burst code.
     BurstCode,
-    /// Compiling what frames go on in when a burst is over.
+    /// Compiling the code in which frames continue after a burst.
     WaysBack,
-    /// Reading what bursts have seen.
+    /// Reading the counts of bursts.
     Reading,
     /// Compiling better versions.
     Reoptimization,
 }
 
 impl Purpose {
-    /// All, in the order of [`ProfilingCost`].
+    /// All purposes, in the order of [`ProfilingCost`].
     pub const ALL: [Purpose; 5] =
         [Purpose::Bursts, Purpose::BurstCode, Purpose::WaysBack, Purpose::Reading, Purpose::Reoptimization];
 }
 
-/// The processor time that an engine has spent on its profile so far.
+/// The CPU time that an engine has spent on its profile so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProfilingCost {
-    /// In bursts, with the way there and back. The program gets on in them, too.
+    /// Running in bursts, including the transitions to burst code and back. The program makes progress in them,
+    /// too.
     pub bursts: Duration,
-    /// For code that counts in bursts.
+    /// Compiling burst code.
     pub burst_code: Duration,
-    /// For code in which frames go on when a burst is over.
+    /// Compiling the code in which frames continue after a burst.
     pub ways_back: Duration,
-    /// For looks at what bursts have seen.
+    /// Reading the counts of bursts.
     pub reading: Duration,
-    /// For better versions of functions.
+    /// Compiling better versions of functions.
     pub reoptimization: Duration,
-    /// All processor time of the process since there is the engine.
+    /// The CPU time of the process since the engine was created.
     pub of: Duration,
 }
 
 impl ProfilingCost {
-    /// All purposes together.
+    /// Returns the sum of all purposes.
     pub fn sum(&self) -> Duration {
         self.bursts + self.burst_code + self.ways_back + self.reading + self.reoptimization
     }
 }
 
-/// A version is to save so many times what it takes.
+/// The factor by which a version's savings must exceed its compilation time.
 const REPAYS: f64 = 2.0;
 
-/// What the compiler is expected to take for a function of no size.
+/// The expected compilation time of an empty function.
 const LEAST: Duration = Duration::from_micros(20);
 
-/// A job of the compiler.
+/// A compilation job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Order {
-    /// The module, by its address, and the function.
+    /// The address of the module, and the function.
     pub func: (usize, u32),
-    /// Why the version is wanted.
+    /// The purpose of the version.
     pub purpose: Purpose,
-    /// Where it is entered.
+    /// The block at which it is entered.
     pub block: u32,
 }
 
@@ -89,18 +90,18 @@ pub struct Order {
 #[derive(Debug)]
 pub struct Account {
     allowance: Allowance,
-    /// What the process has had.
+    /// The clock for the CPU time of the process.
     clock: fn() -> Duration,
-    /// What the process had had when it was opened.
+    /// The CPU time of the process when the account was opened.
     opened: Duration,
-    /// Nanoseconds, by purpose.
+    /// Nanoseconds spent, by purpose.
     spent: [AtomicU64; Purpose::ALL.len()],
-    /// What is ordered and not done.
+    /// The expected cost of jobs that are ordered and not done.
     promised: Mutex<HashMap<Order, Duration>>,
     speeds: [Speed; 2],
 }
 
-/// How fast the compiler is.
+/// The speed of the compiler.
 #[derive(Debug)]
 struct Speed {
     bytes: AtomicU64,
@@ -108,7 +109,7 @@ struct Speed {
 }
 
 impl Speed {
-    /// One that was seen once, with a function of a thousand bytes.
+    /// Starts with one assumed sample: a function of a thousand bytes took `nanoseconds`.
     fn new(nanoseconds: u64) -> Speed {
         Speed { bytes: 1000.into(), nanoseconds: nanoseconds.into() }
     }
@@ -125,10 +126,10 @@ impl Speed {
 }
 
 impl Account {
-    /// What reoptimization may take.
+    /// The share of the program's time that reoptimization may take.
     const MOST_INVESTED: Overhead = Overhead { millionths: 20_000 };
 
-    /// One of which nothing is spent.
+    /// Opens an account with nothing spent.
     pub fn open(allowance: Allowance) -> Account {
         Account {
             allowance,
@@ -140,25 +141,25 @@ impl Account {
         }
     }
 
-    /// What has been spent.
+    /// Returns what has been spent.
     pub fn cost(&self) -> ProfilingCost {
         let [bursts, burst_code, ways_back, reading, reoptimization] = Purpose::ALL.map(|of| self.spent(of));
         ProfilingCost { bursts, burst_code, ways_back, reading, reoptimization, of: self.ran() }
     }
 
-    /// Whether a burst may begin.
+    /// Returns whether a burst may begin.
     pub fn affords_burst(&self) -> bool {
         let granted = self.allowance.granted(self.ran());
         self.spent(Purpose::Bursts) < granted / 2 && self.learning() < granted
     }
 
-    /// Whether learning may take so long.
+    /// Returns whether learning may spend `cost`.
     pub fn affords(&self, cost: Duration) -> bool {
         self.learning() + cost <= self.allowance.granted(self.ran())
     }
 
-    /// Whether a version that takes the compiler so long is worth it, if it is expected to save this part of the
-    /// program's time.
+    /// Returns whether a version that costs the compiler `cost` is worth it, if it is expected to save the share
+    /// `saved` of the program's time.
     pub fn repays(&self, cost: Duration, saved: f64) -> bool {
         let ran = self.ran();
         let invested =
@@ -167,35 +168,35 @@ impl Account {
             && invested + cost <= ran.mul_f64(Self::MOST_INVESTED.as_f64())
     }
 
-    /// How long the compiler probably takes for a function of so many bytes of bytecode.
+    /// Estimates the compilation time of a function of `bytes` bytes of bytecode.
     pub fn estimate(&self, tier: Tier, bytes: usize) -> Duration {
         self.speed(tier).of_bytes(bytes)
     }
 
-    /// The compiler has taken so long for a function of so many bytes of bytecode.
+    /// Records how long the compilation of a function of `bytes` bytes of bytecode took.
     pub fn learn(&self, tier: Tier, bytes: usize, took: Duration) {
-        // What was there already says nothing.
+        // Code that existed already says nothing about the compiler's speed.
         if took > LEAST {
             self.speed(tier).learn(bytes, took);
         }
     }
 
-    /// Something has been done.
+    /// Records the time that an action took.
     pub fn spend(&self, purpose: Purpose, took: Duration) {
         self.spent[purpose as usize].fetch_add(nanoseconds(took), Ordering::Relaxed);
     }
 
-    /// A job is ordered that will probably take so long.
+    /// Records that a job is ordered, with its expected cost.
     pub fn promise(&self, order: Order, cost: Duration) {
         self.promises().insert(order, cost);
     }
 
-    /// A job is done or refused that may have been promised; gives whether it was.
+    /// Removes a job that is done or refused; returns whether it had been promised.
     pub fn settle(&self, order: Order) -> bool {
         self.promises().remove(&order).is_some()
     }
 
-    /// The time of the process since the account was opened.
+    /// Returns the CPU time of the process since the account was opened.
     fn ran(&self) -> Duration {
         (self.clock)().saturating_sub(self.opened)
     }
@@ -204,7 +205,7 @@ impl Account {
         Duration::from_nanos(self.spent[purpose as usize].load(Ordering::Relaxed))
     }
 
-    /// What learning has taken and will take.
+    /// Returns what learning has spent and is going to spend on ordered jobs.
     fn learning(&self) -> Duration {
         let is_learning = |purpose| purpose != Purpose::Reoptimization;
         let spent = Purpose::ALL.into_iter().filter(|&purpose| is_learning(purpose));

@@ -1,6 +1,7 @@
-//! Calling contexts of a store: where the host comes in, and what traps leave.
+//! Calling contexts of a store, at transitions to the host and after traps.
 //!
-//! Invariant: whatever the host enters is called through a slot of the host function that runs, or of the root.
+//! Invariant: every function that the host enters is called through a slot of the running host function, or of
+//! the root.
 
 use wprof_jit::plan::RecordCells;
 use wprof_profiler::Callee;
@@ -13,7 +14,7 @@ use crate::runtime::stacks::frames::{self, Frame};
 use crate::runtime::stacks::walk;
 
 impl StoreOpaque {
-    /// The host is going to enter a function.
+    /// Passes the callee slot of a function that the host is about to enter.
     pub fn pass_entry_slot(&mut self) {
         if let Some(contexts) = &self.contexts {
             let slot = contexts.entry_slot();
@@ -21,7 +22,7 @@ impl StoreOpaque {
         }
     }
 
-    /// A host function begins, which has this routine if contexts are counted. Gives the record to go back to.
+    /// Begins a host function with this routine, if contexts are counted. Returns the call record to return to.
     pub fn enter_host_context(&mut self, routine: u32, is_called_by_wasm: bool) -> u32 {
         if self.bursts.is_some() {
             self.enter_host_in_bursts(routine, is_called_by_wasm);
@@ -31,7 +32,7 @@ impl StoreOpaque {
         self.contexts.as_mut().map_or(ROOT, |contexts| contexts.enter_host(slot, routine))
     }
 
-    /// It has ended.
+    /// Ends a host function.
     pub fn leave_host_context(&mut self, outer: u32) {
         if self.bursts.is_some() {
             return self.leave_host_in_bursts();
@@ -41,18 +42,19 @@ impl StoreOpaque {
         }
     }
 
-    /// The number of a host function of this name among what has call records; 0 if contexts are not counted.
+    /// Returns the routine number of a host function with this name in call records; 0 if contexts are not
+    /// counted.
     pub fn host_routine(&mut self, name: Option<&(String, String)>) -> u32 {
         self.contexts.as_mut().map_or(0, |contexts| contexts.routine(Called::Host(name.cloned())))
     }
 
-    /// Whether paths are counted in each calling context of their own.
+    /// Returns whether paths are counted separately in each calling context.
     pub fn has_flow(&self) -> bool {
         self.engine().collection().flow_contexts.is_some()
     }
 
-    /// Counts a call whose frame did not fit on the stack, so that it did not count itself. Gives the address of the
-    /// frame's call record, if paths are counted there.
+    /// Counts a call whose frame did not fit on the stack, so that it could not count itself. Returns the address
+    /// of the frame's call record, if paths are counted there.
     pub fn count_unborn_context(&mut self, record: &TrapRecord) -> Option<u64> {
         if self.contexts.is_none() || self.bursts.is_some() || !frames::is_unborn(record) {
             return None;
@@ -60,13 +62,14 @@ impl StoreOpaque {
         let frame = frames::of_fault(record.top.pc)?;
         let address = match frame.origin.block {
             0 => self.count_unborn_call(&frame, record)?,
-            // A version that resumes in the middle of a function is passed its record: it is no call.
+            // A version that resumes in the middle of a function is passed its call record; resuming is not a
+            // call.
             _ => self.callee_slot(),
         };
         self.has_flow().then_some(address as u64)
     }
 
-    /// Counts the call in its record, whose address it gives.
+    /// Counts the call in its call record, and returns the address of the record.
     fn count_unborn_call(&mut self, frame: &Frame, record: &TrapRecord) -> Option<usize> {
         let (instance, func) = (self.instance_of_trap(frame, record)?, frame.origin.func);
         let plan = frame.module.any_plan_of(func);
@@ -80,7 +83,7 @@ impl StoreOpaque {
         Some(contexts.address(record))
     }
 
-    /// Charges the records of frames that a trap has ended with what they had measured.
+    /// Charges the call records of frames that a trap has ended with what the frames had measured.
     pub fn charge_ended(&mut self, record: &TrapRecord) {
         if !self.counts_in_burst() {
             return;
@@ -95,10 +98,11 @@ impl StoreOpaque {
         }
     }
 
-    /// What frames of this store that are live have measured and not charged yet, with the addresses of their records.
+    /// Returns what live frames of this store have measured and not charged yet, with the addresses of their call
+    /// records.
     pub fn live_measured(&self) -> Vec<(u64, Measured)> {
         let mut all = Vec::new();
-        // SAFETY: a reference to a store is only held by host code.
+        // SAFETY: only host code holds a reference to a store.
         unsafe {
             walk::live(usize::MAX, |frame, context| {
                 if std::ptr::eq(context, self.context().as_ptr()) {
@@ -110,7 +114,7 @@ impl StoreOpaque {
         all
     }
 
-    /// What a call record of a function has for its paths.
+    /// Returns the cells that a call record of a function has for its paths.
     pub fn record_cells(&self, instance: u32, func: u32) -> RecordCells {
         let none = RecordCells::Counters(0);
         if !self.has_flow() {
@@ -120,7 +124,7 @@ impl StoreOpaque {
         plan.map_or(none, |plan| plan.record_cells())
     }
 
-    /// What a function is called as seen from an instance.
+    /// Returns the callee that a function is, as seen from an instance.
     pub fn function_of(&self, seen_from: u32, instance: u32, index: u32) -> Callee {
         let name = self.instances[instance as usize].module.func_name(index).map(str::to_string);
         match instance == seen_from {
@@ -129,15 +133,15 @@ impl StoreOpaque {
         }
     }
 
-    /// What was passed last.
+    /// Returns the callee slot that was passed last.
     pub fn callee_slot(&self) -> usize {
         // SAFETY: the context lives as long as the store; machine code does not run now.
         unsafe { (*self.context().as_ptr()).callee_slot }
     }
 
-    /// Passes a callee slot, or to a frame that goes on in another version its record.
+    /// Passes a callee slot or, to a frame that continues in another version, its call record.
     pub fn set_callee_slot(&mut self, slot: usize) {
-        // SAFETY: as above.
+        // SAFETY: the context lives as long as the store; machine code does not run now.
         unsafe { (*self.context().as_ptr()).callee_slot = slot };
     }
 }

@@ -1,15 +1,15 @@
-//! Processor time, which passes neither while somebody waits nor while others have the processor.
+//! CPU time, which passes neither while a thread waits nor while others have the processor.
 
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// What this thread has had.
+/// Returns the CPU time of this thread.
 pub fn of_thread() -> Duration {
     read(ClockId::ThreadCPUTime)
 }
 
-/// What all threads of the process have had.
+/// Returns the CPU time of all threads of the process.
 pub fn of_process() -> Duration {
     read(ClockId::ProcessCPUTime)
 }

@@ -1,8 +1,8 @@
-//! How long the host functions of a store run.
+//! The clock for the time in host functions of a store.
 //!
-//! Invariant: a function's own time is without what it calls back, and without host functions that it calls. So each
-//! span of time takes off those right within it, and own times never add up to more than has passed.
-//! Measured in ticks of the time-stamp counter, whose rate follows from the system's clock when somebody asks.
+//! Invariant: a function's own time excludes the code that it calls back, and the host functions that it calls.
+//! So each span subtracts the spans directly within it, and own times never add up to more than the elapsed time.
+//! Time is measured in ticks of the time-stamp counter, whose rate is derived from the system's clock on demand.
 
 use std::time::Instant;
 
@@ -13,30 +13,30 @@ use crate::arch;
 pub struct HostClock {
     started: Instant,
     first_tick: u64,
-    /// The ticks of the spans that have ended within the one that runs.
+    /// The ticks of the ended spans within the current one.
     within: u64,
 }
 
-/// Time that has begun.
+/// A span of time that has begun.
 #[derive(Debug)]
 pub struct Span {
     first_tick: u64,
-    /// What [`HostClock::within`] was around it.
+    /// The value of [`HostClock::within`] for the enclosing span.
     around: u64,
 }
 
 impl HostClock {
-    /// Begins to run.
+    /// Starts the clock.
     pub fn start() -> HostClock {
         HostClock { started: Instant::now(), first_tick: arch::cycles(), within: 0 }
     }
 
-    /// A host function, or code that one has called, begins.
+    /// Begins the span of a host function, or of code that a host function calls.
     pub fn begin(&mut self) -> Span {
         Span { around: std::mem::take(&mut self.within), first_tick: arch::cycles() }
     }
 
-    /// It ends. Gives its own ticks.
+    /// Ends a span. Returns its own ticks.
     pub fn end(&mut self, span: Span) -> u64 {
         let ticks = arch::cycles().saturating_sub(span.first_tick);
         let own = ticks.saturating_sub(self.within);
@@ -44,12 +44,12 @@ impl HostClock {
         own
     }
 
-    /// So many ticks have passed while what runs did not: they are nobody's.
+    /// Excludes `ticks` from all spans, because the current one was suspended.
     pub fn note_wait(&mut self, ticks: u64) {
         self.within = self.within.saturating_add(ticks);
     }
 
-    /// What so many ticks are in nanoseconds, by all that has passed.
+    /// Converts ticks to nanoseconds, by the average rate so far.
     pub fn nanoseconds(&self, ticks: u64) -> u64 {
         let passed = arch::cycles().saturating_sub(self.first_tick).max(1);
         let nanoseconds = u128::from(ticks) * self.started.elapsed().as_nanos() / u128::from(passed);
@@ -74,7 +74,7 @@ mod tests {
         let last = clock.end(last);
         let outer = clock.end(outer);
         assert!(clock.nanoseconds(inner) >= 20_000_000);
-        // Half of it, should this thread have to wait.
+        // Half of it allows for this thread having to wait.
         assert!(outer < inner / 2 && last < inner / 2, "{outer} {inner} {last}");
         assert!(clock.nanoseconds(outer + inner + last) <= clock.started.elapsed().as_nanos() as u64);
     }

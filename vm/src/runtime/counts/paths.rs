@@ -1,9 +1,9 @@
-//! The table of paths: counts of the paths of functions that have too many for counters. What paths of late have
-//! counted is in rows among the instance's counters (`abi::path_row`), until another path takes the row.
+//! The path table: counts of the paths of functions that have too many paths for counters. The counts of recent
+//! paths are in rows among the instance's counters (`abi::path_row`), until another path takes the row.
 //!
-//! Invariant: exact, or it says that it is not: with more than [`MAX_ROWS`] different paths it takes no new ones.
-//! What bursts see is kept in a hot path table instead, in bounded memory: it has the paths that ran most, and
-//! forgets others.
+//! Invariant: the counts are exact, or the table reports that they are not: with more than [`MAX_ROWS`] different
+//! paths it accepts no new ones. The paths seen in bursts are kept in a hot path table instead, in bounded
+//! memory: it has the most frequent paths, and forgets others.
 
 use hashbrown::HashMap;
 use smallvec::SmallVec;
@@ -13,35 +13,36 @@ use wprof_profiler::{HotPathTable, PathDescriptor, TableShape};
 /// About a gigabyte.
 const MAX_ROWS: usize = 1 << 25;
 
-/// How often a path ran, then what was measured along it.
+/// How often a path ran, followed by the figures measured along it.
 pub type Figures = SmallVec<[u64; 2]>;
 
 /// The paths of one instance that have run.
 #[derive(Debug, Default)]
 pub struct PathTable {
-    /// By function, by number as rows have it: with that of the call record, or 0, above it.
+    /// By function, then by number as in rows: the path's number, with that of the call record, or 0, in the
+    /// upper bits.
     paths: HashMap<u32, HashMap<u64, Figures>>,
-    /// How many there are in all.
+    /// The total number of paths.
     rows: usize,
     is_full: bool,
-    /// How large it is if it is bounded; then `hot` has the paths, once there are any.
+    /// The shape of a bounded table; `hot` then has the paths, once there are any.
     bounded: Option<TableShape>,
     hot: Option<HotPathTable>,
 }
 
 impl PathTable {
-    /// An empty table, with all paths or with those that run most.
+    /// Creates an empty table, for all paths or for the most frequent ones.
     pub fn new(bounded: Option<TableShape>) -> PathTable {
         PathTable { bounded, ..PathTable::default() }
     }
 
-    /// Counts a path of a function, along which nothing is measured.
+    /// Counts a path of a function without measured figures.
     pub fn count(&mut self, func: u32, number: u64) {
         self.add(func, number, &[1], MAX_ROWS);
     }
 
-    /// Adds what a row has counted of a path of function `func`, in a call record or not, and empties it. A row that
-    /// has not counted yet is nobody's.
+    /// Adds the counts of a row for a path of function `func`, in a call record or not, and empties the row. A
+    /// row without counts belongs to no path.
     pub fn empty_row(&mut self, func: u32, row: &mut [u64]) {
         let [key, figures @ ..] = row else { return };
         if figures.first().is_some_and(|count| *count > 0) {
@@ -68,12 +69,12 @@ impl PathTable {
         }
     }
 
-    /// Whether there were paths that had no room.
+    /// Returns whether some paths found no room.
     pub fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// The paths of function `func`, in no order, if call records do not matter.
+    /// Returns the paths of function `func`, in no particular order, if call records do not matter.
     pub fn of(&self, func: u32) -> impl Iterator<Item = (u64, Figures)> {
         let hot = self.hot.iter().flat_map(HotPathTable::measured_paths);
         let hot = hot.filter(move |(path, ..)| path.start == func);
@@ -82,7 +83,7 @@ impl PathTable {
         self.in_records(func).map(|(_, path)| path).chain(hot)
     }
 
-    /// Those of function `func`, each with its call record, or 0.
+    /// Returns the paths of function `func`, each with its call record, or 0.
     pub fn in_records(&self, func: u32) -> impl Iterator<Item = (u32, (u64, Figures))> {
         self.paths.get(&func).into_iter().flatten().map(|(&number, figures)| {
             let (record, number) = path_row::split(number);
@@ -91,7 +92,8 @@ impl PathTable {
     }
 }
 
-/// A path of a function by its number, which is made of the outcomes of its branches and has at most 32 bits.
+/// Returns the descriptor of a path by its number, which consists of the outcomes of its branches and has at most
+/// 32 bits.
 fn descriptor(func: u32, number: u64) -> PathDescriptor {
     PathDescriptor { start: func, branches: 0, outcomes: number as u32 }
 }

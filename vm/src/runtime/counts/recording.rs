@@ -1,8 +1,8 @@
-//! A trace on its way into its file.
+//! Writing of a trace to its file.
 //!
-//! Input: words of bits with the frames between them, from [`super::trace`]. Output: a trace file.
-//! Invariant: the program waits for the writer only if it is several chunks behind; once the file is full, or cannot be
-//! written, the program goes on without it.
+//! Input: words of bits with the frames between them, from [`super::trace`]. Output: a trace file. Invariant: the
+//! program waits for the writer only if it is several chunks behind; once the file is full, or cannot be written,
+//! the program continues without it.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -21,42 +21,42 @@ use crate::runtime::instances::loaded::LoadedModule;
 use crate::runtime::interruption::fork::Generation;
 use crate::{Error, ErrorKind, Result};
 
-/// How many chunks may wait for the writer.
+/// Maximum number of chunks that wait for the writer.
 const QUEUE: usize = 4;
 
-/// A chunk with traps ends when they have more frames than this.
+/// Maximum number of unwound frames in a chunk; the chunk ends after more.
 const MAX_UNWOUND: usize = 1 << 20;
 
-/// What became of a trace.
+/// The summary of a completed trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceSummary {
     /// Length of the file in bytes.
     pub bytes: u64,
-    /// Whether the limit was reached: then the file has the beginning of the run only.
+    /// Whether the limit was reached, so that the file has only the beginning of the run.
     pub limit_reached: bool,
 }
 
 /// A trace being recorded.
 #[derive(Debug)]
 pub struct Recording {
-    /// What is traced.
+    /// The traced module.
     pub module: Arc<dyn LoadedModule>,
-    /// Functions that the writer knows.
+    /// The functions that the writer knows.
     known: HashSet<u32>,
-    /// Functions that it has to know with the next chunk.
+    /// The functions that the writer must know for the next chunk.
     tables: Vec<FunctionTable>,
     unwinds: Vec<Unwind>,
-    /// For each of them, how many words of data references came before it.
+    /// For each unwinding, the number of words of data references before it.
     reference_words: Vec<usize>,
-    /// How many of its block's accesses the innermost frame had made when the chunk began.
+    /// The number of accesses of its block that the innermost frame had made when the chunk began.
     done: u32,
-    /// Frames in them.
+    /// The number of frames in the unwindings.
     unwound: usize,
     queue: SyncSender<Chunk>,
     writer: JoinHandle<Result<TraceSummary, TraceFileError>>,
-    /// Whether the writer takes no more.
+    /// Whether the writer accepts no more chunks.
     is_full: Arc<AtomicBool>,
-    /// The process that the writer is in.
+    /// The process of the writer.
     process: Generation,
 }
 
@@ -74,13 +74,13 @@ struct Chunk {
 #[derive(Debug)]
 struct RawReferences {
     words: Vec<u64>,
-    /// For each unwinding, how many words came before it.
+    /// For each unwinding, the number of words before it.
     unwinds: Vec<usize>,
     done: u32,
 }
 
 impl RawReferences {
-    /// See `wprof_jit::abi::reference`.
+    /// Decodes the references: see `wprof_jit::abi::reference`.
     fn decode(&self) -> References {
         let (mut all, mut starts, mut at) = (Vec::with_capacity(self.words.len()), Vec::new(), 0);
         for &until in self.unwinds.iter().chain([&self.words.len()]) {
@@ -104,7 +104,7 @@ impl Recording {
     /// Starts a recording of `module` into `out`, in at most `limit` bytes.
     ///
     /// # Errors
-    /// If that cannot be written, or the system has no thread for it.
+    /// Returns an error if the header cannot be written, or the system cannot start a thread.
     pub fn start(
         module: Arc<dyn LoadedModule>,
         head: &TraceHead,
@@ -138,12 +138,12 @@ impl Recording {
         })
     }
 
-    /// Whether what is sent is thrown away.
+    /// Returns whether chunks are thrown away.
     pub fn is_full(&self) -> bool {
         self.is_full.load(Ordering::Relaxed) || !self.process.is_current()
     }
 
-    /// The next chunk may name this function, which need not have been compiled.
+    /// Announces that the next chunk may name this function, which need not have been compiled.
     pub fn add_function(&mut self, func: u32) {
         if self.known.insert(func) {
             let plan = self.module.any_plan_of(func);
@@ -152,7 +152,8 @@ impl Recording {
         }
     }
 
-    /// A trap has ended frames, after so many words of data references. Whether there is room for more in this chunk.
+    /// Adds the frames that a trap has ended, after `reference_words` words of data references. Returns whether
+    /// the chunk has room for more.
     pub fn add_unwind(&mut self, unwind: Unwind, reference_words: usize) -> bool {
         self.unwound += unwind.frames.len();
         self.unwinds.push(unwind);
@@ -160,8 +161,8 @@ impl Recording {
         self.unwound <= MAX_UNWOUND
     }
 
-    /// Ends a chunk, with the words of data references if they are recorded. The innermost frame of `end` has made
-    /// `done` of its block's accesses.
+    /// Ends a chunk, with the words of data references if they are recorded. The innermost frame of `end` has
+    /// made `done` accesses of its block.
     pub fn send(&mut self, words: Vec<u64>, references: Option<Vec<u64>>, end: Vec<Frame>, done: u32) {
         for func in self.module.compiled_functions() {
             self.add_function(func);
@@ -172,17 +173,17 @@ impl Recording {
         let done = std::mem::replace(&mut self.done, done);
         let references = references.map(|words| RawReferences { words, unwinds: reference_words, done });
         self.unwound = 0;
-        // A writer that is gone has said why.
+        // A writer that has stopped reports the reason in [`Recording::finish`].
         let _ = self.queue.send(Chunk { tables, words, unwinds, references, end });
     }
 
     /// Completes the file.
     ///
     /// # Errors
-    /// If it could not be written, or this is a child of the process that writes it.
+    /// Returns an error if the file could not be written, or this process is a child of the one that writes it.
     pub fn finish(self) -> Result<TraceSummary> {
         if !self.process.is_current() {
-            // A thread that is not there can neither be waited for nor be told.
+            // A thread that does not exist in this process can neither be joined nor notified.
             std::mem::forget((self.queue, self.writer));
             return Err(refused("the trace is written by the process that this one was forked from"));
         }
@@ -194,14 +195,14 @@ impl Recording {
     }
 }
 
-/// The table of a function that is too large to be compiled: whoever calls it stops at its entry.
+/// Returns the table of a function that is too large to be compiled; a call of it stops at its entry.
 fn unplanned(func: u32) -> FunctionTable {
     let cfg = Cfg::new(1, &[]).expect("one block");
     let plan = TracePlan::new(TraceMethod::BitTracing, &cfg, &EdgeWeights::estimate(&cfg), &[]);
     FunctionTable::new(func, &cfg, &[], &plan)
 }
 
-/// Where the trace goes, and how much has gone there.
+/// The destination of the trace, with the number of bytes written.
 struct Counted {
     out: Box<dyn Write + Send>,
     bytes: u64,
@@ -237,7 +238,7 @@ fn write(
     Ok(TraceSummary { bytes, limit_reached })
 }
 
-/// The bits of some words, see [`trace_word`].
+/// Concatenates the bits of words, see [`trace_word`].
 fn bits(words: &[u64]) -> BitStream {
     let mut bytes = Vec::with_capacity(words.len() * 8);
     let (mut held, mut count, mut total) = (0_u128, 0, 0);
@@ -264,7 +265,7 @@ fn not_written(error: TraceFileError) -> Error {
     Error::system("the trace could not be written", error)
 }
 
-/// The error of whoever wants what cannot be traced.
+/// Returns the error for a request that cannot be traced.
 pub fn refused(why: &str) -> Error {
     Error::new(ErrorKind::Limit, why)
 }

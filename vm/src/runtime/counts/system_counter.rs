@@ -1,7 +1,7 @@
 //! Counters of the operating system: Linux's `perf_event_open`.
 //!
-//! Invariant: a counter is of the thread that opened it, and counts what that does itself, not what the kernel does
-//! for it.
+//! Invariant: a counter belongs to the thread that opened it, and counts the thread's own work, not that of the
+//! kernel on its behalf.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,7 +9,7 @@ use std::os::fd::FromRawFd;
 
 use wprof_jit::plan::SystemEvent;
 
-/// The first version of the kernel's `perf_event_attr`, which every kernel takes.
+/// The first version of the kernel's `perf_event_attr`, which every kernel accepts.
 #[derive(Default)]
 #[repr(C)]
 struct Attributes {
@@ -25,7 +25,7 @@ struct Attributes {
     breakpoint_address: u64,
 }
 
-/// Not what the kernel or a hypervisor does.
+/// Excludes the work of the kernel and of a hypervisor.
 const EXCLUDE_KERNEL: u64 = 1 << 5;
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 
@@ -37,17 +37,17 @@ const CLOSE_ON_EXEC: u64 = 8;
 pub struct SystemCounter(File);
 
 impl SystemCounter {
-    /// Begins to count.
+    /// Opens a counter, which begins to count.
     ///
     /// # Errors
-    /// If the machine has no such counter, or the system does not allow it.
+    /// Returns an error if the machine has no such counter, or the system does not allow it.
     pub fn open(event: SystemEvent) -> io::Result<SystemCounter> {
         let (kind, config) = event.numbers();
         let flags = EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR;
         let size = size_of::<Attributes>() as u32;
         let attributes = Attributes { kind, size, config, flags, ..Attributes::default() };
         let (this_thread, any_processor, no_group) = (0, -1, -1);
-        // SAFETY: the attributes are as large as they say, and the kernel only reads them.
+        // SAFETY: the attributes have the size that they declare, and the kernel only reads them.
         let file = unsafe {
             libc::syscall(
                 libc::SYS_perf_event_open,
@@ -59,13 +59,13 @@ impl SystemCounter {
             )
         };
         match i32::try_from(file) {
-            // SAFETY: the kernel has just opened it for us.
+            // SAFETY: the kernel has just opened the descriptor for this call.
             Ok(file) if file >= 0 => Ok(SystemCounter(unsafe { File::from_raw_fd(file) })),
             _ => Err(io::Error::last_os_error()),
         }
     }
 
-    /// How many events there were so far; 0 if the system does not say.
+    /// Returns the number of events so far; 0 if the system cannot tell.
     pub fn read(&self) -> u64 {
         let mut count = [0; 8];
         match (&self.0).read_exact(&mut count) {

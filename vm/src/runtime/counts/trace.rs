@@ -1,10 +1,10 @@
-//! The trace that machine code writes: its buffer, what the host adds to it, and where frames are when it is taken
-//! away.
+//! The trace that machine code writes: its buffer, the host's additions to it, and the positions of frames when a
+//! chunk ends.
 //!
-//! Machine code fills words and stores them into the buffer, see `wprof_jit::abi::trace_word`. The chunk that ends when
-//! the buffer is full ends in the middle of the run: the frames on the stack go with it.
-//! Source: the rules in `wprof_profiler`'s module `trace`, "What the runtime must guarantee".
-//! Invariant: whatever is on the stack when the host looks is named as the bits written so far have it.
+//! Machine code fills words and stores them into the buffer, see `wprof_jit::abi::trace_word`. A chunk that ends
+//! because the buffer is full ends in the middle of the run, so it contains the frames on the stack. Source: the
+//! rules in `wprof_profiler`'s module `trace`, "What the runtime must guarantee". Invariant: whenever the host
+//! looks, the frames on the stack are named consistently with the bits written so far.
 
 use std::ptr;
 use std::sync::Arc;
@@ -31,19 +31,19 @@ const PAGE: usize = 4096;
 #[derive(Debug)]
 pub struct Trace {
     buffer: Buffer,
-    /// Of data references, if they are recorded.
+    /// The buffer of data references, if they are recorded.
     references: Option<Buffer>,
     recording: Option<Recording>,
-    /// Words of the chunk whose bits have been counted, and the bits.
+    /// The number of words of the chunk whose bits have been counted, and their number of bits.
     counted: (usize, u64),
 }
 
 impl Trace {
-    /// Without a recording, with a buffer of so many words, and one of eight times as many for data references if they
-    /// are recorded.
+    /// Creates a trace without a recording, with a buffer of `words` words, and one of eight times as many words
+    /// for data references if they are recorded.
     ///
     /// # Errors
-    /// If the system has no memory for it.
+    /// Returns an error if the system has no memory for the buffers.
     pub fn new(words: usize, references: bool) -> std::io::Result<Trace> {
         let buffer = Buffer::new(words)?;
         let references =
@@ -51,40 +51,41 @@ impl Trace {
         Ok(Trace { buffer, references, recording: None, counted: (0, 0) })
     }
 
-    /// The first word of the buffer.
+    /// Returns the first word of the buffer.
     pub fn buffer(&self) -> *mut u64 {
         self.buffer.first
     }
 
-    /// The first word of the buffer of data references, null if there is none.
+    /// Returns the first word of the buffer of data references; null if there is none.
     pub fn references(&self) -> *mut u64 {
         self.references.as_ref().map_or(ptr::null_mut(), |buffer| buffer.first)
     }
 
-    /// The first `count` words.
+    /// Returns the first `count` words.
     fn words(&self, count: usize) -> &[u64] {
         self.buffer.words(count)
     }
 }
 
-/// Memory for words, and right behind it a page that cannot be written.
+/// Memory for words, followed by a page that cannot be written.
 #[derive(Debug)]
 struct Buffer {
     first: *mut u64,
     words: usize,
 }
 
-// SAFETY: memory that this owns alone. Only machine code of the store that has it writes there, while that is lent to it.
+// SAFETY: the buffer owns the memory alone. Only machine code of the store that owns it writes there, while the
+// store is lent to it.
 unsafe impl Send for Buffer {}
-// SAFETY: as above; a shared reference only reads.
+// SAFETY: as for `Send`; a shared reference only reads.
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
     fn new(words: usize) -> std::io::Result<Buffer> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         let pages = Buffer::pages(words);
-        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing; its last page becomes the
-        // guard.
+        // SAFETY: a fresh mapping at an address that the kernel chooses disturbs nothing; its last page becomes
+        // the guard page.
         unsafe {
             let base = mmap_anonymous(ptr::null_mut(), pages + PAGE, access, MapFlags::PRIVATE)?;
             let buffer = Buffer { first: base.byte_add(pages - words * 8).cast(), words };
@@ -93,14 +94,15 @@ impl Buffer {
         }
     }
 
-    /// The first `count` words.
+    /// Returns the first `count` words.
     fn words(&self, count: usize) -> &[u64] {
         assert!(count <= self.words);
-        // SAFETY: the buffer has as many, zero at first. Machine code, which writes them, does not run now.
+        // SAFETY: the buffer has that many words, zero at first. Machine code, which writes them, does not run
+        // now.
         unsafe { std::slice::from_raw_parts(self.first, count) }
     }
 
-    /// Bytes of the pages that hold so many words.
+    /// Returns the bytes of the pages that hold `words` words.
     fn pages(words: usize) -> usize {
         (words * 8).next_multiple_of(PAGE)
     }
@@ -109,8 +111,8 @@ impl Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         let pages = Buffer::pages(self.words);
-        // SAFETY: mapped by `new` with this size, the words at its end; only machine code of the store that owns it
-        // knows it.
+        // SAFETY: `new` mapped it with this size, the words at its end; only machine code of the store that owns
+        // it knows the address.
         let _ = unsafe { munmap(self.first.byte_sub(pages - self.words * 8).cast(), pages + PAGE) };
     }
 }
@@ -119,7 +121,7 @@ impl StoreOpaque {
     /// Starts a recording.
     ///
     /// # Errors
-    /// If there is one, or wasm code is running, and as `recording`.
+    /// Returns an error if a recording is active, or wasm code is running, and as `recording`.
     pub fn start_trace(&mut self, recording: impl FnOnce() -> Result<Recording>) -> Result<()> {
         if self.depth > 0 {
             return Err(refused("a trace cannot begin while wasm code is running: call record_trace before"));
@@ -141,10 +143,10 @@ impl StoreOpaque {
         self.trace.as_mut()?.recording.take()
     }
 
-    /// Whether an instance of `module` may be made.
+    /// Checks that an instance of `module` may be created.
     ///
     /// # Errors
-    /// If a trace is being recorded of another instance.
+    /// Returns an error if a trace of another instance is being recorded.
     pub fn check_traced(&self, module: &Arc<dyn LoadedModule>) -> Result<()> {
         match self.trace.as_ref().and_then(|trace| trace.recording.as_ref()) {
             Some(recording) if !self.instances.is_empty() || !loaded::same(&recording.module, module) => {
@@ -154,7 +156,7 @@ impl StoreOpaque {
         }
     }
 
-    /// The host enters a function.
+    /// Traces the host's entry into a function.
     pub fn trace_entry(&mut self, func: &VmFuncRef) {
         const BITS: u32 = 33;
         if self.trace.is_none() {
@@ -166,24 +168,24 @@ impl StoreOpaque {
         self.set_word(self.word() << BITS | 1 << 32 | u64::from(func.trace_token));
     }
 
-    /// Machine code has found the buffer full: the word that did not fit is still to be taken.
+    /// Handles a full buffer: the word that did not fit is still to be taken.
     pub fn trace_is_full(&mut self, record: &TrapRecord) {
         self.end_chunk_at(self.capacity(), record);
     }
 
-    /// Machine code has found the buffer of data references full: `word` did not fit.
+    /// Handles a full buffer of data references; `word` did not fit.
     pub fn references_are_full(&mut self, record: &TrapRecord, word: u64) {
         self.end_chunk_at(self.word_count(), record);
         let Some(references) = self.trace.as_ref().and_then(|trace| trace.references.as_ref()) else {
             return;
         };
-        // SAFETY: there is room for it. Machine code, which moves the pointer behind it, does not run now.
+        // SAFETY: the buffer has room for it. Machine code, which moves the pointer behind it, does not run now.
         unsafe { references.first.write(word) };
     }
 
     /// Ends a chunk where machine code was interrupted.
     fn end_chunk_at(&mut self, count: usize, record: &TrapRecord) {
-        // SAFETY: machine code of this store was interrupted and waits for us.
+        // SAFETY: machine code of this store was interrupted and waits.
         let outer = unsafe { walk::left_for_host(self.context().as_ptr(), true) };
         let (end, done) = match self.is_traced() {
             true => (self.named_frames(&outer, Some(record)).0, accesses_before(record.top.pc)),
@@ -192,12 +194,12 @@ impl StoreOpaque {
         self.end_chunk(count, end, done);
     }
 
-    /// A trap has ended the frames of an activation.
+    /// Traces that a trap has ended the frames of an activation.
     pub fn trace_unwind(&mut self, record: &TrapRecord) {
         if !self.is_traced() {
             return;
         }
-        // SAFETY: the activation that trapped has been unlinked: this is host code.
+        // SAFETY: the activation that trapped has been unlinked, so this is host code.
         let outer = unsafe { walk::left_for_host(self.context().as_ptr(), false) };
         let (frames, keep) = self.named_frames(&outer, Some(record));
         let (position, references) = (self.bits_in_chunk(), self.reference_words());
@@ -208,8 +210,9 @@ impl StoreOpaque {
         }
     }
 
-    /// An exception has ended frames of the newest activation, or none if the frame that catches it has thrown it itself or
-    /// got it from the host. Those of `staying` go on, the innermost of which catches.
+    /// Traces an exception that has ended frames of the newest activation, or none if the catching frame has
+    /// thrown it itself or got it from the host. The frames of `staying` continue; the innermost of them catches
+    /// the exception.
     pub fn trace_caught(&mut self, record: &TrapRecord, staying: &ManyFrames) {
         if !self.is_traced() {
             return;
@@ -230,7 +233,7 @@ impl StoreOpaque {
         }
     }
 
-    /// The runtime comes back to the innermost of these frames.
+    /// Traces the runtime's return to the innermost of these frames.
     fn append_return_of_host(&mut self, staying: &ManyFrames) {
         if self.word() >> 63 != 0 {
             let count = self.word_count();
@@ -244,11 +247,11 @@ impl StoreOpaque {
         self.set_word(self.word() << 1);
     }
 
-    /// The frames that an exception has left, outermost first; `first` is what the innermost does.
+    /// Returns the frames that an exception has left, outermost first; `first` is what the innermost one does.
     fn staying_frames(&mut self, staying: &ManyFrames, first: Moment) -> Vec<Frame> {
         let mut naming = Naming::default();
         naming.callers(staying, first);
-        // SAFETY: machine code of this store waits for us.
+        // SAFETY: machine code of this store waits.
         for frames in unsafe { walk::left_for_host(self.context().as_ptr(), true) } {
             naming.callers(&frames, Moment::InHost);
         }
@@ -259,7 +262,7 @@ impl StoreOpaque {
         naming.frames
     }
 
-    /// Whether it matters what is written.
+    /// Returns whether the trace is being written to a recording that accepts it.
     fn is_traced(&self) -> bool {
         let recording = self.trace.as_ref().and_then(|trace| trace.recording.as_ref());
         recording.is_some_and(|recording| !recording.is_full())
@@ -269,15 +272,15 @@ impl StoreOpaque {
         self.trace.as_mut()?.recording.as_mut()
     }
 
-    /// The frames while the host runs, outermost first.
+    /// Returns the live frames while the host runs, outermost first.
     fn live_frames(&mut self) -> Vec<Frame> {
-        // SAFETY: a reference to a store is only held by host code.
+        // SAFETY: only host code holds a reference to a store.
         let outer = unsafe { walk::left_for_host(self.context().as_ptr(), false) };
         self.named_frames(&outer, None).0
     }
 
-    /// Frames as traces have them, outermost first, and how many of them are in the activations of `outer`. Functions
-    /// that have no table yet get one.
+    /// Returns frames as named in traces, outermost first, and how many of them are in the activations of
+    /// `outer`. Functions without a table get one.
     fn named_frames(&mut self, outer: &[ManyFrames], inner: Option<&TrapRecord>) -> (Vec<Frame>, usize) {
         let mut naming = Naming::default();
         if let Some(record) = inner {
@@ -297,17 +300,17 @@ impl StoreOpaque {
 
     fn name_trap(&self, record: &TrapRecord, naming: &mut Naming) {
         let at = record.top.pc;
-        // A trampoline has no function: then the host had been called.
+        // A trampoline has no function: the host had been called.
         let mut callers = thrower(record);
         if let Some(frame) = frames::of_fault(at) {
             callers = Moment::InCall;
             match record.code {
                 None => self.name_overflow(&frame, naming),
-                // Too little stack is left to throw.
+                // Too little stack was left to throw.
                 Some(TrapCode::Host) if naming.call_at(&frame) == Some(Call::Host) => {
                     naming.frame(&frame, Moment::Before)
                 }
-                // Budgets are checked behind calls.
+                // Budgets are checked after calls.
                 Some(TrapCode::TraceFull | TrapCode::Host | TrapCode::Budget) => {
                     naming.frame(&frame, Moment::After)
                 }
@@ -322,7 +325,7 @@ impl StoreOpaque {
         naming.callers(&record.callers, callers);
     }
 
-    /// A frame that does not fit on the stack, or one whose call took the rest of it, after the callee was named.
+    /// Names a frame that did not fit on the stack, or a frame whose call took the rest of it, after its callee.
     fn name_overflow(&self, frame: &frames::Frame, naming: &mut Naming) {
         let token = (self.word() as u32).reverse_bits();
         match naming.call_at(frame) {
@@ -335,10 +338,10 @@ impl StoreOpaque {
         }
     }
 
-    /// The wasm function that could not be compiled when it was called.
+    /// Returns the wasm function that could not be compiled when it was called.
     fn failed_callee(&self) -> Option<u32> {
-        // SAFETY: the context lives as long as the store. `lazy` has left the vmctx or host context there, both of
-        // which begin with their magic.
+        // SAFETY: the context lives as long as the store. `lazy` has left the vmctx or host context there; both
+        // begin with their magic number.
         unsafe {
             let context = self.context().as_ptr();
             let magic = (*context).failed_callee.cast::<u32>().as_ref()?;
@@ -346,14 +349,14 @@ impl StoreOpaque {
         }
     }
 
-    /// Moves the word that is being filled into the buffer, while the host runs.
+    /// Moves the current word into the buffer, while the host runs.
     fn store_word(&mut self) {
         let count = self.word_count();
         if count == self.capacity() {
             let end = self.live_frames();
             return self.end_chunk(count, end, 0);
         }
-        // SAFETY: there is room for one more word. Machine code does not run now.
+        // SAFETY: the buffer has room for one more word. Machine code does not run now.
         unsafe {
             let context = self.context().as_ptr();
             (*context).trace_next.write((*context).trace_word);
@@ -362,8 +365,8 @@ impl StoreOpaque {
         self.set_word(trace_word::EMPTY);
     }
 
-    /// Gives the first `count` words of the buffer, the one that is being filled, and the data references to the
-    /// writer. The innermost frame of `end` has made `done` of its block's accesses.
+    /// Sends the first `count` words of the buffer, the current word, and the data references to the writer. The
+    /// innermost frame of `end` has made `done` accesses of its block.
     fn end_chunk(&mut self, count: usize, end: Vec<Frame>, done: u32) {
         let (words, references) = (self.take_words(count), self.take_references());
         if let Some(recording) = self.recording().filter(|recording| !recording.is_full()) {
@@ -371,7 +374,7 @@ impl StoreOpaque {
         }
     }
 
-    /// Words of data references since the chunk began.
+    /// Returns the number of words of data references since the chunk began.
     fn reference_words(&self) -> usize {
         let Some(trace) = &self.trace else { return 0 };
         // SAFETY: the context lives as long as the store; the pointer stays in the buffer, or at its end.
@@ -379,7 +382,7 @@ impl StoreOpaque {
         (next.addr() - trace.references().addr()) / 8
     }
 
-    /// Empties the buffer of data references, and takes its words; `None` if they are not recorded.
+    /// Empties the buffer of data references and returns its words; `None` if they are not recorded.
     fn take_references(&mut self) -> Option<Vec<u64>> {
         let (count, is_traced) = (self.reference_words(), self.is_traced());
         let references = self.trace.as_ref()?.references.as_ref()?;
@@ -388,7 +391,7 @@ impl StoreOpaque {
         Some(if is_traced { references.words(count).to_vec() } else { Vec::new() })
     }
 
-    /// Empties the buffer, and takes its first `count` words and the one that is being filled.
+    /// Empties the buffer and returns its first `count` words and the current word.
     fn take_words(&mut self, count: usize) -> Vec<u64> {
         let is_traced = self.is_traced();
         let word = self.word();
@@ -405,7 +408,7 @@ impl StoreOpaque {
         words
     }
 
-    /// Bits since the chunk began.
+    /// Returns the number of bits since the chunk began.
     fn bits_in_chunk(&mut self) -> u64 {
         let (count, word) = (self.word_count(), self.word());
         let Some(trace) = self.trace.as_mut() else { return 0 };
@@ -416,32 +419,34 @@ impl StoreOpaque {
         bits + more + u64::from(trace_word::len(word))
     }
 
-    /// Words that the buffer has room for.
+    /// Returns the number of words that the buffer has room for.
     fn capacity(&self) -> usize {
         self.trace.as_ref().map_or(0, |trace| trace.buffer.words)
     }
 
-    /// Words in the buffer.
+    /// Returns the number of words in the buffer.
     fn word_count(&self) -> usize {
         let Some(trace) = &self.trace else { return 0 };
-        // SAFETY: the context lives as long as the store; machine code leaves the pointer in the buffer, or at its end.
+        // SAFETY: the context lives as long as the store; machine code leaves the pointer in the buffer, or at
+        // its end.
         let next = unsafe { (*self.context().as_ptr()).trace_next };
         (next.addr() - trace.buffer().addr()) / 8
     }
 
     fn word(&self) -> u64 {
-        // SAFETY: as above.
+        // SAFETY: the context lives as long as the store.
         unsafe { (*self.context().as_ptr()).trace_word }
     }
 
     fn set_word(&mut self, word: u64) {
         let context: *mut VmStoreContext = self.context().as_ptr();
-        // SAFETY: as above; machine code does not run now.
+        // SAFETY: the context lives as long as the store; machine code does not run now.
         unsafe { (*context).trace_word = word };
     }
 }
 
-/// How many of its block's accesses the frame has recorded that faulted at `pc`; of no interest in a trampoline.
+/// Returns how many accesses of its block the frame that faulted at `pc` has recorded; irrelevant in a
+/// trampoline.
 fn accesses_before(pc: usize) -> u32 {
     let count = |frame: frames::Frame| {
         let plan = frame.module.any_plan_of(frame.origin.func)?;
@@ -451,26 +456,26 @@ fn accesses_before(pc: usize) -> u32 {
     frames::of_fault(pc).and_then(count).unwrap_or(0)
 }
 
-/// What the innermost frame of those that wait is doing if none of the program's is called by it.
+/// Returns what the innermost waiting frame does if it has called no other frame of the program.
 fn thrower(record: &TrapRecord) -> Moment {
     if record.is_thrown_again { Moment::After } else { Moment::InHost }
 }
 
-/// A function of which nothing has run.
+/// Returns the frame of a function that has executed nothing.
 fn entered(function: u32) -> Frame {
     Frame { function, block: BlockId::ENTRY, stage: Stage::Body }
 }
 
-/// Frames found so far, innermost first.
+/// The frames found so far, innermost first.
 #[derive(Default)]
 struct Naming {
     frames: Vec<Frame>,
-    /// What is known of a return address: recursion has few of them.
+    /// The frames of known return addresses: recursion has few of them.
     known: HashMap<(usize, Moment), Option<Frame>>,
 }
 
 impl Naming {
-    /// Frames that have called; `first` is what the innermost of them is doing.
+    /// Adds frames that have made calls; `first` is what the innermost of them does.
     fn callers(&mut self, callers: &ManyFrames, first: Moment) {
         for (index, raw) in callers.iter().enumerate() {
             let moment = if index == 0 { first } else { Moment::InCall };
@@ -484,7 +489,7 @@ impl Naming {
         self.frames.extend(named(frame, moment));
     }
 
-    /// The call that the frame stopped at.
+    /// Returns the call at which the frame stopped.
     fn call_at(&self, frame: &frames::Frame) -> Option<Call> {
         let plan = frame.module.any_plan_of(frame.origin.func)?;
         plan.trace.as_ref()?.call_at(&plan.cfg, (frame.origin.block, frame.origin.offset)).1

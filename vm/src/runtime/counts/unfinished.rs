@@ -1,6 +1,7 @@
-//! Frames that ended, or are, in the middle of a block: without counting them the profile would not add up.
+//! Frames that ended, or currently are, in the middle of a block: the profile would not add up without them.
 //!
-//! Source: Ball & Larus 1994, section 3.2, early termination. Such a frame gets a pseudo edge from its block to the exit.
+//! Source: Ball & Larus 1994, section 3.2, early termination. Such a frame gets a pseudo edge from its block to
+//! the exit.
 
 use hashbrown::HashMap;
 use wprof_jit::compile::Origin;
@@ -14,39 +15,40 @@ use crate::runtime::stacks::frames::{self, Frame};
 use crate::runtime::stacks::many_frames::ManyFrames;
 use crate::runtime::stacks::walk;
 
-/// Where a frame ended.
+/// The position at which a frame ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stop {
-    /// At which instruction.
+    /// The instruction at which it ended.
     pub origin: Origin,
-    /// Its path register, if paths are counted and it had been set.
+    /// Its path register, if paths are counted and the register had been set.
     pub path: Option<u64>,
-    /// The address of its call record, if paths are counted there and it had been found.
+    /// The address of its call record, if paths are counted there and the record had been found.
     pub record: Option<u64>,
 }
 
-/// The frames that ended in one way.
+/// The frames that ended in the same way.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stopped {
-    /// How many.
+    /// Number of frames.
     pub count: u64,
-    /// What they had measured along their paths, all together.
+    /// The sum of what they had measured along their paths.
     pub measured: Measured,
 }
 
 impl Stopped {
-    /// Adds others.
+    /// Adds other frames.
     pub fn add(&mut self, other: Stopped) {
         self.count += other.count;
         self.measured.iter_mut().zip(other.measured).for_each(|(sum, more)| *sum = sum.wrapping_add(more));
     }
 }
 
-/// The frames that ended in each way.
+/// The frames that ended, by the way in which they ended.
 pub type Unfinished = HashMap<Stop, Stopped>;
 
 impl StoreOpaque {
-    /// Counts the frames that a trap has ended, the one that did not fit on the stack in the call record `unborn`.
+    /// Counts the frames that a trap has ended; a frame that did not fit on the stack is counted in the call
+    /// record `unborn`.
     pub fn count_unfinished(&mut self, record: &TrapRecord, unborn: Option<u64>) {
         if !matches!(self.engine().config().profiling, ProfilingConfig::Exact(_)) {
             return;
@@ -73,10 +75,10 @@ impl StoreOpaque {
         }
     }
 
-    /// The frames of instance `index` that are live right now, while the host runs.
+    /// Returns the frames of instance `index` that are live now, while the host runs.
     pub fn live_unfinished(&self, index: u32) -> Unfinished {
         let mut all = ManyFrames::default();
-        // SAFETY: a reference to a store is only held by host code.
+        // SAFETY: only host code holds a reference to a store.
         unsafe { walk::live(usize::MAX, |frame, _| all.push(frame)) };
         let mut live = Unfinished::default();
         for (raw, count) in all.tally() {
@@ -90,7 +92,7 @@ impl StoreOpaque {
         live
     }
 
-    /// A frame that stopped at `origin`.
+    /// Describes a frame that stopped at `origin`.
     fn stop(&self, origin: Origin, frame: RawFrame) -> Stop {
         let path = origin.path.map(i64::cast_unsigned).or(frame.path);
         Stop { origin, path, record: frame.record.filter(|_| self.has_flow()) }
@@ -102,24 +104,26 @@ impl StoreOpaque {
         }
     }
 
-    /// The path register of a frame that did not fit on the stack when it went on in another version of its function,
-    /// at a loop; a function that has only been called has none yet.
+    /// Returns the path register of a frame that did not fit on the stack when it continued in another version of
+    /// its function, at a loop; a function that has only been called has none yet.
     fn path_of_unborn(&self, frame: &Frame) -> Option<u64> {
         // SAFETY: the context lives as long as the store, and no wasm code runs.
         (frame.origin.block != 0).then(|| unsafe { (*self.context().as_ptr()).path })
     }
 
-    /// A frame that did not fit on the stack has not come to the counter at its entry, if there is one.
+    /// Records that a frame did not fit on the stack and so has not reached the counter at its entry, if there is
+    /// one.
     fn add_overflowed(&mut self, index: Option<u32>, frame: &Frame) {
         if let Some(index) = index {
             *self.instances[index as usize].overflowed.entry(frame.origin).or_default() += 1;
         }
     }
 
-    /// The instance that a frame runs in; `None` if the frame does not tell, or it is another store's.
+    /// Returns the instance in which a frame runs; `None` if the frame does not tell, or it belongs to another
+    /// store.
     fn instance_of(&self, frame: &Frame, raw: RawFrame) -> Option<u32> {
-        // SAFETY: a live frame holds its own vmctx. Its store is this one or one whose wasm code is on the stack, and
-        // so is the vmctx of a frame that has just ended.
+        // SAFETY: a live frame holds its own vmctx, which belongs to this store or to one whose wasm code is on
+        // the stack. The same holds for the vmctx of a frame that has just ended.
         let vmctx = unsafe { raw.vmctx.as_ref() }?;
         let index = vmctx.instance;
         let is_ours = std::ptr::eq(vmctx.store, self.context().as_ptr());
@@ -127,14 +131,14 @@ impl StoreOpaque {
         loaded::same(module, &frame.module).then_some(index as u32)
     }
 
-    /// The instance that the frame of a trap ran in.
+    /// Returns the instance in which the frame of a trap ran.
     pub fn instance_of_trap(&self, frame: &Frame, record: &TrapRecord) -> Option<u32> {
         let of_top = self.instance_of(frame, record.top);
         of_top.or_else(|| self.instance_below(frame, &record.callers))
     }
 
-    /// The same for a frame that did not fit on the stack: that of its nearest caller in the same module, which
-    /// recursion makes its own, or else the newest instance.
+    /// Returns the instance of a frame that did not fit on the stack: that of its nearest caller in the same
+    /// module, which is right for recursion, or else the newest instance.
     fn instance_below(&self, frame: &Frame, callers: &ManyFrames) -> Option<u32> {
         let newest = || self.instances.iter().rposition(|i| loaded::same(&i.module, &frame.module));
         let below = callers.iter().find_map(|caller| self.instance_of(frame, caller));
@@ -142,7 +146,7 @@ impl StoreOpaque {
     }
 }
 
-/// So many frames that are in a call, and so do not measure.
+/// Describes `count` frames that are in a call, and so do not measure.
 fn stopped(frame: RawFrame, count: u64) -> Stopped {
     Stopped { count, measured: frame.sums.map(|sum| sum.cast_unsigned().wrapping_mul(count)) }
 }

@@ -1,5 +1,5 @@
-//! Where machine code enters the runtime, in assembly: what it calls saves registers, checks that there is stack, and
-//! calls what is in Rust. And the way in, on another stack. One file per architecture.
+//! The entries of machine code into the runtime, in assembly: they save registers, check the stack, and call Rust
+//! code. Also the entry into wasm code on another stack. One file per architecture.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod x86_64;

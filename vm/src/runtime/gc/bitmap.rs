@@ -1,4 +1,4 @@
-//! A bit for each place where an object may begin.
+//! A bitmap with a bit for each place where an object may begin.
 
 use std::io;
 use std::ops::Range;
@@ -7,18 +7,18 @@ use wprof_jit::abi::object::ALIGN;
 
 use super::space::Space;
 
-/// Bytes of the heap for which a word of the map stands.
+/// Bytes of the heap that a word of the map covers.
 const PER_WORD: usize = 64 * ALIGN as usize;
 
-/// The bits, all zero at first. Pages of it that are never touched take no memory.
+/// The bits, all zero at first. Pages that are never touched take no memory.
 #[derive(Debug)]
 pub struct Bitmap(Space);
 
 impl Bitmap {
-    /// For a heap of so many bytes.
+    /// Creates the map for a heap of `heap` bytes.
     ///
     /// # Errors
-    /// If the system has no room for it.
+    /// Returns an error if the system has no memory for the map.
     pub fn new(heap: usize) -> io::Result<Bitmap> {
         Ok(Bitmap(Space::new(heap.div_ceil(PER_WORD) * 8)?))
     }
@@ -27,13 +27,13 @@ impl Bitmap {
         (at / PER_WORD * 8, (at / ALIGN as usize % 64) as u32)
     }
 
-    /// Whether the bit of a place is set.
+    /// Returns whether the bit of a place is set.
     pub fn get(&self, at: usize) -> bool {
         let (word, bit) = Bitmap::place(at);
         self.0.u64(word) >> bit & 1 != 0
     }
 
-    /// Sets the bit of a place; whether it was not.
+    /// Sets the bit of a place; returns whether it was clear.
     pub fn set(&mut self, at: usize) -> bool {
         let (place, bit) = Bitmap::place(at);
         let word = self.0.u64(place);
@@ -41,7 +41,7 @@ impl Bitmap {
         word >> bit & 1 == 0
     }
 
-    /// The last place in `from..=at` whose bit is set.
+    /// Returns the last place in `from..=at` whose bit is set.
     pub fn last_in(&self, from: usize, at: usize) -> Option<usize> {
         let (mut place, bit) = Bitmap::place(at);
         let mut word = self.0.u64(place) & (u64::MAX >> (63 - bit));
@@ -56,7 +56,7 @@ impl Bitmap {
         (found >= from).then_some(found)
     }
 
-    /// Clears all bits of a range that begins and ends at multiples of 512 bytes.
+    /// Clears all bits of a range whose bounds are multiples of 512 bytes.
     pub fn clear(&mut self, range: Range<usize>) {
         self.0.bytes_mut(range.start / PER_WORD * 8..range.end.div_ceil(PER_WORD) * 8).fill(0);
     }

@@ -1,61 +1,61 @@
-//! Blocks: the heap in pieces of equal size, and what each is used for.
+//! Blocks: the pieces of equal size into which the heap is divided, with their use.
 
 use std::ops::Range;
 
-/// Bytes of a block, as in the paper.
+/// Size of a block in bytes, as in the paper.
 pub const BLOCK: usize = 32 << 10;
-/// Bytes of a line, the unit in which memory in a block becomes free.
+/// Size of a line in bytes, the unit in which memory in a block becomes free.
 pub const LINE: usize = 128;
-/// Lines of a block.
+/// Number of lines in a block.
 pub const LINES: usize = BLOCK / LINE;
 
-/// What a block is used for.
+/// The use of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// Nothing; whether there may be something else in it than zeros.
+    /// Unused; `is_dirty` tells whether it may contain anything but zeros.
     Free { is_dirty: bool },
     /// Objects in lines.
     Lines,
-    /// The first of so many blocks with one large object.
+    /// The first of `blocks` blocks that contain one large object.
     Large { blocks: u32 },
-    /// One of the others; the first is so many before.
+    /// Another block of a large object, `before` blocks behind the first.
     Rest { before: u32 },
 }
 
-/// All blocks of a heap.
+/// The blocks of a heap.
 #[derive(Debug)]
 pub struct Blocks {
-    /// Of those that were ever in use, which are the first ones.
+    /// The use of the blocks that were ever in use; these are the first ones.
     uses: Vec<Use>,
-    /// How many the heap has room for.
+    /// Number of blocks that the heap has room for.
     limit: usize,
-    /// From where on single free blocks, and rows of them, are looked for.
+    /// The positions from which single free blocks, and rows of them, are searched.
     next: usize,
     next_row: usize,
 }
 
 impl Blocks {
-    /// So many, all free.
+    /// Creates `limit` blocks, all free.
     pub fn new(limit: usize) -> Blocks {
         Blocks { uses: Vec::new(), limit, next: 0, next_row: 0 }
     }
 
-    /// How many were ever in use.
+    /// Returns how many blocks were ever in use.
     pub fn len(&self) -> usize {
         self.uses.len()
     }
 
-    /// What a block is used for.
+    /// Returns the use of a block.
     pub fn get(&self, block: usize) -> Use {
         self.uses.get(block).copied().unwrap_or(Use::Free { is_dirty: false })
     }
 
-    /// The bytes of blocks.
+    /// Returns the byte range of blocks.
     pub fn bytes(blocks: Range<usize>) -> Range<usize> {
         blocks.start * BLOCK..blocks.end * BLOCK
     }
 
-    /// Takes a free block for lines, and tells whether it may have something else in it than zeros.
+    /// Takes a free block for lines, and returns whether it may contain anything but zeros.
     pub fn take(&mut self) -> Option<(usize, bool)> {
         while let Some(used) = self.uses.get_mut(self.next) {
             self.next += 1;
@@ -71,7 +71,7 @@ impl Blocks {
         })
     }
 
-    /// Takes a row of free blocks for a large object; the dirty ones among them are `visit`ed.
+    /// Takes a row of free blocks for a large object, and calls `visit` for the dirty ones among them.
     pub fn take_row(&mut self, count: usize, mut visit: impl FnMut(usize)) -> Option<usize> {
         let first = self.find_row(count)?;
         self.next_row = first + count;
@@ -91,7 +91,7 @@ impl Blocks {
         Some(first)
     }
 
-    /// So many free blocks in a row, of which the last ones may never have been in use.
+    /// Finds `count` contiguous free blocks, of which the last ones may never have been in use.
     fn find_row(&self, count: usize) -> Option<usize> {
         let mut start = self.next_row;
         for block in self.next_row..self.uses.len() {
@@ -104,12 +104,12 @@ impl Blocks {
         (count <= self.limit.saturating_sub(start)).then_some(start)
     }
 
-    /// Frees the blocks of a range, which may have anything in them unless `is_dirty` says otherwise.
+    /// Frees the blocks of a range; `is_dirty` tells whether they may contain anything but zeros.
     pub fn free(&mut self, blocks: Range<usize>, is_dirty: bool) {
         self.uses[blocks].fill(Use::Free { is_dirty });
     }
 
-    /// Free blocks are looked for from the first one on.
+    /// Restarts the search for free blocks at the first block.
     pub fn start_over(&mut self) {
         (self.next, self.next_row) = (0, 0);
     }

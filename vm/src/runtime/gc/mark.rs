@@ -1,4 +1,4 @@
-//! Marking: which objects roots lead to.
+//! Marking: finds the objects that are reachable from roots.
 
 use super::Heap;
 use super::allocate::Bump;
@@ -7,7 +7,7 @@ use super::shape::Shape;
 use wprof_jit::abi::object::{ALIGN, FIELDS};
 
 impl Heap {
-    /// A collection begins: to be followed by marks, and the end.
+    /// Begins a collection; marking follows, and then the end.
     pub fn begin_collection(&mut self, bump: &mut Bump) {
         self.began = Some(std::time::Instant::now());
         self.end_allocation(bump);
@@ -16,13 +16,14 @@ impl Heap {
         self.lines.bytes_mut(lines).fill(0);
     }
 
-    /// Counts what was allocated since the last collection. The rest of the hole waits for the next one.
+    /// Counts what was allocated since the last collection. The rest of the current hole is counted the next
+    /// time.
     pub fn count(&mut self, bump: &mut Bump) {
         self.end_allocation(bump);
         self.map_fresh_objects();
     }
 
-    /// Walks through what was allocated since the last collection.
+    /// Walks the objects that were allocated since the last collection, and enters them in the object map.
     fn map_fresh_objects(&mut self) {
         for range in std::mem::take(&mut self.allocator.fresh) {
             let mut at = range.start;
@@ -37,14 +38,14 @@ impl Heap {
         }
     }
 
-    /// Keeps the object that a word points into, if it points into one.
+    /// Marks the object that a word points into, if any.
     pub fn mark_ambiguous(&mut self, word: u64) {
         if let Some(at) = self.space.place(word).and_then(|at| self.find(at)) {
             self.mark_at(at);
         }
     }
 
-    /// The object that a place is in.
+    /// Returns the object that contains a place.
     fn find(&self, at: usize) -> Option<usize> {
         let block = at / BLOCK;
         let first = match self.blocks.get(block) {
@@ -53,14 +54,14 @@ impl Heap {
             Use::Rest { before } => block - before as usize,
         };
         let found = match self.blocks.get(first) {
-            // Right after a collection has freed it nothing begins there.
+            // Nothing begins there right after a collection has freed it.
             Use::Large { .. } => Some(first * BLOCK).filter(|&at| self.starts.get(at)),
             _ => self.starts.last_in(first * BLOCK, at / ALIGN as usize * ALIGN as usize),
         };
         found.filter(|&found| at < found + self.size_at(found))
     }
 
-    /// Keeps an object; whether the word is an address of the heap's.
+    /// Marks an object; returns whether the word is an address of this heap.
     pub fn mark(&mut self, word: u64) -> bool {
         let Some(at) = self.space.place(word) else { return false };
         debug_assert!(self.starts.get(at), "a reference is the address of an object");
@@ -73,18 +74,18 @@ impl Heap {
             return;
         }
         let size = self.size_at(at);
-        // Machine code may have put what is large for us into the rest of a hole.
+        // Machine code may have put a large object into the rest of a hole.
         if self.blocks.get(at / BLOCK) == Use::Lines {
             self.lines.bytes_mut(at / LINE..(at + size).div_ceil(LINE)).fill(1);
         }
         self.pending.push(at);
     }
 
-    /// Keeps what the kept objects refer to, and shows all other references in them but nulls.
+    /// Marks what the marked objects refer to, and passes all other non-null references in them to `other`.
     pub fn trace(&mut self, mut other: impl FnMut(u64)) {
         while let Some(at) = self.pending.pop() {
             let (ty, length) = self.head_at(at);
-            // The shapes do not change meanwhile, but the borrow checker does not know.
+            // The shapes do not change meanwhile, but the borrow checker cannot know that.
             match self.shapes.get(ty) {
                 Shape::Struct { references, .. } => {
                     for index in 0..references.len() {

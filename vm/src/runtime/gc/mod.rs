@@ -1,33 +1,37 @@
 //! The garbage-collected heap of a store.
 //!
-//! **Theory.** A mark-region collector (Blackburn & McKinley, "Immix", PLDI 2008): memory is divided into blocks, blocks
-//! into lines. New objects are put one behind the other into *holes*, runs of lines in which nothing lives; what does not fit
-//! into the rest of one goes to a block of its own kind (*overflow allocation*), and what is large has blocks for itself.
-//! A collection marks objects, and the lines that they touch; lines without a mark are the holes of what follows. So
-//! allocation is an addition and a comparison, and sweeping looks at lines, not at objects.
+//! **Theory.** A mark-region collector (Blackburn & McKinley, "Immix", PLDI 2008): memory is divided into blocks,
+//! and blocks into lines. New objects are allocated contiguously in *holes*, runs of lines without live objects.
+//! An object that does not fit into the rest of a hole goes to a separate block (*overflow allocation*), and a
+//! large object has blocks of its own. A collection marks objects, and the lines that they touch; unmarked lines
+//! are the holes for later allocations. So allocation is an addition and a comparison, and sweeping visits lines,
+//! not objects.
 //!
-//! Roots are ambiguous (Shahriyar, Blackburn & McKinley, "Fast Conservative Garbage Collection", OOPSLA 2014): each word of
-//! the stack and of registers that may be the address of an object, or point into one, keeps it. Objects themselves are
-//! looked into precisely, by their types. So machine code of any tier needs neither maps of its frames nor read or write
-//! barriers, and the optimiser may keep a derived address instead of the object's. The paper pins what ambiguous roots refer
-//! to and may move the rest; here nothing moves, so that words of the host's, of tables and of the transfer buffer are
-//! treated alike. Fragmentation is what that costs, lines are what bounds it.
+//! Roots are ambiguous (Shahriyar, Blackburn & McKinley, "Fast Conservative Garbage Collection", OOPSLA 2014):
+//! each word on the stack and in registers that may be the address of an object, or point into one, keeps the
+//! object alive. Objects themselves are scanned precisely, by their types. So machine code of any tier needs
+//! neither stack maps nor read or write barriers, and the optimiser may keep a derived address instead of the
+//! object's address. The paper pins the referents of ambiguous roots and may move the other objects; here no
+//! object moves, so that words of the host, of tables and of the OSR buffer are treated alike. The price is
+//! fragmentation, which lines bound.
 //!
-//! References are addresses, not offsets: a number is seldom an address of the heap's by chance, while small multiples of
-//! eight are everywhere; and a field is one load away, without the base of the heap.
+//! References are addresses, not offsets: a number is rarely an address of the heap by chance, while small
+//! multiples of eight are everywhere. A field is one load away, without the base of the heap.
 //!
-//! To find the object that a word points into there is an **object map**, a bit for each place where an object begins.
-//! Machine code does not write it. Fresh objects lie one behind the other and have heads, so a collection begins with a walk
-//! through the ranges that were allocated since the last one, and sets their bits, which also counts them by type: allocation
-//! pays nothing for the map, nor for profiles. Afterwards the marks are the map.
+//! The **object map**, a bit for each place where an object begins, finds the object that a word points into.
+//! Machine code does not write it. Fresh objects are contiguous and have headers, so a collection begins with a
+//! walk through the ranges that were allocated since the last one, which sets their bits and also counts the
+//! objects by type: allocation pays nothing for the map, nor for profiles. After the collection the marks become
+//! the map.
 //!
-//! Input: [`Shape`]s by type, roots. Output: addresses of zeroed objects with their heads written.
+//! Input: [`Shape`]s by type, and roots. Output: addresses of zeroed objects with their headers written.
 //!
-//! **Invariant**: between two collections each fresh range is full of objects up to where the next one goes.
-//! **Invariant**: memory that the cursor passes over is zero, so that fields have their defaults.
+//! **Invariant**: between two collections each fresh range is full of objects up to the allocation cursor.
+//! **Invariant**: memory that the cursor passes over is zero, so that fields have their default values.
 //! **Invariant**: no marked object touches an unmarked line.
 //!
-//! Oracle: `tests.rs`, a graph that is kept beside the heap; `Config::gc_stress`, with which every allocation collects.
+//! Oracle: `tests.rs`, which keeps a model graph beside the heap; `Config::gc_stress`, with which every
+//! allocation collects.
 
 mod allocate;
 mod bitmap;
@@ -55,30 +59,30 @@ use shape::Shapes;
 use space::Space;
 pub use statistics::Statistics;
 
-/// The heap.
+/// The heap of a store.
 #[derive(Debug)]
 pub struct Heap {
     space: Space,
     blocks: Blocks,
     shapes: Shapes,
-    /// Where objects begin, of those that were there at the last collection.
+    /// The object map: where objects begin that existed at the last collection.
     starts: Bitmap,
-    /// Where those begin that the collection that runs keeps.
+    /// Where objects begin that the current collection keeps.
     marks: Bitmap,
-    /// By line, whether something lives in it, as far as the last collection knows; a byte each.
+    /// By line, one byte each: whether it had live objects at the last collection.
     lines: Space,
     allocator: Allocator,
-    /// Objects that were marked and not looked into yet.
+    /// Marked objects that have not been scanned yet.
     pending: Vec<usize>,
     began: Option<Instant>,
     statistics: Statistics,
 }
 
 impl Heap {
-    /// An empty heap that may grow to `limit` bytes.
+    /// Creates an empty heap that may grow to `limit` bytes.
     ///
     /// # Errors
-    /// If the system has no room to reserve for it.
+    /// Returns an error if the system has no address space to reserve for it.
     pub fn new(limit: usize) -> io::Result<Heap> {
         let size = limit / BLOCK * BLOCK;
         Ok(Heap {
@@ -95,38 +99,38 @@ impl Heap {
         })
     }
 
-    /// Objects of the type with this id have this shape.
+    /// Adds the shape of objects of the type with this id.
     pub fn add_shape(&mut self, id: u32, shape: Shape) {
         self.shapes.add(id, shape);
     }
 
-    /// Whether the shape of a type is known.
+    /// Returns whether the shape of a type is known.
     pub fn has_shape(&self, id: u32) -> bool {
         self.shapes.has(id)
     }
 
-    /// The shape of objects of a type.
+    /// Returns the shape of objects of a type.
     ///
     /// # Panics
-    /// If it is not known.
+    /// Panics if the shape is not known.
     pub fn shape(&self, id: u32) -> &Shape {
         self.shapes.get(id)
     }
 
-    /// Whether all that is kept has been looked into, in the collection that runs.
+    /// Returns whether all marked objects have been scanned, in the current collection.
     pub fn is_traced(&self) -> bool {
         self.pending.is_empty()
     }
 
-    /// Whether a word, which is one of a reference, is the address of an object here.
+    /// Returns whether a word, which must be a reference, is the address of an object in this heap.
     pub fn is_object(&self, word: u64) -> bool {
         self.space.place(word).is_some()
     }
 
-    /// The id of an object's type, and its length.
+    /// Returns the id of an object's type, and its length.
     ///
     /// # Panics
-    /// If the word is none of an object's.
+    /// Panics if the word is not the address of an object.
     pub fn head(&self, object: u64) -> (u32, u32) {
         self.head_at(self.space.place(object).expect("an object of this heap"))
     }
@@ -140,28 +144,28 @@ impl Heap {
         self.shapes.get(ty).size(length)
     }
 
-    /// Bytes of an object, counted from its head.
+    /// Returns bytes of an object, counted from its header.
     ///
     /// # Panics
-    /// If they are not all the object's.
+    /// Panics if the range exceeds the object.
     pub fn bytes(&self, object: u64, range: Range<usize>) -> &[u8] {
         let range = self.bytes_of(object, range);
         self.space.bytes(range)
     }
 
-    /// The same, to be written.
+    /// Returns bytes of an object, counted from its header, mutably.
     ///
     /// # Panics
-    /// If they are not all the object's.
+    /// Panics if the range exceeds the object.
     pub fn bytes_mut(&mut self, object: u64, range: Range<usize>) -> &mut [u8] {
         let range = self.bytes_of(object, range);
         self.space.bytes_mut(range)
     }
 
-    /// Copies bytes from one object to another, or within one, where they may overlap.
+    /// Copies bytes from one object to another, or within one, where the ranges may overlap.
     ///
     /// # Panics
-    /// If they are not all the objects'.
+    /// Panics if a range exceeds its object.
     pub fn copy(&mut self, (from, source): (u64, Range<usize>), (to, target): (u64, usize)) {
         let len = source.len();
         let source = self.bytes_of(from, source);
@@ -177,7 +181,7 @@ impl Heap {
         at + range.start..at + range.end
     }
 
-    /// What happened so far, without the objects since the last collection or [`Heap::count`].
+    /// Returns the statistics so far, without the objects allocated since the last collection or [`Heap::count`].
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
     }

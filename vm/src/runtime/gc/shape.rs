@@ -1,28 +1,28 @@
-//! What the collector knows of the types of objects: their sizes, and where they have references.
+//! Shapes: the sizes of objects by type, and the positions of their references.
 
 use wprof_jit::abi::object::{ALIGN, FIELDS};
 
-/// The objects of one type.
+/// The shape of the objects of one type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Structures.
     Struct {
-        /// Bytes, with the head.
+        /// Size in bytes, including the header.
         size: u32,
-        /// Where they have references that keep something alive, counted from the head.
+        /// Offsets from the header of the references that keep their referents alive.
         references: Box<[u32]>,
     },
     /// Arrays.
     Array {
-        /// Bytes of an element.
+        /// Size of an element in bytes.
         element: u32,
-        /// Whether elements are such references.
+        /// Whether elements are references that keep their referents alive.
         are_references: bool,
     },
 }
 
 impl Shape {
-    /// Bytes that an object takes, an array one of this length.
+    /// Returns the size of an object in bytes; `length` is that of an array.
     pub fn size(&self, length: u32) -> usize {
         match self {
             Shape::Struct { size, .. } => *size as usize,
@@ -33,12 +33,12 @@ impl Shape {
     }
 }
 
-/// Those of a store, by the engine-wide id of their type.
+/// The shapes of a store, by the engine-wide id of their type.
 #[derive(Debug, Default)]
 pub struct Shapes(Vec<Option<Shape>>);
 
 impl Shapes {
-    /// Objects of type `id` have this shape.
+    /// Adds the shape of objects of type `id`.
     pub fn add(&mut self, id: u32, shape: Shape) {
         let index = id as usize;
         if self.0.len() <= index {
@@ -48,15 +48,15 @@ impl Shapes {
         self.0[index] = Some(shape);
     }
 
-    /// Whether a type is known.
+    /// Returns whether the shape of a type is known.
     pub fn has(&self, id: u32) -> bool {
         self.0.get(id as usize).is_some_and(Option::is_some)
     }
 
-    /// The shape of objects of type `id`.
+    /// Returns the shape of objects of type `id`.
     ///
     /// # Panics
-    /// If the type was not added.
+    /// Panics if the type was not added.
     pub fn get(&self, id: u32) -> &Shape {
         self.0[id as usize].as_ref().expect("a type of which the store has objects is known")
     }

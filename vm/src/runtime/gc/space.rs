@@ -1,6 +1,7 @@
-//! The memory of a heap, which is all reserved when the heap is made and takes pages as they are touched.
+//! The memory of a heap, which is reserved as a whole when the heap is created, and takes pages as they are
+//! touched.
 //!
-//! Places are offsets from its start. Machine code has addresses.
+//! Places are offsets from its start; machine code uses addresses.
 
 use std::io;
 use std::ops::Range;
@@ -10,32 +11,32 @@ use rustix::mm::{Advice, madvise};
 
 use crate::runtime::linear_memory::mapping::Mapping;
 
-/// The memory. Machine code of the store that has the heap looks into it, and methods here only while none of that runs,
-/// as they are reached through the store.
+/// The memory of a heap. Machine code of the store that owns the heap accesses it; the methods here are reached
+/// through the store, and so only while none of that code runs.
 #[derive(Debug)]
 pub struct Space(Mapping);
 
 impl Space {
-    /// Memory of `len` bytes, all zero.
+    /// Reserves memory of `len` bytes, all zero.
     ///
     /// # Errors
-    /// If the system has no room for it.
+    /// Returns an error if the system has no memory for it.
     pub fn new(len: usize) -> io::Result<Space> {
         Mapping::zeroed(len.max(1)).map(Space)
     }
 
-    /// Bytes in it.
+    /// Returns the size in bytes.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.0.size()
     }
 
-    /// The address of a place.
+    /// Returns the address of a place.
     pub fn address(&self, at: usize) -> usize {
         self.0.base().as_ptr().expose_provenance() + at
     }
 
-    /// The place that has an address, if it is one of this memory's.
+    /// Returns the place at an address, if it lies in this memory.
     pub fn place(&self, address: u64) -> Option<usize> {
         let at = (address as usize).wrapping_sub(self.0.base().as_ptr().addr());
         (at < self.0.size()).then_some(at)
@@ -43,46 +44,47 @@ impl Space {
 
     fn pointer(&self, at: usize, len: usize) -> NonNull<u8> {
         assert!(at <= self.0.size() && len <= self.0.size() - at, "within the heap");
-        // SAFETY: within the mapping, as was just found out.
+        // SAFETY: the range is within the mapping, as was just checked.
         unsafe { self.0.base().add(at) }
     }
 
-    /// The bytes of a range.
+    /// Returns the bytes of a range.
     pub fn bytes(&self, range: Range<usize>) -> &[u8] {
         let pointer = self.pointer(range.start, range.len());
-        // SAFETY: initialized memory, which nobody writes meanwhile: see `Space`.
+        // SAFETY: the memory is initialized, and nobody writes it meanwhile: see `Space`.
         unsafe { std::slice::from_raw_parts(pointer.as_ptr(), range.len()) }
     }
 
-    /// The bytes of a range.
+    /// Returns the bytes of a range, mutably.
     pub fn bytes_mut(&mut self, range: Range<usize>) -> &mut [u8] {
         let pointer = self.pointer(range.start, range.len());
         // SAFETY: as in `bytes`, and the borrow is exclusive.
         unsafe { std::slice::from_raw_parts_mut(pointer.as_ptr(), range.len()) }
     }
 
-    /// The `u32` at a place.
+    /// Returns the `u32` at a place.
     pub fn u32(&self, at: usize) -> u32 {
-        // SAFETY: `pointer` has found it within the mapping, all of which is initialized.
+        // SAFETY: `pointer` has checked that it is within the mapping, all of which is initialized.
         unsafe { self.pointer(at, 4).cast::<u32>().read_unaligned() }
     }
 
-    /// The `u64` at a place.
+    /// Returns the `u64` at a place.
     pub fn u64(&self, at: usize) -> u64 {
-        // SAFETY: as above.
+        // SAFETY: as in `u32`.
         unsafe { self.pointer(at, 8).cast::<u64>().read_unaligned() }
     }
 
-    /// Changes the `u64` at a place.
+    /// Writes the `u64` at a place.
     pub fn set_u64(&mut self, at: usize, value: u64) {
-        // SAFETY: as above, and the borrow is exclusive.
+        // SAFETY: as in `u32`, and the borrow is exclusive.
         unsafe { self.pointer(at, 8).cast::<u64>().write_unaligned(value) };
     }
 
-    /// Gives whole pages of a range back to the system. What it had is zero afterwards, or as it was if the system refuses.
+    /// Returns whole pages of a range to the system. Their contents are zero afterwards, or unchanged if the
+    /// system refuses; returns whether they are zero.
     pub fn discard(&mut self, range: Range<usize>) -> bool {
         let pointer = self.pointer(range.start, range.len());
-        // SAFETY: private memory without a file, which this owns; the borrow is exclusive.
+        // SAFETY: the mapping is private memory without a file, which `self` owns; the borrow is exclusive.
         unsafe { madvise(pointer.as_ptr().cast(), range.len(), Advice::LinuxDontNeed) }.is_ok()
     }
 }

@@ -1,28 +1,28 @@
-//! What a heap has had to do.
+//! Statistics of a heap.
 
 use std::time::Duration;
 
 /// Allocations and collections of a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Objects that were allocated.
+    /// Number of allocated objects.
     pub objects: u64,
-    /// Bytes of these.
+    /// Bytes of allocated objects.
     pub bytes: u64,
-    /// The same by engine-wide id of the type: objects, bytes.
+    /// Objects and bytes, by the engine-wide id of the type.
     pub by_type: Vec<(u64, u64)>,
-    /// Collections.
+    /// Number of collections.
     pub collections: u64,
-    /// How long the program waited for them.
+    /// How long the program waited for collections.
     pub paused: Duration,
-    /// How long for the longest.
+    /// The longest wait for a collection.
     pub longest_pause: Duration,
-    /// Bytes in lines and large objects that the last one kept.
+    /// Bytes in lines and large objects that the last collection kept.
     pub live: u64,
 }
 
 impl Statistics {
-    /// An object was found that is new.
+    /// Counts a new object.
     pub(super) fn add(&mut self, ty: u32, size: usize) {
         let index = ty as usize;
         if self.by_type.len() <= index {
@@ -34,7 +34,7 @@ impl Statistics {
         self.bytes += size as u64;
     }
 
-    /// A collection has taken so long and kept so much.
+    /// Counts a collection, with its pause and the bytes that it kept.
     pub(super) fn add_collection(&mut self, pause: Duration, live: usize) {
         self.collections += 1;
         self.paused += pause;

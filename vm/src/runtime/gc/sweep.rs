@@ -1,13 +1,13 @@
-//! Sweeping: what was not marked is free.
+//! Sweeping: frees what was not marked.
 
 use super::Heap;
 use super::blocks::{BLOCK, Blocks, LINE, LINES, Use};
 
-/// Large objects of at least so many bytes give their pages back to the system.
+/// Size from which freed large objects return their pages to the system.
 const DISCARDED_FROM: usize = 256 << 10;
 
 impl Heap {
-    /// The collection ends: all that is not kept is free, or nothing if something may be held that nobody has named.
+    /// Ends the collection: frees all unmarked objects, or none if there may be references that are not known.
     pub fn end_collection(&mut self, are_all_known: bool) {
         debug_assert!(self.pending.is_empty(), "what is marked was traced");
         if !are_all_known {
@@ -22,7 +22,7 @@ impl Heap {
                 Use::Free { .. } | Use::Rest { .. } => 0,
             };
         }
-        // From low addresses on, as they are taken from the end.
+        // They are taken from the end, so lower addresses come first.
         recycled.reverse();
         std::mem::swap(&mut self.starts, &mut self.marks);
         self.marks.clear(0..self.blocks.len() * BLOCK);
@@ -32,7 +32,7 @@ impl Heap {
         self.statistics.add_collection(pause, live);
     }
 
-    /// Marks all objects, without looking into them.
+    /// Marks all objects, without scanning them.
     fn keep_all(&mut self) {
         let end = self.blocks.len() * BLOCK;
         let mut before = end;

@@ -1,4 +1,4 @@
-//! The heap beside a graph that says what is in it.
+//! Tests of the heap against a model graph of its contents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ fn heap(limit: usize) -> (Heap, Bump) {
     (heap, Bump::default())
 }
 
-/// A generator of numbers, as in Marsaglia's "Xorshift RNGs" (2003).
+/// A random number generator, as in Marsaglia's "Xorshift RNGs" (2003).
 struct Random(u64);
 
 impl Random {
@@ -30,7 +30,7 @@ impl Random {
     }
 }
 
-/// What an object should have: its type, length, a number that only it has, and what it refers to.
+/// The expected contents of an object: its type, length, a unique number, and its references.
 #[derive(Clone, Debug)]
 struct Model {
     ty: u32,

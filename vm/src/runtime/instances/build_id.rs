@@ -1,9 +1,8 @@
-//! The build id of this very program: of the executable or shared library that has this code.
+//! The build id of this program: of the executable or shared library that contains this code.
 //!
-//! It names what was built, by contents: it stays when a file is copied or touched, and differs when anything in it was
-//! built differently. Linkers write it as a note; where there is none, the hash of what cannot be written in memory, code
-//! and constants, takes its place.
-//! Source: System V ABI, "Note Section"; `ld --build-id`.
+//! It identifies the build by contents: it stays the same when a file is copied or touched, and differs when any
+//! part was built differently. Linkers write it as a note; without a note, the hash of the segments that cannot
+//! be written, code and constants, takes its place. Source: System V ABI, "Note Section"; `ld --build-id`.
 
 use std::ffi::{c_int, c_void};
 use std::ops::Range;
@@ -15,18 +14,18 @@ use sha2::{Digest, Sha256};
 const NT_GNU_BUILD_ID: u32 = 3;
 const GNU: &[u8] = b"GNU\0";
 
-/// The build id of the program that has this code; `None` if it cannot be found, and then nothing can be known to be of
-/// the same program.
+/// Returns the build id of the program that contains this code; `None` if it cannot be found, and then nothing
+/// can be recognised as belonging to the same program.
 pub fn of_program() -> Option<&'static [u8]> {
     static ID: OnceLock<Option<Vec<u8>>> = OnceLock::new();
     ID.get_or_init(|| own_segments().id()).as_deref()
 }
 
-/// What of a loaded object stays as it was in its file.
+/// The parts of a loaded object that are unchanged from its file.
 #[derive(Debug, Default)]
 struct Segments {
     notes: Vec<&'static [u8]>,
-    /// What is loaded and cannot be written.
+    /// The loaded segments that cannot be written.
     constant: Vec<&'static [u8]>,
 }
 
@@ -42,7 +41,7 @@ impl Segments {
     }
 }
 
-/// The build id among notes.
+/// Returns the build id among notes.
 fn build_id(mut notes: &[u8]) -> Option<&[u8]> {
     loop {
         let (header, rest) = notes.split_first_chunk::<12>()?;
@@ -58,21 +57,21 @@ fn build_id(mut notes: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// The segments of the object that this function is in.
+/// Returns the segments of the object that contains this function.
 fn own_segments() -> Segments {
     let mut found = Segments::default();
-    // SAFETY: `look` has the signature that is asked for, and `found` outlives the call, which is all that uses it.
+    // SAFETY: `look` has the required signature, and `found` outlives the call, which is its only user.
     unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut found).cast()) };
     found
 }
 
-/// Called for each object; gives 1, for the last one, when it is ours.
+/// Called for each object; returns 1, which ends the iteration, for the object that contains this code.
 ///
 /// # Safety
 /// For `dl_iterate_phdr` only, with a [`Segments`] as data.
 unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
-    // SAFETY: the loader passes a description that is valid during the call, with so many headers; the data are those of
-    // `own_segments`, which waits.
+    // SAFETY: the loader passes a description that is valid during the call, with `dlpi_phnum` headers; the data
+    // belongs to `own_segments`, which waits.
     let (info, headers, found) = unsafe {
         let info = &*info;
         let count = usize::from(info.dlpi_phnum);
@@ -91,7 +90,8 @@ unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_
     if !headers.iter().filter(is_loaded).any(|header| place(header).contains(&here)) {
         return 0;
     }
-    // SAFETY: a readable segment that is loaded and never written; it stays as long as the code in it, which is ours.
+    // SAFETY: the segment is loaded, readable and never written; it stays as long as the code in it, which is
+    // this code.
     let bytes = |range: &Range<usize>| unsafe {
         std::slice::from_raw_parts(std::ptr::with_exposed_provenance(range.start), range.len())
     };

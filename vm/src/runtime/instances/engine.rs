@@ -1,5 +1,5 @@
-//! What all stores and modules of one engine share: settings, the code generator, stubs, trampolines and the types of
-//! functions.
+//! The part of an engine that all its stores and modules share: settings, the code generator, stubs, trampolines
+//! and the types of functions.
 
 use std::sync::{Arc, OnceLock};
 
@@ -23,7 +23,7 @@ use crate::runtime::values::types::{TypeEntry, TypeRegistry};
 #[derive(Debug)]
 pub struct EngineCore {
     config: Config,
-    /// Bytes of address space that this process may have, if there is a limit.
+    /// The limit of this process's address space in bytes, if there is one.
     address_space: Option<u64>,
     collection: Collection,
     bursts: Option<Collection>,
@@ -40,10 +40,10 @@ pub struct EngineCore {
 }
 
 impl EngineCore {
-    /// That of an engine with these settings. Installs the handlers of signals.
+    /// Creates the core of an engine with these settings. Installs the signal handlers.
     ///
     /// # Errors
-    /// If the machine is not supported, or refuses memory for code.
+    /// Returns an error if the machine is not supported, or there is no memory for code.
     pub fn new(config: &Config) -> Result<EngineCore> {
         signals::install();
         let address_space = rlimits::address_space();
@@ -86,42 +86,42 @@ impl EngineCore {
         })
     }
 
-    /// The settings.
+    /// Returns the settings.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// What is collected of all functions.
+    /// Returns what is collected of all functions outside of bursts.
     pub fn collection(&self) -> &Collection {
         &self.collection
     }
 
-    /// What is collected of all functions in bursts, if there are any.
+    /// Returns what is collected in bursts, if there are any.
     pub fn burst_collection(&self) -> Option<&Collection> {
         self.bursts.as_ref()
     }
 
-    /// What is collected of what is looked at: of all, or in bursts if there are any.
+    /// Returns what is collected where the profile counts: in bursts if there are any, otherwise everywhere.
     pub fn counted(&self) -> &Collection {
         self.burst_collection().unwrap_or(self.collection())
     }
 
-    /// Whether there are bursts.
+    /// Returns whether there are bursts.
     pub fn has_bursts(&self) -> bool {
         self.bursts.is_some()
     }
 
-    /// What keeps an adaptive profile to its allowance, if it has one.
+    /// Returns the account that limits an adaptive profile to its allowance, if it has one.
     pub fn account(&self) -> Option<&Arc<Account>> {
         self.account.as_ref()
     }
 
-    /// The stacks of fibers that are gone.
+    /// Returns the stacks of past fibers, kept for reuse.
     pub fn fiber_stacks(&self) -> &FiberStacks {
         &self.fiber_stacks
     }
 
-    /// What is kept of instances that are gone, if anything is.
+    /// Returns the pool of past instances' resources, if there is one.
     pub fn pool(&self) -> Option<&Arc<Pool>> {
         self.pool.as_ref()
     }
@@ -130,14 +130,14 @@ impl EngineCore {
         &self.compiler
     }
 
-    /// How hot functions are reoptimized, if they are.
+    /// Returns the policy by which hot functions are reoptimized, if they are.
     pub fn reoptimization(&self) -> Option<&Policy> {
         let config = self.config();
         config.reoptimization.as_ref().filter(|_| !self.compiler().options().precise)
     }
 
-    /// The most counters that an instance is to have room for, where it might need any number: a small part of all
-    /// address space, if that is limited.
+    /// Returns the maximum number of counters for which an instance reserves room, where it might need any
+    /// number: a small part of the address space, if that is limited.
     pub fn most_counters(&self) -> u64 {
         self.address_space.map_or(u32::MAX.into(), |limit| limit / 16 / 8)
     }
@@ -154,17 +154,17 @@ impl EngineCore {
         &self.types
     }
 
-    /// Where calls through constant tables lead that call nothing.
+    /// Returns the code to which calls through constant tables lead that have no callee.
     pub fn trap_stubs(&self) -> &TrapStubs {
         &self.trap_stubs
     }
 
-    /// Code that traps with `TrapCode::Host`.
+    /// Returns the address of code that traps with `TrapCode::Host`.
     pub fn raise(&self) -> usize {
         self.raise
     }
 
-    /// The trampoline by which the host calls wasm functions of a type.
+    /// Returns the trampoline by which the host calls wasm functions of a type.
     pub fn host_to_wasm(&self, entry: &TypeEntry) -> Result<usize> {
         if let Some(&address) = entry.host_to_wasm.get() {
             return Ok(address);
@@ -175,7 +175,7 @@ impl EngineCore {
         Ok(self.keep_one(&entry.host_to_wasm, address))
     }
 
-    /// The trampoline by which wasm calls host functions of a type.
+    /// Returns the trampoline by which wasm calls host functions of a type.
     pub fn wasm_to_host(&self, entry: &TypeEntry) -> Result<usize> {
         if let Some(&address) = entry.wasm_to_host.get() {
             return Ok(address);
@@ -185,7 +185,7 @@ impl EngineCore {
         Ok(self.keep_one(&entry.wasm_to_host, address))
     }
 
-    /// Keeps a trampoline that was placed, unless there is one already.
+    /// Keeps a trampoline that was placed, unless there is one already; returns the one that is kept.
     pub fn keep_one(&self, place: &OnceLock<usize>, address: usize) -> usize {
         let kept = *place.get_or_init(|| address);
         if kept != address {
@@ -194,7 +194,7 @@ impl EngineCore {
         kept
     }
 
-    /// The code of a trampoline, its bytes apart from the rest.
+    /// Returns the code of a trampoline, its bytes separate from the rest.
     pub fn trampoline_code(&self, address: usize) -> Option<(Vec<u8>, Arc<CodeObject>)> {
         self.trampolines.placed(address)
     }

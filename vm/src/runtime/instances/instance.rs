@@ -1,4 +1,4 @@
-//! An instance of a module in a store.
+//! Instances of modules in a store.
 
 use std::any::Any;
 use std::ops::Range;
@@ -21,16 +21,16 @@ use crate::runtime::burst::call_targets::TargetTable;
 use crate::runtime::counts::paths::PathTable;
 use crate::runtime::counts::unfinished::{Stopped, Unfinished};
 
-/// One instance. Its things are named by their indices in the store.
+/// An instance. Its items are named by their indices in the store.
 pub struct InstanceData {
-    /// What it is an instance of.
+    /// Its module.
     pub module: Arc<dyn LoadedModule>,
-    /// What the layer above knows it by.
+    /// The handle of the layer above for its module.
     pub handle: Box<dyn Any + Send + Sync>,
-    /// Whether all that its code touches is there, and its segments have been copied. Until then nobody is given it:
-    /// machine code takes for granted that memories have their base.
+    /// Whether everything that its code uses is in place, and its segments have been copied. Until then nobody is
+    /// given the instance, because machine code assumes that memories have their base.
     pub is_ready: bool,
-    /// What its machine code works on.
+    /// The context that its machine code works on.
     pub vmctx: VmCtx,
     /// Store index of each memory, imports first.
     pub memories: Vec<u32>,
@@ -42,26 +42,26 @@ pub struct InstanceData {
     pub tags: Vec<u32>,
     /// Two bytes per segment index: data segment dropped, element segment dropped. The vmctx points here.
     pub dropped: Box<[AtomicU8]>,
-    /// Element segments whose elements are made once, as they are new objects.
+    /// Element segments whose elements are created only once, because they are new objects.
     pub elements: HashMap<u32, Vec<u64>>,
     /// Frames of its functions that ended early, when profiling.
     pub unfinished: Unfinished,
-    /// Paths that code for bursts has cut at a check, by function, the check's block, and the path register there.
+    /// Paths that burst code has cut at a check, by function, the check's block, and the path register there.
     pub cut: HashMap<(u32, u32, u64), Stopped>,
-    /// Those of them that overflowed the stack before anything of the function was done.
+    /// Frames that overflowed the stack before the function executed anything.
     pub overflowed: HashMap<Origin, u64>,
-    /// The paths of functions that have too many to count each by a counter.
+    /// The paths of functions that have too many paths for one counter each.
     pub paths: PathTable,
-    /// The extended paths that bursts see, if they are counted.
+    /// The extended paths seen in bursts, if they are counted.
     pub extended: Option<ExtendedPaths>,
-    /// The callees of indirect calls, but for the last ones.
+    /// The callees of indirect calls, except the last ones.
     pub targets: TargetTable,
-    /// What bursts had told by the last time that hot functions were looked for.
+    /// The advice of bursts when hot functions were last looked for.
     pub advice: Option<Arc<Advice>>,
 }
 
 impl InstanceData {
-    /// The function value of function `func`: imported, or escaping.
+    /// Returns the function value of function `func`, which must be imported or escaping.
     pub fn func_ref(&self, func: u32) -> NonNull<VmFuncRef> {
         let module = &self.module;
         if module.info().is_imported_func(func) {
@@ -74,19 +74,19 @@ impl InstanceData {
         self.vmctx.at(module.layout().func_ref(escaped))
     }
 
-    /// The counters of a function, as they are now.
+    /// Returns the current counters of a function.
     pub fn counters(&self, version: &FunctionPlan) -> Vec<u64> {
         let layout = self.module.layout();
         let range = version.first_counter..version.first_counter + version.own_counters();
         range.map(|i| self.vmctx.counter(layout.counter(i))).collect()
     }
 
-    /// What is exported as `name`.
+    /// Returns the export called `name`.
     pub fn export(&self, name: &str) -> Option<Entity> {
         self.module.info().export_index.get(name).copied()
     }
 
-    /// Which bytes of the module a data segment is; none if it was dropped.
+    /// Returns the byte range of a data segment in the module; empty if the segment was dropped.
     pub fn data_segment(&self, segment: u32) -> Range<usize> {
         let bytes = self.module.info().data[segment as usize].bytes.clone();
         match self.dropped[2 * segment as usize].load(Ordering::Relaxed) {
@@ -95,7 +95,7 @@ impl InstanceData {
         }
     }
 
-    /// Whether an element segment was dropped.
+    /// Returns whether an element segment was dropped.
     pub fn is_elem_dropped(&self, segment: u32) -> bool {
         self.dropped[2 * segment as usize + 1].load(Ordering::Relaxed) != 0
     }
@@ -119,7 +119,7 @@ impl InstanceData {
         self.vmctx.set_counter(cell, calls + u64::from(hot - hot.div_ceil(heat::ASKS)));
     }
 
-    /// How often baseline code of a function was called.
+    /// Returns how often baseline code of a function was called.
     pub fn calls_in_baseline(&self, func: u32) -> u64 {
         let module = &self.module;
         let cell = module.heat(func).map(|(counter, _)| module.layout().counter(counter));

@@ -1,4 +1,4 @@
-//! Stores, instances and what machine code finds in them.
+//! Stores and instances, and the data of both that machine code uses.
 
 pub mod abi;
 pub mod build_id;

@@ -1,4 +1,4 @@
-//! What perf looks for in a process: a page of the jitdump that is mapped executable, and its clock.
+//! What perf needs from a process: a page of the jitdump that is mapped executable, and the clock of the records.
 
 use std::fs::File;
 use std::io;
@@ -19,10 +19,11 @@ impl Marker {
     /// Maps the first page of a file.
     ///
     /// # Errors
-    /// If the file may not be mapped executable, such as on a file system mounted so.
+    /// Returns an error if the file may not be mapped executable, for example because of the mount options of its
+    /// file system.
     pub(crate) fn new(file: &File) -> io::Result<Marker> {
         let protection = ProtFlags::READ | ProtFlags::EXEC;
-        // SAFETY: a new private mapping at an address of the kernel's choice touches no memory of ours.
+        // SAFETY: a new private mapping at an address that the kernel chooses touches no memory in use.
         let page = unsafe { mmap(ptr::null_mut(), PAGE, protection, MapFlags::PRIVATE, file, 0) }?;
         NonNull::new(page.cast()).map(Marker).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
     }
@@ -30,15 +31,15 @@ impl Marker {
 
 impl Drop for Marker {
     fn drop(&mut self) {
-        // SAFETY: we mapped it, and nobody else knows the address.
+        // SAFETY: `new` mapped it, and nobody else knows the address.
         let _ = unsafe { munmap(self.0.as_ptr().cast(), PAGE) };
     }
 }
 
-/// The time of `perf record -k mono`, in nanoseconds.
+/// Returns the time of `perf record -k mono`, in nanoseconds.
 pub(crate) fn monotonic_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a timespec of ours.
+    // SAFETY: the pointer leads to the local timespec.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

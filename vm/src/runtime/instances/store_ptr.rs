@@ -1,25 +1,26 @@
-//! Pointers into what a store owns.
+//! Pointers into memory that a store owns.
 
 use std::fmt;
 use std::ops::Deref;
 use std::ptr::NonNull;
 
-/// A pointer to something of a store's that machine code reads and writes as well, so that Rust has no reference to it
-/// that lasts. It is a part of the store.
+/// A pointer to data of a store that machine code also reads and writes, so that Rust keeps no lasting reference
+/// to it. The pointer is a part of the store.
 pub struct StorePtr<T>(NonNull<T>);
 
-// SAFETY: by the promise to `new` nobody follows it but through a reference to the store: an exclusive one, or a shared
-// one and then only to read. So it is as free as a value in the store would be.
+// SAFETY: the caller of `new` guarantees that the pointer is followed only through a reference to the store: an
+// exclusive one, or a shared one and then only to read. So it may be sent and shared like a value in the store.
 unsafe impl<T> Send for StorePtr<T> {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl<T> Sync for StorePtr<T> {}
 
 impl<T> StorePtr<T> {
-    /// A pointer that is kept in a store.
+    /// Wraps a pointer that is kept in a store.
     ///
     /// # Safety
-    /// What it points to belongs to that store and lives as long. Who follows it has a reference to the store, an
-    /// exclusive one to write, or is machine code that the store is lent to. What is there may be used by any thread.
+    /// The caller guarantees that the target belongs to that store and lives as long; that whoever follows the
+    /// pointer has a reference to the store, an exclusive one to write, or is machine code that the store is lent
+    /// to; and that any thread may use the target.
     pub unsafe fn new(pointer: NonNull<T>) -> StorePtr<T> {
         StorePtr(pointer)
     }

@@ -1,7 +1,7 @@
-//! An instance's vmctx: one mapping with the fixed head, the module's definitions, and the counters.
+//! The vmctx of an instance: one mapping with the fixed head, the module's definitions, and the counters.
 //!
-//! Counters take address space for the worst case (one per byte of code, for paths all that there is) and memory only
-//! where functions count.
+//! Counters take address space for the worst case (one counter per byte of code, for paths all the available
+//! space), and memory only where functions count.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -15,9 +15,10 @@ use super::abi::VmContext;
 use super::pool::Pool;
 use crate::runtime::linear_memory::mapping::Mapping;
 
-/// How many counters a vmctx has room for, given the size of the module's code in bytes.
+/// Returns how many counters a vmctx has room for, given the size of the module's code in bytes.
 pub fn counter_capacity(layout: &VmLayout, code_bytes: u64) -> u64 {
-    // A branch table of n targets has n + 1 edges in about as many bytes; every other chord has an opcode.
+    // A branch table of n targets has n + 1 edges in about as many bytes; every other chord has an opcode of its
+    // own.
     let wanted = code_bytes + 64;
     let room = (MAX_VMCTX_OFFSET - 8).saturating_sub(layout.counter(0)) / 8;
     wanted.min(room)
@@ -26,19 +27,19 @@ pub fn counter_capacity(layout: &VmLayout, code_bytes: u64) -> u64 {
 /// The memory of one vmctx.
 #[derive(Debug)]
 pub struct VmCtx {
-    /// Machine code writes to it only while its store is lent to it, exclusively; what can be changed by a shared reference
-    /// to this (`set_counter`) are atomics.
+    /// Machine code writes to it only while its store is lent to it, exclusively; data that can be changed
+    /// through a shared reference (`set_counter`) is atomic.
     mapping: Mapping,
     fixed: usize,
-    /// Where the mapping comes from and goes, if anywhere.
+    /// The pool that the mapping comes from and returns to, if any.
     pool: Option<Arc<Pool>>,
 }
 
 impl VmCtx {
-    /// Zeroed memory for `layout` with `counters` counters.
+    /// Creates zeroed memory for `layout` with `counters` counters.
     ///
     /// # Errors
-    /// If the system has no address space for it.
+    /// Returns an error if the system has no address space for it.
     pub fn new(layout: &VmLayout, counters: u64, pool: Option<&Arc<Pool>>) -> std::io::Result<VmCtx> {
         let fixed = layout.size_without_counters() as usize;
         let size = (layout.counter(0) + counters * 8).next_multiple_of(4096) as usize;
@@ -46,8 +47,9 @@ impl VmCtx {
             Some(mapping) => mapping,
             None => {
                 let mapping = Mapping::zeroed(size)?;
-                // One counter must not take a huge page: with paths most are never touched. A kernel may know no huge pages.
-                // SAFETY: advice about our own mapping.
+                // One counter must not take a huge page: with paths most counters are never touched. A kernel may
+                // not support huge pages.
+                // SAFETY: the advice applies to this mapping only.
                 let _ = unsafe { madvise(mapping.base().as_ptr().cast(), size, Advice::LinuxNoHugepage) };
                 mapping
             }
@@ -55,41 +57,41 @@ impl VmCtx {
         Ok(VmCtx { mapping, fixed, pool: pool.cloned() })
     }
 
-    /// The head, and what machine code is passed.
+    /// Returns the head, which machine code is passed.
     pub fn head(&self) -> NonNull<VmContext> {
         self.mapping.base().cast()
     }
 
-    /// The `T` at `offset`, an offset that the layout gave for one. Not dereferenced here.
+    /// Returns a pointer to the `T` at `offset`, which the layout assigned to a `T`. It is not dereferenced here.
     pub fn at<T>(&self, offset: u32) -> NonNull<T> {
         let offset = offset as usize;
         assert!(offset + size_of::<T>() <= self.fixed && offset.is_multiple_of(align_of::<T>()));
-        // SAFETY: inside the mapping, as just checked.
+        // SAFETY: the offset is inside the mapping, as was just checked.
         unsafe { self.mapping.base().add(offset).cast() }
     }
 
-    /// The value of the counter at `offset`, as of now.
+    /// Returns the current value of the counter at `offset`.
     pub fn counter(&self, offset: u64) -> u64 {
         self.cell(offset).load(Ordering::Relaxed)
     }
 
-    /// Changes the counter at `offset`.
+    /// Sets the counter at `offset`.
     pub fn set_counter(&self, offset: u64, value: u64) {
         self.cell(offset).store(value, Ordering::Relaxed);
     }
 
     fn cell(&self, offset: u64) -> &AtomicU64 {
         assert!(offset + 8 <= self.mapping.size() as u64);
-        // SAFETY: inside the mapping, as just checked, and aligned, since the counters start at a multiple of 64.
-        // Machine code updates it with plain instructions while its store is lent to it, when nobody has a reference to
-        // this but the host code that it waits for.
+        // SAFETY: the cell is inside the mapping, as was just checked, and aligned, because the counters start at
+        // a multiple of 64. Machine code updates it with plain instructions while its store is lent to it; then
+        // only the host code that it waits for has a reference to this.
         unsafe { self.mapping.base().add(offset as usize).cast::<AtomicU64>().as_ref() }
     }
 }
 
 impl Drop for VmCtx {
     fn drop(&mut self) {
-        // It is dropped with its store, when no wasm code of it runs.
+        // The vmctx is dropped with its store, when no wasm code of it runs.
         if let Some(pool) = &self.pool {
             pool.put_vmctx(std::mem::take(&mut self.mapping));
         }

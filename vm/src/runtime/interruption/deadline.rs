@@ -1,9 +1,9 @@
 //! Deadlines at which the embedder decides.
 //!
-//! Where a store that is to stop would stop, the embedder is asked first if it wants to be. It is never asked by the signal
-//! handler: a poll that faults goes on in `entries::resume` ([`resume`](crate::runtime::control::resume)), and what runs in the middle of an
-//! operation of the runtime's (bulk operations, the compiler) goes on to its end, to be asked about at the next poll, check
-//! or return.
+//! Where a store would stop at a deadline, the embedder is asked first if it has a callback. The signal handler
+//! never asks: a poll that faults continues in `entries::resume` ([`resume`](crate::runtime::control::resume)),
+//! and an operation of the runtime (bulk operations, the compiler) runs to its end; the embedder is then asked at
+//! the next poll, check or return.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
@@ -14,44 +14,48 @@ use crate::runtime::instances::abi::VmStoreContext;
 use crate::runtime::instances::store::{Pending, StoreOpaque};
 use crate::{Error, Result, Trap};
 
-/// What is to happen at a deadline: see [`Store::deadline_callback`](crate::Store::deadline_callback).
+/// The decision at a deadline: see [`Store::deadline_callback`](crate::Store::deadline_callback).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UpdateDeadline {
     /// The program ends with [`Trap::Deadline`].
     Interrupt,
-    /// It goes on, and the next deadline is so long from now.
+    /// The program continues, and the next deadline is the given time from now.
     Continue(Duration),
-    /// The same, but others come first: a call that is awaited ([`TypedFunc::call_async`](crate::TypedFunc::call_async)) gives its
-    /// thread back to the executor, and the time begins when that polls it again. Any other call goes on at once.
+    /// The program continues with a new deadline, but others come first: a call that is awaited
+    /// ([`TypedFunc::call_async`](crate::TypedFunc::call_async)) yields its thread to the executor, and the time
+    /// begins when that polls it again. Any other call continues at once.
     Yield(Duration),
 }
 
 /// Asks the embedder. Unsafe to call unless as [`act`].
 pub type OnDeadline = unsafe fn(NonNull<StoreOpaque>) -> Result<UpdateDeadline>;
 
-/// Acts on the request that a store is to stop, if there is one: gives the reason to end, or `None` if the program goes on.
+/// Acts on the request that a store is to stop, if there is one: returns the reason to end, or `None` if the
+/// program continues.
 ///
 /// # Safety
-/// The pointer was derived from an exclusive reference to the whole store, its user's data included, and nobody uses the
-/// store meanwhile: the wasm code that it is lent to, if any, waits for us, and has left in the proper way.
+/// The caller guarantees that the pointer was derived from an exclusive reference to the whole store, including
+/// its user's data, and that nobody uses the store meanwhile: the wasm code that it is lent to, if any, waits for
+/// this call, and has left in the proper way.
 pub unsafe fn act(store: NonNull<StoreOpaque>) -> Option<Pending> {
-    // SAFETY: as required above; the references end with their lines.
+    // SAFETY: the caller guarantees it; the references end with these lines.
     let (request, on_deadline) =
         unsafe { (store.as_ref().interrupt().take()?, store.as_ref().hooks.on_deadline) };
     let stop = |request| Some(Pending::Error(Trap::from(request).into()));
     let Some(ask) = on_deadline.filter(|_| request == Request::Deadline) else { return stop(request) };
-    // SAFETY: as required above.
+    // SAFETY: the caller guarantees it.
     let decided = match catch_unwind(AssertUnwindSafe(|| unsafe { ask(store) })) {
         Ok(decided) => decided,
         Err(panic) => return Some(Pending::Panic(panic)),
     };
-    // SAFETY: as required above.
+    // SAFETY: the caller guarantees it.
     let go_on = |more| unsafe { store.as_ref() }.set_deadline(Instant::now().checked_add(more));
     match decided {
         Ok(UpdateDeadline::Continue(more)) => go_on(more).err().map(Pending::Error),
         Ok(UpdateDeadline::Yield(more)) => {
-            // SAFETY: as required above. A suspender is there where all that is on the stack may go to another thread.
+            // SAFETY: the caller guarantees it. A suspender exists only where everything on the stack may move to
+            // another thread.
             let waited = unsafe {
                 let left = store.as_ref().leave_thread();
                 let waited = store.as_ref().suspender.map_or(Ok(()), |suspender| suspender.yield_now());
@@ -65,18 +69,18 @@ pub unsafe fn act(store: NonNull<StoreOpaque>) -> Option<Pending> {
     }
 }
 
-/// The same where no wasm code waits.
+/// Acts on a request as [`act`] does, where no wasm code waits.
 ///
 /// # Errors
-/// The reason to end.
+/// Returns the reason to end as the error.
 ///
 /// # Panics
-/// If the embedder does when it is asked.
+/// Panics if the embedder's callback panics.
 ///
 /// # Safety
-/// As [`act`].
+/// The caller guarantees the same as for [`act`].
 pub unsafe fn act_before_call(store: NonNull<StoreOpaque>) -> Result<(), Error> {
-    // SAFETY: as required above.
+    // SAFETY: the caller guarantees it.
     match unsafe { act(store) } {
         None => Ok(()),
         Some(Pending::Error(error)) => Err(error),
@@ -84,18 +88,19 @@ pub unsafe fn act_before_call(store: NonNull<StoreOpaque>) -> Result<(), Error> 
     }
 }
 
-/// The same for wasm code that has stopped at a poll or a check, on its own stack, of which enough is left for a host
-/// function. Whether it goes on; if not, the reason is left in the store.
+/// Acts on a request as [`act`] does, for wasm code that has stopped at a poll or a check, on its own stack, of
+/// which enough is left for a host function. Returns whether the wasm code continues; if not, the reason is left
+/// in the store.
 ///
 /// # Safety
-/// As [`act`], for the store of this context. `exit_fp` is the address of a frame: the frame pointer of the wasm code, and
-/// behind it where that goes on.
+/// As [`act`], for the store of this context. The caller guarantees that `exit_fp` is the address of a frame: the
+/// frame pointer of the wasm code, followed by the address at which it continues.
 pub unsafe fn act_for_wasm(context: *mut VmStoreContext, exit_fp: usize) -> bool {
-    // SAFETY: as required above. Who looks at the stack meanwhile finds the frame that waits.
+    // SAFETY: the caller guarantees it. A stack walk meanwhile finds the frame that waits.
     let stopped = unsafe { leave(context, exit_fp, |store| act(store)) };
     let goes_on = stopped.is_none();
     if let Some(pending) = stopped {
-        // SAFETY: the store is lent to the wasm code that waits for us.
+        // SAFETY: the store is lent to the wasm code that waits.
         unsafe { *(*(*context).store).pending.get_mut() = Some(pending) };
     }
     goes_on
@@ -104,13 +109,14 @@ pub unsafe fn act_for_wasm(context: *mut VmStoreContext, exit_fp: usize) -> bool
 /// Runs host code for wasm code that has not called it in the usual way.
 ///
 /// # Safety
-/// The store of the context is lent to wasm code that waits for us; `exit_fp` as in [`act_for_wasm`]. `work` does not panic.
+/// The caller guarantees that the store of the context is lent to wasm code that waits, that `exit_fp` is as in
+/// [`act_for_wasm`], and that `work` does not panic.
 pub unsafe fn leave<R>(
     context: *mut VmStoreContext,
     exit_fp: usize,
     work: impl FnOnce(NonNull<StoreOpaque>) -> R,
 ) -> R {
-    // SAFETY: as required above.
+    // SAFETY: the caller guarantees it.
     unsafe {
         let store = NonNull::new_unchecked((*context).store);
         let outer = std::mem::replace(&mut (*context).exit_fp, exit_fp);

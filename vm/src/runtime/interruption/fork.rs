@@ -1,16 +1,17 @@
-//! `fork`: what the runtime of a child process is.
+//! `fork`: the state of the runtime in a child process.
 //!
 //! The child has a copy of all memory and only the thread that called `fork`. So it gets:
-//! - machine code of its own ([`reservation`](crate::runtime::code::reservation)): parent and child may compile, free and run
-//!   code without noticing each other;
-//! - no thread of ours. What a thread did for an engine or a store is done without it, or by a new one: whoever has a
-//!   thread keeps the [`Generation`] that it was started in, and compares;
-//! - no lock of ours that is held: `fork` waits until nothing is being compiled ([`quiet`]), and holds the locks that
-//!   are not an engine's own while the process is copied.
+//! - machine code of its own ([`reservation`](crate::runtime::code::reservation)): parent and child may compile,
+//!   free and run code independently;
+//! - no thread of the library. The work of a thread for an engine or a store is done without it, or by a new
+//!   thread: the owner of a thread keeps the [`Generation`] in which it was started, and compares;
+//! - no lock of the library that is held: `fork` waits until nothing is being compiled ([`quiet`]), and holds the
+//!   locks that do not belong to an engine while the process is copied.
 //!
 //! Invariant: locks are taken in the order in which `prepare` takes them.
-//! What is not covered: another thread of the embedder's that is inside this library during `fork`, in anything but
-//! running or compiling wasm. As with any library, its locks stay held in the child.
+//!
+//! Not covered: another thread of the embedder that is inside this library during `fork`, except to run or
+//! compile wasm. As with any library, its locks stay held in the child.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,28 +22,28 @@ use crate::runtime::code::reservation::Copies;
 use crate::runtime::code::{arena, registry};
 use crate::types::defined;
 
-/// How many `fork`s lie between this process and the first that used the library.
+/// Number of `fork`s between the first process that used the library and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
-/// Read while something is compiled, which takes locks of an engine's and claims functions.
+/// Read-locked while something is compiled, which takes locks of an engine and claims functions.
 static COMPILING: RwLock<()> = RwLock::new(());
 
-/// One process of a line of parents and children.
+/// A process in a line of parents and children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Generation(u32);
 
 impl Generation {
-    /// That of this process.
+    /// Returns the generation of this process.
     pub fn current() -> Generation {
         Generation(FORKS.load(Ordering::Relaxed))
     }
 
-    /// Its number.
+    /// Returns the number.
     pub fn number(self) -> u32 {
         self.0
     }
 
-    /// Whether it is that of this process: whether its threads are there.
+    /// Returns whether it is the generation of this process, so that its threads exist.
     pub fn is_current(self) -> bool {
         self == Generation::current()
     }
@@ -54,12 +55,13 @@ impl Default for Generation {
     }
 }
 
-/// Keeps `fork` waiting until it is dropped. Not to be nested: a `fork` that waits lets nobody in.
+/// Keeps `fork` waiting until the result is dropped. It must not be nested, because a waiting `fork` blocks
+/// further readers.
 pub fn quiet() -> RwLockReadGuard<'static, ()> {
     COMPILING.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is held from before `fork` until after it.
+/// The locks held from before `fork` until after it.
 struct Held {
     copies: Copies,
     _types: defined::Held,
@@ -71,19 +73,20 @@ struct Held {
 
 struct Slot(UnsafeCell<Option<Held>>);
 
-// SAFETY: only `prepare`, `in_parent` and `in_child` touch it, between taking and releasing `COMPILING` exclusively.
+// SAFETY: only `prepare`, `in_parent` and `in_child` access it, while `COMPILING` is held exclusively.
 unsafe impl Sync for Slot {}
 
 static HELD: Slot = Slot(UnsafeCell::new(None));
 
-/// Has the system call us around every `fork`, from now on.
+/// Registers the handlers around every `fork`.
 pub fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: the functions are there as long as the process is: this library is not unloaded, as its signal
-        // handlers could not be either.
+        // SAFETY: the functions exist as long as the process: this library is not unloaded, because its signal
+        // handlers cannot be removed either.
         let refused = unsafe { libc::pthread_atfork(Some(prepare), Some(in_parent), Some(in_child)) };
-        // Without memory for it children have no code at all (`reservation`), so that the parent's is safe.
+        // If there is no memory for the handlers, children have no code at all (`reservation`), so the parent's
+        // code is safe.
         debug_assert_eq!(refused, 0, "no handlers for fork");
     });
 }
@@ -101,7 +104,7 @@ unsafe extern "C" fn prepare() {
         _timers: timers,
         _compiling: compiling,
     };
-    // SAFETY: we hold `COMPILING`, and whoever held it before has taken its `Held` away.
+    // SAFETY: this thread holds `COMPILING`, and its previous holder has taken its `Held` away.
     unsafe { *HELD.0.get() = Some(held) };
 }
 
@@ -113,7 +116,7 @@ unsafe extern "C" fn in_parent() {
 unsafe extern "C" fn in_child() {
     FORKS.fetch_add(1, Ordering::Relaxed);
     thread_wakeup::forget_thread_id();
-    // SAFETY: as in `in_parent`: this is the thread that has run `prepare`, and the only one.
+    // SAFETY: as in `in_parent`: this is the thread that has run `prepare`, and the only thread.
     if let Some(Held { copies, .. }) = unsafe { (*HELD.0.get()).take() } {
         copies.install();
     }

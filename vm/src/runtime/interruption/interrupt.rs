@@ -1,12 +1,12 @@
-//! The page that stops a store: machine code reads it at polls.
+//! The interrupt page of a store: machine code reads it at safepoint polls.
 //!
-//! An interruption sets a flag and makes the page inaccessible, so that the next poll faults; the flag alone is seen
-//! at entries into wasm and at returns from the host. Whoever acts on the flag takes it and makes the page readable
-//! again. A poll may fault although the flag is taken, if the two happen at once: then there is nothing to do but
-//! make the page readable and poll again.
+//! An interruption sets a flag and makes the page inaccessible, so that the next poll faults; at entries into
+//! wasm and returns from the host only the flag is checked. Whoever acts on the flag takes it and makes the page
+//! readable again. A poll may fault although the flag has been taken, if the two happen at the same time: then
+//! the handler makes the page readable and repeats the poll.
 //!
-//! Where code has checks instead of polls the timer of the process ([`timer_thread`]) makes them fire, by a signal
-//! (`runtime::forced_check`); it also knows the time.
+//! Where code has checks instead of polls the timer of the process ([`timer_thread`]) makes them fire, by a
+//! signal (`runtime::forced_check`); it also keeps the deadlines.
 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, Ordering};
@@ -20,16 +20,16 @@ use crate::Trap;
 
 const SIZE: usize = 4096;
 
-/// Signals for each tick: more than one, as one may come where no check can be made to fire.
+/// Number of signals per tick: more than one, because a signal may arrive where it cannot make a check fire.
 const SIGNALS_OF_TICK: u8 = 4;
 
-/// Why a store is to stop.
+/// The reason why a store is to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Request {
-    /// Somebody asks for it.
+    /// Someone requested it.
     Interrupt = 1,
-    /// Its time is up.
+    /// The deadline has passed.
     Deadline = 2,
 }
 
@@ -48,53 +48,53 @@ impl From<Request> for Trap {
     }
 }
 
-/// When something is to happen.
+/// The scheduled events of a store.
 #[derive(Debug, Default)]
 struct Alarms {
     deadline: Option<Instant>,
-    /// The next tick, and how long after it the one after that is.
+    /// The next tick, and the interval between ticks.
     tick: Option<(Instant, Duration)>,
-    /// How many more signals tell of the last one. It is no use to send them to a thread that waits in the host, and
-    /// wakes it; when that goes on in wasm code, it finds the tick.
+    /// Number of signals still to send for the last tick. A signal to a thread that waits in the host is useless, and
+    /// wakes it; when the thread continues in wasm code, it sees the tick.
     signals: u8,
 }
 
 impl Alarms {
-    /// The next instant at which something is due.
+    /// Returns the next instant at which an event is due.
     fn next(&self) -> Option<Instant> {
         [self.deadline, self.tick.map(|(at, _)| at)].into_iter().flatten().min()
     }
 }
 
-/// One store's page.
+/// The interrupt page of a store.
 #[derive(Debug)]
 pub struct InterruptPage {
     page: NonNull<u8>,
-    /// A [`Request`] that nobody has acted on yet, or 0.
+    /// The pending [`Request`], or 0.
     requested: AtomicU8,
     /// Whether the next check is to fire, so that a burst begins.
     ticked: AtomicBool,
     /// The thread that runs the store's wasm code, or host functions for it; 0 if none does.
     thread: AtomicI32,
     alarms: Mutex<Alarms>,
-    /// Whether the timer knows of it.
+    /// Whether the timer watches it.
     is_watched: AtomicBool,
     /// Whether the embedder decides at deadlines.
     asks: AtomicBool,
 }
 
-// SAFETY: the page is only ever read by machine code; changing its protection is thread-safe.
+// SAFETY: only machine code reads the page; changing its protection is thread-safe.
 unsafe impl Send for InterruptPage {}
-// SAFETY: as above; the flags are atomic.
+// SAFETY: as for `Send`; the flags are atomic.
 unsafe impl Sync for InterruptPage {}
 
 impl InterruptPage {
-    /// A readable page.
+    /// Creates a readable page.
     ///
     /// # Errors
-    /// If the system has no memory for it.
+    /// Returns an error if the system has no memory for it.
     pub fn new() -> std::io::Result<InterruptPage> {
-        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
+        // SAFETY: a fresh mapping at an address that the kernel chooses disturbs nothing.
         let page = unsafe { mmap_anonymous(ptr::null_mut(), SIZE, ProtFlags::READ, MapFlags::PRIVATE)? };
         Ok(InterruptPage {
             page: NonNull::new(page.cast()).expect("the kernel does not map page 0"),
@@ -107,13 +107,13 @@ impl InterruptPage {
         })
     }
 
-    /// What polls read.
+    /// Returns the address that polls read.
     pub fn address(&self) -> *const u8 {
         self.page.as_ptr()
     }
 
-    /// Asks the store to stop, unless somebody has already: of a deadline, at which the embedder may let it go on, an
-    /// interruption takes the place. Async-signal-safe.
+    /// Requests that the store stop. An interruption replaces a pending deadline request, because the embedder
+    /// may let the store continue at a deadline; a deadline replaces nothing. Async-signal-safe.
     pub fn request(&self, why: Request) {
         match why {
             Request::Interrupt => self.requested.store(why as u8, Ordering::SeqCst),
@@ -127,10 +127,10 @@ impl InterruptPage {
         }
     }
 
-    /// From now on a request makes the next check of the store's code fire.
+    /// Makes requests force the next check of the store's code to fire from now on.
     ///
     /// # Errors
-    /// If the system has no thread or event for the timer.
+    /// Returns an error if the system cannot start a timer thread or create an event.
     pub fn watch(self: &Arc<Self>) -> std::io::Result<()> {
         forced_check::signal();
         timer_thread::add(self)?;
@@ -138,15 +138,15 @@ impl InterruptPage {
         Ok(())
     }
 
-    /// Asks the store to stop at an instant, or no more.
+    /// Sets the instant at which the store is asked to stop; `None` removes it.
     ///
     /// # Errors
-    /// As [`InterruptPage::watch`].
+    /// Returns an error as [`InterruptPage::watch`] does.
     pub fn set_deadline(self: &Arc<Self>, at: Option<Instant>) -> std::io::Result<()> {
         at.map_or(Ok(()), |_| self.watch())?;
-        // The timer rings under this lock, so that what it asks for from here on is asked for by the new deadline.
+        // The timer rings under this lock, so any request that it makes from here on is for the new deadline.
         let mut alarms = self.alarms();
-        // The last one may have passed since the code ended that it was for.
+        // The previous deadline may have passed after the code it was for had ended.
         let (old, none) = (Request::Deadline as u8, 0);
         if self.requested.compare_exchange(old, none, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
             self.make_readable();
@@ -156,10 +156,10 @@ impl InterruptPage {
         Ok(())
     }
 
-    /// Makes a check of the store's code fire each time that this long has passed, or no more.
+    /// Makes a check of the store's code fire once per `every`; `None` stops that.
     ///
     /// # Errors
-    /// As [`InterruptPage::watch`].
+    /// Returns an error as [`InterruptPage::watch`] does.
     pub fn set_ticks(self: &Arc<Self>, every: Option<Duration>) -> std::io::Result<()> {
         every.map_or(Ok(()), |_| self.watch())?;
         let mut alarms = self.alarms();
@@ -168,7 +168,7 @@ impl InterruptPage {
         Ok(())
     }
 
-    /// Does what is due now. For the timer.
+    /// Handles the events that are due now. Called by the timer.
     pub fn ring(&self, now: Instant) {
         let mut alarms = self.alarms();
         if alarms.deadline.take_if(|at| *at <= now).is_some() {
@@ -193,61 +193,63 @@ impl InterruptPage {
         }
     }
 
-    /// Whether a check is to fire that has not yet, and another signal may bring that about. Not while nothing of the
-    /// store runs: whoever enters it sees what is asked for ([`InterruptPage::set_thread`]).
+    /// Returns whether a requested check has not fired yet and another signal may make it fire. That is not so
+    /// while no code of the store runs: a thread that enters the store sees the request
+    /// ([`InterruptPage::set_thread`]).
     pub fn is_awaited(&self) -> bool {
         self.thread() != 0 && (self.is_requested() || self.has_ticked() && self.alarms().signals > 0)
     }
 
-    /// Whether the next check is to fire, so that a burst begins. Async-signal-safe.
+    /// Returns whether the next check is to fire, so that a burst begins. Async-signal-safe.
     pub fn has_ticked(&self) -> bool {
         self.ticked.load(Ordering::SeqCst)
     }
 
-    /// Makes the system call fail in which a host function of the store waits, if one does right now. See
+    /// Makes the system call fail in which a host function of the store currently waits, if any. See
     /// [`thread_wakeup::install`].
     pub fn wake(&self) {
         thread_wakeup::send(self.thread());
     }
 
-    /// Notes which thread runs the store from now on; 0 for none.
+    /// Sets the thread that runs the store from now on; 0 for none.
     pub fn set_thread(&self, id: i32) {
         self.thread.store(id, Ordering::SeqCst);
         if id != 0 && self.is_watched.load(Ordering::Relaxed) {
             timer_thread::restart_in_child();
-            // Either the timer, which looks at the thread after a request, sees this one, or we see the request.
+            // The timer checks the thread after a request: either it sees this thread, or this thread sees the
+            // request.
             if self.requested.load(Ordering::SeqCst) != 0 {
                 timer_thread::request();
             }
         }
     }
 
-    /// That thread.
+    /// Returns the thread that runs the store.
     pub fn thread(&self) -> i32 {
         self.thread.load(Ordering::SeqCst)
     }
 
-    /// Whether somebody asked and nobody has acted on it yet.
+    /// Returns whether a request is pending.
     pub fn is_requested(&self) -> bool {
         self.requested.load(Ordering::Relaxed) != 0
     }
 
-    /// From now on the embedder decides at deadlines, or no more.
+    /// Sets whether the embedder decides at deadlines.
     pub fn set_asks(&self, asks: bool) {
         self.asks.store(asks, Ordering::SeqCst);
     }
 
-    /// Whether a deadline has passed at which the embedder decides. Async-signal-safe.
+    /// Returns whether a deadline has passed at which the embedder decides. Async-signal-safe.
     pub fn is_to_ask(&self) -> bool {
         self.asks.load(Ordering::SeqCst) && self.requested.load(Ordering::SeqCst) == Request::Deadline as u8
     }
 
-    /// Whether the store is to stop, whatever it is at, and nobody need be asked.
+    /// Returns whether the store is to stop in any case, without asking the embedder.
     pub fn stops_at_once(&self) -> bool {
         self.is_requested() && !self.is_to_ask()
     }
 
-    /// Takes the request, if there is one and nobody need be asked.
+    /// Takes the request, if there is one and the embedder need not be asked.
     pub fn take_at_once(&self) -> Option<Request> {
         if self.stops_at_once() { self.take() } else { None }
     }
@@ -262,12 +264,12 @@ impl InterruptPage {
         Some(requested)
     }
 
-    /// Takes the tick, if there is one. Whether there was.
+    /// Takes the tick; returns whether there was one.
     pub fn take_tick(&self) -> bool {
         self.ticked.swap(false, Ordering::SeqCst)
     }
 
-    /// Makes polls pass again, unless there is a request. Async-signal-safe.
+    /// Lets polls pass again, unless there is a request. Async-signal-safe.
     pub fn make_readable(&self) {
         self.protect(MprotectFlags::READ);
         if self.requested.load(Ordering::SeqCst) != 0 {
@@ -276,7 +278,7 @@ impl InterruptPage {
     }
 
     fn protect(&self, flags: MprotectFlags) {
-        // SAFETY: the page is ours, and all that reads it expects to fault.
+        // SAFETY: the page belongs to `self`, and all code that reads it expects a fault.
         let _ = unsafe { mprotect(self.page.as_ptr().cast(), SIZE, flags) };
     }
 
@@ -290,7 +292,7 @@ impl Drop for InterruptPage {
         if *self.is_watched.get_mut() {
             timer_thread::remove(self);
         }
-        // SAFETY: mapped by `new`; machine code reads it only while the store, which holds this, lives.
+        // SAFETY: `new` mapped it; machine code reads it only while the store, which holds `self`, lives.
         let _ = unsafe { munmap(self.page.as_ptr().cast(), SIZE) };
     }
 }

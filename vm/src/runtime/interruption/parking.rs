@@ -1,8 +1,8 @@
-//! The threads that wait at addresses of a shared memory.
+//! Threads that wait at addresses of a shared memory.
 //!
-//! The lock of the table is what makes `wait` one step: who notifies has it too, so nobody is notified between looking at
-//! the value and waiting. Threads are woken in the order in which they came.
-//! Source: the threads proposal, "Wait and Notify operators".
+//! The lock of the table makes `wait` atomic: a notifier takes it too, so no notification is lost between the
+//! check of the value and the wait. Threads are woken in the order of their arrival. Source: the threads
+//! proposal, "Wait and Notify operators".
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,38 +13,39 @@ use hashbrown::HashMap;
 /// How long an interruption may go unnoticed: short for people, long for a processor.
 const SLICE: Duration = Duration::from_millis(50);
 
-/// Why a thread that waited goes on; the numbers are what wasm gets.
+/// The reason why a waiting thread continues; the numbers are those that wasm gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Woken {
-    /// It was notified.
+    /// The thread was notified.
     Notified = 0,
-    /// Something else than was expected is there: it has not waited.
+    /// The value is not the expected one; the thread has not waited.
     NotEqual = 1,
-    /// The time has passed.
+    /// The time elapsed.
     TimedOut = 2,
 }
 
-/// A thread that waits.
+/// A waiting thread.
 #[derive(Debug, Default)]
 struct Waiter {
-    /// Rings when it is no longer in the table.
+    /// Notified when the waiter is removed from the table.
     bell: Condvar,
 }
 
 type Table = HashMap<u64, VecDeque<Arc<Waiter>>>;
 
-/// All that wait at one memory, by address.
+/// The threads that wait at one memory, by address.
 #[derive(Debug, Default)]
 pub struct Parking {
     table: Mutex<Table>,
 }
 
 impl Parking {
-    /// Waits at an address, if what is there `is_expected`: until it is notified, or an instant, or `check` fails.
+    /// Waits at an address, if its value `is_expected`: until it is notified, or until an instant, or until
+    /// `check` fails.
     ///
     /// # Errors
-    /// That of `check`, which is asked several times a second.
+    /// Returns the error of `check`, which is called several times a second.
     pub fn wait<E>(
         &self,
         address: u64,
@@ -62,7 +63,7 @@ impl Parking {
             if !is_waiting(&table, address, &waiter) {
                 return Ok(Woken::Notified);
             }
-            // Who is asked may take its time, and wake others here.
+            // The check may take long, and may wake other threads here.
             drop(table);
             let checked = check();
             table = self.lock();
@@ -83,7 +84,7 @@ impl Parking {
         }
     }
 
-    /// Wakes at most so many of those that wait at an address, and says how many.
+    /// Wakes at most `most` threads that wait at an address, and returns their number.
     pub fn notify(&self, address: u64, most: u32) -> u32 {
         let mut table = self.lock();
         let Some(waiters) = table.get_mut(&address) else { return 0 };

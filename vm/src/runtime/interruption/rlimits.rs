@@ -1,28 +1,29 @@
-//! What the system lets this process have, where that matters before anything is tried: a file that would grow beyond its
-//! limit is a signal that ends the process, and address space is reserved long before it is known how much is needed.
+//! The resource limits of this process that must be known in advance: a file that grows beyond its limit raises a
+//! signal that ends the process, and address space is reserved long before it is known how much is needed.
 
-/// More than this is spare in no case.
+/// Upper bound of the spare address space.
 const MOST_SPARE: u64 = 256 << 20;
 
-/// The longest file that this process may write, in bytes; `None` if there is no limit.
+/// Returns the maximum size of files that this process may write, in bytes; `None` if there is no limit.
 pub fn file_size() -> Option<u64> {
     of(libc::RLIMIT_FSIZE)
 }
 
-/// How many bytes of address space this process may have; `None` if there is no limit.
+/// Returns the maximum address space of this process in bytes; `None` if there is no limit.
 pub fn address_space() -> Option<u64> {
     of(libc::RLIMIT_AS)
 }
 
-/// How many bytes of address space programs are not to take, if there is a limit: a multiple of the size of a page.
+/// Returns the address space in bytes that programs must leave free, if there is a limit: a multiple of the page
+/// size.
 pub fn spare_address_space() -> usize {
     address_space().map_or(0, |limit| (limit / 8).min(MOST_SPARE) as usize & !0xffff)
 }
 
-/// Demands that this process may write a file of so many bytes.
+/// Checks that this process may write a file of `bytes` bytes.
 ///
 /// # Errors
-/// If it would be longer than allowed.
+/// Returns an error if the file would be larger than allowed.
 pub fn check_file_size(bytes: u64) -> std::io::Result<()> {
     match file_size().is_some_and(|limit| bytes > limit) {
         true => Err(std::io::ErrorKind::FileTooLarge.into()),
@@ -32,7 +33,7 @@ pub fn check_file_size(bytes: u64) -> std::io::Result<()> {
 
 fn of(resource: libc::__rlimit_resource_t) -> Option<u64> {
     let mut limits = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the system writes both limits where there is room for them.
+    // SAFETY: the system writes both limits to the local variable.
     let failed = unsafe { libc::getrlimit(resource, &raw mut limits) } != 0;
     (!failed && limits.rlim_cur != libc::RLIM_INFINITY).then_some(limits.rlim_cur)
 }

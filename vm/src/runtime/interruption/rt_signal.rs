@@ -1,21 +1,22 @@
-//! Signals of our own: real-time ones that the process does not use.
+//! Signals of the library: real-time signals that the process does not use.
 
 use std::mem::MaybeUninit;
 use std::ptr;
 
 use libc::{c_int, c_void, siginfo_t};
 
-/// What a signal calls.
+/// The handler of a signal.
 pub type Handler = unsafe extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
 
-/// Installs a handler for a signal that has none; `None` if all are taken. Interrupted system calls go on.
+/// Installs a handler for a signal without one; `None` if all have handlers. Interrupted system calls are
+/// restarted.
 pub fn install(handler: Handler) -> Option<c_int> {
     (libc::SIGRTMIN() + 1..=libc::SIGRTMAX()).find(|&signal| install_for(signal, handler))
 }
 
-/// Whether there was none for this signal, and there is one now.
+/// Installs a handler for this signal if it has none; returns whether it did.
 fn install_for(signal: c_int, handler: Handler) -> bool {
-    // SAFETY: the handler has the signature that the flags ask for.
+    // SAFETY: the handler has the signature that the flags require.
     unsafe {
         let mut present = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
         if libc::sigaction(signal, ptr::null(), &mut present) != 0 || present.sa_sigaction != libc::SIG_DFL {

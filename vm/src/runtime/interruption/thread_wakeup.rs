@@ -1,7 +1,6 @@
-//! Waking a thread that waits in a system call: a signal that does nothing makes the call fail with `EINTR`.
+//! Waking a thread that waits in a system call: a signal with an empty handler makes the call fail with `EINTR`.
 //!
-//! The signal is SIGURG, which is ignored by default and which programs hardly use; a handler that is there already
-//! stays.
+//! The signal is SIGURG, which is ignored by default and which programs hardly use; an existing handler is kept.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -14,34 +13,34 @@ thread_local! {
     static ID: Cell<i32> = const { Cell::new(0) };
 }
 
-/// The system's number of this thread.
+/// Returns the system's id of this thread.
 pub fn thread_id() -> i32 {
     if ID.get() == 0 {
-        // SAFETY: has no preconditions.
+        // SAFETY: `gettid` has no preconditions.
         ID.set(unsafe { libc::gettid() });
     }
     ID.get()
 }
 
-/// Has the number asked for anew: the thread goes on in another process.
+/// Forgets the cached id, because the thread continues in another process.
 pub fn forget_thread_id() {
     ID.set(0);
 }
 
-/// Wakes a thread of this process; 0 is none.
+/// Wakes a thread of this process; 0 is no thread.
 pub fn send(thread: i32) {
     install();
     if thread != 0 {
-        // SAFETY: at worst there is no such thread any more, which is an error that does not matter.
+        // SAFETY: at worst the thread no longer exists, which is a harmless error.
         unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, SIGNAL) };
     }
 }
 
-/// Installs the handler, without SA_RESTART so that system calls fail, unless there is one.
+/// Installs the handler, without SA_RESTART so that system calls fail, unless there is a handler.
 fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: the handler has the signature that the flags ask for, and does nothing.
+        // SAFETY: the handler has the signature that the flags require, and does nothing.
         unsafe {
             let mut present = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
             libc::sigaction(SIGNAL, ptr::null(), &mut present);

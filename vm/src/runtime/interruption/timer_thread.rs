@@ -1,11 +1,12 @@
-//! The timer of the process: a thread that does what threads that run wasm code cannot do for themselves.
+//! The timer of the process: a thread that acts on behalf of threads that run wasm code.
 //!
-//! It waits for requests to stop, and for instants: deadlines of stores, and the ticks at which bursts begin. What is
-//! due it brings about by a signal to the store's thread; and again until that has seen it, as one may be in vain.
-//! It is started when a store first needs it, and serves all of them: a store costs an entry in two maps.
+//! It waits for requests to stop, and for instants: deadlines of stores, and the ticks at which bursts begin. It
+//! signals the store's thread when an event is due, and repeats the signal until the thread has seen it, because
+//! a signal may have no effect. It is started when a store first needs it, and serves all stores: a store costs
+//! an entry in two maps.
 //!
-//! Invariant: it has weak references to pages, so that they end with their stores; a page that goes takes its entries
-//! along.
+//! Invariant: the timer has weak references to pages, so that pages are freed with their stores; a page that is
+//! dropped removes its entries.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -18,13 +19,13 @@ use std::time::{Duration, Instant};
 use super::fork::Generation;
 use super::interrupt::InterruptPage;
 
-/// How long after a vain attempt the next one is made.
+/// The interval between attempts.
 const AGAIN: Duration = Duration::from_micros(200);
 
-/// A page among all, by its address.
+/// A page, identified by its address.
 type Key = usize;
 
-/// Who is watched, and what is due when.
+/// The watched pages, and the instants at which they are due.
 #[derive(Default)]
 struct Timers {
     pages: BTreeMap<Key, Watched>,
@@ -33,27 +34,27 @@ struct Timers {
 
 struct Watched {
     page: Weak<InterruptPage>,
-    /// Its key in `due`.
+    /// The instant of its entry in `due`.
     next: Option<Instant>,
 }
 
 static TIMERS: Mutex<Option<Timers>> = Mutex::new(None);
 
-/// By what the thread is told that there is something new; -1 before it is started.
+/// The event that wakes the thread; -1 before it is started.
 static EVENT: AtomicI32 = AtomicI32::new(-1);
 
-/// The number of the process in which the thread was started.
+/// The generation of the process in which the thread was started.
 static STARTED: AtomicU32 = AtomicU32::new(u32::MAX);
 
-/// Whether somebody has asked a page to stop since the thread looked at all of them.
+/// Whether a page was asked to stop since the thread last looked at all pages.
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 
-/// Keeps the timers as they are: see [`hold`].
+/// Keeps the timers unchanged: see [`hold`].
 pub struct Held {
     _timers: MutexGuard<'static, Option<Timers>>,
 }
 
-/// Waits until nobody changes timers, and lets nobody until it is dropped.
+/// Waits until no thread changes timers, and keeps all threads from doing so until the result is dropped.
 pub fn hold() -> Held {
     Held { _timers: lock() }
 }
@@ -65,7 +66,7 @@ fn lock() -> MutexGuard<'static, Option<Timers>> {
 /// Watches a page from now on.
 ///
 /// # Errors
-/// If the system has no thread or event for the timer.
+/// Returns an error if the system cannot start a timer thread or create an event.
 pub fn add(page: &Arc<InterruptPage>) -> io::Result<()> {
     let mut timers = lock();
     let timers = timers.get_or_insert_default();
@@ -75,15 +76,15 @@ pub fn add(page: &Arc<InterruptPage>) -> io::Result<()> {
     Ok(())
 }
 
-/// Sees to it that the thread is there, which `fork` has left behind. Without one, deadlines of the parent's stores pass
-/// unnoticed in this process until a page is added.
+/// Starts the thread if `fork` has left it behind. Without it, deadlines of the parent's stores pass unnoticed in
+/// this process until a page is added.
 pub fn restart_in_child() {
     if STARTED.load(Ordering::Relaxed) != Generation::current().number() {
         let _ = lock().get_or_insert_default().start();
     }
 }
 
-/// A page is to be looked at then, and not when it was before.
+/// Schedules a page, replacing its previous instant.
 pub fn schedule(page: &InterruptPage, next: Option<Instant>) {
     let mut timers = lock();
     let Some(timers) = timers.as_mut() else { return };
@@ -95,7 +96,7 @@ pub fn schedule(page: &InterruptPage, next: Option<Instant>) {
     }
 }
 
-/// A page goes.
+/// Removes a page that is dropped.
 pub fn remove(page: &InterruptPage) {
     if let Some(timers) = lock().as_mut() {
         timers.schedule(key(page), None);
@@ -103,13 +104,13 @@ pub fn remove(page: &InterruptPage) {
     }
 }
 
-/// Somebody has asked a page to stop. Async-signal-safe.
+/// Notifies the thread that a page was asked to stop. Async-signal-safe.
 pub fn request() {
     REQUESTED.store(true, Ordering::SeqCst);
     notify();
 }
 
-/// Makes the thread look. Async-signal-safe.
+/// Wakes the thread. Async-signal-safe.
 fn notify() {
     let one = 1_u64.to_ne_bytes();
     let event = EVENT.load(Ordering::SeqCst);
@@ -129,18 +130,18 @@ impl Timers {
         if STARTED.load(Ordering::Relaxed) == process {
             return Ok(());
         }
-        // SAFETY: makes a new descriptor.
+        // SAFETY: the call creates a new descriptor.
         let event = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
         if event < 0 {
             return Err(io::Error::last_os_error());
         }
         let timer = thread::Builder::new().name("wprof-timer".into()).spawn(move || run(event));
         if let Err(error) = timer {
-            // SAFETY: nobody else has it.
+            // SAFETY: nobody else has the descriptor.
             unsafe { libc::close(event) };
             return Err(error);
         }
-        // A parent's stays open: it is the parent's thread that waits for it.
+        // The parent's event stays open, because the parent's thread waits for it.
         EVENT.store(event, Ordering::SeqCst);
         STARTED.store(process, Ordering::Relaxed);
         REQUESTED.store(true, Ordering::SeqCst);
@@ -162,7 +163,7 @@ impl Timers {
         }
     }
 
-    /// The pages for which something is due.
+    /// Takes the pages for which an event is due.
     fn take_due(&mut self, now: Instant) -> Vec<Arc<InterruptPage>> {
         let later = self.due.split_off(&(now, Key::MAX));
         let due = std::mem::replace(&mut self.due, later);
@@ -175,7 +176,7 @@ impl Timers {
     }
 }
 
-/// What the thread does, as long as the process is there.
+/// The main loop of the thread, which runs as long as the process.
 fn run(event: RawFd) {
     let mut awaited: Vec<Arc<InterruptPage>> = Vec::new();
     loop {
@@ -188,14 +189,14 @@ fn run(event: RawFd) {
         let again = (!awaited.is_empty()).then_some(AGAIN);
         let first = lock().as_ref().and_then(Timers::first);
         let next = first.map(|at| at.saturating_duration_since(Instant::now()));
-        // Who waits long must not keep a store alive whose owner has dropped it.
+        // A long wait must not keep a store alive whose owner has dropped it.
         let held: Vec<Weak<InterruptPage>> = awaited.drain(..).map(|page| Arc::downgrade(&page)).collect();
         wait(event, [next, again].into_iter().flatten().min());
         awaited.extend(held.iter().filter_map(Weak::upgrade));
     }
 }
 
-/// Those for which something is due, and those that somebody asks to stop.
+/// Returns the pages for which an event is due, and those that were asked to stop.
 fn pages_to_look_at(now: Instant) -> Vec<Arc<InterruptPage>> {
     let mut timers = lock();
     let Some(of) = timers.as_mut() else { return Vec::new() };
@@ -204,7 +205,7 @@ fn pages_to_look_at(now: Instant) -> Vec<Arc<InterruptPage>> {
     if REQUESTED.swap(false, Ordering::SeqCst) {
         pages.extend(of.pages.values().filter_map(|watched| watched.page.upgrade()));
     }
-    // Only now: a page that goes takes the lock.
+    // The lock must be released first, because a page that is dropped takes it.
     drop(timers);
     let mut index = 0;
     pages.retain(|page| {
@@ -214,7 +215,7 @@ fn pages_to_look_at(now: Instant) -> Vec<Arc<InterruptPage>> {
     pages
 }
 
-/// Waits until somebody notifies the thread or, if there is one, for a pause.
+/// Waits until the thread is notified or, if there is a pause, until it has elapsed.
 fn wait(event: RawFd, pause: Option<Duration>) {
     let time = pause.map(|pause| libc::timespec {
         tv_sec: pause.as_secs().min(1 << 30) as i64,
@@ -223,8 +224,8 @@ fn wait(event: RawFd, pause: Option<Duration>) {
     let mut events = [libc::pollfd { fd: event, events: libc::POLLIN, revents: 0 }];
     let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     let mut count = [0_u8; 8];
-    // SAFETY: there is one descriptor, and the time, if there is one, lives until the call returns. The buffer has the
-    // eight bytes that an event gives; reading does not wait.
+    // SAFETY: there is one descriptor, and the time, if any, lives until the call returns. The buffer has the
+    // eight bytes that an event provides; reading does not wait.
     unsafe {
         if libc::ppoll(events.as_mut_ptr(), 1, time, std::ptr::null()) > 0 {
             libc::read(event, count.as_mut_ptr().cast(), count.len());

@@ -9,10 +9,12 @@ use crate::Trap;
 use crate::runtime::instances::store::StoreOpaque;
 use crate::runtime::interruption::parking::Woken;
 
-/// The shared memory of an instance with so many bytes at an address that may be waited at.
+/// Returns the shared memory of an instance, after checking that a thread may wait at `bytes` bytes at the
+/// address.
 ///
 /// # Errors
-/// If the address is not in the memory or no multiple of the size, or the memory is not shared.
+/// Returns an error if the address is not in the memory or not a multiple of the size, or the memory is not
+/// shared.
 pub fn to_wait_at(
     store: &StoreOpaque,
     instance: u32,
@@ -24,11 +26,11 @@ pub fn to_wait_at(
     memory.shared().cloned().ok_or(Trap::ExpectedSharedMemory)
 }
 
-/// `memory.atomic.wait32` and `wait64` at an address [`to_wait_at`]: as long as `expected`, of so many bytes, is there,
-/// until it is notified or the time has passed, if it is not negative.
+/// Performs `memory.atomic.wait32` or `wait64` at an address checked by [`to_wait_at`]: waits, if the value of
+/// `bytes` bytes is `expected`, until the thread is notified or the time elapses, unless the time is negative.
 ///
 /// # Errors
-/// That of `check`, which says several times a second if the store is to stop.
+/// Returns the error of `check`, which tells several times a second whether the store is to stop.
 pub fn wait<E>(
     memory: &SharedData,
     address: u64,
@@ -36,18 +38,18 @@ pub fn wait<E>(
     nanoseconds: i64,
     check: impl FnMut() -> Result<(), E>,
 ) -> Result<Woken, E> {
-    // A time beyond what the system counts does not end.
+    // A time beyond the range of the system's clock never ends.
     let time = u64::try_from(nanoseconds).ok().map(Duration::from_nanos);
     let until = time.and_then(|time| Instant::now().checked_add(time));
     let is_expected = || memory.number(address as usize, bytes == 8) == expected;
     memory.parking.wait(address, is_expected, until, check)
 }
 
-/// `memory.atomic.notify`: wakes at most so many of those that wait there, and says how many. Nobody waits at a memory
-/// that is not shared.
+/// Performs `memory.atomic.notify`: wakes at most `most` threads that wait at the address, and returns their
+/// number. No thread waits at a memory that is not shared.
 ///
 /// # Errors
-/// If the address is not in the memory or no multiple of four.
+/// Returns an error if the address is not in the memory, or is not a multiple of four.
 pub fn notify(
     store: &mut StoreOpaque,
     instance: u32,
@@ -59,7 +61,7 @@ pub fn notify(
     Ok(memory.shared().map_or(0, |memory| memory.parking.notify(address, most)))
 }
 
-/// The memory, if the address is one that may be waited at.
+/// Returns the memory, if a thread may wait at the address.
 fn checked(
     store: &StoreOpaque,
     instance: u32,

@@ -1,13 +1,14 @@
-//! Demand paging: pages of a memory that are read from the module's file when somebody touches them.
+//! Demand paging: pages of a memory that are read from the module's file when they are touched.
 //!
-//! Of megabytes of data a program may touch a few pages, and to make and fill one takes a microsecond and more. So they
-//! are inaccessible at first. The signal handler reads some where machine code faults, or the
-//! host on its behalf; whoever may hand bytes to the system, for which such pages are an error, has them read before.
+//! A program may touch a few pages of megabytes of data, and creating and filling a page takes a microsecond or
+//! more. So the pages are inaccessible at first. The signal handler reads some where machine code faults, or the
+//! host on its behalf. Code that may pass bytes to the system, for which such pages are an error, reads them in
+//! advance.
 //!
-//! Invariant: pages become accessible only in the thread that has the memory's store on loan, or under the lock for those
-//! that only look at it; and they are read once, before anybody else can see them. So whoever has a reference to bytes
-//! that are there keeps it: what is written by way of a shared reference are only pages that nobody could have read.
-//! The bytes of such pages are only reached by raw pointers here.
+//! Invariant: pages become accessible only in the thread that has the memory's store on loan, or, for threads
+//! that only read the memory, under the lock; and they are read from the file once, before any other thread can
+//! see them. So references to present bytes stay valid: writes through a shared reference go only to pages that
+//! nobody could have read. The bytes of such pages are accessed only by raw pointers here.
 
 use std::io;
 use std::ops::Range;
@@ -20,16 +21,17 @@ use super::image::Image;
 use super::pages::{PART, prefer_large_pages};
 use crate::runtime::code::reservation::PAGE;
 
-/// Pages are read in chunks of so many bytes, for few faults and not much that nobody touches: of Flite's data a sentence
-/// touches 299 pages, which are in 119 chunks of 16 KB, 40 of 64, 14 of 256.
+/// Bytes of a chunk, the unit in which pages are read: large enough for few faults, small enough to read few
+/// untouched pages. Of Flite's data one sentence touches 299 pages, which are in 119 chunks of 16 KB, 40 of 64,
+/// 14 of 256.
 const CHUNK: usize = 64 << 10;
-/// So many chunks at most, each of which may come to be a mapping of its own: a process has 65,530.
+/// Maximum number of chunks, each of which may become a mapping of its own: a process has 65,530.
 const MOST_CHUNKS: usize = 512;
-/// Who touches one chunk after the other gets so many at once.
+/// Maximum number of chunks that are read at once for a program that touches one chunk after the other.
 const MOST_AT_ONCE: usize = 16;
 
-/// All pages on demand of one store, for the signal handler: the memories that they are of may be borrowed exclusively
-/// when it comes. Pages are added and never taken away.
+/// All pages on demand of one store, for the signal handler; when a signal arrives, the memories of the pages may
+/// be borrowed exclusively. Pages are added and never removed.
 #[derive(Debug, Default)]
 pub struct DemandList {
     first: OnceLock<Box<Listed>>,
@@ -52,14 +54,14 @@ impl DemandList {
         end.first.set(Box::new(listed)).expect("one thread at a time has the store");
     }
 
-    /// Has a page read that was touched and is not there: see [`DemandPages::fault`]. Async-signal-safe.
+    /// Reads a missing page that was touched: see [`DemandPages::fault`]. Async-signal-safe.
     ///
     /// # Safety
-    /// The store is this thread's only.
+    /// The caller guarantees that only this thread has the store.
     pub unsafe fn fault(&self, address: usize) -> Option<Faulted> {
         let mut end = self;
         while let Some(listed) = end.first.get() {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees it.
             if let Some(faulted) = unsafe { listed.pages.fault(address) } {
                 return Some(faulted);
             }
@@ -71,7 +73,7 @@ impl DemandList {
 
 impl Drop for DemandList {
     fn drop(&mut self) {
-        // Not by recursion: there may be many.
+        // The list may be long, so it is not dropped recursively.
         let mut next = self.first.take();
         while let Some(mut listed) = next {
             next = listed.next.first.take();
@@ -79,7 +81,7 @@ impl Drop for DemandList {
     }
 }
 
-/// Some pages of a memory, and what they are to hold.
+/// Pages of a memory, with the source of their contents.
 #[derive(Debug)]
 pub struct DemandPages {
     /// Their addresses.
@@ -87,25 +89,26 @@ pub struct DemandPages {
     /// The file that has their bytes, from `offset` on.
     image: Arc<Image>,
     offset: usize,
-    /// Bytes of a chunk.
+    /// Size of a chunk in bytes.
     chunk: usize,
-    /// Which chunks are there.
+    /// By chunk, whether it is present.
     present: Box<[AtomicBool]>,
-    /// How many are not.
+    /// Number of missing chunks.
     missing: AtomicUsize,
     filling: Mutex<()>,
-    /// Whether some could not be read, and are zeros.
+    /// Whether some chunks could not be read, and are zeros.
     failed: AtomicBool,
 }
 
 impl DemandPages {
-    /// Makes pages inaccessible that are to have the late bytes of a file from `offset` on.
+    /// Makes pages inaccessible that are to receive the late bytes of a file from `offset` on.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// Returns an error if the system refuses.
     ///
     /// # Safety
-    /// They are whole pages of the caller's, accessible and of no other content, and stay so as long as this is used.
+    /// The caller guarantees that it owns these whole pages, that they are accessible and have no other contents,
+    /// and that this stays so as long as `self` is used.
     pub unsafe fn new(pages: Range<usize>, image: Arc<Image>, offset: usize) -> io::Result<DemandPages> {
         let size = pages.len();
         assert!(size > 0 && (pages.start | pages.end).is_multiple_of(PAGE));
@@ -114,26 +117,26 @@ impl DemandPages {
         let missing = AtomicUsize::new(present.len());
         let (filling, failed) = (Mutex::new(()), AtomicBool::new(false));
         let demand = DemandPages { pages, image, offset, chunk, present, missing, filling, failed };
-        // They are never one mapping with their neighbours, so that they can be made accessible as a whole where the
-        // process may have no more mappings.
-        // SAFETY: advice about the caller's pages.
+        // The advice keeps the pages from being merged with neighbouring mappings, so that they can be made
+        // accessible as a whole where the process may have no more mappings.
+        // SAFETY: the advice applies to the caller's pages.
         let _ = unsafe { madvise(demand.pages.start as *mut _, size, Advice::LinuxDontDump) };
-        // SAFETY: the caller's pages, which nobody refers to.
+        // SAFETY: these are the caller's pages, which nobody refers to.
         unsafe { demand.protect(0..demand.present.len(), MprotectFlags::empty())? };
         Ok(demand)
     }
 
-    /// Whether any of these addresses is of one of the pages, there or not.
+    /// Returns whether any of these addresses is on one of the pages, present or not.
     pub fn overlap(&self, addresses: &Range<usize>) -> bool {
         addresses.start < self.pages.end && self.pages.start < addresses.end
     }
 
-    /// Whether all pages are there.
+    /// Returns whether all pages are present.
     pub fn are_there(&self) -> bool {
         self.missing.load(Ordering::Acquire) == 0
     }
 
-    /// Has those of the pages at these addresses read that are not there.
+    /// Reads the missing pages at these addresses.
     pub fn fill(&self, addresses: &Range<usize>) {
         let (start, end) = (addresses.start.max(self.pages.start), addresses.end.min(self.pages.end));
         if start >= end || self.are_there() {
@@ -145,59 +148,61 @@ impl DemandPages {
         while next <= last {
             let run = self.absent_from(next, last + 1 - next);
             next = run.end.max(next + 1);
-            // SAFETY: the chunks are not there, and others wait at the lock.
+            // SAFETY: the chunks are missing, and other threads wait at the lock.
             let outcome = unsafe { self.read(run.clone(), true) };
             assert!(outcome.is_some() || run.is_empty(), "the system refuses access to a memory's pages");
         }
     }
 
-    /// Has the page at an address read that is not there, and some that may be touched next. Nothing if there is no such
-    /// page, or the system refuses to make it accessible. Async-signal-safe.
+    /// Reads the missing page at an address, and some pages that may be touched next. Returns `None` if there is
+    /// no such page, or the system refuses to make it accessible. Async-signal-safe.
     ///
     /// # Safety
-    /// The memory is this thread's only.
+    /// The caller guarantees that only this thread has the memory.
     pub unsafe fn fault(&self, address: usize) -> Option<Faulted> {
         let first = self.pages.contains(&address).then(|| (address - self.pages.start) / self.chunk)?;
         let is_present = |chunk: &&AtomicBool| chunk.load(Ordering::Relaxed);
         let before = self.present[..first].iter().rev().take(MOST_AT_ONCE).take_while(is_present).count();
-        // SAFETY: the chunks are not there, and the memory is this thread's.
+        // SAFETY: the chunks are missing, and the caller guarantees that only this thread has the memory.
         unsafe { self.read(self.absent_from(first, before.max(1)), false) }
     }
 
-    /// Whether all that was touched could be read.
+    /// Checks that everything that was touched could be read.
     ///
     /// # Errors
-    /// If it could not.
+    /// Returns an error if something could not be read.
     pub fn check(&self) -> io::Result<()> {
         if !self.failed.load(Ordering::Relaxed) {
             return Ok(());
         }
-        // The signal handler could not say why.
+        // The signal handler could not report the reason.
         self.image.check()?;
         Err(io::Error::other("a part of the module's file could not be read"))
     }
 
-    /// The chunks from this one on that are not there, at most so many.
+    /// Returns the missing chunks from `first` on, at most `most`.
     fn absent_from(&self, first: usize, most: usize) -> Range<usize> {
         let present = self.present[first..].iter().take(most);
         first..first + present.take_while(|chunk| !chunk.load(Ordering::Relaxed)).count()
     }
 
-    /// Makes chunks accessible and reads them. Nothing if there are none, or the system refuses.
+    /// Makes chunks accessible and reads them. Returns `None` if there are none, or the system refuses.
     ///
     /// # Safety
-    /// They are not there, and nobody else uses the memory meanwhile. Allocates only if that `may_allocate`.
+    /// The caller guarantees that the chunks are missing, and that nobody else uses the memory meanwhile.
+    /// Allocates only if `may_allocate`.
     unsafe fn read(&self, chunks: Range<usize>, may_allocate: bool) -> Option<Faulted> {
         const ACCESS: MprotectFlags = MprotectFlags::READ.union(MprotectFlags::WRITE);
         if chunks.is_empty() {
             return None;
         }
-        // SAFETY: what becomes accessible is read before anybody else uses it.
+        // SAFETY: the chunks are read before anybody else uses them.
         unsafe {
             if self.protect(chunks.clone(), ACCESS).is_ok() {
                 return Some(self.read_accessible(chunks, may_allocate));
             }
-            // The process has as many mappings as it may. If all of these pages are accessible they are one.
+            // The process has as many mappings as it may. If all of these pages are accessible, they are one
+            // mapping.
             let all = 0..self.present.len();
             self.protect(all.clone(), ACCESS).ok()?;
             let mut outcome = Faulted::Read;
@@ -211,25 +216,25 @@ impl DemandPages {
         }
     }
 
-    /// Reads chunks; those that cannot be read are zeros.
+    /// Reads chunks; those that cannot be read become zeros.
     ///
     /// # Safety
-    /// As [`DemandPages::read`]; they are accessible.
+    /// The caller guarantees the same as for [`DemandPages::read`], and that the chunks are accessible.
     unsafe fn read_accessible(&self, chunks: Range<usize>, may_allocate: bool) -> Faulted {
         let addresses = self.addresses(chunks.clone());
         let (to, len) = (addresses.start as *mut u8, addresses.len());
         let begin = self.offset + (addresses.start - self.pages.start);
         let is_read = if may_allocate {
-            // SAFETY: these pages are the caller's of `new`, accessible, and not there: so nobody refers to them, and
-            // nobody will before this returns. They hold zeros.
+            // SAFETY: these pages belong to the caller of `new`, are accessible, and were missing: so nobody
+            // refers to them, and nobody will before this returns. They contain zeros.
             let to = unsafe { std::slice::from_raw_parts_mut(to, len) };
             if len >= PART {
                 prefer_large_pages(to);
             }
             self.image.read_late(begin..begin + len, to).is_ok()
         } else {
-            // SAFETY: as above; but whoever has touched them may have a reference to the memory, so that there is to be
-            // no other here.
+            // SAFETY: as above; but the code that touched them may have a reference to the memory, so no other
+            // reference may be created here.
             unsafe { self.image.read_in_handler(begin, to, len) }
         };
         if !is_read {
@@ -248,21 +253,21 @@ impl DemandPages {
     }
 
     /// # Safety
-    /// Nobody refers to what lies in these chunks.
+    /// The caller guarantees that nobody refers to the bytes of these chunks.
     unsafe fn protect(&self, chunks: Range<usize>, access: MprotectFlags) -> io::Result<()> {
         let addresses = self.addresses(chunks);
-        // SAFETY: these are pages of the caller's of `new`.
+        // SAFETY: these pages belong to the caller of `new`.
         unsafe { mprotect(addresses.start as *mut _, addresses.len(), access)? };
         Ok(())
     }
 }
 
-/// What became of a page that was touched.
+/// The outcome for a page that was touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Faulted {
-    /// It holds what it is to hold.
+    /// The page has its contents.
     Read,
-    /// It could not be read.
+    /// The page could not be read.
     Lost,
 }
 
@@ -276,7 +281,7 @@ mod tests {
 
     use super::*;
 
-    /// Pages for `len` bytes of a file from `OFFSET` on, and the file. They stay mapped.
+    /// Creates pages for `len` bytes of a file from `OFFSET` on, and the file. The pages stay mapped.
     fn pages(len: usize) -> (DemandPages, File) {
         let file = tempfile::tempfile().expect("a file");
         file.set_len((OFFSET + len) as u64).expect("it is long enough");
@@ -287,7 +292,8 @@ mod tests {
         let late = std::iter::once(OFFSET..OFFSET + len).collect();
         let image = Image::read(file.try_clone().expect("a file"), OFFSET + len, late).expect("read");
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing; nobody else has its pages.
+        // SAFETY: a fresh mapping at an address that the kernel chooses disturbs nothing; nobody else has its
+        // pages.
         let pages = unsafe {
             let base = mmap_anonymous(ptr::null_mut(), len, access, MapFlags::PRIVATE).expect("mapped");
             DemandPages::new(base.addr()..base.addr() + len, Arc::new(image), OFFSET).expect("made")
@@ -297,7 +303,7 @@ mod tests {
 
     const OFFSET: usize = 77;
 
-    /// What is at a byte.
+    /// Returns the word at byte `at` of the data.
     fn word(at: usize) -> [u8; 8] {
         (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes()
     }
@@ -308,7 +314,7 @@ mod tests {
     }
 
     fn read(pages: &DemandPages, at: usize) -> [u8; 8] {
-        // SAFETY: the test has had them read.
+        // SAFETY: the test has read the page.
         unsafe { ((pages.pages.start + at) as *const [u8; 8]).read() }
     }
 
@@ -316,7 +322,7 @@ mod tests {
         (0..pages.present.len()).filter(|&chunk| pages.present[chunk].load(Ordering::Relaxed)).collect()
     }
 
-    /// How many of the bytes can be read, as the system sees it.
+    /// Returns how many of the bytes are readable according to the system.
     fn accessible(pages: &DemandPages) -> usize {
         let maps = std::fs::read_to_string("/proc/self/maps").expect("there is one");
         let size = |line: &str| {
@@ -339,13 +345,13 @@ mod tests {
         assert_eq!((present(&pages), accessible(&pages)), (vec![10], CHUNK));
         assert_eq!(fault(&pages, len - 1), Some(Faulted::Read));
         assert_eq!(accessible(&pages), CHUNK + 3 * PAGE);
-        // One after the other there are more and more.
+        // Consecutive faults read more and more chunks.
         for (at, last) in [(11, 11), (12, 13), (14, 17), (18, 25), (26, 41), (42, 57)] {
             assert_eq!(fault(&pages, at * CHUNK), Some(Faulted::Read));
             assert_eq!(present(&pages), (10..=last).chain([100]).collect::<Vec<_>>());
         }
-        // What is there is not read again.
-        // SAFETY: it is there, and nobody else uses it.
+        // A present chunk is not read again.
+        // SAFETY: the chunk is present, and nobody else uses it.
         unsafe { ((pages.pages.start + 20 * CHUNK) as *mut u64).write(5) };
         let whole = pages.pages.clone();
         pages.fill(&(whole.start - 10..whole.start));

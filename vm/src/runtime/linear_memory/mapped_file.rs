@@ -1,4 +1,4 @@
-//! A file as memory that is read and never written.
+//! A file mapped into memory, for reading only.
 
 use std::fs::File;
 use std::io;
@@ -15,10 +15,10 @@ impl MappedFile {
     /// Maps a file.
     ///
     /// # Errors
-    /// If it cannot be opened, is empty, or is no file that can be mapped.
+    /// Returns an error if the file cannot be opened, is empty, or cannot be mapped.
     ///
     /// # Safety
-    /// Nobody writes to the file or cuts it as long as this is there.
+    /// The caller guarantees that nobody writes to the file or truncates it while the mapping exists.
     pub unsafe fn open(path: &Path) -> io::Result<MappedFile> {
         let file = File::open(path)?;
         let len = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
@@ -33,7 +33,7 @@ impl Deref for MappedFile {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the bytes of the mapping stay as they are: the promise of whoever called `open`.
+        // SAFETY: the bytes of the mapping do not change, as the caller of `open` guarantees.
         unsafe { std::slice::from_raw_parts(self.0.base().as_ptr(), self.0.size()) }
     }
 }

@@ -1,4 +1,4 @@
-//! Address space of this process.
+//! Mappings in the address space of this process.
 
 use std::fs::File;
 use std::ptr::{self, NonNull};
@@ -8,82 +8,83 @@ use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprot
 use super::memory::WASM_PAGE;
 use crate::runtime::interruption::rlimits;
 
-/// Address space that its owner alone has.
+/// Address space that one owner has exclusively.
 #[derive(Debug)]
 pub struct Mapping {
     base: NonNull<u8>,
     size: usize,
 }
 
-// SAFETY: address space that this owns alone. What is in it is only reached through its owner, as the owner's borrows allow.
+// SAFETY: the mapping owns the address space alone. Its contents are accessed only through its owner, as the
+// owner's borrows allow.
 unsafe impl Send for Mapping {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl Sync for Mapping {}
 
 impl Default for Mapping {
-    /// No address space.
+    /// Returns an empty mapping.
     fn default() -> Mapping {
         Mapping { base: NonNull::dangling(), size: 0 }
     }
 }
 
 impl Mapping {
-    /// Where it begins.
+    /// Returns the start.
     pub fn base(&self) -> NonNull<u8> {
         self.base
     }
 
-    /// Its size in bytes.
+    /// Returns the size in bytes.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Accessible memory, all zero, which the system gives as it is touched.
+    /// Maps accessible, zeroed memory, which takes pages as they are touched.
     ///
     /// # Errors
-    /// If the system has none.
+    /// Returns an error if the system has no address space for it.
     pub fn zeroed(size: usize) -> std::io::Result<Mapping> {
         let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
-        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
+        // SAFETY: a fresh mapping at an address that the kernel chooses disturbs nothing.
         let base = unsafe { mmap_anonymous(ptr::null_mut(), size, access, flags)? };
         Ok(Mapping { base: NonNull::new(base.cast()).expect("the kernel does not map page 0"), size })
     }
 
-    /// The first `size` bytes of a file, to be read.
+    /// Maps the first `size` bytes of a file for reading.
     ///
     /// # Errors
-    /// If the file cannot be mapped.
+    /// Returns an error if the file cannot be mapped.
     pub fn of_file(file: &File, size: usize) -> std::io::Result<Mapping> {
-        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
+        // SAFETY: a fresh mapping at an address that the kernel chooses disturbs nothing.
         let base = unsafe { mmap(ptr::null_mut(), size, ProtFlags::READ, MapFlags::PRIVATE, file, 0)? };
         Ok(Mapping { base: NonNull::new(base.cast()).expect("the kernel does not map page 0"), size })
     }
 
-    /// Inaccessible address space.
+    /// Reserves inaccessible address space.
     ///
     /// # Errors
-    /// If the system has none.
+    /// Returns an error if the system has no address space for it.
     pub fn reserve(size: u64) -> std::io::Result<Mapping> {
         let size = usize::try_from(size).map_err(std::io::Error::other)?.max(WASM_PAGE as usize);
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // What a program takes must leave something for who compiles it and writes its profile.
+        // Programs must leave address space for compiling them and writing their profiles.
         let spare = rlimits::spare_address_space();
         let both = size.checked_add(spare).ok_or(std::io::ErrorKind::OutOfMemory)?;
-        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
+        // SAFETY: a fresh mapping at an address that the kernel chooses disturbs nothing.
         let base = unsafe { mmap_anonymous(ptr::null_mut(), both, ProtFlags::empty(), flags)? };
         let mapping =
             Mapping { base: NonNull::new(base.cast()).expect("the kernel does not map page 0"), size };
         if spare > 0 {
-            // SAFETY: the end of the mapping just made, of which nobody knows yet.
+            // SAFETY: the range is the end of the new mapping, which nobody knows yet.
             unsafe { munmap(base.cast::<u8>().add(size).cast(), spare)? };
         }
         Ok(mapping)
     }
 
-    /// Makes a part of it readable and writable.
+    /// Makes a range readable and writable.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// Returns an error if the system refuses.
     pub fn make_accessible(&self, from: u64, to: u64) -> std::io::Result<()> {
         assert!(from <= to && to <= self.size as u64);
         if from == to {
@@ -97,16 +98,16 @@ impl Mapping {
         Ok(())
     }
 
-    /// Moves the first `len` bytes of `old` here, page tables and all, and unmaps the rest of it.
+    /// Moves the first `len` bytes of `old` here, including their page tables; `old` keeps only the rest.
     ///
     /// # Errors
-    /// If the system refuses; then `old` is as it was.
+    /// Returns an error if the system refuses; `old` is then unchanged.
     pub(super) fn take_over(&self, old: &mut Mapping, len: u64) -> std::io::Result<()> {
         assert!(len <= self.size as u64 && len <= old.size as u64);
         if len == 0 {
             return Ok(());
         }
-        // SAFETY: both ranges lie in mappings that this memory owns; the target holds nothing yet. The caller
+        // SAFETY: both ranges lie in mappings that this memory owns; the target has no contents yet. The caller
         // updates the definition before machine code runs again. (rustix passes a wrong flag here.)
         let moved = unsafe {
             let (from, to) = (old.base.as_ptr().cast(), self.base.as_ptr().cast::<libc::c_void>());
@@ -115,8 +116,9 @@ impl Mapping {
         if moved == libc::MAP_FAILED {
             return Err(std::io::Error::last_os_error());
         }
-        // What moved away has left a hole, which another thread may fill at once: it is not ours to unmap any more.
-        // SAFETY: `len` bytes into a mapping of at least that size.
+        // The moved part has left a hole, which another thread may fill at once, so it must not be unmapped by
+        // `old` any more.
+        // SAFETY: the mapping is at least `len` bytes long.
         old.base = unsafe { old.base.add(len as usize) };
         old.size -= len as usize;
         Ok(())
@@ -126,8 +128,8 @@ impl Mapping {
 impl Drop for Mapping {
     fn drop(&mut self) {
         if self.size > 0 {
-            // SAFETY: the range is ours since `reserve`, less what `take_over` has moved away; the owning memory no
-            // longer refers to it.
+            // SAFETY: `self` owns the range since it was mapped, without the part that `take_over` has moved
+            // away; the owning memory no longer refers to it.
             let _ = unsafe { munmap(self.base.as_ptr().cast(), self.size) };
         }
     }
@@ -144,14 +146,14 @@ mod tests {
         let hole = old.base;
         old.make_accessible(0, WASM_PAGE).expect("accessible");
         new.take_over(&mut old, WASM_PAGE).expect("moved");
-        // Another thread fills the hole before the rest of the old mapping goes.
+        // Another thread fills the hole before the rest of the old mapping is dropped.
         let flags = MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE;
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: the place is free, or the call fails.
+        // SAFETY: the address range is free, or the call fails.
         let other = unsafe { mmap_anonymous(hole.as_ptr().cast(), WASM_PAGE as usize, access, flags) };
         let other = other.expect("the hole is free").cast::<u8>();
         drop(old);
-        // SAFETY: just mapped; it is unmapped after its only use.
+        // SAFETY: the memory was just mapped, and is unmapped after its only use.
         unsafe {
             other.write(7);
             assert_eq!(other.read(), 7);

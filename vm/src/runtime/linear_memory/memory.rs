@@ -1,11 +1,11 @@
 //! Linear memories.
 //!
-//! A memory is a reservation of address space of which the first `len` bytes are accessible. Everything behind is
-//! inaccessible: the rest of the reservation, then the guard. 32-bit memories with the default style reserve all
-//! that an i32 can reach and never move; others move when they outgrow their reservation.
+//! A memory is a reservation of address space of which the first `len` bytes are accessible. Everything behind
+//! them is inaccessible: the rest of the reservation, then the guard. 32-bit memories with the default style
+//! reserve all that an i32 can address and never move; other memories move when they outgrow their reservation.
 //!
 //! Invariant: the definition that machine code reads always matches the mapping. Machine code that relies on a
-//! memory not moving is only generated for styles with which it does not.
+//! memory not moving is generated only for styles with which it does not move.
 
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -26,51 +26,53 @@ use crate::{Error, ErrorKind, MemoryType, Result, StoreLimits};
 
 /// Bytes per wasm page.
 pub const WASM_PAGE: u64 = 1 << 16;
-/// How often a memory gets pages from a file, or asks for large ones. Each time there are mappings more, of which a process
-/// has 65,530.
+/// How often a memory may receive pages from a file, or ask for large pages. Each time adds mappings, of which a
+/// process has 65,530.
 const MOST_SPLIT: u32 = 16;
-/// Who asks for so much at once will probably use all of it: so the system may give it in large pages, which take a
-/// fraction of the time to be made and to be found.
+/// Growth from which large pages are requested: a program that asks for so much at once will probably use all of
+/// it, and large pages take a fraction of the time to create and to look up.
 const LARGE_GROWTH: u64 = 2 << 20;
-/// First reservation of memories that may move, unless they need more or less.
+/// The first reservation of movable memories, unless they need more or less.
 const MOVABLE_RESERVATION: u64 = 1 << 30;
 
-/// One linear memory of a store.
+/// A linear memory of a store.
 #[derive(Debug)]
 pub struct LinearMemory {
     ty: MemoryType,
     mapping: Mapping,
     guard: u64,
-    /// Bytes it may grow to.
+    /// Maximum size in bytes.
     limit: u64,
     movable: bool,
-    /// Bytes that are accessible: its size, which the definition has, too, as long as that is there.
+    /// Accessible bytes: the size, which the definition also has while it exists.
     accessible: u64,
-    /// How often a part of it became a mapping of its own.
+    /// How often a part of the memory became a mapping of its own.
     split: u32,
-    /// Pages that are read when they are touched. Those of the store are in a list besides, for the signal handler.
+    /// Pages that are read when they are touched. Those of all memories of the store are also in a list for the
+    /// signal handler.
     demand: Vec<Arc<DemandPages>>,
     demand_of_store: Arc<DemandList>,
     definition: StorePtr<VmMemory>,
     owns_definition: bool,
-    /// Where the mapping comes from and goes, if anywhere, and with which size it began.
+    /// The pool that the mapping comes from and returns to, if any, and the size with which the memory began.
     pooled: Option<(Pooled, u64)>,
 }
 
-/// The pool that a memory comes from, and what it holds from the start.
+/// The pool of a memory, and the memory's initial contents.
 #[derive(Debug)]
 pub struct Pooled {
     /// The pool.
     pub pool: Arc<Pool>,
-    /// Its image, if there is one.
+    /// The image of the initial contents, if there is one.
     pub image: Option<Arc<MemoryImage>>,
 }
 
 impl LinearMemory {
-    /// A zeroed memory of `ty`, of the store that has this list of pages on demand. Its definition is `definition`, in a vmctx of the same store, or else its own.
+    /// Creates a zeroed memory of `ty`, for the store that owns this list of pages on demand. Its definition is
+    /// `definition`, in a vmctx of the same store, or else its own.
     ///
     /// # Errors
-    /// If its minimum is above the limits, or the system has no address space for it.
+    /// Returns an error if its minimum exceeds the limits, or the system has no address space for it.
     pub fn new(
         ty: MemoryType,
         style: MemoryStyle,
@@ -102,8 +104,8 @@ impl LinearMemory {
         let content = VmMemory { base: mapping.base().as_ptr(), len: minimum };
         let owns_definition = definition.is_none();
         let definition = definition.unwrap_or_else(|| NonNull::from(Box::leak(Box::new(content))));
-        // SAFETY: a definition inside the store's vmctx, or our own; nothing else refers to it yet. It is there as long as
-        // the store, which has this.
+        // SAFETY: the definition lies inside the store's vmctx, or belongs to the memory; nothing else refers to
+        // it yet. It lives as long as the store, which owns the memory.
         let definition = unsafe {
             definition.write(content);
             StorePtr::new(definition)
@@ -125,97 +127,97 @@ impl LinearMemory {
         })
     }
 
-    /// Its type as declared.
+    /// Returns the type as declared.
     pub fn ty(&self) -> MemoryType {
         self.ty
     }
 
-    /// What machine code reads.
+    /// Returns the definition, which machine code reads.
     pub fn definition(&self) -> NonNull<VmMemory> {
         *self.definition
     }
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     pub fn len(&self) -> u64 {
         // SAFETY: the definition lives as long as the store that owns this memory.
         unsafe { self.definition.read() }.len
     }
 
-    /// Size in wasm pages.
+    /// Returns the size in wasm pages.
     pub fn pages(&self) -> u64 {
         self.len() / WASM_PAGE
     }
 
-    /// Where its contents are.
+    /// Returns the address of its contents.
     pub fn base(&self) -> NonNull<u8> {
         self.mapping.base()
     }
 
-    /// Its contents.
+    /// Returns the contents.
     pub fn data(&self) -> &[u8] {
         self.part(0..self.len() as usize)
     }
 
-    /// Some of its contents.
+    /// Returns a part of its contents.
     pub fn part(&self, bytes: Range<usize>) -> &[u8] {
         assert!(bytes.start <= bytes.end && bytes.end as u64 <= self.len());
         self.fill(&bytes);
-        // SAFETY: the first `len` bytes are accessible, `fill` has seen to that for these; the borrow keeps the store, and
-        // with it all code that could write them, from running. `fill` only writes pages that were not there, which no
-        // reference of before is to.
+        // SAFETY: the first `len` bytes are accessible, and `fill` has ensured that these are present; the borrow
+        // keeps the store, and with it all code that could write them, from running. `fill` writes only missing
+        // pages, which no earlier reference can refer to.
         unsafe { std::slice::from_raw_parts(self.mapping.base().as_ptr().add(bytes.start), bytes.len()) }
     }
 
-    /// Some of its contents.
+    /// Returns a part of its contents, mutably.
     pub fn part_mut(&mut self, bytes: Range<usize>) -> &mut [u8] {
         self.fill(&bytes);
         &mut self.data_on_demand()[bytes]
     }
 
-    /// Its contents, of which some come when they are touched: only for who runs on behalf of the store's wasm code,
-    /// in its thread, and who does not hand them to the system.
+    /// Returns the contents, parts of which become present only when they are touched: only for code that runs on
+    /// behalf of the store's wasm code, in its thread, and does not pass the bytes to the system.
     pub fn data_on_demand(&mut self) -> &mut [u8] {
-        // SAFETY: the first `len` bytes are accessible, or become so by the signal handler when they are touched; and the
-        // borrow is exclusive.
+        // SAFETY: the first `len` bytes are accessible, or are made so by the signal handler when they are
+        // touched; and the borrow is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.mapping.base().as_ptr(), self.len() as usize) }
     }
 
-    /// Copies bytes of it to another place in it, as if all were read before any are written.
+    /// Copies bytes within the memory, as if all were read before any are written.
     pub fn copy_within(&mut self, from: Range<usize>, to: usize) {
         self.fill(&from);
         self.fill(&(to..to + from.len()));
         self.data_on_demand().copy_within(from, to);
     }
 
-    /// Whether all bytes are there, however they are touched.
+    /// Returns whether all bytes are present.
     pub fn is_there(&self) -> bool {
         self.demand.iter().all(|pages| pages.are_there())
     }
 
-    /// Sees to it that some bytes are there.
+    /// Makes bytes present.
     pub fn fill(&self, bytes: &Range<usize>) {
         let base = self.mapping.base().addr().get();
         self.demand.iter().for_each(|pages| pages.fill(&(base + bytes.start..base + bytes.end)));
     }
 
-    /// Whether all pages that were touched could be read.
+    /// Checks that all pages that were touched could be read.
     ///
     /// # Errors
-    /// If they could not.
+    /// Returns an error if some could not be read.
     pub fn check(&self) -> std::io::Result<()> {
         self.demand.iter().try_for_each(|pages| pages.check())
     }
 
-    /// Has late `bytes` of a file from byte `at` on: as pages that others have, too, if some memory has them already, and
-    /// as far as that can be and pays; else as pages that are read when they are touched.
+    /// Fills in late `bytes` of a file from byte `at` on: as shared pages, if another memory has them already and
+    /// as far as that is possible and pays; otherwise as pages that are read when they are touched.
     ///
     /// # Errors
-    /// If they cannot be read, or the file has changed.
+    /// Returns an error if they cannot be read, or the file has changed.
     pub fn fill_late(&mut self, at: usize, image: &Arc<Image>, bytes: Range<usize>) -> std::io::Result<()> {
         let end = at + bytes.len();
         assert!(end as u64 <= self.len());
         image.check()?;
-        // What is there is overwritten.
+        // The present contents are overwritten.
         self.fill(&(at..end));
         let mut there = 0..0;
         if self.can_split() {
@@ -233,8 +235,8 @@ impl LinearMemory {
         image.read_late(bytes.start + there.end..bytes.end, &mut data[there.end..])
     }
 
-    /// Has those of late `bytes` from byte `at` on that fill pages read when they are touched, and says which these are: none
-    /// where pages have been on demand before.
+    /// Makes those of late `bytes` from byte `at` on that fill whole pages be read on demand, and returns which
+    /// these are: none where pages have been on demand before.
     fn demand(
         &mut self,
         at: usize,
@@ -247,20 +249,21 @@ impl LinearMemory {
         if whole.is_empty() || self.demand.iter().any(|others| others.overlap(&pages)) {
             return Ok(0..0);
         }
-        // SAFETY: the pages are accessible, in this mapping, which does not move, and borrowed exclusively; all their bytes
-        // are to be overwritten.
+        // SAFETY: the pages are accessible, in this mapping, which does not move, and borrowed exclusively; all
+        // their bytes are to be overwritten.
         let pages = Arc::new(unsafe { DemandPages::new(pages, image.clone(), offset)? });
         self.demand_of_store.add(&pages);
         self.demand.push(pages);
         Ok(whole)
     }
 
-    /// Whether a part of it may become a mapping of its own. What consists of several cannot be moved at once.
+    /// Returns whether a part of the memory may become a mapping of its own. A memory of several mappings cannot
+    /// be moved at once.
     fn can_split(&self) -> bool {
         !self.movable && self.split < MOST_SPLIT
     }
 
-    /// Grows by `delta` pages and returns the old size in pages, or `None` if it cannot.
+    /// Grows the memory by `delta` pages and returns the old size in pages, or `None` if it cannot grow.
     pub fn grow(&mut self, delta: u64) -> Option<u64> {
         let old = self.len();
         let new =
@@ -287,7 +290,7 @@ impl LinearMemory {
         let mapping = reserve(reservation).or_else(|| reserve(new))?;
         mapping.take_over(&mut self.mapping, old).ok()?;
         self.mapping = mapping;
-        // `grow` makes only what is new accessible; until then the old size stands, at the new place.
+        // `grow` makes only the new part accessible; until then the old size holds, at the new address.
         let content = VmMemory { base: self.mapping.base().as_ptr(), len: old };
         // SAFETY: as in `grow`.
         unsafe { self.definition.write(content) };
@@ -295,8 +298,8 @@ impl LinearMemory {
     }
 }
 
-/// Address space for a memory, accessible up to `minimum`. What may move when it grows, with a guard of its own, can begin with
-/// what it needs.
+/// Reserves address space for a memory, accessible up to `minimum`. A memory that may move when it grows, with a
+/// guard of its own, can start with the minimum.
 fn own_mapping(size: u64, minimum: u64, guard_of_movable: Option<u64>) -> std::io::Result<Mapping> {
     let mapping = match (Mapping::reserve(size), guard_of_movable) {
         (Err(_), Some(guard)) => Mapping::reserve(minimum.saturating_add(guard))?,
@@ -308,13 +311,14 @@ fn own_mapping(size: u64, minimum: u64, guard_of_movable: Option<u64>) -> std::i
 
 impl Drop for LinearMemory {
     fn drop(&mut self) {
-        // Of several mappings, or with pages on demand, it is not what it was by forgetting what was written.
+        // If it consists of several mappings, or has pages on demand, discarding its contents does not restore
+        // the initial state.
         let is_plain = self.split == 0 && self.demand.is_empty();
         if let Some((Pooled { pool, image }, minimum)) = self.pooled.take().filter(|_| is_plain) {
             pool.put_memory(std::mem::take(&mut self.mapping), minimum, self.accessible, image);
         }
         if self.owns_definition {
-            // SAFETY: leaked by `new`; the instances that import it go with the same store.
+            // SAFETY: `new` leaked it; the instances that import the memory are dropped with the same store.
             drop(unsafe { Box::from_raw(self.definition.as_ptr()) });
         }
     }
@@ -371,7 +375,7 @@ mod tests {
             }
             let mappings = mappings(&memory);
             assert!(mappings <= most, "{mappings} of {most}");
-            // Who asks for large pages has them in mappings of their own.
+            // Large pages are in mappings of their own.
             let asks = most > 1 && Path::new("/sys/kernel/mm/transparent_hugepage").exists();
             assert_eq!(mappings > 1, asks, "{mappings} of {most}");
         }

@@ -1,9 +1,11 @@
-//! Pages for much data: large ones, and such as memories share until they write to one.
+//! Pages for large data: large pages, and pages that memories share until they write to one.
 //!
-//! A data segment of megabytes would be copied into each instance's memory, of which a program may read a few pages.
-//! Here the system gives the memory the pages, and copies one when it is written.
+//! Without them, a data segment of megabytes would be copied into each instance's memory, although a program may
+//! read only a few pages of it. Here the system maps the pages into the memory, and copies a page when it is
+//! written.
 //!
-//! Invariant: the pages are anonymous files that only [`SharedPages`] has a name for, and it never writes to them again.
+//! Invariant: the pages are anonymous files that only [`SharedPages`] has a handle of, and it never writes to
+//! them again.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
@@ -19,43 +21,43 @@ use crate::config::cores;
 use crate::runtime::code::reservation::PAGE;
 use crate::runtime::interruption::rlimits;
 
-/// Bytes that are worth a thread when a file is read: most of the time the system makes pages.
+/// Bytes per thread when a file is read; most of the time goes into the system's creation of pages.
 pub const PART: usize = 2 << 20;
-/// Threads that read a file, where there are more processors.
+/// Maximum number of threads that read a file, where there are more processors.
 const MOST_PARTS: usize = 4;
-/// Bytes of whole pages from which on it pays to map them rather than to copy.
+/// Bytes of whole pages from which mapping them pays, rather than copying.
 const MAPPED_FROM: usize = 16 * PAGE;
-/// Bytes that are read at a time, so few that they are still in the cache when they are written.
+/// Bytes that are copied at a time: few enough to be still in the cache when they are written.
 const PIECE: usize = 64 << 10;
 
-/// In how many parts `size` bytes are read, each by a thread.
+/// Returns in how many parts `size` bytes are read, each by a thread.
 pub fn parts_of(size: usize) -> usize {
     (size / PART).clamp(1, cores().min(MOST_PARTS))
 }
 
-/// Asks the system for large pages, of which it may have none.
+/// Asks the system for large pages, which it may not have.
 pub fn prefer_large_pages(bytes: &mut [u8]) {
     let before = bytes.as_ptr().addr() % PAGE;
-    // SAFETY: these are the pages that have the bytes, whose contents stay the same.
+    // SAFETY: these are the pages that contain the bytes; their contents stay the same.
     let _ = unsafe {
         let first = bytes.as_mut_ptr().wrapping_sub(before);
         madvise(first.cast(), before + bytes.len(), Advice::LinuxHugepage)
     };
 }
 
-/// Some bytes of a file, as pages.
+/// Bytes of a file, as pages.
 #[derive(Debug)]
 pub struct SharedPages {
     parts: Vec<Part>,
-    /// Where the first byte is, in the first page.
+    /// The offset of the first byte in the first page.
     start: usize,
 }
 
 impl SharedPages {
-    /// Reads `bytes` of a file, the first to `start` in a page.
+    /// Reads `bytes` of a file; the first byte is placed at `start` in a page.
     ///
     /// # Errors
-    /// If the file cannot be read or has fewer bytes, or the system has no memory for them.
+    /// Returns an error if the file cannot be read or is shorter, or the system has no memory for the pages.
     pub fn read(file: &File, bytes: Range<usize>, start: usize) -> io::Result<SharedPages> {
         assert!(start < PAGE && !bytes.is_empty());
         let size = start + bytes.len();
@@ -66,11 +68,13 @@ impl SharedPages {
         Ok(SharedPages { parts, start })
     }
 
-    /// Gives a memory the pages of `bytes`, counted from the first that was read, that are whole where it wants them,
-    /// from address `at` on, if they are worth it, and returns the bytes that it now has, as a part of `bytes`.
+    /// Maps the pages of `bytes`, counted from the first byte that was read, into a memory from address `at` on,
+    /// as far as they are whole pages at the right offset, if they are large enough to pay. Returns the mapped
+    /// bytes, as a part of `bytes`.
     ///
     /// # Safety
-    /// As many bytes from `at` on are the caller's, accessible, and nobody reads or writes them meanwhile.
+    /// The caller guarantees that it owns as many bytes from `at` on, that they are accessible, and that nobody
+    /// reads or writes them meanwhile.
     pub unsafe fn map(&self, bytes: Range<usize>, at: NonNull<u8>) -> Range<usize> {
         let whole = whole_pages(at.addr().get(), bytes.len());
         let first = self.start + bytes.start + whole.start;
@@ -84,9 +88,9 @@ impl SharedPages {
                 continue;
             }
             let (end, place) = (common.end, whole.start + common.start - first);
-            // SAFETY: `whole` lies in what the caller has given.
+            // SAFETY: `whole` lies in the caller's range.
             if unsafe { part.map(common, at.add(place)) }.is_err() {
-                // There are too many mappings, which the kernel finds out before it takes the old ones away.
+                // The process has too many mappings; the kernel detects that before it removes the old ones.
                 break;
             }
             mapped = end;
@@ -96,11 +100,11 @@ impl SharedPages {
     }
 }
 
-/// Some of the pages. The system writes to a file for one thread at a time, so each has a file of its own.
+/// A part of the pages. The system writes to a file for one thread at a time, so each part has a file of its own.
 #[derive(Debug)]
 struct Part {
     pages: File,
-    /// Which bytes, counted from the first page on.
+    /// The range of its bytes, counted from the first page.
     range: Range<usize>,
 }
 
@@ -123,21 +127,21 @@ impl Part {
         Ok(Part { pages, range })
     }
 
-    /// Maps `bytes`, from the start of a page on, at `place`: who writes there has a page of its own.
+    /// Maps `bytes`, from the start of a page on, at `place`; a write there copies the page.
     ///
     /// # Safety
-    /// The pages at `place` are the caller's, and nobody uses them meanwhile.
+    /// The caller guarantees that it owns the pages at `place`, and that nobody uses them meanwhile.
     unsafe fn map(&self, bytes: Range<usize>, place: NonNull<u8>) -> io::Result<()> {
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::FIXED);
         let (place, offset) = (place.as_ptr().cast(), (bytes.start - self.range.start) as u64);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { mmap(place, bytes.len(), protection, flags, &self.pages, offset)? };
         Ok(())
     }
 }
 
-/// Copies some of the `len` bytes of `file` from `offset` on, and returns how many, where the system cannot do it by
-/// itself: it does not know how for every kind of file.
+/// Copies some of the `len` bytes of `file` from `offset` on, and returns how many, where the system cannot do it
+/// by itself, which it does not support for every kind of file.
 fn copy_piece(file: &File, offset: u64, len: usize, pages: &mut File) -> io::Result<usize> {
     let mut piece = vec![0; PIECE.min(len)];
     file.read_exact_at(&mut piece, offset)?;
@@ -145,7 +149,7 @@ fn copy_piece(file: &File, offset: u64, len: usize, pages: &mut File) -> io::Res
     Ok(piece.len())
 }
 
-/// Which of `len` bytes from `address` on are on pages of which all bytes are among them.
+/// Returns which of `len` bytes from `address` on are on pages all of whose bytes are among them.
 pub fn whole_pages(address: usize, len: usize) -> Range<usize> {
     let first = (address.next_multiple_of(PAGE) - address).min(len);
     let end = len.saturating_sub((address + len) % PAGE).max(first);
@@ -199,7 +203,7 @@ mod tests {
         let beyond = SharedPages::read(&file, BEFORE + 1..BEFORE + bytes.len() + 1, 100);
         assert_eq!(beyond.expect_err("there are fewer bytes").kind(), ErrorKind::UnexpectedEof);
         let map = || {
-            // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
+            // SAFETY: a fresh mapping at an address that the kernel chooses disturbs nothing.
             let place = unsafe {
                 let access = ProtFlags::READ | ProtFlags::WRITE;
                 mmap_anonymous(ptr::null_mut(), 4 * PART, access, MapFlags::PRIVATE).expect("mapped")
@@ -208,7 +212,7 @@ mod tests {
         };
         let (place, other) = (map(), map());
         let few = MAPPED_FROM + PAGE - 102;
-        // SAFETY: the mappings are larger, and nothing else knows of them.
+        // SAFETY: the mappings are larger, and nothing else knows them.
         let (none, small, whole, again) = unsafe {
             (
                 pages.map(0..bytes.len(), place.add(101)),
@@ -219,7 +223,7 @@ mod tests {
         };
         assert_eq!((none, small), (0..0, 1..1));
         assert_eq!((&whole, &again), (&(PAGE - 100..(bytes.len() + 100) / PAGE * PAGE - 100), &whole));
-        // SAFETY: as above; all of it is accessible.
+        // SAFETY: as above; the whole mapping is accessible.
         let [data, others] =
             [place, other].map(|place| unsafe { std::slice::from_raw_parts_mut(place.as_ptr(), 4 * PART) });
         assert!(data[100..][whole.clone()] == bytes[whole.clone()]);
@@ -227,7 +231,7 @@ mod tests {
         data.fill(1);
         assert!(others[100..][whole.clone()] == bytes[whole], "a memory has what another wrote");
         for place in [place, other] {
-            // SAFETY: mapped above; `data` and `others` are not used any more.
+            // SAFETY: they were mapped above; `data` and `others` are not used any more.
             unsafe { munmap(place.as_ptr().cast(), 4 * PART).expect("still mapped") };
         }
     }

@@ -1,4 +1,4 @@
-//! A memory of a store: its own, or one that other stores have, too.
+//! A memory of a store: its own, or one that it shares with other stores.
 
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -10,35 +10,35 @@ use super::shared_memory::SharedData;
 use crate::MemoryType;
 use crate::runtime::instances::abi::VmMemory;
 
-/// Bytes that are copied at a time where a memory is shared.
+/// Bytes that are copied at a time for a shared memory.
 const CHUNK: usize = 64 << 10;
 
 /// A linear memory of a store.
 #[derive(Debug)]
 pub enum StoreMemory {
-    /// Its own.
+    /// A memory that only this store has.
     Own(LinearMemory),
-    /// One that other stores may have, too.
+    /// A memory that other stores may have, too.
     Shared(Arc<SharedData>),
 }
 
 impl StoreMemory {
-    /// The memory, if it is the store's own.
+    /// Returns the memory, if it is the store's own.
     pub fn own(&self) -> Option<&LinearMemory> {
         if let StoreMemory::Own(memory) = self { Some(memory) } else { None }
     }
 
-    /// The memory, if it is the store's own.
+    /// Returns the memory, if it is the store's own, mutably.
     pub fn own_mut(&mut self) -> Option<&mut LinearMemory> {
         if let StoreMemory::Own(memory) = self { Some(memory) } else { None }
     }
 
-    /// The memory, if it is shared.
+    /// Returns the memory, if it is shared.
     pub fn shared(&self) -> Option<&Arc<SharedData>> {
         if let StoreMemory::Shared(memory) = self { Some(memory) } else { None }
     }
 
-    /// Its type as declared.
+    /// Returns the type as declared.
     pub fn ty(&self) -> MemoryType {
         match self {
             StoreMemory::Own(memory) => memory.ty(),
@@ -46,7 +46,7 @@ impl StoreMemory {
         }
     }
 
-    /// What machine code reads.
+    /// Returns the definition, which machine code reads.
     pub fn definition(&self) -> NonNull<VmMemory> {
         match self {
             StoreMemory::Own(memory) => memory.definition(),
@@ -54,7 +54,7 @@ impl StoreMemory {
         }
     }
 
-    /// Where its contents are.
+    /// Returns the address of its contents.
     pub fn base(&self) -> NonNull<u8> {
         match self {
             StoreMemory::Own(memory) => memory.base(),
@@ -62,7 +62,7 @@ impl StoreMemory {
         }
     }
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     pub fn len(&self) -> u64 {
         match self {
             StoreMemory::Own(memory) => memory.len(),
@@ -70,12 +70,12 @@ impl StoreMemory {
         }
     }
 
-    /// Size in wasm pages.
+    /// Returns the size in wasm pages.
     pub fn pages(&self) -> u64 {
         self.len() / WASM_PAGE
     }
 
-    /// Grows by `delta` pages and returns the old size in pages, or `None` if it cannot.
+    /// Grows the memory by `delta` pages and returns the old size in pages, or `None` if it cannot grow.
     pub fn grow(&mut self, delta: u64) -> Option<u64> {
         match self {
             StoreMemory::Own(memory) => memory.grow(delta),
@@ -83,15 +83,15 @@ impl StoreMemory {
         }
     }
 
-    /// Whether all of its pages that were touched could be read.
+    /// Checks that all of its pages that were touched could be read.
     ///
     /// # Errors
-    /// If they could not.
+    /// Returns an error if some could not be read.
     pub fn check(&self) -> std::io::Result<()> {
         self.own().map_or(Ok(()), LinearMemory::check)
     }
 
-    /// Copies bytes out of it.
+    /// Copies bytes out of the memory.
     pub fn read(&self, at: usize, to: &mut [u8]) {
         match self {
             StoreMemory::Own(memory) => to.copy_from_slice(memory.part(at..at + to.len())),
@@ -99,7 +99,7 @@ impl StoreMemory {
         }
     }
 
-    /// Copies bytes into it.
+    /// Copies bytes into the memory.
     pub fn write(&mut self, at: usize, from: &[u8]) {
         match self {
             StoreMemory::Own(memory) => memory.part_mut(at..at + from.len()).copy_from_slice(from),
@@ -107,7 +107,7 @@ impl StoreMemory {
         }
     }
 
-    /// Makes bytes of it what `byte` is.
+    /// Sets bytes of the memory to `byte`.
     pub fn fill_with(&mut self, bytes: Range<usize>, byte: u8) {
         match self {
             StoreMemory::Own(memory) => memory.part_mut(bytes).fill(byte),
@@ -120,7 +120,7 @@ impl StoreMemory {
         }
     }
 
-    /// Copies bytes of it to another place in it, as if all were read before any are written.
+    /// Copies bytes within the memory, as if all were read before any are written.
     pub fn copy_within(&mut self, from: Range<usize>, to: usize) {
         match self {
             StoreMemory::Own(memory) => memory.copy_within(from, to),
@@ -132,7 +132,7 @@ impl StoreMemory {
         }
     }
 
-    /// Copies bytes of another memory.
+    /// Copies bytes from another memory.
     pub fn copy_from(&mut self, to: usize, other: &StoreMemory, from: Range<usize>) {
         match other {
             StoreMemory::Own(memory) => self.write(to, memory.part(from)),
@@ -144,10 +144,10 @@ impl StoreMemory {
         }
     }
 
-    /// Has late `bytes` of a file from byte `at` on; if it is shared at once.
+    /// Fills in late `bytes` of a file from byte `at` on; immediately if the memory is shared.
     ///
     /// # Errors
-    /// If they cannot be read, or the file has changed.
+    /// Returns an error if they cannot be read, or the file has changed.
     pub fn fill_late(&mut self, at: usize, image: &Arc<Image>, bytes: Range<usize>) -> std::io::Result<()> {
         match self {
             StoreMemory::Own(memory) => memory.fill_late(at, image, bytes),

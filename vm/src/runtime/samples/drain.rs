@@ -1,7 +1,7 @@
-//! The thread that takes samples out of rings that fill.
+//! The thread that drains rings of samples that fill up.
 //!
-//! It waits until a signal handler finds that a ring is half full, so that it costs nothing where stores are entered often,
-//! which is when they take their samples themselves.
+//! It waits until a signal handler finds that a ring is half full. So it costs nothing where stores are entered
+//! often, because such stores drain their rings themselves.
 
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
@@ -13,17 +13,17 @@ use crate::runtime::interruption::fork::{self, Generation};
 
 static RINGS: Mutex<Vec<Weak<Ring>>> = Mutex::new(Vec::new());
 
-/// By what the thread is told that there is something to do; -1 before it is started.
+/// The event that wakes the thread; -1 before it is started.
 static EVENT: AtomicI32 = AtomicI32::new(-1);
 
-/// The number of the process in which it was started.
+/// The generation of the process in which the thread was started.
 static STARTED: AtomicU32 = AtomicU32::new(u32::MAX);
 
 fn rings() -> MutexGuard<'static, Vec<Weak<Ring>>> {
     RINGS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Looks after a ring as long as it is there.
+/// Registers a ring, for as long as it exists.
 pub fn add(ring: &Arc<Ring>) {
     let mut rings = rings();
     rings.retain(|ring| ring.strong_count() > 0);
@@ -31,7 +31,7 @@ pub fn add(ring: &Arc<Ring>) {
     start();
 }
 
-/// Sees to it that the thread is there, which `fork` has left behind.
+/// Starts the thread if `fork` has left it behind.
 pub fn restart_in_child() {
     if STARTED.load(Ordering::Relaxed) != Generation::current().number() {
         let _rings = rings();
@@ -39,7 +39,7 @@ pub fn restart_in_child() {
     }
 }
 
-/// Makes the thread look. Async-signal-safe.
+/// Wakes the thread. Async-signal-safe.
 pub fn notify() {
     let one = 1_u64.to_ne_bytes();
     let event = EVENT.load(Ordering::SeqCst);
@@ -49,34 +49,35 @@ pub fn notify() {
     }
 }
 
-/// Starts the thread, unless there is one; without one samples are lost where nobody takes them. The list is locked.
+/// Starts the thread, unless it exists; without it samples are lost where nobody drains them. The list must be
+/// locked.
 fn start() {
     let process = Generation::current().number();
     if STARTED.load(Ordering::Relaxed) == process {
         return;
     }
-    // SAFETY: makes a new descriptor.
+    // SAFETY: the call creates a new descriptor.
     let event = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
     if event < 0 {
         return;
     }
     if thread::Builder::new().name("wprof-samples".into()).spawn(move || run(event)).is_err() {
-        // SAFETY: nobody else has it.
+        // SAFETY: nobody else has the descriptor.
         unsafe { libc::close(event) };
         return;
     }
-    // A parent's stays open: it is the parent's thread that waits for it.
+    // The parent's event stays open, because the parent's thread waits for it.
     EVENT.store(event, Ordering::SeqCst);
     STARTED.store(process, Ordering::Relaxed);
 }
 
-/// What the thread does, as long as the process is there.
+/// The main loop of the thread, which runs as long as the process.
 fn run(event: RawFd) {
     let mut count = [0_u8; 8];
     loop {
-        // SAFETY: the buffer has the eight bytes that an event gives.
+        // SAFETY: the buffer has the eight bytes that an event provides.
         unsafe { libc::read(event, count.as_mut_ptr().cast(), count.len()) };
-        // No lock of ours may be held when the process is copied.
+        // No lock of the library may be held while the process is copied.
         let _quiet = fork::quiet();
         let all: Vec<Arc<Ring>> = rings().iter().filter_map(Weak::upgrade).collect();
         all.iter().for_each(|ring| ring.drain_if_due());

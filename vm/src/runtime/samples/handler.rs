@@ -1,12 +1,12 @@
-//! The signal handler: writes down the stacks of the stores that the thread is in.
+//! The signal handler of the sampler: records the stacks of the stores that the thread is in.
 //!
-//! Of the store that the thread entered last it is known where it is: in machine code, whose frame pointer and address are
-//! in the registers; in the host, which machine code has called in one of three ways: by a trampoline, which leaves the
-//! frame pointer in the store's context, and then `host` says which function runs; by a builtin or a stub, which leave
-//! where they were called (`left_pc`); or in none of these, which is the engine's own work. All other stores wait for a
-//! function of the host.
+//! For the store that the thread entered last, the handler knows where the thread is. It is in machine code,
+//! whose frame pointer and address are in the registers; or in the host, which machine code has called in one of
+//! three ways: by a trampoline, which leaves the frame pointer in the store's context, and then `host` tells
+//! which function runs; by a builtin or a stub, which leave their return address (`left_pc`); or in none of these
+//! ways, which is the engine's own work. All other stores wait for a host function.
 //!
-//! Invariant: whatever it finds, it reads only words of a stack above its stack pointer, or of code.
+//! Invariant: whatever the handler finds, it reads only words of a stack above its stack pointer, or of code.
 
 use std::ops::Range;
 use std::ptr;
@@ -21,18 +21,18 @@ use crate::runtime::code::registry;
 use crate::runtime::interruption::rt_signal;
 use crate::runtime::stacks::activation::{self, Activation};
 
-/// How many stores are told of one signal.
+/// Maximum number of stores that receive a sample from one signal.
 const MOST_STORES: usize = 4;
 
-/// The signal of timers, once its handler is installed; `None` if the process uses all.
+/// Returns the signal of the timers, once its handler is installed; `None` if the process uses all signals.
 pub fn signal() -> Option<c_int> {
     static SIGNAL: OnceLock<Option<c_int>> = OnceLock::new();
     *SIGNAL.get_or_init(|| rt_signal::install(handler))
 }
 
 unsafe extern "C" fn handler(_: c_int, info: *mut siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel passes what it knows, and the interrupted context, which nothing else refers to. What is called
-    // here may change the thread's error number.
+    // SAFETY: the kernel passes the signal's information, and the interrupted context, which nothing else refers
+    // to. The functions called here may change the thread's error number.
     unsafe {
         let errno = *libc::__errno_location();
         let registers = arch::registers(&*context.cast::<ucontext_t>());
@@ -44,11 +44,12 @@ unsafe extern "C" fn handler(_: c_int, info: *mut siginfo_t, context: *mut c_voi
     }
 }
 
-/// Adds a sample to each store that the thread is in and that wants one. How many there are.
+/// Adds a sample to each store that the thread is in and that is sampled. Returns their number.
 unsafe fn sample(registers: Registers, time_ns: u64) -> usize {
     let newest = activation::newest();
     let (mut activation, mut told) = (newest, 0);
-    // SAFETY: the chain holds live activations only, whose stores are there; a store's ring is there as long as it is.
+    // SAFETY: the chain contains live activations only, whose stores exist; a store's ring lives as long as the
+    // store.
     while let Some(current) = unsafe { activation.as_ref() }
         && told < MOST_STORES
     {
@@ -70,7 +71,7 @@ unsafe fn sample(registers: Registers, time_ns: u64) -> usize {
     told
 }
 
-/// Whether no later entry is into the same store.
+/// Returns whether no later entry is into the same store.
 unsafe fn is_newest_of_store(newest: *const Activation, of: &Activation) -> bool {
     let mut activation = newest;
     // SAFETY: as in `sample`; `of` is on the chain.
@@ -83,11 +84,11 @@ unsafe fn is_newest_of_store(newest: *const Activation, of: &Activation) -> bool
     false
 }
 
-/// Writes the frames of all entries into a store, of which this is the newest.
+/// Writes the frames of all entries into a store; `newest` is the last of them.
 unsafe fn write_store(record: &mut Record, newest: &Activation, registers: Registers, is_running: bool) {
     let context = newest.context;
     let mut stack = Stack::of(newest, registers.sp);
-    // SAFETY: as in `sample`. Nothing refers to the context but by raw pointers.
+    // SAFETY: as in `sample`. Only raw pointers refer to the context.
     let (mut fp, mut host) = unsafe {
         match is_running {
             true => (write_innermost(record, newest, registers, &stack), None),
@@ -100,7 +101,7 @@ unsafe fn write_store(record: &mut Record, newest: &Activation, registers: Regis
         if let Some(number) = host.and_then(|host| host.checked_sub(1)) {
             record.push(Mark::Host(number as u32).word());
         }
-        // SAFETY: the trampoline has written it, or not yet; the instance is there as its store is.
+        // SAFETY: the trampoline has written it, or not yet; the instance lives as long as its store.
         let is_whole = unsafe {
             let is_whole = fp.is_none_or(|fp| stack.write_callers(record, fp, (*activation.vm.get()).fp));
             if !is_whole {
@@ -119,7 +120,7 @@ unsafe fn write_store(record: &mut Record, newest: &Activation, registers: Regis
     }
 }
 
-/// The entry into the same store before this one.
+/// Returns the previous entry into the same store.
 unsafe fn entry_before(of: &Activation) -> Option<&Activation> {
     let mut activation = of.previous;
     // SAFETY: as in `sample`.
@@ -132,7 +133,7 @@ unsafe fn entry_before(of: &Activation) -> Option<&Activation> {
     None
 }
 
-/// Writes where the thread is. Gives the frame pointer from which its callers are found, if they are.
+/// Writes where the thread is. Returns the frame pointer from which its callers are found, if they can be found.
 unsafe fn write_innermost(
     record: &mut Record,
     newest: &Activation,
@@ -144,12 +145,12 @@ unsafe fn write_innermost(
         record.push(Mark::Interrupted.word());
         record.push_frame(pc);
         for at in [sp, sp.wrapping_add(8)] {
-            // SAFETY: the stack has it.
+            // SAFETY: the stack contains it.
             record.push(if stack.has(at) { unsafe { *(at as *const u64) } } else { 0 });
         }
         return Some(fp);
     }
-    // SAFETY: the context is there as the store is.
+    // SAFETY: the context lives as long as the store.
     unsafe {
         let context = newest.context;
         if (*context).left_pc != 0 {
@@ -164,9 +165,9 @@ unsafe fn write_innermost(
     None
 }
 
-/// Writes where machine code waits for a builtin or a stub. Gives its frame pointer.
+/// Writes where machine code waits for a builtin or a stub. Returns its frame pointer.
 unsafe fn write_left(record: &mut Record, newest: &Activation) -> Option<usize> {
-    // SAFETY: the context is there as the store is.
+    // SAFETY: the context lives as long as the store.
     let (pc, fp, left_for) =
         unsafe { ((*newest.context).left_pc, (*newest.context).left_fp, (*newest.context).left_for) };
     if left_for == FOR_ENGINE {
@@ -176,28 +177,30 @@ unsafe fn write_left(record: &mut Record, newest: &Activation) -> Option<usize> 
     Some(fp)
 }
 
-/// What may be read of the stack of an entry.
+/// The readable part of the stack of an entry.
 struct Stack(Range<usize>);
 
 impl Stack {
-    /// Nothing below the stack pointer, should that be in it: pages there may not be there yet.
+    /// Returns the stack of an activation, without the part below the stack pointer, if that lies in it, because
+    /// the pages there may not exist yet.
     fn of(activation: &Activation, sp: usize) -> Stack {
         let Range { start, end } = activation.stack;
         Stack(if (start..end).contains(&sp) { sp..end } else { start..end })
     }
 
-    /// Whether it has a word there.
+    /// Returns whether the stack contains a word at the address.
     fn has(&self, at: usize) -> bool {
         at.is_multiple_of(size_of::<usize>()) && at >= self.0.start && at.saturating_add(8) <= self.0.end
     }
 
-    /// Writes where the callers of the frame at `fp` go on, up to the trampoline at `end`; whether these are all.
+    /// Writes the return addresses of the callers of the frame at `fp`, up to the trampoline at `end`; returns
+    /// whether all were written.
     unsafe fn write_callers(&self, record: &mut Record, mut fp: usize, end: usize) -> bool {
         while fp != end {
             if !self.has(fp) || !self.has(fp.wrapping_add(8)) {
                 return false;
             }
-            // SAFETY: the stack has both words.
+            // SAFETY: the stack contains both words.
             let (caller, pc) = unsafe { (*(fp as *const usize), *((fp + 8) as *const usize)) };
             if caller <= fp || !registry::is_code(pc.wrapping_sub(1)) {
                 return false;

@@ -1,16 +1,20 @@
-//! Samples of where threads are, taken by a timer that counts their processor time.
+//! The sampler: samples of the stacks of threads, triggered by a timer that counts their CPU time.
 //!
-//! Each thread that enters wasm code of a store with samples has a timer ([`timer`]), whose signal comes in the middle of
-//! whatever the thread does. The handler ([`handler`]) writes down the stack of each store that the thread is in, as
-//! addresses, into a ring of that store ([`ring`]). Outside of the handler addresses become places in wasm code
-//! ([`resolve`]), and places a tree with sums ([`stacks`]): by a thread when a ring fills ([`drain`]), and by whoever wants
-//! to know.
+//! Each thread that enters wasm code of a store with samples has a timer ([`timer`]), whose signal interrupts the
+//! thread at any point. The handler ([`handler`]) writes the stack of each store that the thread is in, as
+//! addresses, into a ring of that store ([`ring`]). Outside of the handler, addresses are resolved to places in
+//! wasm code ([`resolve`]), and places are collected in a tree with sums ([`stacks`]): by a thread when a ring
+//! fills up ([`drain`]), and when the profile is read.
 //!
 //! Input: signals. Output: [`TimedStacks`], values.
-//! Invariant: the handler only loads, but for the ring, a counter and an event: it takes no lock, allocates nothing, and
-//! follows no pointer that does not lie in the stack that it is in. It changes nothing of what it interrupts.
-//! Invariant: code that was sampled is there when it is looked up: only trampolines are freed before their store, and
-//! these are no places.
+//!
+//! Invariant: the handler only loads, except for the ring, a counter and an event: it takes no lock, allocates
+//! nothing, and follows no pointer that does not lie in the stack that it samples. It changes nothing of what it
+//! interrupts.
+//!
+//! Invariant: sampled code still exists when it is looked up: only trampolines are freed before their store, and
+//! they are not places.
+//!
 //! Oracle: programs whose parts take known shares of the time (`vm/tests/time.rs`).
 
 mod drain;
@@ -28,12 +32,13 @@ pub use stacks::{TimedNode, TimedStacks};
 
 use super::instances::store::StoreOpaque;
 
-/// Why wasm code waits that has called the runtime.
+/// Wasm code waits for the runtime to do work of the program.
 pub const FOR_PROGRAM: usize = 0;
-/// The same, for something that the program knows nothing of.
+/// Wasm code waits for the runtime to do work that the program does not know of.
 pub const FOR_ENGINE: usize = 1;
 
-/// The ring of a store whose threads are sampled so often a second; `None` if the system has no timer or signal for it.
+/// Creates the ring of a store whose threads are sampled `rate` times a second; `None` if the system has no timer
+/// or signal for it.
 pub fn start(rate: u32) -> Option<Arc<Ring>> {
     handler::signal()?;
     let ring = Arc::new(Ring::new(rate));
@@ -41,13 +46,13 @@ pub fn start(rate: u32) -> Option<Arc<Ring>> {
     Some(ring)
 }
 
-/// Sees to it that this thread is sampled for a ring.
+/// Ensures that this thread is sampled for a ring.
 pub fn ensure(ring: &Ring) {
     timer::ensure(ring.rate());
 }
 
 impl StoreOpaque {
-    /// This thread is going to enter wasm code.
+    /// Prepares this thread for entering wasm code.
     pub fn enter_sampled(&mut self) {
         if let Some(ring) = &self.samples {
             timer::ensure(ring.rate());
@@ -57,20 +62,20 @@ impl StoreOpaque {
         }
     }
 
-    /// A function of the host begins, by one more than its number in the store, or the one around it goes on. Gives what it
-    /// was before.
+    /// Records the running host function, by its number in the store plus one, when it begins or when control
+    /// returns to it. Returns the previous value.
     pub fn note_host(&mut self, host: usize) -> usize {
-        // SAFETY: the context lives as long as the store, and is only reached by raw pointers.
+        // SAFETY: the context lives as long as the store, and is accessed only by raw pointers.
         unsafe { std::mem::replace(&mut (*self.context().as_ptr()).host, host) }
     }
 
-    /// Machine code goes on that has waited for a stub.
+    /// Records that machine code continues after waiting for a stub.
     pub fn came_back(&mut self) {
-        // SAFETY: as above.
+        // SAFETY: as in `note_host`.
         unsafe { (*self.context().as_ptr()).left_pc = 0 };
     }
 
-    /// Where its time went so far, if it is sampled.
+    /// Returns the stacks with their times so far, if the store is sampled.
     pub fn timed_stacks(&self) -> Option<TimedStacks> {
         self.samples.as_ref().map(|ring| ring.stacks())
     }

@@ -1,7 +1,7 @@
-//! From addresses on a stack to places in wasm code.
+//! Resolution of addresses on a stack to places in wasm code.
 //!
-//! A function that was interrupted before it has made its frame, or after that is gone, has not put its caller's frame
-//! pointer where the walk looks: its return address is on top of the stack.
+//! A function that was interrupted before it has set up its frame, or after it has removed the frame, has not
+//! saved its caller's frame pointer where the walk looks; its return address is on top of the stack.
 
 use std::sync::Arc;
 
@@ -9,33 +9,33 @@ use super::ring::Mark;
 use super::stacks::TimedStacks;
 use crate::runtime::code::registry::{self, CodeObject};
 
-/// Where a frame is.
+/// The place of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Place {
-    /// At an instruction of wasm code.
+    /// An instruction of wasm code.
     Wasm {
-        /// The module, by its number in [`TimedStacks::modules`].
+        /// The number of the module in [`TimedStacks::modules`].
         module: u32,
         /// The instance in which the host has entered wasm.
         entered: u32,
-        /// Byte offset of the instruction in the module.
+        /// The byte offset of the instruction in the module.
         offset: u32,
-        /// Whether its function was not called, but is a part of its caller's code.
+        /// Whether the function was inlined into its caller's code.
         is_inlined: bool,
     },
-    /// In a function of the host, by its number in the store.
+    /// A host function, by its number in the store.
     Host(u32),
-    /// In the engine.
+    /// The engine.
     Engine,
-    /// Not known.
+    /// Unknown.
     Unknown,
 }
 
-/// Adds a sample as the handler has written it.
+/// Adds a sample in the form in which the handler has written it.
 pub fn add(stacks: &mut TimedStacks, sample: &[u64]) {
     let Some((&time_ns, words)) = sample.split_first() else { return };
     let mut places = Vec::new();
-    // The outermost first: what was entered last is known when its frames come.
+    // The outermost entry comes first, so that the instance is known when its frames follow.
     for entry in entries(words).into_iter().rev() {
         let mut frames = Vec::new();
         add_entry(stacks, entry, &mut frames);
@@ -44,12 +44,12 @@ pub fn add(stacks: &mut TimedStacks, sample: &[u64]) {
     stacks.add(&without_repetition(&places), time_ns);
 }
 
-/// The words of each entry into wasm, the newest first, with its mark last.
+/// Returns the words of each entry into wasm, the newest first, each with its mark at the end.
 fn entries(words: &[u64]) -> Vec<&[u64]> {
     words.split_inclusive(|&word| matches!(Mark::of(word), Some(Mark::Entry(_)))).collect()
 }
 
-/// Adds the places of one entry, the innermost first.
+/// Adds the places of one entry, innermost first.
 fn add_entry(stacks: &mut TimedStacks, words: &[u64], places: &mut Vec<Place>) {
     let entered = match words.last().and_then(|&word| Mark::of(word)) {
         Some(Mark::Entry(instance)) => instance,
@@ -61,7 +61,7 @@ fn add_entry(stacks: &mut TimedStacks, words: &[u64], places: &mut Vec<Place>) {
             None => add_caller(stacks, word as usize, entered, places),
             Some(Mark::Host(number)) => places.push(Place::Host(number)),
             Some(Mark::Engine) => places.push(Place::Engine),
-            // A trampoline has no callers before it has noted its frame.
+            // A trampoline has no callers before it has recorded its frame.
             Some(Mark::Cut) if places == &[Place::Engine] => {}
             Some(Mark::Cut) => places.push(Place::Unknown),
             Some(Mark::Entry(_)) => {}
@@ -84,7 +84,7 @@ fn add_interrupted(
     let Some(object) = registry::find(pc) else { return places.push(Place::Engine) };
     match object.position_of(pc) {
         Some(position) => add_frames(stacks, &object, position, entered, places),
-        // A trampoline or a stub: most often its page was not there yet.
+        // In a trampoline or a stub, whose page most often had to be loaded.
         None if object.function.is_none() => places.push(Place::Engine),
         None => {}
     }
@@ -98,7 +98,7 @@ fn add_interrupted(
     }
 }
 
-/// The frames of a call that returns to `pc`.
+/// Adds the frames of a call that returns to `pc`.
 fn add_caller(stacks: &mut TimedStacks, pc: usize, entered: u32, places: &mut Vec<Place>) {
     let Some(object) = registry::find_return(pc) else { return };
     if let Some(origin) = object.origin_of_return(pc) {
@@ -106,7 +106,7 @@ fn add_caller(stacks: &mut TimedStacks, pc: usize, entered: u32, places: &mut Ve
     }
 }
 
-/// A place, given as offset and frame, and the calls around it that are not made.
+/// Adds a place, given as offset and frame, and the inlined calls around it.
 fn add_frames(
     stacks: &mut TimedStacks,
     object: &Arc<CodeObject>,
@@ -124,7 +124,7 @@ fn add_frames(
     }
 }
 
-/// How much of a frame there is.
+/// How much of a frame exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FrameState {
     Whole,
@@ -135,15 +135,15 @@ enum FrameState {
 
 const PUSH_FRAME_POINTER: u8 = 0x55;
 const POP_FRAME_POINTER: u8 = 0x5d;
-/// `ret`, also with the number of bytes to leave out.
+/// `ret`, with or without the number of bytes to pop.
 const RETURNS: [u8; 2] = [0xc3, 0xc2];
-/// What jumps begin with that leave a function for another.
+/// The first bytes of jumps that leave a function for another.
 const JUMPS: [u8; 4] = [0xe9, 0xeb, 0xff, 0x41];
 
 fn frame_of(object: &CodeObject, pc: usize) -> FrameState {
     let into = pc.wrapping_sub(object.start);
-    // SAFETY: both are bytes of code that the registry has, which is readable as long as it is there; the second one is
-    // only looked at inside of that.
+    // SAFETY: both are bytes of registered code, which is readable as long as it is registered; the second one is
+    // read only inside of that code.
     let byte = |at: usize| unsafe { *(at as *const u8) };
     match into {
         0 => FrameState::None,
@@ -156,8 +156,8 @@ fn frame_of(object: &CodeObject, pc: usize) -> FrameState {
     }
 }
 
-/// Each place once, where it comes first, and the innermost last: so recursion makes stacks no longer than it has places,
-/// and all that is on a stack stays there.
+/// Removes repeated places: each is kept where it comes first, and the innermost stays last. So recursion makes
+/// stacks no longer than their number of places, and no place of a stack is lost.
 fn without_repetition(places: &[Place]) -> Vec<Place> {
     let Some((&innermost, callers)) = places.split_last() else { return Vec::new() };
     let mut kept: Vec<Place> = Vec::with_capacity(places.len());

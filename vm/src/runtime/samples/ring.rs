@@ -1,7 +1,7 @@
 //! The ring that the signal handler writes samples to.
 //!
-//! A sample is a word with the number of words that follow, then these: see [`Record`]. There is one writer at a time, the
-//! thread that has the store, and one reader, who holds the lock.
+//! A sample is a word with the number of words that follow, then these words: see [`Record`]. There is one writer
+//! at a time, the thread that has the store, and one reader, which holds the lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,35 +9,35 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::resolve;
 use super::stacks::TimedStacks;
 
-/// Words of a ring: half a megabyte, of which pages are touched when they are needed.
+/// Number of words in a ring: half a megabyte, whose pages are touched on demand.
 const WORDS: usize = 1 << 16;
 
-/// The most words of a sample.
+/// Maximum number of words in a sample.
 pub const LARGEST: usize = 320;
 
-/// The most frames of one store in a sample.
+/// Maximum number of frames of one store in a sample.
 pub const MOST_FRAMES: usize = 256;
 
-/// A word that is no address: what it is in the upper half, a number in the lower.
+/// A word that is not an address: its kind is in the upper half, a number in the lower half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// Machine code was interrupted: its address follows, and the two words on top of its stack.
     Interrupted,
-    /// A function of the host runs, by its number in the store.
+    /// A host function runs, by its number in the store.
     Host(u32),
     /// The engine runs.
     Engine,
-    /// What is further out was not looked at.
+    /// The frames further out were not recorded.
     Cut,
-    /// The host has entered this instance, in which all frames before are, up to the last such mark.
+    /// The host has entered this instance; it applies to all frames since the previous such mark.
     Entry(u32),
 }
 
-/// No address has it.
+/// The bit that no address has.
 const IS_MARK: u64 = 1 << 63;
 
 impl Mark {
-    /// The word.
+    /// Returns the word of the mark.
     pub fn word(self) -> u64 {
         let (kind, number) = match self {
             Mark::Interrupted => (0, 0),
@@ -49,7 +49,7 @@ impl Mark {
         IS_MARK | kind << 32 | u64::from(number)
     }
 
-    /// What a word says; `None` if it is an address.
+    /// Returns the mark that a word encodes; `None` if it is an address.
     pub fn of(word: u64) -> Option<Mark> {
         if word & IS_MARK == 0 {
             return None;
@@ -64,7 +64,8 @@ impl Mark {
     }
 }
 
-/// A sample under construction, on the handler's stack: its time in nanoseconds, then frames, the innermost first.
+/// A sample under construction, on the handler's stack: its time in nanoseconds, then its frames, innermost
+/// first.
 pub struct Record {
     words: [u64; LARGEST],
     len: usize,
@@ -72,7 +73,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// A sample that stands for so much time.
+    /// Starts a sample that stands for `time_ns` nanoseconds.
     pub fn new(time_ns: u64) -> Record {
         let mut record = Record { words: [0; LARGEST], len: 0, frames: 0 };
         record.push(time_ns);
@@ -87,7 +88,7 @@ impl Record {
         }
     }
 
-    /// Appends a frame; whether it was not one too many.
+    /// Appends a frame; returns whether there was room.
     pub fn push_frame(&mut self, pc: usize) -> bool {
         let has_room = self.frames < MOST_FRAMES;
         if has_room {
@@ -97,27 +98,27 @@ impl Record {
         has_room
     }
 
-    /// What is there.
+    /// Returns the words written so far.
     pub fn words(&self) -> &[u64] {
         &self.words[..self.len]
     }
 }
 
-/// The samples of one store.
+/// The ring of one store's samples.
 #[derive(Debug)]
 pub struct Ring {
     words: Box<[AtomicU64]>,
-    /// How many words were ever written, and how many of them are read.
+    /// Total number of words written, and of words read.
     written: AtomicU64,
     read: AtomicU64,
-    /// Samples for which there was no room.
+    /// Number of samples for which there was no room.
     lost: AtomicU64,
     rate: u32,
     stacks: Mutex<TimedStacks>,
 }
 
 impl Ring {
-    /// An empty one, of threads that are sampled so often a second.
+    /// Creates an empty ring, for threads that are sampled `rate` times a second.
     pub fn new(rate: u32) -> Ring {
         Ring {
             words: zeros(),
@@ -129,13 +130,13 @@ impl Ring {
         }
     }
 
-    /// How often a second threads are sampled.
+    /// Returns how often per second threads are sampled.
     pub fn rate(&self) -> u32 {
         self.rate
     }
 
-    /// Adds a sample, or counts it as lost; whether somebody is to make room soon. For the thread that has the store.
-    /// Async-signal-safe.
+    /// Adds a sample, or counts it as lost; returns whether the ring should be drained soon. Only the thread that
+    /// has the store may call it. Async-signal-safe.
     pub fn push(&self, record: &[u64]) -> bool {
         let written = self.written.load(Ordering::Relaxed);
         let used = (written - self.read.load(Ordering::Acquire)) as usize;
@@ -151,7 +152,7 @@ impl Ring {
         used > WORDS / 2
     }
 
-    /// Takes the samples if there are many.
+    /// Drains the samples if there are many.
     pub fn drain_if_due(&self) {
         let used = self.written.load(Ordering::Relaxed) - self.read.load(Ordering::Relaxed);
         if used > WORDS as u64 / 4 {
@@ -159,7 +160,7 @@ impl Ring {
         }
     }
 
-    /// Takes the samples.
+    /// Drains the samples.
     pub fn drain(&self) -> MutexGuard<'_, TimedStacks> {
         let mut stacks = self.stacks.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut at, end) = (self.read.load(Ordering::Relaxed), self.written.load(Ordering::Acquire));
@@ -175,13 +176,13 @@ impl Ring {
         stacks
     }
 
-    /// All of them so far.
+    /// Returns all stacks so far.
     pub fn stacks(&self) -> TimedStacks {
         self.drain().clone()
     }
 }
 
-/// The system gives pages of zeros when they are touched.
+/// Allocates zeros, whose pages the system provides when they are touched.
 fn zeros() -> Box<[AtomicU64]> {
     let words = Box::into_raw(vec![0_u64; WORDS].into_boxed_slice());
     // SAFETY: both types have the same size, alignment and values, and nobody else has the pointer.

@@ -1,7 +1,7 @@
-//! The tree of all stacks that were sampled, with how much time each took.
+//! The tree of all sampled stacks, with the time of each.
 //!
-//! Invariant: memory is bounded: when there are as many nodes as there may be, new stacks are counted by their innermost
-//! frame only, under [`Place::Unknown`].
+//! Invariant: memory is bounded: when the maximum number of nodes is reached, new stacks are counted by their
+//! innermost frame only, under [`Place::Unknown`].
 
 use std::sync::Arc;
 
@@ -10,43 +10,43 @@ use hashbrown::HashMap;
 use super::resolve::Place;
 use crate::runtime::instances::loaded::{self, LoadedModule};
 
-/// The most nodes of a tree.
+/// Maximum number of nodes in a tree.
 const MOST_NODES: usize = 1 << 18;
 
-/// Some time, and how many samples of it there are.
+/// An amount of time, with its number of samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timed {
-    /// How many.
+    /// Number of samples.
     pub samples: u64,
-    /// Processor time that they stand for.
+    /// The CPU time that they stand for.
     pub time_ns: u64,
 }
 
-/// A place, and the stack that has called what is there.
+/// A place, with the stack that leads to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimedNode {
-    /// The caller's node, which comes before.
+    /// The caller's node, which precedes this one.
     pub caller: Option<u32>,
-    /// Where it is: what it has called, or what it does itself.
+    /// The place of the frame: a call, or an instruction that was sampled.
     pub place: Place,
-    /// What was sampled right there.
+    /// The samples taken in this frame itself.
     pub own: Timed,
 }
 
-/// All stacks.
+/// All sampled stacks.
 #[derive(Clone, Debug, Default)]
 pub struct TimedStacks {
     /// The modules of wasm code.
     pub modules: Vec<Arc<dyn LoadedModule>>,
-    /// Places in stacks, callers first.
+    /// The nodes of the tree, callers first.
     pub nodes: Vec<TimedNode>,
-    /// How many samples were lost, since nobody took them in time.
+    /// Number of samples that were lost because the ring was full.
     pub lost: u64,
     numbers: HashMap<(Option<u32>, Place), u32>,
 }
 
 impl TimedStacks {
-    /// The number of a module.
+    /// Returns the number of a module, adding it if it is new.
     pub(super) fn module(&mut self, module: Arc<dyn LoadedModule>) -> u32 {
         let known = self.modules.iter().position(|known| loaded::same(known, &module));
         let number = known.unwrap_or_else(|| {
@@ -56,7 +56,7 @@ impl TimedStacks {
         number as u32
     }
 
-    /// Adds a sample of a stack, its outermost place first.
+    /// Adds a sample of a stack, outermost place first.
     pub(super) fn add(&mut self, stack: &[Place], time_ns: u64) {
         let found =
             stack.iter().try_fold(None, |caller, &place| self.node(caller, place, MOST_NODES).map(Some));
@@ -83,7 +83,7 @@ impl TimedStacks {
         })
     }
 
-    /// The sum of all.
+    /// Returns the sum of all samples.
     pub fn total(&self) -> Timed {
         self.nodes.iter().fold(Timed::default(), |sum, node| Timed {
             samples: sum.samples + node.own.samples,

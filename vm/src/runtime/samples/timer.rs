@@ -1,10 +1,9 @@
-//! The timer of a thread: a signal each time that it has used so much processor time.
+//! The timer of a thread: it sends a signal each time the thread has used a certain amount of CPU time.
 //!
-//! A thread gets one when it first enters wasm code of a store with samples, and keeps it: to start one takes a system
-//! call, and entries may be many. When the thread has been elsewhere for long the handler stops the timer, and the next
-//! entry starts it.
-//! The kernel looks at such timers at its ticks, of which there may be fewer a second than are asked for: then a sample
-//! stands for all the time that has passed, which the signal tells.
+//! A thread gets a timer when it first enters wasm code of a store with samples, and keeps it, because starting
+//! one takes a system call, and entries may be frequent. When the thread has been elsewhere for long, the handler
+//! stops the timer, and the next entry starts it. The kernel checks such timers at its ticks, which may be less
+//! frequent than requested: a sample then stands for all the time that has passed, which the signal tells.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -17,20 +16,21 @@ use crate::runtime::interruption::fork::Generation;
 use crate::runtime::interruption::thread_wakeup;
 use crate::runtime::stacks::alt_stack;
 
-/// How many signals in a row find the thread outside of wasm code before it is left alone.
+/// Number of consecutive signals outside of wasm code after which the timer is stopped.
 const MOST_IDLE: u32 = 50;
 
 thread_local! {
-    /// How often a second the timer rings, or 0. Without a destructor, as all here that the handler looks at.
+    /// How often the timer fires per second, or 0. It has no destructor, like all data here that the handler
+    /// reads.
     static RATE: Cell<u32> = const { Cell::new(0) };
     static IDLE: Cell<u32> = const { Cell::new(0) };
     /// The timer.
     static ID: Cell<Option<timer_t>> = const { Cell::new(None) };
-    /// Ends it with the thread.
+    /// Deletes the timer with the thread.
     static OWNED: Cell<Option<Owned>> = const { Cell::new(None) };
 }
 
-/// A timer of this thread, in the process in which it was made: children have none.
+/// A timer of this thread, in the process that created it: child processes do not inherit timers.
 struct Owned(timer_t, Generation);
 
 impl Drop for Owned {
@@ -38,20 +38,20 @@ impl Drop for Owned {
         ID.set(None);
         RATE.set(0);
         if self.1.is_current() {
-            // SAFETY: made by `create` in this process, and nobody has it any more.
+            // SAFETY: `create` made it in this process, and nobody has it any more.
             unsafe { libc::timer_delete(self.0) };
         }
     }
 }
 
-/// Sees to it that this thread is sampled so often a second. Where the system has no timer for it, it is not.
+/// Ensures that this thread is sampled `rate` times a second. Without a timer from the system it is not sampled.
 pub fn ensure(rate: u32) {
     if RATE.get() != rate || is_of_parent() {
         start(rate);
     }
 }
 
-/// Whether the process was forked since, which happens seldom and costs a load to find out.
+/// Returns whether the process was forked since; that is rare, and the check costs one load.
 fn is_of_parent() -> bool {
     GENERATION.get() != Generation::current().number()
 }
@@ -64,7 +64,7 @@ thread_local! {
 fn start(rate: u32) {
     if is_of_parent() || ID.get().is_none() {
         let Some(id) = create() else { return };
-        // What was there is a parent's.
+        // An existing timer belongs to a parent process.
         let _ = OWNED.try_with(|owned| owned.set(Some(Owned(id, Generation::current()))));
         ID.set(Some(id));
         GENERATION.set(Generation::current().number());
@@ -83,7 +83,7 @@ fn period_ns(rate: u32) -> u64 {
 fn create() -> Option<timer_t> {
     let signal = handler::signal()?;
     let mut id = MaybeUninit::uninit();
-    // SAFETY: all zeros is a valid value; the timer's number is valid if the call succeeds.
+    // SAFETY: all zeros is a valid value; the timer id is valid if the call succeeds.
     unsafe {
         let mut event = MaybeUninit::<libc::sigevent>::zeroed().assume_init();
         event.sigev_notify = libc::SIGEV_THREAD_ID;
@@ -94,36 +94,36 @@ fn create() -> Option<timer_t> {
     }
 }
 
-/// Has the timer ring from now on each time that so much has passed, or never. Async-signal-safe.
+/// Sets the period of the timer, or stops it if the period is 0. Async-signal-safe.
 fn set(period_ns: u64) {
     let Some(id) = ID.get() else { return };
     let time =
         timespec { tv_sec: (period_ns / 1_000_000_000) as i64, tv_nsec: (period_ns % 1_000_000_000) as i64 };
     let setting = itimerspec { it_interval: time, it_value: time };
-    // SAFETY: the timer is this thread's, and there.
+    // SAFETY: the timer belongs to this thread, and exists.
     unsafe { libc::timer_settime(id, 0, &setting, ptr::null_mut()) };
 }
 
-/// What the kernel tells of a timer's signal.
+/// The kernel's information on a timer's signal.
 #[repr(C)]
 struct TimerInfo {
     head: [i32; 4],
     timer: i32,
-    /// How many more times it should have rung.
+    /// How many more times it should have fired.
     overrun: i32,
 }
 
-/// The time that a signal stands for. Async-signal-safe.
+/// Returns the time that a signal stands for. Async-signal-safe.
 pub fn time_of(info: &siginfo_t) -> u64 {
     let missed = match info.si_code {
-        // SAFETY: with this code the kernel has filled in these fields, which the structure has room for.
+        // SAFETY: with this code the kernel has filled in these fields, for which the structure has room.
         libc::SI_TIMER => unsafe { (*ptr::from_ref(info).cast::<TimerInfo>()).overrun.max(0) },
         _ => 0,
     };
     period_ns(RATE.get()).saturating_mul(1 + missed.cast_unsigned() as u64)
 }
 
-/// A signal has found nothing to sample. Async-signal-safe.
+/// Records that a signal found nothing to sample. Async-signal-safe.
 pub fn note_idle() {
     let idle = IDLE.get() + 1;
     IDLE.set(idle);
@@ -133,7 +133,7 @@ pub fn note_idle() {
     }
 }
 
-/// A signal has found something. Async-signal-safe.
+/// Records that a signal found something to sample. Async-signal-safe.
 pub fn note_busy() {
     IDLE.set(0);
 }

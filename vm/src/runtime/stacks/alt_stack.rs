@@ -1,7 +1,8 @@
-//! The stack that this thread's signal handlers run on: the thread's own may be used up when a signal comes.
+//! The stack on which this thread's signal handlers run, because the thread's own stack may be exhausted when a
+//! signal arrives.
 //!
-//! Set up by the first entry into wasm, freed at thread exit. The previous one is not restored then: whoever set it
-//! up may have freed it by that time.
+//! It is set up by the first entry into wasm, and freed at thread exit. The previous one is not restored then,
+//! because its owner may have freed it.
 
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -16,21 +17,22 @@ thread_local! {
     static ALT_STACK: AltStack = AltStack(install());
 }
 
-/// Makes sure that this thread has a large enough signal stack.
+/// Ensures that this thread has a large enough signal stack.
 pub fn ensure() {
     ALT_STACK.with(|_| {});
 }
 
 fn current() -> libc::stack_t {
     let mut stack = MaybeUninit::<libc::stack_t>::zeroed();
-    // SAFETY: reads the current setting into a structure of the right type; all-zero is a valid one.
+    // SAFETY: the call reads the current setting into a structure of the right type, for which all zeros is a
+    // valid value.
     unsafe {
         libc::sigaltstack(ptr::null(), stack.as_mut_ptr());
         stack.assume_init()
     }
 }
 
-/// Returns the stack that is now in use, or `None` if what is there is large enough or the system refuses.
+/// Installs a stack and returns it, or `None` if the present one is large enough or the system refuses.
 fn install() -> Option<GuardedStack> {
     let present = current();
     if present.ss_flags & libc::SS_DISABLE == 0 && present.ss_size >= SIZE {
@@ -38,7 +40,8 @@ fn install() -> Option<GuardedStack> {
     }
     let stack = GuardedStack::new(SIZE).ok()?;
     let setting = libc::stack_t { ss_sp: stack.low().cast(), ss_flags: 0, ss_size: SIZE };
-    // SAFETY: the memory is the stack's, which nobody else uses, and stays until `AltStack::drop` has disabled it.
+    // SAFETY: the memory belongs to the stack, which nobody else uses, and stays until `AltStack::drop` has
+    // disabled it.
     let is_set = unsafe { libc::sigaltstack(&setting, ptr::null_mut()) == 0 };
     is_set.then_some(stack)
 }
@@ -48,7 +51,7 @@ impl Drop for AltStack {
         let Some(stack) = &self.0 else { return };
         if current().ss_sp == stack.low().cast() {
             let none = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: SIZE };
-            // SAFETY: takes a setting back that is ours, before its memory goes.
+            // SAFETY: the call removes the setting that `install` made, before its memory is freed.
             unsafe { libc::sigaltstack(&none, ptr::null_mut()) };
         }
     }

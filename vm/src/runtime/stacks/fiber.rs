@@ -1,20 +1,23 @@
 //! Fibers: calls of wasm that may wait, on stacks of their own.
 //!
-//! A call that is awaited runs on a fiber. Where a host function waits, or a program yields at its deadline, the thread goes back
-//! to whoever polled the call, and the fiber goes on at the next poll, on whichever thread that is. All of a call's frames
-//! are on its fiber, so nothing of them is copied, and whoever looks at them finds them as in any call that waits in the
-//! host: counts, contexts and traces do not notice.
+//! A call that is awaited runs on a fiber. Where a host function waits, or a program yields at its deadline, the
+//! thread returns to the poller of the call, and the fiber continues at the next poll, on whichever thread that
+//! is. All frames of a call are on its fiber, so none of them is copied, and a stack walk finds them as in any
+//! call that waits in the host: counts, contexts and traces do not notice.
 //!
-//! What a thread knows of the call that it runs goes with the fiber: the chain of activations and the bounds of the stack. So
-//! a fiber's chain ends with its first activation, and what is below on the thread is not of the call.
+//! The thread's data on the call that it runs moves with the fiber: the chain of activations and the bounds of
+//! the stack. So a fiber's chain ends with its first activation, and the frames below on the thread do not belong
+//! to the call.
 //!
-//! Invariant: a fiber that has begun is resumed until its end: whoever drops the future has the wait end with an error, which
-//! unwinds as a trap does. (Who forgets the future leaks the stack.)
-//! Invariant: what is on a fiber's stack while it waits may go to another thread: frames of ours, wasm, and futures that are
-//! `Send`. A host function that is not awaited itself cannot have such a call below it: [`enter::call`](crate::runtime::control::enter::call)
-//! takes the [`Suspender`] away.
-//! Invariant: code that is on a fiber while it waits keeps no address of a thread's local data: what touches such is not
-//! inlined (`activation`), or does not wait in between.
+//! Invariant: a fiber that has begun is resumed until its end: dropping the future makes the wait end with an
+//! error, which unwinds as a trap does. (Forgetting the future leaks the stack.)
+//!
+//! Invariant: the contents of a fiber's stack while it waits may move to another thread: frames of this library,
+//! wasm, and futures that are `Send`. A host function that is not awaited itself cannot have such a call below
+//! it, because [`enter::call`](crate::runtime::control::enter::call) removes the [`Suspender`].
+//!
+//! Invariant: code that is on a fiber while it waits keeps no address of thread-local data: code that uses such
+//! data is not inlined (`activation`), or does not wait in between.
 
 use std::any::Any;
 use std::future::Future;
@@ -38,12 +41,12 @@ use crate::runtime::interruption::{signals, thread_wakeup};
 use crate::runtime::samples;
 use crate::runtime::samples::Ring;
 
-/// Size of the stack of a fiber, unless the embedder wants another. It takes memory as it is used.
+/// Default size of a fiber's stack. It takes memory as it is used.
 const SIZE: usize = 2 << 20;
-/// How many stacks an engine keeps for the next fibers.
+/// Maximum number of stacks that an engine keeps for later fibers.
 const MOST_KEPT: usize = 256;
 
-/// The stacks of fibers that are gone.
+/// The stacks of past fibers, kept for reuse.
 #[derive(Debug, Default)]
 pub struct FiberStacks(Mutex<Vec<GuardedStack>>);
 
@@ -61,27 +64,27 @@ impl FiberStacks {
     }
 }
 
-/// The call was dropped while it waited.
+/// The error of a call that was dropped while it waited.
 #[derive(Debug, thiserror::Error)]
 #[error("the future of the call was dropped")]
 pub struct Dropped;
 
-/// What fiber and resumer know of each other. Only the one that runs touches it.
+/// The state that the fiber and its resumer share. Only the running one of them accesses it.
 struct State {
-    /// Where the fiber was left.
+    /// The stack pointer of the suspended fiber.
     sp: usize,
-    /// Where whoever resumed it was.
+    /// The stack pointer of the suspended resumer.
     resumer: usize,
-    /// Its newest activation while it waits.
+    /// The newest activation of the fiber while it waits.
     newest: *const Activation,
-    /// The bounds of its stack, as `stack` has them while it runs.
+    /// The bounds of its stack, which `stack` has while it runs.
     bounds: (usize, usize),
     has_begun: bool,
     is_done: bool,
     is_dropped: bool,
     /// Ticks of the time-stamp counter that it has waited.
     waited: u64,
-    /// Of the poll that goes on.
+    /// The context of the current poll.
     context: *mut Context<'static>,
     body: Option<Box<dyn FnOnce(Suspender)>>,
     panic: Option<Box<dyn Any + Send>>,
@@ -95,7 +98,8 @@ struct Fiber {
 
 impl Fiber {
     /// # Safety
-    /// What `body` borrows lives until the fiber is done or, if it has not begun, dropped.
+    /// The caller guarantees that what `body` borrows lives until the fiber is done or, if it has not begun,
+    /// dropped.
     unsafe fn new(stack: GuardedStack, body: Box<dyn FnOnce(Suspender)>) -> Fiber {
         let bounds = (stack.low().addr(), stack.top().addr());
         let state = Box::new(State {
@@ -112,18 +116,18 @@ impl Fiber {
             panic: None,
         });
         let state = NonNull::from(Box::leak(state));
-        // SAFETY: the stack is new, or nobody's any more; the state lives until the fiber is dropped.
+        // SAFETY: the stack is new or unused; the state lives until the fiber is dropped.
         unsafe { (*state.as_ptr()).sp = entries::prepare_stack(stack.top(), run, state.as_ptr().cast()) };
         Fiber { state, stack: Some(stack) }
     }
 
-    /// Goes on with it until it waits or ends; whether it has ended.
+    /// Resumes the fiber until it waits or ends; returns whether it has ended.
     #[inline(never)]
     fn resume(&mut self, context: &mut Context<'_>) -> bool {
         alt_stack::ensure();
         let state = self.state.as_ptr();
-        // SAFETY: the fiber does not run, so that the state is ours until it does, and again when it has left. It goes on
-        // where it was left, or begins.
+        // SAFETY: the fiber does not run, so this thread has the state until the fiber runs, and again after the
+        // fiber has left. It continues where it was suspended, or begins.
         unsafe {
             (*state).has_begun = true;
             (*state).context = ptr::from_mut(context).cast();
@@ -137,7 +141,7 @@ impl Fiber {
         }
     }
 
-    /// Ends it: its waits are errors from now on.
+    /// Ends the fiber: its waits return errors from now on.
     fn end(&mut self) {
         let state = self.state.as_ptr();
         // SAFETY: as in `resume`.
@@ -154,15 +158,15 @@ impl Fiber {
 impl Drop for Fiber {
     fn drop(&mut self) {
         self.end();
-        // SAFETY: allocated by `new`; nobody runs on the stack, or ever will.
+        // SAFETY: `new` allocated it; nothing runs on the stack any more.
         drop(unsafe { Box::from_raw(self.state.as_ptr()) });
     }
 }
 
-/// What runs on a fiber.
+/// Runs the body of a fiber, on the fiber's stack.
 unsafe extern "C" fn run(state: *mut std::ffi::c_void) -> ! {
     let state: *mut State = state.cast();
-    // SAFETY: `Fiber::new` has passed its state, which lives until the fiber is dropped; who has resumed us waits.
+    // SAFETY: `Fiber::new` has passed its state, which lives until the fiber is dropped; the resumer waits.
     unsafe {
         let body = (*state).body.take().expect("a fiber begins once");
         let done = catch_unwind(AssertUnwindSafe(|| body(Suspender(NonNull::new_unchecked(state)))));
@@ -173,43 +177,44 @@ unsafe extern "C" fn run(state: *mut std::ffi::c_void) -> ! {
     signals::die("a fiber goes on that has ended")
 }
 
-/// By this what runs on a fiber waits.
+/// The handle by which code on a fiber waits.
 #[derive(Clone, Copy, Debug)]
 pub struct Suspender(NonNull<State>);
 
-// SAFETY: only what runs on the fiber uses it, wherever that is.
+// SAFETY: only code that runs on the fiber uses it, on whichever thread that is.
 unsafe impl Send for Suspender {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl Sync for Suspender {}
 
 impl Suspender {
     /// Waits for a future.
     ///
     /// # Errors
-    /// If the call was dropped.
+    /// Returns an error if the call was dropped.
     ///
     /// # Safety
-    /// The caller runs on the fiber, and all that is on its stack may go to another thread.
+    /// The caller guarantees that it runs on the fiber, and that everything on its stack may move to another
+    /// thread.
     pub unsafe fn wait<F: Future + ?Sized>(self, mut future: Pin<&mut F>) -> Result<F::Output, Dropped> {
         loop {
             self.check()?;
-            // SAFETY: we run, so somebody polls, and waits for us with this context.
+            // SAFETY: the fiber runs, so a poller waits for it with this context.
             let context = unsafe { &mut *(*self.0.as_ptr()).context };
             if let Poll::Ready(output) = future.as_mut().poll(context) {
                 return Ok(output);
             }
-            // SAFETY: as required above.
+            // SAFETY: the caller guarantees it.
             unsafe { self.suspend() };
         }
     }
 
-    /// Lets others run, and goes on when the executor comes back.
+    /// Yields to other tasks, and continues when the executor polls the call again.
     ///
     /// # Errors
-    /// As [`Suspender::wait`].
+    /// Returns an error as [`Suspender::wait`] does.
     ///
     /// # Safety
-    /// As there.
+    /// The caller guarantees the same as for [`Suspender::wait`].
     pub unsafe fn yield_now(self) -> Result<(), Dropped> {
         self.check()?;
         // SAFETY: as in `wait`.
@@ -221,32 +226,32 @@ impl Suspender {
     }
 
     fn check(self) -> Result<(), Dropped> {
-        // SAFETY: the fiber runs, so its state is its own.
+        // SAFETY: the fiber runs, so it has its state.
         if unsafe { (*self.0.as_ptr()).is_dropped } { Err(Dropped) } else { Ok(()) }
     }
 
     /// # Safety
-    /// As [`Suspender::wait`].
+    /// The caller guarantees the same as for [`Suspender::wait`].
     #[inline(never)]
     unsafe fn suspend(self) {
         let (state, before) = (self.0.as_ptr(), arch::cycles());
-        // SAFETY: whoever has resumed us waits there; then the fiber runs again, and has the state.
+        // SAFETY: the resumer waits there; then the fiber runs again, and has the state.
         unsafe {
             entries::switch_stacks(&raw mut (*state).sp, (*state).resumer);
             (*state).waited += arch::cycles().saturating_sub(before);
         }
     }
 
-    /// Ticks of the time-stamp counter that the fiber has waited so far.
+    /// Returns the ticks of the time-stamp counter that the fiber has waited so far.
     pub fn waited(self) -> u64 {
-        // SAFETY: the fiber runs, so its state is its own.
+        // SAFETY: the fiber runs, so it has its state.
         unsafe { (*self.0.as_ptr()).waited }
     }
 }
 
 /// A call on a fiber, to be awaited.
 pub struct OnFiber<'a, R> {
-    /// There until it has ended.
+    /// The fiber, until it has ended.
     fiber: Option<Fiber>,
     result: NonNull<Option<R>>,
     engine: Arc<EngineCore>,
@@ -255,16 +260,17 @@ pub struct OnFiber<'a, R> {
     borrow: PhantomData<&'a mut ()>,
 }
 
-// SAFETY: what it owns may be sent, by the promise of whoever called `on_fiber`; the result, by this.
+// SAFETY: the caller of `on_fiber` guarantees that what it owns may be sent; the bound guarantees it for the
+// result.
 unsafe impl<R: Send> Send for OnFiber<'_, R> {}
 
-/// Has `body` called on a fiber, where [`enter::call_or_wait`](crate::runtime::control::enter::call_or_wait) may wait.
+/// Calls `body` on a fiber, where [`enter::call_or_wait`](crate::runtime::control::enter::call_or_wait) may wait.
 ///
 /// # Errors
-/// If there is no memory for a stack.
+/// Returns an error if there is no memory for a stack.
 ///
 /// # Safety
-/// The store's data may be sent to another thread.
+/// The caller guarantees that the store's data may be sent to another thread.
 pub unsafe fn on_fiber<'a, D: 'static, R: 'a>(
     store: &'a mut StoreWith<D>,
     body: impl FnOnce(&mut StoreWith<D>) -> R + Send + 'a,
@@ -277,7 +283,8 @@ pub unsafe fn on_fiber<'a, D: 'static, R: 'a>(
     let result = NonNull::from(Box::leak(Box::new(None)));
     let store = NonNull::from(store);
     let body = move |suspender: Suspender| {
-        // SAFETY: the future has the store's only reference, and is there until we have ended; so is the place of the result.
+        // SAFETY: the future has the store's only reference, and lives until the fiber has ended; so does the
+        // memory of the result.
         let (store, result) = unsafe { (&mut *store.as_ptr(), &mut *result.as_ptr()) };
         let outer = store.opaque.suspender.replace(suspender);
         let done = catch_unwind(AssertUnwindSafe(|| body(store)));
@@ -288,8 +295,8 @@ pub unsafe fn on_fiber<'a, D: 'static, R: 'a>(
         }
     };
     let body: Box<dyn FnOnce(Suspender) + 'a> = Box::new(body);
-    // SAFETY: only the lifetime changes. The future, which has it, ends the fiber when it is dropped; and who forgets the
-    // future leaks the fiber, which then never runs.
+    // SAFETY: only the lifetime changes. The future, which has the lifetime, ends the fiber when it is dropped;
+    // forgetting the future leaks the fiber, which then never runs.
     let fiber = unsafe {
         let body = std::mem::transmute::<Box<dyn FnOnce(Suspender) + 'a>, Box<dyn FnOnce(Suspender)>>(body);
         Fiber::new(stack, body)
@@ -298,7 +305,7 @@ pub unsafe fn on_fiber<'a, D: 'static, R: 'a>(
 }
 
 impl<R> OnFiber<'_, R> {
-    /// Runs the fiber on this thread; whether it has ended.
+    /// Runs the fiber on this thread; returns whether it has ended.
     fn run(&mut self, run: impl FnOnce(&mut Fiber) -> bool) -> bool {
         let Some(fiber) = &mut self.fiber else { return true };
         let before = self.interrupt.thread();
@@ -314,7 +321,8 @@ impl<R> OnFiber<'_, R> {
         is_done
     }
 
-    /// Gives back the stack of a fiber that is not to run any more; the panic that it ended with.
+    /// Returns the stack of a fiber that is not to run any more to the engine; returns the panic with which it
+    /// ended, if any.
     fn finish(&mut self) -> Option<Box<dyn Any + Send>> {
         let mut fiber = self.fiber.take()?;
         if let Some(stack) = fiber.stack.take() {
@@ -335,7 +343,7 @@ impl<R> Future for OnFiber<'_, R> {
         if let Some(panic) = self.finish() {
             resume_unwind(panic);
         }
-        // SAFETY: the place is ours; the fiber, which has filled it, has ended.
+        // SAFETY: the future owns the memory; the fiber, which has filled it, has ended.
         Poll::Ready(unsafe { (*self.result.as_ptr()).take() }.expect("not polled after it was ready"))
     }
 }
@@ -347,7 +355,7 @@ impl<R> Drop for OnFiber<'_, R> {
             true
         });
         self.finish();
-        // SAFETY: allocated by `on_fiber`; the fiber is gone.
+        // SAFETY: `on_fiber` allocated it; the fiber has been dropped.
         drop(unsafe { Box::from_raw(self.result.as_ptr()) });
     }
 }

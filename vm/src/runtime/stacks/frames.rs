@@ -1,4 +1,4 @@
-//! From pcs to wasm: which function and instruction a frame is in.
+//! Resolution of pcs to wasm frames: the function and the instruction of each frame.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::walk;
 use crate::runtime::code::registry::{self, CodeObject};
 use crate::runtime::instances::loaded::LoadedModule;
 
-/// A wasm frame: its module, and where in it.
+/// A wasm frame: its module, and its position in it.
 #[derive(Clone, Debug)]
 pub struct Frame {
     /// The module.
@@ -19,17 +19,17 @@ pub struct Frame {
     pub origin: Origin,
 }
 
-/// More frames than this are not kept in backtraces.
+/// Maximum number of frames in a backtrace.
 const LIMIT: usize = 64;
 
-/// The frame that a call returning to `pc` was made in; `None` for trampolines.
+/// Returns the frame of the call that returns to `pc`; `None` for trampolines.
 pub fn of_return(pc: usize) -> Option<Frame> {
     let object = registry::find_return(pc)?;
     let (module, _) = object.function.as_ref()?;
     Some(Frame { module: module.upgrade()?, origin: object.origin_of_return(pc)? })
 }
 
-/// The frame that faulted at `pc`; `None` for trampolines.
+/// Returns the frame that faulted at `pc`; `None` for trampolines.
 pub fn of_fault(pc: usize) -> Option<Frame> {
     let object = registry::find(pc)?;
     let (module, _) = object.function.as_ref()?;
@@ -38,13 +38,13 @@ pub fn of_fault(pc: usize) -> Option<Frame> {
     Some(Frame { module, origin })
 }
 
-/// Whether the frame of a trap did not even fit on the stack.
+/// Returns whether the frame of a trap did not even fit on the stack.
 pub fn is_unborn(record: &TrapRecord) -> bool {
     let overflowed = matches!(record.code, None | Some(TrapCode::StackOverflow));
     overflowed && registry::find(record.top.pc).is_some_and(|object| object.is_entry(record.top.pc))
 }
 
-/// The frames of a trap and below, innermost first.
+/// Returns the frames of a trap and below, innermost first.
 pub fn of_trap(record: &TrapRecord) -> Vec<Frame> {
     let callers = record.callers.iter().flat_map(|caller| all_of_return(caller.pc));
     let mut frames: Vec<Frame> = all_of_fault(record.top.pc).chain(callers).take(LIMIT).collect();
@@ -52,14 +52,14 @@ pub fn of_trap(record: &TrapRecord) -> Vec<Frame> {
     frames
 }
 
-/// The frames that go on at these addresses, and those of this thread that are live while it runs host code.
+/// Returns the frames with these return addresses, and the live frames of this thread while it runs host code.
 pub fn of_returns(returns: &[usize]) -> Vec<Frame> {
     let mut frames: Vec<Frame> = returns.iter().flat_map(|&pc| all_of_return(pc)).take(LIMIT).collect();
     add_live(&mut frames);
     frames
 }
 
-/// The wasm frames of this thread that are live while it runs host code, innermost first.
+/// Returns the live wasm frames of this thread while it runs host code, innermost first.
 pub fn live() -> Vec<Frame> {
     let mut frames = Vec::new();
     add_live(&mut frames);
@@ -72,8 +72,8 @@ fn add_live(frames: &mut Vec<Frame>) {
     frames.truncate(LIMIT);
 }
 
-/// As [`of_return`], with the frames around it whose calls are not made, since their callees are inlined. Where no call
-/// returns to `pc` it is that of the instruction there which faulted on purpose, to have the host called.
+/// Returns the frame of [`of_return`], and the frames around it into which its call is inlined. If no call
+/// returns to `pc`, the frame is that of the instruction at `pc`, which faulted on purpose to call the host.
 pub fn all_of_return(pc: usize) -> impl Iterator<Item = Frame> {
     let called = of_return(pc);
     let object = if called.is_some() { registry::find_return(pc) } else { registry::find(pc) };
@@ -82,7 +82,7 @@ pub fn all_of_return(pc: usize) -> impl Iterator<Item = Frame> {
     with_callers(object, frame)
 }
 
-/// The same for [`of_fault`].
+/// Returns the frame of [`of_fault`], and the frames around it into which its call is inlined.
 fn all_of_fault(pc: usize) -> impl Iterator<Item = Frame> {
     with_callers(registry::find(pc), of_fault(pc))
 }

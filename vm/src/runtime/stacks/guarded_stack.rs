@@ -1,7 +1,7 @@
-//! Memory for a stack, below which nothing can be written.
+//! Memory for a stack, with a guard below it.
 //!
-//! Invariant: the mapping begins with inaccessible pages, at least as many as a frame may skip without touching one:
-//! code of ours touches every page of a large frame, C code need not.
+//! Invariant: the mapping begins with inaccessible pages, at least as many as a frame may skip without touching
+//! one: generated code touches every page of a large frame, C code may not.
 
 use std::io;
 use std::ptr::{self, NonNull};
@@ -10,27 +10,27 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 
 const GUARD: usize = 64 << 10;
 
-/// The stack. It takes memory as it is used.
+/// A stack with a guard. It takes memory as it is used.
 #[derive(Debug)]
 pub struct GuardedStack {
     base: NonNull<u8>,
     size: usize,
 }
 
-// SAFETY: a range of memory, which this owns alone; nothing here looks into it.
+// SAFETY: it owns a range of memory alone, and does not access the contents.
 unsafe impl Send for GuardedStack {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl Sync for GuardedStack {}
 
 impl GuardedStack {
-    /// A stack of `size` bytes, a multiple of the page size.
+    /// Creates a stack of `size` bytes, a multiple of the page size.
     ///
     /// # Errors
-    /// If the system has no memory for it.
+    /// Returns an error if the system has no memory for the stack.
     pub fn new(size: usize) -> io::Result<GuardedStack> {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::STACK;
-        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing, and nothing is in its first pages
-        // yet. If these cannot be made the guard, `stack` unmaps it.
+        // SAFETY: a fresh mapping at an address that the kernel chooses disturbs nothing, and its first pages are
+        // still unused. If they cannot be made the guard, dropping `stack` unmaps it.
         unsafe {
             let base =
                 mmap_anonymous(ptr::null_mut(), GUARD + size, ProtFlags::READ | ProtFlags::WRITE, flags)?;
@@ -43,22 +43,22 @@ impl GuardedStack {
         }
     }
 
-    /// Its lowest address.
+    /// Returns the lowest address.
     pub fn low(&self) -> *mut u8 {
-        // SAFETY: the guard and `size` bytes more are mapped.
+        // SAFETY: the guard and `size` more bytes are mapped.
         unsafe { self.base.as_ptr().add(GUARD) }
     }
 
-    /// The address behind it, where a stack pointer begins.
+    /// Returns the address behind it, where a stack pointer begins.
     pub fn top(&self) -> *mut u8 {
-        // SAFETY: as above.
+        // SAFETY: as in `low`.
         unsafe { self.base.as_ptr().add(GUARD + self.size) }
     }
 }
 
 impl Drop for GuardedStack {
     fn drop(&mut self) {
-        // SAFETY: mapped by `new` with this size. Its owner drops it when nothing runs on it any more.
+        // SAFETY: `new` mapped it with this size. Its owner drops it when nothing runs on it any more.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), GUARD + self.size) };
     }
 }
@@ -83,7 +83,7 @@ mod tests {
         let (low, top) = (stack.low().addr(), stack.top().addr());
         assert_eq!((of(low), of(top - 1)), ("rw-p".into(), "rw-p".into()));
         assert_eq!((of(low - 1), of(low - GUARD)), ("---p".into(), "---p".into()));
-        // SAFETY: the first and the last word of the stack.
+        // SAFETY: these are the first and the last word of the stack.
         unsafe { [low, top - 8].into_iter().for_each(|at| (at as *mut u64).write_volatile(1)) };
     }
 }

@@ -1,20 +1,21 @@
-//! Many frames in little memory: a stack of megabytes has hundreds of thousands, and recursion makes most of them alike.
+//! A compact list of frames: a stack of megabytes has hundreds of thousands of frames, and recursion makes most
+//! of them alike.
 
 use hashbrown::HashMap;
 
 use super::activation::RawFrame;
 
-/// Frames in order. Those that are alike are kept once.
+/// Frames in order. Equal frames are stored once.
 #[derive(Debug, Default)]
 pub struct ManyFrames {
     kinds: Vec<RawFrame>,
     numbers: HashMap<RawFrame, u32>,
-    /// By frame, its place in `kinds`.
+    /// By frame, its index in `kinds`.
     order: Vec<u32>,
 }
 
 impl ManyFrames {
-    /// Adds a frame behind the others.
+    /// Appends a frame.
     pub fn push(&mut self, frame: RawFrame) {
         let next = self.kinds.len() as u32;
         let number = *self.numbers.entry(frame).or_insert(next);
@@ -24,12 +25,12 @@ impl ManyFrames {
         self.order.push(number);
     }
 
-    /// The frames in order.
+    /// Returns the frames in order.
     pub fn iter(&self) -> impl Iterator<Item = RawFrame> {
         self.order.iter().map(|&kind| self.kinds[kind as usize])
     }
 
-    /// The frames that differ, each with how many are like it.
+    /// Returns the distinct frames, each with its number of occurrences.
     pub fn tally(&self) -> impl Iterator<Item = (RawFrame, u64)> {
         let mut counts = vec![0; self.kinds.len()];
         self.order.iter().for_each(|&kind| counts[kind as usize] += 1);

@@ -1,12 +1,13 @@
-//! The stack that wasm code runs on.
+//! The stack on which wasm code runs.
 //!
-//! Wasm code uses its stack to the end: the guard page stops it. So there must be one. Threads have one below their
-//! stack, and so has the main thread unless it may grow without a limit. Other stacks (fibers, threads whose stack the
-//! embedder made) may have anything below: there wasm runs on a stack of our own, and so do the host functions that it
-//! calls. An explicit check in each prologue would cost everybody. So it does where the embedder has said how much stack
-//! wasm may use (`Config::max_wasm_stack`).
+//! Wasm code uses its stack to the end, where the guard page stops it. So there must be a guard page. Threads
+//! have one below their stack, and so has the main thread unless its stack may grow without a limit. Other stacks
+//! (fibers, threads whose stack the embedder made) may have anything below them: there wasm runs on a separate
+//! stack of the library, and so do the host functions that it calls. An explicit check in each prologue would
+//! slow down all programs. The separate stack is also used where the embedder has limited the stack of wasm
+//! (`Config::max_wasm_stack`).
 //!
-//! Host functions are not called any more when less than a reserve is left.
+//! Host functions are not called when less than a reserve is left.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::io;
@@ -17,37 +18,37 @@ use std::ptr;
 use super::guarded_stack::GuardedStack;
 use crate::arch;
 
-/// Stack that a host function, or the compiler, may count on. Debug code needs more.
+/// Stack that a host function, or the compiler, is guaranteed. Debug code needs more.
 const HOST_RESERVE: usize = if cfg!(debug_assertions) { 1 << 20 } else { 512 << 10 };
-/// Size of the stacks of our own: what the main thread usually has.
+/// Size of separate stacks: the usual size of the main thread's stack.
 const OWN_SIZE: usize = 8 << 20;
-/// A main thread with more has in effect no limit.
+/// A main thread with a larger limit counts as unlimited.
 const LARGEST: usize = 1 << 30;
-/// How many stacks of its own a thread keeps for the next entry.
+/// Maximum number of separate stacks that a thread keeps for later entries.
 const MOST_KEPT: usize = 4;
 
 thread_local! {
     /// The addresses of this thread's stack, if it has a guard.
     static GUARDED: OnceCell<Option<Range<usize>>> = const { OnceCell::new() };
-    /// The addresses of the stack of our own that was entered last and is not left yet.
+    /// The addresses of the separate stack that was entered last and has not been left yet.
     static OWN: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
-    /// Stacks of our own that nobody uses.
+    /// Unused separate stacks.
     static FREE: RefCell<Vec<GuardedStack>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Where an entry into wasm runs.
+/// The stack for an entry into wasm.
 pub enum Place {
-    /// On the stack that the caller is on.
+    /// The stack of the caller.
     Here(Range<usize>),
-    /// On a stack of our own.
+    /// A separate stack.
     Own(OwnStack),
 }
 
 impl Place {
-    /// The place for an entry from here: of `size` bytes, if wasm is to have so many whatever there is.
+    /// Finds the stack for an entry from here: one of `size` bytes, if wasm must have exactly that many.
     ///
     /// # Errors
-    /// If the system has no memory for a stack.
+    /// Returns an error if the system has no memory for a stack.
     pub fn find(size: Option<usize>) -> io::Result<Place> {
         let sp = arch::stack_pointer();
         let is_right = |stack: &Range<usize>| {
@@ -60,7 +61,7 @@ impl Place {
         }
     }
 
-    /// The addresses of that stack.
+    /// Returns the addresses of that stack.
     pub fn stack(&self) -> Range<usize> {
         match self {
             Place::Here(stack) => stack.clone(),
@@ -68,12 +69,12 @@ impl Place {
         }
     }
 
-    /// The lowest stack pointer at which the host may still be called.
+    /// Returns the lowest stack pointer at which the host may still be called.
     pub fn limit(&self) -> usize {
         limit_of(&self.stack())
     }
 
-    /// Where the stack begins, if it is another one.
+    /// Returns the start of the stack, if it is a separate one.
     pub fn top(&self) -> Option<*mut u8> {
         match self {
             Place::Here(_) => None,
@@ -82,13 +83,13 @@ impl Place {
     }
 }
 
-/// Takes the bounds of a stack that has a guard in place of those that this thread is known to be on, which are given back.
+/// Sets the bounds of the guarded stack that this thread is on, and returns the previous ones.
 #[inline(never)]
 pub fn replace_own(bounds: (usize, usize)) -> (usize, usize) {
     OWN.replace(bounds)
 }
 
-/// The lowest stack pointer at which the host may call itself from here; 0 if nobody knows.
+/// Returns the lowest stack pointer at which the host may call itself from here; 0 if it is unknown.
 pub fn host_limit() -> usize {
     guarded_around(arch::stack_pointer()).map_or(0, |stack| limit_of(&stack))
 }
@@ -97,7 +98,7 @@ fn limit_of(stack: &Range<usize>) -> usize {
     stack.start + HOST_RESERVE.min(stack.len() / 4)
 }
 
-/// The addresses of the stack that this is in, if there is a guard below.
+/// Returns the addresses of the stack that contains `sp`, if there is a guard below it.
 fn guarded_around(sp: usize) -> Option<Range<usize>> {
     let (low, high) = OWN.get();
     if (low..high).contains(&sp) {
@@ -106,9 +107,9 @@ fn guarded_around(sp: usize) -> Option<Range<usize>> {
     GUARDED.with(|stack| stack.get_or_init(guarded_stack).clone()).filter(|stack| stack.contains(&sp))
 }
 
-/// A stack of our own, for one entry.
+/// A separate stack, for one entry.
 pub struct OwnStack {
-    /// There until it is given back.
+    /// The stack, until it is returned.
     stack: Option<GuardedStack>,
     around: (usize, usize),
 }
@@ -134,11 +135,11 @@ impl Drop for OwnStack {
     fn drop(&mut self) {
         OWN.set(self.around);
         let Some(stack) = self.stack.take() else { return };
-        // At the end of the thread there is nobody to keep it.
+        // While the thread exits, the stack cannot be kept.
         let _ = FREE.try_with(|free| {
             let mut free = free.borrow_mut();
             if free.len() == MOST_KEPT {
-                // It may be of a size that nobody wants any more.
+                // The oldest may have a size that is not needed any more.
                 free.remove(0);
             }
             free.push(stack);
@@ -146,11 +147,11 @@ impl Drop for OwnStack {
     }
 }
 
-/// The addresses of this thread's stack as the system knows it, if something below stops who goes beyond.
+/// Returns the addresses of this thread's stack as the system knows it, if a guard below it stops overflows.
 fn guarded_stack() -> Option<Range<usize>> {
     let mut attr = MaybeUninit::<libc::pthread_attr_t>::uninit();
     let (mut low, mut size, mut guard) = (ptr::null_mut(), 0, 0);
-    // SAFETY: the attributes are initialised by the first call, which is checked, and destroyed by the last.
+    // SAFETY: the first call, which is checked, initialises the attributes, and the last one destroys them.
     let known = unsafe {
         if libc::pthread_getattr_np(libc::pthread_self(), attr.as_mut_ptr()) != 0 {
             return None;
@@ -161,17 +162,17 @@ fn guarded_stack() -> Option<Range<usize>> {
         known
     };
     let stack = low.addr()..low.addr() + size;
-    // The kernel has put this on the stack of the main thread, which it lets grow to a limit and no further.
-    // SAFETY: has no preconditions.
+    // The kernel has put this on the stack of the main thread, which it lets grow up to a limit and no further.
+    // SAFETY: `getauxval` has no preconditions.
     let is_main = stack.contains(&(unsafe { libc::getauxval(libc::AT_RANDOM) } as usize));
     let is_guarded = guard > 0 || is_main && has_limit() && size <= LARGEST;
     (known && is_guarded).then_some(stack)
 }
 
-/// Whether the main thread's stack has a limit.
+/// Returns whether the main thread's stack has a limit.
 fn has_limit() -> bool {
     let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: the structure is of the right type.
+    // SAFETY: the structure has the right type.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_STACK, &mut limit) == 0 };
     known && limit.rlim_cur != libc::RLIM_INFINITY
 }

@@ -1,8 +1,8 @@
 //! Walking wasm frames by their frame pointers.
 //!
-//! A frame is a frame pointer `fp` with the caller's at `[fp]` and the return address at `[fp + 8]`. The walk of one
-//! activation ends at the frame of its entry trampoline. Frames of instrumented code hold their vmctx and their path
-//! register, see `MachineCode::vmctx_slot`.
+//! A frame is a frame pointer `fp` with the caller's frame pointer at `[fp]` and the return address at `[fp +
+//! 8]`. The walk of one activation ends at the frame of its entry trampoline. Frames of instrumented code contain
+//! their vmctx and their path register, see `MachineCode::vmctx_slot`.
 
 use std::ops::Range;
 use std::ptr;
@@ -14,20 +14,21 @@ use crate::runtime::code::registry::{self, CodeObject};
 use crate::runtime::counts::metrics::Sums;
 use crate::runtime::instances::abi::{VmContext, VmStoreContext};
 
-/// The callers of the frame with frame pointer `fp` up to the entry trampoline whose frame pointer is `end`, innermost
-/// first; the trampoline itself is left out.
+/// Returns the callers of the frame with frame pointer `fp` up to the entry trampoline with frame pointer `end`,
+/// innermost first, without the trampoline.
 ///
 /// # Safety
-/// `fp` is the frame pointer of a frame in an activation of this thread whose trampoline has frame pointer `end`.
+/// The caller guarantees that `fp` is the frame pointer of a frame in an activation of this thread whose
+/// trampoline has frame pointer `end`.
 pub unsafe fn callers(fp: usize, end: usize) -> impl Iterator<Item = RawFrame> {
-    // SAFETY: as required above; the caller has called, so that it has come to its first block.
+    // SAFETY: the caller guarantees it; each frame has made a call, so it has reached its first block.
     unsafe { returns(fp, end).map(|(pc, fp)| frame(pc, registry::find_return(pc).as_deref(), fp)) }
 }
 
-/// The same: where each goes on, and its frame pointer.
+/// Returns the return address and the frame pointer of each of these callers.
 ///
 /// # Safety
-/// As of [`callers`].
+/// The caller guarantees the same as for [`callers`].
 pub unsafe fn returns(mut fp: usize, end: usize) -> impl Iterator<Item = (usize, usize)> {
     std::iter::from_fn(move || {
         if fp == end {
@@ -44,19 +45,19 @@ pub unsafe fn returns(mut fp: usize, end: usize) -> impl Iterator<Item = (usize,
 pub struct Entry {
     /// The instance that was entered.
     pub instance: u32,
-    /// Where the frames go on that wait for a callee, the innermost first.
+    /// The return addresses of the frames that wait for a callee, innermost first.
     pub returns: Vec<usize>,
 }
 
-/// The entries of this thread into one store, the oldest first, with so many frames at most in all. Wasm code is
-/// running in the newest; `fp` is the frame pointer of its innermost frame.
+/// Returns the entries of this thread into one store, oldest first, with at most `most` frames in total. Wasm
+/// code runs in the newest entry; `fp` is the frame pointer of its innermost frame.
 ///
 /// # Safety
-/// The thread is in host code that such a frame waits for.
+/// The caller guarantees that the thread is in host code that such a frame waits for.
 pub unsafe fn entries(context: *const VmStoreContext, fp: usize, most: usize) -> Vec<Entry> {
     let (mut all, mut left, mut running) = (Vec::new(), most, Some(fp));
     let mut activation = activation::newest();
-    // SAFETY: activations on the chain are live frames' locals.
+    // SAFETY: activations on the chain are locals of live frames.
     while let Some(current) = unsafe { activation.as_ref() } {
         if ptr::eq(current.context, context) {
             // SAFETY: as in `live`, and an entered instance lives as long as its store.
@@ -74,25 +75,27 @@ pub unsafe fn entries(context: *const VmStoreContext, fp: usize, most: usize) ->
     all
 }
 
-/// Where wasm code goes on that has called the host; `None` if the function has left that the host entered.
+/// Returns the return address in the wasm code that has called the host; `None` if the function that the host
+/// entered has left.
 ///
 /// # Safety
-/// As of [`live`].
+/// The caller guarantees the same as for [`live`].
 pub unsafe fn caller_of_host() -> Option<usize> {
-    // SAFETY: activations on the chain are live frames' locals, and the newest has called the host.
+    // SAFETY: activations on the chain are locals of live frames, and the newest one has called the host.
     unsafe {
         let newest = activation::newest().as_ref()?;
         returns(exit_fp(newest), (*newest.vm.get()).fp).next().map(|(pc, _)| pc)
     }
 }
 
-/// The frame of `code` at `fp` with what it holds, which goes on at `pc`.
+/// Returns the frame of `code` at `fp`, which continues at `pc`, with the contents of its slots.
 ///
 /// # Safety
-/// `fp` is the frame pointer of a live frame of `code`, which has come to its first block.
+/// The caller guarantees that `fp` is the frame pointer of a live frame of `code`, which has reached its first
+/// block.
 pub unsafe fn frame(pc: usize, code: Option<&CodeObject>, fp: usize) -> RawFrame {
     let at = |below: u32| (fp - below as usize) as *const u64;
-    // SAFETY: the code generator has laid the slots out there, and the entry of the code has filled them.
+    // SAFETY: the code generator has placed the slots there, and the entry of the code has filled them.
     let read = |slot: Option<u32>| slot.map(|below| unsafe { *at(below) });
     let (vmctx, path) = code.map_or((None, None), |o| (read(o.code.vmctx_slot), read(o.code.path_slot)));
     let mut sums = Sums::default();
@@ -105,18 +108,18 @@ pub unsafe fn frame(pc: usize, code: Option<&CodeObject>, fp: usize) -> RawFrame
     RawFrame { pc, vmctx: vmctx.map_or(ptr::null(), |vmctx| vmctx as *const VmContext), path, sums, record }
 }
 
-/// The callers among this thread's live wasm frames, innermost first, up to `limit`; not those of the newest
-/// activation that wasm code, rather than the host, is running in. Each comes with the context of the store that was
-/// entered.
+/// Visits the callers among this thread's live wasm frames, innermost first, up to `limit`; not those of the
+/// newest activation if wasm code, rather than the host, is running in it. Each is passed with the context of the
+/// store that was entered.
 ///
 /// # Safety
-/// The thread is in host code, entered from wasm in the proper way, or by none.
+/// The caller guarantees that the thread is in host code, entered from wasm in the proper way, or by none.
 pub unsafe fn live(limit: usize, mut visit: impl FnMut(RawFrame, *const VmStoreContext)) {
     let mut left = limit;
     let mut activation = activation::newest();
-    // SAFETY: activations on the chain are live frames' locals.
+    // SAFETY: activations on the chain are locals of live frames.
     while let Some(current) = unsafe { activation.as_ref() } {
-        // SAFETY: the frame pointer was left by a trampoline of the activation that has not returned yet.
+        // SAFETY: a trampoline of the activation that has not returned yet has left the frame pointer.
         let frames = unsafe { callers(exit_fp(current), (*current.vm.get()).fp) };
         for frame in frames {
             if left == 0 {
@@ -129,16 +132,17 @@ pub unsafe fn live(limit: usize, mut visit: impl FnMut(RawFrame, *const VmStoreC
     }
 }
 
-/// The wasm frames of this thread, entered through one store, in which the host runs: those of each activation,
-/// innermost first, without those of the newest activation if wasm code is running in it.
+/// Returns the wasm frames of this thread, entered through one store, in which the host runs: those of each
+/// activation, innermost first, without those of the newest activation if wasm code is running in it.
 ///
 /// # Safety
-/// The thread is in host code, entered from wasm in the proper way, by none, or by a signal.
+/// The caller guarantees that the thread is in host code, entered from wasm in the proper way, by none, or by a
+/// signal.
 pub unsafe fn left_for_host(context: *const VmStoreContext, in_wasm: bool) -> Vec<ManyFrames> {
     let mut all = Vec::new();
     let mut activation = activation::newest();
     let mut is_running = in_wasm;
-    // SAFETY: activations on the chain are live frames' locals.
+    // SAFETY: activations on the chain are locals of live frames.
     while let Some(current) = unsafe { activation.as_ref() } {
         if !std::mem::replace(&mut is_running, false) && ptr::eq(current.context, context) {
             // SAFETY: as in `live`.
@@ -149,22 +153,22 @@ pub unsafe fn left_for_host(context: *const VmStoreContext, in_wasm: bool) -> Ve
     all
 }
 
-/// A word wherever it lies.
+/// A word at any alignment.
 #[repr(C, packed)]
 struct Word(u64);
 
-/// All words of this thread's stacks from here up to its oldest entry into wasm code, and those that are still in
-/// registers: all that wasm code which waits for the host holds. Machine code keeps values in registers that whoever it
-/// calls preserves, so that they may be in frames of the host as well. Whether these are all: not if the host has
-/// switched to a stack that is not known here.
+/// Visits all words of this thread's stacks from here up to its oldest entry into wasm code, and those still in
+/// registers: everything that wasm code which waits for the host holds. Machine code keeps values in callee-saved
+/// registers, so they may be in frames of the host as well. Returns whether these are all words; they are not if
+/// the host has switched to an unknown stack.
 ///
 /// # Safety
-/// As of [`live`].
+/// The caller guarantees the same as for [`live`].
 pub unsafe fn words_of_stack(mut visit: impl FnMut(u64)) -> bool {
-    // Values of 32 bits lie next to each other.
+    // 32-bit values are stored next to each other.
     const STEP: usize = 4;
-    // SAFETY: the part of a stack between a stack pointer and a frame further up, which is there as long as that is. Most of
-    // it belongs to other frames, whose owners do not run meanwhile.
+    // SAFETY: the range is the part of a stack between a stack pointer and a frame further up, which exists as
+    // long as that frame. Most of it belongs to other frames, whose owners do not run meanwhile.
     let mut scan = |words: Range<usize>| unsafe {
         let last = words.end.saturating_sub(size_of::<u64>() - 1);
         (words.start..last).step_by(STEP).for_each(|at| visit(ptr::read_volatile(at as *const Word).0));
@@ -173,7 +177,7 @@ pub unsafe fn words_of_stack(mut visit: impl FnMut(u64)) -> bool {
     scan(registers.as_ptr_range().start.addr()..registers.as_ptr_range().end.addr());
     let mut low = arch::stack_pointer();
     let mut activation = activation::newest();
-    // SAFETY: activations on the chain are live frames' locals.
+    // SAFETY: activations on the chain are locals of live frames.
     while let Some(current) = unsafe { activation.as_ref() } {
         // SAFETY: the trampoline has written it.
         let end = unsafe { (*current.vm.get()).fp };
@@ -183,7 +187,7 @@ pub unsafe fn words_of_stack(mut visit: impl FnMut(u64)) -> bool {
         low = match current.is_on_own_stack {
             true => {
                 scan(low..current.stack.end);
-                // SAFETY: `entries::enter_on_stack` has left it there.
+                // SAFETY: `entries::enter_on_stack` has stored it there.
                 unsafe { *((current.stack.end - size_of::<usize>()) as *const usize) }
             }
             false => {
@@ -196,12 +200,13 @@ pub unsafe fn words_of_stack(mut visit: impl FnMut(u64)) -> bool {
     true
 }
 
-/// The frame pointer with which `of` left wasm: its store's current one, unless that store was entered again since.
+/// Returns the frame pointer with which `of` left wasm: its store's current one, unless that store was entered
+/// again since.
 unsafe fn exit_fp(of: &Activation) -> usize {
     let mut found = None;
     let mut activation = activation::newest();
     while !ptr::eq(activation, of) {
-        // SAFETY: activations on the chain are live frames' locals, and `of` is on the chain.
+        // SAFETY: activations on the chain are locals of live frames, and `of` is on the chain.
         let current = unsafe { &*activation };
         if current.context == of.context {
             found = Some(current.saved_exit_fp);

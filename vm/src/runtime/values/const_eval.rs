@@ -1,4 +1,4 @@
-//! The values of constant expressions.
+//! Evaluation of constant expressions.
 
 use wasmparser::StorageType;
 use wprof_jit::abi::object::{self, FIELDS, StructLayout, i31_word};
@@ -9,15 +9,15 @@ use crate::Trap;
 use crate::runtime::instances::abi::VmValue;
 use crate::runtime::instances::store::StoreOpaque;
 
-/// The value of `expr` in instance `index`.
+/// Returns the value of `expr` in instance `index`.
 ///
 /// # Errors
-/// If it makes objects and there is no room.
+/// Returns an error if it allocates objects and there is no memory.
 ///
 /// # Panics
-/// If the expression was not validated.
+/// Panics if the expression was not validated.
 pub fn eval(store: &mut StoreOpaque, index: u32, expr: &ConstExpr) -> Result<VmValue, Trap> {
-    // The operands are where a collection sees them.
+    // A collection finds the operands there.
     let below = store.objects.operands.len();
     let done = expr.0.iter().try_for_each(|op| step(store, index, *op));
     let value = store.objects.operands.last().copied();

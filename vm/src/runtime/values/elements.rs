@@ -1,7 +1,7 @@
-//! Element segments: the words that they hold.
+//! Element segments, and the words that they contain.
 //!
-//! Most are found when they are used. Where an expression makes an object it is to be the same each time, so such segments
-//! are made once, when their instance is.
+//! Most words are computed when they are used. An expression that creates an object must return the same object
+//! each time, so segments with such expressions are evaluated once, when their instance is created.
 
 use std::ops::Range;
 
@@ -11,10 +11,10 @@ use super::const_eval::eval;
 use crate::Trap;
 use crate::runtime::instances::store::StoreOpaque;
 
-/// Makes the segments of instance `i` that have new objects.
+/// Evaluates the segments of instance `i` that create objects.
 ///
 /// # Errors
-/// If there is no room for them.
+/// Returns an error if there is no memory for the objects.
 pub fn make(store: &mut StoreOpaque, i: u32) -> Result<(), Trap> {
     let module = store.instances[i as usize].module.clone();
     for (segment, elements) in (0..).zip(&module.info().elements) {
@@ -24,14 +24,14 @@ pub fn make(store: &mut StoreOpaque, i: u32) -> Result<(), Trap> {
         }
         for expr in exprs {
             let word = eval(store, i, expr)?.u64();
-            // From here on a collection sees it.
+            // From here on a collection finds the word.
             store.instances[i as usize].elements.entry(segment).or_default().push(word);
         }
     }
     Ok(())
 }
 
-/// How many elements a segment has; none if it was dropped.
+/// Returns the number of elements of a segment; 0 if it was dropped.
 pub fn len(store: &StoreOpaque, i: u32, segment: u32) -> usize {
     let instance = &store.instances[i as usize];
     match &instance.module.info().elements[segment as usize].items {
@@ -41,13 +41,13 @@ pub fn len(store: &StoreOpaque, i: u32, segment: u32) -> usize {
     }
 }
 
-/// The words of some elements, which the segment or globals keep alive.
+/// Returns the words of some elements, which the segment or globals keep alive.
 ///
 /// # Errors
-/// None: expressions that could fail have been evaluated.
+/// Never returns an error, because expressions that can fail have been evaluated.
 ///
 /// # Panics
-/// If the segment has fewer.
+/// Panics if the segment has fewer elements.
 pub fn words(store: &mut StoreOpaque, i: u32, segment: u32, range: Range<usize>) -> Result<Vec<u64>, Trap> {
     let instance = &store.instances[i as usize];
     if let Some(words) = instance.elements.get(&segment) {

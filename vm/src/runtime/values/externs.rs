@@ -1,11 +1,11 @@
-//! The host's values that wasm code holds: a store's arena of `externref`s.
+//! Host values that wasm code holds: a store's arena of `externref`s.
 //!
-//! In wasm an externref is a handle, an index into the arena plus one, above the bits that tell it from the words of objects
-//! (`abi::object`); null is 0. Handles in tables, in globals and
-//! among what wasm code that waits for the host has on the stack keep their value alive. Collection marks those and frees
-//! the rest; it happens when the host is entered, by a call from wasm or to it. The stack does not say which of its words
-//! are handles, so each that could be one counts (Boehm & Weiser 1988): a number may keep a value for longer than need be,
-//! but none is freed too soon. So machine code needs no maps of its frames.
+//! In wasm an externref is a handle: an index into the arena plus one, above the tag bits that distinguish it
+//! from the words of objects (`abi::object`); null is 0. Handles in tables, in globals and on the stack of wasm
+//! code that waits for the host keep their values alive. A collection marks those and frees the rest; it runs
+//! when the host is entered, by a call from wasm or to it. The stack does not tell which of its words are
+//! handles, so each word that could be one counts (Boehm & Weiser 1988): a number may keep a value alive longer
+//! than needed, but no value is freed too early. So machine code needs no stack maps.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,22 +14,22 @@ use wprof_jit::abi::object::{HOST, TAG_BITS, TAG_MASK};
 
 use crate::ExternRef;
 
-/// The arena.
+/// The arena of a store's host values.
 #[derive(Debug)]
 pub struct ExternArena {
     slots: Vec<Option<ExternRef>>,
     free: Vec<u32>,
-    /// Number of live values at which the next collection is due.
+    /// The number of live values at which the next collection is due.
     threshold: usize,
-    /// Which of them the collection that runs keeps.
+    /// By slot, whether the current collection keeps it.
     marked: Vec<bool>,
-    /// Bytes that values have been charged for, garbage included.
+    /// Bytes charged for values, including garbage.
     charged: Arc<AtomicU64>,
-    /// Number of these at which the next collection is due.
+    /// The number of charged bytes at which the next collection is due.
     bytes_threshold: u64,
 }
 
-/// Bytes that a value takes; they are given back when it is dropped.
+/// The bytes charged for a value, which are returned when it is dropped.
 pub struct Charge {
     bytes: u64,
     of: Arc<AtomicU64>,
@@ -41,9 +41,9 @@ impl Drop for Charge {
     }
 }
 
-/// Collections with fewer values than this are not worth it.
+/// The least number of values that makes a collection worthwhile.
 const FIRST_THRESHOLD: usize = 1024;
-/// Nor are collections with fewer bytes than this.
+/// The least number of charged bytes that makes a collection worthwhile.
 const FIRST_BYTES: u64 = 16 << 20;
 
 impl Default for ExternArena {
@@ -60,7 +60,7 @@ impl Default for ExternArena {
 }
 
 impl ExternArena {
-    /// The handle by which wasm knows `value` from now on.
+    /// Adds `value`, and returns the handle by which wasm code refers to it.
     pub fn insert(&mut self, value: Option<ExternRef>) -> u64 {
         if value.is_none() {
             return 0;
@@ -73,22 +73,22 @@ impl ExternArena {
         (u64::from(index) + 1) << TAG_BITS | HOST
     }
 
-    /// The value of a handle.
+    /// Returns the value of a handle.
     ///
     /// # Panics
-    /// If it is no handle of this arena's.
+    /// Panics if it is not a handle of this arena.
     pub fn get(&self, handle: u64) -> Option<ExternRef> {
         let index = index_of(handle)?;
         let value = &self.slots[index];
         Some(value.clone().expect("a handle that wasm still holds is not collected"))
     }
 
-    /// Number of values held.
+    /// Returns the number of values held.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// Charges a value that is to come for so many bytes; `None` if all together would be more than `limit`.
+    /// Charges `bytes` for a future value; `None` if the total would exceed `limit`.
     pub fn charge(&self, bytes: u64, limit: u64) -> Option<Charge> {
         // Only this store's thread adds to it.
         let after = self.charged.load(Ordering::Relaxed).checked_add(bytes)?;
@@ -98,26 +98,26 @@ impl ExternArena {
         })
     }
 
-    /// Whether the arena has doubled since the last collection, or what its values were charged for.
+    /// Returns whether the number of values, or the charged bytes, have doubled since the last collection.
     pub fn is_due(&self) -> bool {
         self.len() >= self.threshold || self.charged.load(Ordering::Relaxed) >= self.bytes_threshold
     }
 
-    /// A collection begins, which keeps the values of the handles in `live`.
+    /// Begins a collection, which keeps the values of the handles in `live`.
     pub fn begin_collection(&mut self, live: &[u64]) {
         self.marked.clear();
         self.marked.resize(self.slots.len(), false);
         live.iter().for_each(|&handle| self.keep(handle));
     }
 
-    /// It also keeps the value of this handle, if it is one.
+    /// Keeps the value of this word in the current collection, if it is a handle.
     pub fn keep(&mut self, word: u64) {
         if let Some(mark) = index_of(word).and_then(|index| self.marked.get_mut(index)) {
             *mark = true;
         }
     }
 
-    /// It ends, and frees all others, or nothing if some may be held that nobody has named.
+    /// Ends the collection: frees all other values, or none if there may be handles that are not known.
     pub fn end_collection(&mut self, are_all_known: bool) {
         for (index, slot) in self.slots.iter_mut().enumerate().filter(|_| are_all_known) {
             if !self.marked[index] && slot.take().is_some() {
@@ -129,7 +129,7 @@ impl ExternArena {
     }
 }
 
-/// The index of a handle, if the word may be one.
+/// Returns the index of a handle, if the word may be one.
 fn index_of(word: u64) -> Option<usize> {
     let number = usize::try_from(word >> TAG_BITS).ok().filter(|_| word & TAG_MASK == HOST)?;
     number.checked_sub(1)

@@ -1,7 +1,7 @@
-//! Tables: arrays of references, 8 bytes each, as machine code sees them.
+//! Tables: arrays of references, 8 bytes each, in the form that machine code reads.
 //!
-//! Invariant: the definition that machine code reads always matches the elements. Machine code reads base and length
-//! anew for each access, so the elements may move when the table grows.
+//! Invariant: the definition that machine code reads always matches the elements. Machine code reads base and
+//! length anew for each access, so the elements may move when the table grows.
 
 use std::ptr::NonNull;
 
@@ -10,7 +10,7 @@ use crate::runtime::instances::store_ptr::StorePtr;
 use crate::runtime::linear_memory::bulk::ELEMENTS;
 use crate::{Error, ErrorKind, Result, StoreLimits, TableType};
 
-/// One table of a store.
+/// A table of a store.
 #[derive(Debug)]
 pub struct TableData {
     ty: TableType,
@@ -22,10 +22,11 @@ pub struct TableData {
 }
 
 impl TableData {
-    /// A table of `ty` full of `init`. Its definition is `definition`, in a vmctx of the same store, or else its own.
+    /// Creates a table of `ty` full of `init`. Its definition is `definition`, in a vmctx of the same store, or
+    /// else its own.
     ///
     /// # Errors
-    /// If its minimum is above the limits.
+    /// Returns an error if its minimum exceeds the limits.
     pub fn new(
         ty: TableType,
         init: u64,
@@ -40,7 +41,8 @@ impl TableData {
         let owns_definition = definition.is_none();
         let empty = VmTable { base: NonNull::dangling().as_ptr(), len: 0 };
         let definition = definition.unwrap_or_else(|| NonNull::from(Box::leak(Box::new(empty))));
-        // SAFETY: a definition inside the store's vmctx, or our own: there as long as the store, which has this.
+        // SAFETY: the definition lies inside the store's vmctx, or belongs to the table; it lives as long as the
+        // store, which owns the table.
         let definition = unsafe { StorePtr::new(definition) };
         let memory = vec![init; ty.minimum as usize];
         let mut table = TableData { ty, memory, limit, definition, owns_definition };
@@ -48,23 +50,23 @@ impl TableData {
         Ok(table)
     }
 
-    /// Its type as declared.
+    /// Returns the type as declared.
     pub fn ty(&self) -> &TableType {
         &self.ty
     }
 
-    /// What machine code reads.
+    /// Returns the definition, which machine code reads.
     pub fn definition(&self) -> NonNull<VmTable> {
         *self.definition
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> u64 {
         // SAFETY: the definition lives as long as the store that owns this table.
         unsafe { self.definition.read() }.len
     }
 
-    /// Its elements.
+    /// Returns the elements.
     pub fn elements(&self) -> &[u64] {
         // SAFETY: base and length describe `memory`; the borrow keeps the store, and with it all code that could
         // write the elements, from running.
@@ -74,7 +76,7 @@ impl TableData {
         }
     }
 
-    /// Its elements.
+    /// Returns the elements, mutably.
     pub fn elements_mut(&mut self) -> &mut [u64] {
         // SAFETY: as in `elements`, and the borrow is exclusive.
         unsafe {
@@ -83,8 +85,8 @@ impl TableData {
         }
     }
 
-    /// Grows by `delta` elements of value `init` and returns the old size, or `None` if it cannot, or is to stop before
-    /// that is done: then it is as it was.
+    /// Grows the table by `delta` elements of value `init` and returns the old size, or `None` if it cannot grow,
+    /// or is to stop before that is done; the table is then unchanged.
     pub fn grow(&mut self, delta: u64, init: u64, is_to_stop: impl Fn() -> bool) -> Option<u64> {
         let old = self.len();
         let new = old.checked_add(delta).filter(|&n| n <= self.limit)?;
@@ -97,7 +99,7 @@ impl TableData {
         if len < new {
             self.memory.truncate(old as usize);
         }
-        // The elements may have moved, whether or not there are more.
+        // The elements may have moved, even if the table has not grown.
         self.define();
         (len == new).then_some(old)
     }
@@ -112,7 +114,7 @@ impl TableData {
 impl Drop for TableData {
     fn drop(&mut self) {
         if self.owns_definition {
-            // SAFETY: leaked by `new`; the instances that import it go with the same store.
+            // SAFETY: `new` leaked it; the instances that import the table are dropped with the same store.
             drop(unsafe { Box::from_raw(self.definition.as_ptr()) });
         }
     }

@@ -1,15 +1,15 @@
-//! The types of an engine that code compares: equal types have one id.
+//! The types of an engine, with the ids that code compares: equal types have one id.
 //!
-//! Which types are equal is known by [`DefinedType`]. Entries live as long as somebody has them: modules, and host functions
-//! in stores. Each keeps that of its supertype, so that its *display* is of ids that are in use: the ids of all types
-//! above it, from the top on, and its own last. Whether a value of one type is of another, of which it is known how many
-//! are above it, is thus one comparison with the length, one load and one more comparison (Cohen 1991, "Type-extension
-//! type tests can be performed in constant time"). An entry of functions has the trampolines of its signature once
-//! somebody needed them, and takes them along.
+//! [`DefinedType`] determines which types are equal. Entries live as long as their holders: modules, and host
+//! functions in stores. Each entry keeps that of its supertype, so that the ids in its *display* stay in use: the
+//! ids of all its supertypes, from the top type on, followed by its own. Whether a value of one type has another
+//! type, whose number of supertypes is known, is thus one comparison with the length, one load and one more
+//! comparison (Cohen 1991, "Type-extension type tests can be performed in constant time"). An entry of a function
+//! type has the trampolines of its signature, compiled on demand and freed with the entry.
 //!
-//! Invariant: an id is of one type as long as anything that holds it is there (function references, constants in machine
-//! code), since that goes with a module or a host function, which has the entry. So does a display, whose address
-//! function references hold.
+//! Invariant: an id belongs to one type as long as anything that contains it exists (function references,
+//! constants in machine code), because that is freed with a module or a host function, which holds the entry. The
+//! same is true of a display, whose address function references contain.
 
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
@@ -20,16 +20,17 @@ use crate::runtime::code::CodeArena;
 use crate::types::Resolve;
 use crate::types::defined::DefinedType;
 
-/// One type of an engine.
+/// A type of an engine.
 #[derive(Debug)]
 pub struct TypeEntry {
-    /// What `func_ref` and indirect calls compare.
+    /// The id that `func_ref` and indirect calls compare.
     pub id: u32,
     /// The type.
     pub ty: DefinedType,
-    /// How many ids follow, and these: those of its supertypes, the uppermost first, and its own. See `abi::display`.
+    /// The number of the ids that follow, then the ids: those of its supertypes, the top one first, and its own.
+    /// See `abi::display`.
     display: Box<[u32]>,
-    /// Keeps the ids there in use.
+    /// Keeps the supertypes' ids in use.
     _supertype: Option<Arc<TypeEntry>>,
     /// Address of the trampoline by which the host calls wasm functions of this type.
     pub host_to_wasm: OnceLock<usize>,
@@ -45,35 +46,35 @@ pub struct TypeRegistry(Arc<Registry>);
 #[derive(Debug)]
 struct Registry {
     types: RwLock<Types>,
-    /// Where the trampolines lie.
+    /// The arena of the trampolines.
     trampolines: Arc<CodeArena>,
 }
 
 #[derive(Debug, Default)]
 struct Types {
     ids: HashMap<DefinedType, u32>,
-    /// By id.
+    /// The entries, by id.
     entries: Vec<Weak<TypeEntry>>,
-    /// Ids that no type has.
+    /// Unused ids.
     free: Vec<u32>,
 }
 
 impl TypeEntry {
-    /// The type, of functions.
+    /// Returns the type as a function type.
     ///
     /// # Panics
-    /// If it is of others, when somebody looks into it.
+    /// Panics when the result is used, if it is not a function type.
     pub fn func_type(&self) -> FuncType {
         FuncType(self.ty.clone())
     }
 
-    /// What machine code reads to see what is above it.
+    /// Returns the display, which machine code reads to find the supertypes.
     pub fn display(&self) -> *const u32 {
         self.display.as_ptr()
     }
 }
 
-/// The types of a module, by type index.
+/// Resolves the types of a module, by type index.
 impl Resolve for [Arc<TypeEntry>] {
     fn resolve(&self, index: wasmparser::UnpackedIndex) -> DefinedType {
         let index = index.as_module_index().expect("a type as it was read");
@@ -82,12 +83,12 @@ impl Resolve for [Arc<TypeEntry>] {
 }
 
 impl TypeRegistry {
-    /// No types yet.
+    /// Creates an empty registry.
     pub fn new(trampolines: Arc<CodeArena>) -> TypeRegistry {
         TypeRegistry(Arc::new(Registry { types: RwLock::default(), trampolines }))
     }
 
-    /// The entry of `ty`, made now if there is none.
+    /// Returns the entry of `ty`, creating it if there is none.
     pub fn entry(&self, ty: &DefinedType) -> Arc<TypeEntry> {
         let found = self.0.read().find(ty);
         if let Some(entry) = found {
@@ -96,7 +97,7 @@ impl TypeRegistry {
         let supertype = ty.supertype().map(|above| self.entry(&above));
         let mut types = self.0.write();
         if let Some(entry) = types.find(ty) {
-            // The supertype's may go, which takes the lock.
+            // The supertype's entry may be dropped here, which takes the lock.
             drop(types);
             return entry;
         }
@@ -115,10 +116,10 @@ impl TypeRegistry {
         entry
     }
 
-    /// The entry with `id`.
+    /// Returns the entry with `id`.
     ///
     /// # Panics
-    /// If nobody has it any more.
+    /// Panics if nobody holds it any more.
     pub fn get(&self, id: u32) -> Arc<TypeEntry> {
         let entry = self.0.read().entries[id as usize].upgrade();
         entry.expect("who has the id of a type has its entry")
@@ -149,7 +150,7 @@ impl Types {
 impl Drop for TypeEntry {
     fn drop(&mut self) {
         let mut types = self.registry.write();
-        // The type may have got another entry since the last owner of this one let it go.
+        // The type may have got another entry since the last owner of this one released it.
         if types.ids.get(&self.ty) == Some(&self.id) {
             types.ids.remove(&self.ty);
         }

@@ -1,4 +1,4 @@
-//! Functions about what is open, whatever it is.
+//! Functions for descriptors of any kind.
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fstat};
 use rustix::io::Errno;
@@ -12,7 +12,7 @@ use crate::wasi::guest::{Guest, Record};
 use crate::wasi::host_file::{HostFile, Shape};
 use crate::wasi::system::System;
 
-/// Flags that are given when a file is opened and then stay.
+/// Flags that are set when a file is opened and cannot be changed later.
 const FIXED: u16 = fdflags::DSYNC | fdflags::RSYNC | fdflags::SYNC;
 
 impl System {
@@ -59,7 +59,8 @@ impl System {
         Ok(())
     }
 
-    /// Rights tell what makes sense; they cannot be given up, so that nobody relies on it.
+    /// Rights describe what makes sense for a descriptor. They cannot be dropped, so that no program relies on
+    /// dropped rights.
     pub fn fd_fdstat_set_rights(
         &mut self,
         _: &mut Guest<'_>,
@@ -128,7 +129,8 @@ impl System {
     }
 }
 
-/// Puts as much of some bytes behind the first `filled` ones of a buffer as fits in. How much that is.
+/// Copies as much of `bytes` as fits behind the first `filled` bytes of a buffer. Returns the number of copied
+/// bytes.
 fn put(guest: &mut Guest<'_>, at: u32, filled: u32, len: u32, bytes: &[u8]) -> Outcome<u32> {
     let part = bytes.len().min((len - filled) as usize);
     if part != 0 {
@@ -137,7 +139,7 @@ fn put(guest: &mut Guest<'_>, at: u32, filled: u32, len: u32, bytes: &[u8]) -> O
     Ok(part as u32)
 }
 
-/// What can be done with a file.
+/// Returns the rights of a file.
 fn rights_of(descriptor: &Descriptor, file: &HostFile) -> u64 {
     let mut all = 0;
     if descriptor.is_readable {
@@ -158,7 +160,7 @@ fn rights_of(descriptor: &Descriptor, file: &HostFile) -> u64 {
     all
 }
 
-/// The type of a folder, what can be done with it, and with what is in it.
+/// Returns the type of a folder, its rights, and the rights of its files.
 fn rights_in(folder: &Folder) -> (u8, u64, u64) {
     let (base, of_files) = match folder.is_writable {
         true => (rights::OF_FOLDERS, rights::OF_FILES),

@@ -1,4 +1,4 @@
-//! Functions about files that have positions.
+//! Functions for files that have positions.
 
 use std::num::NonZeroU64;
 
@@ -11,7 +11,7 @@ use crate::wasi::guest::{Guest, Preview};
 use crate::wasi::host_file::Shape;
 use crate::wasi::system::System;
 
-/// What an offset is counted from.
+/// The origin of an offset.
 enum Whence {
     Start,
     Current,
@@ -60,8 +60,8 @@ impl System {
         self.descriptors.get(fd)?.sync(false)
     }
 
-    /// Positions are kept here, so that every one that WASI can name can be sought, as in Wasmtime; file systems have
-    /// limits of their own for where something can be.
+    /// Positions are kept in the descriptor, so a program can seek to every position that WASI can express, as in
+    /// Wasmtime. File systems limit where data can be.
     pub fn fd_seek(
         &mut self,
         guest: &mut Guest<'_>,
@@ -75,7 +75,8 @@ impl System {
         let from = match whence {
             Whence::Start => 0,
             Whence::Current => current,
-            // Where the system is does not matter: each call says where it reads or writes.
+            // The position of the system's file does not matter, because each call passes the position to read or
+            // write.
             Whence::End => seek(self.descriptors.file(fd)?.1, SeekFrom::End(0))?,
         };
         let new = from.checked_add_signed(offset as i64).filter(|&new| new <= i64::MAX as u64);

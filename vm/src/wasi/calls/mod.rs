@@ -1,4 +1,4 @@
-//! The functions of the usual implementation, by what they are about.
+//! The functions of the default implementation, by subject.
 
 mod descriptor;
 mod file;

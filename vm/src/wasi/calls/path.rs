@@ -1,4 +1,4 @@
-//! Functions about paths. All go through the folder that they are relative to, which lets none out.
+//! Functions for paths. All of them go through the folder that the path is relative to, which confines them.
 
 use std::path::PathBuf;
 
@@ -148,7 +148,7 @@ fn follows(lookup: u32) -> Result<bool, Errno> {
     }
 }
 
-/// How a file is to be opened, by the numbers of preview 1.
+/// Decodes how a file is to be opened from the flags of preview 1.
 fn how(lookup: u32, oflags: u32, base: u64, flags: u32) -> Result<How, Errno> {
     let (oflags, flags) = (known(oflags, oflags::ALL)?, known(flags, fdflags::ALL)?);
     let has = |flag| oflags & flag != 0;

@@ -1,7 +1,7 @@
 //! `poll_oneoff`: waits for clocks and for files.
 //!
-//! A program may name the same clock or file any number of times. The list is gone through twice, before and after
-//! waiting, and what is kept of it is as long as the table of descriptors, not as the list.
+//! A program may name the same clock or file any number of times. The list is read twice, before and after
+//! waiting, and the memory that this takes is bounded by the table of descriptors, not by the list.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -20,9 +20,9 @@ use crate::wasi::host_file::{HostFile, Shape};
 use crate::wasi::system::System;
 use crate::wasi::wait::wait_until;
 
-/// One of the program's wishes.
+/// A subscription of the program.
 struct Subscription {
-    /// Comes back with the event.
+    /// Returned with the event.
     userdata: u64,
     wish: Wish,
 }
@@ -33,16 +33,16 @@ enum Wish {
     Write(u32),
 }
 
-/// What of a file is waited for, by its number; and what has come of it.
+/// The files to wait for, by descriptor and direction, with the resulting flags.
 type Files = BTreeMap<(u32, bool), PollFlags>;
 
-/// The times at which a call begins, and the first ones that it waits for.
+/// The times at which a call begins, and the earliest deadline of each clock.
 struct Times {
     begin: [u64; 2],
     first: [Option<u64>; 2],
 }
 
-/// The clocks that can be waited for.
+/// The clocks that a program can wait for.
 const CLOCKS: [Clock; 2] = [Clock::Realtime, Clock::Monotonic];
 
 impl System {
@@ -67,7 +67,7 @@ impl System {
         guest.write_u32(happened, number)
     }
 
-    /// All that a list names.
+    /// Collects everything that a list names.
     fn wanted(
         &self,
         guest: &mut Guest<'_>,
@@ -95,7 +95,7 @@ impl System {
         Ok(())
     }
 
-    /// Waits until something has happened, and notes what has to files.
+    /// Waits until something has happened, and records the state of the files.
     fn wait_for_first(&self, guest: &Guest<'_>, files: &mut Files, times: &Times) -> Outcome {
         let is_ready_at_once = files.keys().any(|&(fd, _)| self.waitable(fd).is_none());
         let waited = files.iter_mut().filter_map(|(&(fd, is_write), state)| {
@@ -109,7 +109,7 @@ impl System {
         Ok(())
     }
 
-    /// A file that one may have to wait for.
+    /// Returns the file of a descriptor if reading or writing it may wait.
     fn waitable(&self, fd: u32) -> Option<&HostFile> {
         match self.descriptors.file(fd) {
             Ok((_, file)) if file.may_wait() => Some(file),
@@ -117,7 +117,7 @@ impl System {
         }
     }
 
-    /// Goes through the list once more and writes what has happened.
+    /// Reads the list again and writes the events that have happened.
     fn write_events(
         &self,
         guest: &mut Guest<'_>,
@@ -151,7 +151,7 @@ impl System {
         Ok(written)
     }
 
-    /// What has happened to a file, if anything has.
+    /// Returns the state of a file, if an event has happened.
     fn happened(&self, files: &Files, fd: u32, is_write: bool) -> Result<Option<State>, Errno> {
         let descriptor = self.descriptors.get(fd)?;
         let state = match &descriptor.what {
@@ -169,10 +169,10 @@ impl System {
     }
 }
 
-/// How much there is behind the position of a file that nobody has to wait for.
+/// Returns how many bytes follow the position of a file that never waits.
 fn left_in(descriptor: &Descriptor, file: &HostFile) -> Result<u64, Errno> {
     if file.shape == Shape::Sequential {
-        // Only the system knows where the process is.
+        // Only the system knows the position of the process in it.
         return Ok(rustix::io::ioctl_fionread(file).unwrap_or(1));
     }
     let size = u64::try_from(fstat(file)?.st_size).unwrap_or(0);
@@ -188,7 +188,7 @@ fn subscription_size(preview: Preview) -> u32 {
     }
 }
 
-/// Goes through a list.
+/// Calls `act` for each subscription of a list.
 fn each(
     guest: &mut Guest<'_>,
     list: &Range<usize>,
@@ -236,7 +236,7 @@ impl Subscription {
 impl Wish {
     fn clock(id: u32, time: u64, flags: u16) -> Result<Wish, Errno> {
         let clock = Clock::numbered(id)?;
-        // A thread that waits takes no processor time: nothing would end that.
+        // The CPU time of a waiting thread stands still, so the wait would never end.
         if !CLOCKS.contains(&clock) || flags & !event::ABSTIME != 0 {
             return Err(Errno::INVAL);
         }
@@ -250,7 +250,7 @@ impl Times {
         Times { begin: guest.began(now), first: [None; 2] }
     }
 
-    /// Which clock it is, and when it has come to a time.
+    /// Returns the index of the clock, and the time at which the subscription is due.
     fn end(&self, clock: Clock, time: u64, is_absolute: bool) -> Result<(usize, u64), Errno> {
         let index = CLOCKS.iter().position(|&known| known == clock).ok_or(Errno::INVAL)?;
         Ok((index, if is_absolute { time } else { self.begin[index].saturating_add(time) }))
@@ -262,7 +262,7 @@ impl Times {
         Ok(())
     }
 
-    /// How long until the first of them; nothing if there is none.
+    /// Returns the time left until the earliest deadline; `None` if there is none.
     fn left(&self, clocks: &dyn Clocks) -> Option<Duration> {
         let left = CLOCKS.iter().zip(self.first).filter_map(|(&clock, first)| {
             Some(Duration::from_nanos(first?.saturating_sub(nanoseconds(clocks.now(clock)))))
@@ -271,11 +271,11 @@ impl Times {
     }
 }
 
-/// What has happened to a file.
+/// The state of a file in an event.
 struct State {
-    /// WASI's number of an error.
+    /// WASI's error number.
     error: u16,
-    /// How much can be read; 1 for something, where it is not known how much.
+    /// Number of readable bytes; 1 if there are some but their number is unknown.
     len: u64,
     flags: u16,
 }
@@ -291,7 +291,7 @@ impl State {
         }
         let is_over = events.intersects(PollFlags::HUP | PollFlags::ERR);
         let len = match events.contains(PollFlags::IN) {
-            // Where the system cannot count, there is something.
+            // If the system cannot count the bytes, at least one is readable.
             true if !is_write => rustix::io::ioctl_fionread(file).unwrap_or(1),
             _ => u64::from(is_write),
         };

@@ -1,4 +1,4 @@
-//! Functions about the program itself: arguments, environment, clocks, random numbers, its end.
+//! Functions for the program itself: arguments, environment, clocks, random numbers, exit.
 
 use rustix::io::Errno;
 
@@ -8,7 +8,7 @@ use crate::wasi::fail::{Fail, Outcome};
 use crate::wasi::guest::Guest;
 use crate::wasi::system::System;
 
-/// How many random bytes are made before the program is asked whether to stop.
+/// Number of random bytes generated between two checks of whether the program is to stop.
 const RANDOM_CHUNK: u32 = 1 << 20;
 
 impl System {

@@ -1,4 +1,4 @@
-//! Sockets that the program was given, and connections that it accepts.
+//! Functions for sockets that the program was given, and for connections that it accepts.
 
 use std::io::IoSliceMut;
 
@@ -96,14 +96,14 @@ impl System {
         Ok(shutdown(file, how)?)
     }
 
-    /// A socket with another side.
+    /// Returns a connected socket.
     fn connection(&self, fd: u32) -> Result<(&Descriptor, &HostFile), Errno> {
         let (descriptor, file) = self.descriptors.socket(fd)?;
         if file.shape == Shape::Listener { Err(Errno::NOTCONN) } else { Ok((descriptor, file)) }
     }
 }
 
-/// Takes off what has been filled.
+/// Removes the first `len` bytes, which have been filled.
 fn skip(buffers: &mut Buffers, mut len: usize) {
     buffers.retain(|range| {
         let part = len.min(range.len());

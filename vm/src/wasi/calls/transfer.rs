@@ -125,11 +125,11 @@ impl System {
     }
 }
 
-/// Fails if it is not open for this use, or has no positions and is to be used at one.
+/// Checks that a descriptor is open for this use, and that it has positions if it is used at one.
 fn check_use(descriptor: &Descriptor, is_open: bool, at: Option<u64>) -> Result<(), Errno> {
     let has_positions = match &descriptor.what {
         What::File(file) => file.shape == Shape::Positioned,
-        // What cannot be done with a folder has nothing to do with positions.
+        // For a folder the error does not depend on positions.
         What::Folder(_) => return Err(Errno::BADF),
         _ => false,
     };
@@ -141,10 +141,10 @@ fn check_use(descriptor: &Descriptor, is_open: bool, at: Option<u64>) -> Result<
     }
 }
 
-/// Reads by `once`, when there is something to read.
+/// Reads with `once`, when there is something to read.
 ///
 /// # Errors
-/// Those of `once`; if the program is to stop meanwhile.
+/// Returns the errors of `once`, and an error if the program is to stop meanwhile.
 pub fn read_file<R: Filled>(
     guest: &mut Guest<'_>,
     file: &HostFile,
@@ -153,7 +153,8 @@ pub fn read_file<R: Filled>(
     once: impl Fn(&mut [IoSliceMut<'_>]) -> Result<R, Errno>,
 ) -> Outcome<R> {
     loop {
-        // Also where reading would not block: the end of a pipe may be that nobody has opened its other side yet.
+        // Waiting is also needed where reading would not block: a pipe is at its end as long as nobody has opened
+        // its other side.
         if file.may_wait() && !buffers.is_empty() {
             wait_for(guest, file, PollFlags::IN, is_nonblocking)?;
         }
@@ -166,10 +167,10 @@ pub fn read_file<R: Filled>(
     }
 }
 
-/// Writes by `once`, as soon as there is room.
+/// Writes with `once`, as soon as there is room.
 ///
 /// # Errors
-/// Those of `once`; if the program is to stop meanwhile.
+/// Returns the errors of `once`, and an error if the program is to stop meanwhile.
 pub fn write_file(
     guest: &mut Guest<'_>,
     file: &HostFile,
@@ -190,7 +191,7 @@ pub fn write_file(
 /// Waits until a file is ready.
 ///
 /// # Errors
-/// If it is not and nothing is to wait; if the program is to stop.
+/// Returns an error if the descriptor is nonblocking and the file is not ready, or if the program is to stop.
 pub fn wait_for(guest: &Guest<'_>, file: &HostFile, events: PollFlags, is_nonblocking: bool) -> Outcome {
     let mut fds = [PollFd::new(file, events)];
     match is_nonblocking {
