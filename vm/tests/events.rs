@@ -448,7 +448,6 @@ fn a_program_stops_at_the_very_instruction() -> Outcome {
     Ok(())
 }
 
-/// The fuel of `run` of a text module, counted with each placement, and whether it returned.
 /// All instants of a run, each named by the software instruction counter and a place, are found again, with the same
 /// state, in code that counts by chords and checks only there. Recursive calls that return one after the other come to
 /// one place without another such event: of these instants it is the first.
@@ -486,7 +485,7 @@ fn an_instant_is_found_again_by_its_place_and_the_software_instruction_counter()
         let (ended, stop, [sic, instructions]) =
             run(Strategy::Baseline, Counting::PerInstruction, by_number, false)?;
         let Some(stop) = stop else {
-            assert_eq!(ended, Some(24));
+            assert_eq!(ended, Some(154));
             break;
         };
         assert_eq!(instructions, number + 1);
@@ -502,6 +501,7 @@ fn an_instant_is_found_again_by_its_place_and_the_software_instruction_counter()
     Ok(())
 }
 
+/// The fuel of `run` of a text module, counted with each placement, and whether it returned.
 fn fuel(wat: &str) -> std::result::Result<(u64, bool), Box<dyn std::error::Error>> {
     let mut found = Vec::new();
     for mut config in configs() {
