@@ -21,7 +21,8 @@ type Context = StoreContextMut<'static, Data>;
 
 /// A store and its current user.
 pub struct Shared {
-    /// While a host function runs, the context of its caller: the store is lent to that context and only used through it.
+    /// While a host function runs, the context of its caller: the store is lent to that context and only used through
+    /// it.
     caller: Cell<*mut Context>,
     store: UnsafeCell<Store<Data>>,
     /// The data that C has attached to things in the store.
