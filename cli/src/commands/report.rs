@@ -1,4 +1,4 @@
-//! `wprof report`: where the instructions went.
+//! `wprof report`: shows where the instructions went.
 
 use std::borrow::Cow;
 use std::io;
@@ -72,8 +72,9 @@ pub struct ReportArgs {
     sort: Option<Order>,
     /// With --cct or --callers: weigh contexts by a metric
     ///
-    /// That is `time`, `calls`, one measured in contexts, such as `cycles`, a kind of events that was counted there, such as
-    /// `loads`, or `instructions` if they were counted in contexts (in bursts, or by `--collect flow`) [default: time if it was sampled, else instructions, else calls]
+    /// That is `time`, `calls`, one measured in contexts, such as `cycles`, a kind of events that was counted there,
+    /// such as `loads`, or `instructions` if they were counted in contexts (in bursts, or by `--collect flow`)
+    /// [default: time if it was sampled, else instructions, else calls]
     #[arg(long, value_name = "METRIC", help_heading = help::VIEW, hide_short_help = true)]
     by: Option<String>,
     /// Leave out contexts and paths with less than PERCENT of the total
@@ -154,7 +155,7 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
     output::print(&page.into_text())
 }
 
-/// Calling contexts by a metric: by default by time if it was sampled, else by instructions, else by calls.
+/// Returns calling contexts weighed by a metric: by default time if it was sampled, else instructions, else calls.
 fn weighed_contexts<'a>(view: &View<'a>, by: Option<&str>) -> Result<(Cow<'a, ContextTree>, Weights)> {
     let time = time::of(view).filter(|_| by.is_none_or(|by| by == "time"));
     if let Some(time) = time {
@@ -170,19 +171,19 @@ fn weighed_contexts<'a>(view: &View<'a>, by: Option<&str>) -> Result<(Cow<'a, Co
     Ok((Cow::Borrowed(tree), weights.unwrap_or_else(|| Weights::usual(profile, tree))))
 }
 
-/// What a page for a browser is made from.
+/// The input for an HTML page.
 #[derive(Clone, Copy)]
 pub struct HtmlReport<'a> {
-    /// The file of the profile.
+    /// The path of the profile.
     pub path: &'a Path,
-    /// Where its module is.
+    /// The option that names the profile's module.
     pub module: &'a ModuleOption,
     /// An earlier profile to compare with.
     pub before: Option<&'a Path>,
 }
 
 impl HtmlReport<'_> {
-    /// Writes the page to a file, or to standard output if that is `-`.
+    /// Writes the page to a file, or to standard output for the path `-`.
     ///
     /// # Errors
     /// If a profile cannot be read, or the file cannot be written.
@@ -197,11 +198,11 @@ impl HtmlReport<'_> {
     }
 }
 
-/// A profile whose paths are interesting in `profile`.
+/// Reads a profile whose paths are interesting in `profile`.
 fn interesting(profile: &Profile, path: &Path) -> Result<Profile> {
     ensure!(profile.has_paths(), "the profile has no paths: record one with `wprof run --collect paths`");
     let interesting = super::read_paths(path)?;
-    // The residual is not shown, but asking for it tells whether they fit.
+    // The residual is not shown, but computing it checks that the profiles match.
     profile.residual(&interesting).with_context(|| path.display().to_string())?;
     Ok(interesting)
 }

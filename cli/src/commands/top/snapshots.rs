@@ -1,4 +1,4 @@
-//! Snapshots at a running program on a screen, one after the other.
+//! Display of successive snapshots of a running program.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -13,41 +13,41 @@ use crate::render::page::Page;
 use crate::render::screen::{ColorChoice, Screen};
 use crate::render::summary;
 
-/// How many functions are shown where there is no terminal.
+/// The number of functions that are shown without a terminal.
 const FUNCTIONS: usize = 10;
 
-/// Lines of a look that are no functions, and the one behind it.
+/// The lines of a snapshot that are not functions, including the one behind it.
 const OTHER_LINES: usize = 6;
 
-/// Where looks go.
+/// The destination of snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Standard output.
     Output,
-    /// Standard error, since standard output is the program's.
+    /// Standard error, since the program uses standard output.
     Messages,
 }
 
-/// A screen with the last look.
+/// A display with the latest snapshot.
 pub struct Snapshots {
     place: Place,
     top: Option<usize>,
     color: ColorChoice,
     last: Option<Profile>,
-    /// Its text, and whether that is still on the screen, to be replaced.
+    /// The text of the snapshot, and whether it is still on the screen, to be replaced.
     text: String,
     count: u64,
-    /// The seconds of silence that were told.
+    /// The seconds of silence that were reported last.
     silence: u64,
 }
 
 impl Snapshots {
-    /// None yet.
+    /// Creates a display without a snapshot.
     pub fn new(place: Place, top: Option<usize>, color: ColorChoice) -> Self {
         Self { place, top, color, last: None, text: String::new(), count: 0, silence: 0 }
     }
 
-    /// How many there were.
+    /// Returns the number of snapshots.
     pub fn count(&self) -> u64 {
         self.count
     }
