@@ -147,7 +147,7 @@ fn run(args: &ProgramArgs, module: &Module, counted: &Counted) -> Result<(Outcom
     Ok((outcome, profile))
 }
 
-/// Writes the residual, as text or JSON.
+/// Formats the residual, as text or JSON.
 fn report(
     args: &ResidualArgs,
     view: &View<'_>,

@@ -64,7 +64,7 @@ pub fn serve(
     instantiated(args, store, component, act)
 }
 
-/// Instantiates a component with WASI 0.2, and calls `work` with it.
+/// Instantiates a component with WASI 0.2, and calls `act` with it.
 fn instantiated(
     args: &ProgramArgs,
     store: &mut Store<WasiCtx>,

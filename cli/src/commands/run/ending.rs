@@ -13,7 +13,7 @@ use crate::{names, output};
 /// The exit code that shells show for a process that aborted.
 const TRAPPED: u8 = 134;
 
-/// Maximum number of frames of a backtrace that are shown from its beginning, and from its end.
+/// Numbers of innermost and of outermost frames that a backtrace shows.
 const INNER_FRAMES: usize = 12;
 const OUTER_FRAMES: usize = 4;
 
@@ -78,7 +78,7 @@ pub fn report(outcome: &Outcome, counted: &Counted) {
     output::tell(format_args!("{}", backtrace(frames)));
 }
 
-/// Says that control did not reach the place before more events had happened than were waited for.
+/// Says with how many events control first reached the place, if that is more than were waited for.
 fn beyond(until: &Until, spent: Option<u64>) -> String {
     match (until, spent) {
         (Until::Place(budget, _), Some(spent)) if spent > budget.limit => {

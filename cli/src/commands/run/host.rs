@@ -40,7 +40,7 @@ pub fn wasi(args: &ProgramArgs, is_deterministic: bool) -> Result<WasiCtx> {
 /// Creates a linker with everything that a program may import.
 ///
 /// # Errors
-/// No error is known.
+/// Returns an error if a definition fails, of which no case is known.
 pub fn linker(engine: &Engine) -> Result<Linker<WasiCtx>> {
     let mut linker = Linker::new(engine);
     wasi::add_to_linker(&mut linker, |wasi: &mut WasiCtx| wasi).map_err(failure)?;

@@ -67,7 +67,7 @@ impl Addresses {
     }
 
     /// Reports whether a use of `address` is permitted. An address says where a socket may be bound, and which peers it
-    /// may connect or send to. A peer on this machine may use any port, and a listener accepts any peer.
+    /// may connect or send to. The local end of a connection may have any port, and a listener accepts any peer.
     fn allow(self, address: SocketAddr, used: SocketAddrUse) -> bool {
         match used {
             SocketAddrUse::TcpAccept | SocketAddrUse::UdpReceive => true,

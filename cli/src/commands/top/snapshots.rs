@@ -52,10 +52,10 @@ impl Snapshots {
         self.count
     }
 
-    /// Shows a profile; whether anybody looks.
+    /// Shows a profile; reports whether anybody still reads the output.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Returns an error if the output cannot be written.
     pub fn show(&mut self, profile: Profile) -> Result<bool> {
         let mut page = Page::new(self.screen());
         Look::new(&profile, self.last.as_ref()).write(&mut page, self.functions());
@@ -65,10 +65,11 @@ impl Snapshots {
         self.draw(page.into_text())
     }
 
-    /// Says that nothing was heard for so long, once a second on a terminal and once elsewhere; whether anybody looks.
+    /// Says how long no profile has arrived, once a second on a terminal and once elsewhere; reports whether anybody
+    /// still reads the output.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Returns an error if the output cannot be written.
     pub fn say_silence(&mut self, time: Duration) -> Result<bool> {
         let told = std::mem::replace(&mut self.silence, time.as_secs());
         if told == time.as_secs() || told > 0 && !self.is_terminal() {
@@ -86,12 +87,12 @@ impl Snapshots {
         self.draw(page.into_text())
     }
 
-    /// Replaces what is on a terminal; elsewhere an empty line stands between two looks.
+    /// Replaces the text on a terminal; elsewhere an empty line separates two snapshots.
     fn draw(&mut self, text: String) -> Result<bool> {
         let lines = self.text.lines().count();
         let between = match (lines, self.is_terminal()) {
             (0, _) => String::new(),
-            // To the first column that many lines above, and clear all from there.
+            // Move to the first column `lines` lines up, and clear everything from there.
             (lines, true) => format!("\x1b[{lines}F\x1b[J"),
             (_, false) => "\n".to_owned(),
         };
