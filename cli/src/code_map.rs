@@ -22,7 +22,7 @@ pub fn of_lines(module: &Module) -> CodeMap {
 /// Returns a map of source lines, of the instructions of functions that ran, and of functions inlined at samples.
 ///
 /// # Errors
-/// If a function exceeds a limit of the compiler.
+/// Returns an error if a function exceeds a limit of the compiler.
 pub fn of_functions_that_ran(module: &Module, profile: &Profile) -> Result<CodeMap> {
     let instructions = instructions(module, &profile.functions)?;
     let calls = calls(module, &profile.functions)?;
@@ -35,7 +35,7 @@ pub fn of_functions_that_ran(module: &Module, profile: &Profile) -> Result<CodeM
 /// Returns a map of source lines, and of all functions and their instructions.
 ///
 /// # Errors
-/// If a function exceeds a limit of the compiler.
+/// Returns an error if a function exceeds a limit of the compiler.
 pub fn of_all_functions(module: &Module, profile: &Profile) -> Result<CodeMap> {
     let mut code = of_functions_that_ran(module, profile)?;
     let info = module.info();

@@ -10,10 +10,10 @@
 //!
 //! [cost]                 # events of instructions, by name
 //! "i32.load" = 3
-//! "f64.*" = 4            # all that begin so; the most specific name decides
+//! "f64.*" = 4            # all names with this prefix; the most specific entry decides
 //! call = 10
 //!
-//! [per_unit]             # events of each byte, page or element that an operation on many is asked for
+//! [per_unit]             # events of each byte, page or element of a bulk operation
 //! "memory.copy" = 1
 //! ```
 

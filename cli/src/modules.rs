@@ -51,10 +51,9 @@ pub fn load(engine: &Engine, path: &Path) -> Result<Module> {
 
 /// Returns the core module of a component that the component's profile covers: the one with the most code, since the
 /// others mostly adapt calls or hold data.
-/// hold data.
 ///
+/// # Errors
 /// Returns an error if the component has no core module.
-/// If there is none.
 pub fn main_module(component: &Component, path: &Path) -> Result<Module> {
     let size = |module: &&Module| {
         let info = module.info();

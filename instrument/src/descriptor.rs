@@ -16,7 +16,7 @@ pub struct Descriptor {
     pub version: String,
     /// The hash of the original module.
     pub hash: [u8; 32],
-    /// What is counted.
+    /// The kind of profile that is counted.
     pub collected: Collected,
     /// Whether all instructions that may trap are sites.
     pub all_traps: bool,

@@ -114,7 +114,7 @@ pub enum Support {
     Rehash,
     /// Books all entries.
     Clear,
-    /// Adds 1 to a counter.
+    /// Increments a counter.
     Count,
     /// Writes an entry and makes it the topmost one.
     Mark,

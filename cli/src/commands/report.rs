@@ -186,7 +186,7 @@ impl HtmlReport<'_> {
     /// Writes the page to a file, or to standard output for the path `-`.
     ///
     /// # Errors
-    /// If a profile cannot be read, or the file cannot be written.
+    /// Returns an error if a profile cannot be read, or the file cannot be written.
     pub fn write(self, view: &View<'_>, file: &Path) -> Result<()> {
         let before = self.before.map(super::read_profile).transpose()?;
         let map = view.module.map(code_map::of_lines).unwrap_or_default();

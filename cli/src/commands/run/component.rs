@@ -89,7 +89,7 @@ fn instantiated(
 /// Returns the profiles of the core modules that ran beside the main one, with the modules' numbers.
 ///
 /// # Errors
-/// If nothing was counted.
+/// Returns an error if nothing was counted.
 pub fn others(store: &Store<WasiCtx>, component: &Component, main: &Module) -> Result<Vec<(usize, Profile)>> {
     let all = component.modules().iter().enumerate();
     let others = all.filter(|(_, module)| module.hash() != main.hash());

@@ -17,7 +17,7 @@ const SEED: u64 = 0;
 /// Creates the program's view of the system; with the same random numbers each time if the run is deterministic.
 ///
 /// # Errors
-/// If a folder cannot be opened, or an argument cannot be passed.
+/// Returns an error if a folder cannot be opened, or an argument cannot be passed.
 pub fn wasi(args: &ProgramArgs, is_deterministic: bool) -> Result<WasiCtx> {
     let mut builder = WasiCtxBuilder::new();
     builder.inherit_stdio();

@@ -29,7 +29,7 @@ pub struct Outcome {
     pub started: SystemTime,
     /// The duration, without loading.
     pub wall: Duration,
-    /// How it ended.
+    /// How the program ended.
     pub ending: Ending,
     /// The error, if the program did not just return or exit.
     pub error: Option<Error>,
@@ -65,7 +65,7 @@ pub struct Kept<'a> {
     pub component: Option<Component>,
     /// The server, if the component answers requests.
     pub server: Option<Server>,
-    /// What is counted.
+    /// The resolved choice of what is counted.
     pub counted: &'a Counted,
     /// The destination of the trace, if there is one.
     pub trace: Option<TraceTarget>,

@@ -10,7 +10,7 @@ const USUAL: u32 = 1000;
 /// The maximum: at a higher rate a program would do little else.
 const MOST: u32 = 100_000;
 
-/// Samples a second.
+/// The number of samples per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampleRate {
     /// No samples.

@@ -80,7 +80,7 @@ impl Threads {
     /// Defines the imports of a program that starts threads: the function, and the memory.
     ///
     /// # Errors
-    /// If there is no address space for the memory.
+    /// Returns an error if there is no address space for the memory.
     pub fn new(
         module: &Module,
         linker: &mut Linker<WasiCtx>,

@@ -17,7 +17,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tempfile::TempDir;
 
-/// The process.
+/// A `wprof run --live` process.
 pub struct Process {
     child: Child,
     status: Option<ExitStatus>,

@@ -139,7 +139,7 @@ impl ProfileArgs {
     /// Returns what to count, including the events of the budget's kind.
     ///
     /// # Errors
-    /// If the options contradict each other.
+    /// Returns an error if the options contradict each other.
     pub fn counted(&self, limit: Option<&Limit>, until: Option<&Until>) -> Result<Counted> {
         let budget = limit.and_then(Limit::events);
         let overhead = match limit {
