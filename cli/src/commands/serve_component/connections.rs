@@ -86,7 +86,7 @@ impl Connections {
         &self.jobs
     }
 
-    /// Waits until the pending responses have been written, at most [`FAREWELL`].
+    /// Waits until the pending responses have been written, at most `FAREWELL`.
     pub fn finish(&self) {
         let end = Instant::now() + FAREWELL;
         while self.under_way.load(Ordering::SeqCst) > 0 && Instant::now() < end {
