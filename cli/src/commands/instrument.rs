@@ -31,8 +31,8 @@ pub struct RewriteArgs {
     collect: Counted,
     /// Be exact also if a load, a store, a division or the like traps; takes more code
     ///
-    /// Without it counts are exact if the program ends itself, throws, executes `unreachable`, or traps in a function
-    /// of the host.
+    /// Without it counts are exact if the program ends itself, throws, executes `unreachable`, or traps in a function of
+    /// the host.
     #[arg(long, help_heading = help::PROFILE)]
     exact_traps: bool,
 }

@@ -72,9 +72,8 @@ pub struct ReportArgs {
     sort: Option<Order>,
     /// With --cct or --callers: weigh contexts by a metric
     ///
-    /// That is `time`, `calls`, one measured in contexts, such as `cycles`, a kind of events that was counted there,
-    /// such as `loads`, or `instructions` if they were counted in contexts (in bursts, or by `--collect flow`)
-    /// [default: time if it was sampled, else instructions, else calls]
+    /// That is `time`, `calls`, one measured in contexts, such as `cycles`, a kind of events that was counted there, such as
+    /// `loads`, or `instructions` if they were counted in contexts (in bursts, or by `--collect flow`) [default: time if it was sampled, else instructions, else calls]
     #[arg(long, value_name = "METRIC", help_heading = help::VIEW, hide_short_help = true)]
     by: Option<String>,
     /// Leave out contexts and paths with less than PERCENT of the total
