@@ -5,7 +5,7 @@ use wprof::{Adaptive, Collect, Config, Engine, ProfilingConfig, Strategy};
 use crate::error::{Message, report, wrong};
 use crate::vector::Owned;
 
-/// What is collected, by its number in `wprof.h`.
+/// Returns what is collected for a number of `wprof.h`.
 fn profiling(kind: u8) -> Option<ProfilingConfig> {
     Some(match kind {
         0 => ProfilingConfig::Off,

@@ -1,4 +1,4 @@
-//! Errors, as C is told of them.
+//! Errors as they are reported to C.
 
 use std::mem::MaybeUninit;
 
@@ -6,10 +6,10 @@ use wprof::Error;
 
 use crate::vector::{Bytes, message};
 
-/// Where an error is told, if C wants to know it.
+/// Where an error message is written, if the C caller wants one.
 pub type Message<'a> = Option<&'a mut MaybeUninit<Bytes>>;
 
-/// What has come of something; an error is told. Where there is none, nothing is written.
+/// Returns the value of a result, or writes its error message to `out`. Without an error nothing is written.
 pub fn report<T, E: std::fmt::Display>(result: Result<T, E>, out: Message<'_>) -> Option<T> {
     match (result, out) {
         (Ok(value), _) => Some(value),
@@ -21,7 +21,7 @@ pub fn report<T, E: std::fmt::Display>(result: Result<T, E>, out: Message<'_>) -
     }
 }
 
-/// An error of who calls this API.
+/// Creates an error that says how the caller misused this API.
 pub fn wrong(message: impl std::fmt::Display) -> Error {
     Error::msg(message)
 }

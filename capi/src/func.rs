@@ -1,4 +1,4 @@
-//! Functions: of wasm code's, and of C's.
+//! Functions of WebAssembly modules and functions written in C.
 
 use std::ffi::c_void;
 
@@ -12,18 +12,18 @@ use crate::types::ExternType;
 use crate::value::Val;
 use crate::vector::{Owned, Vector};
 
-/// `wasm_func_callback_t`.
+/// The C type `wasm_func_callback_t`.
 type Callback = extern "C" fn(&Vector<Val>, &mut Vector<Val>) -> Owned<Reference>;
-/// `wasm_func_callback_with_env_t`.
+/// The C type `wasm_func_callback_with_env_t`.
 type CallbackWithEnv = extern "C" fn(*mut c_void, &Vector<Val>, &mut Vector<Val>) -> Owned<Reference>;
 
-/// What C gives to a function of its own, until that goes.
+/// The environment that C attaches to one of its functions, with the finalizer that ends it.
 struct Env {
     env: *mut c_void,
     finalizer: Option<extern "C" fn(*mut c_void)>,
 }
 
-// SAFETY: C promises that one thread at a time uses a store and what is in it.
+// SAFETY: the C caller guarantees that one thread at a time uses a store and what is in it.
 unsafe impl Send for Env {}
 // SAFETY: as above.
 unsafe impl Sync for Env {}
@@ -36,7 +36,7 @@ impl Drop for Env {
     }
 }
 
-/// A function in a store that calls C.
+/// Creates a function in a store that calls C.
 fn new(
     store: &StoreRef,
     ty: &ExternType,
@@ -62,7 +62,7 @@ fn new(
     Some(Box::new(Reference::new(store, What::Func(func))))
 }
 
-/// Calls a function; the results are C's then.
+/// Calls a function; C owns the results.
 fn call(reference: &Reference, args: &[Val]) -> Result<Vec<Val>> {
     let What::Func(func) = reference.what else { return Err(wrong("what is called is no function")) };
     let args = args.iter().map(Val::value).collect::<Result<Vec<_>>>()?;
@@ -76,7 +76,7 @@ fn call(reference: &Reference, args: &[Val]) -> Result<Vec<Val>> {
     Ok(results.iter().map(|value| Val::of(store, value)).collect())
 }
 
-/// The trap of a call that has failed.
+/// Returns the trap of a call that failed.
 fn failed(reference: &Reference, error: &Error) -> Owned<Reference> {
     Some(Box::new(trap::of_error(&reference.store, error)))
 }

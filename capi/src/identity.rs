@@ -1,11 +1,11 @@
-//! What tells things in a store from others, and what C has attached to them.
+//! The identity of things in a store, and what C has attached to them.
 
 use std::ffi::c_void;
 use std::ptr;
 
 use wprof::{Func, Global, Instance, Memory, Table};
 
-/// A thing in a store, as what tells it from others.
+/// The identity of a thing in a store: equal exactly for references to the same thing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Identity {
     Func(Func),
@@ -15,15 +15,15 @@ pub enum Identity {
     Instance(Instance),
 }
 
-/// What C has attached to something, and what is to be called with it in the end.
+/// The data that C has attached to a thing, and the finalizer to call with it.
 pub struct HostInfo {
     pub info: *mut c_void,
     pub finalizer: Option<extern "C" fn(*mut c_void)>,
 }
 
-// SAFETY: C promises that what it attaches may be handed to its finalizer by whichever thread lets go of the thing last.
+// SAFETY: the C caller guarantees that the finalizer may run on whichever thread drops the last reference.
 unsafe impl Send for HostInfo {}
-// SAFETY: it is behind a lock, or in a store.
+// SAFETY: a `HostInfo` is always behind a lock, or in a store.
 unsafe impl Sync for HostInfo {}
 
 impl Default for HostInfo {

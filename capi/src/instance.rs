@@ -19,7 +19,7 @@ fn new(store: &StoreRef, of: &Reference, imports: &[Owned<Reference>]) -> Result
     store.with(|context| Instance::new(context, module, &imports))
 }
 
-/// Leaves an error as a trap where C wants it.
+/// Writes an error to `out` as a trap, if the C caller wants it.
 fn leave(store: &StoreRef, error: &Error, out: Option<&mut MaybeUninit<Owned<Reference>>>) {
     if let Some(out) = out {
         out.write(Some(Box::new(trap::of_error(store, error))));

@@ -1,17 +1,17 @@
-//! The engine for C and what calls C: `include/wasm.h`, the API that engines have in common, and `include/wprof.h`, which adds
-//! profiles, limits and what else only this one has.
+//! The C API of the engine: `include/wasm.h`, which engines have in common, and `include/wprof.h`, which adds profiles,
+//! limits and the other features that only this engine has.
 //!
-//! What C has are pointers to boxes of types of this crate. Pointers that C owns come and go as `Box`es, others as
-//! references, and null is `None`: so most functions need no unsafe code of their own. All kinds of references are one
-//! type, [`Reference`](reference::Reference), and all types of what can be imported are one, `ExternType`, so that casts
-//! between them are nothing but a look at the kind.
+//! C holds pointers to boxed values of this crate's types. Pointers that C owns are passed as `Box`es, others as
+//! references, and null is `None`, so most functions need no unsafe code of their own. One type,
+//! [`Reference`](reference::Reference), represents all kinds of references, and one type, `ExternType`, all types of
+//! imports and exports, so a cast between kinds only checks the kind.
 //!
-//! Invariant: no panic gets into C. What C must not do (see the headers) ends the process.
-//! Invariant: a store is used by one thread at a time, which C promises; engines and shared modules by any.
+//! Invariant: no panic unwinds into C. Misuse by C (see the headers) ends the process.
+//! Invariant: one thread at a time uses a store, as C guarantees; any thread may use engines and shared modules.
 //! Oracle: `tests/examples.rs` compiles and runs `examples/*.c`.
 
-/// Defines functions of C, by the parts of the names that they have there. No other library has functions of these names, but
-/// those that this one is to take the place of.
+/// Defines functions of C, by parts of their C names. No other library has functions of these names, except the
+/// libraries that this one replaces.
 macro_rules! export {
     ($([$($name:literal),+] fn($($arg:ident: $ty:ty),* $(,)?) $(-> $result:ty)? $body:block)*) => {
         $(const _: () = {

@@ -11,7 +11,7 @@ use crate::types::{ExternType, Kind};
 use crate::value::{Val, given, to_ref};
 use crate::vector::Owned;
 
-/// The type of what can be imported or exported, as it is now.
+/// Returns the current type of an import or export.
 pub fn extern_type(reference: &Reference) -> Option<ExternType> {
     let item = reference.item()?;
     Some(reference.store.with(|context| ExternType::of(&item.ty(context))))
@@ -25,7 +25,7 @@ fn memory(reference: &Reference) -> Option<Memory> {
     if let What::Memory(memory) = reference.what { Some(memory) } else { None }
 }
 
-/// An element for a table.
+/// Returns an element for a table.
 fn element(reference: &Reference, table: Table, element: Option<&Reference>) -> Option<Ref> {
     let ty = reference.store.with(|context| table.ty(context).element);
     match element {
@@ -50,7 +50,7 @@ export! {
         });
     }
     ["wasm_global_set"] fn(global: &Reference, value: &Val) {
-        // The API has no way to say that it is immutable, or of another type: then it stays as it was.
+        // The API cannot report that the global is immutable or of another type, so the global keeps its value.
         if let (What::Global(it), Ok(value)) = (&global.what, value.value()) {
             let _ = global.store.with(|context| it.set(context, value));
         }
@@ -96,7 +96,7 @@ export! {
     ["wasm_memory_data"] fn(reference: &Reference) -> *mut u8 {
         let Some(memory) = memory(reference) else { return ptr::null_mut() };
         reference.store.with(|mut context| match memory.shared(&context) {
-            // Other threads may have it: it has no bytes of its own to point to.
+            // Other threads may use a shared memory, so it has no bytes of its own to point to.
             Some(_) => ptr::null_mut(),
             None => memory.data_mut(&mut context).as_mut_ptr(),
         })

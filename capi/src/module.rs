@@ -11,7 +11,7 @@ use crate::store::StoreRef;
 use crate::types::{ExportType, ImportType, write_all};
 use crate::vector::{Bytes, Owned, Vector};
 
-/// `wasm_shared_module_t`.
+/// The C type `wasm_shared_module_t`.
 pub struct SharedModule(Module);
 
 fn engine(store: &StoreRef) -> Engine {
@@ -23,7 +23,7 @@ fn reference(store: &StoreRef, module: Module) -> Box<Reference> {
     Box::new(Reference::new(store, What::Module(Arc::new(data))))
 }
 
-/// The module that is referred to.
+/// Returns the module that a reference refers to.
 pub fn module(reference: &Reference) -> Option<&Module> {
     if let What::Module(data) = &reference.what { Some(&data.module) } else { None }
 }
@@ -33,7 +33,7 @@ fn new(store: &StoreRef, bytes: &Bytes) -> Result<Box<Reference>> {
 }
 
 fn deserialize(store: &StoreRef, bytes: &Bytes) -> Result<Box<Reference>> {
-    // SAFETY: C promises that the bytes are what `wasm_module_serialize` gave.
+    // SAFETY: the C caller guarantees that `wasm_module_serialize` returned the bytes.
     let module = unsafe { Module::deserialize(&engine(store), bytes.as_slice()) };
     module.map(|module| reference(store, module))
 }

@@ -1,4 +1,4 @@
-//! What `wprof.h` adds: profiles, fuel, deadlines, limits, core dumps.
+//! The additions of `wprof.h`: profiles, fuel, deadlines, limits, core dumps.
 
 use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::reference::{Reference, What};
 use crate::store::StoreRef;
 use crate::vector::{Bytes, Owned, Vector, message, text};
 
-/// The profile of what an instance has executed.
+/// Returns the profile of an instance's execution.
 fn profile(reference: &Reference) -> Result<Box<Profile>> {
     let What::Instance(instance) = reference.what else { return Err(wrong("it is no instance")) };
     let of = |instance: Instance| reference.store.with(|context| instance.profile(context));
@@ -24,7 +24,7 @@ fn path(bytes: &Bytes) -> PathBuf {
     Path::new(&text(bytes)).to_owned()
 }
 
-/// A profile in the format of another tool, by its number in `wprof.h`.
+/// Writes a profile in the format of another tool, by the format's number in `wprof.h`.
 fn export(profile: &Profile, format: u8) -> Result<Vec<u8>> {
     let samples = Samples::new(profile, &CodeMap::default());
     let metric = || samples.metric(None).ok_or_else(|| wrong("the profile has nothing that stacks have"));

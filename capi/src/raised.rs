@@ -1,4 +1,4 @@
-//! What has ended a program: its message, and where.
+//! The reason why a program ended: its message and its place.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -7,18 +7,18 @@ use wprof::Instance;
 
 use crate::identity::HostInfo;
 
-/// What has ended a program.
+/// The reason why a program ended.
 pub struct TrapData {
     pub message: String,
     pub frames: Vec<Place>,
-    /// `wprof_trap_code`
+    /// The C value `wprof_trap_code`.
     pub code: i32,
-    /// The code with which the program has ended itself.
+    /// The exit code, if the program ended itself.
     pub exit: Option<i32>,
     pub info: Mutex<HostInfo>,
 }
 
-/// Where a frame was.
+/// The place of a frame.
 #[derive(Clone, Copy)]
 pub struct Place {
     pub instance: Option<Instance>,
@@ -27,7 +27,7 @@ pub struct Place {
     pub module_offset: usize,
 }
 
-/// The error that a trap of C's is while it goes through wasm code.
+/// The error that carries a trap of C through WebAssembly code.
 #[derive(Clone)]
 pub struct Raised(pub Arc<TrapData>);
 
@@ -45,7 +45,7 @@ impl fmt::Debug for Raised {
 
 impl std::error::Error for Raised {}
 
-/// No trap of wasm code's own.
+/// The code of a trap that WebAssembly code did not raise.
 pub const OTHER: i32 = -1;
 
 impl TrapData {

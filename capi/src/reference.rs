@@ -1,4 +1,4 @@
-//! References to everything: functions, globals, tables, memories, instances, modules, traps and what C itself refers to.
+//! References: to functions, globals, tables, memories, instances, modules, traps and foreign objects of C.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -12,15 +12,15 @@ use crate::store::StoreRef;
 use crate::types::{FUNC, GLOBAL, MEMORY, OTHER, TABLE};
 use crate::vector::{Owned, vector};
 
-/// `wasm_ref_t`, and so `wasm_func_t` and all the others.
+/// The C type `wasm_ref_t`, and so `wasm_func_t` and all the others.
 #[derive(Clone)]
 pub struct Reference {
-    /// The store that it is in; modules and traps need none, but hold that which they were made in.
+    /// The store of the referent; modules and traps need none, but keep the store alive in which they were made.
     pub store: StoreRef,
     pub what: What,
 }
 
-/// What is referred to.
+/// The referent.
 #[derive(Clone)]
 pub enum What {
     Func(Func),
@@ -31,34 +31,34 @@ pub enum What {
     Module(Arc<ModuleData>),
     Trap(Arc<TrapData>),
     Foreign(ExternRef),
-    /// What the API has no name for.
+    /// An import or export of a kind that the API does not name.
     Other(Extern),
 }
 
-/// A module, and what C has attached to it.
+/// A module and the data that C has attached to it.
 pub struct ModuleData {
     pub module: Module,
     pub info: Mutex<HostInfo>,
 }
 
-/// What an `externref` is that C has made.
+/// The content of an `externref` that C has made.
 #[derive(Default)]
 pub struct ForeignData {
     info: Mutex<HostInfo>,
 }
 
 impl Reference {
-    /// A reference to something in a store.
+    /// Creates a reference to something in a store.
     pub fn new(store: &StoreRef, what: What) -> Reference {
         Reference { store: store.clone(), what }
     }
 
-    /// A new one to what C calls foreign.
+    /// Creates a reference to a new foreign object.
     pub fn foreign(store: &StoreRef) -> Reference {
         Reference::new(store, What::Foreign(ExternRef::new(ForeignData::default())))
     }
 
-    /// To what an instance exports.
+    /// Creates a reference to an export of an instance.
     pub fn to_extern(store: &StoreRef, item: Extern) -> Reference {
         let what = match item {
             Extern::Func(func) => What::Func(func),
@@ -70,7 +70,7 @@ impl Reference {
         Reference::new(store, what)
     }
 
-    /// To a value; `None` if that is null, or has no name in the API.
+    /// Creates a reference to a value; `None` if the value is null or the API does not name its kind.
     pub fn to_value(store: &StoreRef, value: &Ref) -> Option<Reference> {
         let what = match value {
             Ref::Func(func) => What::Func((*func)?),
@@ -80,7 +80,7 @@ impl Reference {
         Some(Reference::new(store, what))
     }
 
-    /// As a value of wasm code's.
+    /// Returns the reference as a WebAssembly value.
     pub fn value(&self) -> Option<Ref> {
         match &self.what {
             What::Func(func) => Some(Ref::Func(Some(*func))),
@@ -89,7 +89,7 @@ impl Reference {
         }
     }
 
-    /// What can be imported, if it is that.
+    /// Returns the referent as an import or export, if it is one.
     pub fn item(&self) -> Option<Extern> {
         Some(match self.what {
             What::Func(func) => func.into(),
@@ -101,7 +101,7 @@ impl Reference {
         })
     }
 
-    /// `wasm_externkind_t`.
+    /// Returns the `wasm_externkind_t` of the referent.
     pub fn kind(&self) -> Option<u8> {
         Some(match self.what {
             What::Func(_) => FUNC,
@@ -133,7 +133,7 @@ impl Reference {
         }
     }
 
-    /// Works on what is attached to it, where that is not kept by the store.
+    /// Calls `work` with the attached data, unless the store keeps that data.
     fn own_info<R>(&self, work: impl FnOnce(&mut HostInfo) -> R) -> Option<R> {
         let info = match &self.what {
             What::Module(module) => &module.info,
@@ -152,7 +152,7 @@ impl Reference {
     }
 
     fn set_info(&self, info: HostInfo) {
-        // What was there before is finalized when nothing is borrowed any more.
+        // The previous data is finalized when nothing is borrowed any more.
         let before = match self.identity() {
             Some(identity) => self.store.0.infos.borrow_mut().insert(identity, info),
             None => self.own_info(|place| std::mem::replace(place, info)),
@@ -161,7 +161,7 @@ impl Reference {
     }
 }
 
-/// Defines what all references have, and for those that are no general ones, casts.
+/// Defines the functions that all references have, and casts for the specific kinds.
 macro_rules! references {
     ($($name:literal)*) => {
         $(export! {
@@ -191,7 +191,7 @@ macro_rules! references {
     };
 }
 
-/// Defines casts between general references and one kind of them.
+/// Defines casts between general references and one specific kind.
 macro_rules! casts {
     ($($name:literal $kind:pat,)*) => {
         $(export! {
@@ -211,7 +211,7 @@ macro_rules! casts {
     };
 }
 
-/// Defines casts between what can be imported and one kind of it.
+/// Defines casts between `wasm_extern_t` and one kind of import or export.
 macro_rules! externs {
     ($($name:literal $kind:pat,)*) => {
         $(export! {

@@ -1,4 +1,4 @@
-//! Stores, which each thing in them keeps alive.
+//! Stores. Each thing in a store keeps the store alive.
 
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::collections::HashMap;
@@ -10,38 +10,39 @@ use wprof::{AsContextMut, Caller, Engine, Store, StoreContextMut, StoreLimits};
 use crate::identity::{HostInfo, Identity};
 use crate::vector::Owned;
 
-/// What the engine keeps for us in a store.
+/// The data that the engine keeps for this crate in a store.
 pub struct Data {
-    /// The store itself, to which host functions find back.
+    /// The store itself, so that host functions find it.
     pub shared: Weak<Shared>,
 }
 
-/// A context of a store, for as long as it lasts.
+/// The context of a store, for as long as the context lasts.
 type Context = StoreContextMut<'static, Data>;
 
-/// A store and who uses it now.
+/// A store and its current user.
 pub struct Shared {
-    /// Where a host function runs, its caller's context: the store is lent to that, and so is used by way of it.
+    /// While a host function runs, the context of its caller: the store is lent to that context and only used through
+    /// it.
     caller: Cell<*mut Context>,
     store: UnsafeCell<Store<Data>>,
-    /// What C has attached to things in the store.
+    /// The data that C has attached to things in the store.
     pub infos: RefCell<HashMap<Identity, HostInfo>>,
 }
 
-// SAFETY: C promises that one thread at a time uses a store and what is in it.
+// SAFETY: the C caller guarantees that one thread at a time uses a store and what is in it.
 unsafe impl Send for Shared {}
 // SAFETY: as above.
 unsafe impl Sync for Shared {}
 
-/// `wasm_store_t`.
+/// The C type `wasm_store_t`.
 #[derive(Clone)]
 pub struct StoreRef(pub Arc<Shared>);
 
 impl StoreRef {
-    /// An empty store, which may hold any number of instances and more.
+    /// Creates an empty store, which may hold any number of instances.
     ///
     /// # Errors
-    /// If the system has no memory for it.
+    /// Returns an error if the system has no memory for the store.
     pub fn new(engine: &Engine) -> wprof::Result<StoreRef> {
         let mut made = Store::try_new(engine, Data { shared: Weak::new() })?;
         let any = usize::MAX >> 1;
@@ -56,24 +57,24 @@ impl StoreRef {
         })))
     }
 
-    /// The store of a host function's caller.
+    /// Returns the store of a host function's caller.
     pub fn of(caller: &Caller<'_, Data>) -> StoreRef {
         StoreRef(caller.data().shared.upgrade().expect("who calls holds the store"))
     }
 
-    /// Uses the store.
+    /// Calls `work` with the store.
     pub fn with<R>(&self, work: impl FnOnce(StoreContextMut<'_, Data>) -> R) -> R {
         let caller = self.0.caller.get();
         if caller.is_null() {
-            // SAFETY: one thread uses the store, and where this thread does already, that waits in a host function, which
-            // has left its context.
+            // SAFETY: one thread uses the store. A use further up the stack of this thread would wait in a host
+            // function, which would have set `caller`.
             return work(unsafe { &mut *self.0.store.get() }.as_context_mut());
         }
-        // SAFETY: the host function that has left its context waits for us, and nobody else uses it.
+        // SAFETY: the host function that set `caller` waits for this call, and nobody else uses the context.
         work(unsafe { &mut *caller }.as_context_mut())
     }
 
-    /// Runs C code that a host function consists of, which may use the store.
+    /// Runs the C code of a host function, which may use the store.
     pub fn lend<R>(&self, mut caller: Caller<'_, Data>, work: impl FnOnce() -> R) -> R {
         let mut context = caller.as_context_mut();
         let outer = self.0.caller.replace(ptr::from_mut(&mut context).cast());

@@ -1,4 +1,4 @@
-//! Traps: whatever ends a program, with what it was and where.
+//! Traps: the reasons why programs end, with their messages and places.
 
 use std::mem::MaybeUninit;
 
@@ -9,7 +9,7 @@ use crate::reference::{Reference, What};
 use crate::store::StoreRef;
 use crate::vector::{Bytes, Owned, Vector, message, text, vector};
 
-/// `wasm_frame_t`.
+/// The C type `wasm_frame_t`.
 #[derive(Clone)]
 pub struct Frame {
     instance: Option<Box<Reference>>,
@@ -23,7 +23,7 @@ impl Frame {
     }
 }
 
-/// The trap that an error is to C.
+/// Converts an error into a trap for C.
 pub fn of_error(store: &StoreRef, error: &Error) -> Reference {
     let found = error.backtrace().map(|backtrace| backtrace.frames()).unwrap_or_default();
     let place = |frame: &FrameInfo| Place {
@@ -35,7 +35,7 @@ pub fn of_error(store: &StoreRef, error: &Error) -> Reference {
     let frames: Vec<Place> = found.iter().map(place).collect();
     let code = error.trap().map_or(OTHER, code);
     let data = match error.downcast_ref::<Raised>() {
-        // The very same, unless it is known by now where it came up.
+        // Keeps the same trap, unless its frames have become known since.
         Some(raised) if frames.is_empty() || !raised.0.frames.is_empty() => raised.0.clone(),
         Some(raised) => TrapData::new(raised.0.message.clone(), frames, OTHER, None),
         None => TrapData::new(error.to_string(), frames, code, error.i32_exit()),
@@ -43,7 +43,7 @@ pub fn of_error(store: &StoreRef, error: &Error) -> Reference {
     Reference::new(store, What::Trap(data))
 }
 
-/// The error with which a host function fails that has returned a trap.
+/// Returns the error with which a host function fails when it has returned a trap.
 pub fn raise(trap: &Reference) -> Error {
     match &trap.what {
         What::Trap(data) => Raised(data.clone()).into(),
@@ -51,7 +51,7 @@ pub fn raise(trap: &Reference) -> Error {
     }
 }
 
-/// The numbers in `wprof.h`.
+/// Returns the number of a trap code in `wprof.h`.
 fn code(trap: Trap) -> i32 {
     match trap {
         Trap::StackOverflow => 0,

@@ -1,4 +1,4 @@
-//! Types of values, and of what is imported and exported.
+//! Types of values, and of imports and exports.
 
 use std::mem::MaybeUninit;
 
@@ -6,7 +6,7 @@ use wprof::{FuncType, GlobalType, HeapType, MemoryType, RefType, TableType, ValT
 
 use crate::vector::{Bytes, Owned, Vector, vector};
 
-/// `wasm_valtype_t`: a kind of values.
+/// The C type `wasm_valtype_t`: a kind of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind(pub u8);
 
@@ -17,10 +17,10 @@ impl Kind {
     pub const F64: Kind = Kind(3);
     pub const EXTERNREF: Kind = Kind(128);
     pub const FUNCREF: Kind = Kind(129);
-    /// `WPROF_OTHER`: what the API has no name for.
+    /// `WPROF_OTHER`: a kind that the API does not name.
     pub const OTHER: Kind = Kind(255);
 
-    /// That of a type.
+    /// Returns the kind of a type.
     pub fn of(ty: &ValType) -> Kind {
         match ty {
             ValType::I32 => Kind::I32,
@@ -36,7 +36,7 @@ impl Kind {
         }
     }
 
-    /// The type; `None` if the kind has no name, or there is no such kind.
+    /// Returns the type of a kind; `None` if the API does not name the type, or there is no such kind.
     pub fn ty(self) -> Option<ValType> {
         Some(match self {
             Kind::I32 => ValType::I32,
@@ -50,7 +50,7 @@ impl Kind {
     }
 }
 
-/// `wasm_limits_t`.
+/// The C type `wasm_limits_t`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -59,7 +59,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// No maximum.
+    /// The value that stands for no maximum.
     const NONE: u32 = u32::MAX;
 
     fn new(minimum: u64, maximum: Option<u64>) -> Limits {
@@ -72,7 +72,7 @@ impl Limits {
     }
 }
 
-/// `wasm_externtype_t`, and so `wasm_functype_t` and the others.
+/// The C type `wasm_externtype_t`, and so `wasm_functype_t` and the others.
 #[derive(Clone)]
 pub enum ExternType {
     Func {
@@ -90,17 +90,17 @@ pub enum ExternType {
     Memory {
         limits: Limits,
     },
-    /// What the API has no name for.
+    /// A type that the API does not name.
     Other,
 }
 
-/// `wasm_externkind_t`.
+/// The values of `wasm_externkind_t`.
 mod kinds {
     pub const FUNC: u8 = 0;
     pub const GLOBAL: u8 = 1;
     pub const TABLE: u8 = 2;
     pub const MEMORY: u8 = 3;
-    /// `WPROF_EXTERN_OTHER`
+    /// The C constant `WPROF_EXTERN_OTHER`.
     pub const OTHER: u8 = 255;
 }
 pub use kinds::{FUNC, GLOBAL, MEMORY, OTHER, TABLE};
@@ -114,7 +114,7 @@ impl Drop for ExternType {
 }
 
 impl ExternType {
-    /// That of something.
+    /// Converts the type of an import or export.
     pub fn of(ty: &wprof::ExternType) -> ExternType {
         match ty {
             wprof::ExternType::Func(ty) => ExternType::of_func(ty),
@@ -132,7 +132,7 @@ impl ExternType {
         }
     }
 
-    /// That of a function.
+    /// Converts the type of a function.
     pub fn of_func(ty: &FuncType) -> ExternType {
         let kinds = |types: &mut dyn Iterator<Item = ValType>| {
             Vector::new(types.map(|ty| Some(Box::new(Kind::of(&ty)))).collect())
@@ -150,7 +150,7 @@ impl ExternType {
         }
     }
 
-    /// The type of functions, if it is one and has names for all values.
+    /// Returns the function type, if this is one and the API names the types of all its values.
     pub fn func(&self) -> Option<FuncType> {
         let ExternType::Func { params, results } = self else { return None };
         let types = |kinds: &Vector<Owned<Kind>>| -> Option<Vec<ValType>> {
@@ -159,13 +159,13 @@ impl ExternType {
         Some(FuncType::new(types(params)?, types(results)?))
     }
 
-    /// The type of globals, if it is one.
+    /// Returns the global type, if this is one.
     pub fn global(&self) -> Option<GlobalType> {
         let ExternType::Global { content, is_mutable } = self else { return None };
         Some(GlobalType::new(content.ty()?, *is_mutable))
     }
 
-    /// The type of tables, if it is one.
+    /// Returns the table type, if this is one.
     pub fn table(&self) -> Option<TableType> {
         let ExternType::Table { element, limits } = self else { return None };
         let element = match **element {
@@ -176,21 +176,21 @@ impl ExternType {
         Some(TableType::new(element, limits.min, limits.max()))
     }
 
-    /// The type of memories, if it is one.
+    /// Returns the memory type, if this is one.
     pub fn memory(&self) -> Option<MemoryType> {
         let ExternType::Memory { limits } = self else { return None };
         Some(MemoryType::new(limits.min, limits.max()))
     }
 }
 
-/// `wasm_importtype_t`.
+/// The C type `wasm_importtype_t`.
 pub struct ImportType {
     module: Bytes,
     name: Bytes,
     ty: Box<ExternType>,
 }
 
-/// `wasm_exporttype_t`.
+/// The C type `wasm_exporttype_t`.
 pub struct ExportType {
     name: Bytes,
     ty: Box<ExternType>,
@@ -247,7 +247,7 @@ vector!("externtype", Owned<ExternType>);
 vector!("importtype", Owned<ImportType>);
 vector!("exporttype", Owned<ExportType>);
 
-/// Defines how types are copied and deleted.
+/// Defines the functions that copy and delete types.
 macro_rules! owned {
     ($($name:literal $ty:ty;)*) => {
         $(export! {
@@ -272,7 +272,7 @@ owned! {
     "exporttype" ExportType;
 }
 
-/// Defines the casts of one kind of types.
+/// Defines the casts of one kind of type.
 macro_rules! casts {
     ($($name:literal $kind:ident;)*) => {
         $(export! {
@@ -377,7 +377,7 @@ fn taken(name: Option<&mut Bytes>) -> Bytes {
     Vector::new(name.map(Vector::take).unwrap_or_default())
 }
 
-/// The types of what is imported or exported, for C.
+/// Writes the types of imports or exports for C.
 pub fn write_all<T>(out: &mut MaybeUninit<Vector<Owned<T>>>, types: impl Iterator<Item = T>) {
     out.write(Vector::new(types.map(|ty| Some(Box::new(ty))).collect()));
 }

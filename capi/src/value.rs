@@ -11,14 +11,14 @@ use crate::store::StoreRef;
 use crate::types::Kind;
 use crate::vector::{Owned, vector};
 
-/// `wasm_val_t`: owns what it refers to.
+/// The C type `wasm_val_t`; it owns the reference that it holds.
 #[repr(C)]
 pub struct Val {
     kind: u8,
     of: Of,
 }
 
-/// What the kind tells. A reference is null or a box of which this is the only pointer.
+/// The payload, which the kind selects. A reference is null or the only pointer to its box.
 #[repr(C)]
 #[derive(Clone, Copy)]
 union Of {
@@ -36,13 +36,13 @@ impl Default for Val {
 }
 
 impl Val {
-    /// The null of a kind of references.
+    /// Creates a reference of a kind; `None` is null.
     fn reference(kind: Kind, reference: Option<Reference>) -> Val {
         let reference = reference.map_or(ptr::null_mut(), |reference| Box::into_raw(Box::new(reference)));
         Val { kind: kind.0, of: Of { reference } }
     }
 
-    /// A value of wasm code's. What the API has no name for is null, of kind `WPROF_OTHER`.
+    /// Converts a WebAssembly value. A value that the API does not name becomes null, of kind `WPROF_OTHER`.
     pub fn of(store: &StoreRef, value: &wprof::Val) -> Val {
         let (kind, of) = match value {
             wprof::Val::I32(value) => (Kind::I32, Of { i32: *value }),
@@ -63,22 +63,22 @@ impl Val {
         Val { kind: kind.0, of }
     }
 
-    /// What it refers to, if it is a reference.
+    /// Returns the referenced object, if the value is a reference and not null.
     fn referred(&self) -> Option<&Reference> {
         if self.kind < Kind::EXTERNREF.0 {
             return None;
         }
-        // SAFETY: the kind says that it is a reference, which it owns.
+        // SAFETY: the kind says that the field holds a reference, which the value owns.
         unsafe { self.of.reference.as_ref() }
     }
 
-    /// As a value of wasm code's.
+    /// Converts the value into a WebAssembly value.
     ///
     /// # Errors
-    /// If it refers to what values cannot be, or its kind is none.
+    /// Returns an error if the reference cannot be a value, or the kind is unknown.
     pub fn value(&self) -> Result<wprof::Val> {
         Ok(match Kind(self.kind) {
-            // SAFETY: the kind says which one was written, and any bits are such a number.
+            // SAFETY: the kind says which field was written, and any bits are a valid number.
             Kind::I32 => wprof::Val::I32(unsafe { self.of.i32 }),
             // SAFETY: as above.
             Kind::I64 => wprof::Val::I64(unsafe { self.of.i64 }),
@@ -91,10 +91,10 @@ impl Val {
     }
 }
 
-/// What is referred to, as a value of a kind of references.
+/// Converts a reference into a WebAssembly value of reference kind `kind`.
 ///
 /// # Errors
-/// If it is none, or of another kind.
+/// Returns an error if the referent cannot be a value, or is of another kind.
 pub fn to_ref(reference: Option<&Reference>, kind: Kind) -> Result<Ref> {
     let Some(ValType::Ref(ty)) = kind.ty() else {
         return Err(wrong(format_args!("values of kind {} cannot be passed in this API", kind.0)));
@@ -115,9 +115,9 @@ impl Clone for Val {
 
 impl Drop for Val {
     fn drop(&mut self) {
-        // SAFETY: the kind says that it is a reference, which it owns.
+        // SAFETY: the kind says that the field holds a reference, which the value owns.
         if self.kind >= Kind::EXTERNREF.0 && !unsafe { self.of.reference }.is_null() {
-            // SAFETY: as above; nobody sees it any more.
+            // SAFETY: as above; the value is being dropped, so nobody uses the reference any more.
             drop(unsafe { Box::from_raw(self.of.reference) });
         }
     }
@@ -136,7 +136,7 @@ export! {
     }
 }
 
-/// A reference that C is to own, or null.
+/// Boxes a reference for C to own, or returns null.
 pub fn given(reference: Option<Reference>) -> Owned<Reference> {
     reference.map(Box::new)
 }

@@ -1,22 +1,22 @@
-//! Vectors as C has them: a length and an array.
+//! Vectors as C represents them: a length and an array.
 
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// `wasm_…_vec_t`. Its elements are initialised; C may write others, also where there were none.
+/// The C type `wasm_…_vec_t`. Its elements are initialised; C may overwrite them, and fill places that were empty.
 #[repr(C)]
 pub struct Vector<T> {
     size: usize,
     data: *mut T,
 }
 
-/// Bytes, which names and messages are, too.
+/// Bytes; names and messages are bytes too.
 pub type Bytes = Vector<u8>;
 /// A pointer that the vector owns.
 pub type Owned<T> = Option<Box<T>>;
 
 impl<T> Vector<T> {
-    /// What C is to own.
+    /// Creates a vector for C to own.
     pub fn new(elements: Vec<T>) -> Vector<T> {
         let elements = elements.into_boxed_slice();
         let size = elements.len();
@@ -26,32 +26,32 @@ impl<T> Vector<T> {
         Vector { size, data: Box::into_raw(elements).cast() }
     }
 
-    /// The elements.
+    /// Returns the elements.
     pub fn as_slice(&self) -> &[T] {
         if self.data.is_null() {
             return &[];
         }
-        // SAFETY: C has got it from us or has made it of an array that is so long.
+        // SAFETY: this crate allocated the array, or C guarantees that its own array has `size` elements.
         unsafe { std::slice::from_raw_parts(self.data, self.size) }
     }
 
-    /// Places for elements, which need not be initialised.
+    /// Returns places for elements, which need not be initialised.
     pub fn places(&mut self) -> &mut [MaybeUninit<T>] {
         if self.data.is_null() {
             return &mut [];
         }
-        // SAFETY: as above; any bytes are elements that need not be initialised.
+        // SAFETY: as above; any bytes are valid as elements that need not be initialised.
         unsafe { std::slice::from_raw_parts_mut(self.data.cast(), self.size) }
     }
 
-    /// Takes the elements; an empty vector is left.
+    /// Takes the elements and leaves an empty vector.
     pub fn take(&mut self) -> Vec<T> {
         let (size, data) =
             (std::mem::take(&mut self.size), std::mem::replace(&mut self.data, ptr::null_mut()));
         if data.is_null() {
             return Vec::new();
         }
-        // SAFETY: who has elements taken owns the array, which `new` has given.
+        // SAFETY: a caller that takes the elements owns the array, which `new` allocated.
         unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(data, size)) }.into_vec()
     }
 }
@@ -62,29 +62,29 @@ impl<T: Clone> Clone for Vector<T> {
     }
 }
 
-/// A name or message of a text, with a zero behind it if C is to find its end so.
+/// Creates a name or message from a text, with a terminating zero.
 pub fn message(text: &str) -> Bytes {
     let mut bytes = text.as_bytes().to_vec();
     bytes.push(0);
     Vector::new(bytes)
 }
 
-/// The text of a name or message, without a zero behind it.
+/// Returns the text of a name or message, without a terminating zero.
 pub fn text(bytes: &Bytes) -> String {
     let bytes = bytes.as_slice();
     String::from_utf8_lossy(bytes.strip_suffix(&[0]).unwrap_or(bytes)).into_owned()
 }
 
-/// Copies what C gives away, `count` elements.
+/// Moves `count` elements out of an array that C gives away.
 pub fn given<T>(count: usize, elements: *const T) -> Vec<T> {
     if elements.is_null() {
         return Vec::new();
     }
-    // SAFETY: C gives so many elements, and does not use them any more.
+    // SAFETY: C guarantees `count` elements, and does not use them any more.
     (0..count).map(|index| unsafe { elements.add(index).read() }).collect()
 }
 
-/// Defines the functions of one type of vectors.
+/// Defines the functions of one type of vector.
 macro_rules! vector {
     ($name:literal, $element:ty) => {
         export! {

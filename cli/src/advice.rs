@@ -1,18 +1,18 @@
-//! Tests that messages and documents advise options that exist: those of the subcommand, or behind the subcommand
-//! that has them.
+//! Tests that messages and documents only advise existing options: those of the subcommand itself, or of the subcommand
+//! that the advice names.
 //!
 //! Input: the text of all messages, from the sources, and the pages of the book. Messages that several subcommands
 //! share quote the whole command: `wprof run --exact`; only a subcommand's own file may name its options alone.
-//! Left out: attributes, which have the help of options and the examples of subcommands (`reference.rs` tests them).
+//! Attributes are left out; they hold the help of options and the examples of subcommands (`reference.rs` tests them).
 
 use std::fs;
 use std::path::Path;
 
 use clap::{Command, CommandFactory};
 
-/// By folder or file: whose options may be advised there, where it is not the subcommand of that name alone.
+/// By folder or file: the subcommands whose options may be advised there, if not only the subcommand of that name.
 const SHARED: [(&str, &[&str]); 7] = [
-    // Only who has the option can fail there.
+    // Only a command that has the option can fail there.
     (
         "modules.rs",
         &[
@@ -34,7 +34,7 @@ const SHARED: [(&str, &[&str]); 7] = [
     ("commands/run/invoke.rs", &["run", "residual", "trace record"]),
     ("commands/run/program.rs", &["run", "residual", "trace record"]),
     ("commands/run/reoptimize.rs", &["run", "explain"]),
-    // These are the arguments of a process.
+    // The file passes these arguments to a process.
     ("commands/top/process.rs", &["run"]),
 ];
 
@@ -64,11 +64,11 @@ fn documents_name_options_that_there_are() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let (mut looked_at, mut all) = (0, Vec::new());
     let pages = files(&root.join("docs"), "md").into_iter().chain([root.join("README.md")]);
-    // The reference is what help says.
+    // The pages of the reference repeat the help.
     let pages = pages.filter(|page| !page.parent().is_some_and(|folder| folder.ends_with("reference")));
     for page in pages {
         let text = fs::read_to_string(&page).expect("a page");
-        // Only what is a command line of ours: other programs have options too.
+        // Only command lines of wprof count: other programs have options too.
         for line in text.split(['`', '\n']).filter_map(|line| line.find("wprof ").map(|at| &line[at..])) {
             looked_at += usize::from(line.contains("--") && is_of_ours(line));
             let wrong = if is_of_ours(line) { wrong_options(line, &[]) } else { Vec::new() };
@@ -79,7 +79,7 @@ fn documents_name_options_that_there_are() {
     assert!(all.is_empty(), "{all:#?}");
 }
 
-/// Whether a line is a command with a subcommand and nothing behind it that belongs to another program.
+/// Reports whether a line is a wprof command with a subcommand, followed by nothing that belongs to another program.
 fn is_of_ours(line: &str) -> bool {
     let is_known = |name: &str| {
         let mut cli = crate::Cli::command();
@@ -113,7 +113,7 @@ fn files(folder: &Path, kind: &str) -> Vec<std::path::PathBuf> {
         .collect()
 }
 
-/// The subcommands whose options a file may speak of.
+/// Returns the subcommands whose options a file may mention.
 fn commands_of(file: &Path) -> Vec<String> {
     if let Some((_, shared)) = SHARED.iter().find(|(path, _)| file.starts_with(path)) {
         return shared.iter().map(|&name| name.to_owned()).collect();
@@ -127,7 +127,7 @@ fn commands_of(file: &Path) -> Vec<String> {
     }
 }
 
-/// The options in a message that neither the command line they are in has, nor all of `own`.
+/// Returns the options in a message that neither the command line around them has, nor all of `own`.
 fn wrong_options(message: &str, own: &[String]) -> Vec<String> {
     let mut wrong = Vec::new();
     for part in message.split(['`', '\n']) {
@@ -140,14 +140,14 @@ fn wrong_options(message: &str, own: &[String]) -> Vec<String> {
     wrong
 }
 
-/// The subcommand at the start of a command line.
+/// Returns the subcommand at the start of a command line.
 fn named(line: &str) -> String {
     let words = line.split(' ').take_while(|word| word.chars().all(|letter| letter.is_ascii_lowercase()));
     let words: Vec<&str> = words.collect();
     words[..words.len().min(if words.first() == Some(&"trace") { 2 } else { 1 })].join(" ")
 }
 
-/// The options in a text.
+/// Returns the options in a text.
 fn options(text: &str) -> impl Iterator<Item = &str> {
     let is_part = |letter: char| letter == '-' || letter.is_ascii_lowercase();
     let words = text.split(move |letter| !is_part(letter));
@@ -163,7 +163,7 @@ fn has_option(command: &str, option: &str) -> bool {
     found.get_arguments().any(|arg| arg.get_long() == option.strip_prefix("--"))
 }
 
-/// The string literals of a source, but those in attributes.
+/// Returns the string literals of a source, without those in attributes.
 fn messages(source: &str) -> Vec<String> {
     let (mut found, mut rest, mut depth) = (Vec::new(), source, 0_u32);
     while let Some(letter) = rest.chars().next() {
@@ -187,7 +187,7 @@ fn messages(source: &str) -> Vec<String> {
     found
 }
 
-/// The text of the literal that `rest` begins with, and how long that is with its quotes.
+/// Returns the text of the literal that `rest` begins with, and its length including the quotes.
 fn literal(rest: &str) -> (String, usize) {
     let (mut text, mut letters) = (String::new(), rest.char_indices().skip(1).peekable());
     while let Some((at, letter)) = letters.next() {

@@ -1,4 +1,4 @@
-//! What a module tells exporters of its code.
+//! The code map of a module, which tells exporters about its code.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -12,17 +12,17 @@ use wprof_profiler::{Callee, CodeRange, FunctionProfile, Profile};
 use crate::modules::failure;
 use crate::names;
 
-/// Source lines.
+/// Returns a map of source lines.
 pub fn of_lines(module: &Module) -> CodeMap {
     let mut code = CodeMap::default();
     add_lines(&mut code, module);
     code
 }
 
-/// Source lines, the instructions of the functions that ran, and what is inlined where time was sampled.
+/// Returns a map of source lines, of the instructions of functions that ran, and of functions inlined at samples.
 ///
 /// # Errors
-/// If a function exceeds a limit of the compiler.
+/// Returns an error if a function exceeds a limit of the compiler.
 pub fn of_functions_that_ran(module: &Module, profile: &Profile) -> Result<CodeMap> {
     let instructions = instructions(module, &profile.functions)?;
     let calls = calls(module, &profile.functions)?;
@@ -32,10 +32,10 @@ pub fn of_functions_that_ran(module: &Module, profile: &Profile) -> Result<CodeM
     Ok(code)
 }
 
-/// Source lines, and all functions and their instructions.
+/// Returns a map of source lines, and of all functions and their instructions.
 ///
 /// # Errors
-/// If a function exceeds a limit of the compiler.
+/// Returns an error if a function exceeds a limit of the compiler.
 pub fn of_all_functions(module: &Module, profile: &Profile) -> Result<CodeMap> {
     let mut code = of_functions_that_ran(module, profile)?;
     let info = module.info();
@@ -47,7 +47,7 @@ pub fn of_all_functions(module: &Module, profile: &Profile) -> Result<CodeMap> {
     Ok(code)
 }
 
-/// Where the code of sampled functions is.
+/// Adds the positions of sampled functions' code.
 fn add_sampled(code: &mut CodeMap, module: &Module, profile: &Profile) {
     let Some(time) = &profile.time else { return };
     let is_ours = |callee: &Callee| matches!(callee, Callee::Function { .. });
@@ -60,7 +60,7 @@ fn add_sampled(code: &mut CodeMap, module: &Module, profile: &Profile) {
     code.bodies.dedup();
 }
 
-/// The source functions that are inlined where time was sampled and where functions of the module call.
+/// Adds the source functions that are inlined at samples and at calls within the module.
 fn add_inlined(code: &mut CodeMap, module: &Module, profile: &Profile) {
     let is_ours = |callee: &Callee| matches!(callee, Callee::Function { .. });
     let time = profile.time.iter();
@@ -80,7 +80,7 @@ fn add_inlined(code: &mut CodeMap, module: &Module, profile: &Profile) {
     }
 }
 
-/// A profile whose contexts and sampled stacks have frames for what is inlined, as far as its module tells.
+/// Returns a profile whose contexts and sampled stacks have frames for inlined functions, as far as the module tells.
 pub fn with_inlined<'a>(profile: &'a Profile, module: Option<&Module>) -> Cow<'a, Profile> {
     let Some(module) = module else { return Cow::Borrowed(profile) };
     let mut known: HashMap<u32, Vec<String>> = HashMap::new();
@@ -88,15 +88,15 @@ pub fn with_inlined<'a>(profile: &'a Profile, module: Option<&Module>) -> Cow<'a
     Cow::Owned(profile.with_inlined(&mut names))
 }
 
-/// The functions, as debug information names them, that are inlined at an offset, the innermost first.
+/// Returns the functions inlined at an offset, as debug information names them, innermost first.
 pub fn inlined_names(module: &Module, offset: u32) -> Vec<String> {
     let mut symbols = module.symbols_at(offset);
-    // The last one is the function that the code is of.
+    // The last symbol is the function that contains the code.
     symbols.pop();
     symbols.iter().filter_map(|symbol| symbol.name().map(str::to_owned)).collect()
 }
 
-/// What is inlined at an offset, the innermost first.
+/// Returns the frames inlined at an offset, innermost first.
 fn inlined_at(module: &Module, offset: u32) -> Vec<Frame> {
     let frame = |symbol: FrameSymbol| {
         let place = symbol.file().map(names::harmless).zip(symbol.line().filter(|&line| line > 0));
@@ -105,12 +105,12 @@ fn inlined_at(module: &Module, offset: u32) -> Vec<Frame> {
         Some(Frame { name, place, full_name })
     };
     let mut symbols = module.symbols_at(offset);
-    // The last one is the function that the code is of.
+    // The last symbol is the function that contains the code.
     symbols.pop();
     symbols.into_iter().filter_map(frame).collect()
 }
 
-/// Files are numbered in the order of the code.
+/// Adds source lines; files are numbered in the order of the code.
 fn add_lines(code: &mut CodeMap, module: &Module) {
     let mut numbers = HashMap::new();
     for row in module.source_rows() {
@@ -125,7 +125,7 @@ fn add_lines(code: &mut CodeMap, module: &Module) {
     }
 }
 
-/// Ascending, as functions are.
+/// Returns the offsets of the functions' instructions, in ascending order, as functions are.
 fn instructions(module: &Module, functions: &[FunctionProfile]) -> Result<Vec<u32>> {
     let mut offsets = Vec::new();
     for function in functions {
@@ -135,7 +135,7 @@ fn instructions(module: &Module, functions: &[FunctionProfile]) -> Result<Vec<u3
     Ok(offsets)
 }
 
-/// The direct calls of functions, ascending as these are.
+/// Returns the direct calls of functions, in ascending order, as functions are.
 fn calls(module: &Module, functions: &[FunctionProfile]) -> Result<Vec<(u32, Callee)>> {
     let info = module.info();
     let callee = |index: u32| match info.is_imported_func(index) {

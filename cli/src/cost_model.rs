@@ -1,19 +1,19 @@
-//! Kinds of events as they are asked for on the command line: `events=instructions,fuel,energy.toml`.
+//! Kinds of events as the command line names them: `events=instructions,fuel,energy.toml`.
 //!
 //! A cost model is a file like this one:
 //!
 //! ```toml
-//! name = "energy"        # what reports call it; the file's name without .toml if missing
+//! name = "energy"        # its name in reports; the file's name without .toml if missing
 //! default = 1            # events of an instruction that has no cost below; 0 if missing
 //! entry = 5              # events of each function entry; 0 if missing
-//! back_edge = 2          # events of each round of a loop but the first; 0 if missing
+//! back_edge = 2          # events of each iteration of a loop but the first; 0 if missing
 //!
 //! [cost]                 # events of instructions, by name
 //! "i32.load" = 3
-//! "f64.*" = 4            # all that begin so; the most specific name decides
+//! "f64.*" = 4            # all names with this prefix; the most specific entry decides
 //! call = 10
 //!
-//! [per_unit]             # events of each byte, page or element that an operation on many is asked for
+//! [per_unit]             # events of each byte, page or element of a bulk operation
 //! "memory.copy" = 1
 //! ```
 
@@ -26,16 +26,16 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::Deserialize;
 use wprof_jit::events::{BUILT_IN, CustomModel, EventModel};
 
-/// Bytes of a cost model; more than names and costs of all instructions take.
+/// The maximum size of a cost model; names and costs of all instructions take less.
 const MAX_FILE: u64 = 1 << 20;
 
-/// How many kinds can be counted at once.
+/// The maximum number of kinds that are counted at once.
 const MAX_KINDS: usize = 16;
 
-/// The kinds that `list` names: built-in ones and files `*.toml`, with commas between them.
+/// Parses a list of kinds: built-in ones and files `*.toml`, separated by commas.
 ///
 /// # Errors
-/// If there is no such kind, a file is no cost model, or two kinds have one name.
+/// Returns an error if a kind is unknown, a file is not a cost model, or two kinds have the same name.
 pub fn parse_kinds(list: &str) -> Result<Vec<EventModel>> {
     let mut kinds: Vec<EventModel> = Vec::new();
     for item in list.split(',').map(str::trim) {
@@ -74,7 +74,7 @@ fn read(path: &Path) -> Result<EventModel> {
     parse(&text, &stem)
 }
 
-/// A cost model's file.
+/// The contents of a cost model's file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Definition {
@@ -91,9 +91,9 @@ struct Definition {
     per_unit: BTreeMap<String, u64>,
 }
 
-/// The model that `text` defines, called `name` if it does not say.
+/// Parses the model in `text`; its default name is `name`.
 fn parse(text: &str, name: &str) -> Result<EventModel> {
-    // The parser's message ends a line.
+    // The parser's message ends with a line break.
     let file: Definition =
         toml::from_str(text).map_err(|error| anyhow!("{}", error.to_string().trim_end()))?;
     Ok(EventModel::custom(&CustomModel {

@@ -1,4 +1,4 @@
-//! One function of a module as text, line by line with offsets.
+//! Disassembly of functions of a module, line by line with offsets.
 
 mod selected;
 
@@ -12,39 +12,39 @@ use wprof::Module;
 
 use selected::Selected;
 
-/// Deeper code is not indented further: a large switch nests hundreds of blocks.
+/// The maximum depth of indentation: a large switch nests hundreds of blocks.
 const DEEPEST: usize = 24;
 
-/// A line of text and the code that it shows.
+/// A line of text and the offset of its code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     /// Byte offset in the module; none for lines that are only syntax.
     pub offset: Option<u32>,
-    /// The text, indented as the code nests.
+    /// The text, indented by the nesting of the code.
     pub text: String,
 }
 
 impl Line {
-    /// Whether it only nests code, and so comes from no source line.
+    /// Reports whether the line only nests code, and so has no source line.
     pub fn is_structure(&self) -> bool {
         let word = self.text.split_whitespace().next().unwrap_or_default();
         matches!(word, "block" | "loop" | "else" | "end" | ")" | "(func" | "(local")
     }
 }
 
-/// The text of a function: its head, its locals, its instructions.
+/// Returns the text of a function: its head, its locals, its instructions.
 ///
 /// # Errors
-/// If the printer fails.
+/// Returns an error if the printer fails.
 pub fn of_function(module: &Module, func: u32) -> Result<Vec<Line>> {
     let found = of_functions(module, &[func])?.remove(&func);
     found.with_context(|| format!("function {func} is missing from the disassembly"))
 }
 
-/// The text of several functions, by index.
+/// Returns the text of several functions, by index.
 ///
 /// # Errors
-/// As [`of_function`].
+/// Returns an error if the printer fails.
 pub fn of_functions(module: &Module, funcs: &[u32]) -> Result<HashMap<u32, Vec<Line>>> {
     let info = module.info();
     let mut funcs = funcs.to_vec();
@@ -55,7 +55,7 @@ pub fn of_functions(module: &Module, funcs: &[u32]) -> Result<HashMap<u32, Vec<L
     let bodies: Vec<Body> = funcs.iter().zip(bodies).map(body).collect();
     let mut extract = Extract { bodies: &bodies, inside: false, lines: Vec::new(), found: HashMap::new() };
     let printed = wasmprinter::Config::new().indent_text(" ").print(&bytes, &mut extract);
-    // Otherwise it was stopped.
+    // With no bodies left, the error only says that the printer was stopped.
     if !extract.bodies.is_empty() {
         printed.context("cannot disassemble the module")?;
         extract.end();
@@ -63,36 +63,36 @@ pub fn of_functions(module: &Module, funcs: &[u32]) -> Result<HashMap<u32, Vec<L
     Ok(extract.found)
 }
 
-/// Where the code of a function is.
+/// The position of a function's code.
 struct Body {
     func: u32,
-    /// In the module.
+    /// The offset in the module.
     starts_at: usize,
-    /// In what is printed.
+    /// The range in the printed module.
     code: Range<usize>,
 }
 
 impl Body {
-    /// The place in the module of what is printed.
+    /// Converts a printed offset into an offset of the module.
     fn in_module(&self, printed: u64) -> Option<u32> {
         let offset = (printed as usize).checked_sub(self.code.start)?;
         u32::try_from(self.starts_at + offset).ok()
     }
 }
 
-/// Takes from the text of a module the lines of some functions, and stops the printer after the last.
+/// A printer target that extracts the lines of some functions, and stops the printer after the last.
 struct Extract<'a> {
-    /// Those that are not at an end, in the order of the text.
+    /// The functions whose text has not ended, in the order of the text.
     bodies: &'a [Body],
-    /// Whether the text is in the first of them.
+    /// Whether the text is in the first of these functions.
     inside: bool,
-    /// Its lines so far.
+    /// The lines of that function so far.
     lines: Vec<Line>,
     found: HashMap<u32, Vec<Line>>,
 }
 
 impl Extract<'_> {
-    /// Begins or ends functions where the text has come to `offset`.
+    /// Begins or ends functions as the text reaches `offset`.
     fn move_to(&mut self, offset: usize) {
         while self.bodies.first().is_some_and(|body| body.code.end <= offset) {
             self.end();
@@ -133,7 +133,7 @@ impl Print for Extract<'_> {
     }
 }
 
-/// Without the indentation that all lines share, and without line ends.
+/// Removes the indentation that all lines share, and line ends.
 fn outdented(lines: Vec<Line>) -> Vec<Line> {
     let indentation = |line: &Line| line.text.len() - line.text.trim_start().len();
     let shared = lines.iter().filter(|line| !line.text.trim().is_empty()).map(indentation).min().unwrap_or(0);

@@ -1,11 +1,11 @@
-//! Durations, as they are given on the command line.
+//! Durations on the command line.
 
 use std::time::Duration;
 
-/// `5s`, `1.5m`, `200ms`, `50us`.
+/// Parses `5s`, `1.5m`, `200ms`, `50us`.
 ///
 /// # Errors
-/// If it is no such thing, nothing at all, or longer than a year.
+/// Returns an error if the text has another form, or the duration is zero or longer than a year.
 pub fn parse(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);

@@ -1,6 +1,6 @@
 //! The program `wprof`: runs WebAssembly programs with an exact profile, and shows profiles.
 //!
-//! Invariant: only this crate knows of terminals, colours, progress and file names; `anyhow` stops here.
+//! Invariant: only this crate deals with terminals, colours, progress and file names; `anyhow` is not used elsewhere.
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
@@ -79,8 +79,8 @@ Examples:
   wprof help run                        all options of one command";
 
 fn main() -> ExitCode {
-    // Who writes more to a file than the process may is told so by an error, as on a full disk, and not ended. If the
-    // system does not let us, it ends as any process.
+    // A write beyond the file size limit then returns an error, as on a full disk, and does not end the process. If the
+    // system does not allow that, the default action remains.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     let Cli { command, color, max_unpacked, full_names } = match parse(std::env::args_os().collect()) {
         Ok(cli) => cli,
@@ -101,7 +101,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Parses the command line. A file in place of a subcommand is a program to run, and a folder to serve is one of web pages.
+/// Parses the command line. A file in place of a subcommand is a program to run; `serve` with a folder serves web
+/// pages.
 fn parse(mut args: Vec<OsString>) -> Result<Cli, clap::Error> {
     let serves_folder =
         args.len() > 2 && args[1] == "serve" && args.last().is_some_and(|last| Path::new(last).is_dir());
@@ -123,12 +124,12 @@ fn parse(mut args: Vec<OsString>) -> Result<Cli, clap::Error> {
     Cli::try_parse_from([before, &["run".into()], program].concat())
 }
 
-/// Whether a name is that of a program, which need not be there: then it is best to say so.
+/// Reports whether a name looks like a program's: if the file is missing, the error then says so.
 fn is_program(path: &Path) -> bool {
     path.is_file() || path.extension().is_some_and(|kind| kind == "wasm" || kind == "wat")
 }
 
-/// The error for a name that means nothing, with the subcommand that was probably meant.
+/// Returns the error for a name that is neither command nor file, with the subcommand that was probably meant.
 fn neither_command_nor_file(name: &str, error: &clap::Error) -> clap::Error {
     let meant = match error.get(ContextKind::SuggestedSubcommand) {
         Some(ContextValue::Strings(similar)) if !similar.is_empty() => {
@@ -140,7 +141,7 @@ fn neither_command_nor_file(name: &str, error: &clap::Error) -> clap::Error {
     Cli::command().error(UsageError::InvalidSubcommand, message)
 }
 
-/// Shows help, the version, or what is wrong with the command line.
+/// Shows help, the version, or the error in the command line.
 fn show_instead(instead: &clap::Error) -> ExitCode {
     match instead.print() {
         Err(error) if error.kind() != ErrorKind::BrokenPipe && !instead.use_stderr() => {

@@ -13,7 +13,7 @@ use wprof_profiler::Profile;
 use crate::commands::help;
 use crate::{names, output, progress};
 
-/// What a file holds.
+/// The contents of a file.
 pub enum Program {
     /// A module.
     Module(Module),
@@ -21,10 +21,10 @@ pub enum Program {
     Component(Component),
 }
 
-/// Loads and validates a module or component; on a terminal a spinner shows if that takes long.
+/// Loads and validates a module or component; a spinner on the terminal shows if that takes long.
 ///
 /// # Errors
-/// If it cannot be read or is invalid.
+/// Returns an error if the file cannot be read or is invalid.
 pub fn open(engine: &Engine, path: &Path) -> Result<Program> {
     let loading = format!("loading {}", short(path));
     let head = head_of(path);
@@ -36,10 +36,10 @@ pub fn open(engine: &Engine, path: &Path) -> Result<Program> {
     progress::during(&loading, load).map_err(failure)
 }
 
-/// Loads and validates a module; on a terminal a spinner shows if that takes long.
+/// Loads and validates a module; a spinner on the terminal shows if that takes long.
 ///
 /// # Errors
-/// If it cannot be read, is invalid, or is a component.
+/// Returns an error if the file cannot be read, is invalid, or is a component.
 pub fn load(engine: &Engine, path: &Path) -> Result<Module> {
     match open(engine, path)? {
         Program::Module(module) => Ok(module),
@@ -49,49 +49,50 @@ pub fn load(engine: &Engine, path: &Path) -> Result<Module> {
     }
 }
 
-/// The core module of a component that a profile of it is of: the one with most code, as the others mostly adapt calls or
-/// hold data.
+/// Returns the core module of a component that the component's profile covers: the one with the most code, since the
+/// others mostly adapt calls or hold data.
 ///
 /// # Errors
-/// If there is none.
+/// Returns an error if the component has no core module.
 pub fn main_module(component: &Component, path: &Path) -> Result<Module> {
     let size = |module: &&Module| {
         let info = module.info();
         let bodies = info.imported_funcs..info.imported_funcs + info.defined_funcs();
         bodies.map(|func| info.body(func).len()).sum::<usize>()
     };
-    // Of several of one size the first.
+    // `max_by_key` returns the last maximum, so this yields the first module of maximum size.
     let largest = component.modules().iter().rev().max_by_key(size);
     largest
         .cloned()
         .with_context(|| format!("{} has no core module: there is nothing to run", path.display()))
 }
 
-/// A module that `wprof compile` has made for this user: its code may do all that the user may, so nobody else's is taken.
+/// Loads a module that `wprof compile` made for this user. Its code may do all that the user may, so files of other
+/// users are rejected.
 fn compiled_ahead(engine: &Engine, path: &Path) -> wprof::Result<Module> {
     OwnArtifacts::of_user()?.load(engine, path)
 }
 
-/// How a file begins; of what can be read only once nothing is looked at.
+/// Returns the first bytes of a file; nothing for a file that can be read only once.
 fn head_of(path: &Path) -> Vec<u8> {
     const HEAD: u64 = 1 << 12;
     let mut head = Vec::new();
     let read = |head: &mut Vec<u8>| -> io::Result<()> {
-        // To open a pipe would wait for who writes to it, and lose what is written.
+        // Opening a pipe would wait for a writer, and lose what it writes.
         if fs::metadata(path)?.is_file() {
             File::open(path)?.take(HEAD).read_to_end(head)?;
         }
         Ok(())
     };
-    // Whoever loads it says what is wrong with it.
+    // The loader reports read errors.
     let _ = read(&mut head);
     head
 }
 
-/// Compiles all functions of a module that was at `path`; on a terminal a bar shows if that takes long.
+/// Compiles all functions of a module that was at `path`; a bar on the terminal shows if that takes long.
 ///
 /// # Errors
-/// If a function is too large for the code generator.
+/// Returns an error if a function is too large for the code generator.
 pub fn compile(module: &Module, path: &Path) -> Result<()> {
     let compiling = format!("compiling {}", short(path));
     let functions = module.info().funcs.len() as u64 - u64::from(module.info().imported_funcs);
@@ -99,7 +100,7 @@ pub fn compile(module: &Module, path: &Path) -> Result<()> {
     progress::during_counting(&compiling, functions, compiled, || module.compile_all()).map_err(failure)
 }
 
-/// A file without its folders, which would leave no room for a bar.
+/// Returns a file name without its folders, which would leave no room for a bar.
 fn short(path: &Path) -> String {
     names::harmless(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy())
 }
@@ -113,15 +114,15 @@ pub struct ModuleOption {
 }
 
 impl ModuleOption {
-    /// Where the module of a profile is: as given, or where it was when it ran, or else beside the profile.
+    /// Returns the path of a profile's module: as given, or where it was when it ran, or else beside the profile.
     pub fn path(&self, profile: &Profile, profile_path: &Path) -> PathBuf {
         self.module.clone().unwrap_or_else(|| locate(&profile.program, profile_path))
     }
 
-    /// The module of a profile, without which nothing can be done.
+    /// Loads the module of a profile, for commands that require it.
     ///
     /// # Errors
-    /// If it is not there, invalid, or another module.
+    /// Returns an error if the module is missing or invalid, or another one.
     pub fn needed(&self, profile: &Profile, profile_path: &Path) -> Result<Module> {
         match &self.module {
             Some(path) => of_hash(profile.module_hash, path),
@@ -132,18 +133,18 @@ impl ModuleOption {
         }
     }
 
-    /// The module of a profile, if it was given or can be found without asking.
+    /// Loads the module of a profile, if it was given or can be found without asking.
     ///
     /// # Errors
-    /// If it was given and is not the one.
+    /// Returns an error if the given module is not the profile's.
     pub fn at_hand(&self, profile: &Profile, profile_path: &Path) -> Result<Option<Module>> {
         self.of_record((profile.module_hash, &profile.program), profile_path)
     }
 
-    /// The same for any record of a run, which tells the module's hash and where it was.
+    /// Loads the module of any record of a run, which holds the module's hash and path.
     ///
     /// # Errors
-    /// As [`ModuleOption::at_hand`].
+    /// Returns an error under the conditions of [`ModuleOption::at_hand`].
     pub fn of_record(&self, (hash, program): ([u8; 32], &str), record: &Path) -> Result<Option<Module>> {
         match &self.module {
             Some(path) => of_hash(hash, path).map(Some),
@@ -152,14 +153,14 @@ impl ModuleOption {
     }
 }
 
-/// Where the module of a record is: where it was when it ran, or else beside the record.
+/// Returns the path of a record's module: where it was when it ran, or else beside the record.
 fn locate(program: &str, record: &Path) -> PathBuf {
     let ran = PathBuf::from(program);
     let beside = ran.file_name().map(|name| record.with_file_name(name));
     beside.filter(|beside| !ran.exists() && beside.exists()).unwrap_or(ran)
 }
 
-/// What to do about debug information that a module names and that is not there; nothing if it names none.
+/// Returns advice about missing debug information that a module refers to; `None` if nothing is missing.
 pub fn missing_debug_info(module: &Module) -> Option<String> {
     let name = names::harmless(module.missing_debug_info()?);
     let file = name.rsplit('/').next().unwrap_or(&name);
@@ -173,22 +174,22 @@ pub fn missing_debug_info(module: &Module) -> Option<String> {
     })
 }
 
-/// Says so on standard error, if anything is to be done.
+/// Prints that advice on standard error, if there is any.
 pub fn tell_missing_debug_info(module: Option<&Module>) {
     if let Some(advice) = module.and_then(missing_debug_info) {
         output::tell_line(format_args!("wprof: no source lines: {advice}"));
     }
 }
 
-/// The module with a hash, which is said to be at `path`.
+/// Loads the module with a hash, which is expected at `path`.
 ///
 /// # Errors
-/// If it is not there, invalid, or another module.
+/// Returns an error if the module is missing or invalid, or another one.
 pub fn of_hash(hash: [u8; 32], path: &Path) -> Result<Module> {
     checked(hash, path, "give the module that ran")
 }
 
-/// The same, with what to do if it is not there or another one.
+/// Loads the module with a hash; errors give `advice` if it is missing or another one.
 fn checked(hash: [u8; 32], path: &Path, advice: &str) -> Result<Module> {
     ensure!(path.exists(), "the module {} does not exist: {advice}", path.display());
     let module = match open(&plain_engine()?, path)? {
@@ -206,15 +207,15 @@ fn checked(hash: [u8; 32], path: &Path, advice: &str) -> Result<Module> {
     Ok(module)
 }
 
-/// An engine for modules that are not run.
+/// Creates an engine for modules that are not run.
 ///
 /// # Errors
-/// If this machine is not supported.
+/// Returns an error if this machine is not supported.
 pub fn plain_engine() -> Result<Engine> {
     Engine::new(&wprof::Config::new()).map_err(failure)
 }
 
-/// The engine's error as ours.
+/// Converts an error of the engine.
 pub fn failure(error: wprof::Error) -> anyhow::Error {
     anyhow!("{error}")
 }

@@ -1,6 +1,6 @@
-//! Names of functions as they are shown, and functions as they are asked for.
+//! Display names of functions, and the lookup of functions by name.
 //!
-//! Invariant: what is shown holds no control characters, whatever the module says.
+//! Invariant: displayed text contains no control characters, whatever the module contains.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,73 +11,73 @@ use wprof_profiler::{Callee, Profile};
 
 use crate::short_name;
 
-/// Whether names are shown in full: the user says so once, for the whole process.
+/// Whether names are shown in full, a setting for the whole process.
 static IN_FULL: AtomicBool = AtomicBool::new(false);
 
-/// Shows names in full from now on.
+/// Makes all later names be shown in full.
 pub fn show_in_full() {
     IN_FULL.store(true, Ordering::Relaxed);
 }
 
-/// Whether names are shown in full.
+/// Reports whether names are shown in full.
 pub fn are_in_full() -> bool {
     IN_FULL.load(Ordering::Relaxed)
 }
 
-/// How many candidates an error lists.
+/// The maximum number of candidates in an error message.
 const CANDIDATES: usize = 12;
 
-/// A function that can be asked for.
+/// A function that can be looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     /// Index in the module.
     pub index: u32,
-    /// Its name as the module has it, if it has one.
+    /// The name in the module, if there is one.
     pub raw: Option<String>,
 }
 
 impl Named {
-    /// Its name as it is shown.
+    /// Returns the display name.
     pub fn shown(&self) -> String {
         shown(self.index, self.raw.as_deref())
     }
 }
 
-/// The functions that ran, hottest first.
+/// Returns the functions that ran, hottest first.
 pub fn of_profile(profile: &Profile) -> Vec<Named> {
     let hottest_first = profile.functions_by_ops().into_iter().map(|(function, _)| function);
     hottest_first.map(|function| Named { index: function.index, raw: function.name.clone() }).collect()
 }
 
-/// The functions of a module that have a body.
+/// Returns the functions of a module that have a body.
 pub fn of_module(module: &Module) -> Vec<Named> {
     let info = module.info();
     let named = |index: u32| Named { index, raw: module.func_name(index).map(str::to_owned) };
     (info.imported_funcs..info.imported_funcs + info.defined_funcs()).map(named).collect()
 }
 
-/// The name of a function as it is shown, or what browsers call one without a name.
+/// Returns the display name of a function; for one without a name, the name that browsers use.
 pub fn shown(index: u32, raw: Option<&str>) -> String {
     raw.map_or_else(|| numbered(index), of_symbol)
 }
 
-/// The same, but demangled only.
+/// Returns the name of a function, demangled but not shortened.
 fn full(index: u32, raw: Option<&str>) -> String {
     raw.map_or_else(|| numbered(index), full_of_symbol)
 }
 
-/// A symbol's name as it is shown: demangled and, unless the user wants names in full, short.
+/// Returns the display name of a symbol: demangled and, unless the user wants full names, short.
 pub fn of_symbol(raw: &str) -> String {
     let demangled = wprof::demangle(raw);
     harmless(&if are_in_full() { demangled } else { short_name::short(&demangled) })
 }
 
-/// A symbol's name, demangled only.
+/// Returns the name of a symbol, demangled but not shortened.
 pub fn full_of_symbol(raw: &str) -> String {
     harmless(&wprof::demangle(raw))
 }
 
-/// A symbol's name without arguments of any kind, where it is only a remark.
+/// Returns a symbol's name without any arguments, for use in a remark.
 pub fn bare(raw: &str) -> String {
     let demangled = wprof::demangle(raw);
     harmless(&if are_in_full() { demangled } else { short_name::bare(&demangled) })
@@ -87,7 +87,7 @@ fn numbered(index: u32) -> String {
     format!("wasm-function[{index}]")
 }
 
-/// By function of the module: its name in full, where it is shown by a short one.
+/// Returns the full names of the functions that are shown by a short one.
 pub fn full_names(profile: &Profile) -> BTreeMap<u32, String> {
     let ran = profile.functions.iter().map(|function| (function.index, &function.name));
     let routines = profile.contexts.iter().flat_map(|tree| &tree.routines).map(|routine| &routine.callee);
@@ -103,7 +103,7 @@ pub fn full_names(profile: &Profile) -> BTreeMap<u32, String> {
     ran.chain(named).filter_map(differing).collect()
 }
 
-/// Gives everything in a profile the name that it is shown by, for formats that are written from the profile alone.
+/// Replaces all names in a profile by display names, for formats that are written from the profile alone.
 pub fn show_all(profile: &mut Profile) {
     let show = |index: u32, name: &mut Option<String>| *name = Some(shown(index, name.as_deref()));
     profile.program = harmless(&profile.program);
@@ -131,15 +131,15 @@ pub fn show_all(profile: &mut Profile) {
     }
 }
 
-/// Text without control characters, which could play tricks on a terminal.
+/// Removes control characters, which could manipulate a terminal.
 pub fn harmless(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
-/// The function that `asked` means: an index, a whole name, or a part that only one name has.
+/// Finds the function that `asked` names: by index, by whole name, or by a part that only one name has.
 ///
 /// # Errors
-/// If none or several fit; candidates are listed.
+/// Returns an error if no function or several match; the message lists candidates.
 pub fn find(functions: &[Named], asked: &str) -> Result<Named> {
     if let Ok(index) = asked.parse::<u32>() {
         match functions.iter().find(|function| function.index == index) {
@@ -162,7 +162,7 @@ pub fn find(functions: &[Named], asked: &str) -> Result<Named> {
     }
 }
 
-/// What is called `asked` among things with names, or has it in its name if only one name has; nothing otherwise.
+/// Finds what is named `asked`, or else the only name that contains `asked`; `None` otherwise.
 pub fn find_inlined<T: Copy>(named: &[(T, String)], asked: &str) -> Option<Vec<T>> {
     let all = |fits: &dyn Fn(&str) -> bool| -> Vec<&(T, String)> {
         named.iter().filter(|(_, name)| fits(name)).collect()
@@ -192,7 +192,7 @@ fn list(candidates: &[&Named]) -> String {
     lines.join("\n")
 }
 
-/// So much of a name as tells it from others in a list.
+/// Returns the beginning of a name, long enough to tell it from others in a list.
 fn beginning(name: &str) -> String {
     const LONGEST: usize = 100;
     match name.char_indices().nth(LONGEST) {

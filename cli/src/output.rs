@@ -1,5 +1,5 @@
-//! Standard output, standard error and files. A reader that has gone away is no error: `wprof report x | head` ends
-//! quietly. A file is replaced at once, or left as it was.
+//! Standard output, standard error and files. A closed reader is not an error: `wprof report x | head` ends quietly. A
+//! file is replaced atomically, or left unchanged.
 
 use std::fmt;
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -8,12 +8,12 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use wprof_profiler::replace_file;
 
-/// Writes text.
+/// Writes text to standard output.
 pub fn print(text: &str) -> Result<()> {
     print_with(|out| out.write_all(text.as_bytes()))
 }
 
-/// Writes what `write` writes.
+/// Passes standard output to `write`.
 pub fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {
@@ -22,7 +22,7 @@ pub fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Resul
     }
 }
 
-/// Writes text; whether anybody still reads.
+/// Writes text to standard output; reports whether it is still read.
 pub fn print_if_read(text: &str) -> Result<bool> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -31,18 +31,18 @@ pub fn print_if_read(text: &str) -> Result<bool> {
     }
 }
 
-/// Says something on standard error, if anybody listens.
+/// Writes to standard error, and ignores failures.
 pub fn tell(text: fmt::Arguments<'_>) {
-    // There is nowhere left to say so.
+    // There is nowhere left to report the failure.
     let _ = io::stderr().write_fmt(text);
 }
 
-/// The same, as a line.
+/// Writes a line to standard error, and ignores failures.
 pub fn tell_line(text: fmt::Arguments<'_>) {
     tell(format_args!("{text}\n"));
 }
 
-/// Replaces a file by what `write` writes; errors name it.
+/// Replaces a file by what `write` writes; errors name the file.
 pub fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let buffered = |file: &mut _| {
         let mut out = BufWriter::new(file);

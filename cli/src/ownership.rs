@@ -1,7 +1,7 @@
-//! Whose a source file is: the program's own, or a library's.
+//! Ownership of source files: whether a file is the program's own, or a library's.
 //!
-//! A file is a library's if its path has a part that those of standard libraries have, or lies where the module has
-//! the files of functions that only a C library defines. `--library` and `--mine` say otherwise, the latter last.
+//! A file belongs to a library if its path contains a part that is typical of a standard library, or lies in a folder
+//! with functions that only a C library defines. `--library` and `--mine` override this; `--mine` has precedence.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use wprof::Module;
 
 use crate::commands::help;
 
-/// What the standard libraries' files have in their paths.
+/// Parts of paths that are typical of standard libraries.
 const LIBRARIES: [&str; 14] = [
     "/rustc/",
     "/library/core/",
@@ -28,7 +28,7 @@ const LIBRARIES: [&str; 14] = [
     "/emscripten/",
 ];
 
-/// Functions that C libraries define, and programs hardly do.
+/// Functions that C libraries define, and programs rarely do.
 const OF_C_LIBRARIES: [&str; 9] =
     ["memcpy", "memset", "strlen", "printf", "vfprintf", "malloc", "exit", "__stdio_write", "_Exit"];
 
@@ -50,14 +50,14 @@ pub struct OwnershipArgs {
 }
 
 impl OwnershipArgs {
-    /// The same for the files of a module.
+    /// Returns the ownership of a module's source files.
     pub fn of(&self, module: Option<&Module>) -> Ownership {
         let folders = module.map(folders_of_libraries).unwrap_or_default();
         Ownership { library: self.library.clone(), mine: self.mine.clone(), folders }
     }
 }
 
-/// Tells whose a file is.
+/// The rules that decide who owns a file.
 #[derive(Clone, Debug, Default)]
 pub struct Ownership {
     library: Vec<String>,
@@ -65,11 +65,11 @@ pub struct Ownership {
     folders: Vec<String>,
 }
 
-/// What is known without a module.
+/// The rules without a module.
 pub static USUAL: LazyLock<Ownership> = LazyLock::new(Ownership::default);
 
 impl Ownership {
-    /// Whether a file is a library's.
+    /// Reports whether a file is a library's.
     pub fn is_library(&self, file: &str) -> bool {
         let matches = |globs: &[String]| globs.iter().any(|glob| is_part(glob, file));
         if matches(&self.mine) {
@@ -82,7 +82,7 @@ impl Ownership {
     }
 }
 
-/// The folders of the files of functions that only C libraries define, but for those that the program's own lie in.
+/// Returns the folders of functions that only C libraries define, except folders that contain the program's own files.
 fn folders_of_libraries(module: &Module) -> Vec<String> {
     let (imported, all) = (module.info().imported_funcs, module.info().funcs.len() as u32);
     let (mut folders, mut own) = (Vec::new(), Vec::new());
@@ -103,15 +103,15 @@ fn folders_of_libraries(module: &Module) -> Vec<String> {
     folders
 }
 
-/// The file that a function is defined in.
+/// Returns the file that defines a function.
 fn file_of(module: &Module, func: u32) -> Option<String> {
     let body = module.info().body(func);
     let mut symbols = (body.start as u32..body.end as u32).take(64).map(|offset| module.symbols_at(offset));
-    // The outermost one is the function itself.
+    // The outermost frame is the function itself.
     symbols.find_map(|symbols| symbols.last()?.file().map(str::to_owned))
 }
 
-/// The folder of a file, up to a `src` above it.
+/// Returns the folder of a file, up to a `src` above it.
 fn folder(file: &str) -> String {
     let file = plain(file);
     let end = file.find("/src/").map(|at| at + "/src/".len());
@@ -119,7 +119,7 @@ fn folder(file: &str) -> String {
     file[..end].to_owned()
 }
 
-/// A path without the steps that lead nowhere at its beginning.
+/// Removes redundant steps from the beginning of a path.
 fn plain(mut path: &str) -> &str {
     while let Some(rest) = path.strip_prefix("./") {
         path = rest;
@@ -127,7 +127,7 @@ fn plain(mut path: &str) -> &str {
     path
 }
 
-/// Whether a glob is like the whole of a path, or some parts of it that follow each other.
+/// Reports whether a glob matches a whole path, or consecutive parts of it.
 fn is_part(glob: &str, path: &str) -> bool {
     let begins = std::iter::once(0).chain(path.match_indices('/').map(|(at, _)| at + 1));
     begins.into_iter().any(|begin| {
@@ -138,8 +138,8 @@ fn is_part(glob: &str, path: &str) -> bool {
     })
 }
 
-/// Whether a text is like a glob. Where a star may stand for more, the last one does: that takes the product of both
-/// lengths at most.
+/// Reports whether a text matches a glob. On a mismatch only the last star takes more text, so the time is at most the
+/// product of both lengths.
 fn is_like(glob: &[u8], text: &[u8]) -> bool {
     let (mut at, mut from, mut star) = (0, 0, None);
     while from < text.len() {

@@ -1,4 +1,4 @@
-//! What a terminal shows while something takes long: how far it has come, where that is known.
+//! Progress display on a terminal while an operation takes long.
 
 mod reading;
 
@@ -11,21 +11,21 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 pub use reading::{Position, Reading};
 
-/// How long something may take before we say so.
+/// How long an operation may take before progress is shown.
 const PATIENCE: Duration = Duration::from_millis(400);
 
-/// Does `work`; if that takes long and standard error is a terminal, a spinner says what is `going_on`.
+/// Calls `work`; if it takes long and standard error is a terminal, a spinner shows `going_on`.
 pub fn during<R>(going_on: &str, work: impl FnOnce() -> R) -> R {
     while_showing(work, || spinner(going_on), ProgressBar::tick)
 }
 
-/// Does `work`, which reads a file; if that takes long and standard error is a terminal, a bar says how far that has
-/// come.
+/// Calls `work`, which reads a file; if it takes long and standard error is a terminal, a bar shows how much has been
+/// read.
 pub fn during_reading<R>(going_on: &str, position: &Position, work: impl FnOnce() -> R) -> R {
     during_counting(going_on, position.length(), || position.bytes(), work)
 }
 
-/// Does `work`, which consists of `all` parts; if that takes long and standard error is a terminal, a bar says how
+/// Calls `work`, which consists of `all` parts; if it takes long and standard error is a terminal, a bar shows how
 /// many are `done`.
 pub fn during_counting<R>(
     going_on: &str,
@@ -36,8 +36,8 @@ pub fn during_counting<R>(
     while_showing(work, || bar(going_on, all), move |bar| bar.set_position(done()))
 }
 
-/// Does `work`, and draws meanwhile if that takes long and somebody sees it. What is printed to the same terminal
-/// would stand between the drawings.
+/// Calls `work`, and draws meanwhile if it takes long and standard error is a terminal. Other output to the same
+/// terminal would mix with the drawings.
 fn while_showing<R>(
     work: impl FnOnce() -> R,
     show: impl FnOnce() -> ProgressBar + Send,
@@ -48,7 +48,7 @@ fn while_showing<R>(
     }
     let (finished, waiting) = mpsc::channel::<()>();
     thread::scope(|scope| {
-        // Nobody sees anything if the system has no thread for it.
+        // If the system provides no thread, no progress is shown.
         let _ = thread::Builder::new().spawn_scoped(scope, move || show_if_slow(show, update, &waiting));
         let result = work();
         drop(finished);
@@ -56,7 +56,7 @@ fn while_showing<R>(
     })
 }
 
-/// Draws after a while, until the channel is closed.
+/// Draws after a delay, until the channel is closed.
 fn show_if_slow(
     show: impl FnOnce() -> ProgressBar,
     update: impl Fn(&ProgressBar),

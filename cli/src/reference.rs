@@ -1,9 +1,9 @@
-//! The reference in the book is what `--help` says: a page for each subcommand, made from the same definitions.
+//! Generator of the book's reference from `--help`: a page for each subcommand, made from the same definitions.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p wprof-cli --bin wprof reference` writes the pages anew.
+//! `UPDATE_EXPECT=1 cargo test -p wprof-cli --bin wprof reference` regenerates the pages.
 //!
-//! Also tested here, since it needs the definitions: short help is short, options stand under headings, and examples
-//! are command lines that parse.
+//! The tests here need the same definitions: short help is short, options stand under headings, and examples are
+//! command lines that parse.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, Command, CommandFactory};
 
-/// How many options `-h` shows at most.
+/// The maximum number of options that `-h` shows.
 const MAX_SHORT: usize = 10;
 
-/// All subcommands that do something, by their full name.
+/// Returns all subcommands that perform an action, by their full name.
 fn subcommands() -> Vec<(String, Command)> {
     let mut cli = crate::Cli::command();
     cli.build();
@@ -34,7 +34,7 @@ fn subcommands() -> Vec<(String, Command)> {
     all
 }
 
-/// The options and positional arguments that help shows.
+/// Returns the options and positional arguments that help shows.
 fn shown(command: &Command, is_short: bool) -> impl Iterator<Item = &Arg> {
     let args = command.get_arguments().filter(|arg| !arg.is_hide_set());
     args.filter(move |arg| !is_short || !arg.is_hide_short_help_set())
@@ -64,7 +64,7 @@ fn many_options_stand_under_headings() {
 
 #[test]
 fn examples_in_help_are_command_lines() {
-    // A cost model is read at once, so it has to be there.
+    // A cost model is read during parsing, so the file must exist.
     const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/tutorials/programs/costs.toml");
     let mut count = 0;
     for (name, mut command) in subcommands() {
@@ -79,14 +79,14 @@ fn examples_in_help_are_command_lines() {
     assert!(count > 90, "only {count} examples were found");
 }
 
-/// What belongs to the command: a remark follows behind three spaces, other commands behind `&` or `|`.
+/// Returns the command's own part of a line: a remark follows three spaces, other commands follow `&` or `|`.
 fn own(line: &str) -> &str {
     let line = line.split("   ").next().unwrap_or_default();
     let end = [" &", " | ", ";"].iter().filter_map(|end| line.find(end)).min();
     &line[..end.unwrap_or(line.len())]
 }
 
-/// The words of a command line up to a redirection, as a shell splits them.
+/// Splits a command line up to a redirection into words, as a shell does.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
     for letter in line.chars().chain([' ']) {
@@ -122,7 +122,7 @@ fn file(name: &str) -> String {
     format!("{}.md", name.replace(' ', "-"))
 }
 
-/// A page in Markdown.
+/// Returns a page in Markdown.
 fn page(name: &str, command: &Command) -> String {
     let mut command = command.clone();
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
@@ -137,7 +137,7 @@ fn page(name: &str, command: &Command) -> String {
     text + &details(&after.map(ToString::to_string).unwrap_or_default())
 }
 
-/// Arguments by heading, in the order of `--help`.
+/// Returns arguments by heading, in the order of `--help`.
 fn by_heading(command: &Command) -> Vec<(String, Vec<&Arg>)> {
     let mut found: Vec<(String, Vec<&Arg>)> = Vec::new();
     for arg in shown(command, false) {
@@ -156,7 +156,7 @@ fn by_heading(command: &Command) -> Vec<(String, Vec<&Arg>)> {
     found
 }
 
-/// An argument as an item of a list.
+/// Formats an argument as a list item.
 fn entry(arg: &Arg) -> String {
     let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
     let mut text = format!("* `{}`: {}\n", signature(arg), escaped(help.replace("\n\n", ". ").trim()));
@@ -183,12 +183,12 @@ fn signature(arg: &Arg) -> String {
     format!("{short}{long}{values}").trim().to_owned()
 }
 
-/// Text in which Markdown sees no markup of its own.
+/// Escapes Markdown in a text.
 fn escaped(text: &str) -> String {
     text.replace('<', "\\<").replace('*', "\\*").replace('|', "\\|")
 }
 
-/// What follows the options: paragraphs, lists in columns, and examples.
+/// Formats the text behind the options: paragraphs, lists in columns, and examples.
 fn details(after: &str) -> String {
     let mut text = String::new();
     for paragraph in after.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()) {

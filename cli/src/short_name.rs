@@ -1,14 +1,14 @@
-//! Names without what nobody wrote: return types, default template arguments, inline namespaces, hashes, and the ways in
-//! which compilers name closures.
+//! Short names: without the parts that no programmer wrote, which are return types, default template arguments, inline
+//! namespaces, hashes, and compilers' names of closures.
 //!
-//! Input: a demangled name, by any demangler. Output: the same function for a reader, its parameters included, since
-//! overloads differ in nothing else. What is not understood stays as it is.
+//! Input: a demangled name, by any demangler. Output: a readable name of the same function, with its parameters, since
+//! overloads differ in nothing else. Unrecognized names stay unchanged.
 //! Example: `void std::__2::vector<int, std::__2::allocator<int> >::f<char>(int)` is `std::vector<int>::f<char>(int)`.
 
-/// Names nested more deeply than this stay as they are: the parser recurses.
+/// The maximum nesting of a name that is shortened: the parser recurses.
 const DEEPEST: usize = 100;
 
-/// Templates of the standard library that are arguments by default.
+/// Templates of the standard library that are default arguments.
 const DEFAULTS: [&str; 6] = [
     "std::allocator<",
     "std::char_traits<",
@@ -18,12 +18,12 @@ const DEFAULTS: [&str; 6] = [
     "std::equal_to<",
 ];
 
-/// The short form of a demangled name.
+/// Returns the short form of a demangled name.
 pub fn short(name: &str) -> String {
     parsed(name, false)
 }
 
-/// The short form without parameters and template arguments: `std::vector::push_back`.
+/// Returns the short form without parameters and template arguments: `std::vector::push_back`.
 pub fn bare(name: &str) -> String {
     parsed(name, true)
 }
@@ -35,7 +35,7 @@ fn parsed(name: &str, is_bare: bool) -> String {
     let unhashed = without_hash(name);
     let mut parser = Parser { rest: unhashed.as_deref().unwrap_or(name), is_bare, is_cut: false };
     let text = parser.piece();
-    // A bracket that nothing opened or nothing closed, or a comma outside of all: no demangler wrote that.
+    // Unbalanced brackets, or a comma outside of brackets: not the output of a demangler.
     if parser.is_cut || !parser.rest.is_empty() {
         return name.to_owned();
     }
@@ -45,7 +45,7 @@ fn parsed(name: &str, is_bare: bool) -> String {
     name[..end].to_owned()
 }
 
-/// How deeply brackets are nested at most.
+/// Returns the maximum nesting of brackets.
 fn depth(name: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for byte in name.bytes() {
@@ -59,7 +59,7 @@ fn depth(name: &str) -> usize {
     deepest
 }
 
-/// Rust's older names as demanglers of C++ leave them, `core::fmt::write::h0123456789abcdef`, in Rust's own form.
+/// Converts legacy names of Rust from the form that C++ demanglers leave, `core::fmt::write::h0123456789abcdef`.
 fn without_hash(name: &str) -> Option<String> {
     let (_, hash) = name.rsplit_once("::h")?;
     if hash.len() != 16 || !hash.bytes().all(|digit| digit.is_ascii_hexdigit()) {
@@ -70,7 +70,7 @@ fn without_hash(name: &str) -> Option<String> {
     Some(wprof::demangle(&mangled)).filter(|demangled| *demangled != mangled)
 }
 
-/// Takes a name apart, by brackets.
+/// A parser of names, by brackets.
 struct Parser<'a> {
     rest: &'a str,
     is_bare: bool,
@@ -91,13 +91,13 @@ impl Parser<'_> {
         rest.is_some()
     }
 
-    /// What comes before the next comma, or the bracket that ends what is around.
+    /// Parses up to the next comma, or the bracket that closes the enclosing list.
     fn piece(&mut self) -> String {
         let mut text = String::new();
         while let Some(first) = self.rest.chars().next() {
             match first {
                 ',' | ')' | ']' | '}' => break,
-                // Rust's arrows are no brackets.
+                // Arrows of Rust are not brackets.
                 '>' if !text.ends_with(['-', '=']) => break,
                 '<' | '(' | '[' | '{' => self.bracket(&mut text),
                 '\'' => self.quoted(&mut text),
@@ -133,7 +133,7 @@ impl Parser<'_> {
         text.extend(self.next());
     }
 
-    /// What is in brackets, up to and with the one that closes them.
+    /// Parses the contents of brackets, up to and including the closing one.
     fn pieces(&mut self) -> Vec<String> {
         let mut pieces = Vec::new();
         loop {
@@ -161,7 +161,7 @@ impl Parser<'_> {
             let first = pieces.remove(0);
             pieces.retain(|piece| !is_default(piece));
             pieces.insert(0, first);
-            // `std::string`, `std::ostream` and so on.
+            // The names `std::string`, `std::ostream` and so on.
             if let ([only], Some(kind)) = (&pieces[..], template.strip_prefix("std::basic_"))
                 && only == "char"
             {
@@ -181,7 +181,7 @@ impl Parser<'_> {
         text.push(close);
     }
 
-    /// `'lambda0'(int)`, as LLVM names the second closure of a function.
+    /// Parses `'lambda0'(int)`, LLVM's name of a function's second closure.
     fn quoted(&mut self, text: &mut String) {
         if !self.skip("'lambda") {
             text.extend(self.next());
@@ -211,7 +211,8 @@ impl Parser<'_> {
         }
     }
 
-    /// The symbol of an operator, whose brackets are none. What a closure does is called by the closure.
+    /// Parses the symbol of an operator, which may look like brackets. The call operator of a closure is named by the
+    /// closure.
     fn operator(&mut self, text: &mut String) {
         let is_of_lambda =
             text.ends_with("}::") && text.rfind('{').is_some_and(|at| text[at..].starts_with("{lambda"));
@@ -234,22 +235,22 @@ fn is_letter(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '$'
 }
 
-/// `__2` of libc++, `__cxx11` of libstdc++, `__ndk1` of Android.
+/// Reports whether a word is an inline namespace: `__2` of libc++, `__cxx11` of libstdc++, `__ndk1` of Android.
 fn is_inline_namespace(word: &str) -> bool {
     let Some(version) = word.strip_prefix("__") else { return false };
     let digits = version.strip_prefix("ndk").or_else(|| version.strip_prefix("cxx")).unwrap_or(version);
     !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit())
 }
 
-/// Where the last word with its scopes begins.
+/// Returns the start of the last word, including its scopes.
 fn start_of_path(text: &str) -> usize {
     text.trim_end_matches(|c| is_letter(c) || c == ':').len()
 }
 
-/// Where the list of parameters begins: the last one in round brackets.
+/// Returns the start of the parameter list: the last list in parentheses.
 fn parameters(text: &str) -> Option<usize> {
     let close = text.rfind(')')?;
-    // Behind it may be `const`, but no more of the name.
+    // `const` may follow the list, but no other part of the name.
     if text[close + 1..].contains(|c| !(is_letter(c) || " &[].".contains(c))) {
         return None;
     }
@@ -262,7 +263,7 @@ fn parameters(text: &str) -> Option<usize> {
         }
         if depth == 0 {
             let before = &text[..at];
-            // `f (body)` is the way of other languages.
+            // `f (body)` occurs in other languages.
             let is_list =
                 !before.is_empty() && !before.ends_with([' ', ':']) && !before.ends_with("operator");
             return is_list.then_some(at);
@@ -271,7 +272,7 @@ fn parameters(text: &str) -> Option<usize> {
     None
 }
 
-/// Where the name before a list of parameters begins: behind the return type.
+/// Returns the start of the name before a parameter list, behind the return type.
 fn start_of_name(text: &str) -> usize {
     let is_whole = |&(at, _): &(usize, &str)| {
         !text[..at].ends_with(is_letter) && !text[at + "operator".len()..].starts_with(is_letter)

@@ -1,9 +1,9 @@
-//! Sizes in bytes, as they are given on the command line.
+//! Sizes in bytes on the command line.
 
-/// `65536`, `64K`, `64MiB`, `2G`: units are powers of 1024.
+/// Parses `65536`, `64K`, `64MiB`, `2G`: units are powers of 1024.
 ///
 /// # Errors
-/// If it is no such thing, or not below 2^64.
+/// Returns an error if the text has another form, or the size is not below 2^64.
 pub fn parse(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);

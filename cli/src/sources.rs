@@ -1,4 +1,4 @@
-//! Lines of source files that debug information names.
+//! Lines of the source files that debug information names.
 
 use std::collections::HashMap;
 use std::fs;
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use crate::render::view::SourceLine;
 
-/// Larger files are not read.
+/// The maximum size of a file that is read.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Source files, read when first asked for.
+/// Source files, each read when it is first requested.
 #[derive(Debug)]
 pub struct Sources {
     /// The folder of the module: sources often lie beside it.
@@ -18,18 +18,18 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// No files yet; those not found as they are named are looked for beside the module.
+    /// Creates an empty set; files that are not found at their path are looked for beside the module.
     pub fn new(module: &Path) -> Self {
         let beside = module.parent().unwrap_or(Path::new("")).to_owned();
         Self { beside, files: HashMap::new() }
     }
 
-    /// The text of a line, if the file is there.
+    /// Returns the text of a line, if the file is available.
     pub fn text(&mut self, line: &SourceLine) -> Option<&str> {
         self.lines(&line.file)?.get(line.line as usize - 1).map(String::as_str)
     }
 
-    /// The lines of a file, if it is there.
+    /// Returns the lines of a file, if it is available.
     pub fn lines(&mut self, file: &str) -> Option<&[String]> {
         let beside = &self.beside;
         self.files.entry(file.to_owned()).or_insert_with(|| read(file, beside)).as_deref()

@@ -1,11 +1,11 @@
-//! Changes that a comparison must not find: `instructions>+1%`.
+//! Thresholds for changes in a comparison: `instructions>+1%`.
 
 use std::str::FromStr;
 
 use anyhow::{Context, Result};
 use wprof_profiler::{Change, TotalChange};
 
-/// How far a total may change.
+/// The limit of a total's change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
     /// The total's name.
@@ -15,11 +15,11 @@ pub struct Threshold {
     limit: Limit,
 }
 
-/// How much that is.
+/// The amount of a limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Limit {
     Absolute(f64),
-    /// Of what was before.
+    /// A percentage of the earlier total.
     Percent(f64),
 }
 
@@ -41,10 +41,10 @@ impl FromStr for Threshold {
 }
 
 impl Threshold {
-    /// The total, if it changed further than it may.
+    /// Returns the total, if it changed more than allowed.
     ///
     /// # Errors
-    /// If there is no such total.
+    /// Returns an error if there is no such total.
     pub fn exceeded<'a>(&self, totals: &'a [TotalChange]) -> Result<Option<&'a TotalChange>> {
         let found = totals.iter().find(|total| total.name == self.name);
         let known: Vec<&str> = totals.iter().map(|total| total.name.as_str()).collect();

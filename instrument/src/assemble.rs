@@ -1,6 +1,6 @@
-//! The rewritten module: its sections, with what was added to each.
+//! Assembly of the rewritten module: the original sections with the additions to each.
 //!
-//! Invariant: everything is added behind what was there, so no index changes.
+//! Invariant: every addition follows the original items of its section, so no original index changes.
 
 use wasm_encoder::{
     ConstExpr, CustomSection, Encode, ExportKind, GlobalType, MemoryType, Section as _, ValType,
@@ -23,29 +23,29 @@ use crate::rewrite::{Input, Rewritten, Types, rewrite};
 use crate::sites::{self, Site};
 use crate::support::{self, Program};
 
-/// What is counted, and how.
+/// The options of the instrumentation: what is counted, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     /// What is counted.
     pub collected: Collected,
     /// A profile of the module, by whose counts counters are placed.
     pub weights: Option<&'a Profile>,
-    /// Whether counts are exact also if a load, a store, a division or the like traps.
+    /// Whether counts stay exact if a load, a store, a division or a similar instruction traps.
     pub exact_traps: bool,
-    /// Whether the program's memory holds the counters too, for hosts that know one memory a module.
+    /// Whether the program's memory also holds the counters, for hosts that support one memory per module.
     pub single_memory: bool,
 }
 
-/// What is known of all functions before one is rewritten.
+/// Facts about all functions that are needed before one of them is rewritten.
 pub(crate) struct Plans {
-    /// By function with a body.
+    /// The graph and plan of each function with a body.
     pub functions: Vec<(Cfg, FunctionPlan)>,
-    /// All sites, in order; the number of the first is 1.
+    /// All sites, in order; the first has number 1.
     pub sites: Vec<Site>,
 }
 
 impl Plans {
-    /// Plans all functions, by what is said of each.
+    /// Plans all functions with `plan`, which gets the index of each function with a body, and its graph.
     pub fn new(
         source: &Source<'_>,
         all_traps: bool,
@@ -62,7 +62,7 @@ impl Plans {
         Ok(Plans { functions, sites: all })
     }
 
-    /// How many counters there are.
+    /// Returns the number of counters.
     pub fn counters(&self) -> u64 {
         self.functions.iter().map(|(_, plan)| plan.counters()).sum()
     }
@@ -71,7 +71,7 @@ impl Plans {
 /// Rewrites a module so that it counts.
 ///
 /// # Errors
-/// If it is no module, or cannot be instrumented.
+/// Returns an error if the bytes are not a module, or the module cannot be instrumented.
 pub(crate) fn module(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Error> {
     let source = Source::new(bytes)?;
     check(&source)?;
@@ -107,7 +107,7 @@ pub(crate) fn module(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Erro
     writer.write(&descriptor)
 }
 
-/// Checks that a module has code, and no names that are needed.
+/// Checks that a module has code, and exports none of the reserved names.
 fn check(source: &Source<'_>) -> Result<(), Error> {
     if source.custom_section(descriptor::SECTION).is_some() {
         return Err(Error::Instrumented);
@@ -119,7 +119,7 @@ fn check(source: &Source<'_>) -> Result<(), Error> {
     taken.map_or(Ok(()), |name| Err(Error::NameTaken(name.to_owned())))
 }
 
-/// The sections by which a module is known to be loaded by another one.
+/// Sections that mark a module as a dynamic library, which another module loads.
 const DYLINK: [&str; 2] = ["dylink.0", "dylink"];
 
 /// Checks that the region can lie behind the program's memory.
@@ -149,7 +149,7 @@ fn check_memory(source: &Source<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// What support functions must know of the program; checks that the region fits behind its memory.
+/// Returns the facts about the program that support functions need; checks that the region fits behind its memory.
 fn program(source: &Source<'_>, layout: &Layout) -> Result<Program, Error> {
     const MOST_PAGES: u64 = 1 << 16;
     let gets_region = layout.is_shared && source.imported_memories > 0;
@@ -157,7 +157,7 @@ fn program(source: &Source<'_>, layout: &Layout) -> Result<Program, Error> {
     if memory.is_some_and(|memory| memory.initial + u64::from(layout.pages()) > MOST_PAGES) {
         return Err(Error::NoRoom("the memory is as large as it can be, so there is no room for counters"));
     }
-    // What the host lets an imported memory grow to is its own affair.
+    // The host decides how far an imported memory may grow.
     let most = memory.and_then(|memory| memory.maximum).filter(|_| !gets_region).unwrap_or(MOST_PAGES);
     Ok(Program { most_pages: most as u32, start: source.start, gets_region, has_paths: false })
 }
@@ -234,7 +234,7 @@ impl Assembler<'_> {
         }
     }
 
-    /// A section with what is added to it.
+    /// Writes a section with its additions.
     fn section(&self, id: u8, out: &mut Vec<u8>, old: Option<&[u8]>) {
         let (count, entries) = old.map_or((0, &[][..]), split);
         let (more, added) = match id {
@@ -269,7 +269,7 @@ impl Assembler<'_> {
         let mut all = Vec::new();
         let pages = u64::from(self.layout.pages());
         if self.layout.is_shared {
-            // It is the only one. The table of paths may grow as well.
+            // The module has only this memory. The table of paths may grow as well.
             let memory = &self.source.memories[0];
             let room = 2 * pages + ROOM_FOR_TABLE;
             let maximum = memory.maximum.map(|most| (most + room).min(1 << 16).max(memory.initial + pages));
@@ -286,7 +286,7 @@ impl Assembler<'_> {
     fn globals(&self) -> (u32, Vec<u8>) {
         let layout = self.layout;
         let initial = self.source.memories.first().map_or(0, |memory| memory.initial as u32);
-        // Behind an imported memory these are set when it is known how large it is.
+        // Behind an imported memory these are set when the size of that memory is known.
         let (base, whole) = (initial << 16, initial + layout.pages());
         let mut values = vec![
             (Global::Height, layout.no_entry()),
@@ -347,7 +347,7 @@ impl Assembler<'_> {
         raw(CODE, &all, out);
     }
 
-    /// A custom section, as it is unless it holds hints, which name bytes of functions.
+    /// Copies a custom section, and adjusts a section of hints, which refer to byte offsets in functions.
     fn custom(&self, contents: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         let mut reader = BinaryReader::new(contents, 0);
         if reader.read_string()? != BRANCH_HINTS {
@@ -356,7 +356,7 @@ impl Assembler<'_> {
         }
         let mut all = Vec::new();
         BRANCH_HINTS.encode(&mut all);
-        // Hints that cannot be read are left out, as engines do.
+        // Unreadable hints are left out; engines ignore them too.
         if let Ok(hints) = self.hints(&mut reader) {
             all.extend(hints);
             raw(0, &all, out);
@@ -387,14 +387,14 @@ impl Assembler<'_> {
     }
 }
 
-/// Pages that a memory with a maximum may grow further, so that the table of paths can.
+/// Pages by which a memory with a maximum may grow further, so that the table of paths can grow.
 const ROOM_FOR_TABLE: u64 = 256;
 
 fn own_memory(minimum: u64, maximum: Option<u64>) -> MemoryType {
     MemoryType { minimum, maximum, memory64: false, shared: false, page_size_log2: None }
 }
 
-/// The number of entries that a section says it has, and the entries.
+/// Returns the number of entries that a section declares, and the bytes of the entries.
 fn split(contents: &[u8]) -> (u32, &[u8]) {
     let mut reader = BinaryReader::new(contents, 0);
     let count = reader.read_var_u32().expect("validated: a section has a count");

@@ -1,9 +1,9 @@
-//! Who calls whom, as far as it decides what a function's calls and counters need.
+//! The call graph, as far as it decides which calls need an entry and where counters are placed.
 //!
-//! * A call needs an entry on the stack of calls in flight only if the callee may *stop*: end in its middle by a throw,
-//!   an `unreachable`, or in whatever it does not call by name. Where all traps are accounted for, any may.
-//! * Only functions that recur, or that others can call, can fill that stack.
-//! * Code that seems to run often counts in place; the rest calls a function that does, which is shorter.
+//! * A call needs an entry on the stack of calls in flight only if the callee may *stop*: end before its regular exit
+//!   by a throw, by an `unreachable`, or in an indirect call. If all traps are accounted for, any callee may stop.
+//! * Only recursive functions, and functions that others than the module's direct calls can enter, can fill that stack.
+//! * Code that seems to be hot counts in place; other code calls a function that counts, which is shorter.
 
 use wasmparser::Operator;
 
@@ -11,10 +11,10 @@ use crate::Error;
 use crate::module::Source;
 use crate::sites::is_end;
 
-/// Bytes of a body up to which a function that loops call is said to run often all through.
+/// Largest body, in bytes, of a function that counts as hot throughout when a loop calls it.
 const SMALL: usize = 600;
 
-/// What is known of all functions with bodies.
+/// Facts about all functions with bodies.
 #[derive(Debug)]
 pub struct Calls {
     first: u32,
@@ -28,14 +28,14 @@ struct Facts {
     is_hot: bool,
 }
 
-/// A call by name: the callee, and whether it is in a loop.
+/// A direct call: the callee, and whether the call is in a loop.
 type Call = (u32, bool);
 
 impl Calls {
-    /// Looks at all functions.
+    /// Analyses all functions.
     ///
     /// # Errors
-    /// If the bytes are not those that were validated.
+    /// Returns an error if the bytes differ from those that were validated.
     pub fn new(source: &Source<'_>, all_traps: bool) -> Result<Calls, Error> {
         let first = source.first_defined();
         let mut facts = vec![Facts { stops: all_traps, ..Facts::default() }; source.bodies.len()];
@@ -60,17 +60,17 @@ impl Calls {
         Ok(Calls { first, facts })
     }
 
-    /// Whether a call of the function may not come back.
+    /// Reports whether a call of the function may not return.
     pub fn stops(&self, func: u32) -> bool {
         self.of(func).is_none_or(|facts| facts.stops)
     }
 
-    /// Whether the function may call itself, by others too.
+    /// Reports whether the function may call itself, directly or through others.
     pub fn recurs(&self, func: u32) -> bool {
         self.of(func).is_some_and(|facts| facts.recurs)
     }
 
-    /// Whether all of the function seems to run often.
+    /// Reports whether the whole function seems to be hot.
     pub fn is_hot(&self, func: u32) -> bool {
         self.of(func).is_some_and(|facts| facts.is_hot)
     }
@@ -80,11 +80,11 @@ impl Calls {
     }
 }
 
-/// What a function calls by name, and whether it may stop by itself.
+/// Returns the direct calls of a function, and whether its own code may stop.
 fn called(source: &Source<'_>, func: u32) -> Result<(Vec<Call>, bool), Error> {
     let mut reader = source.body(func).get_operators_reader()?;
     let (mut calls, mut stops) = (Vec::new(), false);
-    // By construct that is open, whether it is a loop.
+    // For each open construct, whether it is a loop.
     let mut open = vec![false];
     while !reader.eof() {
         let op = reader.read()?;
@@ -109,8 +109,8 @@ fn called(source: &Source<'_>, func: u32) -> Result<(Vec<Call>, bool), Error> {
     Ok((calls, stops))
 }
 
-/// The functions that may call themselves, and those between them: what is left if, again and again, functions are taken
-/// away that call none, or that none calls.
+/// Returns the functions on call cycles, and those on paths between cycles: the remainder after functions without
+/// callees, and then functions without callers, have been removed repeatedly.
 fn recurring(calls: &[Vec<Call>], first: u32) -> Vec<usize> {
     let mut left = vec![true; calls.len()];
     for backward in [false, true] {
@@ -139,7 +139,7 @@ fn recurring(calls: &[Vec<Call>], first: u32) -> Vec<usize> {
     (0..calls.len()).filter(|func| left[*func]).collect()
 }
 
-/// Whoever calls a function that may stop may stop.
+/// Marks each caller of a function that may stop as a function that may stop.
 fn spread(calls: &[Vec<Call>], first: u32, facts: &mut [Facts]) {
     let mut callers = vec![Vec::new(); calls.len()];
     for (caller, called) in calls.iter().enumerate() {

@@ -1,8 +1,9 @@
-//! The blocks and edges of a function: the same graph that the engine has, for more of the language.
+//! The basic blocks and edges of a function: the engine's graph, for a larger part of the language.
 //!
-//! The engine's (`wprof-jit`) also knows the types of operands, which its translator needs, and takes only what it can
-//! run. Here control is all that matters, so any instruction is fine that does not branch in a new way.
-//! Invariant: the graph of each function that the engine accepts has the engine's fingerprint, offsets and edges.
+//! The engine (`wprof-jit`) also tracks the types of operands, which its translator needs, and accepts only what it can
+//! run. This graph needs control flow only, so it accepts any instruction that does not branch in an unknown way.
+//! Invariant: for each function that the engine accepts, fingerprint, offsets and edges equal those of the engine's
+//! graph.
 //! Oracle: `spec-tests/tests/instrument.rs`.
 
 mod build;
@@ -14,74 +15,74 @@ use wprof_profiler::{self as profiler, EdgeKind};
 pub use build::build;
 pub use ops::{is_call, is_structure};
 
-/// How a block ends, and so what its edges mean.
+/// How a block ends, which determines the meaning of its edges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// One edge, always taken.
+    /// A jump: one edge, always taken.
     Jump,
-    /// Edge 0 is taken, or edge 1.
+    /// A conditional branch: edge 0 if it is taken, edge 1 if not.
     Branch,
-    /// Edge `table[i]` is taken for operand `i`, the last one for all others.
+    /// A switch: edge `table[i]` is taken for operand `i`, the last one for all others.
     Switch(Vec<u32>),
     /// A tail call; its edge leads to EXIT.
     TailCall,
-    /// No edge.
+    /// A trap: no edge.
     Trap,
-    /// A call: edge 0 when it returns, one more for each handler in the function.
+    /// A call: edge 0 for the return, and one edge for each handler in the function.
     Call,
-    /// A throw: an edge for each handler.
+    /// A throw: one edge for each handler.
     Throw,
 }
 
-/// One way out of a block.
+/// An edge out of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// The block that it leads to; `None` for EXIT.
+    /// The target block; `None` for EXIT.
     pub to: Option<u32>,
-    /// The clause that it comes by, if it is that of an exception.
+    /// The handler's clause, if exceptions take this edge.
     pub clause: Option<Clause>,
-    /// The tag that the clause is for; `None` for all exceptions.
+    /// The tag that the clause catches; `None` for all exceptions.
     pub tag: Option<u32>,
 }
 
-/// A handler: which construct, by the byte where it begins, and which of its clauses.
+/// A clause of a handler: its construct, by the byte where that begins, and its number in the construct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Clause {
-    /// Where the construct begins.
+    /// The byte where the construct begins.
     pub at: u32,
     /// Number of the clause.
     pub number: u32,
 }
 
-/// A basic block; bytes are those of the module.
+/// A basic block; byte offsets are relative to the module.
 #[derive(Clone, Debug)]
 pub struct Block {
-    /// Of its first instruction.
+    /// Offset of the first instruction.
     pub start: u32,
-    /// Of the instruction that ends it; equal to `limit` if it just falls through.
+    /// Offset of the instruction that ends the block; equal to `limit` if the block falls through.
     pub end: u32,
-    /// Behind its last instruction.
+    /// Offset behind the last instruction.
     pub limit: u32,
-    /// Number of instructions, those that only mark structure not counted.
+    /// Number of instructions, without those that only mark structure.
     pub ops: u32,
-    /// How it ends.
+    /// How the block ends.
     pub how: End,
-    /// Its edges.
+    /// The edges out of the block.
     pub edges: Vec<Edge>,
 }
 
-/// A call of a function by its index.
+/// A direct call, which names a function by its index.
 #[derive(Clone, Copy, Debug)]
 pub struct DirectCall {
-    /// The block that it is in.
+    /// The block that contains the call.
     pub block: u32,
-    /// Its byte.
+    /// Byte offset of the call.
     pub offset: u32,
-    /// The function.
+    /// The called function's index.
     pub callee: u32,
 }
 
-/// The graph of one function.
+/// The control-flow graph of one function.
 #[derive(Clone, Debug)]
 pub struct Cfg {
     /// Function index.
@@ -93,7 +94,8 @@ pub struct Cfg {
 }
 
 impl Cfg {
-    /// The graph as plans see it. Edge ids count the edges of block 0, then those of block 1, and so on.
+    /// Returns the graph in the form that plans use. Edge ids count the edges of block 0, then those of block 1, and so
+    /// on.
     pub fn shape(&self) -> profiler::Cfg {
         let exit = self.blocks.len() as u32;
         let edges = self.blocks.iter().zip(0u32..);
@@ -102,7 +104,7 @@ impl Cfg {
         profiler::Cfg::from_pairs(exit, &edges.collect::<Vec<_>>()).expect("edges lead to blocks or the exit")
     }
 
-    /// What each edge means, in the order of their ids.
+    /// Returns the kind of each edge, in the order of edge ids.
     pub fn kinds(&self) -> impl Iterator<Item = EdgeKind> {
         self.blocks.iter().flat_map(|block| (0..block.edges.len()).map(|edge| kind(block, edge)))
     }

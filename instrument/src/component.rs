@@ -1,7 +1,7 @@
-//! Components: the core modules in them, each rewritten where it is.
+//! Components: each core module in a component is rewritten in place.
 //!
-//! A section with a core module holds its bytes as they are, and one with a nested component that one's, so nothing else
-//! changes. What a module exports beyond what it did is no affair of those who instantiate it.
+//! The section of a core module holds its bytes unchanged, and the section of a nested component holds that component's
+//! bytes, so no other section changes. Instances ignore the exports that instrumentation adds to a module.
 
 use std::ops::Range;
 
@@ -12,19 +12,19 @@ use crate::assemble::{self, Options};
 use crate::module::features;
 use crate::offsets::leb;
 
-/// The section of a component that is a core module.
+/// The id of a component's section that holds a core module.
 const MODULE: u8 = 1;
-/// The section that is a component.
+/// The id of the section that holds a nested component.
 const COMPONENT: u8 = 4;
 /// Bytes of the magic number and the version.
 const HEADER: usize = 8;
-/// How deep components may be nested.
+/// The deepest nesting of components that is accepted.
 const MOST_NESTED: u32 = 100;
 
 /// Rewrites a module so that it counts, or all modules with code in a component.
 ///
 /// # Errors
-/// If it is neither, or cannot be instrumented; nothing of it is, then.
+/// Returns an error if the bytes are neither a module nor a component, or cannot be instrumented as a whole.
 pub fn instrument(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Error> {
     if !is_component(bytes) {
         return assemble::module(bytes, options);
@@ -47,10 +47,10 @@ pub fn instrument(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Error> 
     if rewritten == 0 { Err(Error::NoCode) } else { Ok(new) }
 }
 
-/// A module itself, or the modules of a component, nested ones too.
+/// Returns the module, or the modules of a component and its nested components.
 ///
 /// # Errors
-/// If the bytes are neither.
+/// Returns an error if the bytes are neither a module nor a component.
 pub fn modules(bytes: &[u8]) -> Result<Vec<&[u8]>, Error> {
     if !is_component(bytes) {
         return Ok(vec![bytes]);
@@ -96,7 +96,7 @@ fn rewrite(
     Ok(out)
 }
 
-/// The sections of a component: number, and where the contents are.
+/// Returns the sections of a component: the number and the byte range of each.
 fn sections(bytes: &[u8], depth: u32) -> Result<Vec<(u8, Range<usize>)>, Error> {
     if depth > MOST_NESTED {
         return Err(Error::Unsupported("components that are nested so deep"));

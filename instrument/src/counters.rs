@@ -1,8 +1,8 @@
-//! Raw counters, as whoever has an instrumented instance hands them over.
+//! Raw counters, as the host of an instrumented instance delivers them.
 //!
-//! The file: "wprofraw", a version (32 bits, as all numbers little-endian), the length of the module's description and
-//! the description, the length of the region in bytes, and of the region its pages of 4 KiB that are not zero, each with
-//! its number before it.
+//! File format: the magic "wprofraw", a version, the length of the module's description and the description, the length
+//! of the region in bytes, and then each page of 4 KiB of the region that is not all zero, preceded by its number. All
+//! numbers have 32 bits and are little-endian.
 
 use std::collections::BTreeSet;
 
@@ -12,26 +12,26 @@ use crate::Error;
 use crate::descriptor::{Descriptor, SECTION};
 use crate::layout::{LENGTH, MAGIC};
 
-/// What a file begins with.
+/// The magic bytes at the start of a file.
 pub const FILE_MAGIC: &[u8; 8] = b"wprofraw";
 const FILE_VERSION: u32 = 1;
 const PAGE: usize = 4096;
 
-/// What one instance has counted.
+/// The counters of one instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawCounters {
-    /// The module's description.
+    /// The module's description, a serialized `Descriptor`.
     pub descriptor: Vec<u8>,
-    /// The region.
+    /// The bytes of the region.
     pub region: Vec<u8>,
 }
 
 impl RawCounters {
-    /// Takes the counters of an instance of an instrumented module: the bytes of its memory `wprof_counters` from where
-    /// `wprof_flush` says that the region begins.
+    /// Takes the counters of an instance of an instrumented module: the bytes of its memory `wprof_counters`, starting
+    /// at the address of the region that `wprof_flush` returns.
     ///
     /// # Errors
-    /// If they are none.
+    /// Returns an error if the bytes do not hold counters.
     pub fn new(module: &[u8], memory: &[u8]) -> Result<RawCounters, Error> {
         let mut descriptor = None;
         for payload in Parser::new(0).parse_all(module) {
@@ -54,10 +54,10 @@ impl RawCounters {
         }
     }
 
-    /// Reads a file.
+    /// Reads a file of counters.
     ///
     /// # Errors
-    /// If it is damaged.
+    /// Returns an error if the file is damaged.
     pub fn from_bytes(bytes: &[u8]) -> Result<RawCounters, Error> {
         let short = || Error::BadCounters("the file ends too early");
         let mut rest = bytes
@@ -69,7 +69,7 @@ impl RawCounters {
         let length = number(&mut rest)? as usize;
         let (descriptor, mut rest) = rest.split_at_checked(length).ok_or_else(short)?;
         let length = number(&mut rest)? as usize;
-        // Longer ones are not written: most of a region are zeros, and they are made here.
+        // Longer regions are never written. The limit matters because omitted zero pages are allocated here.
         if length > 1 << 31 {
             return Err(Error::BadCounters("the region is too long"));
         }
@@ -88,7 +88,7 @@ impl RawCounters {
         RawCounters { descriptor: descriptor.to_vec(), region }.checked()
     }
 
-    /// The bytes of a file.
+    /// Returns the bytes of the file.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = FILE_MAGIC.to_vec();
         bytes.extend(FILE_VERSION.to_le_bytes());
@@ -104,10 +104,10 @@ impl RawCounters {
         bytes
     }
 
-    /// The hash of the module that was instrumented.
+    /// Returns the hash of the original module.
     ///
     /// # Errors
-    /// If the description is damaged or of another version.
+    /// Returns an error if the description is damaged or of another version.
     pub fn module_hash(&self) -> Result<[u8; 32], Error> {
         Ok(Descriptor::from_bytes(&self.descriptor)?.hash)
     }
@@ -119,13 +119,13 @@ fn number(rest: &mut &[u8]) -> Result<u32, Error> {
     Ok(u32::from_le_bytes(*bytes))
 }
 
-/// The 32 bits at a byte of a region.
+/// Reads 32 bits at a byte offset of a region.
 pub(crate) fn word(region: &[u8], at: u32) -> Result<u32, Error> {
     let mut rest = region.get(at as usize..).unwrap_or_default();
     number(&mut rest).map_err(|_| Error::BadCounters("their memory is too short"))
 }
 
-/// The 64 bits there.
+/// Reads 64 bits at a byte offset of a region.
 pub(crate) fn double(region: &[u8], at: u32) -> Result<u64, Error> {
     let bytes = region.get(at as usize..).and_then(|rest| rest.first_chunk());
     bytes.map(|bytes| u64::from_le_bytes(*bytes)).ok_or(Error::BadCounters("their memory is too short"))

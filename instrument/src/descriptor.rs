@@ -1,38 +1,40 @@
-//! What an instrumented module says of itself, in a custom section: enough to read its counters by the original.
+//! The description that an instrumented module carries in a custom section: the data needed to read its counters, given
+//! the original module.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::plan::{Collected, Kept};
 
-/// The custom section.
+/// The name of the custom section.
 pub const SECTION: &str = "wprof.counters";
 
-/// What is needed to read counters.
+/// The data needed to read counters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Descriptor {
-    /// The version of this crate.
+    /// The version of this crate that instrumented the module.
     pub version: String,
-    /// The hash of the original.
+    /// The hash of the original module.
     pub hash: [u8; 32],
-    /// What is counted.
+    /// The kind of profile that is counted.
     pub collected: Collected,
     /// Whether all instructions that may trap are sites.
     pub all_traps: bool,
-    /// By function with a body, what does not follow from its graph; empty if nothing but the graph was known.
+    /// For each function with a body, the part of its plan that does not follow from its graph; empty if plans follow
+    /// from graphs alone.
     pub kept: Vec<Kept>,
 }
 
-/// The version that writes and reads.
+/// The version of this crate.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 impl Descriptor {
-    /// The contents of the section.
+    /// Serializes the contents of the section.
     ///
     /// # Errors
-    /// None that is known.
+    /// Returns an error if serialization fails, of which no case is known.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
-        // The version comes first on its own: it can be read if nothing else can.
+        // The version comes first, on its own, so that it can be read even if the rest cannot.
         let mut bytes = postcard::to_stdvec(&self.version)?;
         bytes.extend(postcard::to_stdvec(self)?);
         Ok(bytes)
@@ -41,7 +43,7 @@ impl Descriptor {
     /// Reads the contents of the section.
     ///
     /// # Errors
-    /// If they are damaged, or of another version.
+    /// Returns an error if the contents are damaged, or of another version.
     pub fn from_bytes(bytes: &[u8]) -> Result<Descriptor, Error> {
         let (found, rest): (String, &[u8]) = postcard::take_from_bytes(bytes)?;
         if found != VERSION {

@@ -1,40 +1,40 @@
-//! Why a module cannot be instrumented, or counters not be read.
+//! Reasons why a module cannot be instrumented, or counters cannot be read.
 
 use wprof_profiler::PropagateError;
 
-/// What is wrong, and what to do.
+/// An error, whose message also says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The bytes are something else.
+    /// The bytes are neither a module nor a component.
     #[error("not a WebAssembly module")]
     NotAModule,
-    /// A component.
+    /// The bytes are a component where a module is needed.
     #[error("a component, not a module: give the module that counted, which the component is made of")]
     Component,
     /// The module is malformed or invalid.
     #[error("{0}")]
     Invalid(#[from] wasmparser::BinaryReaderError),
-    /// It has no function with a body.
+    /// The module has no function with a body.
     #[error("the module has no code, so there is nothing to count")]
     NoCode,
     /// A module in a component cannot be instrumented.
     #[error("module {index} of the component: {error}")]
     InComponent {
-        /// Which one, counted from 0 through nested components.
+        /// The module's index, counted from 0 through nested components.
         index: usize,
-        /// Why not.
+        /// The error of that module.
         error: Box<Error>,
     },
-    /// It has been through this already.
+    /// The module is instrumented already.
     #[error("the module is instrumented already: give the module that it was made of")]
     Instrumented,
-    /// It exports a name that is needed.
+    /// The module exports a name that instrumentation reserves.
     #[error("the module exports {0}, a name that wprof needs: rename that export")]
     NameTaken(String),
-    /// Something that it uses is not known.
+    /// The module uses a feature that cannot be instrumented.
     #[error("cannot instrument {0}")]
     Unsupported(&'static str),
-    /// There is no room behind its memory.
+    /// The program's memory leaves no room for the region.
     #[error("{0}: leave out --single-memory, so that counters get a memory of their own")]
     NoRoom(&'static str),
     /// There are too many counters for a memory.
@@ -43,28 +43,28 @@ pub enum Error {
     /// The counters are not those of an instrumented module.
     #[error("not counters of an instrumented module: {0}")]
     BadCounters(&'static str),
-    /// They are those of another module.
+    /// The counters belong to another module.
     #[error(
         "the counters are those of another module, or it has changed since: give the module that was instrumented"
     )]
     OtherModule,
-    /// They were made by another version.
+    /// Another version instrumented the module.
     #[error("the module was instrumented by wprof {found}, and this is {expected}: instrument it anew")]
     OtherVersion {
-        /// Which one.
+        /// The version that instrumented the module.
         found: String,
-        /// What this is.
+        /// The version of this crate.
         expected: &'static str,
     },
-    /// More was counted than there was room for.
+    /// There was no memory for some of the counters.
     #[error("there was no memory for all counters of paths: count edges instead")]
     Full,
     /// The counters contradict each other.
     #[error("function {func}: {error}: if the program trapped, instrument it with --exact-traps")]
     Contradiction {
-        /// Its index.
+        /// The function's index.
         func: u32,
-        /// How.
+        /// The contradiction.
         error: PropagateError,
     },
 }

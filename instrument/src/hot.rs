@@ -1,29 +1,29 @@
-//! Counters that are variables: those of code that seems to run often.
+//! Counters in global variables, for code that seems to be hot.
 //!
-//! A variable is added to in place, without an address, which engines do faster than in a memory; but it takes more of
-//! the module, since it is declared, and copied to its counter when somebody wants to read that.
+//! A variable is incremented in place, without an address, which engines compile to faster code than an update of
+//! memory. But it makes the module larger: it is declared, and copied to its counter in memory when counters are read.
 
 use std::collections::BTreeMap;
 
-/// The most variables; engines allow a million in a module.
+/// The maximum number of variables; engines allow a million per module.
 const MOST: u32 = 200_000;
 
-/// Which counters are variables.
+/// The set of counters that are variables.
 #[derive(Debug)]
 pub struct Hot {
     first: u32,
-    /// By counter that was met, its variable, if it is one.
+    /// For each counter met so far, its variable if it has one.
     known: BTreeMap<u32, Option<u32>>,
     count: u32,
 }
 
 impl Hot {
-    /// None yet; the first will be that global.
+    /// Creates an empty set; the first variable will be global `first`.
     pub fn new(first: u32) -> Hot {
         Hot { first, known: BTreeMap::new(), count: 0 }
     }
 
-    /// The global of a counter, if it is one; that is decided where it is first added to.
+    /// Returns the global of a counter, if it has one; this is decided where the counter is first incremented.
     pub fn global(&mut self, counter: u32, is_hot: bool) -> Option<u32> {
         let Hot { first, known, count } = self;
         *known.entry(counter).or_insert_with(|| {
@@ -33,12 +33,12 @@ impl Hot {
         })
     }
 
-    /// How many there are.
+    /// Returns the number of variables.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// All counters that are variables, with their globals.
+    /// Returns all counters that are variables, with their globals.
     pub fn all(&self) -> impl Iterator<Item = (u32, u32)> {
         self.known.iter().filter_map(|(counter, global)| Some((*counter, (*global)?)))
     }

@@ -1,20 +1,20 @@
-//! Where things are: in the region of counters, and at the ends of the module's index spaces.
+//! Layout of the region of counters, and of the additions at the ends of the module's index spaces.
 //!
-//! The region is a memory of its own, or the end of the program's. It holds, in this order, a head that
-//! [`FLUSH`] fills in, the counters (64 bits each; it fills in those that are variables), the stack of calls in flight, and the table, which moves behind the
-//! end of the region when it grows.
+//! The region is a memory of its own, or the end of the program's memory. It holds, in this order: a head that
+//! [`FLUSH`] fills in; the counters (64 bits each; [`FLUSH`] fills in those that are variables); the stack of calls in
+//! flight; and the table, which moves behind the end of the region when it grows.
 
 use crate::module::Source;
 
-/// The memory with the region.
+/// The export of the memory that holds the region.
 pub const COUNTERS: &str = "wprof_counters";
-/// The version of what stands in the region: [`REGION_VERSION`].
+/// The export of the region's version, [`REGION_VERSION`].
 pub const VERSION: &str = "wprof_version";
-/// The first four bytes of the original's hash.
+/// The export of the first four bytes of the original module's hash.
 pub const FINGERPRINT: &str = "wprof_fingerprint";
-/// A function that fills in the head, and gives the region's first byte in the memory.
+/// The export of the function that fills in the head and returns the address of the region.
 pub const FLUSH: &str = "wprof_flush";
-/// All names that are exported.
+/// All names that instrumentation exports.
 pub const RESERVED: [&str; 4] = [COUNTERS, VERSION, FINGERPRINT, FLUSH];
 
 /// The value of the export [`VERSION`].
@@ -22,114 +22,114 @@ pub const REGION_VERSION: u32 = 1;
 
 /// The first word of a region, once its head is filled in: "wprf".
 pub const MAGIC: u32 = 0x6672_7077;
-/// Where its length is.
+/// Offset of the region's length.
 pub const LENGTH: u32 = 4;
-/// Where the height of the stack of calls in flight is.
+/// Offset of the height of the stack of calls in flight.
 pub const HEIGHT: u32 = 8;
-/// Where the place of the table is.
+/// Offset of the table's place.
 pub const TABLE: u32 = 12;
-/// Where the number of its rows is.
+/// Offset of the number of rows of the table.
 pub const ROWS: u32 = 16;
-/// Where flags are.
+/// Offset of the flags.
 pub const FLAGS: u32 = 20;
 
-/// The flag that something was not counted, for want of memory.
+/// The flag that some counts are missing for want of memory.
 pub const FULL: u32 = 1;
 /// The flag that frames were booked that may not have ended.
 pub const GUESSED: u32 = 2;
 
-/// Where counters begin.
+/// Offset of the first counter.
 pub const FIRST_COUNTER: u32 = 64;
 
-/// Bytes of an entry of the stack: a site, and the path register behind 8 bytes.
+/// Bytes per entry of the stack: a site at offset 0, and the path register at offset 8.
 pub const ENTRY: u32 = 16;
-/// Bytes of the stack, besides an entry for each function. A live entry belongs to a frame that takes more of the host's stack, of which browsers and Node
-/// give a MiB or a few.
+/// Bytes of the stack, besides an entry for each function. The frame of a live entry takes more than that on the host's
+/// stack, for which browsers and Node provide a MiB or a few.
 pub const STACK: u32 = 8 << 20;
-/// What the stack is found to hold when somebody else calls in is booked as ended beyond this height: only frames that
-/// were left behind come to be so many.
+/// If the stack is higher than this when the host calls in, its entries are booked as ended: only frames that were left
+/// behind accumulate to so many.
 pub const SOFT_LIMIT: u32 = 1 << 20;
 
-/// Bytes of a row of the table: an id plus 1 (0 if the row is free), a key behind 8 bytes, a count behind 16.
+/// Bytes of a row of the table: an id plus 1 (0 if the row is free), a key at offset 8, a count at offset 16.
 pub const ROW: u32 = 24;
-/// Rows of the table at first; a power of two.
+/// Initial number of rows of the table; a power of two.
 pub const FIRST_ROWS: u32 = 1 << 10;
-/// The bit of an id that tells a site from a function.
+/// The bit of an id that distinguishes a site from a function.
 pub const IS_SITE: u32 = 1 << 31;
 
-/// Bytes of a page.
+/// Bytes of a WebAssembly page.
 pub const PAGE: u32 = 1 << 16;
 
-/// Where everything is.
+/// The layout of the region and of the index spaces.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
-    /// The memory that holds the region.
+    /// Index of the memory that holds the region.
     pub memory: u32,
-    /// Whether that is the program's, so that the region moves.
+    /// Whether that memory is the program's, so that the region moves.
     pub is_shared: bool,
-    /// How many counters there are.
+    /// Number of counters.
     pub counters: u32,
     functions: u32,
     first_global: u32,
     first_func: u32,
 }
 
-/// The globals that are added.
+/// The globals that are added to the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Global {
-    /// Where the topmost entry of the stack is in the region.
+    /// Offset of the topmost entry of the stack in the region.
     Height,
-    /// Where the table is.
+    /// Offset of the table.
     Table,
-    /// How many rows it has.
+    /// Number of rows of the table.
     Rows,
-    /// How many are taken.
+    /// Number of rows in use.
     Taken,
-    /// Flags.
+    /// The flags, [`FULL`] and [`GUESSED`].
     Flags,
-    /// How many pages the region has.
+    /// Number of pages of the region.
     Pages,
     /// The constant [`REGION_VERSION`].
     Version,
-    /// The constant hash.
+    /// The constant hash of the original module.
     Fingerprint,
-    /// In a shared memory: where the region begins.
+    /// In a shared memory: the address of the region.
     Base,
-    /// In a shared memory: how many pages all of it had when the region was moved last.
+    /// In a shared memory: the size in pages of the whole memory when the region last moved.
     Whole,
 }
 
-/// The functions that are added.
+/// The functions that are added to the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Support {
     /// Adds to a row of the table.
     Bump,
-    /// Books the entries above one, or above none.
+    /// Books the entries above a given one, or all of them.
     Left,
     /// Fills in the head.
     Flush,
-    /// Makes the table larger.
+    /// Enlarges the table.
     Rehash,
     /// Books all entries.
     Clear,
-    /// Adds 1 to a counter.
+    /// Increments a counter.
     Count,
-    /// Writes an entry, which becomes the topmost one.
+    /// Writes an entry and makes it the topmost one.
     Mark,
-    /// Behind a call of the host: books what it has left behind.
+    /// Runs after a call of the host: books the entries that the host has left behind.
     Returned,
-    /// In a shared memory: moves the region behind what the host has grown.
+    /// In a shared memory: moves the region to the end of the memory that the host has grown.
     Settle,
     /// In a shared memory: grows the program's part.
     Grow,
-    /// In an imported memory: gets the region, and starts the program.
+    /// In an imported memory: allocates the region, and starts the program.
     Start,
 }
 
 impl Layout {
-    /// The layout of a module with so many counters.
+    /// Returns the layout of a module with `counters` counters.
     pub fn new(source: &Source<'_>, counters: u32, in_program_memory: bool) -> Layout {
         let is_shared = in_program_memory && !source.memories.is_empty();
         Layout {
@@ -142,42 +142,43 @@ impl Layout {
         }
     }
 
-    /// Where the stack begins.
+    /// Returns the offset of the stack.
     pub fn stack(&self) -> u32 {
         (FIRST_COUNTER + 8 * self.counters).next_multiple_of(ENTRY)
     }
 
-    /// What [`Global::Height`] is if the stack is empty.
+    /// Returns the value of [`Global::Height`] for an empty stack.
     pub fn no_entry(&self) -> u32 {
         self.stack() - ENTRY
     }
 
-    /// Where the table begins at first. Functions that do not recur do not look whether the stack has room for them.
+    /// Returns the initial offset of the table. Functions that do not recur do not check whether the stack has room for
+    /// them.
     pub fn first_table(&self) -> u32 {
         self.stack() + STACK + ENTRY * self.functions
     }
 
-    /// How many pages the region has at first.
+    /// Returns the initial number of pages of the region.
     pub fn pages(&self) -> u32 {
         (self.first_table() + FIRST_ROWS * ROW).div_ceil(PAGE)
     }
 
-    /// The index of a global.
+    /// Returns the index of an added global.
     pub fn global(&self, global: Global) -> u32 {
         self.first_global + global as u32
     }
 
-    /// The first global behind these.
+    /// Returns the index behind the last added global.
     pub fn globals_end(&self) -> u32 {
         self.first_global
             + if self.is_shared { Global::Whole as u32 + 1 } else { Global::Fingerprint as u32 + 1 }
     }
 
-    /// The index of a function.
+    /// Returns the index of an added function.
     pub fn func(&self, func: Support) -> u32 {
         self.first_func + func as u32
     }
 }
 
-/// The most counters for which a region fits into a memory with room for the program and the table.
+/// The maximum number of counters: their region fits into a memory that also holds the program and the table.
 pub const MOST_COUNTERS: u64 = 1 << 27;

@@ -1,7 +1,7 @@
-//! A module as far as a rewriter needs to know it: sections as bytes, types, functions, and what is exported.
+//! A module as the rewriter sees it: sections as bytes, types, functions, and exports.
 //!
-//! Input: bytes of a module that is valid under all proposals that the parser knows. Nothing here depends on what an
-//! engine can run.
+//! Input: the bytes of a module that is valid under all proposals that the parser supports, whether or not the engine
+//! can run it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -15,64 +15,64 @@ use wasmparser::{
 
 use crate::Error;
 
-/// The section in which engines expect branch hints; they count as code.
+/// The section in which engines expect branch hints. The module's hash includes it, as it includes code.
 pub(crate) const BRANCH_HINTS: &str = "metadata.code.branch_hint";
 
-/// A section: its number and where its contents are.
+/// A section: its id and the range of its contents.
 #[derive(Clone, Debug)]
 pub struct Section {
-    /// 0 for custom sections.
+    /// The section's id; 0 for custom sections.
     pub id: u8,
-    /// Its contents, without number and size.
+    /// The range of the contents, without id and size.
     pub contents: Range<usize>,
 }
 
-/// What a module imports.
+/// An import.
 #[derive(Clone, Debug)]
 pub struct Import {
-    /// The module it is imported from.
+    /// The name of the module that is imported from.
     pub module: String,
-    /// Its name there.
+    /// The name of the item in that module.
     pub name: String,
 }
 
 /// A module, read and validated.
 #[derive(Debug)]
 pub struct Source<'a> {
-    /// All of it.
+    /// All bytes of the module.
     pub bytes: &'a [u8],
-    /// Its sections, in order.
+    /// The sections, in order.
     pub sections: Vec<Section>,
-    /// By type index, if it is a function's.
+    /// By type index, the function type, if it is one.
     pub types: Vec<Option<FuncType>>,
     /// Type index of each function, imports first.
     pub funcs: Vec<u32>,
     /// Imported functions.
     pub imported_funcs: Vec<Import>,
-    /// Bodies of the others: locals and code.
+    /// Bodies of the defined functions: locals and code.
     pub bodies: Vec<Range<usize>>,
-    /// Of each table, imports first, whether its indices have 64 bits.
+    /// For each table, imports first, whether its indices have 64 bits.
     pub tables_are_64: Vec<bool>,
     /// Memories, imports first.
     pub memories: Vec<MemoryType>,
-    /// How many memories are imports.
+    /// Number of imported memories.
     pub imported_memories: u32,
-    /// How many globals there are.
+    /// Number of globals.
     pub globals: u32,
     /// Type index of each tag.
     pub tags: Vec<u32>,
-    /// The function that runs first.
+    /// The start function.
     pub start: Option<u32>,
-    /// Functions that others than their callers can call: exported ones, and those that are values somewhere.
+    /// Functions with unknown callers: exported ones, and those that are used as values.
     pub escaped: BTreeSet<u32>,
-    /// Whether a function leaves by a call.
+    /// Whether a function contains a tail call.
     pub has_tail_calls: bool,
     exports: Vec<(String, ExternalKind, u32)>,
     custom: Vec<(String, Range<usize>)>,
     data: Vec<Range<usize>>,
 }
 
-/// All that the validator accepts but what changes what a call is, or lets threads share functions.
+/// Returns all features of the validator, except those that change what a call is or let threads share functions.
 pub(crate) fn features() -> WasmFeatures {
     WasmFeatures::default() | WasmFeatures::LEGACY_EXCEPTIONS | WasmFeatures::CUSTOM_PAGE_SIZES
 }
@@ -81,7 +81,7 @@ impl<'a> Source<'a> {
     /// Reads and validates a module.
     ///
     /// # Errors
-    /// If it is none, or invalid.
+    /// Returns an error if the bytes are not a module, or the module is invalid.
     pub fn new(bytes: &'a [u8]) -> Result<Source<'a>, Error> {
         if !bytes.starts_with(b"\0asm") {
             return Err(Error::NotAModule);
@@ -264,22 +264,22 @@ impl<'a> Source<'a> {
         Ok(())
     }
 
-    /// The index of the first function with a body.
+    /// Returns the index of the first function with a body.
     pub fn first_defined(&self) -> u32 {
         self.imported_funcs.len() as u32
     }
 
-    /// The type of a function.
+    /// Returns the type of a function.
     pub fn func_type(&self, func: u32) -> &FuncType {
         self.type_at(self.funcs[func as usize])
     }
 
-    /// A function type.
+    /// Returns the function type at a type index.
     pub fn type_at(&self, index: u32) -> &FuncType {
         self.types[index as usize].as_ref().expect("validated: a function type")
     }
 
-    /// Parameters and results of a block.
+    /// Returns the parameter and result types of a block.
     pub fn block_types(&self, ty: BlockType) -> (Vec<ValType>, Vec<ValType>) {
         match ty {
             BlockType::Empty => (Vec::new(), Vec::new()),
@@ -291,26 +291,26 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// A reader of a function's body.
+    /// Returns a reader of a function's body.
     pub fn body(&self, func: u32) -> FunctionBody<'a> {
         let range = self.bodies[(func - self.first_defined()) as usize].clone();
         let bytes = &self.bytes[range.clone()];
         FunctionBody::new(BinaryReader::new_features(bytes, range.start as u64, features()))
     }
 
-    /// The contents of a custom section.
+    /// Returns the contents of a custom section.
     pub fn custom_section(&self, name: &str) -> Option<&'a [u8]> {
         let (_, range) = self.custom.iter().find(|(found, _)| found == name)?;
         Some(&self.bytes[range.clone()])
     }
 
-    /// The names of its exports.
+    /// Returns the names of the exports.
     pub fn exported(&self) -> impl Iterator<Item = &str> {
         self.exports.iter().map(|(name, ..)| name.as_str())
     }
 
-    /// The hash by which profiles know the module: of all but data and custom sections other than branch hints, as the
-    /// engine has it.
+    /// Returns the hash by which profiles identify the module: of all but data and custom sections other than branch
+    /// hints, as the engine computes it.
     pub fn hash(&self) -> [u8; 32] {
         let custom =
             self.custom.iter().filter(|(name, _)| name != BRANCH_HINTS).map(|(_, bytes)| bytes.clone());
@@ -325,7 +325,7 @@ impl<'a> Source<'a> {
         hasher.finalize().into()
     }
 
-    /// The names of functions: those of the name section, or else of exports and imports.
+    /// Returns the names of functions: from the name section, or else from exports and imports.
     pub fn names(&self) -> HashMap<u32, String> {
         let mut names = HashMap::new();
         let section = self.custom_section("name").unwrap_or_default();
@@ -348,17 +348,17 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The number of the section of types.
+/// The id of the type section.
 pub const TYPE: u8 = 1;
-/// The number of the section that says the types of functions.
+/// The id of the function section.
 pub const FUNCTION: u8 = 3;
-/// The number of the section of memories.
+/// The id of the memory section.
 pub const MEMORY: u8 = 5;
-/// The number of the section of globals.
+/// The id of the global section.
 pub const GLOBAL: u8 = 6;
-/// The number of the section of exports.
+/// The id of the export section.
 pub const EXPORT: u8 = 7;
-/// The number of the section that says which function runs first.
+/// The id of the start section.
 pub const START: u8 = 8;
-/// The number of the section of code.
+/// The id of the code section.
 pub const CODE: u8 = 10;

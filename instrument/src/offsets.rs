@@ -1,9 +1,9 @@
-//! Offsets: which byte of the rewritten module was which of the original.
+//! Offset map: which byte of the original module each byte of the rewritten module corresponds to.
 //!
-//! Kept in the custom section `wprof.offsets`: for each function with a body where the original's began, how many
-//! insertions there are, and for each how many original bytes lie between it and the one before, and how many bytes
-//! were inserted; all as LEB128 numbers. So stacks and samples of the rewritten module can be told in the original's
-//! bytes, and so in its source lines.
+//! The custom section `wprof.offsets` stores the map. For each function with a body it holds the offset of the original
+//! body and the number of insertions; for each insertion, the number of original bytes since the previous one, and the
+//! number of inserted bytes. All numbers are LEB128. The map lets stacks and samples of the rewritten module be
+//! reported in the original's bytes, and so in its source lines.
 
 use std::ops::Range;
 
@@ -11,21 +11,21 @@ use wasmparser::{BinaryReader, Parser, Payload};
 
 use crate::Error;
 
-/// The custom section.
+/// The name of the custom section.
 pub const SECTION: &str = "wprof.offsets";
 
-/// Where bytes were inserted into one function.
+/// The insertions into one function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Insertions {
-    /// The original body's first byte, its locals.
+    /// Offset of the original body, which begins with its locals.
     pub original: u32,
-    /// For each insertion the offset in the original body before which it is, and how many bytes it has; ascending.
+    /// For each insertion, the offset in the original body before which it stands, and its length in bytes; ascending.
     pub all: Vec<(u32, u32)>,
 }
 
 impl Insertions {
-    /// What byte `at` of the rewritten body was in the original module. Inserted bytes are said to be the original
-    /// instruction that they stand before.
+    /// Returns the original module's byte for byte `at` of the rewritten body. An inserted byte maps to the original
+    /// instruction that follows it.
     fn original(&self, at: u32) -> u32 {
         let mut inserted = 0;
         for &(before, bytes) in &self.all {
@@ -40,14 +40,14 @@ impl Insertions {
         self.original + at - inserted
     }
 
-    /// Where the instruction at `offset` of the original body, which stands behind what was inserted there, is now.
+    /// Returns the new offset of the instruction at `offset` of the original body, behind the bytes inserted before it.
     pub fn moved(&self, offset: u32) -> u32 {
         offset
             + self.all.iter().take_while(|(before, _)| *before <= offset).map(|(_, bytes)| bytes).sum::<u32>()
     }
 }
 
-/// Writes the section.
+/// Writes the contents of the section.
 pub fn write(functions: &[Insertions]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for function in functions {
@@ -71,15 +71,15 @@ pub fn leb(bytes: &mut Vec<u8>, value: u32) {
 /// The offsets of an instrumented module.
 #[derive(Debug)]
 pub struct OffsetMap {
-    /// By function with a body: where its body is now, and what was inserted.
+    /// For each function with a body, the range of its rewritten body, and the insertions.
     functions: Vec<(Range<u32>, Insertions)>,
 }
 
 impl OffsetMap {
-    /// Reads that of an instrumented module.
+    /// Reads the map of an instrumented module.
     ///
     /// # Errors
-    /// If it is none.
+    /// Returns an error if the module has no map.
     pub fn of(module: &[u8]) -> Result<OffsetMap, Error> {
         let (mut bodies, mut section) = (Vec::new(), None);
         for payload in Parser::new(0).parse_all(module) {
@@ -96,7 +96,7 @@ impl OffsetMap {
         let mut functions = Vec::new();
         for body in bodies {
             if reader.eof() {
-                // What follows is not of the original.
+                // The bodies that follow belong to added functions.
                 break;
             }
             functions.push((body, read(&mut reader)?));
@@ -104,7 +104,7 @@ impl OffsetMap {
         Ok(OffsetMap { functions })
     }
 
-    /// The byte of the original that byte `offset` was; `None` if it is in no function of the original.
+    /// Returns the original's byte for byte `offset`; `None` if that is in no original function.
     pub fn original(&self, offset: u32) -> Option<u32> {
         let index = self.functions.partition_point(|(body, _)| body.end <= offset);
         let (body, insertions) = self.functions.get(index).filter(|(body, _)| body.contains(&offset))?;

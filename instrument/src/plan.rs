@@ -6,10 +6,10 @@ use wprof_profiler::{
 
 use crate::cfg::Cfg;
 
-/// Up to this many paths a function has a counter for each; beyond, they are in a table.
+/// Maximum number of paths of a function with a counter per path; with more paths, the counts are in the table.
 const MAX_DENSE_PATHS: u64 = 1 << 14;
 
-/// What is counted.
+/// The kind of profile that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Collected {
     /// How often each branch went each way.
@@ -20,37 +20,37 @@ pub enum Collected {
     Blocks,
 }
 
-/// What a function counts.
+/// The counting plan of a function.
 #[derive(Clone, Debug)]
 pub enum FunctionPlan {
-    /// Counter k counts edge k of the plan; all edges follow.
+    /// Counter k counts edge k of the plan; the counts of all edges follow.
     Edges(EdgePlan),
-    /// The same, but only the counts of blocks follow.
+    /// Counter k counts edge k of the plan; only the counts of blocks follow.
     Blocks(VertexPlan),
-    /// Counter k counts path k if there are few; else the table has them.
+    /// Counter k counts path k if there are few paths; otherwise the table holds the counts.
     Paths(Box<PathPlan>),
 }
 
-/// What crossing an edge does.
+/// The action on crossing an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
-    /// Adds 1 to this counter of the function.
+    /// Increments this counter of the function.
     Count(u32),
     /// Adds to the path register.
     Add(i64),
-    /// Sets it.
+    /// Sets the path register.
     Set(i64),
-    /// Counts the path that is the register plus `add`, and sets the register for the next one.
+    /// Counts the path whose number is the register plus `add`, and sets the register for the next path.
     Finish {
-        /// What is missing in the register.
+        /// The difference between the path's number and the register.
         add: i64,
-        /// The register for the path that begins.
+        /// The initial value of the register for the path that begins.
         restart: Option<i64>,
     },
 }
 
 impl FunctionPlan {
-    /// Plans by the counts of an earlier run, if there is one that knows the function.
+    /// Plans by the counts of an earlier run, if that run's profile knows the function.
     pub fn new(cfg: &Cfg, collected: Collected, weights: Option<&Profile>) -> FunctionPlan {
         let shape = cfg.shape();
         let earlier = weights.and_then(|profile| profile.function(cfg.func));
@@ -63,7 +63,7 @@ impl FunctionPlan {
         }
     }
 
-    /// How many counters it has.
+    /// Returns the number of counters.
     pub fn counters(&self) -> u64 {
         match self {
             FunctionPlan::Edges(plan) => plan.counted.len() as u64,
@@ -73,7 +73,7 @@ impl FunctionPlan {
         }
     }
 
-    /// In how many places it counts.
+    /// Returns the number of places that count.
     pub fn places(&self) -> u64 {
         match self {
             FunctionPlan::Paths(plan) => plan.places(),
@@ -81,7 +81,7 @@ impl FunctionPlan {
         }
     }
 
-    /// What is done on each edge.
+    /// Returns the probe of each edge.
     pub fn probes(&self, edges: usize) -> Vec<Option<Probe>> {
         let counted = |counted: &[EdgeId]| {
             let mut probes = vec![None; edges];
@@ -95,7 +95,7 @@ impl FunctionPlan {
         }
     }
 
-    /// What the path register is at first, if paths are counted.
+    /// Returns the initial value of the path register, if paths are counted.
     pub fn entry(&self) -> Option<i64> {
         match self {
             FunctionPlan::Paths(plan) => Some(plan.entry),
@@ -103,12 +103,13 @@ impl FunctionPlan {
         }
     }
 
-    /// Whether paths are counted in the table.
+    /// Reports whether paths are counted in the table.
     pub fn is_sparse(&self) -> bool {
         matches!(self, FunctionPlan::Paths(plan) if !is_dense(plan))
     }
 
-    /// What of it does not follow from the graph: the counted edges, or what the register is where paths stop.
+    /// Returns the part of the plan that does not follow from the graph: the counted edges, or the register's value
+    /// where paths stop.
     pub fn kept(&self) -> Kept {
         match self {
             FunctionPlan::Edges(plan) => Kept::Counted(plan.counted.iter().map(|edge| edge.0).collect()),
@@ -117,7 +118,7 @@ impl FunctionPlan {
         }
     }
 
-    /// The plan of a graph again.
+    /// Restores the plan of a graph from its stored part.
     pub fn restored(shape: &profiler::Cfg, collected: Collected, kept: Kept) -> Option<FunctionPlan> {
         let edges = |counted: Vec<u32>| counted.into_iter().map(EdgeId).collect();
         Some(match (collected, kept) {
@@ -128,7 +129,7 @@ impl FunctionPlan {
                 FunctionPlan::Blocks(VertexPlan { counted: edges(counted) })
             }
             (Collected::Paths, Kept::Queries(queries)) => {
-                // Numbers follow from the graph; how the register comes by them does not matter any more.
+                // The numbers of paths follow from the graph; how the register is computed no longer matters.
                 let mut plan = PathPlan::new(shape, &EdgeWeights::estimate(shape));
                 plan.queries = queries;
                 FunctionPlan::Paths(Box::new(plan))
@@ -138,12 +139,12 @@ impl FunctionPlan {
     }
 }
 
-/// See [`FunctionPlan::kept`].
+/// The stored part of a plan; see [`FunctionPlan::kept`].
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Kept {
     /// The edge of each counter.
     Counted(Vec<u32>),
-    /// By block, what to add to the register there.
+    /// For each block, the amount to add to the register there.
     Queries(Vec<i64>),
 }
 

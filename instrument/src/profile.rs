@@ -1,9 +1,9 @@
-//! Profiles: what raw counters mean.
+//! Conversion of raw counters into profiles.
 //!
 //! Input: the module that was instrumented, and the counters of an instance. Output: the profile that the engine would
-//! have taken of the same run, but for what counting cost.
-//! Calls of the host's functions follow from the counts of the blocks that call them; those through tables do not, so a
-//! function of the host that is a value somewhere is left out.
+//! have taken of the same run, without the cost of counting.
+//! Counts of calls to host functions follow from the counts of the blocks that call them. Calls through tables cannot
+//! be attributed, so a host function that is used as a value is left out.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -23,30 +23,30 @@ use crate::module::Source;
 use crate::plan::FunctionPlan;
 use crate::sites::Site;
 
-/// What was read.
+/// The result of reading counters.
 #[derive(Clone, Debug)]
 pub struct Read {
     /// The profile, without runs.
     pub profile: Profile,
-    /// Whether frames count as ended that may have gone on: very many were left behind before.
+    /// Whether frames count as ended that may have continued, because very many frames had been left behind.
     pub is_guessed: bool,
 }
 
-/// Frames that stopped: the path register, and how many.
+/// Number of frames that stopped, by site and path register.
 type Stopped = BTreeMap<(u32, u64), u64>;
 
-/// What a region says besides counters.
+/// The contents of a region besides counters.
 struct Tables {
-    /// By site and path register.
+    /// Stopped frames, by site and path register.
     stopped: Stopped,
-    /// By function, the paths that have no counter.
+    /// By function, the counts of paths without a counter.
     paths: HashMap<u32, BTreeMap<u64, u64>>,
 }
 
 /// Reads counters.
 ///
 /// # Errors
-/// If they are damaged, or of another module.
+/// Returns an error if the counters are damaged, or of another module.
 pub fn read(original: &[u8], counters: &RawCounters) -> Result<Read, Error> {
     let descriptor = Descriptor::from_bytes(&counters.descriptor)?;
     let source = Source::new(original)?;
@@ -111,7 +111,7 @@ struct Reader<'a> {
     tables: Tables,
 }
 
-/// What is known of a function's counts.
+/// The known counts of a function.
 enum Counts {
     Edges(EdgeCounts),
     Paths(EdgeCounts, PathProfile),
@@ -152,7 +152,7 @@ impl Reader<'_> {
         Ok(profile)
     }
 
-    /// Adds calls of imports: a block that began came to its calls, unless its frame stopped before.
+    /// Adds calls of imports. A block that began reached all of its calls, unless its frame stopped before.
     fn count_calls(&self, cfg: &Cfg, function: &FunctionProfile, calls: &mut [u64]) {
         let blocks = function.block_counts();
         for call in &cfg.calls {
@@ -163,7 +163,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The frames of a function that stopped, with the path register of each.
+    /// Returns the sites at which frames of a function stopped, with path register and number of frames.
     fn stopped(&self, func: u32) -> impl Iterator<Item = (Site, u64, u64)> {
         let sites = &self.plans.sites;
         let (first, end) =

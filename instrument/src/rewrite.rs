@@ -1,11 +1,11 @@
-//! The body of a function, rewritten.
+//! Rewriting of a function's body.
 //!
-//! Input: the original body, its graph, what is done on each edge. Output: bytes, and where they were inserted.
+//! Input: the original body, its graph and the probes of its edges. Output: the new bytes and the insertions.
 //!
-//! **Where the code of an edge stands.** Before the instruction that ends the block, if that always goes this way; at
-//! the start of the block it leads to, if nothing else does; else on a way of its own: an `if` around a branch, a switch
-//! before the switch, an `else` that was not there, a landing pad in front of a handler. A branch by a reference, which
-//! cannot be looked at twice, is taken for granted, and what was done is undone behind it.
+//! **Placement of an edge's code.** Before the instruction that ends the block, if that always takes this edge; at the
+//! start of the target block, if no other edge leads there; otherwise on a path of its own: an `if` around a branch, a
+//! switch before the switch, an added `else`, a landing pad in front of a handler. A branch on a reference cannot test
+//! its operand twice, so the code assumes that it is taken, and code behind the branch undoes that.
 
 mod catches;
 mod marks;
@@ -32,39 +32,39 @@ pub use catches::Types;
 use marks::Pushed;
 use places::{Place, Places};
 
-/// What the rewriting of a function needs.
+/// The input for the rewriting of a function.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
-    /// The module.
+    /// The original module.
     pub source: &'a Source<'a>,
-    /// Where things are.
+    /// The layout of the additions.
     pub layout: &'a Layout,
-    /// Who calls whom.
+    /// The call graph.
     pub calls: &'a Calls,
     /// The function's graph.
     pub cfg: &'a Cfg,
-    /// What it counts.
+    /// The function's counting plan.
     pub plan: &'a FunctionPlan,
-    /// Its first counter.
+    /// The number of the function's first counter.
     pub first_counter: u32,
-    /// Its first site.
+    /// The number of the function's first site.
     pub first_site: u32,
     /// Whether all instructions that may trap are sites.
     pub all_traps: bool,
 }
 
-/// A body without its size, and what was inserted into it.
+/// A rewritten body, without its size, and the insertions.
 pub struct Rewritten {
     /// Locals and code.
     pub body: Vec<u8>,
-    /// Where bytes were inserted.
+    /// The insertions into the original body.
     pub insertions: Insertions,
 }
 
-/// Rewrites a function; types that it needs are added to `types`, counters that are variables to `hot`.
+/// Rewrites a function. Types that the code needs are added to `types`, counters that become variables to `hot`.
 ///
 /// # Errors
-/// If the bytes are not those that were validated.
+/// Returns an error if the bytes differ from those that were validated.
 pub fn rewrite(input: Input<'_>, types: &mut Types, hot: &mut Hot) -> Result<Rewritten, Error> {
     let body = input.source.body(input.cfg.func);
     let mut declared = input.source.func_type(input.cfg.func).params().len() as u64;
@@ -79,7 +79,7 @@ pub fn rewrite(input: Input<'_>, types: &mut Types, hot: &mut Hot) -> Result<Rew
     let mut writer = Writer::new(input, (types, hot), declared as u32);
     writer.read(&mut reader)?;
     let Writer { out, mut inserted, locals, .. } = writer;
-    // The locals: their groups are counted first.
+    // Locals come first: a count of groups, and then the groups.
     let mut head = Vec::new();
     crate::offsets::leb(&mut head, groups + locals.used.len() as u32);
     let written = leb_length(&input.source.bytes[start as usize..]);
@@ -96,34 +96,34 @@ pub fn rewrite(input: Input<'_>, types: &mut Types, hot: &mut Hot) -> Result<Rew
     Ok(Rewritten { body: head, insertions: Insertions { original: start, all } })
 }
 
-/// How many bytes the number takes that stands first.
+/// Returns the encoded length of the LEB128 number at the start of the bytes.
 fn leb_length(bytes: &[u8]) -> usize {
     bytes.iter().position(|byte| byte & 0x80 == 0).map_or(bytes.len(), |last| last + 1)
 }
 
-/// The locals that are added, each when it is first used.
+/// The added locals, each of which is allocated when it is first used.
 struct Locals {
     first: u32,
     used: Vec<ValType>,
     known: BTreeMap<Local, u32>,
 }
 
-/// A local of ours.
+/// An added local.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Local {
     /// The place of this frame's entry.
     Place,
     /// The path register.
     Path,
-    /// What the path register was before a branch that was not taken.
+    /// The value of the path register before a branch that was not taken.
     Before,
-    /// The operand of a branch or of a tail call that is needed twice.
+    /// The operand of a branch or a tail call that is needed twice.
     Operand,
-    /// The same if it has 64 bits.
+    /// An operand of 64 bits that is needed twice.
     WideOperand,
     /// An address that is needed twice.
     Address,
-    /// The block whose call or throw is under way, in a function that catches.
+    /// The number of the block whose call or throw is in progress, in a function that catches.
     Thrower,
 }
 
@@ -137,27 +137,27 @@ impl Locals {
     }
 }
 
-/// What a branch to a construct takes along.
+/// The types of the operands that a branch to a construct carries.
 #[derive(Clone, Copy)]
 enum Arrives {
     /// The results of the function.
     Function,
-    /// Those of the construct.
+    /// The results of the construct.
     Results(wasmparser::BlockType),
     /// The parameters of a loop.
     Params(wasmparser::BlockType),
 }
 
-/// A construct that is open.
+/// An open construct.
 struct Frame {
-    /// How many constructs were open around it, ours included.
+    /// The number of open constructs around it, including added ones.
     depth: u32,
     arrives: Arrives,
-    /// Of an `if` without `else`: the edge that needs one.
+    /// For an `if` without `else`: the edge that needs one.
     else_edge: Option<usize>,
-    /// The landing pads behind it.
+    /// The landing pads behind the construct.
     pads: Vec<Pad>,
-    /// Of an older `try`: where it begins, and how many of its handlers have.
+    /// For a legacy `try`: its offset, and the number of its handlers that have begun.
     old_try: Option<(u32, u32)>,
 }
 
@@ -167,20 +167,20 @@ struct Writer<'a, 't> {
     hot: &'t mut Hot,
     places: Places,
     out: Vec<u8>,
-    /// By offset in the module, how many bytes were inserted before it.
+    /// By offset in the module, the number of bytes inserted before it.
     inserted: BTreeMap<u32, u32>,
     locals: Locals,
     frames: Vec<Frame>,
-    /// How many constructs are open, ours included.
+    /// The number of open constructs, including added ones.
     depth: u32,
     /// Whether the stack has an entry of this frame.
     pushed: Pushed,
-    /// The same where each block begins.
+    /// For each block, whether the stack has an entry of this frame at the block's start.
     begins: Vec<Pushed>,
     next_site: u32,
-    /// Whether the frame's place is in a local from the beginning.
+    /// Whether a local holds the frame's place from the beginning.
     has_place: bool,
-    /// Where the instruction at hand stands in `out`.
+    /// The start in `out` of the current instruction.
     op_start: usize,
 }
 
@@ -243,14 +243,14 @@ impl<'a, 't> Writer<'a, 't> {
         Ok(())
     }
 
-    /// Notes that bytes were inserted before the instruction at `at`.
+    /// Records that bytes were inserted before the instruction at `at`.
     fn insert(&mut self, at: u32, bytes: usize) {
         if bytes > 0 {
             *self.inserted.entry(at).or_default() += bytes as u32;
         }
     }
 
-    /// What is done when the function is entered.
+    /// Writes the code at function entry.
     fn prologue(&mut self) {
         let Input { source, cfg, plan, .. } = self.input;
         if source.escaped.contains(&cfg.func) {
@@ -272,7 +272,7 @@ impl<'a, 't> Writer<'a, 't> {
         }
     }
 
-    /// The instruction that ends a block.
+    /// Writes the instruction that ends a block.
     fn terminate(
         &mut self,
         block: &Block,
@@ -310,7 +310,7 @@ impl<'a, 't> Writer<'a, 't> {
         }
     }
 
-    /// An instruction within a block, or in dead code.
+    /// Writes an instruction within a block, or in dead code.
     fn plain(&mut self, is_live: bool, op: &Operator<'a>, bytes: (u32, u32)) -> Result<(), Error> {
         if !is_live || !is_site(op, self.input.all_traps) {
             return self.copy(op, bytes);
@@ -319,7 +319,7 @@ impl<'a, 't> Writer<'a, 't> {
         self.site(op, bytes)
     }
 
-    /// An instruction that may be the last of the frame.
+    /// Writes an instruction that may be the last of the frame.
     fn site(&mut self, op: &Operator<'a>, bytes: (u32, u32)) -> Result<(), Error> {
         if !marks::is_marked(&self.input, op) {
             self.next_site += 1;
@@ -333,8 +333,8 @@ impl<'a, 't> Writer<'a, 't> {
         Ok(())
     }
 
-    /// Before a tail call through a table: the frame stops if there is no function, and is left otherwise. A function of
-    /// another type cannot be told before.
+    /// Writes the code before a tail call through a table: the frame stops if the table has no function there, and
+    /// leaves otherwise. A function of another type cannot be detected beforehand.
     fn leave(&mut self, block: u32, op: &Operator<'a>) {
         let Operator::ReturnCallIndirect { table_index: table, .. } = *op else { return };
         let is_wide = self.input.source.tables_are_64[table as usize];
@@ -428,11 +428,12 @@ impl<'a, 't> Writer<'a, 't> {
         self.copy(op, bytes)
     }
 
-    /// Writes an instruction as it is, but for labels, which may lie deeper now, and what asks for the memory's size.
+    /// Copies an instruction; adjusts labels, whose depth may have changed, and instructions that ask for the memory's
+    /// size.
     fn copy(&mut self, op: &Operator<'a>, (at, next): (u32, u32)) -> Result<(), Error> {
         self.op_start = self.out.len();
         self.copy_op(op, (at, next))?;
-        // A number may have taken more bytes than it needs.
+        // A number may have been encoded in more bytes than necessary.
         while self.out.len() - self.op_start < (next - at) as usize {
             self.out.insert(self.op_start, NOP);
         }
@@ -484,7 +485,7 @@ impl<'a, 't> Writer<'a, 't> {
             | Operator::BrOnNull { relative_depth }
             | Operator::BrOnNonNull { relative_depth } => self.copy_with_label(at, next, 1, *relative_depth),
             Operator::BrOnCast { relative_depth, .. } | Operator::BrOnCastFail { relative_depth, .. } => {
-                // A prefix, a number, flags, and then the label.
+                // The encoding: a prefix, a number, flags, and then the label.
                 let number = leb_length(&self.input.source.bytes[at as usize + 1..]) as u32;
                 self.copy_with_label(at, next, 2 + number, *relative_depth);
             }
@@ -507,7 +508,7 @@ impl<'a, 't> Writer<'a, 't> {
         self.out.extend_from_slice(&self.input.source.bytes[at as usize..next as usize]);
     }
 
-    /// The same with another label, which stands so many bytes behind the start.
+    /// Copies an instruction with another label, which stands `behind` bytes after its start.
     fn copy_with_label(&mut self, at: u32, next: u32, behind: u32, label: u32) {
         let depth = self.depth_of(label);
         let label = at + behind;
@@ -534,7 +535,7 @@ impl<'a, 't> Writer<'a, 't> {
         self.land(frame.pads);
     }
 
-    /// What a label of the original is now.
+    /// Returns the new depth of an original label.
     fn depth_of(&self, label: u32) -> u32 {
         self.depth - 1 - self.frame_of(label).depth
     }
@@ -543,7 +544,7 @@ impl<'a, 't> Writer<'a, 't> {
         &self.frames[self.frames.len() - 1 - label as usize]
     }
 
-    /// What a branch to a label takes along.
+    /// Returns the types of the operands that a branch to a label carries.
     fn label_types(&self, label: u32) -> Vec<wasmparser::ValType> {
         let source = self.input.source;
         match self.frame_of(label).arrives {
@@ -554,5 +555,5 @@ impl<'a, 't> Writer<'a, 't> {
     }
 }
 
-/// The instruction that does nothing.
+/// The opcode of `nop`.
 const NOP: u8 = 0x01;

@@ -1,26 +1,26 @@
-//! Sites: the instructions at which a frame can stop, numbered over the whole module.
+//! Sites: the instructions at which a frame can stop, numbered across the whole module.
 //!
-//! A site's number is what stands on the stack of calls in flight. It starts at 1.
+//! Entries of the stack of calls in flight hold site numbers, which start at 1.
 
 use wasmparser::{FunctionBody, Operator};
 
 use crate::Error;
 use crate::cfg::{Cfg, is_call, is_structure};
 
-/// Where a frame can stop.
+/// An instruction at which a frame can stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
     /// Function index.
     pub func: u32,
-    /// Block.
+    /// Block number.
     pub block: u32,
-    /// Byte of the instruction.
+    /// Byte offset of the instruction.
     pub offset: u32,
-    /// Instructions of the block that have begun then, this one included.
+    /// Number of the block's instructions that have begun, including this one.
     pub ops: u32,
 }
 
-/// Whether a frame always ends at `op`, or goes on elsewhere.
+/// Reports whether a frame always ends at `op`, or control continues elsewhere.
 pub fn is_end(op: &Operator<'_>) -> bool {
     matches!(
         op,
@@ -28,8 +28,8 @@ pub fn is_end(op: &Operator<'_>) -> bool {
     )
 }
 
-/// Whether `op` may trap, as far as is known, besides by calling: not the most frequent ones of those that only compute,
-/// move values or branch.
+/// Reports whether `op` may trap, conservatively, other than by a call. Only the most frequent instructions that just
+/// compute, move values or branch are known not to trap.
 fn may_trap(op: &Operator<'_>) -> bool {
     use Operator::*;
     let is_harmless = match op {
@@ -63,20 +63,20 @@ fn may_trap(op: &Operator<'_>) -> bool {
     !is_harmless
 }
 
-/// Whether `op` leaves the function, unless it traps before.
+/// Reports whether `op` leaves the function, unless it traps before.
 pub fn may_leave(op: &Operator<'_>) -> bool {
     matches!(op, Operator::ReturnCallIndirect { .. })
 }
 
-/// Whether a frame that stops at `op` is accounted for.
+/// Reports whether a frame that stops at `op` is accounted for.
 pub fn is_site(op: &Operator<'_>, all_traps: bool) -> bool {
     is_call(op) || may_leave(op) || is_end(op) || all_traps && may_trap(op)
 }
 
-/// Adds the sites of a function.
+/// Adds the sites of a function to `sites`.
 ///
 /// # Errors
-/// If the bytes are not those that were validated.
+/// Returns an error if the bytes differ from those that were validated.
 pub fn add(cfg: &Cfg, body: &FunctionBody<'_>, all_traps: bool, sites: &mut Vec<Site>) -> Result<(), Error> {
     let mut reader = body.get_operators_reader()?;
     let mut blocks = cfg.blocks.iter().zip(0..).peekable();

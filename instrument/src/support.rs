@@ -1,8 +1,9 @@
-//! The functions that are added to a module: what is too long, or too rare, to stand in its code.
+//! The functions that are added to a module: code that is too long, or too rare, to be inlined.
 //!
-//! **Frames that were left behind.** The entry of a frame, once it has one, lies just above what lay there when the frame
-//! began (its *place*). If there is more above while the frame itself runs, an exception, a trap or an exit of the host has left frames behind, whose entries are booked: each adds 1
-//! to the row of its site and path. Only a call that can come to the host, and a handler, can find any.
+//! **Frames that were left behind.** The entry of a frame, once written, lies just above the topmost entry at the time
+//! when the frame began (its *place*). If there are entries above its own while the frame itself runs, an exception, a
+//! trap or an exit of the host has left frames behind. Their entries are booked: each adds 1 to the row of its site and
+//! path. Only a call that can reach the host, and a handler, can find such entries.
 //!
 //! **The table** has open addressing with linear probing, and is never more than three quarters full.
 
@@ -14,26 +15,26 @@ use crate::layout::{
     ROWS, Support, TABLE,
 };
 
-/// Some odd number without pattern: the golden ratio.
+/// The multiplier of the hash: the golden ratio, an odd number without a pattern.
 const MIX: i64 = 0x9e37_79b9_7f4a_7c15_u64.cast_signed();
 
-/// What the support functions need to know besides the layout.
+/// The facts about the program that support functions need besides the layout.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
-    /// The most pages that the program's memory may have, if the region is behind it.
+    /// The maximum number of pages of the program's memory, if the region is behind it.
     pub most_pages: u32,
-    /// The function that starts the program, if the region has to be got first.
+    /// The start function, if the region must be allocated before it runs.
     pub start: Option<u32>,
-    /// Whether the region has to be got.
+    /// Whether the region must be allocated at the start.
     pub gets_region: bool,
-    /// Whether there are path registers.
+    /// Whether functions have path registers.
     pub has_paths: bool,
 }
 
-/// Parameters and results.
+/// The parameter and result types of a function.
 type Signature = (&'static [ValType], &'static [ValType]);
 
-/// The types of the functions that are added, in their order.
+/// Returns the signatures of the added functions, in order.
 pub fn signatures(layout: &Layout, program: &Program) -> Vec<Signature> {
     use ValType::{I32, I64};
     let mut all: Vec<Signature> =
@@ -49,7 +50,7 @@ pub fn signatures(layout: &Layout, program: &Program) -> Vec<Signature> {
     all
 }
 
-/// The functions that are added, in their order.
+/// Returns the added functions, in order.
 pub fn functions(layout: &Layout, program: &Program, hot: &Hot) -> Vec<Function> {
     let mut all = vec![bump(layout), left(layout), flush(layout, hot), rehash(layout), clear(layout)];
     all.extend([count(layout), mark(layout, program.has_paths), returned(layout)]);
@@ -62,20 +63,20 @@ pub fn functions(layout: &Layout, program: &Program, hot: &Hot) -> Vec<Function>
     all
 }
 
-/// Writes instructions that know the layout.
+/// A writer of instructions that knows the layout.
 pub struct Code<'a, 'b> {
     pub layout: &'b Layout,
     pub sink: InstructionSink<'a>,
 }
 
 impl Code<'_, '_> {
-    /// A place in the memory: so many bytes behind the address on the stack.
+    /// Returns the memory operand for `offset` bytes behind the address on the stack.
     pub fn at(&self, offset: u32, align: u32) -> MemArg {
         let target = MemArgTarget::Memory(self.layout.memory);
         MemArg { offset: offset.into(), align, target, ordering: None }
     }
 
-    /// The region's first byte, as the address of what is at a constant place in it.
+    /// Pushes the address of the region, for access at a constant offset in it.
     pub fn region(&mut self) {
         if self.layout.is_shared {
             self.get(Global::Base);
@@ -84,7 +85,7 @@ impl Code<'_, '_> {
         }
     }
 
-    /// Makes the place in the region on the stack an address.
+    /// Converts the offset in the region on the stack into an address.
     pub fn address(&mut self) {
         if self.layout.is_shared {
             self.get(Global::Base);
@@ -104,7 +105,7 @@ impl Code<'_, '_> {
         self.sink.call(self.layout.func(func));
     }
 
-    /// Writes an entry: its place and the path register are locals. It becomes the topmost one, if it is new.
+    /// Writes an entry, whose place and path register are locals. A new entry becomes the topmost one.
     pub fn entry(
         &mut self,
         place: u32,
@@ -129,7 +130,7 @@ impl Code<'_, '_> {
         }
     }
 
-    /// Moves the region, if the host has grown the memory that it is in.
+    /// Moves the region, if the host has grown the memory that contains it.
     pub fn settle(&mut self) {
         if self.layout.is_shared {
             self.sink.memory_size(self.layout.memory);
@@ -140,7 +141,7 @@ impl Code<'_, '_> {
         }
     }
 
-    /// Books the entries above that at `place`, a local.
+    /// Books the entries above the place in local `place`.
     pub fn returned(&mut self, place: u32) {
         self.settle();
         self.get(Global::Height);
@@ -172,7 +173,7 @@ fn function(layout: &Layout, locals: &[(u32, ValType)], write: impl FnOnce(&mut 
     function
 }
 
-/// `(id, key, by)`: adds `by` to the row of id and key.
+/// `(id, key, by)`: adds `by` to the row of `id` and `key`.
 fn bump(layout: &Layout) -> Function {
     const ID: u32 = 0;
     const KEY: u32 = 1;
@@ -180,7 +181,7 @@ fn bump(layout: &Layout) -> Function {
     const INDEX: u32 = 3;
     const PLACE: u32 = 4;
     function(layout, &[(2, ValType::I32)], |code| {
-        // More than three quarters are taken: make it larger. That may fail, until it is full.
+        // If more than three quarters of the rows are taken, enlarge the table. That may fail until the table is full.
         code.get(Global::Taken);
         code.sink.i32_const(4).i32_mul();
         code.get(Global::Rows);
@@ -198,7 +199,7 @@ fn bump(layout: &Layout) -> Function {
         code.address();
         let [id, key] = [code.at(0, 2), code.at(8, 3)];
         code.sink.local_tee(PLACE).i32_load(id).i32_eqz().if_(BlockType::Empty);
-        // A free row, of which one must stay, so that the search ends.
+        // A free row. One row must stay free, so that the search ends.
         code.get(Global::Taken);
         code.sink.i32_const(1).i32_add();
         code.get(Global::Rows);
@@ -218,7 +219,7 @@ fn bump(layout: &Layout) -> Function {
     })
 }
 
-/// `(place)`: books the entries above one, and takes them away.
+/// `(place)`: books the entries above `place`, and removes them.
 fn left(layout: &Layout) -> Function {
     const PLACE: u32 = 0;
     const AT: u32 = 1;
@@ -239,7 +240,7 @@ fn left(layout: &Layout) -> Function {
     })
 }
 
-/// `(counter)`: adds 1 to it.
+/// `(counter)`: increments the counter.
 fn count(layout: &Layout) -> Function {
     const AT: u32 = 0;
     function(layout, &[], |code| {
@@ -250,7 +251,7 @@ fn count(layout: &Layout) -> Function {
     })
 }
 
-/// `(place, site)` and the path register, if there is one: the entry of a frame.
+/// `(place, site)` and the path register, if there is one: writes the entry of a frame.
 fn mark(layout: &Layout, has_paths: bool) -> Function {
     const PLACE: u32 = 0;
     const SITE: u32 = 1;
@@ -261,12 +262,12 @@ fn mark(layout: &Layout, has_paths: bool) -> Function {
     function(layout, &[], |code| code.entry(PLACE, site, has_paths.then_some(PATH), true))
 }
 
-/// `(place)`: what is done behind a call of the host, which may have grown the memory, too.
+/// `(place)`: runs after a call of the host: books what it left behind, and moves the region if the memory has grown.
 fn returned(layout: &Layout) -> Function {
     function(layout, &[], |code| code.returned(0))
 }
 
-/// Fills in the head and the counters that are variables, and gives where the region begins.
+/// Fills in the head and the counters that are variables, and returns the address of the region.
 fn flush(layout: &Layout, hot: &Hot) -> Function {
     function(layout, &[], |code| {
         if layout.is_shared {
@@ -295,7 +296,7 @@ fn flush(layout: &Layout, hot: &Hot) -> Function {
     })
 }
 
-/// Makes a table of twice as many rows behind the end of the region, unless there is no memory for it.
+/// Moves the table behind the end of the region with twice as many rows, unless there is no memory for it.
 fn rehash(layout: &Layout) -> Function {
     const AT: u32 = 0;
     const END: u32 = 1;
@@ -349,7 +350,7 @@ fn rehash(layout: &Layout) -> Function {
     })
 }
 
-/// Books all entries, though some may be of frames that are still live: there are too many.
+/// Books all entries, because there are too many, although some may be of frames that are still live.
 fn clear(layout: &Layout) -> Function {
     function(layout, &[], |code| {
         code.flag(GUESSED);
@@ -358,7 +359,7 @@ fn clear(layout: &Layout) -> Function {
     })
 }
 
-/// Moves the region, which begins at a base, up by so many pages, and leaves zeros behind.
+/// Moves the region, which begins at a base, up by `pages` pages, and clears the bytes that it leaves.
 fn move_up(code: &mut Code<'_, '_>, pages: u32, bytes: u32) {
     let memory = code.layout.memory;
     code.sink.local_get(pages).i32_const(16).i32_shl().local_set(bytes);
@@ -367,7 +368,7 @@ fn move_up(code: &mut Code<'_, '_>, pages: u32, bytes: u32) {
     code.get(Global::Base);
     code.get(Global::Pages);
     code.sink.i32_const(16).i32_shl().memory_copy(memory, memory);
-    // As far as the region does not lie there again.
+    // Clear only bytes that the moved region does not cover.
     code.get(Global::Base);
     code.sink.i32_const(0).local_get(pages);
     code.get(Global::Pages);
@@ -394,7 +395,7 @@ fn settle(layout: &Layout) -> Function {
     })
 }
 
-/// `memory.grow` for the program: the region stays at the end.
+/// Implements `memory.grow` for the program: the region stays at the end.
 fn grow(layout: &Layout, most_pages: u32) -> Function {
     const PAGES: u32 = 0;
     const BYTES: u32 = 1;
@@ -420,7 +421,7 @@ fn grow(layout: &Layout, most_pages: u32) -> Function {
     })
 }
 
-/// Gets the region behind a memory that the host made, or traps, and starts the program.
+/// Allocates the region behind an imported memory, or traps, and starts the program.
 fn start(layout: &Layout, program: Option<u32>) -> Function {
     const OLD: u32 = 0;
     function(layout, &[(1, ValType::I32)], |code| {

@@ -1,4 +1,4 @@
-//! `wprof annotate`: one function with its counts.
+//! `wprof annotate`: shows one function with its counts.
 
 use std::io;
 use std::path::PathBuf;

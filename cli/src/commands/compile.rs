@@ -1,4 +1,4 @@
-//! `wprof compile`: a module compiled ahead, for `wprof run`.
+//! `wprof compile`: compiles a module ahead of time, for `wprof run`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `wprof completions`: what a shell needs to complete our commands and options.
+//! `wprof completions`: prints a script with which a shell completes wprof's commands and options.
 
 use anyhow::Result;
 use clap::{Args, CommandFactory};
@@ -19,7 +19,7 @@ pub struct CompletionsArgs {
 }
 
 pub fn execute(args: &CompletionsArgs) -> Result<()> {
-    // The generator panics where it cannot write.
+    // The generator panics if a write fails, so it writes to memory.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "wprof", &mut script);
     output::print_with(|out| out.write_all(&script))

@@ -1,4 +1,4 @@
-//! `wprof diff`: what changed from one profile to another.
+//! `wprof diff`: shows what changed from one profile to another.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::render::screen::{ColorChoice, Screen};
 use crate::threshold::Threshold;
 use crate::{output, progress};
 
-/// The exit code if a total changed further than it may.
+/// The exit code if a total changed more than `--fail-on` allows.
 const EXCEEDED: u8 = 3;
 
 const EXAMPLES: &str = "\

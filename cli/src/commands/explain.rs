@@ -1,4 +1,4 @@
-//! `wprof explain`: how a function is compiled.
+//! `wprof explain`: shows how a function is compiled.
 
 use std::path::PathBuf;
 
@@ -147,14 +147,14 @@ pub fn execute(args: &ExplainArgs) -> Result<()> {
     output::print(&text)
 }
 
-/// A compiler with the options of `wprof run`, which can be interrupted wherever anything is collected.
+/// Creates a compiler with the options of `wprof run`; its code can be interrupted if anything is collected.
 fn compiler(args: &ExplainArgs, collection: &Collection) -> Result<Compiler> {
     let passes = args.passes.set();
     let options = CompilerOptions { polls: !collection.is_off(), passes, ..CompilerOptions::default() };
     Ok(Compiler::new(options.collecting(collection))?)
 }
 
-/// The graph of baseline code, or of the best version there would be.
+/// Returns the graph of baseline code, or of the best version that would be compiled.
 fn graph(
     args: &ExplainArgs,
     module: &Module,
@@ -171,7 +171,7 @@ fn graph(
     })
 }
 
-/// What a profile leads to, if one is to be used and knows the function.
+/// Returns the improvements that a profile leads to, if one is given and knows the function.
 fn better(
     args: &ExplainArgs,
     module: &Module,
@@ -188,7 +188,7 @@ fn better(
     Ok(compiler(args, collection)?.reoptimized(plan, &by)?)
 }
 
-/// What is decided on the way to the best version, a line each.
+/// Describes the decisions on the way to the best version, one per line.
 fn decisions(
     args: &ExplainArgs,
     module: &Module,

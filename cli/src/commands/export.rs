@@ -1,4 +1,4 @@
-//! `wprof export`: a profile for other tools.
+//! `wprof export`: writes a profile for other tools.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -43,12 +43,12 @@ pub enum Format {
 }
 
 impl Format {
-    /// Whether it is about source lines, those of functions that did not run included.
+    /// Reports whether the format is about source lines, including those of functions that did not run.
     fn is_of_lines(self) -> bool {
         matches!(self, Self::Lcov | Self::Cobertura)
     }
 
-    /// Whether it has room for one metric only.
+    /// Reports whether the format has room for one metric only.
     fn is_of_one_metric(self) -> bool {
         matches!(self, Self::Folded | Self::Flamegraph | Self::Cpuprofile)
     }
@@ -125,7 +125,7 @@ pub fn write_json(profile: &Profile, mut out: impl Write) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// Writes a file, or standard output if it is called `-`.
+/// Writes a file, or standard output for the path `-`.
 pub fn write_to(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     if is_output(path) {
         return output::print_with(write);
@@ -133,7 +133,7 @@ pub fn write_to(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()
     output::write_file(path, write)
 }
 
-/// Whether a file is called as standard output is.
+/// Reports whether a path stands for standard output.
 fn is_output(path: &Path) -> bool {
     path == Path::new("-")
 }
@@ -141,17 +141,17 @@ fn is_output(path: &Path) -> bool {
 const EMPTY: &str =
     "the profile is empty: the program was too short to sample; count it with `wprof run --exact`";
 
-/// A profile with readable names, and what its module tells.
+/// A profile with readable names, and the code map of its module.
 struct Exported {
     profile: Profile,
     code: CodeMap,
-    /// The metric to be shown, in formats that show one.
+    /// The metric to show, in formats that show a single one.
     metric: Option<String>,
 }
 
 impl Exported {
     /// # Errors
-    /// If the format needs a module that is not there, or figures that the profile does not have.
+    /// Returns an error if the format needs a module that is missing, or figures that the profile does not have.
     fn new(mut profile: Profile, args: &ExportArgs) -> Result<Self> {
         let full_names = names::full_names(&profile);
         let code = CodeMap { full_names, ..code(&profile, args)? };
@@ -175,15 +175,15 @@ impl Exported {
         }
     }
 
-    /// What changed since an earlier profile. A sample of another size is scaled.
+    /// Returns the changes since an earlier profile. A sample of another size is scaled.
     ///
     /// # Errors
-    /// If that does not have the metric.
+    /// Returns an error if the earlier profile does not have the metric.
     fn changes_since(&self, before: Profile) -> Result<Differential> {
         let rate = |profile: &Profile| profile.sampled().map_or(1.0, |rate| rate.as_f64());
         let (samples, code) = (self.samples(), CodeMap::default());
         let Some(metric) = samples.metric(self.metric.as_deref()) else { bail!(EMPTY) };
-        // A nanosecond is one whatever the rate.
+        // Times are not scaled: a nanosecond is the same at any sampling rate.
         let scale = match metric.unit {
             Unit::Nanoseconds | Unit::Bytes => 1.0,
             Unit::Count => rate(&self.profile) / rate(&before).max(f64::MIN_POSITIVE),
@@ -200,7 +200,7 @@ impl Exported {
         Samples::new(&self.profile, &self.code)
     }
 
-    /// The program, and when it first ran.
+    /// Describes the program, and when it first ran.
     fn about(&self) -> String {
         let program = Path::new(&self.profile.program).file_name().unwrap_or_default().to_string_lossy();
         let started = self.profile.runs.iter().map(|run| run.started).filter(|&started| started > 0).min();
@@ -241,7 +241,7 @@ impl Exported {
     }
 }
 
-/// What the module tells; nothing if it is not at hand and the format does not need it.
+/// Returns the module's code map; an empty one if the module is missing and the format does not need it.
 fn code(profile: &Profile, args: &ExportArgs) -> Result<CodeMap> {
     if !args.to.is_of_lines() {
         let code = |module: &Module| code_map::of_functions_that_ran(module, profile);

@@ -1,20 +1,20 @@
-//! The headings under which `--help` lists options, by what they are for.
+//! Headings under which `--help` groups options by purpose.
 
-/// What the program is, and what it may use.
+/// The program, and the resources that it may use.
 pub const PROGRAM: &str = "Program";
-/// What is read.
+/// The inputs.
 pub const INPUT: &str = "Input";
-/// What is counted.
+/// The choice of what is counted.
 pub const PROFILE: &str = "Profile";
-/// How bursts sample.
+/// The sampling by bursts.
 pub const SAMPLING: &str = "Sampling";
-/// What is shown of a profile.
+/// The view of a profile.
 pub const VIEW: &str = "View";
-/// Where results go, and how much is said.
+/// The destination of results, and the verbosity.
 pub const OUTPUT: &str = "Output";
-/// What stops a program or a module that is too large.
+/// Limits that stop a program or a module that is too large.
 pub const LIMITS: &str = "Limits";
-/// How fast the program starts and runs.
+/// The speed of startup and execution.
 pub const SPEED: &str = "Speed";
-/// How to look into a run or its code.
+/// Inspection of a run or its code.
 pub const DEBUGGING: &str = "Debugging";

@@ -1,7 +1,7 @@
-//! `wprof import`: samples of V8 become a profile's time.
+//! `wprof import`: converts samples of V8 into the time of a profile.
 //!
-//! V8 tells the function of a sample, by the byte where its code begins in the module, but not the instruction. Frames
-//! of JavaScript between those of wasm are left out, and so is what they take.
+//! For each sample, V8 tells the function, by the byte where its code begins in the module, but not the instruction.
+//! JavaScript frames between WebAssembly frames are left out, and so is their own time.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -50,13 +50,13 @@ pub struct ImportArgs {
     output: PathBuf,
 }
 
-/// A file of V8's profiler.
+/// A profile file of V8.
 #[derive(Debug, Deserialize)]
 struct CpuProfile {
     nodes: Vec<Node>,
     #[serde(default)]
     samples: Vec<u64>,
-    /// Microseconds before each sample; negative where clocks were corrected.
+    /// Microseconds before each sample; negative where V8's clock was corrected.
     #[serde(default, rename = "timeDeltas")]
     deltas: Vec<i64>,
 }
@@ -119,7 +119,7 @@ pub fn execute(args: &ImportArgs) -> Result<()> {
     super::write_profile(&profile, &args.output)
 }
 
-/// The functions of a module, as V8 sees them.
+/// The functions of a module, as V8 identifies them.
 struct Functions<'a> {
     source: Source<'a>,
     names: HashMap<u32, String>,
@@ -127,21 +127,21 @@ struct Functions<'a> {
 }
 
 impl Functions<'_> {
-    /// The function of a frame, and its first byte.
+    /// Returns the function of a frame, and the offset of its first byte.
     fn of_frame(&self, frame: &CallFrame) -> Option<(u32, u32)> {
         let column = u32::try_from(frame.column_number).ok().filter(|_| frame.url.starts_with("wasm:"))?;
         let offset = self.map.as_ref().map_or(Some(column), |map| map.original(column))? as usize;
         let index = self.source.bodies.partition_point(|body| body.end <= offset);
         let body = self.source.bodies.get(index).filter(|body| body.start <= offset)?;
         let func = self.source.first_defined() + index as u32;
-        // Of several modules of a page this must be the one: names agree, where there are any.
+        // If a page has several modules, the frame must be of this one: the names must agree, if there are any.
         let is_numbered = frame.function_name == format!("wasm-function[{func}]");
         let name = self.names.get(&func);
         let is_it = is_numbered || name.is_none_or(|name| *name == frame.function_name);
         is_it.then_some((func, body.start as u32))
     }
 
-    /// The time of all samples in functions of the module, by stack.
+    /// Returns the time of all samples in functions of the module, by stack.
     fn time(&self, sampled: &CpuProfile) -> TimeProfile {
         let by_id: HashMap<u64, usize> = sampled.nodes.iter().map(|node| node.id).zip(0..).collect();
         let mut own: HashMap<u64, Timed> = HashMap::new();
@@ -157,7 +157,7 @@ impl Functions<'_> {
         let mut log = TimeLog::new(0);
         let mut seen = vec![false; sampled.nodes.len()];
         while let Some((id, caller)) = pending.pop() {
-            // A node that is called twice, or is not there, is none of V8's making.
+            // V8 never writes a node that is missing, or a child of two nodes.
             let Some(&at) = by_id.get(&id).filter(|at| !std::mem::replace(&mut seen[**at], true)) else {
                 continue;
             };

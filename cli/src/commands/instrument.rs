@@ -1,4 +1,4 @@
-//! `wprof instrument`: a module that counts for itself, in any engine.
+//! `wprof instrument`: rewrites a module so that it counts in any engine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub struct RewriteArgs {
 }
 
 impl RewriteArgs {
-    /// The same for the rewriter.
+    /// Returns the options of the rewriter.
     pub fn options(&self) -> Options<'static> {
         let collected = match self.collect {
             Counted::Edges => Collected::Edges,
@@ -48,7 +48,7 @@ impl RewriteArgs {
         Options { collected, weights: None, exact_traps: self.exact_traps, single_memory: false }
     }
 
-    /// The same as arguments of `wprof instrument`.
+    /// Returns the options as arguments of `wprof instrument`.
     pub fn to_args(&self) -> Vec<String> {
         let name = match self.collect {
             Counted::Edges => "edges",
@@ -115,10 +115,10 @@ pub fn execute(args: &InstrumentArgs) -> Result<()> {
     output::write_file(output, |out| out.write_all(&new))
 }
 
-/// The bytes of a module in a file, which may be text.
+/// Returns the bytes of a module in a file, which may be in the text format.
 ///
 /// # Errors
-/// If it cannot be read.
+/// Returns an error if the file cannot be read as a module.
 pub fn binary(path: &Path) -> Result<Vec<u8>> {
     let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     if path.extension().is_none_or(|kind| kind != "wat") {

@@ -1,4 +1,4 @@
-//! `wprof man`: manual pages, one for each command.
+//! `wprof man`: writes manual pages, one per command.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `wprof merge`: the sum of several runs.
+//! `wprof merge`: adds up the profiles of several runs.
 
 use std::path::{Path, PathBuf};
 
@@ -35,10 +35,10 @@ pub fn execute(args: &MergeArgs) -> Result<()> {
     super::write_profile(&sum(&args.profiles, super::read_profile)?, &args.output)
 }
 
-/// The sum of the profiles in some files.
+/// Returns the sum of the profiles in some files.
 ///
 /// # Errors
-/// If one cannot be read, or is of another module.
+/// Returns an error if a file cannot be read, or the profiles are of different modules.
 pub fn sum(paths: &[PathBuf], read: fn(&Path) -> Result<Profile>) -> Result<Profile> {
     let mut sum: Option<Profile> = None;
     for path in paths {

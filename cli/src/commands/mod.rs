@@ -91,8 +91,8 @@ pub enum Command {
 }
 
 impl Command {
-    /// Does it. The exit code is 0 but for `run`, `serve`, `top`, `collect` and `trace record`, where it is the program's, `residual`
-    /// and `diff`.
+    /// Executes the command. The exit code is 0, except for `run`, `serve`, `top`, `collect` and `trace record`, which
+    /// return the program's, and for `residual` and `diff`.
     pub fn execute(self, color: ColorChoice) -> Result<ExitCode> {
         match self {
             Command::Run(args) => return run::execute(args, color),
@@ -123,28 +123,28 @@ impl Command {
     }
 }
 
-/// What files may take to read, if the user has said so.
+/// The limits for reading files, if the user has set them.
 static LIMITS: OnceLock<ReadLimits> = OnceLock::new();
 
-/// Lets files unpack to so many bytes, however short they are.
+/// Sets the maximum size to which a file may unpack, however short the file is.
 pub fn unpack_up_to(bytes: u64) {
     let limits = ReadLimits { unpacked_bytes: bytes, expansion: u64::MAX, ..ReadLimits::default() };
     LIMITS.get_or_init(|| limits);
 }
 
-/// What files may take to read.
+/// Returns the limits for reading files.
 fn limits() -> ReadLimits {
     LIMITS.get().copied().unwrap_or_default()
 }
 
-/// What to do about a file that exceeds them.
+/// The advice for a file that exceeds the limits.
 const TRUST: &str = "that is `wprof report --max-unpacked 2G`, and the same option of every other command";
 
 /// Reads a profile; errors name the file.
 fn read_profile(path: &Path) -> Result<Profile> {
     let reading = format!("reading {}", path.display());
     progress::during(&reading, || Profile::read_within(path, &limits())).map_err(|error| match error {
-        // These name it already.
+        // These errors name the file already.
         FileError::Io { .. } => anyhow!("{error}"),
         FileError::Expands { .. } => anyhow!("{}: {error}: {TRUST}", path.display()),
         _ => anyhow!("{}: {error}", path.display()),

@@ -1,4 +1,4 @@
-//! `wprof overlap`: how much two profiles say the same.
+//! `wprof overlap`: shows how far two profiles agree.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `wprof passes`: what the compiler does beyond plain Cranelift.
+//! `wprof passes`: lists what the compiler does beyond plain Cranelift.
 
 use anyhow::Result;
 use clap::Args;
@@ -31,7 +31,7 @@ pub fn execute(args: &PassesArgs) -> Result<()> {
     output::print(&Pass::ALL.iter().map(line).collect::<String>())
 }
 
-/// In which functions a pass is on.
+/// Returns the functions in which a pass is enabled.
 fn functions(passes: &PassSet, pass: Pass) -> String {
     match passes.functions(pass) {
         functions if functions == PassSet::all().functions(pass) => "on".to_owned(),

@@ -1,4 +1,4 @@
-//! `wprof rank`: which paths tell failing runs from passing ones, and which tests add paths.
+//! `wprof rank`: shows which paths tell failing runs from passing ones, and which tests add paths.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -109,7 +109,7 @@ fn write_suspects(args: &RankArgs, page: &mut Page) -> Result<()> {
     let first: (&Profile, &Path) = (&failing[0], &args.failing[0]);
     let module = args.module.at_hand(first.0, first.1)?;
     for suspect in found.iter().take(args.top) {
-        // The way to a stop is in the runs that stopped there.
+        // A path that leads to a stop belongs to the runs that stopped there.
         let has = |run: &&Profile| {
             let function = run.function(suspect.function);
             let is_edge = matches!(suspect.predictor, Predictor::Edge(_));
@@ -163,7 +163,7 @@ fn write_suspect(page: &mut Page, view: &View<'_>, suspect: &Suspect) {
     }
 }
 
-/// How a path ran.
+/// Returns how a path ended.
 fn end(function: &wprof_profiler::FunctionProfile, predictor: &Predictor) -> Option<PathEnd> {
     match *predictor {
         Predictor::Edge(_) => None,

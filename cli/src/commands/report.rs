@@ -1,4 +1,4 @@
-//! `wprof report`: where the instructions went.
+//! `wprof report`: shows where the instructions went.
 
 use std::borrow::Cow;
 use std::io;
@@ -154,7 +154,7 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
     output::print(&page.into_text())
 }
 
-/// Calling contexts by a metric: by default by time if it was sampled, else by instructions, else by calls.
+/// Returns calling contexts weighed by a metric: by default time if it was sampled, else instructions, else calls.
 fn weighed_contexts<'a>(view: &View<'a>, by: Option<&str>) -> Result<(Cow<'a, ContextTree>, Weights)> {
     let time = time::of(view).filter(|_| by.is_none_or(|by| by == "time"));
     if let Some(time) = time {
@@ -170,22 +170,22 @@ fn weighed_contexts<'a>(view: &View<'a>, by: Option<&str>) -> Result<(Cow<'a, Co
     Ok((Cow::Borrowed(tree), weights.unwrap_or_else(|| Weights::usual(profile, tree))))
 }
 
-/// What a page for a browser is made from.
+/// The input for an HTML page.
 #[derive(Clone, Copy)]
 pub struct HtmlReport<'a> {
-    /// The file of the profile.
+    /// The path of the profile.
     pub path: &'a Path,
-    /// Where its module is.
+    /// The option that names the profile's module.
     pub module: &'a ModuleOption,
     /// An earlier profile to compare with.
     pub before: Option<&'a Path>,
 }
 
 impl HtmlReport<'_> {
-    /// Writes the page to a file, or to standard output if that is `-`.
+    /// Writes the page to a file, or to standard output for the path `-`.
     ///
     /// # Errors
-    /// If a profile cannot be read, or the file cannot be written.
+    /// Returns an error if a profile cannot be read, or the file cannot be written.
     pub fn write(self, view: &View<'_>, file: &Path) -> Result<()> {
         let before = self.before.map(super::read_profile).transpose()?;
         let map = view.module.map(code_map::of_lines).unwrap_or_default();
@@ -197,11 +197,11 @@ impl HtmlReport<'_> {
     }
 }
 
-/// A profile whose paths are interesting in `profile`.
+/// Reads a profile whose paths are interesting in `profile`.
 fn interesting(profile: &Profile, path: &Path) -> Result<Profile> {
     ensure!(profile.has_paths(), "the profile has no paths: record one with `wprof run --collect paths`");
     let interesting = super::read_paths(path)?;
-    // The residual is not shown, but asking for it tells whether they fit.
+    // The residual is not shown, but computing it checks that the profiles match.
     profile.residual(&interesting).with_context(|| path.display().to_string())?;
     Ok(interesting)
 }

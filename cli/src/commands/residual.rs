@@ -1,4 +1,4 @@
-//! `wprof residual`: what ran that no test ran.
+//! `wprof residual`: shows what ran that no test ran.
 
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
@@ -20,7 +20,7 @@ use crate::render::screen::{ColorChoice, Screen};
 use crate::render::view::View;
 use crate::{modules, output};
 
-/// Something ran that no test ran.
+/// The exit code if something ran that no test ran.
 const UNTESTED: u8 = 3;
 
 const MODULE_HELP: &str =
@@ -119,7 +119,7 @@ fn of_program(args: &ResidualArgs, tests: Arc<Profile>, color: ColorChoice) -> R
     let (outcome, profile) = run(&args.program, &module, &counted)?;
     let residual = profile.residual(&tests)?;
     let text = report(args, &View::new(&profile, Some(&module)), &residual, io::stderr(), color)?;
-    // Nobody is there to be told if standard error is gone.
+    // If standard error is gone, there is nobody to tell.
     let _ = io::stderr().write_all(text.as_bytes());
     let code = keep(args, &profile, &residual)?;
     match (&outcome.ending, &outcome.error) {
@@ -147,7 +147,7 @@ fn run(args: &ProgramArgs, module: &Module, counted: &Counted) -> Result<(Outcom
     Ok((outcome, profile))
 }
 
-/// What is said, for people or for programs.
+/// Formats the residual, as text or JSON.
 fn report(
     args: &ResidualArgs,
     view: &View<'_>,
@@ -166,7 +166,7 @@ fn report(
     Ok(page.into_text())
 }
 
-/// Writes the untested paths if that is wanted; what there are of them is the exit code.
+/// Writes the untested paths if requested; returns the exit code, which tells whether there are any.
 fn keep(args: &ResidualArgs, profile: &Profile, residual: &Residual) -> Result<ExitCode> {
     if let Some(path) = &args.output {
         super::write_profile(&profile.only(residual), path)?;

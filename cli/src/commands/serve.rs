@@ -1,4 +1,4 @@
-//! `wprof serve`: what answers requests of HTTP, and its profile.
+//! `wprof serve`: serves HTTP requests with a component, and profiles it.
 
 use std::process::ExitCode;
 

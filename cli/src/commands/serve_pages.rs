@@ -1,4 +1,4 @@
-//! `wprof serve-pages`, which is also `wprof serve FOLDER`: a folder of web pages, whose modules count.
+//! `wprof serve-pages`, also `wprof serve FOLDER`: serves a folder of web pages whose modules count.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ Examples:
   wprof serve-pages --addr 127.0.0.1:0 -o f.wprof dist
   wprof collect --browser dist/index.html        or open the page in a browser, too";
 
-/// How often instances send counters, in milliseconds.
+/// The interval at which instances send counters, in milliseconds.
 const EVERY: u32 = 1000;
 
 #[derive(Debug, Args)]

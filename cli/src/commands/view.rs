@@ -1,6 +1,6 @@
-//! `wprof view`: the HTML report, opened in the browser.
+//! `wprof view`: opens the HTML report in the browser.
 //!
-//! The page is a temporary file, which the system removes in time, unless a file is named.
+//! Unless a file is named, the page is a temporary file, which the system eventually removes.
 
 mod browser;
 
@@ -60,7 +60,7 @@ pub fn execute(args: &ViewArgs) -> Result<()> {
     browser::open(&page, args.browser.as_deref())
 }
 
-/// A new file for the page of a profile. Nobody else can have made it or can read it.
+/// Creates a new file for the page of a profile. Nobody else can have created it or can read it.
 fn temporary(profile: &Path) -> Result<PathBuf> {
     let stem = profile.file_stem().unwrap_or_default().to_string_lossy();
     let file = tempfile::Builder::new().prefix(&format!("wprof-{stem}-")).suffix(".html").tempfile();

@@ -1,24 +1,24 @@
-//! A module in which only some functions have their code: the printer would print all the rest for nothing.
+//! A module in which only selected functions have their code, so that the printer need not print the rest.
 //!
-//! Invariant: functions keep their indices, and all other sections are as they were, so that names are too.
+//! Invariant: functions keep their indices, and all other sections are unchanged, so names stay valid.
 
 use std::ops::Range;
 
 use wprof_jit::module::ModuleInfo;
 
-/// No locals, `unreachable`, `end`.
+/// The body of an omitted function: no locals, `unreachable`, `end`.
 const STUB: [u8; 3] = [0, 0x00, 0x0b];
 
-/// The module.
+/// A module with the code of selected functions.
 pub struct Selected {
-    /// Its bytes.
+    /// The bytes of the module.
     pub bytes: Vec<u8>,
-    /// Where the code of the functions is that have theirs, ascending.
+    /// The ranges of the selected functions' code, ascending.
     pub bodies: Vec<Range<usize>>,
 }
 
 impl Selected {
-    /// All of the module but the code of functions other than `kept`, which are ascending.
+    /// Copies the module without the code of functions other than `kept`, which is ascending.
     pub fn new(info: &ModuleInfo, kept: &[u32]) -> Self {
         let module = &info.bytes[..];
         let (mut code, mut bodies, mut rest) = (Vec::new(), Vec::new(), kept);
@@ -44,14 +44,14 @@ impl Selected {
     }
 }
 
-/// Where the length stands of the section whose content begins at `content`. The byte before it is the section's
-/// kind, which is small, and all bytes of a length but the last have their highest bit set.
+/// Returns the position of the length of the section whose contents begin at `content`. The byte before the length is
+/// the section's id, which is small; all bytes of a length but the last have their highest bit set.
 fn length_at(module: &[u8], content: usize) -> usize {
     let longer = module[..content - 1].iter().rev().take_while(|&&byte| byte >= 0x80).count();
     content - 1 - longer
 }
 
-/// Writes a number as modules have it (LEB128).
+/// Writes a number as modules encode it (LEB128).
 fn write_u32(bytes: &mut Vec<u8>, mut number: u32) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);

@@ -1,8 +1,8 @@
-//! The code of functions line by line, and the source files that it comes from.
+//! The code of functions line by line, and the source files that the code comes from.
 //!
-//! Input: a module, the functions to be shown, the module's line table. Output: a [`Listing`] of each function, and
-//! the files that these name.
-//! Invariant: files are numbered in the order of the module's; a line of code that comes from no line has none.
+//! Input: a module, the functions to show, and the module's line table. Output: a [`Listing`] of each function, and the
+//! files that the listings name.
+//! Invariant: files are numbered in the module's order; a line of code without a source line has none.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,10 +16,10 @@ use crate::disassembly::{self, Line};
 use crate::names;
 use crate::sources::Sources;
 
-/// Source files are shown until they have so many bytes together.
+/// The maximum total size of the source files that are shown.
 const MOST_SOURCE: usize = 4 << 20;
 
-/// Code, and where it comes from.
+/// The code of functions, and its source files.
 #[derive(Debug, Default)]
 pub struct Code {
     listings: HashMap<u32, Listing>,
@@ -31,11 +31,11 @@ pub struct Code {
 #[derive(Debug, Default, Serialize)]
 pub struct Listing {
     text: Vec<String>,
-    /// Where in the module; nothing for lines that are only syntax.
+    /// Offsets in the module; none for lines that are only syntax.
     offset: Vec<Option<u32>>,
-    /// The block; -1 for lines of none.
+    /// Blocks; -1 for lines outside of blocks.
     block: Vec<i64>,
-    /// The source file, and the line; -1 if none is known.
+    /// Source files and lines; -1 if unknown.
     file: Vec<i64>,
     line: Vec<u32>,
 }
@@ -44,15 +44,15 @@ pub struct Listing {
 #[derive(Debug, Serialize)]
 pub struct File<'a> {
     path: &'a str,
-    /// Its lines; nothing if it was not found, or is too much.
+    /// The lines of the file; none if it was not found, or is too large.
     lines: Option<Vec<String>>,
 }
 
 impl Code {
-    /// The code of functions; nothing without a module.
+    /// Disassembles functions; without a module there is no code.
     ///
     /// # Errors
-    /// If the printer fails.
+    /// Returns an error if the printer fails.
     pub fn new(module: Option<&Module>, functions: &[&FunctionProfile], map: &CodeMap) -> Result<Self> {
         let Some(module) = module else { return Ok(Self::default()) };
         let indices: Vec<u32> = functions.iter().map(|function| function.index).collect();
@@ -71,12 +71,12 @@ impl Code {
         Ok(code)
     }
 
-    /// The code of one function.
+    /// Returns the code of one function.
     pub fn listing(&self, function: u32) -> Option<&Listing> {
         self.listings.get(&function)
     }
 
-    /// The source files.
+    /// Returns the source files.
     pub fn files<'a>(&'a self, sources: &'a mut Sources) -> impl Iterator<Item = File<'a>> {
         let mut room = MOST_SOURCE;
         self.files.iter().map(move |path| {
@@ -106,7 +106,7 @@ impl Listing {
     }
 }
 
-/// The block of the code at `offset`: the last that begins there or before, if it has not ended.
+/// Returns the block of the code at `offset`: the last one that begins at or before it, unless that block has ended.
 fn block_at(function: &FunctionProfile, offset: u32) -> Option<usize> {
     let behind = function.blocks.partition_point(|block| block.code.start <= offset);
     let block = behind.checked_sub(1)?;

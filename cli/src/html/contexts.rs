@@ -1,7 +1,7 @@
 //! Calling contexts for the flame graph: stacks with their weights, of one profile or of two.
 //!
-//! Invariant: a stack comes after its caller's, and no stack is there without its caller's. What is left out are the
-//! lightest stacks; their weight is still in those of their callers.
+//! Invariant: each stack follows its caller's stack, which is always included. The lightest stacks are left out; the
+//! weights of their callers still include theirs.
 
 use std::collections::HashMap;
 
@@ -13,39 +13,39 @@ use wprof_profiler::{
 use super::figures::{self, ContextWeights};
 use crate::render::contexts::{full, shown};
 
-/// So many stacks are shown at most: more than there are pixels to see them.
+/// The maximum number of stacks, which exceeds the pixels to show them.
 const MOST: usize = 50_000;
 
-/// The stacks.
+/// The stacks, column by column.
 #[derive(Debug, Serialize)]
 pub struct Contexts {
-    /// What is called.
+    /// The callees.
     callees: Vec<Shown>,
-    /// By stack: the caller's, or -1.
+    /// For each stack, its caller's stack, or -1.
     caller: Vec<i64>,
-    /// By stack: what is called.
+    /// For each stack, its innermost callee.
     callee: Vec<u32>,
     weights: Vec<Weights>,
-    /// How many stacks are not shown.
+    /// The number of stacks that are not shown.
     left_out: usize,
-    /// Whether the callers of some are not known.
+    /// Whether the callers of some stacks are unknown.
     cut: bool,
 }
 
-/// What is called.
+/// A callee.
 #[derive(Debug, Serialize)]
 pub struct Shown {
     name: String,
-    /// In full, if that says more.
+    /// The full name, if it differs from the shown one.
     full_name: Option<String>,
     /// The index of a function of the module.
     function: Option<u32>,
-    /// Whether its code is a part of its caller's.
+    /// Whether the code is inlined into the caller's.
     is_inlined: bool,
 }
 
 impl Shown {
-    /// As the profile has it.
+    /// Converts a callee of the profile.
     pub fn new(callee: &Callee) -> Self {
         let function = match callee {
             Callee::Function { index, .. } => Some(*index),
@@ -67,12 +67,12 @@ struct Weights {
     name: String,
     own: Vec<u64>,
     with_callees: Vec<u64>,
-    /// In the earlier profile, with callees.
+    /// The weights in the earlier profile, with callees.
     before: Option<Vec<u64>>,
 }
 
 impl Contexts {
-    /// The contexts of a profile, if they were counted.
+    /// Returns the contexts of a profile, if they were counted.
     pub fn new(profile: &Profile, before: Option<&Profile>) -> Option<Self> {
         let none = ContextLog::default().tree();
         let time = profile.time.as_ref().filter(|time| time.total().samples > 0).map(TimeProfile::contexts);
@@ -130,7 +130,7 @@ impl Weights {
         Self { name: weights.name.clone(), own, with_callees, before: earlier }
     }
 
-    /// The columns by which a stack may be heavy, each with its largest weight.
+    /// Returns the columns by which a stack may be heavy, each with its largest weight.
     fn columns(&self) -> impl Iterator<Item = (&Vec<u64>, f64)> {
         let columns = [&self.with_callees].into_iter().chain(&self.before);
         columns.map(|column| (column, column.iter().copied().max().unwrap_or(0).max(1) as f64))
@@ -143,8 +143,8 @@ impl Weights {
     }
 }
 
-/// The [`MOST`] stacks that have the largest shares of any weight, ascending. A caller has no less than what it
-/// calls, so it is among them if that is.
+/// Returns the [`MOST`] stacks that have the largest shares of any weight, ascending. The weight of a caller is at
+/// least its callee's, so the callers of these stacks are among them.
 fn heaviest(weights: &[Weights], stacks: usize) -> Vec<u32> {
     let mut shares = vec![0.0_f64; stacks];
     for (column, most) in weights.iter().flat_map(Weights::columns) {
@@ -160,7 +160,8 @@ fn heaviest(weights: &[Weights], stacks: usize) -> Vec<u32> {
     (0..stacks as u32).filter(|&stack| shares[stack as usize] > limit).collect()
 }
 
-/// What is on stacks, with the functions of the profile among them; those of sampled time have stacks of their own.
+/// Returns the callees on stacks, and identifies those that are functions of the profile; sampled time has its own
+/// stacks.
 fn callees(
     common: &CommonStacks,
     tree: &ContextTree,
@@ -190,7 +191,7 @@ mod tests {
     #[test]
     fn the_lightest_stacks_are_left_out_never_a_caller() {
         let stacks = MOST + 3;
-        // One stack calls all others, two of which weigh more than the rest.
+        // One stack calls all others, two of which are heavier than the rest.
         let mut own = vec![1; stacks];
         own[stacks - 1] = 9;
         own[7] = 5;

@@ -1,7 +1,7 @@
-//! Values as JSON within a page.
+//! JSON values within a page.
 //!
-//! Invariant: the text holds no `<`, so that no string ends the element that it stands in; and no line break, so that
-//! a line is a value.
+//! Invariant: the text contains no `<`, so that no string ends the element that contains it; and no line break, so that
+//! each line is one value.
 
 use std::io::{self, Write};
 
@@ -12,13 +12,13 @@ use serde_json::ser::Formatter;
 /// Writes a value on a line of its own.
 ///
 /// # Errors
-/// If `out` refuses.
+/// Returns an error if `out` fails.
 pub fn write_line(value: &impl Serialize, mut out: impl Write) -> io::Result<()> {
     value.serialize(&mut Serializer::with_formatter(&mut out, InPage))?;
     out.write_all(b"\n")
 }
 
-/// Compact JSON, `<` written as its number.
+/// A formatter of compact JSON that escapes `<`.
 struct InPage;
 
 impl Formatter for InPage {

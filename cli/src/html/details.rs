@@ -1,6 +1,6 @@
-//! One function in detail: its graph with counts, its loops, its hottest paths, its code.
+//! Details of one function: its graph with counts, its loops, its hottest paths, its code.
 //!
-//! Invariant: positions in lists are the numbers that the profile gives: those of blocks, of edges and of paths.
+//! Invariant: positions in lists are the profile's numbers of blocks, edges and paths.
 
 use serde::Serialize;
 use wprof_profiler::{
@@ -12,32 +12,32 @@ use super::contexts::Shown;
 use crate::render::branches::way;
 use crate::render::view::View;
 
-/// The functions with most instructions are shown in detail, until together they have so many bytes of code.
+/// The maximum total size of the code of functions shown in detail, which are those with the most instructions.
 const MOST_CODE: usize = 400 << 10;
 
-/// So many paths of a function are shown.
+/// The maximum number of paths shown per function.
 const PATHS: usize = 60;
 
-/// So many callees of indirect calls are shown.
+/// The maximum number of callees of indirect calls shown per function.
 const INDIRECT_CALLS: usize = 30;
 
-/// The function.
+/// The details of a function.
 #[derive(Debug, Serialize)]
 pub struct Details<'a> {
     index: u32,
     blocks: Blocks,
     edges: Edges,
-    /// The edges that a spanning tree leaves over; nothing unless edges were counted.
+    /// The chords, which are the edges outside of a spanning tree; none unless edges were counted.
     chords: Option<Vec<u32>>,
-    /// Where calls ended, or stood, in the middle of a block.
+    /// The places in the middle of blocks where calls ended, or were still executing.
     unfinished: Vec<Unfinished>,
     loops: Vec<Loop>,
-    /// How many paths ran to their end; nothing if paths were not counted.
+    /// The number of paths that ran to their end; none if paths were not counted.
     paths_in_all: Option<usize>,
     paths: Vec<PathShape>,
-    /// By metric of the profile, where in the function it was measured.
+    /// For each metric of the profile, where in the function it was measured.
     through: Vec<Through>,
-    /// What its indirect calls called most often, if that was counted.
+    /// The most frequent targets of the function's indirect calls, if these were counted.
     indirect_calls: Vec<IndirectCall>,
     code: Option<&'a Listing>,
 }
@@ -45,13 +45,13 @@ pub struct Details<'a> {
 /// The blocks, column by column.
 #[derive(Debug, Serialize)]
 struct Blocks {
-    /// Where the code of each begins.
+    /// The offsets of the blocks' code.
     start: Vec<u32>,
-    /// Instructions in each.
+    /// The numbers of instructions.
     size: Vec<u32>,
-    /// How often each began.
+    /// The execution counts.
     count: Vec<u64>,
-    /// Instructions executed in each.
+    /// The numbers of executed instructions.
     ops: Vec<u64>,
 }
 
@@ -59,19 +59,19 @@ struct Blocks {
 #[derive(Debug, Serialize)]
 struct Edges {
     from: Vec<u32>,
-    /// The number of blocks stands for the exit.
+    /// The target blocks; the number of blocks stands for the exit.
     to: Vec<u32>,
     way: Vec<String>,
-    /// Nothing if only blocks were counted.
+    /// The counts; none if only blocks were counted.
     count: Option<Vec<u64>>,
 }
 
 #[derive(Debug, Serialize)]
 struct Unfinished {
     block: u32,
-    /// Of the instruction at which they ended.
+    /// The offset of the instruction at which the calls ended.
     offset: u32,
-    /// Instructions of the block that had been executed.
+    /// The number of the block's instructions that had been executed.
     ops: u32,
     count: u64,
 }
@@ -89,34 +89,34 @@ struct Loop {
 #[derive(Debug, Serialize)]
 struct PathShape {
     id: u64,
-    /// Its first block.
+    /// The first block of the path.
     start: u32,
-    /// Its edges; the last leads out of it.
+    /// The edges of the path; the last one leaves it.
     edges: Vec<u32>,
     count: u64,
     ops: u64,
-    /// What was measured along it, by metric of the profile.
+    /// The measurements along the path, by metric of the profile.
     metrics: Vec<u64>,
 }
 
-/// A metric, along paths that ran to their end.
+/// A metric along paths that ran to their end.
 #[derive(Debug, Serialize)]
 struct Through {
-    /// Along all of them.
+    /// The sum over all paths.
     total: u64,
-    /// By block, along those that go through it.
+    /// For each block, the sum over paths through it.
     blocks: Vec<u64>,
 }
 
 #[derive(Debug, Serialize)]
 struct IndirectCall {
-    /// Where the call is, in the source or else in the module.
+    /// The place of the call in the source, or else in the module.
     place: String,
     callee: Shown,
     count: u64,
 }
 
-/// The functions that are shown in detail, hottest first.
+/// Returns the functions that are shown in detail, hottest first.
 pub fn shown(profile: &Profile) -> Vec<&FunctionProfile> {
     let mut code = 0;
     let hottest = profile.functions_by_ops().into_iter().map(|(function, _)| function);
@@ -130,7 +130,7 @@ pub fn shown(profile: &Profile) -> Vec<&FunctionProfile> {
 }
 
 impl<'a> Details<'a> {
-    /// A function of the view's profile that `code` knows, if its module is at hand.
+    /// Describes a function of the view's profile, whose code `code` contains if the module is available.
     pub fn new(view: &View<'_>, function: &FunctionProfile, code: &'a Code) -> Self {
         let paths_in_all = function.paths.as_ref().map(|paths| paths.finished.len());
         Self {
@@ -173,7 +173,7 @@ impl Edges {
     }
 }
 
-/// By the static estimate: the profile does not say by what other weights counters may have been placed.
+/// Computes chords by the static estimate: the profile does not record other weights that may have placed its counters.
 fn chords(function: &FunctionProfile) -> Option<Vec<u32>> {
     let cfg = function.cfg().ok().filter(|_| function.has_edge_counts())?;
     let plan = EdgePlan::new(&cfg, &EdgeWeights::estimate(&cfg));
@@ -205,7 +205,7 @@ fn loops(function: &FunctionProfile) -> Vec<Loop> {
     loops.into_iter().map(shape).collect()
 }
 
-/// The paths with most instructions, if paths were counted.
+/// Returns the paths with the most instructions, if paths were counted.
 fn paths(function: &FunctionProfile) -> Option<Vec<PathShape>> {
     let (numbering, finished) = (function.path_numbering()?, &function.paths.as_ref()?.finished);
     let shapes = finished.iter().filter_map(|path| PathShape::new(function, &numbering, path));

@@ -1,9 +1,9 @@
-//! What there is to say of each function, in numbers.
+//! The figures of each function.
 //!
-//! Input: a profile. Output: its figures, one column each, in the order in which they are offered: time in nanoseconds,
-//! instructions, calls, then what was measured.
-//! Invariant: a function has a figure of its own, callees not included; with callees only where calling contexts
-//! tell, each call counted once also if functions recurse.
+//! Input: a profile. Output: its figures, one column each, in the order of the menu: time in nanoseconds, instructions,
+//! calls, then other measurements.
+//! Invariant: every function has its own figure, without callees. Figures with callees exist only where calling
+//! contexts are known; each call counts once, even if functions recurse.
 
 use std::collections::BTreeMap;
 
@@ -11,30 +11,30 @@ use wprof_profiler::{Callee, ContextTree, FunctionProfile, INSTRUCTIONS, PathPro
 
 use crate::names;
 
-/// What sampled time is called; the page shows it as a duration.
+/// The name of the figure for sampled time, which the page formats as a duration.
 pub const TIME: &str = "time";
 
-/// One figure, by index of the function.
+/// One figure of all functions, by function index.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// What it is called.
+    /// The name of the figure.
     pub name: String,
-    /// The function's own.
+    /// The functions' own figures, without callees.
     pub own: BTreeMap<u32, u64>,
-    /// With all that it called.
+    /// The figures with all callees.
     pub with_callees: Option<BTreeMap<u32, u64>>,
 }
 
-/// What calling contexts weigh: one weight for each call record, its own.
+/// A weight of calling contexts: for each call record, its own.
 #[derive(Clone, Debug)]
 pub struct ContextWeights {
-    /// What it is called.
+    /// The name of the weight.
     pub name: String,
-    /// By record.
+    /// The weights of the records.
     pub own: Vec<u64>,
 }
 
-/// All figures of a profile.
+/// Returns all figures of a profile.
 pub fn of_functions(profile: &Profile) -> Vec<Figure> {
     let mut figures: Vec<Figure> = profile.time.iter().filter_map(of_time).collect();
     if !profile.functions.is_empty() {
@@ -45,7 +45,7 @@ pub fn of_functions(profile: &Profile) -> Vec<Figure> {
         let tree = profile.contexts.as_ref().expect("it has weights");
         let found = in_contexts(tree, &weights);
         match figures.iter_mut().find(|figure| figure.name == found.name) {
-            // Calls are known; those of all that was called say little.
+            // Calls have exact counts already, and calls with callees say little.
             Some(figure) if figure.name != "calls" => figure.with_callees = found.with_callees,
             Some(_) => {}
             None => figures.push(found),
@@ -60,7 +60,7 @@ pub fn of_functions(profile: &Profile) -> Vec<Figure> {
     figures
 }
 
-/// Sampled time; none if there are no samples.
+/// Returns the figure of sampled time; `None` without samples.
 fn of_time(time: &TimeProfile) -> Option<Figure> {
     let (mut own, mut with_callees) = (BTreeMap::new(), BTreeMap::new());
     for routine in time.routines() {
@@ -73,7 +73,7 @@ fn of_time(time: &TimeProfile) -> Option<Figure> {
     has_any.then(|| Figure { name: TIME.to_owned(), own, with_callees: Some(with_callees) })
 }
 
-/// What is known by calling context: calls, what was measured there, and instructions if paths were counted there.
+/// Returns the weights of calling contexts: calls, metrics, and instructions if paths were counted in contexts.
 pub fn of_contexts(profile: &Profile) -> Vec<ContextWeights> {
     let Some(tree) = &profile.contexts else { return Vec::new() };
     let metrics = tree.metrics.iter().enumerate().filter(|(_, metric)| metric.name != INSTRUCTIONS);

@@ -1,7 +1,7 @@
 //! The table of functions, column by column.
 //!
-//! Invariant: all columns are of the same length, one row for each function that ran, in the order of the module,
-//! then one for each that ran in the earlier profile only.
+//! Invariant: all columns have the same length: a row for each function that ran, in the module's order, then a row for
+//! each function that ran in the earlier profile only.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -13,24 +13,24 @@ use super::figures::{self, Figure};
 use crate::names;
 use crate::render::view::{SourceLine, View};
 
-/// The table.
+/// The table of functions.
 #[derive(Debug, Default, Serialize)]
 pub struct Functions {
-    /// Index in the module; none if it ran in the earlier profile only.
+    /// Function indices; none for functions that ran in the earlier profile only.
     index: Vec<Option<u32>>,
     name: Vec<String>,
-    /// The name in full, if that says more.
+    /// The full names, where they differ from the shown ones.
     full_name: Vec<Option<String>>,
-    /// Where in the source it begins, or else in the module.
+    /// Where the function begins in the source, or else in the module.
     place: Vec<String>,
-    /// The share of its events that was counted, if that is a sample.
+    /// The share of the function's events that was counted, if it was sampled.
     sampled: Vec<Option<f64>>,
-    /// How many blocks it has, and how many of them ran.
+    /// The number of blocks, and the number of blocks that ran.
     blocks: Vec<usize>,
     covered: Vec<usize>,
-    /// How many different paths ran to their end; nothing if paths were not counted.
+    /// The number of different paths that ran to their end; none if paths were not counted.
     paths: Option<Vec<usize>>,
-    /// The line of its details.
+    /// The line of the function's details in the page.
     details: Vec<Option<usize>>,
     figures: Vec<Column>,
 }
@@ -41,11 +41,11 @@ struct Column {
     name: String,
     own: Vec<u64>,
     with_callees: Option<Vec<u64>>,
-    /// The function's own in the earlier profile, if there is one and it has the figure.
+    /// The functions' own figures in the earlier profile, if there is one and it has the figure.
     before: Option<Vec<u64>>,
 }
 
-/// A row in the making: a function in both profiles.
+/// A row under construction: one function in both profiles.
 #[derive(Clone, Copy)]
 struct Row {
     index: Option<u32>,
@@ -53,7 +53,7 @@ struct Row {
 }
 
 impl Functions {
-    /// The functions of a profile; those that are `shown` in detail have a line each.
+    /// Creates the table for a profile; functions that are `shown` in detail have a line each.
     pub fn new(
         view: &View<'_>,
         before: Option<&Profile>,
@@ -114,7 +114,7 @@ fn rows(profile: &Profile, before: Option<&Profile>) -> Vec<Row> {
         changes.iter().map(|change| (change.index_after, change.index_before)).collect();
     let ran = profile.functions.iter().map(|function| function.index);
     let ran: BTreeSet<u32> = ran.chain(called(profile).into_iter().map(|(index, _)| index)).collect();
-    // What is known from calling contexts alone is not matched between two builds.
+    // Figures known only from calling contexts are not matched between two builds.
     let is_one_module = before.is_some_and(|before| before.module_hash == profile.module_hash);
     let row = |index| Row {
         index: Some(index),
@@ -126,7 +126,7 @@ fn rows(profile: &Profile, before: Option<&Profile>) -> Vec<Row> {
     ran.into_iter().map(row).chain(gone).collect()
 }
 
-/// The functions in calling contexts, and those that were sampled.
+/// Returns the functions in calling contexts, and those that were sampled.
 fn called(profile: &Profile) -> Vec<(u32, Option<&str>)> {
     let routines = profile.contexts.iter().flat_map(|tree| &tree.routines);
     let sampled = profile.time.iter().flat_map(|time| &time.callees);

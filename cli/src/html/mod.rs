@@ -1,9 +1,9 @@
-//! A profile as one HTML file that needs nothing else: no network, no other file.
+//! The report as one self-contained HTML file, without network access or other files.
 //!
-//! Input: a [`View`] of a profile, what its module tells of the code, maybe an earlier profile. Output: a page, which
-//! holds the figures as JSON, and the program (`assets/`) that shows them.
-//! Invariant: what comes from the module or the profile is in the page only as data, in which no `<` stands, so that it
-//! can neither end the data nor begin an element; the program puts it on the screen only as text.
+//! Input: a [`View`] of a profile, its module's code map, and optionally an earlier profile. Output: a page that holds
+//! the figures as JSON, and the program (`assets/`) that shows them.
+//! Invariant: text from the module or the profile is in the page only as data that contains no `<`, so that it can
+//! neither end the data nor begin an element; the program displays it only as text.
 //! Oracle: `cli/tests/it/html.rs`, which opens pages in a browser.
 
 mod code;
@@ -32,7 +32,7 @@ use functions::Functions;
 use overview::Overview;
 use timeline::Timeline;
 
-/// The page, with a `{{name}}` for each part.
+/// The page template, with a `{{name}}` for each part.
 const PAGE: &str = include_str!("assets/page.html");
 
 const STYLE: &str = concat!(
@@ -42,7 +42,7 @@ const STYLE: &str = concat!(
     include_str!("assets/timeline.css"),
 );
 
-/// One module: each file may use what stands in those before it.
+/// The concatenated script: each file may use the definitions of the files before it.
 const SCRIPT: &str = concat!(
     include_str!("assets/dom.js"),
     include_str!("assets/numbers.js"),
@@ -61,7 +61,7 @@ const SCRIPT: &str = concat!(
     include_str!("assets/test.js"),
 );
 
-/// What there is to see at once.
+/// The data that the page shows first.
 #[derive(Debug, Serialize)]
 struct Data {
     overview: Overview,
@@ -70,11 +70,11 @@ struct Data {
     timeline: Option<Timeline>,
 }
 
-/// A page about to be written.
+/// A page to be written.
 #[derive(Debug)]
 pub struct HtmlPage<'a> {
     view: View<'a>,
-    /// The earlier profile that it is compared with.
+    /// The earlier profile, for comparison.
     before: Option<&'a Profile>,
     map: &'a CodeMap,
     sources: Sources,
@@ -84,11 +84,11 @@ pub struct HtmlPage<'a> {
 }
 
 impl<'a> HtmlPage<'a> {
-    /// A page of a profile, beside an earlier one if there is one. `map` is what its module tells, if that is at
-    /// hand, and has the source lines at least.
+    /// Creates the page of a profile, and of an earlier one if there is one. `map` is the module's code map; it has at
+    /// least the source lines, if the module is available.
     ///
     /// # Errors
-    /// If the module cannot be disassembled.
+    /// Returns an error if the module cannot be disassembled.
     pub fn new(
         view: View<'a>,
         before: Option<&'a Profile>,
@@ -100,10 +100,10 @@ impl<'a> HtmlPage<'a> {
         Ok(Self { view, before, map, sources, shown, code })
     }
 
-    /// Writes it.
+    /// Writes the page.
     ///
     /// # Errors
-    /// If `out` refuses.
+    /// Returns an error if `out` fails.
     pub fn write(mut self, mut out: &mut dyn Write) -> io::Result<()> {
         let mut rest = PAGE;
         while let Some((text, name, behind)) = next_part(rest) {
@@ -131,8 +131,8 @@ impl<'a> HtmlPage<'a> {
         }
     }
 
-    /// The profile with frames for what is inlined. An earlier one may be of another module: it has none, so that both are
-    /// alike.
+    /// Returns the profile with frames for inlined functions. An earlier profile may be of another module, whose
+    /// inlining is unknown; then neither profile gets such frames.
     fn with_inlined(&self) -> Cow<'_, Profile> {
         match self.before {
             Some(_) => Cow::Borrowed(self.view.profile),
@@ -151,7 +151,7 @@ impl<'a> HtmlPage<'a> {
     }
 }
 
-/// The text up to the next `{{name}}`, the name, and what is behind.
+/// Splits a text at its next `{{name}}`: the text before it, the name, and the rest.
 fn next_part(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once("{{")?;
     let (name, behind) = rest.split_once("}}")?;

@@ -1,4 +1,4 @@
-//! What the whole run was, for the first view of a page.
+//! The overview of the run, which the page shows first.
 
 use serde::Serialize;
 use wprof_profiler::{
@@ -11,40 +11,40 @@ use crate::render::runs;
 use crate::render::time::{self, LineTime};
 use crate::render::view::View;
 
-/// So many of the hottest loops and paths are listed.
+/// The number of hottest loops and paths that are listed.
 const HOTTEST: usize = 12;
 
-/// The run, or runs.
+/// The overview of the run or runs.
 #[derive(Debug, Serialize)]
 pub struct Overview {
     tool: &'static str,
     program: String,
     module_hash: String,
     runs: Vec<RunShape>,
-    /// Whether the profile says what the code did.
+    /// Whether the profile has counts of code.
     is_of_code: bool,
-    /// The share of the run that was seen, if figures are a sample.
+    /// The share of the run that was seen, if figures are sampled.
     sampled: Option<f64>,
-    /// Whether all figures are counts of everything.
+    /// Whether all figures are complete counts.
     is_exact: bool,
-    /// Whether all are of paths that no test ran.
+    /// Whether all figures are of paths that no test ran.
     is_selected: bool,
     /// Sampled time, if there is any.
     time: Option<Timed>,
     lines: Vec<LineShape>,
     instructions: u64,
     calls: u64,
-    /// Functions of the module that have a body, and those that ran.
+    /// The number of functions with a body, and the number of those that ran.
     functions: u64,
     ran: u64,
     contexts: Option<ContextsShape>,
     host_calls: Vec<Total>,
     events: Vec<Total>,
-    /// What was measured along paths.
+    /// The metrics that were measured along paths.
     path_metrics: Vec<String>,
     loops: Vec<LoopShape>,
     paths: Vec<PathShape>,
-    /// How many different paths ran to their end.
+    /// The number of different paths that ran to their end.
     paths_in_all: usize,
     costs: Vec<Cost>,
     before: Option<Before>,
@@ -53,7 +53,7 @@ pub struct Overview {
 #[derive(Debug, Serialize)]
 struct RunShape {
     ending: String,
-    /// What the trap says, if it trapped.
+    /// The message of the trap, if the program trapped.
     trap: Option<String>,
     wall_ns: Option<u64>,
     date: String,
@@ -97,7 +97,7 @@ struct LineShape {
     place: String,
     own_ns: u64,
     total_ns: u64,
-    /// By how many percentage points the share of its own may be wrong.
+    /// The error margin of the own share, in percentage points.
     points: f64,
 }
 
@@ -108,7 +108,7 @@ impl LineShape {
     }
 }
 
-/// What a placement of counters costs.
+/// The cost of a placement of counters.
 #[derive(Debug, Serialize)]
 struct Cost {
     placement: &'static str,
@@ -120,14 +120,14 @@ struct Cost {
 #[derive(Debug, Serialize)]
 struct Before {
     program: String,
-    /// How the first of its runs ended, and when that was.
+    /// The end of the first of its runs, and its date.
     date: String,
     is_of_one_module: bool,
     totals: Vec<TotalChange>,
 }
 
 impl Overview {
-    /// Of a profile, beside an earlier one.
+    /// Creates the overview of a profile, and of an earlier one if there is one.
     pub fn new(view: &View<'_>, before: Option<&Profile>) -> Self {
         let profile = view.profile;
         let (paths, metrics) = (profile.hottest_paths(), &profile.metrics);

@@ -1,6 +1,6 @@
 //! The time line: when which code was compiled, what was decided about it, and how fast the program went.
 //!
-//! Invariant: columns are of the same length, one row for each version, in the order of time.
+//! Invariant: columns have the same length, one row for each version, ordered by time.
 
 use std::collections::BTreeMap;
 
@@ -12,31 +12,31 @@ use crate::names;
 /// The time line.
 #[derive(Debug, Serialize)]
 pub struct Timeline {
-    /// Until when it goes.
+    /// The end of the time line.
     end_ns: u64,
-    /// Kinds of code.
+    /// The kinds of code.
     tiers: Vec<&'static str>,
     versions: Versions,
-    /// Names of functions that have versions, and are not among those that ran.
+    /// The names of functions that have versions but are not among those that ran.
     names: BTreeMap<u32, String>,
-    /// When each of some bursts began, and how long it ran.
+    /// The beginnings and durations of a selection of bursts.
     bursts: Vec<(u64, u64)>,
-    /// When, and how many checks the program passed in a millisecond.
+    /// Points in time, and the number of checks per millisecond.
     speed: Vec<(u64, f64)>,
 }
 
-/// What was compiled, column by column.
+/// The compiled versions, column by column.
 #[derive(Debug, Default, Serialize)]
 struct Versions {
     function: Vec<u32>,
-    /// Position among the kinds.
+    /// The version's index in `tiers`.
     tier: Vec<usize>,
     began: Vec<u64>,
     took: Vec<u64>,
     bytes: Vec<u64>,
-    /// Bytes of the version whose place it took, if that is known.
+    /// The size in bytes of the replaced version, if it is known.
     before: Vec<Option<u64>>,
-    /// What part of the work it was to save, and what part of a call's time it does save, if that is known.
+    /// The predicted savings, as a share of the work, and the measured ones, as a share of a call's time, if known.
     predicted: Vec<Option<f64>>,
     measured: Vec<Option<f64>>,
     decisions: Vec<Vec<Decision>>,
@@ -50,7 +50,7 @@ struct Decision {
 }
 
 impl Timeline {
-    /// That of a profile, if it has one.
+    /// Returns the time line of a profile, if it has one.
     pub fn new(profile: &Profile) -> Option<Self> {
         let timeline = profile.timeline.as_ref()?;
         let wall = profile.runs.iter().filter_map(|run| run.wall_ns).max().unwrap_or(0);

@@ -1,11 +1,11 @@
-//! A file that is being read, and how far that has come.
+//! A file that is being read, with its position.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How far a file has been read; all copies know.
+/// The position in a file; all clones share it.
 #[derive(Clone, Debug)]
 pub struct Position {
     bytes: Arc<AtomicU64>,
@@ -13,18 +13,18 @@ pub struct Position {
 }
 
 impl Position {
-    /// The byte that comes next.
+    /// Returns the offset of the next byte.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// The length of the file.
+    /// Returns the length of the file.
     pub fn length(&self) -> u64 {
         self.length
     }
 }
 
-/// The file.
+/// A file that tracks how far it has been read.
 #[derive(Debug)]
 pub struct Reading {
     file: File,
@@ -32,16 +32,16 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// At its beginning.
+    /// Starts at the beginning of a file.
     ///
     /// # Errors
-    /// If the system does not know its length.
+    /// Returns an error if the system cannot tell the file's length.
     pub fn new(file: File) -> io::Result<Self> {
         let position = Position { bytes: Arc::default(), length: file.metadata()?.len() };
         Ok(Self { file, position })
     }
 
-    /// Where it is, now and later.
+    /// Returns the position, which stays up to date.
     pub fn position(&self) -> Position {
         self.position.clone()
     }

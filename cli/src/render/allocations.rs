@@ -1,4 +1,4 @@
-//! Allocations: how much there was of them, and which lines of the program asked for it.
+//! Allocations: their totals, and the lines of the program that made them.
 
 use std::collections::HashMap;
 
@@ -13,10 +13,10 @@ use super::place::{Line, place_at};
 use super::table::{Side, Table};
 use super::view::View;
 
-/// How many steps of memories are listed.
+/// The number of steps of memory growth that are listed.
 const STEPS: usize = 8;
 
-/// A few lines for those who want to know how much there was.
+/// Writes a few summary lines.
 pub fn write_brief(page: &mut Page, all: &AllocationProfile) {
     page.gap();
     let of =
@@ -45,7 +45,7 @@ fn line(page: &mut Page, figure: String, what: &str) {
     page.line(&[span(format!("  {figure}"), Ink::Strong), plain(what.to_owned())]);
 }
 
-/// What one line of the program has allocated.
+/// The allocations of one line of the program.
 #[derive(Clone, Copy, Debug, Default)]
 struct Figures {
     allocated: Blocks,
@@ -55,7 +55,7 @@ struct Figures {
     peak: u64,
 }
 
-/// Where something was allocated: the line if it is known, who it is of, and what made the blocks.
+/// The site of an allocation: the line if known, its function, and the allocator.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Site {
     line: Option<Line>,
@@ -63,7 +63,7 @@ struct Site {
     allocator: String,
 }
 
-/// The places that allocate most bytes; nothing if allocations were not counted.
+/// Returns the places that allocate the most bytes; empty if allocations were not counted.
 pub fn places(view: &View<'_>, limit: usize) -> Table {
     let mut table = Table::new(&[
         ("bytes", Side::Right),
@@ -118,7 +118,7 @@ fn by_site(view: &View<'_>, all: &AllocationProfile, tree: &ContextTree) -> Hash
     found
 }
 
-/// Where the innermost call in the program's own source is that leads to an allocator; else the innermost one.
+/// Finds the innermost call in the program's own source that leads to an allocator; otherwise the innermost call.
 fn site(view: &View<'_>, all: &AllocationProfile, tree: &ContextTree, record: u32) -> Site {
     let callee = tree.callee(record);
     if let Callee::Function { index, .. } = callee
@@ -145,7 +145,7 @@ fn site(view: &View<'_>, all: &AllocationProfile, tree: &ContextTree, record: u3
     Site { line, function, allocator }
 }
 
-/// How long freed blocks lived; nothing if none was freed.
+/// Returns the lifetimes of freed blocks; empty if none was freed.
 pub fn lives(all: &AllocationProfile) -> Table {
     let mut table = Table::new(&[
         ("freed blocks", Side::Right),
@@ -163,7 +163,7 @@ pub fn lives(all: &AllocationProfile) -> Table {
     table
 }
 
-/// How large memories were when; of many steps some, the last one always.
+/// Returns the sizes of memories over time: a selection of the steps, always including the last one.
 pub fn memories(all: &AllocationProfile) -> Table {
     let mut table = Table::new(&[
         ("pages", Side::Right),
@@ -186,7 +186,7 @@ pub fn memories(all: &AllocationProfile) -> Table {
     table
 }
 
-/// The objects of the garbage collector, by type and function, those of most bytes first.
+/// Returns the objects of the garbage collector by type and function, ordered by bytes.
 pub fn objects(view: &View<'_>, all: &AllocationProfile, limit: usize) -> Table {
     let mut table = Table::new(&[
         ("bytes", Side::Right),
@@ -210,7 +210,7 @@ pub fn objects(view: &View<'_>, all: &AllocationProfile, limit: usize) -> Table 
     table
 }
 
-/// The name of a function, which may not be counted itself.
+/// Returns the name of a function, which need not have counts.
 fn name(view: &View<'_>, index: u32) -> String {
     let routines = view.profile.contexts.iter().flat_map(|tree| &tree.routines);
     let is_it = |callee: &&Callee| matches!(callee, Callee::Function { index: found, .. } if *found == index);

@@ -1,6 +1,6 @@
-//! A function's instructions with the counts of its blocks and edges in the margin.
+//! The instructions of a function with the counts of its blocks and edges in the margin.
 //!
-//! Invariant: each block and each edge of a branch appears once, also if it has no instructions.
+//! Invariant: each block and each edge of a branch appears once, even without instructions.
 
 use wprof_profiler::{BlockId, EdgeProfile, FunctionProfile};
 
@@ -13,16 +13,16 @@ use crate::disassembly::Line;
 use crate::names;
 use crate::sources::Sources;
 
-/// A function and all that is known of it.
+/// A function and the data to annotate it.
 #[derive(Debug)]
 pub struct Annotated<'a> {
     /// The profile and the module.
     pub view: View<'a>,
     /// The function.
     pub function: &'a FunctionProfile,
-    /// Its instructions.
+    /// The instructions of the function.
     pub code: Vec<Line>,
-    /// Where source lines are found.
+    /// The source files.
     pub sources: Sources,
 }
 
@@ -38,7 +38,7 @@ pub fn write(page: &mut Page, annotated: Annotated<'_>) {
 }
 
 fn write_head(page: &mut Page, view: &View<'_>, function: &FunctionProfile) {
-    // Without a name it is called by its index anyway.
+    // A function without a name is displayed by its index anyway.
     let index =
         function.name.as_ref().map_or_else(String::new, |_| format!("  (function {})", function.index));
     page.line(&[span(view.name(function.index), Ink::Name), plain(index)]);
@@ -57,13 +57,13 @@ fn write_head(page: &mut Page, view: &View<'_>, function: &FunctionProfile) {
     page.gap();
 }
 
-/// Width of the names of blocks.
+/// The width of block names.
 const BLOCK_WIDTH: usize = 5;
 
-/// Width of offsets, with a gap.
+/// The width of offsets, with a gap.
 const OFFSET_WIDTH: usize = 10;
 
-/// What stands left of a line.
+/// The text left of a line.
 #[derive(Default)]
 struct Margin {
     count: Span,
@@ -77,7 +77,7 @@ impl Margin {
     }
 }
 
-/// Where in the function the text has come to.
+/// The state of the annotation.
 struct Writer<'a, 'p> {
     page: &'p mut Page,
     view: View<'a>,
@@ -85,11 +85,11 @@ struct Writer<'a, 'p> {
     sources: Sources,
     counts: Vec<u64>,
     ops: Vec<u64>,
-    /// Instructions executed in the whole function.
+    /// The number of instructions executed in the whole function.
     all_ops: u64,
     /// The edges out of each block.
     ways: Vec<Vec<&'a EdgeProfile>>,
-    /// Width of the counts in the margin.
+    /// The width of the counts in the margin.
     width: usize,
     /// The next block to begin.
     next: usize,
@@ -109,7 +109,7 @@ impl<'a, 'p> Writer<'a, 'p> {
         Self { page, view, function, sources, counts, ops, all_ops, ways, width, next, open, source }
     }
 
-    /// One line of the disassembly.
+    /// Writes one line of the disassembly.
     fn line(&mut self, line: &Line) {
         let margin = line.offset.and_then(|offset| {
             self.close_before(offset);
@@ -118,7 +118,7 @@ impl<'a, 'p> Writer<'a, 'p> {
             }
             self.begin_at(offset)
         });
-        // Dead code, and lines that are only syntax.
+        // Dead code, and lines that are only syntax, are faint.
         let ink = if self.open.is_some() { Ink::Plain } else { Ink::Faint };
         let margin = Margin { offset: line.offset, ..margin.unwrap_or_default() };
         self.write(margin, span(line.text.clone(), ink));
@@ -127,7 +127,7 @@ impl<'a, 'p> Writer<'a, 'p> {
         }
     }
 
-    /// Ends what is open.
+    /// Ends the open block.
     fn end(&mut self) {
         self.close_before(u32::MAX);
         let rest = self.next..self.function.blocks.len();
@@ -147,7 +147,7 @@ impl<'a, 'p> Writer<'a, 'p> {
         self.page.line(&line);
     }
 
-    /// Width of all that stands left of the instructions.
+    /// Returns the width of everything left of the instructions.
     fn margin_width(&self) -> usize {
         let offset = if self.page.screen().is_wide { OFFSET_WIDTH } else { 0 };
         self.width + 2 + BLOCK_WIDTH + 2 + offset
@@ -162,8 +162,8 @@ impl<'a, 'p> Writer<'a, 'p> {
         }
     }
 
-    /// Begins the block at `offset`, if one does, and gives its place in the margin. Blocks without code that
-    /// begin before are shown at once.
+    /// Begins the block at `offset`, if one begins there, and returns its margin. Blocks without code that begin
+    /// earlier are shown at once.
     fn begin_at(&mut self, offset: u32) -> Option<Margin> {
         while let Some(block) = self.function.blocks.get(self.next).filter(|b| b.code.start <= offset) {
             let index = self.next;
@@ -189,7 +189,7 @@ impl<'a, 'p> Writer<'a, 'p> {
         Margin { count: span(grouped(count), ink), block, offset: None }
     }
 
-    /// The edges of a block, unless it can only go on to the next one, or edges were not counted.
+    /// Writes the edges of a block, unless its only edge leads to the next block, or edges were not counted.
     fn edges(&mut self, block: usize) {
         if !self.function.has_edge_counts() {
             return;
@@ -210,7 +210,7 @@ impl<'a, 'p> Writer<'a, 'p> {
         }
     }
 
-    /// The frames that ended at an instruction.
+    /// Writes the frames that ended at an instruction.
     fn ended_frames(&mut self, offset: u32) {
         let here = self.function.exits.iter().filter(|exit| exit.offset == offset);
         let frames = here.map(|exit| exit.count).fold(0, u64::saturating_add);
@@ -220,7 +220,7 @@ impl<'a, 'p> Writer<'a, 'p> {
         }
     }
 
-    /// The source line of the code at `offset`, if it is another than before.
+    /// Writes the source line of the code at `offset`, if it differs from the previous one.
     fn source_line(&mut self, offset: u32) {
         let line = self.view.line(offset);
         if line.is_none() || line == self.source {

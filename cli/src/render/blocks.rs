@@ -1,11 +1,11 @@
-//! The basic blocks that cost most.
+//! The basic blocks that cost the most.
 
 use super::numbers::{grouped, percent};
 use super::page::{Ink, plain, span};
 use super::table::{Side, Table};
 use super::view::View;
 
-/// The hottest `limit` blocks.
+/// Returns the hottest `limit` blocks.
 pub fn table(view: &View<'_>, limit: usize) -> Table {
     let mut table = Table::new(&[
         ("instructions", Side::Right),

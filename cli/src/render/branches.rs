@@ -1,4 +1,4 @@
-//! The branches that were decided most often, and how.
+//! The most frequently executed branches, and their outcomes.
 
 use std::cmp::Reverse;
 
@@ -9,17 +9,17 @@ use super::page::{Ink, plain, span};
 use super::table::{Side, Table};
 use super::view::View;
 
-/// A block that ends in a choice.
+/// A block that ends in a branch.
 struct Branch<'a> {
     function: &'a FunctionProfile,
     block: BlockId,
-    /// How often it was decided.
+    /// The number of executions of the branch.
     times: u64,
-    /// The way that was taken most often.
+    /// The edge that was taken most often.
     favourite: &'a EdgeProfile,
 }
 
-/// The `limit` branches that were decided most often.
+/// Returns the `limit` branches that were executed most often.
 pub fn table(view: &View<'_>, limit: usize) -> Table {
     let mut branches: Vec<Branch<'_>> = view.profile.functions.iter().flat_map(of_function).collect();
     branches.sort_by_key(|branch| Reverse(branch.times));
@@ -38,7 +38,7 @@ pub fn table(view: &View<'_>, limit: usize) -> Table {
             plain(percent(branch.favourite.count, branch.times)),
             plain(way(branch.favourite.kind)),
             plain(branch.block.to_string()),
-            // The branch is the last instruction.
+            // The branch is the last instruction of the block.
             plain(view.place(code.end.saturating_sub(1).max(code.start))),
             span(view.name(branch.function.index), Ink::Name),
         ]);
@@ -49,14 +49,14 @@ pub fn table(view: &View<'_>, limit: usize) -> Table {
 fn of_function(function: &FunctionProfile) -> impl Iterator<Item = Branch<'_>> {
     ways_out(function).into_iter().enumerate().filter_map(move |(block, ways)| {
         let times = ways.iter().map(|edge| edge.count).fold(0, u64::saturating_add);
-        // Of equals the first.
+        // `max_by_key` returns the last maximum, so this yields the first edge of maximum count.
         let favourite = ways.iter().rev().max_by_key(|edge| edge.count)?;
         let is_choice = ways.len() > 1 && times > 0;
         is_choice.then(|| Branch { function, block: BlockId::new(block), times, favourite })
     })
 }
 
-/// The edges out of each block.
+/// Returns the edges out of each block.
 pub fn ways_out(function: &FunctionProfile) -> Vec<Vec<&EdgeProfile>> {
     let mut ways: Vec<Vec<&EdgeProfile>> = vec![Vec::new(); function.blocks.len()];
     for edge in &function.edges {
@@ -65,7 +65,7 @@ pub fn ways_out(function: &FunctionProfile) -> Vec<Vec<&EdgeProfile>> {
     ways
 }
 
-/// What an edge stands for.
+/// Describes the kind of an edge.
 pub fn way(kind: EdgeKind) -> String {
     match kind {
         EdgeKind::Jump => "jump".to_owned(),

@@ -1,4 +1,4 @@
-//! What indirect calls called.
+//! The targets of indirect calls.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use super::page::{Ink, plain, span};
 use super::table::{Side, Table};
 use super::view::View;
 
-/// The `limit` most frequent callees, each with its share of the calls from its place.
+/// Returns the `limit` most frequent callees, each with its share of the calls from its call site.
 pub fn table(view: &View<'_>, limit: usize) -> Table {
     let mut all: Vec<&CallTarget> = view.profile.call_targets.iter().collect();
     let mut of_site: BTreeMap<(u32, u32), u64> = BTreeMap::new();

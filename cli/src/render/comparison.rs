@@ -1,4 +1,4 @@
-//! Two profiles side by side, largest changes first.
+//! Comparison of two profiles, largest changes first.
 
 use wprof_profiler::{
     Callee, Change, Comparison, FunctionChange, PathChange, Profile, hot_coverage, overlap,
@@ -11,13 +11,13 @@ use super::table::{Side, Table};
 use super::{contexts, sample};
 use crate::names;
 
-/// So many of the hottest items are looked for among the hottest of the other profile.
+/// Sizes of the sets of hottest items that are compared.
 const TOPS: [usize; 3] = [1, 10, 100];
 
-/// So many frames of a stack are shown, the innermost ones.
+/// The number of innermost frames of a stack that are shown.
 const FRAMES: usize = 6;
 
-/// What changed between two profiles, `top` rows in each table.
+/// Writes what changed between two profiles, `top` rows in each table.
 pub fn write_changes(
     page: &mut Page,
     comparison: &Comparison<'_>,
@@ -100,7 +100,7 @@ fn row(change: Change, what: Span) -> Vec<Span> {
     row_of(change, what, grouped)
 }
 
-/// The same of a figure that is shown in another way.
+/// Returns the row of a change whose figures `shown` formats.
 fn row_of(change: Change, what: Span, shown: fn(u64) -> String) -> Vec<Span> {
     let Change { before, after } = change;
     vec![
@@ -112,7 +112,7 @@ fn row_of(change: Change, what: Span, shown: fn(u64) -> String) -> Vec<Span> {
     ]
 }
 
-/// More is worse.
+/// Returns the colour of a change: growth is worse.
 fn ink(change: Change) -> Ink {
     match change.delta() {
         ..=0 => Ink::Faint,
@@ -130,7 +130,7 @@ fn delta(change: Change, shown: fn(u64) -> String) -> String {
     format!("{sign}{}", shown(change.after.abs_diff(change.before)))
 }
 
-/// The change as a share of what was before.
+/// Returns the change as a share of the earlier figure.
 fn growth(change: Change) -> String {
     match change {
         Change { before: 0, after: 0 } => String::new(),
@@ -163,7 +163,7 @@ fn path_name(change: &PathChange, before: &Profile) -> String {
     format!("{name}: {}", blocks.unwrap_or_default())
 }
 
-/// The innermost first: what there is no room for are the outer ones.
+/// Formats a stack, innermost frame first; outer frames are cut if there is no room.
 fn stack(frames: &[&Callee]) -> String {
     let hidden = frames.len().saturating_sub(FRAMES);
     let names: Vec<String> = frames[hidden..].iter().rev().map(|callee| contexts::shown(callee)).collect();
@@ -171,7 +171,7 @@ fn stack(frames: &[&Callee]) -> String {
     format!("{}{more}", names.join(" ← "))
 }
 
-/// How much of each kind of figure is the same, and how many of the hottest are.
+/// Writes the overlap of each kind of figure, and of the hottest items.
 pub fn write_overlap(page: &mut Page, comparison: &Comparison<'_>) {
     let mut table = Table::new(&[
         ("overlap", Side::Right),
@@ -189,7 +189,7 @@ pub fn write_overlap(page: &mut Page, comparison: &Comparison<'_>) {
     page.table(&table);
 }
 
-/// Whether both have any figures of one kind.
+/// Reports whether both profiles have figures of at least one common kind.
 pub fn can_overlap(comparison: &Comparison<'_>) -> bool {
     kinds(comparison).iter().any(|(_, items)| overlap(items).is_some())
 }

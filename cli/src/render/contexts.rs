@@ -1,4 +1,4 @@
-//! Calling contexts: the tree from the top down, the callers of one function, and the figures of the tree.
+//! Calling contexts: the calling context tree top-down, the callers of one function, and statistics of the tree.
 
 use anyhow::Context;
 use wprof_profiler::{ALLOCATION_COLUMNS, Callee, ContextStats, ContextTree, INSTRUCTIONS, Profile};
@@ -10,40 +10,40 @@ use super::table::{Side, Table};
 use super::view::View;
 use crate::names;
 
-/// What one level of the tree is indented by.
+/// The indentation of one level of the tree.
 const INDENT: &str = "  ";
 
-/// Deeper levels are not indented further, or there would be no room for names: they have their number in front.
+/// The maximum indentation, so that names have room; deeper levels begin with their number.
 const DEEPEST: u32 = 12;
 
-/// What contexts are weighed by.
+/// The weights of calling contexts.
 #[derive(Clone, Debug)]
 pub struct Weights {
-    /// What it is called.
+    /// The name of the weight.
     name: String,
-    /// By record.
+    /// The weights of the call records.
     of_records: Vec<u64>,
     kind: Kind,
 }
 
-/// What kind of weight it is.
+/// The kind of a weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Calls, which the tree shows anyway.
+    /// Calls, which the tree always shows.
     Calls,
-    /// Nanoseconds, of which nobody has counted calls.
+    /// Nanoseconds, which have no counted calls.
     Time,
-    /// Something else that is counted.
+    /// Another counted quantity.
     Other,
 }
 
 impl Weights {
-    /// Calls.
+    /// Weighs contexts by calls.
     pub fn calls(tree: &ContextTree) -> Self {
         Self { name: "calls".to_owned(), of_records: tree.calls(), kind: Kind::Calls }
     }
 
-    /// Instructions if they are known by context, else calls.
+    /// Weighs contexts by instructions if they are known by context, otherwise by calls.
     pub fn usual(profile: &Profile, tree: &ContextTree) -> Self {
         let instructions = profile.instructions_in_contexts();
         instructions.map_or_else(
@@ -52,15 +52,15 @@ impl Weights {
         )
     }
 
-    /// Sampled time, of the tree that that makes.
+    /// Weighs contexts by sampled time, for the tree built from samples.
     pub fn time(tree: &ContextTree) -> Self {
         Self { name: "time".to_owned(), of_records: tree.amounts(0), kind: Kind::Time }
     }
 
-    /// A metric of the profile's tree, or calls, or instructions.
+    /// Weighs contexts by a metric of the profile's tree, by calls, or by instructions.
     ///
     /// # Errors
-    /// If they are not known by context.
+    /// Returns an error if the quantity is not known by context.
     pub fn named(profile: &Profile, tree: &ContextTree, name: &str) -> anyhow::Result<Self> {
         if name == "calls" {
             return Ok(Self::calls(tree));
@@ -78,27 +78,27 @@ impl Weights {
         Ok(Self { name: names::harmless(name), of_records, kind: Kind::Other })
     }
 
-    /// What it is called.
+    /// Returns the name of the weight.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// By record.
+    /// Returns the weights of the call records.
     pub fn of_records(&self) -> &[u64] {
         &self.of_records
     }
 
-    /// Of all records together; saturates.
+    /// Returns the sum over all records; saturates.
     pub fn total(&self) -> u64 {
         self.of_records.iter().copied().fold(0, u64::saturating_add)
     }
 
-    /// Whether it is neither calls nor time.
+    /// Reports whether the weight is neither calls nor time.
     pub fn are_counted(&self) -> bool {
         self.kind == Kind::Other
     }
 
-    /// The title of a column of it.
+    /// Returns the title of a column of weights.
     fn title(&self) -> &'static str {
         match self.kind {
             Kind::Calls => "calls",
@@ -107,18 +107,18 @@ impl Weights {
         }
     }
 
-    /// Whether it is sampled time.
+    /// Reports whether the weight is sampled time.
     pub fn are_time(&self) -> bool {
         self.kind == Kind::Time
     }
 
-    /// So much of it, as text.
+    /// Formats an amount of the weight.
     pub fn amount(&self, amount: u64) -> String {
         if self.are_time() { duration(amount) } else { grouped(amount) }
     }
 }
 
-/// The tree from the root down: what accounts, with all that it calls, for at least this share of the whole.
+/// Returns the tree from the root down, limited to records that have at least `share` of the total with their callees.
 pub fn tree(view: &View<'_>, tree: &ContextTree, weights: &Weights, share: f64) -> Table {
     let own = &weights.of_records;
     let all = tree.inclusive(own)[ContextTree::ROOT as usize];
@@ -155,8 +155,8 @@ pub fn tree(view: &View<'_>, tree: &ContextTree, weights: &Weights, share: f64) 
     table
 }
 
-/// The callers of some routines, taken for one, each below the one that it calls: those that account for at least this share of its
-/// weight.
+/// Returns the callers of some routines, which are treated as one, each below its callee; limited to callers that
+/// account for at least `share` of the routines' weight.
 pub fn callers(
     view: &View<'_>,
     tree: &ContextTree,
@@ -177,7 +177,7 @@ pub fn callers(
         let callee = &tree.routines[row.routine as usize].callee;
         let at = match row.depth {
             0 => String::new(),
-            // A call has a site; what has none is a part of the code.
+            // A call has a site; a function without one is inlined code.
             _ if row.site == 0 && matches!(callee, Callee::Function { .. } | Callee::Inlined { .. }) => {
                 "inlined".to_owned()
             }
@@ -189,7 +189,7 @@ pub fn callers(
     table
 }
 
-/// How large the tree is, and of what shape.
+/// Returns the size and the shape of the tree.
 pub fn stats(tree: &ContextTree) -> Table {
     let found = tree.stats();
     let mut table = Table::new(&[("", Side::Right), ("", Side::Left)]);
@@ -209,7 +209,7 @@ pub fn stats(tree: &ContextTree) -> Table {
     table
 }
 
-/// One line for those who only want to know how much there is.
+/// Writes one summary line.
 pub fn write_brief(page: &mut Page, tree: &ContextTree) {
     let ContextStats { records, height, .. } = tree.stats();
     let calls = tree.calls().into_iter().fold(0, u64::saturating_add);
@@ -224,7 +224,7 @@ pub fn write_brief(page: &mut Page, tree: &ContextTree) {
     if let Some(rate) = tree.kind.rate() {
         page.line(&[plain(format!("  seen in bursts: {}", sample::size(rate)))]);
     }
-    // What was allocated is told apart.
+    // Allocations have their own section.
     let is_told = |name: &str| !ALLOCATION_COLUMNS.contains(&name);
     let metrics = tree.metrics.iter().enumerate().filter(|(_, metric)| is_told(&metric.name));
     for (column, metric) in metrics {
@@ -237,7 +237,7 @@ pub fn write_brief(page: &mut Page, tree: &ContextTree) {
     }
 }
 
-/// How much of what was measured was the measuring.
+/// Describes how much of a measured amount was caused by the measurement.
 pub fn from_measuring(amount: u64, taken_off: u64) -> String {
     match taken_off {
         0 => String::new(),
@@ -248,11 +248,11 @@ pub fn from_measuring(amount: u64, taken_off: u64) -> String {
     }
 }
 
-/// The routines that `asked` means: a host function by its whole name, or a function as elsewhere. A function of the
-/// source is all that its name is of, inlined or not.
+/// Finds the routines that `asked` names: a host function by its whole name, or a function by the usual rules. A
+/// function of the source matches all routines with its name, inlined or not.
 ///
 /// # Errors
-/// If none or several names fit.
+/// Returns an error if no name or several names match.
 pub fn find(tree: &ContextTree, asked: &str) -> anyhow::Result<Vec<u32>> {
     let callees = || (0..).zip(tree.routines.iter().map(|routine| &routine.callee));
     let is_asked = |callee: &Callee| matches!(callee, Callee::Host { .. }) && shown(callee) == asked;
@@ -266,7 +266,7 @@ pub fn find(tree: &ContextTree, asked: &str) -> anyhow::Result<Vec<u32>> {
     let functions: Vec<names::Named> = callees().filter_map(|(_, callee)| function(callee)).collect();
     let inlined = callees().filter(|(_, callee)| matches!(callee, Callee::Inlined { .. }));
     let inlined: Vec<(u32, String)> = inlined.map(|(routine, callee)| (routine, shown(callee))).collect();
-    // Its last part is what a function is called: that is closer than some part of another name.
+    // A match of the last component is closer than a match of some other part of a name.
     let is_called = |name: &str| name == asked || name.ends_with(&format!("::{asked}"));
     let is_only_inlined = !functions.iter().any(|function| is_called(&function.shown()));
     if is_only_inlined && inlined.iter().any(|(_, name)| is_called(name)) {
@@ -285,12 +285,12 @@ pub fn find(tree: &ContextTree, asked: &str) -> anyhow::Result<Vec<u32>> {
     Ok(same.chain(inlined.iter().filter(|(_, shown)| *shown == name).map(|(routine, _)| *routine)).collect())
 }
 
-/// The least weight that is a share of the whole.
+/// Returns the smallest weight that reaches a share of the total.
 fn least(all: u64, share: f64) -> u64 {
     (all as f64 * share).ceil() as u64
 }
 
-/// By record: whether a recursive call leads to it.
+/// For each record, reports whether a recursive call leads to it.
 fn recursive(tree: &ContextTree) -> Vec<bool> {
     let mut found = vec![false; tree.records.len()];
     for edge in tree.records.iter().flat_map(|record| &record.back_edges) {
@@ -310,12 +310,12 @@ fn name(callee: &Callee, depth: u32, mark: &str) -> Span {
     span(format!("{indentation}{number}{}{mark}", shown(callee)), ink)
 }
 
-/// What is called, as it is shown.
+/// Returns the display name of a callee.
 pub fn shown(callee: &Callee) -> String {
     with_names(callee, names::of_symbol)
 }
 
-/// What is called, with its name in full.
+/// Returns the full name of a callee.
 pub fn full(callee: &Callee) -> String {
     with_names(callee, names::full_of_symbol)
 }
@@ -333,7 +333,7 @@ fn with_names(callee: &Callee, readable_name: fn(&str) -> String) -> String {
     names::harmless(&named.to_string())
 }
 
-/// Where a caller makes a call; nothing if the caller is not of the module.
+/// Returns the place of a call in its caller; empty if the caller is not a function of the module.
 pub fn place(view: &View<'_>, caller: &Callee, site: u32) -> String {
     match caller {
         Callee::Function { .. } | Callee::Inlined { .. } => view.place(site),

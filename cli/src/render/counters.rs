@@ -1,4 +1,4 @@
-//! What counting cost, beside simpler ways of counting.
+//! The cost of counting, compared with simpler placements of counters.
 
 use wprof_profiler::{CounterCost, Profile};
 
@@ -6,8 +6,8 @@ use super::numbers::grouped;
 use super::page::{Ink, plain, span};
 use super::table::{Side, Table};
 
-/// The counters placed and the increments executed; nothing if no function ran, or only events were counted, or only in
-/// bursts.
+/// Returns the placed counters and executed increments; empty if no function ran, if only events were counted, or if
+/// counting was limited to bursts.
 pub fn table(profile: &Profile) -> Table {
     let costs = profile.counter_costs();
     let mut table = Table::new(&[
@@ -30,7 +30,7 @@ pub fn table(profile: &Profile) -> Table {
     table
 }
 
-/// How many times as many increments.
+/// Returns the ratio of increments as text.
 fn times(other: CounterCost, ours: CounterCost) -> String {
     match ours.increments {
         0 => String::new(),

@@ -1,4 +1,4 @@
-//! How a run's instructions are distributed over its paths.
+//! The distribution of a run's instructions over its paths.
 
 use wprof_profiler::PathDistribution;
 
@@ -6,10 +6,10 @@ use super::numbers::{count_of, grouped, percent};
 use super::page::{Ink, Page, plain, span};
 use super::table::{Side, Table};
 
-/// Lengths that are shown, in branches.
+/// The lengths that are shown, in branches.
 const LENGTHS: [usize; 8] = [0, 1, 2, 4, 8, 16, 31, PathDistribution::LONGEST];
 
-/// The share of the hottest paths, and of those up to some lengths.
+/// Writes the share of the hottest paths, and of paths up to certain lengths.
 pub fn write(page: &mut Page, found: &PathDistribution) {
     let head = format!("{} of {}", count_of(found.ops, "instruction"), count_of(found.paths, "path"));
     page.line(&[span(head, Ink::Strong)]);

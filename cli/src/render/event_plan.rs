@@ -1,22 +1,22 @@
-//! Where a function counts its events, as notes on its control-flow graph.
+//! Event counting of a function, as notes on its control-flow graph.
 
 use wprof_jit::plan::{Collection, FunctionEvents, FunctionPlan};
 use wprof_profiler::{BlockId, EdgeId, EventPlan};
 
-/// The notes; all are empty if no events are counted.
+/// The notes of a function; all are empty if no events are counted.
 pub struct EventNotes<'a> {
     events: Option<&'a FunctionEvents>,
     kinds: Vec<&'a str>,
 }
 
 impl<'a> EventNotes<'a> {
-    /// Notes on a function.
+    /// Creates the notes of a function.
     pub fn new(plan: &'a FunctionPlan, collection: &'a Collection) -> Self {
         let kinds = collection.events.iter().map(|kind| kind.name.as_str()).collect();
         Self { events: plan.events.as_ref(), kinds }
     }
 
-    /// For each kind how many places update its sum.
+    /// Returns for each kind the number of places that update its sum.
     pub fn head(&self) -> String {
         let Some(events) = self.events else { return String::new() };
         let places = |plan: &EventPlan| plan.increments.len() + 2 * plan.around.len();
@@ -29,12 +29,12 @@ impl<'a> EventNotes<'a> {
         )
     }
 
-    /// What a call of the function adds.
+    /// Returns what a call of the function adds.
     pub fn entry(&self) -> String {
         self.events.map(|events| self.added(events, events.split.shape.closing_edge())).unwrap_or_default()
     }
 
-    /// What crossing a block's edge adds.
+    /// Returns what crossing a block's edge adds.
     pub fn edge(&self, block: usize, position: usize) -> String {
         let Some(events) = self.events else { return String::new() };
         let next = events.split.first_part.get(block + 1).copied();
@@ -42,12 +42,12 @@ impl<'a> EventNotes<'a> {
         self.added(events, events.split.shape.out_edges(BlockId(last))[position])
     }
 
-    /// What to add at the start of a block.
+    /// Returns what to add at the start of a block.
     pub fn query(&self, block: usize) -> String {
         self.events.map(|events| self.query_at(events, events.split.first_part[block])).unwrap_or_default()
     }
 
-    /// The calls in the middle of a block, each with what is added before it, and what to add behind it.
+    /// Returns the calls in the middle of a block, each with the amounts added before and after it.
     pub fn calls(&self, block: usize) -> Vec<String> {
         let Some(events) = self.events else { return Vec::new() };
         let parts = (0..).zip(&events.split.parts).filter(|(_, part)| part.block as usize == block);
@@ -82,7 +82,7 @@ impl<'a> EventNotes<'a> {
         if amounts.is_empty() { amounts } else { format!("query {amounts}") }
     }
 
-    /// `loads +3, fuel -1`; kinds with 0 are left out.
+    /// Formats amounts: `loads +3, fuel -1`; kinds with 0 are left out.
     fn amounts(&self, events: &FunctionEvents, amount: impl Fn(&EventPlan) -> i64) -> String {
         let kinds = self.kinds.iter().zip(&events.plans).map(|(kind, plan)| (kind, amount(plan)));
         let shown =

@@ -7,7 +7,7 @@ use super::page::{Ink, plain, span};
 use super::table::{Side, Table};
 use crate::names;
 
-/// How many events of each kind happened.
+/// Returns the number of events of each kind.
 pub fn table(totals: &[EventTotal]) -> Table {
     let mut table = Table::new(&[("total", Side::Right), ("events", Side::Left)]);
     for total in totals {

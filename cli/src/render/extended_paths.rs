@@ -1,4 +1,4 @@
-//! Extended paths that ran most in bursts: ways over back edges or through calls, a path a row.
+//! The most frequent extended paths in bursts: paths that cross back edges or calls, one row per path.
 
 use wprof_profiler::{ExtendedPath, ExtendedProfile};
 
@@ -8,8 +8,8 @@ use super::paths::Paths;
 use super::table::{Side, Table};
 use super::view::View;
 
-/// The first `limit`, each with how often it ran and which share of all those counted that is; empty if none were
-/// counted.
+/// Returns the first `limit` extended paths, each with its count and its share of all those counted; empty if none
+/// were counted.
 pub fn table(view: &View<'_>, limit: usize) -> Table {
     let mut table = Table::new(&[
         ("times", Side::Right),

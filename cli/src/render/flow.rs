@@ -1,4 +1,4 @@
-//! Paths in calling contexts: the hot ways through several functions.
+//! Paths in calling contexts: hot paths through several functions.
 
 use wprof_profiler::ContextTree;
 
@@ -8,10 +8,10 @@ use super::paths::Paths;
 use super::table::{Side, Table};
 use super::view::View;
 
-/// So many callers are shown, the nearest first.
+/// The maximum number of callers that are shown, the nearest first.
 const CALLERS: usize = 4;
 
-/// The hottest `limit`; none if paths were not counted in contexts.
+/// Returns the hottest `limit` paths; empty if paths were not counted in contexts.
 pub fn table(view: &View<'_>, limit: usize) -> Table {
     let mut table = Table::new(&[
         ("instructions", Side::Right),
@@ -31,7 +31,7 @@ pub fn table(view: &View<'_>, limit: usize) -> Table {
     table
 }
 
-/// Who called a record, who called that, …
+/// Formats the chain of a record's callers.
 fn callers(tree: &ContextTree, record: u32) -> String {
     let parent = |&record: &u32| Some(tree.records[record as usize].parent);
     let above = std::iter::successors(Some(record), parent).skip(1);

@@ -1,4 +1,4 @@
-//! The functions that cost most.
+//! The functions that cost the most.
 
 use clap::ValueEnum;
 use wprof_profiler::{FunctionProfile, Share, Shares};
@@ -20,7 +20,7 @@ pub enum Order {
     Calls,
 }
 
-/// The first `limit` functions.
+/// Returns the first `limit` functions.
 pub fn table(view: &View<'_>, order: Order, limit: usize, screen: Screen) -> Table {
     let sorted = match order {
         Order::Time => return time::functions(view, limit, screen),
@@ -43,7 +43,7 @@ pub fn table(view: &View<'_>, order: Order, limit: usize, screen: Screen) -> Tab
         if let Some(shares) = &shares {
             row.insert(2, span(within(shares.function(function.index)), Ink::Faint));
         }
-        // To look up a line takes milliseconds.
+        // Looking up a line takes milliseconds.
         let details = match screen.is_wide {
             true => [per_call(function), function.index.to_string(), view.place_of(&function.blocks)],
             false => Default::default(),
@@ -61,7 +61,7 @@ fn figures(view: &View<'_>, function: &FunctionProfile) -> Vec<super::page::Span
     vec![plain(grouped(ops)), share, plain(grouped(function.calls()))]
 }
 
-/// Between which percentages the share of the whole run is, in nineteen of twenty samples.
+/// Formats the interval that contains the share of the whole run in nineteen of twenty samples, in percent.
 fn within(share: Share) -> String {
     format!("{:.0} to {:.0}%", (100.0 * share.low).floor(), (100.0 * share.high).ceil())
 }

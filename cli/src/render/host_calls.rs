@@ -1,4 +1,4 @@
-//! Functions of the host: how often they were called, and how long they ran.
+//! Host functions: how often they were called, and how long they ran.
 
 use std::cmp::Reverse;
 
@@ -9,7 +9,7 @@ use super::page::{Ink, Page, plain, span};
 use super::table::{Side, Table};
 use crate::names;
 
-/// The first `limit` functions: those that took longest or, where nothing was measured, those called most often.
+/// Returns the first `limit` functions: ordered by time or, if no time was measured, by calls.
 pub fn table(calls: &[HostCalls], limit: usize) -> Table {
     let mut sorted: Vec<&HostCalls> = calls.iter().collect();
     sorted.sort_by_key(|calls| Reverse((calls.time_ns, calls.count)));
@@ -22,7 +22,7 @@ pub fn table(calls: &[HostCalls], limit: usize) -> Table {
     table
 }
 
-/// One line: the time in the host, if it was measured, and who took most of it.
+/// Writes one line: the time in the host, if it was measured, and the function that took the most of it.
 pub fn write_brief(page: &mut Page, profile: &Profile) {
     let longest = profile.host_calls.iter().max_by_key(|calls| calls.time_ns);
     let Some((longest, time)) = longest.zip(profile.host_time_ns()) else { return };

@@ -1,4 +1,4 @@
-//! Which paths of a profile are interesting, since they ran in another one, and how compactly they are numbered.
+//! Interesting paths of a profile, which ran in another profile, and how compactly they are numbered.
 
 use std::cmp::Reverse;
 
@@ -13,12 +13,12 @@ use super::view::View;
 struct Row<'a> {
     function: &'a FunctionProfile,
     numbering: PreferentialNumbering,
-    /// How often interesting paths ran to their end, and all.
+    /// The executions of interesting paths that ran to their end, and of all paths.
     times: (u64, u64),
 }
 
 impl<'a> Row<'a> {
-    /// `None` if none of its paths is interesting.
+    /// Returns the row of a function; `None` if none of its paths is interesting.
     fn new(function: &'a FunctionProfile, interesting: &Profile) -> Option<Self> {
         let others = interesting.function(function.index)?;
         let numbering = PathNumbering::new(&others.cfg().ok()?);
@@ -32,7 +32,8 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The `limit` functions of which most paths are interesting; delta is how many numbers there are for each of these.
+/// Returns the `limit` functions with the most interesting paths; delta is the number of path numbers per interesting
+/// path.
 pub fn functions(view: &View<'_>, interesting: &Profile, limit: usize) -> Table {
     let rows = view.profile.functions.iter().filter_map(|function| Row::new(function, interesting));
     let mut rows: Vec<Row<'_>> = rows.collect();
@@ -59,7 +60,7 @@ pub fn functions(view: &View<'_>, interesting: &Profile, limit: usize) -> Table 
     table
 }
 
-/// The `limit` hottest paths, and whether they are interesting.
+/// Returns the `limit` hottest paths, and whether they are interesting.
 pub fn paths(view: &View<'_>, interesting: &Profile, limit: usize) -> Table {
     let mut table = Table::new(&[
         ("instructions", Side::Right),

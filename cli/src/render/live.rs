@@ -1,7 +1,7 @@
-//! A look at a program that runs: what it does now, beside what it has done so far.
+//! A snapshot of a running program: its current activity, beside its activity so far.
 //!
-//! Input: the last two profiles of its run. Figures of a sample are scaled up to the whole.
-//! Invariant: without an earlier look everything so far is now.
+//! Input: the last two profiles of a run. Sampled figures are scaled up to the whole run.
+//! Invariant: without an earlier snapshot, everything so far counts as current.
 
 use std::collections::HashMap;
 
@@ -15,19 +15,19 @@ use super::summary;
 use super::table::{Side, Table};
 use crate::names;
 
-/// What changed from one look to the next.
+/// The changes since the previous snapshot.
 pub struct Look<'a> {
     now: &'a Profile,
-    /// The time of what runs at the last look, in nanoseconds.
+    /// The time per callee at the previous snapshot, in nanoseconds.
     time_before: HashMap<String, u64>,
-    /// By index, what the function had executed at the last look: instructions and calls.
+    /// By function index, the instructions and calls at the previous snapshot.
     before: HashMap<u32, (u64, u64)>,
     seconds: f64,
-    /// How many happen for each that is seen.
+    /// The factor that scales sampled figures up to the whole run.
     scale: f64,
 }
 
-/// What a function did since the last look.
+/// The activity of a function since the previous snapshot.
 struct Row<'a> {
     function: &'a FunctionProfile,
     ops: u64,
@@ -35,7 +35,7 @@ struct Row<'a> {
 }
 
 impl<'a> Look<'a> {
-    /// At a profile, after an earlier one of the same run if there was one.
+    /// Compares a profile with an earlier one of the same run, if there is one.
     pub fn new(now: &'a Profile, before: Option<&Profile>) -> Self {
         let functions = before.iter().flat_map(|before| &before.functions);
         let figures = functions.map(|function| (function.index, (function.ops(), function.calls())));
@@ -48,7 +48,7 @@ impl<'a> Look<'a> {
         Self { now, time_before, before: figures.collect(), seconds, scale }
     }
 
-    /// Shows the `limit` functions that take most time or, if that is not sampled, that execute most.
+    /// Shows the `limit` functions that take the most time or, if time is not sampled, that execute the most.
     pub fn write(&self, page: &mut Page, limit: usize) {
         match &self.now.time {
             Some(time) => self.write_times(page, time, limit),
@@ -172,7 +172,7 @@ fn wall_ns(profile: &Profile) -> f64 {
     profile.runs.first().and_then(|run| run.wall_ns).unwrap_or(0) as f64
 }
 
-/// Of what happened between two samples of one run, how much happened for each thing that was seen.
+/// Returns the factor that scales figures between two samples of one run up to the whole run.
 fn scale(now: Option<Rate>, before: Option<Rate>) -> f64 {
     let Some(now) = now else { return 1.0 };
     let before = before.unwrap_or(Rate { counted: 0, of: 0 });

@@ -1,4 +1,4 @@
-//! The loops that cost most.
+//! The loops that cost the most.
 
 use super::numbers::{average, grouped, percent};
 use super::page::{Ink, plain, span};
@@ -6,7 +6,7 @@ use super::screen::Screen;
 use super::table::{Side, Table};
 use super::view::View;
 
-/// The hottest `limit` loops. Trips are rounds per entry; instructions do not include those of called functions.
+/// Returns the hottest `limit` loops. Trips are iterations per entry; instructions exclude those of called functions.
 pub fn table(view: &View<'_>, limit: usize, screen: Screen) -> Table {
     let mut table = Table::new(&[
         ("instructions", Side::Right),

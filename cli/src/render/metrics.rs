@@ -1,4 +1,4 @@
-//! Metrics along paths: the hot paths of each, dense and sparse, and how much of it how few have.
+//! Metrics along paths: the hot paths of each metric, dense and sparse, and how concentrated the metric is.
 
 use wprof_profiler::{Density, Group, Metric, MetricView};
 
@@ -19,7 +19,7 @@ pub struct Metered<'a> {
 }
 
 impl<'a> Metered<'a> {
-    /// All metrics of a profile; hot is what has at least `share` of one.
+    /// Returns all metrics of a profile; a path is hot if it has at least `share` of a metric.
     pub fn all(view: &View<'a>, share: f64) -> impl Iterator<Item = Self> {
         let view = *view;
         let metrics = view.profile.metrics.iter().enumerate();
@@ -29,12 +29,12 @@ impl<'a> Metered<'a> {
         })
     }
 
-    /// What it is called.
+    /// Returns the name of the metric.
     pub fn name(&self) -> String {
         names::harmless(&self.metric.name)
     }
 
-    /// The hottest `limit` paths.
+    /// Returns the hottest `limit` paths.
     pub fn hot_paths(&self, limit: usize) -> Table {
         let mut table = Table::new(&[
             ("amount", Side::Right),
@@ -67,7 +67,7 @@ impl<'a> Metered<'a> {
         table
     }
 
-    /// How it is spread over hot and cold paths and functions.
+    /// Returns the distribution of the metric over hot and cold paths and functions.
     pub fn spread(&self) -> Table {
         let mut table = Table::new(&[
             ("", Side::Left),
@@ -101,7 +101,7 @@ impl<'a> Metered<'a> {
         ]);
     }
 
-    /// All of it, and how much of what was measured was the measuring.
+    /// Writes the total, and how much of it was caused by the measurement.
     pub fn write_total(&self, page: &mut Page) {
         let (amount, taken_off) = (self.found.amount(), self.metric.taken_off);
         let all = format!("  {} {} along all paths", grouped(amount), self.name());
@@ -121,7 +121,7 @@ fn word(density: Density) -> &'static str {
     }
 }
 
-/// One line for those who only want to know how much of each metric there is.
+/// Writes one summary line per metric.
 pub fn write_brief(page: &mut Page, view: &View<'_>, share: f64) {
     for metered in Metered::all(view, share) {
         let spread = metered.found.over_paths();

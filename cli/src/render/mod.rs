@@ -1,7 +1,7 @@
-//! Everything that is written for people: numbers, tables, tallies of a profile.
+//! Text output for people: numbers, tables, summaries of a profile.
 //!
 //! Input: a [`View`](view::View) of a profile and a [`Screen`](screen::Screen). Output: text on a [`Page`](page::Page).
-//! Invariant: nothing here reads or writes files; the same input gives the same text.
+//! Invariant: rendering reads and writes no files; the same input produces the same text.
 
 pub mod allocations;
 pub mod annotation;

@@ -1,6 +1,6 @@
-//! Figures as people read them.
+//! Formatting of numbers for people.
 
-/// `1,234,567`.
+/// Formats a number with separators: `1,234,567`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -13,7 +13,7 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// `65.8%`; `<0.1%` for what is little but not nothing.
+/// Formats a share as `65.8%`; `<0.1%` for small shares other than 0.
 pub fn percent(part: u64, whole: u64) -> String {
     if part == 0 || whole == 0 {
         return "0%".to_owned();
@@ -21,7 +21,7 @@ pub fn percent(part: u64, whole: u64) -> String {
     share(part as f64 / whole as f64)
 }
 
-/// A share from 0 to 1 as a percentage; nothing but all is `100%`, and nothing but none `0%`.
+/// Formats a share from 0 to 1 as a percentage; only 1 is `100%`, and only 0 is `0%`.
 pub fn share(share: f64) -> String {
     let percent = share * 100.0;
     match percent {
@@ -33,12 +33,12 @@ pub fn share(share: f64) -> String {
     }
 }
 
-/// An average: `12.4`, `1,234`.
+/// Formats an average: `12.4`, `1,234`.
 pub fn average(value: f64) -> String {
     if value < 1000.0 { format!("{value:.1}") } else { grouped(value.round() as u64) }
 }
 
-/// A duration given in nanoseconds: `12.3 ms`, `1.24 s`, `3 min 20 s`.
+/// Formats a duration in nanoseconds: `12.3 ms`, `1.24 s`, `3 min 20 s`.
 pub fn duration(ns: u64) -> String {
     let seconds = ns as f64 / 1e9;
     match ns {
@@ -49,7 +49,7 @@ pub fn duration(ns: u64) -> String {
     }
 }
 
-/// `1 call`, `2 calls`.
+/// Formats a count with a noun: `1 call`, `2 calls`.
 pub fn count_of(count: u64, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", grouped(count))

@@ -7,23 +7,23 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use super::screen::Screen;
 use super::table::Table;
 
-/// What a piece of text is, which decides its colour.
+/// The role of a piece of text, which decides its colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ink {
     /// Ordinary text.
     #[default]
     Plain,
-    /// A heading, or a figure that matters most.
+    /// A heading, or one of the most important figures.
     Strong,
-    /// What is there only for those who look for it.
+    /// Supplementary text.
     Faint,
     /// A name.
     Name,
-    /// Where much of the time goes.
+    /// Code that takes much of the time.
     Hot,
-    /// Where some of the time goes.
+    /// Code that takes some of the time.
     Warm,
-    /// Something went wrong.
+    /// An error.
     Bad,
 }
 
@@ -40,7 +40,7 @@ impl Ink {
         })
     }
 
-    /// The colour of a share of the whole.
+    /// Returns the colour for a share of the whole.
     pub fn of_share(part: u64, whole: u64) -> Self {
         let share = part as f64 / whole.max(1) as f64;
         match share {
@@ -52,35 +52,35 @@ impl Ink {
     }
 }
 
-/// A piece of text of one kind.
+/// A piece of text with one role.
 #[derive(Clone, Debug, Default)]
 pub struct Span {
     text: String,
     ink: Ink,
 }
 
-/// A piece of text.
+/// Creates a piece of text.
 pub fn span(text: impl Into<String>, ink: Ink) -> Span {
     Span { text: text.into(), ink }
 }
 
-/// A piece of ordinary text.
+/// Creates a piece of ordinary text.
 pub fn plain(text: impl Into<String>) -> Span {
     span(text, Ink::Plain)
 }
 
 impl Span {
-    /// Columns it takes.
+    /// Returns the width in columns.
     pub fn width(&self) -> usize {
         self.text.width()
     }
 
-    /// So much of it as fits in so many columns.
+    /// Cuts the text to at most `width` columns.
     pub fn cut(&self, width: usize) -> Self {
         span(fit(&self.text, width, true), self.ink)
     }
 
-    /// Whether it says anything.
+    /// Reports whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
@@ -94,33 +94,33 @@ pub struct Page {
 }
 
 impl Page {
-    /// An empty page.
+    /// Creates an empty page.
     pub fn new(screen: Screen) -> Self {
         Self { screen, text: String::new() }
     }
 
-    /// What it is for.
+    /// Returns the screen that the page is for.
     pub fn screen(&self) -> Screen {
         self.screen
     }
 
-    /// The text so far.
+    /// Returns the text so far.
     pub fn into_text(self) -> String {
         self.text
     }
 
-    /// An empty line.
+    /// Adds an empty line.
     pub fn gap(&mut self) {
         self.text.push('\n');
     }
 
-    /// An empty line, and a heading.
+    /// Adds an empty line and a heading.
     pub fn heading(&mut self, text: &str) {
         self.gap();
         self.line(&[span(text, Ink::Strong)]);
     }
 
-    /// A table, two columns from the margin.
+    /// Adds a table, indented by two columns.
     pub fn table(&mut self, table: &Table) {
         const MARGIN: usize = 2;
         let room = if self.screen.cut { self.screen.width.saturating_sub(MARGIN) } else { usize::MAX };
@@ -131,7 +131,7 @@ impl Page {
         }
     }
 
-    /// One line, cut if the screen cuts.
+    /// Adds one line, cut if the screen cuts lines.
     pub fn line(&mut self, spans: &[Span]) {
         let last = spans.iter().rposition(|span| !span.text.trim_end().is_empty());
         let mut room = if self.screen.cut { self.screen.width } else { usize::MAX };
@@ -154,7 +154,7 @@ impl Page {
     }
 }
 
-/// As much of `text` as fits; where something is left out, or `more` cannot follow, `…` says so.
+/// Cuts `text` to the room; `…` marks an omission, or that `more` text does not fit.
 fn fit(text: &str, room: usize, is_last: bool) -> String {
     let width = text.width();
     if width < room || (width == room && is_last) {

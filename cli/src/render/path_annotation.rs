@@ -1,4 +1,4 @@
-//! One path of a function: the source lines and instructions that it runs, in its order, and what is special about it.
+//! One path of a function: its source lines and instructions in order, and its special properties.
 
 use wprof_profiler::{EdgeId, EdgeProfile, FunctionProfile, Path, PathEnd};
 
@@ -12,7 +12,7 @@ use crate::disassembly::Line;
 use crate::names;
 use crate::sources::Sources;
 
-/// A path and all that is known of it.
+/// A path and the data to annotate it.
 #[derive(Debug)]
 pub struct AnnotatedPath<'a> {
     /// The profile and the module.
@@ -23,13 +23,13 @@ pub struct AnnotatedPath<'a> {
     pub id: u64,
     /// The path.
     pub path: Path,
-    /// The function's instructions.
+    /// The instructions of the function.
     pub code: Vec<Line>,
-    /// Where source lines are found.
+    /// The source files.
     pub sources: Sources,
 }
 
-/// Width of the names of blocks.
+/// The width of block names.
 const BLOCK_WIDTH: usize = 6;
 
 /// Writes the path.
@@ -61,7 +61,7 @@ impl AnnotatedPath<'_> {
         &self.function.edges[edge.index()]
     }
 
-    /// The share of the times that control left its block that it took this edge, as both counts.
+    /// Returns how often the edge was taken, and how often control left its source block.
     fn share(&self, edge: EdgeId) -> (u64, u64) {
         let out = self.function.out_edges(self.edge(edge).from);
         (self.edge(edge).count, out.map(|(_, edge)| edge.count).fold(0, u64::saturating_add))
@@ -71,7 +71,7 @@ impl AnnotatedPath<'_> {
         self.function.out_edges(self.edge(edge).from).nth(1).is_some()
     }
 
-    /// The source line of an instruction, if it is another than before.
+    /// Writes the source line of an instruction, if it differs from the previous one.
     fn write_source(&mut self, page: &mut Page, line: &Line, last: &mut Option<SourceLine>) {
         let found = line.offset.filter(|_| !line.is_structure()).and_then(|at| self.view.line(at));
         if found.is_none() || found == *last {
@@ -85,7 +85,7 @@ impl AnnotatedPath<'_> {
         *last = Some(found.clone());
     }
 
-    /// Where the path goes on, where there is a choice or it ends.
+    /// Writes where the path continues, if there is a choice or the path ends.
     fn write_edge(&self, page: &mut Page, edge: EdgeId) {
         let EdgeProfile { to, kind, .. } = *self.edge(edge);
         let is_last = self.path.edges.last() == Some(&edge);
@@ -117,7 +117,7 @@ fn write_head(page: &mut Page, annotated: &AnnotatedPath<'_>) {
     }
 }
 
-/// How often it ran.
+/// Describes how often the path ran.
 fn times(annotated: &AnnotatedPath<'_>) -> String {
     let AnnotatedPath { function, id, .. } = annotated;
     let finished = function.paths.as_ref().map_or(&[][..], |paths| &paths.finished);
@@ -128,7 +128,7 @@ fn times(annotated: &AnnotatedPath<'_>) -> String {
     }
 }
 
-/// How much it executed.
+/// Describes how much the path executed.
 fn instructions(annotated: &AnnotatedPath<'_>) -> String {
     let AnnotatedPath { function, path, id, .. } = annotated;
     let blocks = blocks(function, path, &PathEnd::Finished(*id));
@@ -138,7 +138,7 @@ fn instructions(annotated: &AnnotatedPath<'_>) -> String {
     format!("{}, {} in all, {share} of the function's", count_of(ops, "instruction"), grouped(all))
 }
 
-/// Where it begins and ends.
+/// Describes where the path begins and ends.
 fn ends(annotated: &AnnotatedPath<'_>) -> String {
     let AnnotatedPath { function, path, .. } = annotated;
     let begins = match path.start.index() {
@@ -153,7 +153,7 @@ fn ends(annotated: &AnnotatedPath<'_>) -> String {
     format!("begins {begins}; {ends}")
 }
 
-/// The branch on it that seldom goes this way.
+/// Describes the branch on the path that takes the path's direction most rarely.
 fn rarest(annotated: &AnnotatedPath<'_>) -> String {
     let choices = annotated.path.edges.iter().filter(|&&edge| annotated.is_choice(edge));
     let share = |edge: EdgeId| {
@@ -168,7 +168,7 @@ fn rarest(annotated: &AnnotatedPath<'_>) -> String {
     format!("rarest branch: {from} {}, {} of {}", way(kind), percent(taken, left), count_of(left, "time"))
 }
 
-/// Edges that no other path crossed.
+/// Describes the edges that no other path crossed.
 fn own_edges(annotated: &AnnotatedPath<'_>) -> String {
     let AnnotatedPath { function, id, path, .. } = annotated;
     let count = function.path_count(*id);

@@ -1,19 +1,19 @@
-//! How the paths of a function are numbered and counted, as notes on its control-flow graph.
+//! Path numbering and counting of a function, as notes on its control-flow graph.
 
 use wprof_jit::plan::{FunctionPlan, Plan, PreferentialPaths, is_dense};
 use wprof_profiler::{EdgeId, PathPlan, PathStep};
 
 use super::numbers::{average, count_of, grouped};
 
-/// The notes; all are empty if paths are not counted.
+/// The notes of a function; all are empty if paths are not counted.
 pub struct PathNotes<'a> {
     plan: Option<&'a PathPlan>,
-    /// If interesting paths are told from others.
+    /// The numbering of interesting paths, if they are distinguished from others.
     preferential: Option<&'a PreferentialPaths>,
 }
 
 impl<'a> PathNotes<'a> {
-    /// Notes on a function.
+    /// Creates the notes of a function.
     pub fn new(plan: &'a FunctionPlan) -> Self {
         let preferential = match &plan.plan {
             Plan::Preferential(paths) => Some(&**paths),
@@ -22,7 +22,7 @@ impl<'a> PathNotes<'a> {
         Self { plan: plan.plan.paths(), preferential }
     }
 
-    /// How many paths there are, and how they are counted.
+    /// Returns the number of paths, and how they are counted.
     pub fn head(&self) -> String {
         let Some(plan) = self.plan else { return String::new() };
         let numbering = &plan.numbering;
@@ -44,7 +44,7 @@ impl<'a> PathNotes<'a> {
         )
     }
 
-    /// How interesting paths are numbered.
+    /// Describes the numbering of interesting paths.
     fn interesting(&self) -> String {
         let Some(PreferentialPaths { plan, counted }) = self.preferential else { return String::new() };
         let numbering = &plan.numbering;
@@ -61,7 +61,7 @@ impl<'a> PathNotes<'a> {
         )
     }
 
-    /// What an edge adds to the number, and what is done where it is crossed.
+    /// Returns the value that an edge adds to the path number, and the probe on the edge.
     pub fn edge(&self, edge: EdgeId) -> String {
         let Some(plan) = self.plan else { return String::new() };
         let value = plan.numbering.values()[edge.index()];
@@ -80,9 +80,9 @@ impl<'a> PathNotes<'a> {
         format!("value {weight}{value}{step}{cut}")
     }
 
-    /// An amount that is added to the register, or to both its halves.
+    /// Formats an amount that is added to the register, or to both halves of the register.
     fn added(&self, amount: i64) -> String {
-        // The lower half of a sum may have borrowed.
+        // The lower half of a sum may have borrowed from the upper half.
         let low = i64::from(amount as i32);
         match self.preferential {
             Some(_) => format!("+ ({}|{low})", amount.wrapping_sub(low) >> 32),
@@ -90,7 +90,7 @@ impl<'a> PathNotes<'a> {
         }
     }
 
-    /// The value of beginning a path at a block other than the entry.
+    /// Returns the initial value of a path that begins at a block other than the entry.
     pub fn block(&self, block: usize) -> String {
         let Some(plan) = self.plan else { return String::new() };
         let start = plan.numbering.starts().find(|(_, start)| start.index() == block);
@@ -100,7 +100,7 @@ impl<'a> PathNotes<'a> {
     }
 }
 
-/// A value of the register, or of both its halves.
+/// Formats a value of the register, or of both halves of the register.
 fn shown(preferential: Option<&PreferentialPaths>, value: i64) -> String {
     match preferential {
         Some(_) => format!("({}|{})", value >> 32, value as u32),

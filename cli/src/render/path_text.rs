@@ -1,23 +1,23 @@
-//! One path in words: its blocks, its source lines, the branches that it takes.
+//! A path as text: its blocks, its source lines, its branches.
 
 use wprof_profiler::{BlockId, EdgeId, FunctionProfile, Path, PathEnd};
 
 use super::branches::way;
 use super::view::View;
 
-/// What there is to say of a path.
+/// The text of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathText {
-    /// Its blocks, and where it led.
+    /// The blocks, and the target of the last edge.
     pub blocks: String,
-    /// Where in the source, or else in the module, its blocks begin.
+    /// The places of the blocks in the source, or else in the module.
     pub places: String,
-    /// Each choice on the way.
+    /// The choices on the path.
     pub branches: String,
 }
 
 impl PathText {
-    /// A path of `function`.
+    /// Describes a path of `function`.
     pub fn new(view: &View<'_>, function: &FunctionProfile, path: &Path, end: &PathEnd) -> Self {
         let blocks = blocks(function, path, end);
         let names: Vec<String> = blocks.iter().map(ToString::to_string).collect();
@@ -34,7 +34,7 @@ impl PathText {
     }
 }
 
-/// The blocks of a path, in order.
+/// Returns the blocks of a path, in order.
 pub fn blocks(function: &FunctionProfile, path: &Path, end: &PathEnd) -> Vec<BlockId> {
     let inner = match end {
         PathEnd::Finished(_) => &path.edges[..path.edges.len().saturating_sub(1)],
@@ -43,12 +43,12 @@ pub fn blocks(function: &FunctionProfile, path: &Path, end: &PathEnd) -> Vec<Blo
     [path.start].into_iter().chain(inner.iter().map(|edge| function.edges[edge.index()].to)).collect()
 }
 
-/// Where an edge leads.
+/// Returns the name of an edge's target.
 pub fn target(function: &FunctionProfile, to: BlockId) -> String {
     if to == function.exit() { "exit".to_owned() } else { to.to_string() }
 }
 
-/// Which way a block was left, if it could have been left by another.
+/// Describes how a block was left, if it could have been left by another edge.
 fn choice(function: &FunctionProfile, edge: EdgeId) -> Option<String> {
     let edge = &function.edges[edge.index()];
     let has_others = function.out_edges(edge.from).nth(1).is_some();

@@ -1,4 +1,4 @@
-//! The paths that cost most: which blocks they run through, and how few of them are most of the run.
+//! The paths that cost the most, their blocks, and how few paths make up most of the run.
 
 use wprof_profiler::{FunctionProfile, HotPath};
 
@@ -7,14 +7,14 @@ use super::page::{Ink, Page, Span, plain, span};
 use super::table::{Side, Table};
 use super::view::View;
 
-/// So many blocks of a path are shown at its beginning, and at its end.
+/// The number of blocks shown from the beginning of a path, and from its end.
 const FIRST: usize = 8;
 const LAST: usize = 3;
 
-/// So many places in the source are shown.
+/// The maximum number of source places that are shown.
 const PLACES: usize = 5;
 
-/// The share of the instructions that few paths have, in percent.
+/// The share of instructions, in percent, that the summary looks for.
 const MOST: u64 = 90;
 
 /// All paths that ran to their end, hottest first.
@@ -25,12 +25,12 @@ pub struct Paths<'a> {
 }
 
 impl<'a> Paths<'a> {
-    /// The paths of a profile; none if they were not counted.
+    /// Returns the paths of a profile; none if they were not counted.
     pub fn new(view: &View<'a>) -> Self {
         Self { view: *view, hottest: view.profile.hottest_paths() }
     }
 
-    /// The hottest `limit`.
+    /// Returns the hottest `limit` paths.
     pub fn table(&self, limit: usize) -> Table {
         let mut table = Table::new(&[
             ("instructions", Side::Right),
@@ -47,13 +47,13 @@ impl<'a> Paths<'a> {
         table
     }
 
-    /// How many instructions it executed, which share of all that is, and how often it ran.
+    /// Returns the instructions of a path, their share of all instructions, and the path's count.
     pub fn figures(&self, hot: &HotPath) -> [Span; 3] {
         let share = span(percent(hot.ops, self.view.ops), Ink::of_share(hot.ops, self.view.ops));
         [plain(grouped(hot.ops)), share, plain(grouped(hot.count))]
     }
 
-    /// Its function, its blocks, and where in the source these are.
+    /// Returns the function, the blocks, and the blocks' places in the source.
     pub fn description(&self, function: u32, id: u64) -> Option<[Span; 3]> {
         let Shown { blocks, places } = self.shown(self.view.profile.function(function)?, id)?;
         let name = span(self.view.name(function), Ink::Name);
@@ -74,7 +74,7 @@ impl<'a> Paths<'a> {
         Some(Shown { blocks: format!("{} → {to}", shortened(&names)), places: places.join(" ") + more })
     }
 
-    /// How few paths have most of the instructions, as one line below the table.
+    /// Writes a line below the table: how few paths have most of the instructions.
     pub fn write_coverage(&self, page: &mut Page) {
         let all = self.hottest.iter().map(|hot| hot.ops).fold(0, u64::saturating_add);
         let mut sum = 0_u64;
@@ -90,13 +90,13 @@ impl<'a> Paths<'a> {
     }
 }
 
-/// A path in words.
+/// A path as text.
 struct Shown {
     blocks: String,
     places: String,
 }
 
-/// The list, without its middle if it is long.
+/// Joins the list, without its middle if it is long.
 pub(super) fn shortened(names: &[String]) -> String {
     match names.len() {
         len if len > FIRST + LAST + 1 => {

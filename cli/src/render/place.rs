@@ -1,16 +1,16 @@
-//! Where code is in the source: whose line it is.
+//! Source places of code, with their owners.
 
 use super::view::View;
 use crate::names;
 
-/// Where some code is in the source.
+/// The source place of some code.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
-    /// The line, and those of the functions that its code is inlined into.
+    /// The line, followed by the lines of the functions that the code is inlined into.
     pub lines: Vec<Line>,
-    /// What executes there, if it is no source of the program's.
+    /// The library that executes there, if the code is not the program's own.
     pub library: Option<String>,
-    /// Whether the first line is one of the program's own.
+    /// Whether the first line is the program's own.
     pub is_own: bool,
 }
 
@@ -22,13 +22,13 @@ pub struct Line {
 }
 
 impl Line {
-    /// The path of the file, as debug information has it.
+    /// Returns the path of the file in the debug information.
     pub fn file(&self) -> &str {
         &self.file
     }
 }
 
-/// Without the folder.
+/// Shows the file without its folder.
 impl std::fmt::Display for Line {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let name = std::path::Path::new(&self.file).file_name().map(|name| name.to_string_lossy());
@@ -36,8 +36,8 @@ impl std::fmt::Display for Line {
     }
 }
 
-/// Where the code at an offset comes from: the innermost line of the program's own first or, if all is a library's, the
-/// innermost one.
+/// Returns the place of the code at an offset: beginning with the innermost line of the program's own or, if all lines
+/// are a library's, with the innermost line.
 pub fn place_at(view: &View<'_>, offset: u32) -> Place {
     let Some(module) = view.module else { return Place::default() };
     let symbols = module.symbols_at(offset);
@@ -52,6 +52,6 @@ pub fn place_at(view: &View<'_>, offset: u32) -> Place {
     let name = symbols.first().and_then(|symbol| symbol.name()).filter(|_| own != Some(0));
     let library = name.map(names::bare);
     let lines = symbols.iter().skip(own.unwrap_or(0)).filter_map(place).collect();
-    // A library's line says itself whose it is.
+    // A line of a library already names the library.
     Place { lines, library: library.filter(|_| own.is_some()), is_own: own.is_some() }
 }

@@ -12,7 +12,7 @@ use super::numbers::count_of;
 use super::path_plan::PathNotes;
 use super::trace_plan::TraceNotes;
 
-/// The blocks with their edges: which are in the tree, which have counters, and the weights that decided.
+/// Lists blocks with their edges: tree edges, chords with counters, and the weights that decided.
 pub fn text(info: &ModuleInfo, plan: &FunctionPlan, collection: &Collection, name: &str) -> String {
     let cfg = &plan.cfg;
     let placement = Placement::new(info, plan, collection);
@@ -65,11 +65,11 @@ fn separated(note: String) -> String {
     if note.is_empty() { note } else { format!("  {note}") }
 }
 
-/// Where a function checks the budget.
+/// The places where a function checks the budget.
 struct BudgetNotes<'a> {
     plan: &'a FunctionPlan,
     kind: Option<&'a str>,
-    /// Block and byte of the calls behind which it is checked.
+    /// The blocks and byte offsets of the calls after which the budget is checked.
     calls: Vec<(u32, u32)>,
 }
 
@@ -97,13 +97,13 @@ impl<'a> BudgetNotes<'a> {
     }
 }
 
-/// Where the counters of a function are, and why.
+/// The placement of a function's counters, and the reasons for it.
 struct Placement<'a> {
     cfg: &'a Cfg,
     plan: &'a Plan,
     shape: &'a wprof_profiler::Cfg,
     weights: EdgeWeights,
-    /// Where the weights are from.
+    /// The source of the weights.
     source: &'static str,
     tree: SpanningTree,
 }
@@ -140,7 +140,7 @@ impl<'a> Placement<'a> {
         let chord = |counter: Option<usize>| match (self.tree.contains(edge), counter) {
             (true, _) => "tree".to_owned(),
             (false, Some(counter)) => format!("chord, counter {counter}"),
-            // Its cycle has no pipe: see `VertexPlan`.
+            // The chord's cycle has no pipe: see `VertexPlan`.
             (false, None) => "chord, dropped: the counts of blocks do not need it".to_owned(),
         };
         match self.plan {
@@ -192,7 +192,7 @@ fn way(block: &Block, position: usize) -> String {
     }
 }
 
-/// The first case of a switch that takes the edge.
+/// Returns the first case of a switch that takes the edge.
 fn cases(table: &[u32], edge: u32) -> String {
     match table.iter().position(|&taken| taken == edge) {
         Some(case) if case + 1 < table.len() => format!("case {case}"),

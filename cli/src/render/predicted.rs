@@ -1,4 +1,4 @@
-//! What a simulated branch predictor has guessed wrong, by branch and by line.
+//! Mispredictions of a simulated branch predictor, by branch and by line.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use super::table::{Side, Table};
 use super::view::View;
 use crate::names;
 
-/// One line for those who want to know how much there was.
+/// Writes one summary line.
 pub fn write_brief(page: &mut Page, branches: &[BranchOutcome]) {
     let all = sum(branches);
     page.gap();
@@ -25,7 +25,7 @@ pub fn write_brief(page: &mut Page, branches: &[BranchOutcome]) {
     ]);
 }
 
-/// The branches that are guessed wrong most often.
+/// Returns the branches that are mispredicted most often.
 pub fn branches(view: &View<'_>, limit: usize) -> Table {
     let mut table = Table::new(&[
         ("mispredicted", Side::Right),
@@ -56,7 +56,7 @@ pub fn branches(view: &View<'_>, limit: usize) -> Table {
     table
 }
 
-/// The lines of the program whose branches are guessed wrong most often; nothing if no lines are known.
+/// Returns the program's lines whose branches are mispredicted most often; empty if no lines are known.
 pub fn lines(view: &View<'_>, limit: usize) -> Table {
     let mut table = Table::new(&[
         ("mispredicted", Side::Right),
@@ -88,7 +88,7 @@ pub fn lines(view: &View<'_>, limit: usize) -> Table {
     table
 }
 
-/// All together, of no place; saturates.
+/// Returns the sum of all branches, without a place; saturates.
 fn sum(branches: &[BranchOutcome]) -> BranchOutcome {
     branches.iter().fold(BranchOutcome::default(), |sum, branch| BranchOutcome {
         executed: sum.executed.saturating_add(branch.executed),

@@ -1,4 +1,4 @@
-//! The whole of a profile on one page.
+//! The whole profile on one page.
 
 use wprof_profiler::{ContextTree, Profile};
 
@@ -14,8 +14,8 @@ use super::{
     host_calls, interesting, loops, predicted, runs, sample, summary, time, totals,
 };
 
-/// The report, `top` rows in each table; functions in the order given, or else in both. Hot is what has at least this
-/// share of a metric.
+/// Writes the report, `top` rows in each table; functions in the given order, or in both orders. A path is hot if it
+/// has at least `share` of a metric.
 pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>, share: f64) {
     let screen = page.screen();
     runs::write(page, view);
@@ -54,8 +54,9 @@ pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>,
     section(page, "What counting cost", &counters::table(view.profile));
 }
 
-/// The calling contexts from the top down, with `top` functions and call sites by what is below them; or, from `callees`
-/// up, those of one function: what has at least this share of the weight. How large the tree is, is told of the one that was `counted`: what is inlined has no call records.
+/// Writes the calling contexts top-down, with `top` functions and call sites by inclusive weight; or bottom-up from
+/// `callees`. Only contexts with at least `share` of the weight are shown. Statistics are those of the `counted` tree,
+/// since inlined functions have no call records.
 pub fn write_contexts(
     page: &mut Page,
     view: &View<'_>,
@@ -78,7 +79,7 @@ pub fn write_contexts(
         None => {
             let title = format!("Calling contexts by {}", weights.name());
             section(page, &title, &contexts::tree(view, tree, weights, share));
-            // Bursts see calls that have begun before, so what is below a record is no total.
+            // Bursts see the callees of calls that began before, so the weight below a record is not a total.
             if weights.are_counted() && tree.kind.rate().is_none() {
                 let of = weights.name();
                 section(page, &format!("Functions by {of}"), &totals::functions(tree, weights, top));
@@ -100,7 +101,7 @@ fn write_allocations(page: &mut Page, view: &View<'_>, top: usize) {
     section(page, "Memories", &allocations::memories(all));
 }
 
-/// Which paths are interesting.
+/// Writes which paths are interesting.
 pub fn write_interesting(page: &mut Page, view: &View<'_>, interesting: &Profile, top: usize) {
     section(page, "Interesting paths", &interesting::functions(view, interesting, top));
     section(page, "Hottest paths, interesting or not", &interesting::paths(view, interesting, top));
@@ -121,7 +122,7 @@ fn section(page: &mut Page, title: &str, table: &Table) {
     }
 }
 
-/// The same of figures that bursts may have seen, and then it says so.
+/// Writes a section whose title says whether its figures are sampled.
 fn sampled_section(page: &mut Page, view: &View<'_>, title: &str, table: &Table) {
     section(page, &format!("{title}{}", sample::mark(view.sampled())), table);
 }

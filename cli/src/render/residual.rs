@@ -1,4 +1,4 @@
-//! What ran that no test ran, path by path.
+//! The residual: what ran that no test ran, path by path.
 
 use wprof_profiler::{EdgeId, FunctionProfile, PathEnd, Residual, UntestedPath};
 
@@ -8,7 +8,7 @@ use super::page::{Ink, Page, plain, span};
 use super::path_text::{PathText, target};
 use super::view::View;
 
-/// The figures, and the first `top` paths.
+/// Writes the figures, and the first `top` paths.
 pub fn write(page: &mut Page, view: &View<'_>, residual: &Residual, top: usize) {
     page.gap();
     page.line(&[span("wprof: ", Ink::Faint), span(head(residual), Ink::Strong)]);
@@ -63,7 +63,7 @@ fn write_path(page: &mut Page, view: &View<'_>, function: &FunctionProfile, unte
     }
 }
 
-/// An edge that no test crossed.
+/// Describes an edge that no test crossed.
 fn new_edge(function: &FunctionProfile, edge: EdgeId) -> String {
     let edge = &function.edges[edge.index()];
     format!("{} → {} ({})", edge.from, target(function, edge.to), way(edge.kind))

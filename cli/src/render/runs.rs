@@ -1,4 +1,4 @@
-//! When and how the program ran.
+//! The runs of a profile.
 
 use wprof_profiler::{Ending, Run};
 
@@ -7,10 +7,10 @@ use super::page::{Ink, Page, plain, span};
 use super::view::View;
 use crate::names;
 
-/// How many runs are listed one by one.
+/// The maximum number of runs that are listed individually.
 const LISTED: usize = 5;
 
-/// The program, its module and its runs.
+/// Writes the program, its module and its runs.
 pub fn write(page: &mut Page, view: &View<'_>) {
     let profile = view.profile;
     page.line(&[span(names::harmless(&profile.program), Ink::Strong)]);
@@ -26,7 +26,7 @@ pub fn write(page: &mut Page, view: &View<'_>) {
     }
 }
 
-/// How many functions ran, if that is known.
+/// Describes how many functions ran, if that is known.
 fn ran(view: &View<'_>) -> String {
     let ran = || format!(", {} ran", grouped(view.functions_ran()));
     if view.is_of_code() { ran() } else { String::new() }
@@ -46,7 +46,7 @@ fn label(text: &str) -> super::page::Span {
     span(format!("  {text:<8}"), Ink::Faint)
 }
 
-/// How a run ended.
+/// Describes how a run ended.
 pub fn ending(ending: &Ending) -> String {
     match ending {
         Ending::Running => "still running".to_owned(),
@@ -57,7 +57,7 @@ pub fn ending(ending: &Ending) -> String {
     }
 }
 
-/// Seconds since 1970 as a date and time in UTC.
+/// Formats seconds since 1970 as a date and time in UTC.
 ///
 /// Source: Howard Hinnant, *chrono-Compatible Low-Level Date Algorithms*, `civil_from_days`.
 pub fn date(seconds: u64) -> String {

@@ -1,4 +1,4 @@
-//! What text is written to: how wide it is, and whether it shows colours.
+//! Properties of the output device: its width, and whether it shows colours.
 
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
@@ -19,27 +19,27 @@ pub enum ColorChoice {
     Never,
 }
 
-/// The width of text where there is no terminal to measure.
+/// The width of text that is not written to a terminal.
 const USUAL_WIDTH: usize = 120;
 
-/// Tables have more columns on terminals from this width on.
+/// The width from which on tables have additional columns on terminals.
 const WIDE: usize = 110;
 
-/// A place for text.
+/// An output device for text.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Screen {
-    /// How many columns there are.
+    /// The number of columns.
     pub width: usize,
     /// Whether longer lines are cut.
     pub cut: bool,
-    /// Whether there is room for more than the usual columns of tables.
+    /// Whether there is room for additional columns of tables.
     pub is_wide: bool,
-    /// Whether it shows colours.
+    /// Whether colours are shown.
     pub color: bool,
 }
 
 impl Screen {
-    /// Standard output or standard error, as they are.
+    /// Returns the properties of standard output or standard error.
     pub fn of(stream: impl AsFd + IsTerminal, choice: ColorChoice) -> Self {
         let is_terminal = stream.is_terminal();
         let measured = if is_terminal { terminal_size::terminal_size_of(stream) } else { None };
@@ -50,7 +50,7 @@ impl Screen {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
         };
-        // Who asks for names in full and has no terminal wants them for another program.
+        // Full names without a terminal are meant for another program.
         let cut = width.is_some() || !names::are_in_full();
         let is_wide = width.is_some_and(|width| width >= WIDE);
         Self { width: width.unwrap_or(USUAL_WIDTH), cut, is_wide, color }

@@ -1,4 +1,4 @@
-//! What `wprof run` says when the program has ended.
+//! The summary that `wprof run` prints when the program has ended.
 
 use wprof_profiler::{FigureKind, Profile};
 
@@ -13,28 +13,28 @@ use super::{
     predicted, sample, time,
 };
 
-/// How many functions are listed.
+/// The number of functions that are listed.
 const FUNCTIONS: usize = 8;
 
-/// How many functions and lines that take time are listed.
+/// The number of functions and of lines that are listed by time.
 const TIMED: usize = 8;
 
-/// How many places that allocate are listed.
+/// The number of allocating places that are listed.
 const ALLOCATED: usize = 8;
 
-/// How many mispredicted branches are listed.
+/// The number of mispredicted branches that are listed.
 const MISPREDICTED: usize = 4;
 
-/// How many loops are listed, or blocks where trips of loops are not known.
+/// The number of loops that are listed, or of blocks if the trips of loops are unknown.
 const LOOPS: usize = 4;
 
 /// The share of a metric from which on a path is hot.
 const HOT: f64 = 0.01;
 
-/// How many paths are listed.
+/// The number of paths that are listed.
 const PATHS: usize = 4;
 
-/// The summary; `title` says how the run ended.
+/// Writes the summary; `title` says how the run ended.
 pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
     write_title(page, title);
     write_time(page, view);
@@ -68,14 +68,14 @@ pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
     write_tables(page, &[counters::table(view.profile), events::table(&view.profile.events)]);
 }
 
-/// Where the time went.
+/// Writes where the time went.
 fn write_time(page: &mut Page, view: &View<'_>) {
     let Some(time) = &view.profile.time else { return };
     time::write_brief(page, time);
     write_tables(page, &[time::functions(view, TIMED, page.screen()), time::lines(view, TIMED)]);
 }
 
-/// Where in the functions the program was.
+/// Writes where in the functions the program was.
 fn write_places(page: &mut Page, view: &View<'_>) {
     let loops = match view.is_of_edges() {
         true => loops::table(view, LOOPS, page.screen()),
@@ -85,7 +85,7 @@ fn write_places(page: &mut Page, view: &View<'_>) {
     write_tables(page, &[loops, paths, flow::table(view, PATHS), extended_paths::table(view, PATHS)]);
 }
 
-/// Those that have any rows.
+/// Writes the tables that have rows.
 fn write_tables(page: &mut Page, tables: &[Table]) {
     for table in tables.iter().filter(|table| !table.is_empty()) {
         page.gap();
@@ -93,18 +93,18 @@ fn write_tables(page: &mut Page, tables: &[Table]) {
     }
 }
 
-/// How the run ended.
+/// Writes how the run ended.
 pub fn write_title(page: &mut Page, title: &str) {
     page.gap();
     page.line(&[span("wprof: ", Ink::Faint), span(title, Ink::Strong)]);
 }
 
-/// One line for those who want to know more.
+/// Writes a line of additional detail.
 pub fn write_detail(page: &mut Page, text: &str) {
     page.line(&[plain("  "), span(text, Ink::Faint)]);
 }
 
-/// One line of figures for the whole run, unless only events were counted.
+/// Writes one line of figures for the whole run, unless only events were counted.
 pub fn write_totals(page: &mut Page, view: &View<'_>) {
     if !view.is_of_code() {
         return;
@@ -117,10 +117,10 @@ pub fn write_totals(page: &mut Page, view: &View<'_>) {
     }
 }
 
-/// What ran, or how many functions if nothing more is known; and what that is.
+/// Returns the executed instructions, or how many functions ran if nothing more is known; and what the number counts.
 fn totals(view: &View<'_>) -> (u64, String) {
     let profile = view.profile;
-    // What is compiled is called, and then it is counted unless there are only bursts.
+    // A function is compiled when it is called, and is then counted unless there are only bursts.
     if profile.functions.is_empty() && profile.code.compiled > 0 {
         return sample::nothing(profile);
     }

@@ -1,11 +1,11 @@
-//! Tables: columns side by side, figures to the right, names to the left.
+//! Tables with aligned columns: figures are right-aligned, names left-aligned.
 
 use super::page::{Ink, Span, plain, span};
 
-/// On which side of its column a cell stands.
+/// The alignment of a column, and the order in which columns are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Names: where there is no room they are cut first, the longest first.
+    /// Names: the first to be cut where there is no room, the longest first.
     Left,
     /// Places: cut when names are short already.
     Place,
@@ -20,30 +20,30 @@ pub struct Table {
     rows: Vec<Vec<Span>>,
 }
 
-/// What stands between columns.
+/// The gap between columns.
 const GAP: &str = "  ";
 
-/// Names and places are not cut to less than this.
+/// The width below which names and places are not cut.
 const NARROWEST: usize = 12;
 
 impl Table {
-    /// A table without rows.
+    /// Creates a table without rows.
     pub fn new(titles: &[(&'static str, Side)]) -> Self {
         Self { titles: titles.to_vec(), rows: Vec::new() }
     }
 
-    /// Adds a row, one cell a column.
+    /// Adds a row, one cell per column.
     pub fn row(&mut self, cells: Vec<Span>) {
         debug_assert_eq!(cells.len(), self.titles.len());
         self.rows.push(cells);
     }
 
-    /// Whether it has no rows.
+    /// Reports whether the table has no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The lines, titles first unless all are empty, in so many columns of the screen. What says nothing is left out.
+    /// Returns the lines for `room` columns, titles first unless all are empty. Empty columns are left out.
     pub fn lines(&self, room: usize) -> Vec<Vec<Span>> {
         let titles = self.titles.iter().map(|&(title, _)| span(title, Ink::Faint)).collect::<Vec<_>>();
         let with_titles = titles.iter().any(|title| !title.is_empty()).then_some(&titles);
@@ -51,7 +51,7 @@ impl Table {
         with_titles.into_iter().chain(&self.rows).map(|row| self.aligned(row, &widths)).collect()
     }
 
-    /// The widths of the columns, together no more than there is room if names and places can be cut so far.
+    /// Returns the widths of the columns; their sum fits the room if names and places can be cut far enough.
     fn widths(&self, room: usize) -> Vec<usize> {
         let mut widths: Vec<usize> = (0..self.titles.len()).map(|column| self.width(column)).collect();
         for side in [Side::Left, Side::Place] {
@@ -62,7 +62,7 @@ impl Table {
                 let Some(&widest) = sorted.first().filter(|&&widest| widths[widest] > NARROWEST) else {
                     break;
                 };
-                // As wide as the next one, so that no name is cut while another is longer.
+                // Cut to the width of the next column, so that no name is cut while another is longer.
                 let next = sorted.get(1).map_or(0, |&next| widths[next]);
                 let cut = if widths[widest] > next { excess.min(widths[widest] - next) } else { 1 };
                 widths[widest] = (widths[widest] - cut).max(NARROWEST);
@@ -71,7 +71,7 @@ impl Table {
         widths
     }
 
-    /// The width of a column; 0 if no row has anything in it.
+    /// Returns the width of a column; 0 if all its cells are empty.
     fn width(&self, column: usize) -> usize {
         let widest = self.rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
         if widest == 0 { 0 } else { widest.max(plain(self.titles[column].0).width()) }
@@ -94,7 +94,7 @@ impl Table {
     }
 }
 
-/// How many columns of the screen are too many.
+/// Returns by how many columns the table exceeds the room.
 fn excess(widths: &[usize], room: usize) -> Option<usize> {
     let shown = widths.iter().filter(|&&width| width > 0);
     let width = shown.clone().sum::<usize>() + GAP.len() * shown.count().saturating_sub(1);

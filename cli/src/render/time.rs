@@ -1,4 +1,4 @@
-//! Sampled time: who has most of it, and on which lines.
+//! Sampled time, by function and by source line.
 
 use std::collections::HashMap;
 
@@ -12,12 +12,12 @@ use super::screen::Screen;
 use super::table::{Side, Table};
 use super::view::View;
 
-/// The samples of a profile, if there are any.
+/// Returns the samples of a profile, if there are any.
 pub fn of<'a>(view: &View<'a>) -> Option<&'a TimeProfile> {
     view.profile.time.as_ref().filter(|time| time.total().samples > 0)
 }
 
-/// One line: how much there is, and of how many samples; or why there is none.
+/// Writes one line: the time and the number of samples, or why there are none.
 pub fn write_brief(page: &mut Page, time: &TimeProfile) {
     let total = time.total();
     page.gap();
@@ -34,7 +34,7 @@ pub fn write_brief(page: &mut Page, time: &TimeProfile) {
     ]);
 }
 
-/// The functions that take most time, of the program and of the host, and the engine.
+/// Returns the functions that take the most time, of the program and of the host, and the engine.
 pub fn functions(view: &View<'_>, limit: usize, screen: Screen) -> Table {
     let mut table = Table::new(&[
         ("time", Side::Right),
@@ -58,12 +58,12 @@ pub fn functions(view: &View<'_>, limit: usize, screen: Screen) -> Table {
     table
 }
 
-/// What the program itself has is told from what others have.
+/// Returns the colour of a callee, which distinguishes the program's own code.
 fn ink(callee: &Callee) -> Ink {
     if matches!(callee, Callee::Function { .. }) { Ink::Name } else { Ink::Faint }
 }
 
-/// Time, share, how far that may be wrong, and the share with callees.
+/// Formats the time, its share, the error of the share, and the share with callees.
 fn figures(own: Timed, total: Timed, all: Timed) -> Vec<Span> {
     let interval = Interval::of(own, all);
     vec![
@@ -74,7 +74,7 @@ fn figures(own: Timed, total: Timed, all: Timed) -> Vec<Span> {
     ]
 }
 
-/// Instructions, calls, index and place of a function of the module, where there is room.
+/// Returns instructions, calls, index and place of a function of the module, if the screen is wide.
 fn details(view: &View<'_>, callee: &Callee, screen: Screen) -> [String; 4] {
     let &Callee::Function { index, .. } = callee else { return Default::default() };
     if !screen.is_wide {
@@ -87,7 +87,7 @@ fn details(view: &View<'_>, callee: &Callee, screen: Screen) -> [String; 4] {
     [ops, calls, index.to_string(), place]
 }
 
-/// The source lines that take most time; none if there are none.
+/// Returns the source lines that take the most time; empty if none is known.
 pub fn lines(view: &View<'_>, limit: usize) -> Table {
     let mut table = Table::new(&[
         ("time", Side::Right),
@@ -107,18 +107,18 @@ pub fn lines(view: &View<'_>, limit: usize) -> Table {
 
 /// A source line and its time.
 pub struct LineTime {
-    /// The line, as it is shown.
+    /// The display text of the line.
     pub line: String,
-    /// The time in itself.
+    /// The time of the line itself.
     pub own: Timed,
-    /// With all that it calls.
+    /// The time with all callees.
     pub total: Timed,
-    /// Its share of all time.
+    /// The confidence interval of the line's share of all time.
     pub interval: Interval,
 }
 
-/// The source lines that take most time, the first first; none if there are none. Time in a library, or in the host, is
-/// that of the line of the program's own source that is the innermost on the stack.
+/// Returns the source lines that take the most time, in order; none if none is known. Time in a library or in the host
+/// counts for the innermost line of the program's own source on the stack.
 pub fn hottest_lines(view: &View<'_>, limit: usize) -> Vec<LineTime> {
     let Some(time) = of(view) else { return Vec::new() };
     let all = time.total();
@@ -133,7 +133,7 @@ pub fn hottest_lines(view: &View<'_>, limit: usize) -> Vec<LineTime> {
         let most = libraries
             .get(&found.place)
             .and_then(|all| all.iter().max_by_key(|(name, time)| (**time, **name)));
-        // What is most of the line's own time is worth its name.
+        // A library is named if it takes more than half of the line's own time.
         let library = most.filter(|(_, time)| 2 * **time > found.own.time_ns);
         let library = library.map(|(name, _)| format!(" ({name})")).unwrap_or_default();
         LineTime {
@@ -143,7 +143,7 @@ pub fn hottest_lines(view: &View<'_>, limit: usize) -> Vec<LineTime> {
             interval: Interval::of(found.own, all),
         }
     };
-    // A library's line that only leads to others says nothing.
+    // A library's line that only calls others says nothing.
     let leads =
         |found: &PlaceTime<Line>| found.own.samples == 0 && view.ownership.is_library(found.place.file());
     let (after, mut rows): (Vec<_>, Vec<_>) =
@@ -152,7 +152,7 @@ pub fn hottest_lines(view: &View<'_>, limit: usize) -> Vec<LineTime> {
     rows.into_iter().take(limit).map(line).collect()
 }
 
-/// By node. Callers come first, so a library's function can take its caller's line.
+/// Returns the place of each node. Callers come first, so a library's function can take its caller's line.
 fn lines_of_nodes(view: &View<'_>, time: &TimeProfile) -> Vec<Place> {
     let mut known: HashMap<u32, Place> = HashMap::new();
     let mut places: Vec<Place> = Vec::with_capacity(time.nodes.len());

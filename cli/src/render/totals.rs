@@ -1,4 +1,4 @@
-//! What functions and call sites have with all that they call, by any weight of calling contexts.
+//! Inclusive totals of functions and call sites, by any weight of calling contexts.
 
 use wprof_profiler::{ContextTree, Total};
 
@@ -8,7 +8,7 @@ use super::page::{Ink, plain, span};
 use super::table::{Side, Table};
 use super::view::View;
 
-/// The `top` functions that have most with all that they call, the host's too.
+/// Returns the `top` functions by inclusive weight, including host functions.
 pub fn functions(tree: &ContextTree, weights: &Weights, top: usize) -> Table {
     let mut table = Table::new(&[
         ("with callees", Side::Right),
@@ -26,7 +26,7 @@ pub fn functions(tree: &ContextTree, weights: &Weights, top: usize) -> Table {
     table
 }
 
-/// The `top` call sites whose callees have most with all that these call.
+/// Returns the `top` call sites by the inclusive weight of their callees.
 pub fn call_sites(view: &View<'_>, tree: &ContextTree, weights: &Weights, top: usize) -> Table {
     let mut table = Table::new(&[
         ("with callees", Side::Right),
@@ -49,7 +49,7 @@ pub fn call_sites(view: &View<'_>, tree: &ContextTree, weights: &Weights, top: u
     table
 }
 
-/// Those that have anything, the heaviest first.
+/// Returns the totals that are not zero, the heaviest first.
 fn heaviest<T>(mut totals: Vec<(Total, T)>, top: usize) -> Vec<(Total, T)> {
     totals.retain(|(total, _)| total.inclusive > 0);
     totals.sort_by_key(|(total, _)| std::cmp::Reverse((total.inclusive, total.own)));
@@ -57,7 +57,7 @@ fn heaviest<T>(mut totals: Vec<(Total, T)>, top: usize) -> Vec<(Total, T)> {
     totals
 }
 
-/// So much with callees, and which share of all that is.
+/// Formats the inclusive weight, and its share of the whole.
 fn inclusive(weights: &Weights, total: Total, all: u64) -> [super::page::Span; 2] {
     let least = if total.is_whole { "" } else { "at least " };
     let share = span(percent(total.inclusive, all), Ink::of_share(total.inclusive, all));

@@ -1,19 +1,19 @@
-//! What a function writes into a trace, as notes on its control-flow graph.
+//! Trace recording of a function, as notes on its control-flow graph.
 
 use wprof_jit::plan::{FunctionPlan, FunctionTrace, Place};
 use wprof_profiler::{EdgeId, TraceMethod, TracePlan};
 
 use super::numbers::count_of;
 
-/// The notes; all are empty if nothing is traced.
+/// The notes of a function; all are empty if nothing is traced.
 pub struct TraceNotes<'a> {
     trace: Option<&'a FunctionTrace>,
-    /// Edges that write so that no other function's witnesses can be taken for this one's.
+    /// Edges that write, so that witnesses of other functions cannot be taken for this function's.
     blocking: Vec<EdgeId>,
 }
 
 impl<'a> TraceNotes<'a> {
-    /// Notes on a function.
+    /// Creates the notes of a function.
     pub fn new(plan: &'a FunctionPlan) -> Self {
         let trace = plan.trace.as_ref();
         let witnessed = trace.filter(|trace| trace.plan.method == TraceMethod::Witnesses);
@@ -21,7 +21,7 @@ impl<'a> TraceNotes<'a> {
         Self { trace, blocking: blocking.unwrap_or_default() }
     }
 
-    /// The method, and what it is estimated to cost.
+    /// Returns the method and its estimated cost.
     pub fn head(&self) -> String {
         let Some(trace) = self.trace else { return String::new() };
         let how = match trace.plan.method {
@@ -38,12 +38,12 @@ impl<'a> TraceNotes<'a> {
         format!("trace: {how} at {places}, {bits:.2} bits a call by the weights{accesses}\n")
     }
 
-    /// What crossing a block's edge writes.
+    /// Returns what crossing a block's edge writes.
     pub fn edge(&self, block: usize, position: usize) -> String {
         self.at(Place::Edge { block: block as u32, edge: position as u32 })
     }
 
-    /// The calls in the middle of a block, each with what is written behind it.
+    /// Returns the calls in the middle of a block, each with what is written after it.
     pub fn calls(&self, block: usize) -> Vec<String> {
         let Some(trace) = self.trace else { return Vec::new() };
         let of_block = trace.split.calls().filter(|&(of, _)| of as usize == block);

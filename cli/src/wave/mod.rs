@@ -1,6 +1,6 @@
-//! Values of components as text, as WAVE (WebAssembly Value Encoding) has them: `f("text", [1, 2], {x: some(3)})`.
+//! Component values as text in WAVE (WebAssembly Value Encoding): `f("text", [1, 2], {x: some(3)})`.
 //!
-//! Source: the README of the crate wasm-wave. Not there: strings over several lines, and comments.
+//! Source: the README of the crate wasm-wave. Multi-line strings and comments are not supported.
 
 mod parse;
 mod write;

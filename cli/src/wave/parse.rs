@@ -1,22 +1,22 @@
-//! Reading values: the type says what is expected, so nothing is guessed.
+//! Parser of values; the expected type decides, so nothing is guessed.
 
 use anyhow::{Context, Result, bail, ensure};
 use wprof::component::{FuncType, Type, TypeKind, Val};
 
-/// Splits a call such as `f(1, 2)` into the function's name and what stands between the parentheses, if there are any.
+/// Splits a call such as `f(1, 2)` into the function's name and the text between the parentheses, if there are any.
 ///
 /// # Errors
-/// If there is no closing parenthesis at the end.
+/// Returns an error if the closing parenthesis at the end is missing.
 pub fn call(text: &str) -> Result<(&str, Option<&str>)> {
     let Some((name, rest)) = text.split_once('(') else { return Ok((text.trim(), None)) };
     let args = rest.trim_end().strip_suffix(')');
     Ok((name.trim(), Some(args.with_context(|| format!("`{text}` does not end with `)`"))?)))
 }
 
-/// Arguments of a function, separated by commas.
+/// Parses the arguments of a function, separated by commas.
 ///
 /// # Errors
-/// If they are not of its types: the error says which is not, and what is expected.
+/// Returns an error if an argument does not have the parameter's type; it names the argument and the expected type.
 pub fn arguments(ty: &FuncType, text: &str) -> Result<Vec<Val>> {
     let mut reader = Reader { text, rest: text };
     let mut values = Vec::new();
@@ -113,10 +113,10 @@ impl<'t> Reader<'t> {
         Ok(Val::Tuple(values))
     }
 
-    /// Fields in any order; those that are options may be left out.
+    /// Parses fields in any order; fields of option type may be omitted.
     fn record(&mut self, fields: &[(String, Type)]) -> Result<Val> {
         self.expect('{')?;
-        // An empty record would be flags without any: `{:}`.
+        // `{:}` is the empty record; `{}` would be empty flags.
         if self.accept(':') {
             self.expect('}')?;
             return complete(fields, Vec::new());
@@ -132,7 +132,7 @@ impl<'t> Reader<'t> {
         complete(fields, given)
     }
 
-    /// `some(value)`, `none`, or the value alone, if it cannot be mistaken.
+    /// Parses `some(value)`, `none`, or the value alone if it is unambiguous.
     fn option(&mut self, some: &Type) -> Result<Val> {
         let before = self.rest;
         match self.word() {
@@ -152,13 +152,13 @@ impl<'t> Reader<'t> {
         Ok(Box::new(value))
     }
 
-    /// What stands between an opening character, which was read, and a closing one, separated by commas.
+    /// Parses items separated by commas up to a closing character; the opening one has been read.
     fn until<V>(&mut self, end: char, mut each: impl FnMut(&mut Self) -> Result<V>) -> Result<Vec<V>> {
         let mut all = Vec::new();
         while !self.accept(end) {
             if !all.is_empty() {
                 self.expect(',')?;
-                // One more comma may stand before the end.
+                // A trailing comma is allowed.
                 if self.accept(end) {
                     break;
                 }
@@ -175,7 +175,7 @@ impl<'t> Reader<'t> {
         text.parse().ok().with_context(|| format!("expected a number of type {ty}, got `{text}`"))
     }
 
-    /// A name, which may be marked by `%` as no keyword.
+    /// Parses a name, which `%` may mark as no keyword.
     fn name(&mut self) -> &'t str {
         self.accept('%');
         self.word()
@@ -223,7 +223,7 @@ impl<'t> Reader<'t> {
         taken
     }
 
-    /// The next character that is no space.
+    /// Returns the next character that is not a space.
     fn peek(&mut self) -> Option<char> {
         self.rest = self.rest.trim_start();
         self.rest.chars().next()
@@ -248,7 +248,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// The fields in the type's order.
+/// Returns the fields in the order of the type.
 fn complete(fields: &[(String, Type)], mut given: Vec<(String, Val)>) -> Result<Val> {
     let field = |(name, ty): &(String, Type)| {
         let at = given.iter().position(|(field, _)| field == name);

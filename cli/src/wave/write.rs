@@ -1,8 +1,8 @@
-//! Writing values.
+//! Formatting of values.
 
 use wprof::component::Val;
 
-/// A value as text, in one line.
+/// Formats a value in one line.
 pub fn shown(value: &Val) -> String {
     match value {
         Val::Bool(value) => value.to_string(),
@@ -47,7 +47,7 @@ fn with(case: &str, held: Option<&Val>) -> String {
     held.map_or_else(|| case.to_owned(), |value| format!("{case}({})", shown(value)))
 }
 
-/// A name, marked if it would be a keyword.
+/// Formats a name, marked if it would be a keyword.
 fn name(name: &str) -> String {
     let is_keyword = matches!(name, "true" | "false" | "none" | "some" | "ok" | "err" | "inf" | "nan");
     if is_keyword { format!("%{name}") } else { name.to_owned() }

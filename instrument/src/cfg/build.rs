@@ -1,6 +1,7 @@
-//! From bytecode to [`Cfg`], in one pass over what controls.
+//! Construction of a [`Cfg`] from bytecode, in one pass over the control instructions.
 //!
-//! Labels of enclosing constructs become blocks when they are reached, if a branch or the code before goes there.
+//! The label of an enclosing construct becomes a block when the pass reaches it, if a branch or the preceding code goes
+//! there.
 
 use std::collections::HashMap;
 
@@ -11,10 +12,10 @@ use super::ops::{is_call, is_structure};
 use super::{Block, Cfg, DirectCall, Edge, End};
 use crate::Error;
 
-/// The graph of function `func`.
+/// Builds the graph of function `func`.
 ///
 /// # Errors
-/// If the bytes are not those that were validated, or control is handed over in a way that is not known.
+/// Returns an error if the bytes differ from those that were validated, or control flows in an unknown way.
 pub fn build(func: u32, body: &FunctionBody<'_>) -> Result<Cfg, Error> {
     let mut reader = body.get_operators_reader()?;
     let mut builder = Builder::new(reader.original_position() as u32);
@@ -25,7 +26,7 @@ pub fn build(func: u32, body: &FunctionBody<'_>) -> Result<Cfg, Error> {
     Ok(builder.finish(func))
 }
 
-/// Where a label is.
+/// The position of a label.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Target {
     Ahead,
@@ -33,7 +34,7 @@ enum Target {
     Exit,
 }
 
-/// A branch target, which may come later.
+/// A branch target, whose position may not be known yet.
 struct Label {
     target: Target,
     used: bool,
@@ -45,22 +46,22 @@ pub(super) enum Construct {
     Loop,
     If,
     Else,
-    /// The body of an older `try`.
+    /// The body of a legacy `try`.
     Try,
-    /// One of its handlers.
+    /// A handler of a legacy `try`.
     Catch,
 }
 
 pub(super) struct Frame {
     pub construct: Construct,
     pub label: usize,
-    /// Of an `if`: where its false edge goes.
+    /// The target of an `if`'s false edge.
     else_label: Option<usize>,
     reachable: bool,
     pub handlers: Handlers,
 }
 
-/// The block that is being built.
+/// The block under construction.
 struct Open {
     start: u32,
     ops: u32,
@@ -69,13 +70,13 @@ struct Open {
 pub(super) struct Builder {
     blocks: Vec<Block>,
     calls: Vec<DirectCall>,
-    /// By block, the label of each edge, to be resolved at the end.
+    /// For each block, the labels of its edges, which are resolved at the end.
     edge_labels: Vec<Vec<usize>>,
     labels: Vec<Label>,
     pub frames: Vec<Frame>,
     /// `None` in dead code.
     open: Option<Open>,
-    /// The older `try`s, once one was met.
+    /// The legacy `try`s of the function, once one was met.
     pub tries: Option<Tries>,
 }
 
@@ -99,7 +100,7 @@ impl Builder {
         }
     }
 
-    /// One instruction at byte `at`; the next one is at `next`.
+    /// Processes the instruction at byte `at`; the next one is at `next`.
     fn operator(
         &mut self,
         op: &Operator<'_>,
@@ -187,7 +188,7 @@ impl Builder {
         if let Some(other) = frame.else_label
             && frame.reachable
         {
-            // An `if` without `else`: its false edge arrives here too.
+            // The false edge of an `if` without `else` arrives here too.
             self.labels[frame.label].used = true;
             self.fall_into(frame.label, at, next);
             self.labels[other].target = self.labels[frame.label].target;
@@ -237,13 +238,13 @@ impl Builder {
         self.frames[self.frames.len() - 1 - depth as usize].label
     }
 
-    /// The code before, if it gets here, goes on at `label`, which is here.
+    /// Places `label` here; preceding code that is reachable falls through to it.
     pub fn fall_into(&mut self, label: usize, at: u32, next: u32) {
         self.close(End::Jump, &[label], at, at);
         self.arrive(label, next);
     }
 
-    /// `label` is the code at `start`.
+    /// Places `label` at `start`.
     pub fn arrive(&mut self, label: usize, start: u32) {
         if self.labels[label].used {
             self.labels[label].target = Target::Block(self.blocks.len() as u32);
@@ -251,7 +252,7 @@ impl Builder {
         }
     }
 
-    /// Ends the open block with an instruction at `end`; the code from `limit` on belongs to others.
+    /// Ends the open block with the instruction at `end`; code from `limit` on belongs to other blocks.
     pub fn close(&mut self, how: End, labels: &[usize], end: u32, limit: u32) {
         let Some(open) = self.open.take() else { return };
         labels.iter().for_each(|&label| self.labels[label].used = true);
@@ -260,7 +261,7 @@ impl Builder {
         self.blocks.push(Block { start: open.start, end, limit, ops: open.ops, how, edges });
     }
 
-    /// The same with clauses of handlers, from edge `first` on.
+    /// Ends the open block as [`Self::close`] does; edges from `first` on lead to `clauses` of handlers.
     pub fn close_with(
         &mut self,
         how: End,

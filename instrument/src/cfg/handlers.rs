@@ -1,7 +1,7 @@
-//! Constructs that catch exceptions, and what they turn calls and throws into: ends of blocks with edges to handlers.
+//! Exception handlers: calls and throws under a handler end their blocks, with edges to the handlers.
 //!
-//! A `try_table` names labels around it, which are known when it is met. The clauses of the older `try` come behind its
-//! body, so where there is one, the function is gone through once before.
+//! A `try_table` names labels of enclosing constructs, which are known when the pass meets it. The clauses of a legacy
+//! `try` follow its body, so a function with a legacy `try` is scanned once beforehand.
 
 use std::collections::HashMap;
 
@@ -11,10 +11,10 @@ use super::build::{Builder, Construct};
 use super::{Clause, End};
 use crate::Error;
 
-/// A handler of a construct that is open.
+/// A handler of an open construct.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Handler {
-    /// Which exceptions it is for; `None` for all.
+    /// The tag that the handler catches; `None` for all exceptions.
     tag: Option<u32>,
     label: usize,
     clause: Clause,
@@ -23,18 +23,18 @@ pub(super) struct Handler {
 /// What a construct does with the exceptions of its body.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Handlers {
-    /// Those that it has, in the order in which they are tried.
+    /// The handlers of the construct, in the order in which they are tried.
     all: Vec<Handler>,
-    /// Of an older `try`: the construct, counted from the one around it, whose handlers come next.
+    /// For a legacy `try` that delegates: the construct whose handlers are tried next, counted from the enclosing one.
     delegate: Option<u32>,
-    /// Of an older `try`: how many of its handlers were met.
+    /// For a legacy `try`: the number of handlers met so far.
     met: usize,
 }
 
-/// The ends of all older `try`s of a function, by the byte where each begins.
+/// The ends of all legacy `try`s of a function, by the byte where each begins.
 pub(super) type Tries = HashMap<u32, Clauses>;
 
-/// How an older `try` ends.
+/// The end of a legacy `try`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clauses {
     tags: Vec<Option<u32>>,
@@ -43,7 +43,7 @@ pub(super) struct Clauses {
 
 fn tries(body: &FunctionBody<'_>) -> Result<Tries, Error> {
     let mut tries = Tries::new();
-    // By construct that is open: where it begins, if it is a `try`.
+    // For each open construct, where it begins if it is a `try`.
     let mut open: Vec<Option<u32>> = vec![None];
     let mut reader = body.get_operators_reader()?;
     while !reader.eof() {
@@ -72,7 +72,7 @@ fn tries(body: &FunctionBody<'_>) -> Result<Tries, Error> {
 }
 
 impl Builder {
-    /// A construct that catches, a throw, or one that ends or changes sides; whether it is one.
+    /// Processes `op` if it is a throw, or a construct that catches or one of its parts; returns whether it is.
     pub(super) fn exception(
         &mut self,
         op: &Operator<'_>,
@@ -120,7 +120,7 @@ impl Builder {
         Ok(())
     }
 
-    /// The body of an older `try`, or its last handler, ends, and the next handler begins.
+    /// Ends the body or the last handler of a legacy `try`, and begins the next handler.
     fn catch(&mut self, at: u32, next: u32) {
         let frame = self.frames.last_mut().expect("validated");
         frame.construct = Construct::Catch;
@@ -137,7 +137,7 @@ impl Builder {
         }
     }
 
-    /// A call; behind it the block ends if exceptions may come back to it that are caught here.
+    /// Processes a call; the block ends behind it if this function may catch exceptions of the callee.
     pub(super) fn call(&mut self, at: u32, next: u32) {
         if self.is_dead() || self.frames.iter().all(|frame| frame.handlers.all.is_empty()) {
             return;
@@ -152,7 +152,8 @@ impl Builder {
         self.arrive(back, next);
     }
 
-    /// What may catch an exception that is thrown here, in order, and where that goes on; each tag once.
+    /// Returns the clauses that may catch an exception thrown here, in order, and the labels of their handlers; each
+    /// tag once.
     fn handlers(&self) -> (Vec<(Clause, Option<u32>)>, Vec<usize>) {
         let mut found: Vec<Handler> = Vec::new();
         let mut left = self.frames.len();
@@ -178,7 +179,7 @@ impl Builder {
     }
 }
 
-/// The tag and the label of a clause.
+/// Returns the tag and the label of a clause.
 fn clause_of(catch: &Catch) -> (Option<u32>, u32) {
     match *catch {
         Catch::One { tag, label } | Catch::OneRef { tag, label } => (Some(tag), label),

@@ -1,13 +1,13 @@
-//! Handlers: what is done when an exception comes to one.
+//! Handlers: the code that runs when an exception reaches a handler.
 //!
-//! A handler is reached from each call and each throw whose exceptions it catches, by an edge each. Which one it was a
-//! local tells, which is set before. The handlers of a `try_table` are labels anywhere around it, so each clause gets a
+//! A handler has an edge from each call and each throw whose exceptions it catches. A local, set before the call or
+//! throw, identifies the edge. The handlers of a `try_table` are labels of enclosing constructs, so each clause gets a
 //! landing pad:
 //!
 //! ```text
 //! block (results of the try_table)
-//!   block (what clause 1 brings)
-//!     block (what clause 0 brings)
+//!   block (the values of clause 1)
+//!     block (the values of clause 0)
 //!       try_table (catch … 0) (catch … 1)   …   end
 //!       br 2
 //!     end
@@ -30,25 +30,25 @@ use crate::cfg::Clause;
 /// The landing pad of a clause.
 pub struct Pad {
     clause: Clause,
-    /// The depth of the construct that its label belongs to.
+    /// The depth of the construct that the clause's label belongs to.
     to: u32,
 }
 
-/// Types of blocks that are added to the module.
+/// Block types that are added to the module.
 pub struct Types {
     first: u32,
     known: HashMap<(Vec<ValType>, Vec<ValType>), u32>,
-    /// As the section of types has them.
+    /// The types, encoded as in the type section.
     pub encoded: Vec<Vec<u8>>,
 }
 
 impl Types {
-    /// None yet, in a module that has so many types.
+    /// Creates an empty set, in a module with `first` types.
     pub fn new(first: u32) -> Types {
         Types { first, known: HashMap::new(), encoded: Vec::new() }
     }
 
-    /// The index of a function type.
+    /// Returns the index of a function type, which is added if it is missing.
     pub fn index(&mut self, params: &[ValType], results: &[ValType]) -> u32 {
         let next = self.first + self.encoded.len() as u32;
         let key = (params.to_vec(), results.to_vec());
@@ -75,7 +75,7 @@ fn encoded(types: &[wasmparser::ValType]) -> Vec<ValType> {
 }
 
 impl Writer<'_, '_> {
-    /// The edges that a clause is reached by: block, and number of the edge there.
+    /// Returns the edges that lead to a clause: the block, and the edge's number in it.
     fn sources(&self, clause: Clause) -> Vec<(u32, usize)> {
         let blocks = self.input.cfg.blocks.iter().zip(0..);
         blocks
@@ -86,7 +86,7 @@ impl Writer<'_, '_> {
             .collect()
     }
 
-    /// Before a call or throw whose exceptions may be caught: says who it is, if a handler asks.
+    /// Stores the number of `block` before a call or throw, if a handler needs it.
     pub(super) fn note_thrower(&mut self, block: u32) {
         let clauses = self.input.cfg.blocks[block as usize].edges.iter().filter_map(|edge| edge.clause);
         let asked = clauses.collect::<Vec<_>>().into_iter().any(|clause| self.asks(clause));
@@ -96,7 +96,8 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Whether the handler has to know who threw: there are several, and one has code of its own there.
+    /// Reports whether the handler needs to know the block: it has several edges, and at least one has code in the
+    /// handler.
     fn asks(&self, clause: Clause) -> bool {
         let sources = self.sources(clause);
         let is_apart =
@@ -104,7 +105,7 @@ impl Writer<'_, '_> {
         sources.len() > 1 && sources.iter().any(is_apart)
     }
 
-    /// What is done in a handler.
+    /// Writes the code at the start of a handler.
     fn handle(&mut self, clause: Clause) {
         let sources = self.sources(clause);
         if sources.is_empty() {
@@ -125,7 +126,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// A handler of an older `try` has begun.
+    /// Writes the code at the start of a handler of a legacy `try`.
     pub(super) fn caught(&mut self) {
         let Some((at, number)) = self.frames.last_mut().and_then(|frame| frame.old_try.as_mut()) else {
             return;
@@ -135,7 +136,7 @@ impl Writer<'_, '_> {
         self.handle(clause);
     }
 
-    /// A `try_table`, around which pads are opened for the clauses that exceptions can come to.
+    /// Writes a `try_table`, and opens landing pads around it for the clauses that exceptions can reach.
     pub(super) fn try_table(&mut self, table: &TryTable, at: u32) {
         let (params, results) = self.input.source.block_types(table.ty);
         let (params, results) = (encoded(&params), encoded(&results));
@@ -148,7 +149,7 @@ impl Writer<'_, '_> {
             .zip(0..)
             .map(|(catch, number)| {
                 let label = label_of(catch);
-                // What the label wants, of which what the clause brings is a subtype.
+                // The label's types; the values of the clause are subtypes of these.
                 (Pad { clause: Clause { at, number }, to: to(label) }, encoded(&self.label_types(label)))
             })
             .filter(|(pad, _)| !self.sources(pad.clause).is_empty())
@@ -180,7 +181,7 @@ impl Writer<'_, '_> {
         self.depth += 1;
     }
 
-    /// Behind a `try_table`: its pads.
+    /// Closes the landing pads behind a `try_table`.
     pub(super) fn land(&mut self, pads: Vec<Pad>) {
         if pads.is_empty() {
             return;

@@ -1,7 +1,7 @@
-//! Entries of the stack of calls in flight: where this frame is.
+//! Entries of the stack of calls in flight, each of which says where its frame is.
 //!
-//! A frame gets its entry before the first thing that may end it, and keeps it until it leaves: what is in between
-//! writes where the frame is. Whether it has one is known from the graph in most places.
+//! A frame gets its entry before the first instruction that may end it, and keeps it until it leaves; sites in between
+//! update the entry. In most places the graph tells whether the frame has an entry.
 
 use wasm_encoder::{BlockType, InstructionSink};
 use wasmparser::Operator;
@@ -16,11 +16,11 @@ use crate::sites::{is_end, is_site};
 pub(super) enum Pushed {
     No,
     Yes,
-    /// By some ways here.
+    /// An entry on some of the paths that lead here.
     Maybe,
 }
 
-/// Whether a frame needs an entry while it does `op`, a site.
+/// Reports whether a frame needs an entry while it executes `op`, a site.
 pub(super) fn is_marked(input: &Input<'_>, op: &Operator<'_>) -> bool {
     match *op {
         Operator::Call { function_index: callee } => input.all_traps || input.calls.stops(callee),
@@ -28,7 +28,8 @@ pub(super) fn is_marked(input: &Input<'_>, op: &Operator<'_>) -> bool {
     }
 }
 
-/// Whether a function keeps its place in a local from the beginning: not if all that it can do is end.
+/// Reports whether a function keeps its place in a local from the beginning: if it catches, or has a marked site after
+/// which the frame continues.
 pub(super) fn has_place(input: &Input<'_>) -> bool {
     let reader = input.source.body(input.cfg.func).get_operators_reader();
     let operators = reader.into_iter().flatten().map_while(Result::ok);
@@ -36,7 +37,7 @@ pub(super) fn has_place(input: &Input<'_>) -> bool {
     operators.into_iter().any(|op| comes_back(&op) || catches(&op))
 }
 
-/// For each block, whether there is an entry where it begins.
+/// Returns for each block whether the frame has an entry at its start.
 pub(super) fn begins(input: &Input<'_>) -> Vec<Pushed> {
     let blocks = &input.cfg.blocks;
     let marks = marking(input);
@@ -55,7 +56,7 @@ pub(super) fn begins(input: &Input<'_>) -> Vec<Pushed> {
         };
         for edge in &block.edges {
             let Some(to) = edge.to else { continue };
-            // Whoever catches has an entry from then on.
+            // A frame that catches has an entry from then on.
             let comes = if edge.clause.is_some() { Some(Pushed::Yes) } else { ends };
             let known = begins[to as usize];
             let joined = if known.is_none() || known == comes { comes } else { Some(Pushed::Maybe) };
@@ -65,11 +66,11 @@ pub(super) fn begins(input: &Input<'_>) -> Vec<Pushed> {
             }
         }
     }
-    // Where nothing leads to nothing is done.
+    // Unreachable blocks get no code.
     begins.into_iter().map(|known| known.unwrap_or(Pushed::Maybe)).collect()
 }
 
-/// For each block, whether it writes an entry and goes on.
+/// Returns for each block whether it writes an entry and continues.
 fn marking(input: &Input<'_>) -> Vec<bool> {
     let blocks = &input.cfg.blocks;
     let mut marks = vec![false; blocks.len()];
@@ -87,14 +88,14 @@ fn marking(input: &Input<'_>) -> Vec<bool> {
     marks
 }
 
-/// Whether a block may leave the function at its end, for which its entry goes.
+/// Reports whether a block may leave the function at its end, which removes the entry.
 fn leaves(block: &Block) -> bool {
     matches!(block.how, End::Jump | End::Branch | End::Switch(_) | End::TailCall)
         && block.edges.iter().any(|edge| edge.to.is_none())
 }
 
 impl Writer<'_, '_> {
-    /// Finds the frame's place, when it begins.
+    /// Writes the code at frame entry that finds the frame's place.
     pub(super) fn find_place(&mut self) {
         let place = self.locals.index(Local::Place);
         let stack = self.input.layout.stack();
@@ -103,13 +104,14 @@ impl Writer<'_, '_> {
         code.get(Global::Height);
         code.sink.i32_const(ENTRY as i32).i32_add().local_set(place);
         if may_be_deep {
-            // Only where the host's stack is very large can ours be used up first: that is a stack overflow, too.
+            // The host's stack is normally used up before this one. If it is very large, this counts as a stack
+            // overflow too.
             code.sink.local_get(place).i32_const((stack + STACK - ENTRY) as i32).i32_gt_u();
             code.sink.if_(BlockType::Empty).unreachable().end();
         }
     }
 
-    /// The frame is about to do what may be the last of it: its entry says so.
+    /// Writes the code before a site: it stores the site in the frame's entry.
     pub(super) fn mark(&mut self, op: &Operator<'_>) {
         let site = self.next_site;
         self.next_site += 1;
@@ -140,7 +142,7 @@ impl Writer<'_, '_> {
         self.pushed = Pushed::Yes;
     }
 
-    /// Takes the frame's entry away, if it has one.
+    /// Removes the frame's entry, if it has one.
     pub(super) fn pop(&mut self) {
         if std::mem::replace(&mut self.pushed, Pushed::No) != Pushed::No {
             let place = self.locals.index(Local::Place);
@@ -150,15 +152,15 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// The same at the end of a block by which the function may be left.
+    /// Removes the frame's entry at the end of a block that may leave the function.
     pub(super) fn pop_to_leave(&mut self, block: &Block) {
         if leaves(block) {
             self.pop();
         }
     }
 
-    /// Behind a call: whoever was called may have gone to the host, which may have left frames behind, and grown the
-    /// memory.
+    /// Writes the code after a call: the callee may have reached the host, which may have left frames behind, and grown
+    /// the memory.
     pub(super) fn returned(&mut self, op: &Operator<'_>) {
         debug_assert!(is_call(op));
         let source = self.input.source;
@@ -180,7 +182,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// The host may call this function.
+    /// Writes the code at the entry of a function that the host may call.
     pub(super) fn enter_from_outside(&mut self) {
         let limit = self.input.layout.stack() + SOFT_LIMIT;
         let has_place = self.has_place;
@@ -194,7 +196,8 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// An exception was caught: frames that it went through have left entries; this one has one from now on.
+    /// Writes the code after a catch: unwound frames have left entries, which are booked; this frame has one from now
+    /// on.
     pub(super) fn book_thrown(&mut self) {
         let place = self.locals.index(Local::Place);
         let mut code = self.code();

@@ -1,26 +1,26 @@
-//! Where the code of each edge stands.
+//! Placement of the code of each edge.
 
 use crate::cfg::{Cfg, End};
 use crate::plan::{FunctionPlan, Probe};
 
-/// Where the code of an edge stands.
+/// The place of an edge's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Before the instruction that ends its block.
+    /// Before the instruction that ends the source block.
     Before,
-    /// At the start of the block that it leads to.
+    /// At the start of the target block.
     Start,
-    /// On a way of its own.
+    /// On a path of its own.
     Apart,
 }
 
-/// What is done on the edges of a function, and where.
+/// The probes of a function's edges, and their places.
 pub struct Places {
-    /// By edge.
+    /// For each edge, its probe and place.
     probes: Vec<Option<(Probe, Place)>>,
-    /// By block, its first edge.
+    /// For each block, the id of its first edge.
     first: Vec<usize>,
-    /// By block, the edges whose code stands at its start.
+    /// For each block, the edges whose code stands at its start.
     starts: Vec<Vec<usize>>,
 }
 
@@ -52,18 +52,18 @@ impl Places {
         Places { probes: placed, first, starts }
     }
 
-    /// The edges whose code stands at the start of a block.
+    /// Returns the edges whose code stands at the start of a block.
     pub fn at_start(&self, block: u32) -> Vec<usize> {
         self.starts[block as usize].clone()
     }
 
-    /// The id of an edge of a block, if it has code there.
+    /// Returns the id of an edge of a block, if its code stands at `place`.
     pub fn edge_at(&self, block: u32, edge: usize, place: Place) -> Option<usize> {
         let id = self.first[block as usize] + edge;
         self.probes[id].filter(|(_, found)| *found == place).map(|_| id)
     }
 
-    /// What is done on an edge that has code.
+    /// Returns the probe of an edge that has code.
     pub fn probe(&self, edge: usize) -> Probe {
         self.probes[edge].expect("an edge with code").0
     }

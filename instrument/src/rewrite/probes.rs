@@ -1,4 +1,4 @@
-//! The code of edges.
+//! Code generation for the probes of edges.
 
 use super::places::Place;
 use super::{Arrives, Local, Writer};
@@ -6,14 +6,14 @@ use crate::layout::{FIRST_COUNTER, Support};
 use crate::plan::Probe;
 
 impl Writer<'_, '_> {
-    /// The code of an edge of a block, if it stands there.
+    /// Writes the code of a block's edge, if it stands at `place`.
     pub(super) fn edge_code_at(&mut self, block: u32, edge: usize, place: Place) {
         if let Some(edge) = self.places.edge_at(block, edge, place) {
             self.edge_code(edge);
         }
     }
 
-    /// The code of an edge.
+    /// Writes the code of an edge.
     pub(super) fn edge_code(&mut self, edge: usize) {
         match self.places.probe(edge) {
             Probe::Count(counter) => self.count(counter, 1),
@@ -28,7 +28,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// The code of an edge, before it is known whether it is taken.
+    /// Writes the code of an edge before it is known whether the edge is taken.
     pub(super) fn guess(&mut self, edge: usize) {
         if matches!(self.places.probe(edge), Probe::Set(_) | Probe::Finish { restart: Some(_), .. }) {
             let (path, before) = (self.locals.index(Local::Path), self.locals.index(Local::Before));
@@ -37,7 +37,7 @@ impl Writer<'_, '_> {
         self.edge_code(edge);
     }
 
-    /// What takes that back.
+    /// Writes the code that undoes [`Self::guess`].
     pub(super) fn undo(&mut self, edge: usize) {
         let probe = self.places.probe(edge);
         if matches!(probe, Probe::Set(_) | Probe::Finish { restart: Some(_), .. }) {
@@ -71,7 +71,7 @@ impl Writer<'_, '_> {
         code.sink.i64_load(at).i64_const(by).i64_add().i64_store(at);
     }
 
-    /// Whether the code at hand seems to run often, so that its time matters, and not its length.
+    /// Reports whether the current code seems to be hot, so that its time matters more than its length.
     pub(super) fn is_hot(&self) -> bool {
         let in_loop = self.frames.iter().any(|frame| matches!(frame.arrives, Arrives::Params(_)));
         in_loop || self.input.calls.is_hot(self.input.cfg.func)

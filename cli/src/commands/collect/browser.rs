@@ -1,4 +1,4 @@
-//! A page in Chromium: what it loads is rewritten on the way, by our server.
+//! Profiling of a page in Chromium: this process's server rewrites the modules that the page loads.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -13,31 +13,31 @@ use wprof_instrument::Options;
 use crate::commands::web::server;
 use crate::commands::web::site::{Site, Taken};
 
-/// What Chromium may be called.
+/// Names under which Chromium may be installed.
 const BROWSERS: [&str; 5] =
     ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
-/// How often instances send counters, in milliseconds.
+/// The interval at which instances send counters, in milliseconds.
 const EVERY: u32 = 300;
-/// A page is done when it has asked for nothing, and its instances have counted nothing new, for so long.
+/// A page is done when it has made no request, and its instances have counted nothing new, for this long.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// A page to be opened.
+/// A page to open.
 #[derive(Clone, Copy, Debug)]
 pub struct Visit<'a> {
     /// The page's file.
     pub page: &'a Path,
-    /// The folder that is served; that of the page by default.
+    /// The folder that is served; by default the page's folder.
     pub root: Option<&'a Path>,
-    /// Whether there is a window, which ends the run when it is closed.
+    /// Whether to show a window, whose closing ends the run.
     pub head: bool,
-    /// The longest time.
+    /// The maximum duration.
     pub timeout: Duration,
 }
 
-/// Opens a page and takes what its modules count, until it is done.
+/// Opens a page and collects the counters of its modules until the page is done.
 ///
 /// # Errors
-/// If there is no such page, or no browser.
+/// Returns an error if the page or a browser is missing.
 pub fn visit(visit: Visit<'_>, options: Options<'static>) -> Result<Taken> {
     let shown = visit.page.display();
     let page = visit.page.canonicalize().with_context(|| format!("cannot read {shown}"))?;
@@ -65,7 +65,7 @@ pub fn visit(visit: Visit<'_>, options: Options<'static>) -> Result<Taken> {
     Ok(site.take_all())
 }
 
-/// A browser, which ends when nobody needs it any more.
+/// A browser process, which ends when this value is dropped.
 struct Browser(Child);
 
 impl Browser {
@@ -76,7 +76,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The browser may have ended by itself.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -109,7 +109,7 @@ fn start(url: &str, user: &Path, head: bool) -> Result<Child> {
     bail!("there is no Chromium (looked for {}): install one, or use wprof serve", BROWSERS.join(", "))
 }
 
-/// A path as part of an address.
+/// Escapes a path as part of an address.
 fn escaped(path: &Path) -> String {
     let byte = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' | b'~' => {

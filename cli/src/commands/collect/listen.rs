@@ -1,7 +1,8 @@
-//! Counters over the network, from pages that others serve.
+//! Reception of counters over the network, from pages that another server serves.
 //!
-//! A page gets `wprof.js` from here, told where it is from, and posts the counters of each instance under a name of the
-//! instance's, again and again: the last ones count. Nothing that is sent gets a meaning before it is checked.
+//! A page loads `wprof.js` from this server, which inserts its address. The script posts the counters of each instance
+//! repeatedly, under a name of the instance; the last post counts. No received data is interpreted before it is
+//! checked.
 
 use std::collections::BTreeMap;
 use std::io::BufReader;
@@ -17,20 +18,20 @@ use crate::commands::web::http::{self, Reply, Request};
 use crate::commands::web::server;
 use crate::output;
 
-/// The most instances.
+/// The maximum number of instances.
 const MAX_INSTANCES: usize = 10_000;
 
-/// What was sent, by instance.
+/// The latest counters of each instance, by its name.
 type All = Mutex<BTreeMap<String, RawCounters>>;
 
-/// Any page may send counters here.
+/// The headers that let any page send counters here.
 const HEAD: &str = "Access-Control-Allow-Origin: *\r\nAccess-Control-Allow-Private-Network: true\r\n\
                     Cross-Origin-Resource-Policy: cross-origin\r\n";
 
-/// Takes counters until Ctrl-C, or the end of the process is asked for.
+/// Receives counters until Ctrl-C or another request to end the process.
 ///
 /// # Errors
-/// If nobody can be listened to at the address.
+/// Returns an error if the address cannot be listened on.
 pub fn until_interrupted(address: SocketAddr) -> Result<Counters> {
     let (listener, address) = server::listen(address)?;
     let stop = server::interruption()?;

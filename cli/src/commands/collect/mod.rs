@@ -1,4 +1,4 @@
-//! `wprof collect`: profiles of what instrumented modules have counted.
+//! `wprof collect`: creates profiles from the counters of instrumented modules.
 
 mod browser;
 mod listen;
@@ -92,7 +92,7 @@ pub struct CollectArgs {
     command: Vec<String>,
 }
 
-/// Counters, and who sent them.
+/// Counters, and the sender of each.
 type Counters = Vec<(String, RawCounters)>;
 
 pub fn execute(args: &CollectArgs, color: ColorChoice) -> Result<ExitCode> {
@@ -146,11 +146,11 @@ fn of_command(args: &CollectArgs, color: ColorChoice) -> Result<ExitCode> {
     Ok(ExitCode::from(ended.code))
 }
 
-/// What to say if no counters are left.
+/// The message if no counters are left.
 pub const NOTHING: &str =
     "no WebAssembly module was loaded, or the program was killed: there is nothing to profile";
 
-/// Counters of modules of which only the bytes are known.
+/// Counters, together with modules that are known by their bytes only.
 pub struct Gathered {
     originals: Vec<Original>,
     counters: Counters,
@@ -158,10 +158,10 @@ pub struct Gathered {
 }
 
 impl Gathered {
-    /// What a site took.
+    /// Gathers the modules and counters that a site received.
     ///
     /// # Errors
-    /// If a module is none.
+    /// Returns an error if the bytes of a module are invalid.
     pub fn of_site(taken: Taken, name: &str) -> Result<Gathered> {
         let original =
             |(bytes, number)| Original::of_bytes(&PathBuf::from(format!("{name}#{number}")), bytes);
@@ -169,15 +169,16 @@ impl Gathered {
         Ok(Gathered { originals, counters: taken.counters, run: run(vec![name.to_owned()]) })
     }
 
-    /// Writes and shows the profile of each module; whether there was one.
+    /// Writes and shows the profile of each module; reports whether there was one.
     ///
     /// # Errors
-    /// If counters do not fit, or files cannot be written.
+    /// Returns an error if counters do not fit their modules, or files cannot be written.
     pub fn conclude(&self, path: Option<&Path>, quiet: bool, color: ColorChoice) -> Result<bool> {
         let mut profiles = profiles(&self.originals, &self.counters, &self.run)?;
         if let Some(path) = path {
             for (number, (profile, original)) in profiles.iter_mut().enumerate() {
-                // Whoever looks at the profile later wants the module, and the program has only had its bytes.
+                // The module is written too: a later view of the profile needs it, and the program only received its
+                // bytes.
                 let beside = numbered(path, number).with_extension("wasm");
                 output::write_file(&beside, |out| out.write_all(&original.bytes))?;
                 profile.program = beside.display().to_string();
@@ -188,14 +189,14 @@ impl Gathered {
     }
 }
 
-/// A module that was instrumented.
+/// A module before instrumentation.
 struct Original {
     path: PathBuf,
     bytes: Vec<u8>,
     hash: [u8; 32],
 }
 
-/// The modules in files, and those in components.
+/// Returns the modules in files, including those in components.
 fn originals(paths: &[PathBuf]) -> Result<Vec<Original>> {
     let mut all = Vec::new();
     for path in paths {
@@ -233,7 +234,7 @@ fn run(args: Vec<String>) -> Run {
     }
 }
 
-/// The profile of each module of which there are counters, the one that executed most first.
+/// Returns the profile of each module that has counters, ordered by executed instructions, the most first.
 fn profiles<'a>(
     originals: &'a [Original],
     counters: &Counters,
@@ -262,7 +263,7 @@ fn profiles<'a>(
         }
     }
     for profile in found.values_mut() {
-        // Instances of one run.
+        // The instances belong to one run.
         profile.runs.dedup();
     }
     let mut all: Vec<_> = found.into_iter().map(|(index, profile)| (profile, &originals[index])).collect();
@@ -293,7 +294,7 @@ fn finish(
     Ok(())
 }
 
-/// The name of a file, or that of one more.
+/// Returns the path for profile `number`: the file itself, or a numbered file beside it.
 fn numbered(path: &Path, number: usize) -> PathBuf {
     if number == 0 {
         return path.to_path_buf();

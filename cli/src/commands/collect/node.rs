@@ -1,6 +1,6 @@
-//! A command that runs Node: what it loads is rewritten on the way.
+//! A command that runs Node: modules are rewritten as Node loads them.
 //!
-//! Node is told by its environment to load our JavaScript first, in workers too, and to leave counters in a folder.
+//! Environment variables make Node load wprof's script first, also in workers, and write counters to a folder.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -16,35 +16,35 @@ use wprof_profiler::Ending;
 
 use super::{Counters, from_file};
 
-/// A command that has ended.
+/// The result of a command.
 pub struct Ended {
-    /// Its exit code, as shells have it.
+    /// The exit code, in the convention of shells.
     pub code: u8,
-    /// How it ended.
+    /// How the command ended.
     pub ending: Ending,
-    /// When it started, in seconds since 1970.
+    /// The start time, in seconds since 1970.
     pub started: u64,
-    /// How long it took.
+    /// The duration in nanoseconds.
     pub wall_ns: u64,
-    /// The modules that it loaded.
+    /// The modules that the command loaded.
     pub modules: Vec<PathBuf>,
-    /// What they counted.
+    /// The counters of those modules.
     pub counters: Counters,
-    /// Where the modules are, as long as anybody wants them.
+    /// The folder that holds the modules; it exists as long as this value.
     _folder: tempfile::TempDir,
 }
 
-/// Runs a command; modules are rewritten with these arguments.
+/// Runs a command whose modules are rewritten with the arguments `rewrite`.
 ///
 /// # Errors
-/// If it cannot be started.
+/// Returns an error if the command cannot be started.
 pub fn run(command: &[String], rewrite: &[String]) -> Result<Ended> {
     let folder = tempfile::tempdir().context("no folder for modules and counters")?;
     let script = folder.path().join("wprof.cjs");
     fs::write(&script, JAVASCRIPT).with_context(|| format!("cannot write {}", script.display()))?;
     let exe = std::env::current_exe().context("wprof does not know where it is")?;
     let old = std::env::var("NODE_OPTIONS").unwrap_or_default();
-    // Ctrl-C is for the command; what it leaves behind is still read.
+    // Ctrl-C is meant for the command; the counters that it leaves behind are still read.
     signal_hook::flag::register(SIGINT, Arc::default())?;
     let (started, clock) = (SystemTime::now(), Instant::now());
     let status = Command::new(&command[0])
@@ -73,13 +73,13 @@ fn named(path: &Path) -> Result<(String, wprof_instrument::RawCounters)> {
     Ok((path.file_stem().unwrap_or_default().to_string_lossy().into_owned(), counters))
 }
 
-/// The exit code of a process, or what shells give for its signal.
+/// Returns the exit code of a process, or the code that shells give for its signal.
 fn code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| Some(128 + status.signal()?));
     code.map_or(u8::MAX, |code| code as u8)
 }
 
-/// The files of a kind in a folder, in order.
+/// Returns the files of a kind in a folder, in order.
 fn files(folder: &Path, kind: &str) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
     let paths = entries.map_while(Result::ok).map(|entry| entry.path());

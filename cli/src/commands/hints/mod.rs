@@ -1,4 +1,4 @@
-//! `wprof hints`: what a profile says, as hints to compilers in the module itself, or in files beside it.
+//! `wprof hints`: turns a profile into hints for compilers, in the module itself or in files beside it.
 
 mod sample_profile;
 mod split_profile;
@@ -158,7 +158,7 @@ fn report(found: HintAccuracy) {
     ));
 }
 
-/// Names as they are in the module, which is what linkers and other tools know them by.
+/// Returns functions by their names in the module, by which linkers and other tools know them.
 fn order(profile: &Profile) -> String {
     let mut text = String::new();
     for (function, _) in profile.functions_by_ops() {

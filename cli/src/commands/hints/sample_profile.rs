@@ -1,4 +1,4 @@
-//! A profile as LLVM's compilers read it: by function and line of the source.
+//! A sample profile for LLVM: counts by function and source line.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,10 @@ use wprof_profiler::export::{self, PlaceInFunction, SampleProfile};
 
 use crate::code_map;
 
-/// The executions of all lines, and what indirect calls on them called.
+/// Returns the executions of all lines, and the targets of indirect calls on them.
 ///
 /// # Errors
-/// If the module has no DWARF, or the profile does not say what the code did.
+/// Returns an error if the module has no DWARF, or the profile has no counts of code.
 pub fn of(module: &Module, profile: &Profile) -> Result<SampleProfile> {
     let (source, code) = (Source::new(module), code_map::of_functions_that_ran(module, profile)?);
     let mut samples = SampleProfile::default();
@@ -46,12 +46,12 @@ fn add_targets(samples: &mut SampleProfile, source: &Source<'_>, profile: &Profi
     Ok(())
 }
 
-/// What a module's debug information tells of places.
+/// The source positions in a module's debug information.
 struct Source<'a> {
     module: &'a Module,
-    /// The line that each function is defined at.
+    /// The line of each function's definition.
     definitions: HashMap<String, u32>,
-    /// From which offset on code has which discriminator.
+    /// The discriminators, each with the offset from which it applies.
     discriminators: Vec<(u32, u32)>,
 }
 
@@ -61,8 +61,8 @@ impl<'a> Source<'a> {
         Self { module, definitions, discriminators }
     }
 
-    /// Where an instruction comes from, innermost inlined function first; nothing if one of the functions or lines is
-    /// not known. The line table tells the discriminator of the innermost only.
+    /// Returns the source positions of an instruction, innermost inlined function first; none if a function or line is
+    /// unknown. The line table tells the discriminator of the innermost position only.
     fn places(&self, offset: u32) -> Vec<PlaceInFunction> {
         let place = |symbol: &FrameSymbol| {
             let (function, line) = (symbol.name()?, symbol.line().filter(|&line| line > 0)?);

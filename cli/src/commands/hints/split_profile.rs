@@ -1,11 +1,12 @@
 //! A profile for Binaryen's `wasm-split`, which moves functions that did not run into a module of their own.
 //!
-//! Source: Binaryen, `src/tools/wasm-split`: the hash of the module's file, then for each function that has a body a
-//! number that is 0 if it did not run, all little-endian. Its numbers are times of the first call; ours are 1.
+//! Source: Binaryen, `src/tools/wasm-split`: the hash of the module's file, then a number for each function that has a
+//! body, which is 0 if the function did not run; all little-endian. Binaryen writes the time of the first call, wprof
+//! 1.
 
 use wprof_profiler::Profile;
 
-/// The bytes of such a profile of the module in `file`, `functions` of which, from index `first` on, have a body.
+/// Returns the profile of the module in `file`, which has `functions` functions with bodies from index `first` on.
 pub fn bytes(file: &[u8], profile: &Profile, first: u32, functions: u32) -> Vec<u8> {
     let ran = |index| profile.function(index).is_some_and(|function| function.calls() > 0);
     let numbers = (first..first + functions).map(|index| u32::from(ran(index)));
@@ -14,7 +15,7 @@ pub fn bytes(file: &[u8], profile: &Profile, first: u32, functions: u32) -> Vec<
     bytes
 }
 
-/// Binaryen's hash of a file: boost's `hash_combine` of its bytes, which are signed.
+/// Computes Binaryen's hash of a file: boost's `hash_combine` of its bytes, which are signed.
 fn hash(file: &[u8]) -> u64 {
     const GOLDEN_RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
     file.iter().fold(0, |digest, &byte| {

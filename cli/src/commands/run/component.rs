@@ -1,4 +1,4 @@
-//! Running components: which function is called, with which arguments.
+//! Execution of components: the choice of the called function and its arguments.
 
 use anyhow::{Result, anyhow, bail};
 use wprof::component::{Component, FuncType, Instance, Linker, Val};
@@ -12,10 +12,10 @@ use crate::commands::serve_component::Server;
 use crate::modules::failure;
 use crate::{names, output, wave};
 
-/// Runs a command; or instantiates a component, calls the function that `--invoke` names, and prints its result.
+/// Runs a command component, or instantiates a component, calls the function of `--invoke`, and prints its result.
 ///
 /// # Errors
-/// If there is nothing to be called, or the arguments do not fit. The inner error is the program's.
+/// Returns an error if there is no function to call, or the arguments do not fit. The inner error is the program's.
 pub fn call(
     args: &ProgramArgs,
     store: &mut Store<WasiCtx>,
@@ -50,10 +50,10 @@ pub fn call(
     })
 }
 
-/// Instantiates a component that answers requests, and has them answered.
+/// Instantiates a component that answers requests, and serves requests with it.
 ///
 /// # Errors
-/// If it answers none. The inner error is the program's.
+/// Returns an error if the component answers no requests. The inner error is the program's.
 pub fn serve(
     args: &ProgramArgs,
     store: &mut Store<WasiCtx>,
@@ -64,7 +64,7 @@ pub fn serve(
     instantiated(args, store, component, act)
 }
 
-/// Instantiates a component, with WASI 0.2, and does something with it.
+/// Instantiates a component with WASI 0.2, and calls `act` with it.
 fn instantiated(
     args: &ProgramArgs,
     store: &mut Store<WasiCtx>,
@@ -86,10 +86,10 @@ fn instantiated(
     }
 }
 
-/// Profiles of the core modules that ran beside the main one, with their numbers.
+/// Returns the profiles of the core modules that ran beside the main one, with the modules' numbers.
 ///
 /// # Errors
-/// If nothing was counted.
+/// Returns an error if nothing was counted.
 pub fn others(store: &Store<WasiCtx>, component: &Component, main: &Module) -> Result<Vec<(usize, Profile)>> {
     let all = component.modules().iter().enumerate();
     let others = all.filter(|(_, module)| module.hash() != main.hash());
@@ -112,7 +112,7 @@ fn missing_imports(error: &Error) -> anyhow::Error {
     )
 }
 
-/// The function with a name; that of an exported instance may be left out if only one has such a function.
+/// Finds a function by name. The name of an exported instance may be omitted if only one has such a function.
 fn find<'f>(funcs: &'f [(String, &'f FuncType)], name: &str) -> Result<(&'f str, &'f FuncType)> {
     let is_it = |full: &str| full.rsplit('#').next() == Some(name);
     let mut all = funcs.iter().filter(|(full, _)| full == name);
@@ -126,7 +126,7 @@ fn find<'f>(funcs: &'f [(String, &'f FuncType)], name: &str) -> Result<(&'f str,
     }
 }
 
-/// The functions that can be called, for error messages.
+/// Lists the functions that can be called, for error messages.
 fn exported(funcs: &[(String, &FuncType)]) -> String {
     let line = |(name, ty): &(String, &FuncType)| format!("\n  {}: {ty}", names::harmless(name));
     match funcs.iter().map(line).collect::<String>() {

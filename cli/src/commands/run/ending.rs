@@ -1,4 +1,4 @@
-//! What the end of a program means: for the profile, for people, for the caller.
+//! The end of a program: how it is recorded in the profile, reported to people, and returned to the caller.
 
 use std::process::ExitCode;
 
@@ -10,14 +10,14 @@ use super::program::Outcome;
 use crate::render::numbers::grouped;
 use crate::{names, output};
 
-/// What shells show for a process that aborted.
+/// The exit code that shells show for a process that aborted.
 const TRAPPED: u8 = 134;
 
-/// Frames of a backtrace that are shown at its beginning and at its end.
+/// Numbers of innermost and of outermost frames that a backtrace shows.
 const INNER_FRAMES: usize = 12;
 const OUTER_FRAMES: usize = 4;
 
-/// How a run ended.
+/// Returns how a run ended.
 pub fn of(ended: &Result<(), Error>, signal: Option<i32>) -> Ending {
     match ended {
         Ok(()) => Ending::Exited { code: 0 },
@@ -30,16 +30,16 @@ pub fn of(ended: &Result<(), Error>, signal: Option<i32>) -> Ending {
     }
 }
 
-/// What the trap says, without saying that it is one.
+/// Returns the message of a trap, without the words that call it a trap.
 fn reason(error: &Error) -> String {
     let message = error.to_string();
     message.strip_prefix("wasm trap: ").unwrap_or(&message).to_owned()
 }
 
-/// The exit code of `wprof run`.
+/// Returns the exit code of `wprof run`.
 pub fn exit_code(outcome: &Outcome) -> ExitCode {
     match (&outcome.ending, &outcome.error) {
-        // As the system does it: the low eight bits.
+        // Like the system, keep the low eight bits.
         (Ending::Exited { code }, _) => ExitCode::from(*code as u8),
         (Ending::OutOfBudget, _) if outcome.stop.is_some() => ExitCode::SUCCESS,
         (Ending::Interrupted, _) => ExitCode::from(128 + outcome.signal.unwrap_or_default() as u8),
@@ -48,12 +48,12 @@ pub fn exit_code(outcome: &Outcome) -> ExitCode {
     }
 }
 
-/// Whether it was not the program that failed.
+/// Reports whether wprof failed, and not the program.
 pub fn is_ours(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Compile | ErrorKind::Limit | ErrorKind::System)
 }
 
-/// Says why the program ended, unless it ended itself or the user ended it.
+/// Reports why the program ended, unless it ended itself or the user ended it.
 pub fn report(outcome: &Outcome, counted: &Counted) {
     if let (Some(until), None) = (&counted.until, &outcome.stop) {
         output::tell_line(format_args!("wprof: the program ended before {until}"));
@@ -78,7 +78,7 @@ pub fn report(outcome: &Outcome, counted: &Counted) {
     output::tell(format_args!("{}", backtrace(frames)));
 }
 
-/// That control did not come to a place before more events had happened than were waited for.
+/// Says with how many events control first reached the place, if that is more than were waited for.
 fn beyond(until: &Until, spent: Option<u64>) -> String {
     match (until, spent) {
         (Until::Place(budget, _), Some(spent)) if spent > budget.limit => {
@@ -88,10 +88,10 @@ fn beyond(until: &Until, spent: Option<u64>) -> String {
     }
 }
 
-/// Ends the process as a program that ended like this does, at once.
+/// Ends the process at once, as a program that ended with `error` does.
 pub fn end_process(error: &Error) -> ! {
     if let Some(code) = error.i32_exit() {
-        // As the system does it: the low eight bits.
+        // Like the system, keep the low eight bits.
         std::process::exit(code & 0xff);
     }
     let frames = error.backtrace().map(|backtrace| backtrace.frames()).unwrap_or_default();
@@ -100,7 +100,7 @@ pub fn end_process(error: &Error) -> ! {
     std::process::exit(TRAPPED.into());
 }
 
-/// Locals and operands of the innermost frame.
+/// Formats the locals and operands of the innermost frame.
 fn values(stop: &Stop) -> String {
     let list = |name: &str, values: &[StoppedValue]| {
         let lines = values.iter().enumerate();
@@ -121,7 +121,7 @@ fn shown(value: StoppedValue) -> String {
     }
 }
 
-/// What ran out, and how far the program got beyond it before it was stopped.
+/// Says what ran out, and how far the program exceeded it before it stopped.
 fn overdrawn(budget: &Budget, spent: u64) -> String {
     let Budget { kind, limit } = budget;
     let [allowed, had, over] = [*limit, spent, spent.saturating_sub(*limit)].map(grouped);
@@ -130,7 +130,7 @@ fn overdrawn(budget: &Budget, spent: u64) -> String {
     )
 }
 
-/// The innermost and the outermost frames, each with its source lines.
+/// Formats the innermost and the outermost frames, each with its source lines.
 fn backtrace(frames: &[FrameInfo]) -> String {
     let hidden = INNER_FRAMES..frames.len().saturating_sub(OUTER_FRAMES);
     let mut text = String::new();
@@ -146,7 +146,7 @@ fn backtrace(frames: &[FrameInfo]) -> String {
     text
 }
 
-/// Function, source line and offset; lines above it for what was inlined into the function there.
+/// Formats a frame: function, source line and offset, preceded by lines for functions inlined there.
 fn line(frame: &FrameInfo) -> String {
     let mut text = String::new();
     let symbols = frame.symbols();

@@ -1,4 +1,4 @@
-//! What the program finds around it: WASI, with its arguments, environment and folders.
+//! The program's host environment: WASI, with arguments, environment variables and folders.
 
 use std::path::Path;
 
@@ -11,13 +11,13 @@ use super::network;
 use crate::modules::failure;
 use crate::names;
 
-/// Where random numbers begin if they are to be the same each time.
+/// The seed of random numbers in deterministic runs.
 const SEED: u64 = 0;
 
-/// The program's view of the system; with the same random numbers each time if it is to be deterministic.
+/// Creates the program's view of the system; with the same random numbers each time if the run is deterministic.
 ///
 /// # Errors
-/// If a folder cannot be opened, or an argument cannot be passed.
+/// Returns an error if a folder cannot be opened, or an argument cannot be passed.
 pub fn wasi(args: &ProgramArgs, is_deterministic: bool) -> Result<WasiCtx> {
     let mut builder = WasiCtxBuilder::new();
     builder.inherit_stdio();
@@ -37,10 +37,10 @@ pub fn wasi(args: &ProgramArgs, is_deterministic: bool) -> Result<WasiCtx> {
     Ok(builder.build())
 }
 
-/// All that a program may import.
+/// Creates a linker with everything that a program may import.
 ///
 /// # Errors
-/// None that we know of.
+/// Returns an error if a definition fails, of which no case is known.
 pub fn linker(engine: &Engine) -> Result<Linker<WasiCtx>> {
     let mut linker = Linker::new(engine);
     wasi::add_to_linker(&mut linker, |wasi: &mut WasiCtx| wasi).map_err(failure)?;
@@ -48,7 +48,7 @@ pub fn linker(engine: &Engine) -> Result<Linker<WasiCtx>> {
     Ok(linker)
 }
 
-/// What the module needs and is not here; nothing if all is here.
+/// Describes the module's missing imports; nothing if all are available.
 pub fn missing_imports(
     linker: &Linker<WasiCtx>,
     store: &mut Store<WasiCtx>,

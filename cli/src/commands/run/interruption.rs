@@ -1,4 +1,4 @@
-//! Ctrl-C, and other polite requests to end: the first stops the program and keeps its profile.
+//! Ctrl-C and other requests to terminate: the first one stops the program and keeps its profile.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -13,32 +13,32 @@ use wprof::InterruptHandle;
 
 use crate::output;
 
-/// How long the program may take to stop before we say what else can be done. Signals until then are the first once
-/// more: who tells a process also tells its group, as `timeout` does, and `wprof top` passes on what may have reached
-/// us already.
+/// How long the program may take to stop before a message says what else can be done. Signals until then count as
+/// repetitions of the first: a signal to a process often goes to its group too, as with `timeout`, and `wprof top`
+/// passes on signals that this process may have received already.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How often a program is woken that may wait in the system.
+/// The interval at which the program is woken, in case it waits in the system.
 const WAKE_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Waits for signals.
+/// A thread that waits for signals.
 pub struct Interruption {
     state: Arc<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// The first signal; 0 if there was none.
+    /// The first signal; 0 if none has arrived.
     signal: AtomicI32,
     /// Whether the program has ended.
     ended: AtomicBool,
 }
 
 impl Interruption {
-    /// From now on the first signal interrupts what `handle` belongs to, and the next one ends the process.
+    /// Starts to watch: the first signal interrupts the owner of `handle`, the next one ends the process.
     ///
     /// # Errors
-    /// If the system has no thread or signal handler for us.
+    /// Returns an error if the system provides no thread or signal handler.
     pub fn watch(handle: InterruptHandle) -> Result<Self> {
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot handle signals")?;
         let state = Arc::new(State::default());
@@ -49,12 +49,12 @@ impl Interruption {
         Ok(Self { state })
     }
 
-    /// Whether there was a signal.
+    /// Reports whether a signal has arrived.
     pub fn has_come(&self) -> bool {
         self.state.signal.load(Ordering::SeqCst) != 0
     }
 
-    /// The signal that came while the program ran.
+    /// Stops watching; returns the signal that arrived while the program ran.
     pub fn end(self) -> Option<i32> {
         self.state.ended.store(true, Ordering::SeqCst);
         Some(self.state.signal.load(Ordering::SeqCst)).filter(|&signal| signal != 0)
@@ -67,17 +67,17 @@ fn act(signal: i32, state: &Arc<State>, handle: &InterruptHandle, first: &mut Op
         return;
     }
     if state.ended.load(Ordering::SeqCst) || state.signal.swap(signal, Ordering::SeqCst) != 0 {
-        // Does not return for these signals.
+        // For these signals the function does not return.
         let _ = emulate_default_handler(signal);
         return;
     }
     handle.interrupt();
     let (state, handle) = (state.clone(), handle.clone());
-    // Without a thread for it, the program is interrupted when it is done waiting.
+    // Without this thread, the program is interrupted when it no longer waits.
     let _ = thread::Builder::new().spawn(move || insist(&state, &handle));
 }
 
-/// Wakes the program until it has ended: it may be about to wait for its input.
+/// Wakes the program repeatedly until it has ended, because it may be about to wait for input.
 fn insist(state: &State, handle: &InterruptHandle) {
     let begin = Instant::now();
     let mut is_told = false;

@@ -1,4 +1,4 @@
-//! Which function is called, with which arguments.
+//! The choice of the called function and its arguments.
 
 use anyhow::{Context, Result, bail};
 use wprof::wasi::WasiCtx;
@@ -6,16 +6,16 @@ use wprof::{Error, ExternType, Func, FuncType, Instance, Store, Val, ValType};
 
 use crate::output;
 
-/// What a command exports for us to call.
+/// The function that a command exports as its entry point.
 const START: &str = "_start";
 
-/// What a library exports to be called before anything else.
+/// The function that a library exports for initialization, to be called before all others.
 const INITIALIZE: &str = "_initialize";
 
 /// Calls `_start`.
 ///
 /// # Errors
-/// If there is none. The inner error is the program's.
+/// Returns an error if the module does not export `_start`. The inner error is the program's.
 pub fn start(store: &mut Store<WasiCtx>, instance: Instance) -> Result<Result<(), Error>> {
     let Some(start) = instance.get_func(&mut *store, START) else {
         bail!("the module has no `{START}`: call a function with --invoke{}", exported(store, instance));
@@ -23,10 +23,10 @@ pub fn start(store: &mut Store<WasiCtx>, instance: Instance) -> Result<Result<()
     Ok(start.call(store, &[], &mut []))
 }
 
-/// Calls an exported function and prints its results, one a line.
+/// Calls an exported function and prints its results, one per line.
 ///
 /// # Errors
-/// If there is none, or the arguments do not fit. The inner error is the program's.
+/// Returns an error if there is no such function, or the arguments do not fit. The inner error is the program's.
 pub fn function(
     store: &mut Store<WasiCtx>,
     instance: Instance,
@@ -59,7 +59,7 @@ fn results(store: &mut Store<WasiCtx>, func: Func, params: &[Val]) -> Result<Str
     Ok(results.iter().map(|value| format!("{}\n", shown(value))).collect())
 }
 
-/// The functions that can be called, for error messages.
+/// Lists the functions that can be called, for error messages.
 fn exported(store: &Store<WasiCtx>, instance: Instance) -> String {
     let exports = instance.module(store).exports();
     let functions = exports.filter_map(|export| match export.ty() {
@@ -82,7 +82,7 @@ fn arguments(name: &str, ty: &FuncType, args: &[String]) -> Result<Vec<Val>> {
     ty.params().zip(args).map(parse).collect()
 }
 
-/// A value of a type: integers in decimal or `0x…`, signed or not.
+/// Parses a value of a type; integers are decimal or `0x…`, signed or not.
 fn value(ty: ValType, text: &str) -> Result<Val> {
     Ok(match ty {
         ValType::I32 => Val::I32(integer(text, 32)? as i32),
@@ -93,11 +93,11 @@ fn value(ty: ValType, text: &str) -> Result<Val> {
     })
 }
 
-/// An integer that fits `bits` bits with or without a sign.
+/// Parses an integer that fits `bits` bits, with or without a sign.
 fn integer(text: &str, bits: u32) -> Result<i128> {
     let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
     let (digits, radix) = digits.strip_prefix("0x").map_or((digits, 10), |digits| (digits, 16));
-    // A second sign would parse.
+    // `from_str_radix` would accept a second sign.
     let parsed = if digits.starts_with(['+', '-']) { None } else { i128::from_str_radix(digits, radix).ok() };
     let number = parsed.map(|number| sign * number);
     let fits = |number: &i128| (-(1_i128 << (bits - 1))..1 << bits).contains(number);

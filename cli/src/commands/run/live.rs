@@ -1,7 +1,7 @@
-//! Profiles of a program that still runs, written to a file again and again: the option `--live`.
+//! The option `--live`: writes profiles of a running program to a file repeatedly.
 //!
-//! The program hands them over and goes on; a thread of its own writes them. While it is busy with one, others are
-//! dropped.
+//! The program hands over a profile and continues; a separate thread writes it. While that thread is busy with one
+//! profile, others are dropped.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -15,26 +15,26 @@ use wprof_profiler::{Ending, Profile, Run};
 
 use crate::modules::failure;
 
-/// What is to be written where, and how often.
+/// The settings of `--live`.
 pub struct Live {
     /// The file.
     pub path: PathBuf,
-    /// How long from one profile to the next.
+    /// The interval between profiles.
     pub every: Duration,
-    /// What only we know of the run.
+    /// The description of the run, which the engine does not know.
     pub run: Run,
     /// The program's name.
     pub program: String,
 }
 
-/// The thread that writes.
+/// The thread that writes profiles.
 pub struct Following(JoinHandle<()>);
 
 impl Live {
-    /// From now on profiles of `store` are written; the program `started` just then.
+    /// Starts writing profiles of `store`, whose program started at `started`.
     ///
     /// # Errors
-    /// If the profile is not an adaptive one, or the system has no thread for it.
+    /// Returns an error if the profile is not adaptive, or the system provides no thread.
     pub fn follow(
         self,
         store: &mut Store<WasiCtx>,
@@ -48,15 +48,15 @@ impl Live {
         let writer =
             writer.spawn(move || self.write_all(&receiver, started)).context("cannot start a thread")?;
         let hand_over = move |profile| {
-            // The next one comes soon.
+            // If the channel is full, the profile is dropped: the next one comes soon.
             let _ = sender.try_send((profile, clock.elapsed()));
         };
         store.on_snapshot(module, every, hand_over).map_err(failure)?;
         Ok(Following(writer))
     }
 
-    /// Writes what comes until nothing can come any more. What cannot be written is no loss yet: at the end the whole
-    /// profile goes to the same file, and that says why it cannot.
+    /// Writes profiles until the channel closes. A failed write loses nothing yet: at the end the whole profile goes to
+    /// the same file, and an error there is reported.
     fn write_all(self, profiles: &Receiver<(Profile, Duration)>, started: SystemTime) {
         while let Ok((mut profile, wall)) = profiles.recv() {
             profile.program.clone_from(&self.program);
@@ -67,9 +67,9 @@ impl Live {
 }
 
 impl Following {
-    /// Waits until the last one has been written.
+    /// Waits until the last profile has been written.
     pub fn end(self) {
-        // A panic there has been told.
+        // A panic of the thread has been reported.
         let _ = self.0.join();
     }
 }

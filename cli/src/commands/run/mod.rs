@@ -1,6 +1,6 @@
-//! `wprof run`: a program in place of any other runtime, and its profile.
+//! `wprof run`: runs a program in place of another runtime, and writes its profile.
 //!
-//! Invariant: the program's own input, output and exit code are untouched; what we say goes to standard error,
+//! Invariant: the program's own input, output and exit code are unchanged; messages of wprof go to standard error,
 //! after the program.
 
 mod args;
@@ -49,7 +49,7 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
     execute_with(args, None, color)
 }
 
-/// The same for a component that answers requests.
+/// Runs a component that answers requests.
 pub fn serve(args: RunArgs, server: Server, color: ColorChoice) -> Result<ExitCode> {
     ensure!(args.program.invoke.is_none(), "a server calls no function by name: leave out --invoke");
     execute_with(args, Some(server), color)
@@ -125,7 +125,7 @@ fn execute_with(args: RunArgs, server: Option<Server>, color: ColorChoice) -> Re
         let cannot = || format!("cannot write the core dump to {}", path.display());
         fs::write(path, dump).with_context(cannot)?;
     }
-    // What goes wrong with the other files must not cost the profile.
+    // An error with the other files must not lose the profile.
     if let (Some(path), Some(written)) = (&args.bursts, outcome.burst_log.take()) {
         let cannot = || format!("cannot write bursts to {}", path.display());
         let summary = written.map_err(|error| anyhow!("{error}")).with_context(cannot)?;
@@ -140,18 +140,18 @@ fn execute_with(args: RunArgs, server: Option<Server>, color: ColorChoice) -> Re
             output::tell_line(format_args!("wprof: {error}"));
         }
     }
-    // The process ends now, and the system frees what they have sooner than they would.
+    // The process ends now, and the system frees their memory faster than their destructors.
     std::mem::forget((engine, module, modules));
     Ok(ending::exit_code(&outcome))
 }
 
-/// Where the profile of another core module of a component goes: beside that of the main one.
+/// Returns the path for the profile of another core module of a component, beside that of the main module.
 fn path_of_other(path: &Path, number: usize) -> PathBuf {
     let extension = path.extension().map(|extension| format!(".{}", extension.to_string_lossy()));
     path.with_extension(format!("core{number}{}", extension.unwrap_or_default()))
 }
 
-/// A line on another core module of a component.
+/// Writes a summary line about another core module of a component.
 fn summarize_other(
     page: &mut Page,
     args: &RunArgs,
@@ -162,33 +162,33 @@ fn summarize_other(
     let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
     let functions = count_of(profile.code.compiled, "function");
     let file = args.output.as_deref().map(|path| path_of_other(path, *number));
-    // Beside the other one: the line need not be longer.
+    // The file is beside the main one, so its name suffices.
     let file = file.as_deref().and_then(Path::file_name).map(|file| file.to_string_lossy());
     let file = file.map(|file| format!(": see {}", names::harmless(&file))).unwrap_or_default();
     summary::write_detail(page, &format!("core module {number}{name} ran {functions}{file}"));
 }
 
-/// Descriptors that the program cannot have, so that its profile can be written whatever it leaves open.
+/// Opens descriptors that the program cannot use up, so that its profile can be written whatever it leaves open.
 fn spare_descriptors() -> Result<[File; 2]> {
     let open = || File::open("/dev/null").context("no descriptor for the profile");
     Ok([open()?, open()?])
 }
 
-/// Files of bursts grow no larger.
+/// The maximum size of a file of bursts.
 const MAX_BURST_FILE: u64 = 4 << 30;
 
 fn is_sampled(counted: &Counted) -> bool {
     matches!(counted.profiling, ProfilingConfig::Adaptive(_))
 }
 
-/// The file for bursts.
+/// Creates the file for bursts.
 fn burst_file(path: &Path, counted: &Counted) -> Result<TraceTarget> {
     ensure!(is_sampled(counted), "--bursts needs sampling: leave out --exact, --profile and --collect");
     let file = File::create(path).with_context(|| format!("cannot write bursts to {}", path.display()))?;
     Ok(TraceTarget { file, max_size: MAX_BURST_FILE })
 }
 
-/// Finds out before a long run that its profile could not be written after it.
+/// Checks before a long run that its profile can be written after it.
 fn check_output(path: &Path, counted: &Counted) -> Result<()> {
     ensure!(
         counted.is_on(),
@@ -204,7 +204,7 @@ fn check_output(path: &Path, counted: &Counted) -> Result<()> {
     Ok(())
 }
 
-/// Whether the profile is shown or written in the end.
+/// Reports whether the profile is shown or written at the end.
 fn wants_profile(args: &RunArgs) -> bool {
     !args.quiet || args.output.is_some()
 }
@@ -228,18 +228,18 @@ fn config(args: &RunArgs, counted: &Counted) -> Result<Config> {
     Ok(config)
 }
 
-/// Whether machine code is kept for other runs.
+/// Reports whether machine code is kept in the code cache for other runs.
 fn keeps_code(args: &RunArgs, counted: &Counted) -> bool {
     !args.no_code_cache && !args.conservative && !counted.deterministic
 }
 
-/// Adds to a profile what only we know.
+/// Adds the facts about the run to a profile that the engine does not know.
 pub fn complete(profile: &mut Profile, args: &ProgramArgs, outcome: &Outcome) {
     profile.program = args.module().display().to_string();
     profile.runs = vec![described(run_of(args), outcome.started, outcome.wall, outcome.ending.clone())];
 }
 
-/// What is known of a run before it starts.
+/// Returns the facts about a run that are known before it starts.
 fn run_of(args: &ProgramArgs) -> Run {
     Run {
         tool: concat!("wprof ", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -249,13 +249,13 @@ fn run_of(args: &ProgramArgs) -> Run {
     }
 }
 
-/// What is known later.
+/// Adds the facts about a run that are known after it.
 fn described(run: Run, started: SystemTime, wall: Duration, ending: Ending) -> Run {
     let started = started.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     Run { started, ending, wall_ns: Some(nanoseconds(wall)), ..run }
 }
 
-/// What `--live` asks for.
+/// Returns the settings of `--live`.
 fn live(args: &RunArgs, counted: &Counted) -> Result<Option<Live>> {
     let (Some(every), Some(path)) = (args.live, &args.output) else { return Ok(None) };
     ensure!(
@@ -266,7 +266,7 @@ fn live(args: &RunArgs, counted: &Counted) -> Result<Option<Live>> {
     Ok(Some(Live { path: path.clone(), every, run: run_of(&args.program), program }))
 }
 
-/// What profiling took of the processor time.
+/// Describes how much processor time profiling took.
 fn spent(cost: &ProfilingCost) -> String {
     let ProfilingCost { bursts, burst_code, ways_back, reading, reoptimization, .. } = *cost;
     let share = 100.0 * cost.sum().as_secs_f64() / cost.of.as_secs_f64().max(f64::MIN_POSITIVE);
@@ -283,7 +283,7 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What the collector of garbage did, and what it took of the run.
+/// Describes what the garbage collector did, and how much of the run it took.
 fn collected(statistics: &GcStatistics, wall: Duration) -> String {
     let (objects, bytes) = (count_of(statistics.objects, "object"), count_of(statistics.bytes, "byte"));
     if statistics.collections == 0 {
@@ -298,7 +298,7 @@ fn collected(statistics: &GcStatistics, wall: Duration) -> String {
     )
 }
 
-/// What ran and what it did.
+/// Summarizes the program and its run.
 fn summarize(page: &mut Page, args: &RunArgs, module: &Module, outcome: &Outcome, profile: Option<&Profile>) {
     let name = args.program.module().file_name().unwrap_or_default().to_string_lossy().into_owned();
     let wall = duration(nanoseconds(outcome.wall));
@@ -309,7 +309,7 @@ fn summarize(page: &mut Page, args: &RunArgs, module: &Module, outcome: &Outcome
             let view = View::new(profile, Some(module)).owned(&ownership);
             summary::write(page, &view, &title);
         }
-        // Who turned the profile off wants a program and nothing else.
+        // A user who turned the profile off wants the program's output only.
         None if args.verbose || outcome.was_counted => summary::write_title(page, &title),
         None => {}
     }

@@ -1,25 +1,25 @@
-//! What a component may do with the network: `--net`.
+//! The option `--net`: a component's access to the network.
 
 use std::net::{IpAddr, SocketAddr};
 
 use wprof::wasi::{SocketAddrUse, WasiCtxBuilder};
 
-/// One thing that it may.
+/// One permission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Net {
-    /// Everything.
+    /// All uses of the network.
     All,
-    /// Look up names.
+    /// The lookup of names.
     Names,
-    /// Use TCP, with some addresses.
+    /// The use of TCP with some addresses.
     Tcp(Addresses),
-    /// Use UDP, with some addresses.
+    /// The use of UDP with some addresses.
     Udp(Addresses),
-    /// Send requests of HTTP to all hosts, or one.
+    /// HTTP requests to all hosts, or to one.
     Http(Option<String>),
 }
 
-/// Some addresses: all, if nothing is said.
+/// A set of addresses; all, by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Addresses {
     ip: Option<IpAddr>,
@@ -27,10 +27,10 @@ pub struct Addresses {
 }
 
 impl Net {
-    /// `all`, `dns`, `tcp`, `udp`, `http`, the last three also with an address behind a colon.
+    /// Parses `all`, `dns`, `tcp`, `udp` or `http`; the last three may have an address behind a colon.
     ///
     /// # Errors
-    /// If it is nothing of these.
+    /// Returns an error if the text has another form.
     pub fn parse(text: &str) -> Result<Net, String> {
         let (kind, rest) = text.split_once(':').map_or((text, None), |(kind, rest)| (kind, Some(rest)));
         match (kind, rest) {
@@ -66,8 +66,8 @@ impl Addresses {
         self.ip.is_none_or(|ip| ip == address.ip()) && self.port.is_none_or(|port| port == address.port())
     }
 
-    /// An address says where a socket may be bound and whom it may connect or send to. Any port of this machine may
-    /// stand on the other side, and who listens hears everybody.
+    /// Reports whether a use of `address` is permitted. An address says where a socket may be bound, and which peers it
+    /// may connect or send to. The local end of a connection may have any port, and a listener accepts any peer.
     fn allow(self, address: SocketAddr, used: SocketAddrUse) -> bool {
         match used {
             SocketAddrUse::TcpAccept | SocketAddrUse::UdpReceive => true,
@@ -80,7 +80,7 @@ impl Addresses {
     }
 }
 
-/// Gives a program what the options say.
+/// Gives a program the permissions of the options.
 pub fn allow(builder: &mut WasiCtxBuilder, all: &[Net]) {
     let has_all = all.contains(&Net::All);
     builder.allow_ip_name_lookup(has_all || all.contains(&Net::Names));
@@ -147,7 +147,7 @@ mod tests {
             (false, "127.0.0.1:81", SocketAddrUse::TcpConnect),
             (false, "127.0.0.2:80", SocketAddrUse::TcpListen),
             (true, "10.0.0.1:5000", SocketAddrUse::TcpAccept),
-            // Who connects is bound to any port.
+            // A connecting socket may be bound to any port.
             (true, "0.0.0.0:0", SocketAddrUse::TcpBind),
             (false, "127.0.0.1:0", SocketAddrUse::TcpBind),
         ];

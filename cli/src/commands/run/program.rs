@@ -1,4 +1,4 @@
-//! The program, on a thread of its own: it has a large stack, and signals do not meet it.
+//! The program runs on a thread of its own, which has a large stack and receives no signals.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -23,64 +23,64 @@ use super::{component, ending, host, invoke, stubs};
 use crate::commands::serve_component::{Requests, Server};
 use crate::modules::failure;
 
-/// How a run went.
+/// The result of a run.
 pub struct Outcome {
-    /// When it started.
+    /// The start time.
     pub started: SystemTime,
-    /// How long it took, loading not included.
+    /// The duration, without loading.
     pub wall: Duration,
-    /// How it ended.
+    /// How the program ended.
     pub ending: Ending,
-    /// Why, if it did not just return or exit.
+    /// The error, if the program did not just return or exit.
     pub error: Option<Error>,
-    /// The signal that interrupted it.
+    /// The signal that interrupted the program.
     pub signal: Option<i32>,
-    /// How many events there were of the kind that has a budget.
+    /// The number of events of the kind that has a budget.
     pub spent: Option<u64>,
     /// Whether anything was counted.
     pub was_counted: bool,
-    /// The instruction at which it was stopped, if that was asked for.
+    /// The state at the instruction where the program was stopped, if a stop was requested.
     pub stop: Option<Stop>,
-    /// What was counted, unless it ended too early.
+    /// The counts, unless the program ended too early.
     pub profile: Option<Profile>,
-    /// Profiles of the other core modules of a component that ran, with their numbers in it.
+    /// The profiles of the component's other core modules that ran, with the modules' numbers.
     pub others: Vec<(usize, Profile)>,
-    /// What became of the trace.
+    /// The result of writing the trace.
     pub trace: Option<Result<TraceSummary, Error>>,
     /// The bursts, if there were any.
     pub bursts: Option<Bursts>,
-    /// What the collector of garbage had to do, if the program could make objects.
+    /// The work of the garbage collector, if the program could create objects.
     pub collected: Option<GcStatistics>,
-    /// What came of requests, if it was a server.
+    /// The requests that were answered, if the program was a server.
     pub requests: Option<Requests>,
-    /// What became of their recording.
+    /// The result of recording the bursts.
     pub burst_log: Option<Result<TraceSummary, Error>>,
-    /// The state in which the program trapped, if that was asked for.
+    /// The state in which the program trapped, if a core dump was requested.
     pub core_dump: Option<Vec<u8>>,
 }
 
-/// What is kept of a run.
+/// The settings of a run: what is counted and kept.
 pub struct Kept<'a> {
-    /// The component that the module is the main one of, if it is run as a part of one.
+    /// The component whose main module the module is, if a component is run.
     pub component: Option<Component>,
-    /// What it serves, if it answers requests.
+    /// The server, if the component answers requests.
     pub server: Option<Server>,
-    /// What is counted.
+    /// The resolved choice of what is counted.
     pub counted: &'a Counted,
-    /// Where the trace goes, if there is one.
+    /// The destination of the trace, if there is one.
     pub trace: Option<TraceTarget>,
-    /// Where the bursts go, if they are recorded.
+    /// The destination of the bursts, if they are recorded.
     pub bursts: Option<TraceTarget>,
-    /// Who gets profiles while it runs, if anybody.
+    /// The receiver of profiles during the run, if there is one.
     pub live: Option<Live>,
-    /// Whether anybody wants the profile in the end.
+    /// Whether the profile is needed at the end.
     pub has_profile: bool,
-    /// Whether the state is dumped if the program traps.
+    /// Whether a trap dumps the state.
     pub has_core_dump: bool,
 }
 
 impl<'a> Kept<'a> {
-    /// The profile only.
+    /// Keeps the profile only.
     pub fn profile(counted: &'a Counted) -> Kept<'a> {
         Kept {
             component: None,
@@ -94,24 +94,24 @@ impl<'a> Kept<'a> {
         }
     }
 
-    /// A trace only.
+    /// Keeps a trace only.
     pub fn trace(counted: &'a Counted, trace: TraceTarget) -> Kept<'a> {
         Kept { trace: Some(trace), has_profile: false, ..Kept::profile(counted) }
     }
 }
 
-/// Where a trace goes.
+/// The destination of a trace.
 pub struct TraceTarget {
-    /// The file, open.
+    /// The open file.
     pub file: File,
-    /// How long it may become.
+    /// The maximum size of the file.
     pub max_size: u64,
 }
 
-/// Runs the program to its end, whatever that is.
+/// Runs the program to its end.
 ///
 /// # Errors
-/// If it could not even be started.
+/// Returns an error if the program could not be started.
 pub fn run(args: &ProgramArgs, module: &Module, kept: Kept<'_>) -> Result<Outcome> {
     let wasi = host::wasi(args, kept.counted.deterministic)?;
     let thread = thread::Builder::new().name("program".to_owned()).stack_size(args.max_stack as usize);
@@ -150,7 +150,7 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     if let Some(TraceTarget { file, max_size }) = bursts {
         store.record_bursts(module, &program, BufWriter::new(file), max_size).map_err(failure)?;
     }
-    // Plain code has no polls: there Ctrl-C does what it does without us.
+    // Plain code has no polls, so there Ctrl-C keeps its default action.
     let interruption = match can_stop {
         true => Some(Interruption::watch(store.interrupt_handle())?),
         false => None,
@@ -228,7 +228,7 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     })
 }
 
-/// Instantiates a module and calls it: gives its instance, if there is one, and how the program ended.
+/// Instantiates a module and calls it; returns its instance, if there is one, and how the program ended.
 fn run_module(
     args: &ProgramArgs,
     store: &mut Store<WasiCtx>,
@@ -245,12 +245,12 @@ fn run_module(
     }
 }
 
-/// Whether the program's own code ended it, which it can do while it is instantiated.
+/// Reports whether the program's own code ended it, which may happen during instantiation.
 fn is_of_program(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Trap | ErrorKind::Exit | ErrorKind::Host)
 }
 
-/// The outer error is ours: there is nothing to call. The inner one is the program's.
+/// Calls the program. The outer error says that there is no function to call; the inner one is the program's.
 fn call(args: &ProgramArgs, store: &mut Store<WasiCtx>, instance: Instance) -> Result<Result<(), Error>> {
     match &args.invoke {
         Some(name) => invoke::function(store, instance, name, args.rest()),

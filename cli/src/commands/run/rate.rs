@@ -1,29 +1,29 @@
-//! How often it is looked where the program is: the option `--rate`.
+//! The option `--rate`: how often the program's position is sampled.
 
 use anyhow::{Result, ensure};
 
 use super::collect::Counted;
 
-/// So often a second if nobody says otherwise.
+/// The default number of samples per second.
 const USUAL: u32 = 1000;
 
-/// More often than this a program would do little else.
+/// The maximum: at a higher rate a program would do little else.
 const MOST: u32 = 100_000;
 
-/// Samples a second.
+/// The number of samples per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampleRate {
-    /// None.
+    /// No samples.
     Off,
-    /// So many.
+    /// This many samples per second.
     Hertz(u32),
 }
 
 impl SampleRate {
-    /// A number, or `off`.
+    /// Parses a number, or `off`.
     ///
     /// # Errors
-    /// If it is neither.
+    /// Returns an error if the text has another form.
     pub fn parse(text: &str) -> Result<SampleRate, String> {
         let rate = text.parse().ok().filter(|rate| (1..=MOST).contains(rate));
         match text {
@@ -33,10 +33,11 @@ impl SampleRate {
     }
 }
 
-/// How often threads are sampled, if they are: by default wherever there is a profile that need not be the same each time.
+/// Returns the rate at which threads are sampled. By default they are sampled with every profile that need not be
+/// deterministic.
 ///
 /// # Errors
-/// If that contradicts what else is asked for.
+/// Returns an error if the rate contradicts other options.
 pub fn of(asked: Option<SampleRate>, counted: &Counted) -> Result<Option<u32>> {
     match asked {
         None if counted.is_on() && !counted.deterministic => Ok(Some(USUAL)),

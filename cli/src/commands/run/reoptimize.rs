@@ -1,4 +1,4 @@
-//! Whether and by what hot functions are made better: the options `--profile-use` and `--without`.
+//! The options `--profile-use` and `--without`: whether, and by which passes, hot functions are reoptimized.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub struct ReoptimizeArgs {
 }
 
 impl ReoptimizeArgs {
-    /// What is done, if anything is.
+    /// Returns the policy of reoptimization, if it is enabled.
     pub fn policy(&self) -> Option<Policy> {
         let has = |what| !self.without.contains(&what);
         let policy = Policy {
@@ -53,11 +53,11 @@ impl ReoptimizeArgs {
         has(Optimization::All).then_some(policy)
     }
 
-    /// The earlier profile, if there is one, and it says anything: that of a run too short for a burst does not, and is
-    /// left out with a note.
+    /// Returns the earlier profile, if one is given and is not empty. The profile of a run too short for a burst is
+    /// empty; it is left out with a note.
     ///
     /// # Errors
-    /// If it cannot be read, or knows no edges.
+    /// Returns an error if the profile cannot be read, or has no edge counts.
     pub fn profile(&self) -> Result<Option<Arc<Profile>>> {
         let Some(path) = &self.profile_use else { return Ok(None) };
         let profile = crate::commands::read_profile(path)?;
@@ -76,10 +76,10 @@ impl ReoptimizeArgs {
         Ok(Some(Arc::new(profile)))
     }
 
-    /// Tells the engine.
+    /// Applies the options to the engine's configuration.
     ///
     /// # Errors
-    /// As [`ReoptimizeArgs::profile`].
+    /// Returns an error under the conditions of [`ReoptimizeArgs::profile`].
     pub fn configure(&self, config: &mut Config) -> Result<()> {
         config.reoptimization(self.policy());
         if let Some(profile) = self.profile()? {
@@ -89,7 +89,7 @@ impl ReoptimizeArgs {
     }
 }
 
-/// What was made better, a function a paragraph, then what was not.
+/// Describes the functions that were reoptimized, one per paragraph, then those that were not.
 pub fn decisions(module: &Module) -> Vec<String> {
     let (made, refused) = (module.reoptimizations(), module.not_reoptimized());
     let refused = refused
@@ -108,7 +108,7 @@ fn lines(module: &Module, done: &Reoptimization) -> Vec<String> {
     [title].into_iter().chain(done.decisions.iter().map(line)).collect()
 }
 
-/// What was decided on the way to a better version of `func`, and where.
+/// Describes a decision on the way to a better version of `func`, and its place.
 pub fn decided(module: &Module, func: u32, decision: &Decision) -> String {
     let name = |func| names::shown(func, module.func_name(func));
     let place = if decision.func == func { String::new() } else { format!(" in {}", name(decision.func)) };

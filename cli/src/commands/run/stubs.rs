@@ -1,4 +1,4 @@
-//! Imports that are neither WASI nor a program's own: those that toolchains are known to want, and stand-ins.
+//! Imports besides WASI and the program's own modules: known imports of toolchains, and stubs.
 
 use clap::ValueEnum;
 use wprof::wasi::WasiCtx;
@@ -21,13 +21,13 @@ pub enum Stubs {
     Zero,
 }
 
-/// From where programs import string constants: what Kotlin's compiler writes.
+/// The module name of imported string constants, as Kotlin's compiler writes it.
 const STRING_CONSTANTS: &str = "'";
 
-/// The longest text of a program's that a message shows, in UTF-16 units.
+/// The longest text of a program that a message shows, in UTF-16 units.
 const MAX_TEXT: usize = 1000;
 
-/// Defines what toolchains want besides WASI, and stubs for whatever is missing then if they are wanted.
+/// Defines the known imports of toolchains, and stubs for the remaining imports if stubs are enabled.
 pub fn define(
     linker: &mut Linker<WasiCtx>,
     store: &mut Store<WasiCtx>,
@@ -39,8 +39,8 @@ pub fn define(
     stubs.map_or(Ok(()), |stubs| define_missing(linker, store, module, stubs))
 }
 
-/// Defines what toolchains want besides WASI, as far as the module imports it and nobody has defined it: `env.abort` of
-/// AssemblyScript and Emscripten, and what Emscripten calls in STANDALONE_WASM modules.
+/// Defines the known imports of toolchains that the module has and nobody has defined: `env.abort` of AssemblyScript
+/// and Emscripten, and the imports of Emscripten's STANDALONE_WASM modules.
 fn define_known(linker: &mut Linker<WasiCtx>, store: &mut Store<WasiCtx>, module: &Module) -> Result<()> {
     for import in module.imports().filter(|import| import.module() == "env") {
         let ExternType::Func(ty) = import.ty() else { continue };
@@ -59,7 +59,7 @@ fn define_known(linker: &mut Linker<WasiCtx>, store: &mut Store<WasiCtx>, module
     Ok(())
 }
 
-/// The trap of `env.abort`: AssemblyScript tells why and where.
+/// Returns the trap of `env.abort`; AssemblyScript passes the reason and the place.
 fn aborted(caller: &mut Caller<'_, WasiCtx>, args: &[Val]) -> Error {
     let why = match *args {
         [Val::I32(message), Val::I32(file), Val::I32(line), Val::I32(column)] => {
@@ -71,7 +71,7 @@ fn aborted(caller: &mut Caller<'_, WasiCtx>, args: &[Val]) -> Error {
     Error::from(Trap::UnreachableCodeReached).context(format_args!("abort: {}", names::harmless(&why)))
 }
 
-/// A string of AssemblyScript: UTF-16, its length in bytes before it.
+/// Reads an AssemblyScript string: UTF-16, preceded by its length in bytes.
 fn text(caller: &mut Caller<'_, WasiCtx>, at: u32) -> Option<String> {
     let memory = caller.get_export("memory").and_then(Extern::into_memory)?;
     let data = memory.data(&*caller);
@@ -82,7 +82,7 @@ fn text(caller: &mut Caller<'_, WasiCtx>, at: u32) -> Option<String> {
     Some(String::from_utf16_lossy(&units))
 }
 
-/// Defines all imports that are still missing: functions as wanted; globals are zero, memories and tables empty.
+/// Defines all missing imports: functions by the chosen stub; globals are zero, memories and tables empty.
 fn define_missing(
     linker: &mut Linker<WasiCtx>,
     store: &mut Store<WasiCtx>,

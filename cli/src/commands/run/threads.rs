@@ -1,8 +1,9 @@
-//! The threads of a program that starts some: wasi-threads.
+//! Threads of a program: wasi-threads.
 //!
-//! Each has a store and an instance of its own, over the one memory that all import. The first one that exits or traps ends
-//! all. Their profiles are added to the main thread's; budgets, traces and recorded bursts are of the main thread alone.
-//! Source: the wasi-threads proposal, whose names stand below.
+//! Each thread has its own store and instance; all instances import the one memory. The first thread that exits or
+//! traps ends all. Profiles of threads are added to the main thread's; budgets, traces and recorded bursts cover the
+//! main thread only.
+//! Source: the wasi-threads proposal, which defines the names below.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -17,15 +18,15 @@ use wprof_profiler::Profile;
 use super::ending;
 use crate::modules::failure;
 
-/// What a program imports to start a thread: it gets an argument, and gives the thread's number, or a negative one.
+/// The import that starts a thread: it takes an argument, and returns the thread's number or a negative number.
 const SPAWN: (&str, &str) = ("wasi", "thread-spawn");
-/// What it exports for a thread to run, with the thread's number and that argument.
+/// The export that a thread runs, called with the thread's number and the argument.
 const START: &str = "wasi_thread_start";
-/// Numbers of threads are below this.
+/// The exclusive upper bound of thread numbers.
 const NUMBERS: i32 = 1 << 29;
-/// How often a thread is asked to end until it has.
+/// The interval at which a thread is asked to end, until it has.
 const ASK_AGAIN: Duration = Duration::from_millis(10);
-/// How long a program has to end when it is to.
+/// How long a program may take to end when asked to.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// All threads of one program.
@@ -35,7 +36,7 @@ pub struct Threads(Arc<Shared>);
 struct Shared {
     module: Module,
     wasi: SharedWasi,
-    /// The program's view of the system, which has the function that starts threads as well.
+    /// The program's imports, including the function that starts threads.
     linker: OnceLock<Linker<WasiCtx>>,
     stack: u64,
     deadline: Option<Instant>,
@@ -47,39 +48,39 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// The threads that run, the main one included.
+    /// The handles of running threads, including the main one.
     handles: Vec<InterruptHandle>,
     joins: Vec<JoinHandle<()>>,
     profiles: Vec<Profile>,
-    /// Whether the program has ended, and why, if it was not the main thread's end.
+    /// Whether the program has ended.
     is_over: bool,
     error: Option<Error>,
-    /// Whether the main thread has.
+    /// Whether the main thread has ended.
     has_main_ended: bool,
 }
 
-/// What threads take from the main one.
+/// The settings that threads take from the main one.
 pub struct Limits {
-    /// Bytes of a stack.
+    /// The size of a stack, in bytes.
     pub stack: u64,
-    /// When they are to stop.
+    /// The instant at which threads stop.
     pub deadline: Option<Instant>,
-    /// Whether code looks now and then whether it is to stop.
+    /// Whether code polls for requests to stop.
     pub can_stop: bool,
-    /// Whether anybody wants profiles.
+    /// Whether profiles are needed.
     pub has_profile: bool,
 }
 
 impl Threads {
-    /// Whether a program starts threads.
+    /// Reports whether a program starts threads.
     pub fn are_wanted(module: &Module) -> bool {
         module.imports().any(|import| (import.module(), import.name()) == SPAWN)
     }
 
-    /// Defines what a program needs to start threads: the function, and the memory.
+    /// Defines the imports of a program that starts threads: the function, and the memory.
     ///
     /// # Errors
-    /// If there is no address space for the memory.
+    /// Returns an error if there is no address space for the memory.
     pub fn new(
         module: &Module,
         linker: &mut Linker<WasiCtx>,
@@ -106,33 +107,33 @@ impl Threads {
                 linker.define_shared_memory(import.module(), import.name(), &memory).map_err(failure)?;
             }
         }
-        // Not the threads themselves, which have the linker.
+        // A weak reference: the linker belongs to the threads, so a strong one would be a cycle.
         let weak = Arc::downgrade(&threads.0);
         let spawn = move |arg: i32| Weak::upgrade(&weak).map_or(-1, |shared| shared.spawn(arg));
         linker.func_wrap(SPAWN.0, SPAWN.1, spawn).map_err(failure)?;
-        // Nobody else sets it.
+        // Nobody else sets the linker.
         let _ = threads.0.linker.set(linker.clone());
         Ok(threads)
     }
 
-    /// The system interface of the main thread, which is every thread's.
+    /// Returns the system interface, which all threads share.
     pub fn context(&self) -> WasiCtx {
         self.0.wasi.context()
     }
 
-    /// The main thread is about to run: it stops, too, when another one ends the program.
+    /// Registers the main thread, which is about to run: it stops too when another thread ends the program.
     pub fn begin(&self, handle: InterruptHandle) {
         self.0.state().handles.push(handle);
     }
 
-    /// The main thread has ended, and with it the program. Why it ended, if another thread was first, and the profiles of
-    /// the others, as far as they stop when they are asked to.
+    /// Ends the program with its main thread. Returns the reason, if another thread ended the program first, and the
+    /// profiles of the other threads, as far as they stop when asked to.
     pub fn end(&self) -> (Option<Error>, Vec<Profile>) {
         self.0.state().has_main_ended = true;
         self.0.stop(None);
         let joins = std::mem::take(&mut self.0.state().joins);
         let end = Instant::now() + PATIENCE;
-        // What does not stop goes with the process.
+        // Threads that do not stop end with the process.
         while self.0.has_profile && joins.iter().any(|join| !join.is_finished()) && Instant::now() < end {
             self.0.interrupt_all();
             thread::sleep(ASK_AGAIN);
@@ -147,7 +148,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a thread and gives its number, or -1.
+    /// Starts a thread and returns its number, or -1.
     fn spawn(self: &Arc<Self>, arg: i32) -> i32 {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let mut state = self.state();
@@ -191,8 +192,8 @@ impl Shared {
         ended
     }
 
-    /// Ends the program, for this reason unless it has ended before; with the process, if its code does not look whether
-    /// it is to stop.
+    /// Ends the program for this reason, unless it has ended before; ends the whole process if the code does not poll
+    /// for requests to stop.
     fn end_program(&self, error: Error) {
         self.stop(Some(error));
         if self.can_stop {
@@ -207,10 +208,10 @@ impl Shared {
         }
     }
 
-    /// Ends the program, for this reason unless it has ended before.
+    /// Ends the program for this reason, unless it has ended before.
     fn stop(&self, error: Option<Error>) {
         let mut state = self.state();
-        // Who is interrupted as the program has ended is not why.
+        // The error of a thread that was interrupted after the end is not the reason.
         if !state.is_over {
             state.error = error;
         }
@@ -227,7 +228,7 @@ impl Shared {
     }
 }
 
-/// What ended the program: another thread, if the main one only stopped for that.
+/// Returns what ended the program: the other thread's error, if the main thread only stopped because of it.
 pub fn ended_by(ended: Result<(), Error>, other: Option<Error>) -> Result<(), Error> {
     match (ended, other) {
         (Err(error), Some(other)) if error.trap() == Some(Trap::Interrupt) => Err(other),

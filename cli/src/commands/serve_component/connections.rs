@@ -1,6 +1,6 @@
-//! Connections: each has a thread that reads requests, has them answered, and writes the responses.
+//! Connections: a thread per connection reads requests, passes them on, and writes the responses.
 //!
-//! Invariant: whoever is slow makes only his own connection wait.
+//! Invariant: a slow client delays only its own connection.
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -13,20 +13,20 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use wprof::wasi2::http::{Request, Response, WireError, WireLimits, read_request, write_response};
 
-/// Connections at the same time: others are told to come again.
+/// The maximum number of simultaneous connections; further clients are asked to retry.
 const MOST: usize = 256;
-/// Requests that wait for the component.
+/// The maximum number of requests that wait for the component.
 const QUEUE: usize = 64;
-/// How long the last responses may take on their way when the server ends.
+/// How long the last responses may take to be written when the server ends.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// A request, and where its response goes.
+/// A request, and the destination of its response.
 pub struct Job {
     pub request: Request,
     pub reply: Reply,
 }
 
-/// Where a response goes.
+/// The destination of a response.
 pub struct Reply {
     to: SyncSender<Response>,
     under_way: Arc<AtomicUsize>,
@@ -44,11 +44,11 @@ impl Reply {
 /// All connections of a server.
 pub struct Connections {
     jobs: Receiver<Job>,
-    /// Responses that were given and are not written yet.
+    /// The number of responses that are not written yet.
     under_way: Arc<AtomicUsize>,
 }
 
-/// What each connection knows.
+/// The data that all connections share.
 #[derive(Clone)]
 struct Shared {
     jobs: SyncSender<Job>,
@@ -59,10 +59,10 @@ struct Shared {
 }
 
 impl Connections {
-    /// Begins to accept them.
+    /// Starts to accept connections.
     ///
     /// # Errors
-    /// If there can be no thread.
+    /// Returns an error if the system provides no thread.
     pub fn open(listener: TcpListener, limits: WireLimits, patience: Duration) -> Result<Connections> {
         let (sender, jobs) = sync_channel(QUEUE);
         let under_way = Arc::new(AtomicUsize::new(0));
@@ -72,7 +72,7 @@ impl Connections {
             for stream in listener.incoming() {
                 match stream {
                     Ok(stream) => begin(stream, &shared),
-                    // Such as too many open files: that passes.
+                    // The error may be temporary, such as too many open files.
                     Err(_) => thread::sleep(Duration::from_millis(10)),
                 }
             }
@@ -81,12 +81,12 @@ impl Connections {
         Ok(Connections { jobs, under_way })
     }
 
-    /// Requests that wait.
+    /// Returns the queue of waiting requests.
     pub fn jobs(&self) -> &Receiver<Job> {
         &self.jobs
     }
 
-    /// Lets the responses that were given go out.
+    /// Waits until the pending responses have been written, at most `FAREWELL`.
     pub fn finish(&self) {
         let end = Instant::now() + FAREWELL;
         while self.under_way.load(Ordering::SeqCst) > 0 && Instant::now() < end {
@@ -98,7 +98,7 @@ impl Connections {
     }
 }
 
-/// Gives a connection a thread, unless there are too many.
+/// Starts a thread for a connection, unless there are too many.
 fn begin(stream: TcpStream, shared: &Shared) {
     let shared = shared.clone();
     if shared.open.fetch_add(1, Ordering::SeqCst) >= MOST {
@@ -108,7 +108,7 @@ fn begin(stream: TcpStream, shared: &Shared) {
     }
     let open = shared.open.clone();
     let work = move || {
-        // What goes wrong with a connection is its end.
+        // An error ends the connection.
         let _ = converse(stream, &shared);
         shared.open.fetch_sub(1, Ordering::SeqCst);
     };
@@ -119,12 +119,12 @@ fn begin(stream: TcpStream, shared: &Shared) {
 
 fn refuse(mut stream: TcpStream) {
     let busy = Response::text(503, "too many connections");
-    // It is written at once or not at all.
+    // The response is written at once or not at all.
     let _ = stream.set_nonblocking(true);
     let _ = write_response(&mut stream, &busy, "GET", false);
 }
 
-/// Answers the requests of a connection, one after the other.
+/// Answers the requests of a connection in sequence.
 fn converse(stream: TcpStream, shared: &Shared) -> io::Result<()> {
     stream.set_nodelay(true)?;
     stream.set_write_timeout(Some(shared.patience))?;
@@ -154,7 +154,7 @@ fn converse(stream: TcpStream, shared: &Shared) -> io::Result<()> {
     }
 }
 
-/// Has a request answered; nothing if nobody answers any more.
+/// Passes on a request and waits for its response; `None` if the server no longer answers.
 fn ask(request: Request, shared: &Shared) -> Option<Response> {
     let (to, answered) = sync_channel(1);
     let reply = Reply { to, under_way: shared.under_way.clone() };
@@ -162,19 +162,19 @@ fn ask(request: Request, shared: &Shared) -> Option<Response> {
     answered.recv().ok()
 }
 
-/// Says what is wrong with a request, and ends.
+/// Reports the error of a request, and ends the connection.
 fn give_up(reply: &mut TcpStream, mut from: BufReader<Timed>, error: &WireError) -> io::Result<()> {
     const MOST_DISCARDED: u64 = 1 << 20;
     let Some(status) = error.status() else { return Ok(()) };
     write_response(reply, &Response::text(status, &error.to_string()), "GET", false)?;
     reply.shutdown(std::net::Shutdown::Write)?;
-    // Whoever still writes would not see the answer if the connection just ended.
+    // A client that still writes would miss the answer if the connection closed now.
     from.get_mut().until = Instant::now() + Duration::from_secs(1);
     io::copy(&mut from.take(MOST_DISCARDED), &mut io::sink())?;
     reply.flush()
 }
 
-/// A connection from which is read until a time.
+/// A connection that is read until a point in time.
 struct Timed {
     stream: TcpStream,
     until: Instant,

@@ -1,4 +1,4 @@
-//! Serving requests of HTTP with a component.
+//! Serving of HTTP requests with a component.
 
 mod connections;
 mod requests;
@@ -22,7 +22,7 @@ use crate::{durations, names, output, sizes};
 use connections::{Connections, Job};
 pub use requests::Requests;
 
-/// How often is looked whether the server is to end.
+/// The interval at which the server checks whether to end.
 const SLICE: Duration = Duration::from_millis(20);
 
 /// The options of a server: those of `wprof run`, but for what is called.
@@ -48,7 +48,7 @@ pub struct ServeComponentArgs {
     run: RunArgs,
 }
 
-/// What a server needs to know.
+/// The settings of a server.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
@@ -73,10 +73,10 @@ pub fn execute(args: ServeComponentArgs, color: ColorChoice) -> Result<ExitCode>
 }
 
 impl Server {
-    /// Fails unless a component answers requests.
+    /// Checks that a component answers requests.
     ///
     /// # Errors
-    /// If it does not.
+    /// Returns an error if the component does not.
     pub fn check(component: &Component) -> Result<()> {
         if handler_name(component.funcs().iter().map(|(name, _)| name)).is_none() {
             bail!(
@@ -87,10 +87,10 @@ impl Server {
         Ok(())
     }
 
-    /// Answers requests until the program is to end. What has come of them is noted in `requests`.
+    /// Answers requests until the program is to end, and records the results in `requests`.
     ///
     /// # Errors
-    /// If there can be no threads. The inner error is the program's.
+    /// Returns an error if the system provides no threads. The inner error is the program's.
     pub fn serve(
         self,
         store: &mut Store<WasiCtx>,
@@ -125,7 +125,7 @@ impl Server {
 /// Answers one request.
 ///
 /// # Errors
-/// If the component can answer no more.
+/// Returns an error if the component can answer no more requests.
 fn answer(
     store: &mut Store<WasiCtx>,
     instance: &Instance,
@@ -141,7 +141,7 @@ fn answer(
     let took = begin.elapsed();
     let (response, ended) = match answered {
         Ok(response) => (response, Ok(())),
-        // It has given no answer, and goes on with the next request.
+        // The component gave no answer, and continues with the next request.
         Err(error) if error.kind() == wprof::ErrorKind::Host && error.backtrace().is_none() => {
             output::tell_line(format_args!(
                 "wprof: {}: {}",

@@ -1,4 +1,4 @@
-//! What came of requests, by path.
+//! Statistics of requests, by path.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,20 +12,21 @@ use crate::render::page::{Ink, Page, plain, span};
 use crate::render::summary;
 use crate::render::table::{Side, Table};
 
-/// Kinds of paths that are told apart; others are counted together.
+/// The maximum number of path patterns; requests with further patterns are counted together.
 const MOST_PATHS: usize = 200;
-/// Rows that are shown.
+/// The number of rows that are shown.
 const SHOWN: usize = 10;
-/// Times of one kind that are kept for quantiles: then every second one, every fourth one, …
+/// The maximum number of times kept per pattern for quantiles; beyond it every second time is kept, then every fourth,
+/// …
 const MOST_TIMES: usize = 4096;
-/// Where others are counted.
+/// The name under which further patterns are counted.
 const OTHERS: &str = "(other paths)";
 
-/// Requests by method and kind of path.
+/// The requests, by method and path pattern.
 #[derive(Debug, Default)]
 pub struct Requests {
     all: BTreeMap<String, Kind>,
-    /// Kinds of events that are counted for each.
+    /// The kinds of events that are counted per request.
     events: Vec<String>,
 }
 
@@ -34,27 +35,27 @@ struct Kind {
     count: u64,
     total: Duration,
     longest: Duration,
-    /// A sample of their times: each `step`th.
+    /// A sample of the times: each `step`th.
     times: Vec<Duration>,
     step: u64,
-    /// How many were answered with a failure.
+    /// The number of failed responses.
     failed: u64,
-    /// Sums of the events.
+    /// The sums of the events.
     events: Vec<u64>,
 }
 
 impl Requests {
-    /// None so far. Events of these kinds are counted in the store.
+    /// Creates empty statistics. The store counts events of these kinds.
     pub fn new(events: Vec<String>) -> Requests {
         Requests { all: BTreeMap::new(), events }
     }
 
-    /// How many events there were so far, by kind.
+    /// Returns the number of events so far, by kind.
     pub fn events(&self, store: &Store<WasiCtx>) -> Vec<u64> {
         self.events.iter().map(|kind| store.event_count(kind).unwrap_or_default()).collect()
     }
 
-    /// One more, with what there was of events before it.
+    /// Adds a request; `before` holds the numbers of events before it.
     pub fn note(
         &mut self,
         store: &Store<WasiCtx>,
@@ -78,7 +79,7 @@ impl Requests {
         kind.events.iter_mut().zip(events).for_each(|(sum, events)| *sum = sum.saturating_add(*events));
     }
 
-    /// Shows them, those first that took longest together.
+    /// Writes a table, ordered by total time, the longest first.
     pub fn write(&self, page: &mut Page) {
         let count: u64 = self.all.values().map(|kind| kind.count).sum();
         summary::write_detail(page, &format!("{} answered", count_of(count, "request")));
@@ -87,7 +88,7 @@ impl Requests {
         let mut titles = vec![("requests", Side::Right)];
         titles.extend([("half", Side::Right), ("95%", Side::Right), ("longest", Side::Right)]);
         titles.push(("failed", Side::Right));
-        // Titles are short: of the kinds only the first has a column.
+        // Titles are short: only the first kind has a column.
         let event = self
             .events
             .first()
@@ -131,7 +132,7 @@ impl Kind {
         self.failed += u64::from(has_failed);
     }
 
-    /// The time in which so many percent were answered.
+    /// Returns the time within which `percent` percent of the requests were answered.
     fn quantile(&self, percent: usize) -> Duration {
         let mut sorted = self.times.clone();
         sorted.sort();
@@ -140,16 +141,16 @@ impl Kind {
     }
 }
 
-/// A path without its query, in which numbers and other identifiers are `*`.
+/// Returns the pattern of a path: the path without its query, with `*` for numbers and other identifiers.
 fn pattern(path: &str) -> String {
-    /// Longer paths are cut.
+    /// Longer paths are truncated.
     const LONGEST: usize = 120;
     let path = path.split(['?', '#']).next().unwrap_or_default();
     let parts: Vec<&str> = path.split('/').map(|part| if is_identifier(part) { "*" } else { part }).collect();
     parts.join("/").chars().take(LONGEST).collect()
 }
 
-/// Whether a part of a path names one of many: a number, or something with many digits or hexadecimal ones.
+/// Reports whether a path segment is an identifier: a number, or a segment with many decimal or hexadecimal digits.
 fn is_identifier(part: &str) -> bool {
     let digits = part.bytes().filter(u8::is_ascii_digit).count();
     let is_hexadecimal = part.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');

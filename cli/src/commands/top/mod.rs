@@ -1,7 +1,7 @@
-//! `wprof top`: what a program does while it runs.
+//! `wprof top`: shows what a program does while it runs.
 //!
-//! The program runs in a process of its own, `wprof run --live`, which writes its profile again and again; here that
-//! file is looked at whenever it is new. So a program that somebody else has started is followed in the same way.
+//! The program runs in a separate process, `wprof run --live`, which writes its profile repeatedly; this process reads
+//! the file whenever it is new. A program that somebody else has started is followed in the same way.
 
 mod process;
 mod replaced;
@@ -22,10 +22,10 @@ use process::Process;
 use replaced::Replaced;
 use snapshots::{Place, Snapshots};
 
-/// How often we look whether there is something new.
+/// The interval at which the file is checked.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// After that long without news we say so.
+/// The time without a new profile after which a message says so.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 const EXAMPLES: &str = "\
@@ -78,7 +78,7 @@ pub fn execute(args: &TopArgs, color: ColorChoice) -> Result<ExitCode> {
     }
 }
 
-/// Snapshots at a file until the run ends that it is of.
+/// Shows the snapshots in a file until the run that writes them ends.
 fn follow(args: &TopArgs, path: &Path, color: ColorChoice) -> Result<ExitCode> {
     ensure!(path.exists(), "{} does not exist: give a file that `wprof run --live` writes", path.display());
     let (mut looks, mut file) = (Snapshots::new(Place::Output, args.top, color), Replaced::new(path));
@@ -103,7 +103,7 @@ fn has_ended(profile: &Profile) -> bool {
     profile.runs.iter().all(|run| run.ending != Ending::Running)
 }
 
-/// Runs the program, and looks at its profile until it has ended.
+/// Runs the program, and shows its profile until it has ended.
 fn run(args: &TopArgs, color: ColorChoice) -> Result<ExitCode> {
     let mut process = Process::start(&args.program, args.every, args.output.as_deref())?;
     let mut looks = Snapshots::new(Place::Messages, args.top, color);

@@ -1,8 +1,8 @@
 //! The process that runs a program and writes its profile meanwhile.
 //!
-//! Ctrl-C reaches it by itself, as it is in our group, but who sends a signal to a process alone sends it to us. So
-//! we pass on what we get, and it takes what comes twice at once for one: it then stops the program, and we wait for
-//! that.
+//! Ctrl-C reaches the process directly, because it is in the same process group; a signal sent to one process alone
+//! reaches only this process. So this process passes signals on, and the other one takes two in quick succession for
+//! one. It then stops the program, and this process waits for that.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Seek};
@@ -17,25 +17,25 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tempfile::TempDir;
 
-/// The process.
+/// A `wprof run --live` process.
 pub struct Process {
     child: Child,
     status: Option<ExitStatus>,
     profile: PathBuf,
-    /// What it writes, as far as that would be in the way of ours.
+    /// The captured output, if it would disturb this process's.
     kept_output: Option<File>,
     kept_messages: Option<File>,
-    /// What others want of us.
+    /// The signals sent to this process.
     signals: Signals,
-    /// Where the profile is, if nobody said where.
+    /// The folder of the profile, if the user named no file.
     _folder: TempDir,
 }
 
 impl Process {
-    /// Starts `wprof run` with these arguments; the profile goes to `output`, or nowhere in particular.
+    /// Starts `wprof run` with these arguments; the profile goes to `output`, or to a temporary file.
     ///
     /// # Errors
-    /// If the system has no process, or no temporary files for it, or another profile is asked for.
+    /// Returns an error if the system provides no process or temporary file, or the arguments ask for another profile.
     pub fn start(args: &[String], every: Duration, output: Option<&Path>) -> Result<Self> {
         if let Some(option) = other_profile(args) {
             bail!(
@@ -55,15 +55,15 @@ impl Process {
         Ok(Self { child, status, profile, kept_output, kept_messages, signals, _folder })
     }
 
-    /// The file with the profile, which is there after a while.
+    /// Returns the path of the profile, which appears after a while.
     pub fn profile(&self) -> &Path {
         &self.profile
     }
 
-    /// Whether it has ended.
+    /// Reports whether the process has ended.
     ///
     /// # Errors
-    /// If the system does not know it.
+    /// Returns an error if the system cannot tell.
     pub fn has_ended(&mut self) -> Result<bool> {
         if self.status.is_none() {
             self.status = self.child.try_wait().context("cannot wait for the program")?;
@@ -71,10 +71,10 @@ impl Process {
         Ok(self.status.is_some())
     }
 
-    /// Passes on the signals that have come, unless it has ended.
+    /// Passes on the signals that have arrived, unless the process has ended.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// Returns an error if the system refuses to send them.
     pub fn pass_on_signals(&mut self) -> Result<()> {
         for signal in self.signals.pending().filter_map(Signal::from_named_raw) {
             if self.status.is_none() {
@@ -84,18 +84,19 @@ impl Process {
         Ok(())
     }
 
-    /// Ends it, whatever it does.
+    /// Kills the process.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// Returns an error if the system refuses to.
     pub fn stop(&mut self) -> Result<()> {
         self.child.kill().context("cannot stop the program")
     }
 
-    /// Shows what it wrote; gives its exit code, or what shells show for a signal that ended it.
+    /// Shows the captured output; returns the exit code, or the code that shells show for the signal that ended the
+    /// process.
     ///
     /// # Errors
-    /// If what it wrote cannot be shown.
+    /// Returns an error if the output cannot be shown.
     pub fn finish(&mut self) -> Result<ExitCode> {
         show(self.kept_messages.take(), io::stderr())?;
         show(self.kept_output.take(), io::stdout())?;
@@ -105,7 +106,7 @@ impl Process {
     }
 }
 
-/// A file that a stream goes to, if that is wanted.
+/// Redirects a stream to a temporary file, if `is_wanted`.
 fn keep<'a>(is_wanted: bool, redirect: impl FnOnce(Stdio) -> &'a mut Command) -> Result<Option<File>> {
     if !is_wanted {
         return Ok(None);
@@ -123,7 +124,7 @@ fn show(kept: Option<File>, mut out: impl io::Write) -> Result<()> {
     Ok(())
 }
 
-/// The option of `wprof run`, in front of all else, that asks for another profile than samples.
+/// Returns the first option of `wprof run`, before all other arguments, that asks for another profile than samples.
 fn other_profile(args: &[String]) -> Option<&String> {
     let is_other = |option: &&String| {
         matches!(option.as_str(), "--exact" | "--profile") || option.starts_with("--profile=")

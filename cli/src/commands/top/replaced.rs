@@ -1,4 +1,4 @@
-//! A profile file that somebody replaces again and again.
+//! A profile file that another process replaces repeatedly.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -8,23 +8,23 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use wprof_profiler::Profile;
 
-/// The file, and which of its contents were seen.
+/// The file, and the version of it that was read last.
 pub struct Replaced {
     path: PathBuf,
-    /// What a new file differs in: its number on the disk, and when it was written.
+    /// The identity of the last version: its inode number and its modification time.
     seen: Option<(u64, i64, i64)>,
 }
 
 impl Replaced {
-    /// Nothing seen yet.
+    /// Creates a file of which no version has been read.
     pub fn new(path: &Path) -> Self {
         Self { path: path.to_owned(), seen: None }
     }
 
-    /// The profile in it, if that is a new one; nothing while there is no file.
+    /// Returns the profile in the file, if it is new; `None` while there is no file.
     ///
     /// # Errors
-    /// If it is no profile, or cannot be read.
+    /// Returns an error if the file cannot be read as a profile.
     pub fn look(&mut self) -> Result<Option<Profile>> {
         let found = match fs::metadata(&self.path) {
             Ok(found) => (found.ino(), found.mtime(), found.mtime_nsec()),

@@ -1,4 +1,4 @@
-//! Snapshots at a running program on a screen, one after the other.
+//! Display of successive snapshots of a running program.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -13,49 +13,49 @@ use crate::render::page::Page;
 use crate::render::screen::{ColorChoice, Screen};
 use crate::render::summary;
 
-/// How many functions are shown where there is no terminal.
+/// The number of functions that are shown without a terminal.
 const FUNCTIONS: usize = 10;
 
-/// Lines of a look that are no functions, and the one behind it.
+/// The lines of a snapshot that are not functions, including the one behind it.
 const OTHER_LINES: usize = 6;
 
-/// Where looks go.
+/// The destination of snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Standard output.
     Output,
-    /// Standard error, since standard output is the program's.
+    /// Standard error, since the program uses standard output.
     Messages,
 }
 
-/// A screen with the last look.
+/// A display with the latest snapshot.
 pub struct Snapshots {
     place: Place,
     top: Option<usize>,
     color: ColorChoice,
     last: Option<Profile>,
-    /// Its text, and whether that is still on the screen, to be replaced.
+    /// The text of the snapshot, and whether it is still on the screen, to be replaced.
     text: String,
     count: u64,
-    /// The seconds of silence that were told.
+    /// The seconds of silence that were reported last.
     silence: u64,
 }
 
 impl Snapshots {
-    /// None yet.
+    /// Creates a display without a snapshot.
     pub fn new(place: Place, top: Option<usize>, color: ColorChoice) -> Self {
         Self { place, top, color, last: None, text: String::new(), count: 0, silence: 0 }
     }
 
-    /// How many there were.
+    /// Returns the number of snapshots.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Shows a profile; whether anybody looks.
+    /// Shows a profile; reports whether anybody still reads the output.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Returns an error if the output cannot be written.
     pub fn show(&mut self, profile: Profile) -> Result<bool> {
         let mut page = Page::new(self.screen());
         Look::new(&profile, self.last.as_ref()).write(&mut page, self.functions());
@@ -65,10 +65,11 @@ impl Snapshots {
         self.draw(page.into_text())
     }
 
-    /// Says that nothing was heard for so long, once a second on a terminal and once elsewhere; whether anybody looks.
+    /// Says how long no profile has arrived, once a second on a terminal and once elsewhere; reports whether anybody
+    /// still reads the output.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Returns an error if the output cannot be written.
     pub fn say_silence(&mut self, time: Duration) -> Result<bool> {
         let told = std::mem::replace(&mut self.silence, time.as_secs());
         if told == time.as_secs() || told > 0 && !self.is_terminal() {
@@ -86,12 +87,12 @@ impl Snapshots {
         self.draw(page.into_text())
     }
 
-    /// Replaces what is on a terminal; elsewhere an empty line stands between two looks.
+    /// Replaces the text on a terminal; elsewhere an empty line separates two snapshots.
     fn draw(&mut self, text: String) -> Result<bool> {
         let lines = self.text.lines().count();
         let between = match (lines, self.is_terminal()) {
             (0, _) => String::new(),
-            // To the first column that many lines above, and clear all from there.
+            // Move to the first column `lines` lines up, and clear everything from there.
             (lines, true) => format!("\x1b[{lines}F\x1b[J"),
             (_, false) => "\n".to_owned(),
         };

@@ -1,4 +1,4 @@
-//! `wprof trace bursts`: what ran in each burst, in order.
+//! `wprof trace bursts`: shows what ran in each burst, in order.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -88,7 +88,7 @@ pub fn execute(args: &BurstsArgs) -> Result<()> {
     Ok(())
 }
 
-/// Writes events, what comes several times in a row as one line.
+/// Writes events; repeated equal events become one line.
 fn write(
     events: impl Iterator<Item = Result<BurstEvent, TraceFileError>>,
     lines: &mut Lines,
@@ -107,7 +107,7 @@ fn write(
     Ok(())
 }
 
-/// The events before the first error, which is kept.
+/// Returns the events before the first error, which is stored in `failed`.
 fn sound(
     events: impl Iterator<Item = Result<BurstEvent, TraceFileError>>,
     failed: &mut Option<TraceFileError>,
@@ -115,10 +115,10 @@ fn sound(
     events.map_while(move |event| event.map_err(|error| *failed = Some(error)).ok())
 }
 
-/// Events as they are shown.
+/// The text of events.
 struct Lines {
     names: Names,
-    /// By function: its graph, and what its paths are numbered by; without the module there are numbers only.
+    /// By function: its graph and path numbering; without the module only numbers are shown.
     paths: BTreeMap<u32, Option<Shown>>,
     bursts: u64,
 }
@@ -126,7 +126,7 @@ struct Lines {
 struct Shown {
     shape: Cfg,
     numbering: PathNumbering,
-    /// By block: where its code begins.
+    /// By block: the offset of its code.
     starts: Vec<u32>,
 }
 
@@ -152,7 +152,7 @@ impl Lines {
         }
     }
 
-    /// What of the bursts' paths belongs together.
+    /// Joins the paths of bursts into extended paths.
     fn extended(
         &mut self,
         extension: Extension,
@@ -171,7 +171,8 @@ impl Lines {
         extended
     }
 
-    /// The most frequent of them, one a line: how often, which share, and the paths in the order in which they end.
+    /// Returns the most frequent extended paths, one per line: count, share, and the paths in the order in which they
+    /// end.
     fn most_frequent(&mut self, extended: &ExtendedPaths, top: usize) -> String {
         let counts = extended.counts();
         let all: u64 = counts.iter().map(|(_, count)| count).sum();
@@ -188,7 +189,7 @@ impl Lines {
         text
     }
 
-    /// Whether a path leaves its function.
+    /// Reports whether a path leaves its function.
     fn leaves(&mut self, func: u32, id: u64) -> bool {
         let Some(Shown { shape, numbering, .. }) = self.shown(func) else { return false };
         let last = numbering.path(id).and_then(|path| path.edges.last().copied());
@@ -200,7 +201,7 @@ impl Lines {
         self.paths.entry(func).or_insert_with(|| shown(names, func)).as_ref()
     }
 
-    /// The blocks of a path.
+    /// Returns the blocks of a path.
     fn blocks(&mut self, func: u32, id: u64) -> Option<String> {
         let Shown { shape, numbering, starts } = self.shown(func)?;
         let path = numbering.path(id)?;
@@ -222,7 +223,7 @@ fn shown(names: &Names, func: u32) -> Option<Shown> {
     Some(Shown { shape, numbering, starts })
 }
 
-/// How much there is.
+/// The totals of all bursts.
 #[derive(Default)]
 struct Stats {
     bursts: u64,

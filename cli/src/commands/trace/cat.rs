@@ -1,4 +1,4 @@
-//! `wprof trace cat`: what is in a trace file.
+//! `wprof trace cat`: prints the contents of a trace file.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::names::harmless;
 use crate::output;
 use crate::render::numbers::count_of;
 
-/// Bits in a line.
+/// The number of bits per line.
 const BITS: u64 = 64;
 
 const EXAMPLES: &str = "\

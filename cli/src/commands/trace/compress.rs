@@ -1,4 +1,4 @@
-//! `wprof trace compress`: the whole program path of a trace.
+//! `wprof trace compress`: computes the whole program path of a trace.
 
 use std::fs::File;
 use std::io::BufWriter;

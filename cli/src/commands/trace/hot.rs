@@ -1,4 +1,4 @@
-//! `wprof trace hot`: where a run's work is, as sequences of paths.
+//! `wprof trace hot`: shows where a run spends its work, as sequences of paths.
 
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -17,7 +17,7 @@ use crate::render::numbers::{count_of, grouped, percent};
 use crate::render::page::{Ink, Page, plain, span};
 use crate::render::screen::{ColorChoice, Screen};
 
-/// Longer sequences are not looked for: what is looked at grows with the length.
+/// The maximum length of a sequence; the work of the search grows with it.
 const LONGEST: u64 = 100;
 
 const EXAMPLES: &str = "\
@@ -120,7 +120,7 @@ fn write(page: &mut Page, whole: &WholePath, found: &[Subpath], all: u64, args: 
     }
 }
 
-/// From how many functions a sequence returns that it did not enter.
+/// Returns from how many functions a sequence returns without having entered them.
 fn returns_beyond(items: &[PathItem]) -> usize {
     let (mut depth, mut lowest) = (0_i64, 0);
     for item in items {

@@ -1,4 +1,4 @@
-//! `wprof trace`: the exact sequence of blocks of a run, recorded, replayed, measured.
+//! `wprof trace`: records, replays and measures the exact sequence of blocks of a run.
 
 mod bursts;
 mod cat;
@@ -53,7 +53,7 @@ pub enum TraceCommand {
 }
 
 impl TraceCommand {
-    /// Does it. The exit code of `record` is the program's.
+    /// Executes the command. The exit code of `record` is the program's.
     pub fn execute(self, color: ColorChoice) -> Result<ExitCode> {
         match self {
             TraceCommand::Record(args) => return record::execute(&args),
@@ -73,7 +73,7 @@ impl TraceCommand {
 
 type Reader = TraceReader<BufReader<Reading>>;
 
-/// Opens a trace, which tells how far it has been read; errors name the file.
+/// Opens a trace, together with the position up to which it has been read; errors name the file.
 fn open(path: &Path) -> Result<(Reader, Position)> {
     let file = File::open(path).and_then(Reading::new);
     let file = file.with_context(|| format!("cannot read {}", path.display()))?;
@@ -83,7 +83,7 @@ fn open(path: &Path) -> Result<(Reader, Position)> {
     Ok((reader, position))
 }
 
-/// An error of a trace file.
+/// Converts an error of a trace file.
 fn of(path: &Path, error: &TraceFileError) -> anyhow::Error {
     match error {
         TraceFileError::Expands => anyhow::anyhow!("{}: {error}: {}", path.display(), super::TRUST),
@@ -91,13 +91,13 @@ fn of(path: &Path, error: &TraceFileError) -> anyhow::Error {
     }
 }
 
-/// Where to write: as given, or in this folder under the name of what is read, with another extension.
+/// Returns the output path: the given one, or the input's name with another extension, in the current folder.
 fn output_for(given: Option<&PathBuf>, input: &Path, extension: &str) -> PathBuf {
     let beside = || PathBuf::from(input.file_name().unwrap_or_default()).with_extension(extension);
     given.cloned().unwrap_or_else(beside)
 }
 
-/// A range of numbers: `A..B`, both included, or one number.
+/// Parses a range of numbers: `A..B`, both included, or one number.
 fn range(text: &str) -> Result<RangeInclusive<u64>, String> {
     let (from, to) = text.split_once("..").unwrap_or((text, text));
     let parsed = from.parse().ok().zip(to.trim_start_matches('=').parse().ok());
@@ -105,13 +105,13 @@ fn range(text: &str) -> Result<RangeInclusive<u64>, String> {
     range.map(|(from, to)| from..=to).ok_or_else(|| "give two numbers, such as 2..8".to_owned())
 }
 
-/// A percentage, as a share of 1.
+/// Parses a percentage into a share of 1.
 fn percent(text: &str) -> Result<f64, String> {
     let percent = text.trim_end_matches('%').parse().ok().filter(|percent| (0.0..=100.0).contains(percent));
     percent.map(|percent: f64| percent / 100.0).ok_or_else(|| "give a percentage, such as 1%".to_owned())
 }
 
-/// Says what is missing from a trace.
+/// Reports what is missing from a trace.
 fn note_ending(reader: &Reader) {
     if let Some(notice) = reader.ending().notice() {
         output::tell_line(format_args!("wprof: {notice}"));

@@ -1,4 +1,4 @@
-//! Functions and blocks of a trace as they are shown.
+//! Display names of functions and blocks of a trace.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,10 +13,10 @@ use crate::modules::ModuleOption;
 use crate::names;
 use crate::render::view::line_of;
 
-/// How many instructions of a block are looked up to find its line.
+/// The maximum number of a block's instructions that are looked up to find its line.
 const MOST_LOOKUPS: usize = 50;
 
-/// Names from a module, or numbers without one.
+/// Names from a module, or numbers if there is none.
 pub struct Names {
     module: Option<Module>,
     functions: HashMap<u32, Function>,
@@ -24,38 +24,38 @@ pub struct Names {
 
 struct Function {
     name: String,
-    /// By block: where its code begins.
+    /// By block: the offset of its code.
     starts: Vec<u32>,
-    /// By block: where its instructions are.
+    /// By block: the offsets of its instructions.
     instructions: Vec<Vec<u32>>,
 }
 
 impl Names {
-    /// Names of the given module, or else of the one that ran if it can be found.
+    /// Takes names from the given module, or else from the module that ran, if it can be found.
     ///
     /// # Errors
-    /// If the given one is not the module that ran.
+    /// Returns an error if the given module is not the one that ran.
     pub fn new(head: &TraceHead, trace: &Path, given: &ModuleOption) -> Result<Self> {
         let module = given.of_record((head.module_hash, &head.program), trace)?;
         Ok(Self { module, functions: HashMap::new() })
     }
 
-    /// Whether a module was found.
+    /// Reports whether a module was found.
     pub fn are_known(&self) -> bool {
         self.module.is_some()
     }
 
-    /// The module, if one was found.
+    /// Returns the module, if one was found.
     pub fn module(&self) -> Option<&Module> {
         self.module.as_ref()
     }
 
-    /// The name of a function.
+    /// Returns the name of a function.
     pub fn function(&mut self, index: u32) -> &str {
         &self.get(index).name
     }
 
-    /// A block: the byte in the module where it begins, or its number.
+    /// Returns the name of a block: the byte in the module where it begins, or its number.
     pub fn block(&mut self, function: u32, block: BlockId) -> String {
         match self.get(function).starts.get(block.index()) {
             Some(start) => format!("{start:#x}"),
@@ -63,13 +63,13 @@ impl Names {
         }
     }
 
-    /// How many instructions a block has; 1 if that is not known.
+    /// Returns the number of instructions of a block; 1 if it is unknown.
     pub fn cost(&mut self, function: u32, block: BlockId) -> u64 {
         let of_block = self.get(function).instructions.get(block.index());
         of_block.map_or(1, |instructions| instructions.len() as u64)
     }
 
-    /// A block: its first source line, or else where it begins.
+    /// Returns the place of a block: its first source line, or else the byte where it begins.
     pub fn place(&mut self, function: u32, block: BlockId) -> String {
         let instructions = self.get(function).instructions.get(block.index()).cloned().unwrap_or_default();
         let line = self.module.as_ref().and_then(|module| {
@@ -78,7 +78,7 @@ impl Names {
         line.map_or_else(|| self.block(function, block), |line| line.to_string())
     }
 
-    /// The code at a byte of the module: its function and source line, or else the byte.
+    /// Describes the code at a byte of the module: its function and source line, or else the byte.
     pub fn site(&self, site: u32) -> String {
         let line = self.module.as_ref().and_then(|module| line_of(module, site));
         line.map_or_else(|| format!("{site:#x}"), |line| format!("{site:#x} {}", line.with_function()))
@@ -94,7 +94,7 @@ impl Names {
     }
 }
 
-/// Where each block begins, and where its instructions are.
+/// Returns the offset of each block, and the offsets of its instructions.
 fn blocks(module: &Module, function: u32) -> Option<(Vec<u32>, Vec<Vec<u32>>)> {
     let info = module.info();
     let cfg = cfg::build(info, function).ok()?;

@@ -1,4 +1,4 @@
-//! `wprof trace pack`: a trace in fewer bits.
+//! `wprof trace pack`: stores a trace in fewer bits.
 
 use std::fs::File;
 use std::io::BufWriter;

@@ -1,4 +1,4 @@
-//! `wprof trace record`: a program with its trace.
+//! `wprof trace record`: runs a program and records its trace.
 
 use std::fs::File;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `wprof trace replay`: what ran, in order.
+//! `wprof trace replay`: shows what ran, in order.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use super::names::Names;
 use crate::modules::ModuleOption;
 use crate::output;
 
-/// Deeper calls are not indented further.
+/// The maximum depth to which calls are indented.
 const DEEPEST: usize = 30;
 
 const EXAMPLES: &str = "\
@@ -84,7 +84,7 @@ pub fn execute(args: &ReplayArgs) -> Result<()> {
     }
 }
 
-/// Prints steps behind the frames that are live before them. Gives the error that ends them, if one does.
+/// Prints the live frames, and then the steps. Returns the error that ends the steps, if there is one.
 fn print(
     mut text: Text,
     start: &[Frame],
@@ -108,14 +108,14 @@ fn print(
     Ok(failed)
 }
 
-/// The text of a run.
+/// The text of a replayed run.
 struct Text {
     names: Names,
     depth: usize,
 }
 
 impl Text {
-    /// The frames that are live at the beginning.
+    /// Prints the frames that are live at the beginning.
     fn start(&mut self, frames: &[Frame], out: &mut dyn Write) -> io::Result<()> {
         for &Frame { function, block, .. } in frames {
             let what = self.place_in(function, block);

@@ -1,4 +1,4 @@
-//! `wprof trace stats`: what a trace costs.
+//! `wprof trace stats`: shows what a trace costs.
 
 use std::io;
 use std::path::PathBuf;
@@ -97,7 +97,7 @@ fn by_method(stats: &TraceStats) -> Table {
     table
 }
 
-/// As it is given to `record`.
+/// Returns the name of a method, as `record` accepts it.
 pub(super) fn name(method: TraceMethod) -> &'static str {
     match method {
         TraceMethod::Witnesses => "witness",

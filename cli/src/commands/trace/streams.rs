@@ -1,4 +1,4 @@
-//! `wprof trace streams`: loads and stores that come in the same order again and again.
+//! `wprof trace streams`: shows loads and stores that recur in the same order.
 
 use std::io;
 use std::ops::RangeInclusive;
@@ -17,7 +17,7 @@ use crate::render::numbers::{count_of, grouped, percent, share};
 use crate::render::page::{Ink, Page, plain, span};
 use crate::render::screen::{ColorChoice, Screen};
 
-/// Instructions of a signature that are shown.
+/// The number of a signature's instructions that are shown.
 const SHOWN: usize = 12;
 
 const EXAMPLES: &str = "\
@@ -77,7 +77,7 @@ pub fn execute(args: &StreamsArgs, color: ColorChoice) -> Result<()> {
     output::print(&page.into_text())
 }
 
-/// The streams of a file; the names of its module if it is the one that is shown.
+/// Reads the streams of a file; also returns the names of its module, if they are shown.
 fn read(args: &StreamsArgs, path: &Path) -> Result<(DataStreams, Option<Names>)> {
     let names = |head: &_| (path == args.file).then(|| Names::new(head, path, &args.module)).transpose();
     let mut builder = DataStreamsBuilder::new(args.limit);
@@ -184,7 +184,7 @@ fn write(page: &mut Page, streams: &DataStreams, top: usize, names: &Names) {
     }
 }
 
-/// Equal ones in a row as one, with their number.
+/// Groups equal neighbours, with the length of each group.
 fn runs(sites: &[u32]) -> Vec<(u32, usize)> {
     sites.chunk_by(|a, b| a == b).map(|run| (run[0], run.len())).collect()
 }

@@ -1,4 +1,4 @@
-//! `wprof trace unpack`: the trace that was packed.
+//! `wprof trace unpack`: restores a packed trace.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter};

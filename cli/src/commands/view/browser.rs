@@ -1,4 +1,4 @@
-//! How a page is opened: by the command that was asked for, by `$BROWSER`, or by the desktop.
+//! Opening of a page: by the requested command, by `$BROWSER`, or by the desktop.
 
 use std::env;
 use std::io;
@@ -11,16 +11,16 @@ use anyhow::{Context, Result, bail};
 
 use crate::output;
 
-/// A command that has not failed by then has opened the page, or is the browser itself.
+/// A command that has not failed within this time has opened the page, or is the browser itself.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How often we look whether it has ended.
+/// The interval at which the process is checked.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Opens a page, or says that there is no browser.
 ///
 /// # Errors
-/// If the command that was asked for fails.
+/// Returns an error if the requested command fails.
 pub fn open(page: &Path, asked: Option<&str>) -> Result<()> {
     if let Some(command) = asked {
         return run(command, page);
@@ -34,7 +34,7 @@ pub fn open(page: &Path, asked: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// What opens files in the desktop's browser, if there is a desktop.
+/// Returns the command that opens files in the desktop's browser, if there is a desktop.
 fn desktop() -> Option<&'static str> {
     if cfg!(target_os = "macos") {
         return Some("open");
@@ -43,7 +43,7 @@ fn desktop() -> Option<&'static str> {
     has_screen.then_some("xdg-open")
 }
 
-/// Runs a command with the page's path in place of `%s`, or as its last argument.
+/// Runs a command with the page's path in place of `%s`, or as the last argument.
 fn run(command: &str, page: &Path) -> Result<()> {
     let mut words = command.split_whitespace();
     let Some(program) = words.next() else { bail!("the command for the browser is empty: give one") };
@@ -67,7 +67,7 @@ fn run(command: &str, page: &Path) -> Result<()> {
     }
 }
 
-/// How the process ended, if it did so soon.
+/// Returns the status of the process, if it ended soon.
 fn ended(mut process: Command) -> io::Result<Option<ExitStatus>> {
     let mut child = process.spawn()?;
     let begin = Instant::now();

@@ -1,4 +1,4 @@
-//! Requests and replies of HTTP/1.1, each on a connection of its own.
+//! HTTP/1.1 requests and replies, one per connection.
 
 use std::io::{BufRead, Read, Write};
 use std::net::TcpStream;
@@ -6,46 +6,46 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// The most bytes of a body: what one instance has counted, or a module.
+/// The maximum size of a body, which holds the counters of an instance or a module.
 const MAX_BODY: usize = 1 << 30;
-/// The most bytes of a request before its body.
+/// The maximum size of a request before its body.
 const MAX_HEAD: u64 = 1 << 16;
-/// How long a client may make us wait.
+/// How long a client may keep the server waiting.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What is asked for; the body is not read yet.
+/// A request, without its body.
 #[derive(Debug, Default)]
 pub struct Request {
-    /// `GET`, `POST`, …
+    /// The method: `GET`, `POST`, …
     pub method: String,
-    /// The path, with what was escaped in it.
+    /// The unescaped path.
     pub path: String,
-    /// What follows a question mark.
+    /// The query, behind the question mark.
     pub query: String,
-    /// The host that it is for, with the port.
+    /// The requested host, with the port.
     pub host: String,
-    /// What the browser wants it for (`Sec-Fetch-Dest`): `document`, `worker`, …
+    /// The destination of the response in the browser (`Sec-Fetch-Dest`): `document`, `worker`, …
     pub wanted_for: String,
     length: usize,
 }
 
-/// What is answered.
+/// A reply.
 #[derive(Debug)]
 pub struct Reply<'a> {
-    /// Number and words.
+    /// The status: number and reason.
     pub status: &'a str,
-    /// The type of the body.
+    /// The media type of the body.
     pub kind: &'a str,
-    /// More lines of the head, each with its end.
+    /// Additional header lines, each with its line end.
     pub head: &'a str,
     /// The body.
     pub body: &'a [u8],
 }
 
-/// Sets how long a client may make us wait.
+/// Limits how long a client may keep the server waiting.
 ///
 /// # Errors
-/// If the system refuses.
+/// Returns an error if the system refuses.
 pub fn prepare(stream: &TcpStream) -> Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -53,10 +53,10 @@ pub fn prepare(stream: &TcpStream) -> Result<()> {
 }
 
 impl Request {
-    /// Reads the head of a request; nothing if there is none: browsers open connections ahead.
+    /// Reads the head of a request; returns `None` if the connection closes first: browsers open connections ahead.
     ///
     /// # Errors
-    /// If it is not HTTP, or takes too long.
+    /// Returns an error if the input is not HTTP, or takes too long.
     pub fn read(reader: &mut impl BufRead) -> Result<Option<Request>> {
         let mut lines = reader.by_ref().take(MAX_HEAD).lines();
         let Some(Ok(first)) = lines.next() else { return Ok(None) };
@@ -95,10 +95,10 @@ impl Request {
         Ok(())
     }
 
-    /// Reads the body.
+    /// Reads the body of the request.
     ///
     /// # Errors
-    /// If it is too long, or does not come.
+    /// Returns an error if the body is too long, or does not arrive.
     pub fn body(&self, reader: &mut impl Read) -> Result<Vec<u8>> {
         ensure!(self.length <= MAX_BODY, "a request has more than {MAX_BODY} bytes");
         let mut body = Vec::new();
@@ -108,7 +108,7 @@ impl Request {
     }
 }
 
-/// A path without its escapes; what is no escape stays.
+/// Removes the escapes from a path; invalid escapes stay.
 fn unescaped(path: &str) -> String {
     let bytes = path.as_bytes();
     let (mut out, mut at) = (Vec::with_capacity(bytes.len()), 0);
@@ -122,10 +122,10 @@ fn unescaped(path: &str) -> String {
 }
 
 impl Reply<'_> {
-    /// Sends it.
+    /// Sends the reply.
     ///
     /// # Errors
-    /// If the client does not take it.
+    /// Returns an error if the client does not accept it.
     pub fn send(&self, mut stream: &TcpStream) -> Result<()> {
         let Reply { status, kind, head, body } = self;
         let length = body.len();

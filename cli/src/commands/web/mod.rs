@@ -1,4 +1,4 @@
-//! Just enough of a web server: a folder whose pages' modules are instrumented on the way, and counters that come back.
+//! A minimal web server for a folder: instruments the modules of its pages, and receives their counters.
 
 pub mod http;
 pub mod server;

@@ -1,4 +1,4 @@
-//! Takes connections, each on a thread of its own: browsers open some that they use later.
+//! Connection handling, with a thread per connection: browsers open some that they use later.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,15 +12,15 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::{names, output};
 
-/// How often we look whether to stop.
+/// The interval at which the server checks whether to stop.
 const PERIOD: Duration = Duration::from_millis(20);
-/// The most connections at a time; more wait.
+/// The maximum number of simultaneous connections; further ones wait.
 const MAX_CONNECTIONS: usize = 64;
 
-/// A listener at an address, and where that is.
+/// Opens a listener at an address, and returns the actual address.
 ///
 /// # Errors
-/// If nobody can listen there.
+/// Returns an error if the address cannot be listened on.
 pub fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr)> {
     let cannot = || format!("cannot listen at {address}");
     let listener = TcpListener::bind(address).with_context(cannot)?;
@@ -29,10 +29,10 @@ pub fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr)> {
     Ok((listener, address))
 }
 
-/// Whether Ctrl-C, or the end of the process, is asked for from now on.
+/// Returns a flag that Ctrl-C, or another request to end the process, sets from now on.
 ///
 /// # Errors
-/// If the system refuses.
+/// Returns an error if the system refuses.
 pub fn interruption() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
@@ -41,10 +41,11 @@ pub fn interruption() -> Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-/// Answers connections until `is_done`, which is asked again and again. Those that are open then are left to themselves.
+/// Answers connections until `is_done`, which is checked periodically, returns true. Connections that are open then are
+/// abandoned.
 ///
 /// # Errors
-/// If the listener fails.
+/// Returns an error if the listener fails.
 pub fn serve(
     listener: &TcpListener,
     answer: impl Fn(&TcpStream) -> Result<()> + Send + Sync + 'static,

@@ -1,7 +1,7 @@
-//! A folder as a site: its files as they are, but for pages and workers, which load our script first. That sends each
-//! module that is compiled here, to be rewritten, and then what its instances have counted.
+//! A folder served as a site. Files are unchanged, except that pages and workers load wprof's script first. The script
+//! sends each module that is compiled to this server, which rewrites it, and later the counters of its instances.
 //!
-//! Nothing that is sent gets a meaning before it is checked; nothing outside the folder is served.
+//! No received data is interpreted before it is checked; nothing outside the folder is served.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -17,15 +17,15 @@ use wprof_instrument::{JAVASCRIPT, Options, RawCounters, Source};
 use super::http::{self, Reply, Request};
 use crate::{names, output};
 
-/// The most instances.
+/// The maximum number of instances.
 const MAX_INSTANCES: usize = 10_000;
-/// The most bytes of modules.
+/// The maximum total size of modules.
 const MAX_MODULES: usize = 1 << 30;
 
-/// Where instances send counters.
+/// The path to which instances send counters.
 const COUNTERS: &str = "/wprof-counters/";
 
-/// Pages are isolated, so that they may share memory with their workers; and nothing is kept for the next time.
+/// Headers: pages are isolated, so that they may share memory with their workers, and nothing is cached.
 const HEAD: &str = "Cross-Origin-Opener-Policy: same-origin\r\nCross-Origin-Embedder-Policy: require-corp\r\n\
                     Cross-Origin-Resource-Policy: same-origin\r\nCache-Control: no-store\r\n";
 
@@ -35,23 +35,23 @@ pub struct Site {
     root: PathBuf,
     address: SocketAddr,
     options: Options<'static>,
-    /// Milliseconds between two times that an instance sends counters.
+    /// The interval at which an instance sends counters, in milliseconds.
     every: u32,
     state: Mutex<State>,
 }
 
-/// What came back.
+/// The received modules and counters.
 #[derive(Debug)]
 struct State {
     counters: BTreeMap<String, RawCounters>,
-    /// By hash.
+    /// The original modules, by hash.
     originals: HashMap<[u8; 32], Vec<u8>>,
     bytes: usize,
     last_news: Instant,
     is_done: bool,
 }
 
-/// Counters with who sent them, and the modules that were rewritten.
+/// Counters with the name of each sender, and the modules that were rewritten.
 #[derive(Debug)]
 pub struct Taken {
     pub counters: Vec<(String, RawCounters)>,
@@ -59,10 +59,10 @@ pub struct Taken {
 }
 
 impl Site {
-    /// A site at an address; modules are rewritten with these options.
+    /// Creates a site at an address; modules are rewritten with `options`.
     ///
     /// # Errors
-    /// If there is no such folder.
+    /// Returns an error if the folder does not exist.
     pub fn new(root: &Path, address: SocketAddr, options: Options<'static>, every: u32) -> Result<Site> {
         let shown = root.display();
         let root = root.canonicalize().with_context(|| format!("cannot read {shown}"))?;
@@ -81,13 +81,13 @@ impl Site {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the page has said that it is done, or nothing was asked for or counted anew for so long.
+    /// Reports whether the page has said that it is done, or no request and no new count has come for `quiet`.
     pub fn is_done(&self, quiet: Duration) -> bool {
         let state = self.state();
         state.is_done || !state.counters.is_empty() && state.last_news.elapsed() >= quiet
     }
 
-    /// What came back since this was asked last.
+    /// Takes everything received since the last call.
     pub fn take_all(&self) -> Taken {
         let mut state = self.state();
         Taken {
@@ -99,12 +99,12 @@ impl Site {
     /// Answers one request.
     ///
     /// # Errors
-    /// If it makes no sense, or the client goes away.
+    /// Returns an error if the request is invalid, or the client goes away.
     pub fn answer(&self, stream: &TcpStream) -> Result<()> {
         http::prepare(stream)?;
         let mut reader = BufReader::new(stream);
         let Some(request) = Request::read(&mut reader)? else { return Ok(()) };
-        // A page of somebody else's whose name leads here must not use us.
+        // A foreign page whose host name resolves to this server must not use it.
         if !self.is_ours(&request.host) {
             return reply(stream, "403 Forbidden", "text/plain", b"this server is for its own machine\n");
         }
@@ -156,7 +156,7 @@ impl Site {
             || name == format!("[{}]", self.address.ip())
     }
 
-    /// Our script, which is told where it is from.
+    /// Returns wprof's script, with this server's address.
     fn script(&self, host: &str) -> String {
         let every = self.every;
         format!(
@@ -178,7 +178,7 @@ impl Site {
         reply(stream, "200 OK", kind, &body)
     }
 
-    /// A file of the folder.
+    /// Finds and reads a file of the folder.
     fn find(&self, path: &str) -> Option<(PathBuf, Vec<u8>)> {
         let mut file = self.root.join(path.trim_start_matches('/')).canonicalize().ok()?;
         if file.is_dir() {
@@ -222,7 +222,7 @@ fn reply(stream: &TcpStream, status: &str, kind: &str, body: &[u8]) -> Result<()
     Reply { status, kind, head: HEAD, body }.send(stream)
 }
 
-/// The type of a file, by its name; what is not known is bytes.
+/// Returns the media type of a file by its name; unknown files are bytes.
 fn kind_of(path: &Path) -> &'static str {
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
     match extension.as_deref() {
@@ -240,13 +240,13 @@ fn kind_of(path: &Path) -> &'static str {
     }
 }
 
-/// A page that loads our script before all else: behind the first of the tags that may stand before it.
+/// Inserts wprof's script into a page before everything else: behind the first of the tags that may precede it.
 fn with_script(page: &[u8]) -> Vec<u8> {
     let lower = page.to_ascii_lowercase();
     let behind = |tag: &[u8]| {
         let start = lower.windows(tag.len()).position(|window| window == tag)?;
         let length = lower[start..].iter().position(|byte| *byte == b'>')?;
-        // `<header>` is no `<head>`.
+        // `<header>` is not `<head>`.
         let next = lower.get(start + tag.len()).copied().unwrap_or(b'>');
         (next == b'>' || next.is_ascii_whitespace()).then_some(start + length + 1)
     };

@@ -1,4 +1,4 @@
-//! What is counted, once it is known, and what the engine and the compiler are told of it.
+//! The resolved choice of what is counted, and the resulting settings of engine and compiler.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,48 +11,48 @@ use wprof_profiler::{FunctionProfile, Profile};
 
 use super::limit::{Budget, Until};
 
-/// What is counted, without contradictions.
+/// The resolved choice of what is counted, without contradictions.
 #[derive(Clone, Debug, Default)]
 pub struct Counted {
-    /// What is counted of the code.
+    /// The counts of code.
     pub profiling: ProfilingConfig,
-    /// The kinds of events.
+    /// The kinds of counted events.
     pub events: Vec<EventModel>,
-    /// The budget of one of them.
+    /// The budget of one event kind.
     pub budget: Option<Budget>,
-    /// Which paths are interesting.
+    /// The interesting paths.
     pub interesting: Option<Interesting>,
-    /// Whether all that depends on time is left out.
+    /// Whether all measurements that depend on time are left out.
     pub deterministic: bool,
-    /// What decides where counters are.
+    /// The profile that decides where counters are placed.
     pub weights: Option<Arc<Profile>>,
-    /// The instant to stop at, which is the budget then.
+    /// The instant at which to stop; `budget` then derives from it.
     pub until: Option<Until>,
-    /// How much memory call records may take, if calling contexts are counted.
+    /// The maximum memory for call records, if calling contexts are counted.
     pub context_memory: Option<u64>,
-    /// What is measured along paths and in calling contexts.
+    /// The metrics that are measured along paths and in calling contexts.
     pub metrics: Vec<Metric>,
-    /// Whether paths are counted in each calling context of their own.
+    /// Whether paths are counted separately in each calling context.
     pub flow: bool,
-    /// If allocations are counted: functions that are allocators besides those with usual names.
+    /// If allocations are counted: the allocators besides functions with usual names.
     pub allocators: Option<Vec<(String, AllocatorKind)>>,
 }
 
 impl Counted {
-    /// Whether anything is counted.
+    /// Reports whether anything is counted.
     pub fn is_on(&self) -> bool {
         self.profiling != ProfilingConfig::Off || !self.events.is_empty() || self.context_memory.is_some()
     }
 
-    /// Tells the engine.
+    /// Applies the choice to the engine's configuration.
     pub fn configure(&self, config: &mut Config) {
         config.profiling(self.profiling).count_events(self.events.clone()).measure(self.metrics.clone());
         config.flow_contexts(self.flow).background_compilation(!self.deterministic);
-        // No two runs take the same time.
+        // Times differ between any two runs.
         let has_times = self.is_on() && !self.deterministic;
         config.time_host_calls(has_times).time_line(has_times);
         if self.is_on() {
-            // Ctrl-C stops at a poll, where events are counted exactly.
+            // Ctrl-C stops the program at a poll, where events are counted exactly.
             config.interruptible(true);
         }
         if let Some(interesting) = &self.interesting {
@@ -75,7 +75,7 @@ impl Counted {
         }
     }
 
-    /// What the compiler is told of each function.
+    /// Returns what the compiler collects in each function.
     pub fn collection(&self) -> Collection {
         let counters = self.profiling.instrumentation();
         let (events, weights) = (self.events.clone(), self.weights.clone());
@@ -89,7 +89,7 @@ impl Counted {
             ProfilingConfig::Adaptive(adaptive) => Some(adaptive.checks),
             _ => None,
         };
-        // With bursts, they are of what runs in these.
+        // With bursts, contexts are those of the code in bursts.
         let contexts = self.context_memory.is_some() && checks.is_none();
         let metrics = if checks.is_some() { Vec::new() } else { self.metrics.clone() };
         Collection {
@@ -108,10 +108,10 @@ impl Counted {
     }
 }
 
-/// An earlier profile, to place by.
+/// Reads an earlier profile, by which counters are placed.
 ///
 /// # Errors
-/// If it cannot be read, or knows no edges.
+/// Returns an error if the profile cannot be read, or has no edge counts.
 pub fn weights(path: &Path) -> Result<Arc<Profile>> {
     let profile = crate::commands::read_profile(path)?;
     ensure!(

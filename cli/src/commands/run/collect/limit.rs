@@ -1,4 +1,4 @@
-//! What `--budget` limits: the events of a kind, or what bursts cost; and the instant that `--until` names.
+//! Limits: `--budget`, for the events of a kind or the cost of bursts, and the instant that `--until` names.
 
 use std::fmt;
 
@@ -9,20 +9,20 @@ use wprof_profiler::Overhead;
 use crate::cost_model;
 use crate::render::numbers::grouped;
 
-/// How many events of a kind may happen.
+/// The maximum number of events of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// A kind that is counted, or what `events=` would take.
+    /// A counted kind of event, or a kind that `events=` accepts.
     pub kind: String,
-    /// Number of events.
+    /// The maximum number of events.
     pub limit: u64,
 }
 
 impl Budget {
-    /// `KIND=N`.
+    /// Parses `KIND=N`.
     ///
     /// # Errors
-    /// If it is no such thing.
+    /// Returns an error if the text has another form.
     pub fn parse(text: &str) -> Result<Budget, String> {
         let example = || "give KIND=N such as instructions=1000000".to_owned();
         let (kind, limit) = text.rsplit_once('=').ok_or_else(example)?;
@@ -38,17 +38,17 @@ impl Budget {
 /// The instant at which `--until` stops a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// The instruction with this number; the first is 1.
+    /// At the instruction with this number; the first is 1.
     Instruction(u64),
-    /// Control comes to the instruction at this byte of the module when as many events of a kind have happened.
+    /// When control reaches the instruction at this byte of the module after this many events of a kind.
     Place(Budget, u32),
 }
 
 impl Until {
-    /// `N`, or `KIND=N@BYTE`.
+    /// Parses `N`, or `KIND=N@BYTE`.
     ///
     /// # Errors
-    /// If it is neither.
+    /// Returns an error if the text has neither form.
     pub fn parse(text: &str) -> Result<Until, String> {
         let example = || {
             "give a number from 1 on, such as 1_000_000, or KIND=N@BYTE such as back_edges_and_calls=7@0x1f3"
@@ -60,7 +60,7 @@ impl Until {
                 None => at.parse(),
             };
             let budget = Budget::parse(budget).map_err(|_| example())?;
-            // Before byte 1 of a module there is nothing.
+            // No instruction is at byte 0 of a module.
             return at.ok().filter(|at| *at > 0).map(|at| Until::Place(budget, at)).ok_or_else(example);
         }
         let number = text.replace('_', "").parse().ok();
@@ -68,7 +68,7 @@ impl Until {
         number.filter(fits).map(Until::Instruction).ok_or_else(example)
     }
 
-    /// The budget that is used up then.
+    /// Returns the budget that is used up at the instant.
     pub fn budget(&self) -> Budget {
         match self {
             Until::Instruction(number) => Budget { kind: "instructions".to_owned(), limit: number - 1 },
@@ -76,7 +76,7 @@ impl Until {
         }
     }
 
-    /// How events are counted to find it.
+    /// Returns how events are counted to find the instant.
     pub fn counting(&self) -> Counting {
         match self {
             Until::Instruction(_) => Counting::PerInstruction,
@@ -96,20 +96,20 @@ impl fmt::Display for Until {
     }
 }
 
-/// What `--budget` limits.
+/// The limit that `--budget` sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// The events that may happen.
+    /// The maximum number of events.
     Events(Budget),
-    /// What bursts may cost.
+    /// The maximum cost of bursts.
     Bursts(Overhead),
 }
 
 impl Limit {
-    /// `KIND=N`, or a share of the time such as `2%`.
+    /// Parses `KIND=N`, or a share of the time such as `2%`.
     ///
     /// # Errors
-    /// If it is no such thing.
+    /// Returns an error if the text has neither form.
     pub fn parse(text: &str) -> Result<Limit, String> {
         match text.ends_with('%') {
             true => text.parse().map(Limit::Bursts),
@@ -117,7 +117,7 @@ impl Limit {
         }
     }
 
-    /// The budget of events, if it is one.
+    /// Returns the budget of events, if the limit is one.
     pub fn events(&self) -> Option<&Budget> {
         match self {
             Limit::Events(budget) => Some(budget),
@@ -126,10 +126,10 @@ impl Limit {
     }
 }
 
-/// The budget, of a kind that is among `events` now.
+/// Returns the budget for one kind of event, which is added to `events` if necessary.
 ///
 /// # Errors
-/// If it is of no one kind.
+/// Returns an error if the name does not denote a single kind.
 pub fn resolve(budget: &Budget, events: &mut Vec<EventModel>) -> Result<Budget> {
     if events.iter().any(|known| known.name == budget.kind) {
         return Ok(budget.clone());

@@ -1,4 +1,4 @@
-//! What is counted: the options `--profile`, `--collect`, `--budget`, and what follows from them.
+//! The options `--profile`, `--collect` and `--budget`, which choose what is counted, and their consequences.
 
 mod counted;
 mod limit;
@@ -106,18 +106,18 @@ pub struct ProfileArgs {
     max_context_memory: u64,
 }
 
-/// The names of the system's events.
+/// Creates the parser of system event names.
 fn system_event_parser() -> impl TypedValueParser<Value = SystemEvent> {
     PossibleValuesParser::new(SystemEvent::names())
         .map(|name| SystemEvent::named(&name).expect("the parser lets only these through"))
 }
 
-/// The names of placements of checks.
+/// Creates the parser of check placements.
 fn checks_parser() -> impl TypedValueParser<Value = Checks> {
     PossibleValuesParser::new(Checks::names()).try_map(|name| name.parse::<Checks>())
 }
 
-/// `NAME`, or `NAME=KIND`.
+/// Parses `NAME`, or `NAME=KIND`.
 fn allocator(text: &str) -> Result<(String, AllocatorKind), String> {
     let (name, kind) = text.rsplit_once('=').unwrap_or((text, "malloc"));
     let kinds = || AllocatorKind::all().collect::<Vec<_>>().join(", ");
@@ -126,7 +126,7 @@ fn allocator(text: &str) -> Result<(String, AllocatorKind), String> {
     Ok((name.to_owned(), kind))
 }
 
-/// `checks`, or `time:` and a duration.
+/// Parses `checks`, or `time:` and a duration.
 fn trigger(text: &str) -> Result<Trigger, String> {
     match text.strip_prefix("time:") {
         Some(every) => crate::durations::parse(every).map(Trigger::Time),
@@ -136,10 +136,10 @@ fn trigger(text: &str) -> Result<Trigger, String> {
 }
 
 impl ProfileArgs {
-    /// What to count, the kind of the budget too.
+    /// Returns what to count, including the events of the budget's kind.
     ///
     /// # Errors
-    /// If the options contradict each other.
+    /// Returns an error if the options contradict each other.
     pub fn counted(&self, limit: Option<&Limit>, until: Option<&Until>) -> Result<Counted> {
         let budget = limit.and_then(Limit::events);
         let overhead = match limit {
@@ -182,20 +182,20 @@ impl ProfileArgs {
         })
     }
 
-    /// The same, exact unless another mode is asked for.
+    /// Returns the options with exact counts, unless another mode is requested.
     pub fn exact_unless_told(&self) -> ProfileArgs {
         ProfileArgs { mode: self.mode.or(Some(Mode::Exact)), ..self.clone() }
     }
 
-    /// How to profile, if events are counted to stop at one or not. Who wants to count what bursts do not, or says
-    /// where counters are placed, wants exact counts.
+    /// Returns the profiling mode; `stops` says whether events are counted to stop at one. A request for what bursts
+    /// cannot count, or for the placement of counters, implies exact counts.
     fn mode(&self, stops: bool) -> Mode {
         let is_exact = self.exact || stops || self.weights.is_some() || !self.wanted().all(is_measured);
         self.mode.unwrap_or(if is_exact { Mode::Exact } else { Mode::Adaptive })
     }
 
-    /// That the options contradict neither each other, nor a budget of bursts, nor that events are counted to stop at
-    /// one.
+    /// Checks that the options contradict neither each other nor a budget of bursts, nor the counting of events to stop
+    /// at one.
     fn check(&self, mode: Mode, overhead: Option<Overhead>, stops: bool) -> Result<()> {
         ensure!(
             mode != Mode::Off || self.collect.is_empty(),
@@ -233,7 +233,7 @@ impl ProfileArgs {
         metrics
     }
 
-    /// Whether what is to be collected can be in bursts.
+    /// Reports whether everything requested can be collected in bursts.
     fn collects_in_bursts(&self) -> bool {
         self.wanted().all(|what| is_measured(what) || matches!(what, What::Contexts))
     }
@@ -242,7 +242,7 @@ impl ProfileArgs {
         self.collect.iter().flat_map(|wanted| &wanted.0)
     }
 
-    /// Further allocators, if allocations are counted.
+    /// Returns the additional allocators, if allocations are counted.
     fn allocators(&self) -> Result<Option<Vec<(String, AllocatorKind)>>> {
         let is_counted = self.wanted().any(|what| matches!(what, What::Allocations));
         ensure!(
@@ -258,7 +258,7 @@ impl ProfileArgs {
 
     fn context_memory(&self, mode: Mode) -> Option<u64> {
         let counts_contexts = |what: &What| matches!(what, What::Contexts | What::Flow | What::Allocations);
-        // Who asks for nothing else has branches in contexts.
+        // Branch prediction without another request is measured in contexts.
         let predicts = self.wanted().any(|what| matches!(what, What::Branches));
         let has_paths = self.wanted().any(|what| matches!(what, What::Code(Collect::Paths)));
         let wants_contexts =
@@ -319,12 +319,12 @@ impl ProfileArgs {
     }
 }
 
-/// Whether it is measured along paths and in contexts, whoever counts those.
+/// Reports whether `what` is measured along paths and in contexts, if these are counted.
 fn is_measured(what: &What) -> bool {
     matches!(what, What::Cycles | What::Cache)
 }
 
-/// `SIZE,WAYS,LINE`.
+/// Parses `SIZE,WAYS,LINE`.
 fn cache_shape(text: &str) -> Result<CacheShape, String> {
     let figures: Vec<u64> = text.split(',').map(sizes::parse).collect::<Result<_, _>>()?;
     let figures: Vec<u32> = figures.into_iter().filter_map(|figure| u32::try_from(figure).ok()).collect();

@@ -1,4 +1,4 @@
-//! Things to count, as `--collect` names them.
+//! The values of `--collect`.
 
 use std::ffi::OsStr;
 use std::sync::LazyLock;
@@ -10,32 +10,32 @@ use wprof_jit::events::BUILT_IN;
 
 use crate::cost_model;
 
-/// Something to count.
+/// One thing to count.
 #[derive(Clone, Debug)]
 pub enum What {
-    /// How often code ran.
+    /// The execution counts of code.
     Code(Collect),
-    /// Totals of these kinds of events.
+    /// The totals of these kinds of events.
     Events(Vec<EventModel>),
     /// Calling contexts.
     Contexts,
-    /// Paths in each calling context.
+    /// The paths in each calling context.
     Flow,
-    /// Ticks of the time-stamp counter.
+    /// The ticks of the time-stamp counter.
     Cycles,
-    /// What a simulated cache misses.
+    /// The misses of a simulated cache.
     Cache,
-    /// What a simulated branch predictor guesses wrong.
+    /// The mispredictions of a simulated branch predictor.
     Branches,
-    /// What is allocated, in calling contexts.
+    /// The allocations, by calling context.
     Allocations,
 }
 
-/// What one `--collect` asks for.
+/// The value of one `--collect` option.
 #[derive(Clone, Debug)]
 pub struct Wanted(pub Vec<What>);
 
-/// What `--collect` means, for the help of commands that have it.
+/// The help text for `--collect`, of all commands that have it.
 pub const COLLECT_HELP: &str = "\
 What --collect counts, exactly unless it is cycles or cache alone:
   edges        how often each branch went each way, and all that follows from it
@@ -65,7 +65,7 @@ What --collect counts, exactly unless it is cycles or cache alone:
   all-edges, all-blocks, block-counters
                edges or blocks counted in simpler ways, for comparison";
 
-/// Parses `--collect`, and knows what shells may complete it to.
+/// The parser of `--collect`, which also knows the completions for shells.
 #[derive(Clone, Debug)]
 pub struct WantedParser;
 
@@ -77,7 +77,7 @@ impl TypedValueParser for WantedParser {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        // Clap takes names that live as long as the program.
+        // Clap requires names that live as long as the program.
         static EVENT_KINDS: LazyLock<Vec<String>> =
             LazyLock::new(|| BUILT_IN.iter().map(|kind| format!("{EVENTS}{kind}")).collect());
         let single = SINGLE.iter().map(|(name, _)| *name);
@@ -86,7 +86,7 @@ impl TypedValueParser for WantedParser {
     }
 }
 
-/// Several things with commas between them; kinds of events, which have commas themselves, are the last.
+/// Parses values separated by commas; kinds of events, which contain commas themselves, come last.
 pub fn wanted(text: &str) -> Result<Wanted, String> {
     let (mut all, mut rest) = (Vec::new(), Some(text));
     while let Some(text) = rest {
@@ -102,7 +102,7 @@ pub fn wanted(text: &str) -> Result<Wanted, String> {
 
 const EVENTS: &str = "events=";
 
-/// All but events, by name; those that people need first.
+/// All values except events, by name, the most useful first.
 const SINGLE: [(&str, What); 12] = [
     ("edges", What::Code(Collect::Edges)),
     ("paths", What::Code(Collect::Paths)),
