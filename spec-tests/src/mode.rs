@@ -184,7 +184,7 @@ impl Mode {
         config.profiling(ProfilingConfig::Adaptive(Adaptive::default()));
         if self == Mode::Eager {
             config.promote_after(1).profiling(bursts(100, 10, "default"));
-            // A longer trial would outlive such programs.
+            // A trial of three calls ends before such programs do.
             config.reoptimization(Some(Policy { trial_calls: 3, ..Policy::eager() }));
         }
         config
