@@ -21,7 +21,7 @@ pub enum Mode {
     Baseline,
     /// Baseline code, then optimised code as early as possible.
     Tiered,
-    /// As `Tiered`, with every block that can be a function part made one.
+    /// As `Tiered`, with a function part of its own for every block that can be one.
     Parts,
     /// Baseline and optimised code with an exact edge profile, and therefore with polls, with counts of all kinds of
     /// events and with calling contexts.
@@ -29,17 +29,17 @@ pub enum Mode {
     /// Baseline and optimised code with counts of all kinds of events, and an inexhaustible budget of instructions. (A
     /// single 64-bit length can use up a budget of fuel.)
     Metered,
-    /// The first three modes with checks everywhere, and bursts so frequent that programs enter and leave them all the
+    /// Tiered code in parts with checks everywhere, and bursts so frequent that programs enter and leave them all the
     /// time.
     Bursts,
-    /// As `Bursts`, with one check per burst and one check between two bursts.
+    /// Tiered code with checks everywhere, one check per burst and one check between two bursts.
     Samples,
-    /// As `Bursts`, with bursts as long and as far apart as in Hirzel & Chilimbi's table, and checks at their default
+    /// Tiered code with bursts as long and as far apart as in Hirzel & Chilimbi's table, and checks at their default
     /// places.
     Seldom,
-    /// As `Bursts`, with bursts that a timer starts.
+    /// Tiered code with checks everywhere, and bursts that a timer starts.
     Timed,
-    /// As `Bursts`, with reoptimization of whatever a burst records, at once.
+    /// Tiered code with frequent bursts, and reoptimization of whatever they record, at once.
     Reoptimized,
     /// As `Reoptimized`, with no values but vectors in registers across calls in optimised code.
     Frame,

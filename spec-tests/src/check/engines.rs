@@ -28,21 +28,21 @@ pub struct Engines {
     pub(super) paths: Made,
     pub(super) traced_paths: [Made; 3],
     pub(super) metered: Made,
-    /// Bursts of different lengths, among them one that never ends, in optimised and unoptimised code.
+    /// Bursts of different lengths; the next field has bursts that never end, by optimised and unoptimised code.
     pub(super) bursts: [Made; 6],
     pub(super) burst: [Made; 2],
     pub(super) traced: Made,
     /// One engine for each way of recording data references.
     pub(super) referenced: Vec<Made>,
     pub(super) contexts: Made,
-    /// One burst that never ends; the next field holds shorter bursts.
+    /// Bursts that never end; the next field has shorter bursts.
     pub(super) contexts_in_burst: [Made; 2],
     pub(super) contexts_in_bursts: [Made; 2],
     pub(super) contexts_traced: [Made; 3],
     pub(super) flow_traced: [Made; 3],
     /// Paths in contexts without a trace, with and without path cells in call records.
     pub(super) flow: [Made; 2],
-    /// Events in contexts, counted one by one; the next fields count them by chords, and without contexts.
+    /// Events in contexts, counted one by one; the next fields count them in other ways, and without contexts.
     pub(super) events_simply: Made,
     pub(super) events_in_contexts: Vec<Made>,
     pub(super) events_alone: Made,

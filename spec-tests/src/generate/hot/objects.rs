@@ -132,7 +132,7 @@ impl Body<'_> {
         Expr::op(reference(ty), op, args)
     }
 
-    /// Returns a statement that follows a list, or stores a node in other nodes.
+    /// Returns a statement that follows a list, or stores a node in the global.
     fn link(&mut self) -> Stmt {
         let (from, to) = (self.local(reference(NODE)), self.local(reference(NODE)));
         if self.rng.chance(30) {
