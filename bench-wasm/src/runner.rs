@@ -47,7 +47,7 @@ pub struct Engine {
 /// Returns the runner `name`, built beside the running program.
 ///
 /// # Errors
-/// Returns an error if it has not been built.
+/// Returns an error if the runner has not been built.
 pub fn beside_this_program(name: &str) -> Result<PathBuf> {
     let path = std::env::current_exe()?.with_file_name(name);
     if !path.exists() {

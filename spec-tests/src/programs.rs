@@ -98,7 +98,7 @@ impl Program {
     /// `/out`.
     ///
     /// # Errors
-    /// Returns an error if it cannot be started.
+    /// Returns an error if the program cannot be started.
     pub fn run(&self, engine: &Engine, wasm: &[u8], out: &Path) -> Result<Ended, Error> {
         let (stdout, stderr) = (OutputPipe::new(), OutputPipe::new());
         let mut builder = WasiCtxBuilder::new();

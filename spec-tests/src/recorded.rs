@@ -26,7 +26,7 @@ impl Recorded {
     /// Returns the whole trace.
     ///
     /// # Errors
-    /// Returns an error if it could not be completed.
+    /// Returns an error if the trace could not be completed.
     pub fn finish<T: 'static>(self, store: &mut Store<T>) -> Result<Option<Vec<u8>>, String> {
         let Some(file) = self.0 else { return Ok(None) };
         store.finish_trace().map_err(|e| e.to_string())?;

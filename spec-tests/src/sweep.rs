@@ -135,7 +135,7 @@ impl Failure {
 /// Checks the cases of `seeds` on several threads, and calls `progress` after each case.
 ///
 /// # Errors
-/// The first case that fails.
+/// Returns the first case that fails.
 ///
 /// # Panics
 /// Panics if a check panics; it prints the seed.

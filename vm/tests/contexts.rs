@@ -502,7 +502,7 @@ fn frames_that_stop_are_on_a_path_in_their_context() -> Outcome {
         let tree = profile.contexts.as_ref().expect("counted");
         assert_eq!(text(tree), "run 3\n  1:odd 2\n    0:leaf 2\n  2:even 1\n    0:leaf 16");
         assert_eq!(stopped(&profile), [0, 3, 2, 2, 1, 1]);
-        // The loop stopped in a round after a back edge.
+        // The loop stopped in an iteration that began with a back edge.
         let (odd, even) = (&tree.records[2].unfinished, &tree.records[4].unfinished);
         assert_eq!((odd.len(), odd[0].exit.count, odd[0].prefix), (1, 2, 0));
         assert!(even[0].prefix > 0);

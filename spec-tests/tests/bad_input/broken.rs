@@ -60,7 +60,7 @@ fn the_whole_programs_are_modules() {
     }
 }
 
-/// A program cut off is refused, unless the cut is between custom sections at its end.
+/// A truncated program is refused, unless the cut is between custom sections at its end.
 #[test]
 fn truncated_programs_are_refused() {
     let engine = engine(Mode::Off);

@@ -3,7 +3,7 @@
 //! Input: the text of a file. Output: its words, and each other character as a token, without comments, text literals
 //! and white space, and without items that exist only for tests.
 
-/// Words and other characters.
+/// Returns the words and other characters of a source text.
 pub fn tokens(text: &str) -> Vec<String> {
     let mut tokens = Vec::new();
     let mut rest = text;

@@ -26,7 +26,7 @@ impl Code {
     /// Compiles and runs `program`, with its arguments for tests, and returns its code.
     ///
     /// # Errors
-    /// Returns an error if it cannot be compiled or run.
+    /// Returns an error if the program cannot be compiled or run.
     pub fn of(program: &Program, engines: &Engines) -> Result<Code> {
         let mut adaptive = Config::new();
         adaptive.profiling(ProfilingConfig::Adaptive(Adaptive::default())).count_contexts(true);

@@ -66,7 +66,7 @@ impl fmt::Display for Cell {
 /// of all paths that a single burst records in the space of the hot path table.
 ///
 /// # Errors
-/// Returns an error if it cannot be run.
+/// Returns an error if the program cannot be run.
 pub fn seen(program: &Program, lengths: &[&str], times: &Times, bench: bool) -> Result<(Vec<Cell>, f64)> {
     let mut config = Config::new();
     // A short run would mostly be over before its burst code is compiled.

@@ -88,7 +88,7 @@ impl Engines {
     /// Runs the program in each configuration, with the input and the number of rounds of `options`.
     ///
     /// # Errors
-    /// Returns an error if it cannot be run.
+    /// Returns an error if the program cannot be run.
     pub fn time(&self, program: &Program, options: &Options, scratch: &Path) -> Result<Times> {
         let ours = std::iter::once(&self.off).chain(&self.basic).chain(&self.bursts);
         let all: Vec<&Engine> = ours.chain(self.peer.iter().flatten()).collect();

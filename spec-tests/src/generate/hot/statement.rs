@@ -265,7 +265,7 @@ impl Body<'_> {
     fn rare(&mut self, depth: usize) -> Vec<Stmt> {
         let Some(late) = self.is_late() else { return vec![self.assign(depth)] };
         if self.role != Role::Main {
-            // A leaf has loops of its own, which end again and again.
+            // A leaf has its own loops, which end many times.
             return match self.rng.chance(20) {
                 true => vec![Stmt::If(late, vec![Stmt::Return(self.results())], Vec::new())],
                 false => vec![self.far_access_or_size()],

@@ -192,7 +192,7 @@ pub struct Switch {
     pub falls_through: bool,
 }
 
-/// A loop that counts its rounds.
+/// A loop that counts its iterations.
 #[derive(Clone, Debug)]
 pub struct Loop {
     /// The label of branches that leave the loop.
