@@ -1,6 +1,7 @@
-//! Figures of programs that do not depend on time, kept in a file: a baseline for later builds.
+//! Time-independent figures of programs in a file: a baseline for later builds.
 //!
-//! They depend on what the processor can do, as code does: the file says for which they hold.
+//! Generated code depends on the processor's features, and so do the figures: the file names the features for which
+//! they hold.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +9,16 @@ use anyhow::{Context, Result, bail};
 
 use crate::programs::home;
 
-/// Figures by program and kind, and for which processors they hold.
+/// Figures by program and kind, with the processor features for which they hold.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Baseline {
-    /// See [`processor`].
+    /// The processor features: see [`processor`].
     pub processor: String,
-    /// Instructions, bytes, or how many.
+    /// Counts of instructions, bytes or items.
     pub counts: BTreeMap<(String, String), u64>,
 }
 
-/// What the processor can do of what matters for code.
+/// Returns the processor features that affect generated code.
 pub fn processor() -> String {
     let has = [
         ("sse4.2", is_x86_feature_detected!("sse4.2")),
@@ -32,10 +33,10 @@ pub fn processor() -> String {
 }
 
 impl Baseline {
-    /// The committed one, a file of this package.
+    /// Reads the committed baseline, a file of this package.
     ///
     /// # Errors
-    /// If it cannot be read, or is none.
+    /// Returns an error if the file cannot be read, or is not a baseline.
     pub fn committed(file: &str) -> Result<Baseline> {
         let file = home().join(file);
         let text =
@@ -43,10 +44,10 @@ impl Baseline {
         Baseline::parse(&text).with_context(|| format!("{} is damaged", file.display()))
     }
 
-    /// Makes it the committed one.
+    /// Writes this baseline as the committed one.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn commit(&self, file: &str, head: &str) -> Result<()> {
         let file = home().join(file);
         std::fs::write(&file, self.text(head)).with_context(|| format!("cannot write {}", file.display()))
@@ -74,7 +75,7 @@ impl Baseline {
         format!("# {head}\n# processor: {}\n{}", self.processor, rows.collect::<String>())
     }
 
-    /// How a count compares with this, as a ratio; `None` if it is not in it.
+    /// Returns the ratio of `count` to the baseline; `None` if the baseline has no such count.
     pub fn ratio(&self, program: &str, kind: &str, count: u64) -> Option<f64> {
         let known = *self.counts.get(&(program.to_owned(), kind.to_owned()))?;
         Some(count as f64 / known as f64)

@@ -1,11 +1,12 @@
-//! The ratio of the medians of two samples whose members were measured side by side, and how far chance may move it.
+//! The ratio of the medians of two paired samples, with a bootstrap confidence interval.
 //!
-//! Input: pairs, each of one round. Output: the ratio, with a percentile interval of medians of pairs drawn again with
-//! repetition (Efron & Tibshirani, *An Introduction to the Bootstrap*, 1993, chapter 13). Pairs are drawn whole, so what
-//! slows both members of one, like a neighbour on the machine, cancels as far as it may. Oracle: samples of known distributions, in
-//! the tests below. The numbers are drawn from a fixed seed: the same pairs have the same interval.
+//! Input: pairs, each measured in one round. Output: the ratio, with a percentile interval of the medians of resampled
+//! pairs (Efron & Tibshirani, *An Introduction to the Bootstrap*, 1993, chapter 13). Pairs are resampled as a whole,
+//! so that a disturbance of both members, such as a neighbour on the machine, cancels as far as it can. Oracle:
+//! samples of known distributions, in the tests below. The random numbers have a fixed seed: the same pairs have the
+//! same interval.
 
-/// A ratio, and the bounds between which it lies with the confidence asked for.
+/// A ratio with its confidence bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// The lower bound.
@@ -16,13 +17,14 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// How often pairs are drawn again.
+/// Number of resamples.
 const DRAWS: usize = 2000;
 
-/// The ratio of the median of the second members to that of the first, with the interval of `confidence`, a share of 1.
+/// Returns the ratio of the median of the second members to that of the first, with its interval at `confidence`, a
+/// fraction of 1.
 ///
 /// # Panics
-/// If there is no pair.
+/// Panics if there are no pairs.
 pub fn ratio_of_medians(pairs: &[(f64, f64)], confidence: f64) -> Interval {
     let ratio = ratio_in(pairs.to_vec());
     let mut random = Random(0x5eed);
@@ -40,7 +42,7 @@ fn ratio_in(pairs: Vec<(f64, f64)>) -> f64 {
     ratio(median(before), median(after))
 }
 
-/// How many times as much the second figure is; 1 if both are nothing.
+/// Returns the ratio of the second figure to the first; 1 if both are zero.
 pub fn ratio(before: f64, after: f64) -> f64 {
     if before == after { 1.0 } else { after / before }
 }
@@ -50,7 +52,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2])
 }
 
-/// Steele, Lea & Flood, *Fast Splittable Pseudorandom Number Generators*, 2014.
+/// SplitMix: Steele, Lea & Flood, *Fast Splittable Pseudorandom Number Generators*, 2014.
 struct Random(u64);
 
 impl Random {
@@ -61,7 +63,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// One of the numbers below `end`.
+    /// Returns a number below `end`.
     fn below(&mut self, end: usize) -> usize {
         ((u128::from(self.next()) * end as u128) >> 64) as usize
     }
@@ -71,18 +73,18 @@ impl Random {
 mod tests {
     use super::*;
 
-    /// Between 0 and 1.
+    /// Returns a number between 0 and 1.
     fn uniform(random: &mut Random) -> f64 {
         (random.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// A normal deviate (Box & Muller).
+    /// Returns a normal deviate (Box & Muller).
     fn normal(random: &mut Random) -> f64 {
         let (radius, angle) = (1.0 - uniform(random), uniform(random));
         (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
     }
 
-    /// Pairs whose members have a drift in common, and noise of `noise` each, which is skewed as times are.
+    /// Returns pairs whose members share a drift and have noise of `noise` each, skewed as times are.
     fn pairs(random: &mut Random, ratio: f64, noise: f64, rounds: usize) -> Vec<(f64, f64)> {
         let mut pair = || {
             let drift = 1.0 + 0.2 * uniform(random);
@@ -92,7 +94,7 @@ mod tests {
         (0..rounds).map(|_| pair()).collect()
     }
 
-    /// In how many of 300 experiments `holds` is true of the interval of 95%.
+    /// Returns in how many of 300 experiments `holds` is true of the 95% interval.
     fn experiments(ratio: f64, noise: f64, holds: impl Fn(Interval) -> bool) -> usize {
         let mut random = Random(1);
         (0..300).filter(|_| holds(ratio_of_medians(&pairs(&mut random, ratio, noise, 15), 0.95))).count()

@@ -1,8 +1,10 @@
-//! How many instructions the machine code of a program executes: free of noise, so that a change of a percent is one.
+//! The number of instructions that the machine code of a program executes. The count is free of noise, so that a
+//! change of one percent is significant.
 //!
-//! Input: a program, and what is collected. Output: instructions, under valgrind's cachegrind, of a run with more
-//! work less those of one with less work. So start and compilation cancel out, and it does not matter how wprof was
-//! built. They depend on what the processor can do, as code does: a baseline says for which it holds.
+//! Input: a program, and the kind of profile. Output: the instructions of a run with more work minus those of a run
+//! with less work, under valgrind's cachegrind. Startup and compilation cancel out, and the build of wprof does not
+//! matter. The counts depend on the processor's features, as the generated code does: a baseline names the features
+//! for which it holds.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,7 +13,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::programs::home;
 
-/// What is collected while they are counted: a name, and options of `own`.
+/// The kinds of profiles: a name, and options of `own`.
 pub const KINDS: [(&str, &[&str]); 7] = [
     ("off", &[]),
     ("conservative", &["--conservative"]),
@@ -22,7 +24,7 @@ pub const KINDS: [(&str, &[&str]); 7] = [
     ("contexts", &["--contexts"]),
 ];
 
-/// Our own programs, with little and with more work.
+/// Our own programs, with arguments for little and for more work.
 pub const WORK: [(&str, &str, &str); 14] = [
     ("fib", "16", "22"),
     ("calls", "20000", "200000"),
@@ -40,25 +42,25 @@ pub const WORK: [(&str, &str, &str); 14] = [
     ("compress", "5000 1", "20000 2"),
 ];
 
-/// The committed baseline.
+/// The file of the committed baseline.
 pub const FILE: &str = "instructions.tsv";
 /// Its first line.
 pub const HEAD: &str =
     "Instructions of machine code: written by `instructions --write`, see src/instructions.rs.";
 
-/// A baseline may be exceeded by this part of it.
+/// The fraction by which a count may exceed the baseline.
 pub const TOLERANCE: f64 = 0.01;
 
-/// Whether valgrind is there (`scripts/setup` installs it).
+/// Reports whether valgrind is installed (`scripts/setup` installs it).
 pub fn has_valgrind() -> bool {
     let version = Command::new("valgrind").arg("--version").stdout(Stdio::null()).status();
     version.is_ok_and(|status| status.success())
 }
 
-/// What the additional work of a program executes; `own` is the runner.
+/// Returns the number of instructions that the additional work of a program executes; `own` is the runner.
 ///
 /// # Errors
-/// If it cannot be run, or fails.
+/// Returns an error if the program cannot be run, or fails.
 pub fn of_work(own: &Path, (program, less, more): (&str, &str, &str), options: &[&str]) -> Result<u64> {
     let [less, more] = [less, more].map(|args| of_run(own, program, args, options));
     more?.checked_sub(less?).with_context(|| format!("{program} executes less with more work"))
@@ -68,7 +70,7 @@ fn of_run(own: &Path, program: &str, args: &str, options: &[&str]) -> Result<u64
     let file = home().join("programs").join(program).with_extension("wasm");
     let mut command = Command::new("valgrind");
     command.args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]);
-    // With an arena a thread, what is copied when a vector of the compiler's grows is another in each run.
+    // With one arena per thread, the compiler's growing vectors would be copied differently in each run.
     command.env("MALLOC_ARENA_MAX", "1");
     command.arg(own).args(["run", "--eager"]).args(options).arg(file).args(args.split(' '));
     let output =

@@ -1,4 +1,4 @@
-//! What the benches share: the tables of programs, runs of them in child processes and in this one, robust
+//! Shared code of the benches: the tables of programs, runs of them in child processes and in this process, robust
 //! statistics, plots, and programs of public suites.
 
 pub mod baseline;

@@ -1,31 +1,31 @@
-//! Modules without the imports of a harness: `bench.start` and `bench.end` of Sightglass do nothing.
+//! Removes the imports of a harness from modules: `bench.start` and `bench.end` of Sightglass become empty functions.
 //!
-//! Invariant: functions that the module defines keep their indices. The functions that take the place of imports come
-//! before them, where the imports were.
+//! Invariant: functions that the module defines keep their indices. The functions that replace imports precede them,
+//! as the imports did.
 
 use anyhow::{Result, anyhow};
 use wasm_encoder::reencode::{self, Reencode};
 use wasm_encoder::{CodeSection, Function, FunctionSection, ImportSection, Module};
 use wasmparser::{CodeSectionReader, FunctionSectionReader, Import, ImportSectionReader, Parser, TypeRef};
 
-/// The module in which Sightglass's programs find what tells their harness when to measure.
+/// The module from which Sightglass's programs import the functions that start and end a measurement.
 const HARNESS: &str = "bench";
 
 type Outcome<T = ()> = Result<T, reencode::Error>;
 
 #[derive(Default)]
 struct Without {
-    /// By index of an imported function, its new index; of those of the harness, their number.
+    /// For each imported function, its new index, or its number among the removed imports.
     imported: Vec<Result<u32, u32>>,
     kept: u32,
-    /// The types of those of the harness.
+    /// The types of the removed imports.
     removed: Vec<u32>,
 }
 
-/// The module with functions that do nothing in place of what it imports from the harness.
+/// Replaces a module's imports from the harness by empty functions.
 ///
 /// # Errors
-/// If it is no module.
+/// Returns an error if the bytes are not a module.
 pub fn without_harness(module: &[u8]) -> Result<Vec<u8>> {
     let mut without = Without::default();
     let mut rewritten = Module::new();
@@ -45,7 +45,7 @@ impl Reencode for Without {
         })
     }
 
-    /// Each by itself, whatever form the module lists them in.
+    /// Parses each import separately, whichever encoding the section uses.
     fn parse_import_section(
         &mut self,
         imports: &mut ImportSection,
@@ -94,7 +94,7 @@ impl Reencode for Without {
     }
 }
 
-/// The same module encoded anew, to compare with.
+/// Encodes the same module anew, for comparison.
 #[cfg(test)]
 fn encoded_anew(module: &[u8]) -> Vec<u8> {
     let mut anew = Module::new();

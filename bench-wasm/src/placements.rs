@@ -1,4 +1,4 @@
-//! What each way of placing counters costs on each program.
+//! The cost of each placement of counters on each program.
 //!
 //! Source: Ball & Larus 1994, section 6.1: redundant counters, vertex and edge counters, under a static, an exact and
 //! the worst weighting; table 2, graph 4 and section 7.4. The figures follow from one exact profile of each program;
@@ -17,10 +17,10 @@ pub type Costs = (String, PlacementCosts);
 
 const PLACEMENTS: [&str; 4] = ["vertex by blocks", "vertex by edges", "same, unmarked", "edges"];
 
-/// Runs programs, with their arguments for benches or for tests.
+/// Runs programs with their arguments for benches or for tests, and returns their costs.
 ///
 /// # Errors
-/// If one fails.
+/// Returns an error if one fails.
 pub fn costs(programs: &[Program], bench: bool) -> Result<Vec<Costs>> {
     let mut config = Config::new();
     config.profiling(ProfilingConfig::Exact(Collect::Edges));
@@ -32,12 +32,13 @@ pub fn costs(programs: &[Program], bench: bool) -> Result<Vec<Costs>> {
     programs.iter().map(cost).collect()
 }
 
-/// How many counters there are: in each block, on each edge, then by four placements under three weightings.
+/// Makes the table of the number of counters: in each block, on each edge, then for four placements under three
+/// weightings.
 pub fn counters(found: &[Costs]) -> Table {
     by_placement(found, |cost, _| cost.counters.to_string())
 }
 
-/// How many increments they make, by those of one counter per block.
+/// Makes the table of increments relative to one counter per block.
 pub fn increments(found: &[Costs]) -> Table {
     by_placement(found, |cost, all| ratio(cost.increments, all.per_block.increments))
 }
@@ -59,7 +60,8 @@ fn placements(costs: WeightedCosts) -> [CounterCost; 4] {
     [costs.vertex_by_blocks, costs.vertex_by_edges, costs.vertex_by_edges_unmarked, costs.edges]
 }
 
-/// Increments of edge counters by each weighting, by those of one counter per block: graph 4, and the heuristics of others.
+/// Makes the table of increments of edge counters under each weighting, relative to one counter per block: graph 4,
+/// and other authors' heuristics.
 pub fn by_weighting(found: &[Costs]) -> Table {
     let mut table =
         Table::new(["static, max", "static, min", "Goldberg", "Wall", "Forman", "exact, max", "exact, min"]);
@@ -72,8 +74,8 @@ pub fn by_weighting(found: &[Costs]) -> Table {
     table
 }
 
-/// Edges, counted edges, and jumps that counters need, with the static weighting and with that of the run; then increments,
-/// and increments with jumps, by one counter per block: table 2, graphs 2 and 3.
+/// Makes the table of edges, counted edges, and jumps that counters need, with the static weighting and with that of
+/// the run; then increments, and increments with jumps, relative to one counter per block: table 2, graphs 2 and 3.
 pub fn jumps(found: &[Costs]) -> Table {
     let mut table = Table::new([
         "edges",

@@ -1,22 +1,22 @@
-//! Plots as SVG, for records: bars, and points with names.
+//! SVG plots for records: bars, and named points.
 
 use std::fmt::Write;
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 400.0;
-/// Room for titles and figures on each side.
+/// Space for titles and figures on each side.
 const MARGIN: f64 = 60.0;
-/// How many figures an axis has.
+/// Number of figures on an axis.
 const TICKS: u32 = 5;
 
-/// A range of figures along an axis, which takes these places.
+/// A range of figures along an axis, and the coordinates that it occupies.
 struct Axis {
     figures: (f64, f64),
     places: (f64, f64),
 }
 
 impl Axis {
-    /// All figures, with a little more on both sides.
+    /// Creates an axis for all figures, with some space at both ends.
     fn new(figures: impl Iterator<Item = f64>, places: (f64, f64)) -> Axis {
         let (least, most) =
             figures.fold((f64::MAX, f64::MIN), |(a, b), figure| (a.min(figure), b.max(figure)));
@@ -35,7 +35,7 @@ impl Axis {
     }
 }
 
-/// Named bars from 1 up or down, as of ratios of times.
+/// Returns a plot of named bars that start at 1 and go up or down, as for ratios of times.
 pub fn bars(title: &str, bars: &[(&str, f64)]) -> String {
     let figures = bars.iter().map(|bar| bar.1).chain([1.0]);
     let y = Axis::new(figures, (HEIGHT - MARGIN, MARGIN));
@@ -56,7 +56,7 @@ pub fn bars(title: &str, bars: &[(&str, f64)]) -> String {
     svg + "</svg>\n"
 }
 
-/// Named points.
+/// Returns a plot of named points.
 pub fn points(title: &str, (x_title, y_title): (&str, &str), points: &[(&str, f64, f64)]) -> String {
     let x = Axis::new(points.iter().map(|point| point.1), (MARGIN, WIDTH - MARGIN));
     let y = Axis::new(points.iter().map(|point| point.2), (HEIGHT - MARGIN, MARGIN));

@@ -1,30 +1,30 @@
-//! The tables of benchmark programs: our own (`programs/manifest.tsv`) and the downloaded (`inputs/real.tsv`).
+//! The tables of benchmark programs: our own (`programs/manifest.tsv`) and the downloaded ones (`inputs/real.tsv`).
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// One program with its arguments for benches.
+/// A program with its arguments for benches.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// What it is called in tables.
+    /// Its name in tables.
     pub name: String,
     /// The module.
     pub file: PathBuf,
-    /// Its arguments when it is measured.
+    /// Its arguments in a measurement.
     pub args: Vec<String>,
     /// Its arguments in a quick run.
     pub quick_args: Vec<String>,
-    /// Its arguments in a run of seconds; those for when it is measured, if there are no others.
+    /// Its arguments in a run of seconds; those of a measurement if the table has no others.
     pub long_args: Vec<String>,
-    /// Folders for it: host path and the name that it sees.
+    /// Folders for it: host path and guest name.
     pub dirs: Vec<(PathBuf, String)>,
-    /// The exit code that says it did its work.
+    /// The exit code of success.
     pub exit_code: i32,
 }
 
 impl Program {
-    /// Its arguments when it is measured, or those of a quick run or one of seconds.
+    /// Returns its arguments for a measurement, a quick run or a run of seconds.
     pub fn args_for(&self, quick: bool, long: bool) -> &[String] {
         match (quick, long) {
             (true, _) => &self.quick_args,
@@ -34,20 +34,20 @@ impl Program {
     }
 }
 
-/// Whether a name contains `only`, or one of its parts between commas.
+/// Reports whether a name contains `only`, or one of its comma-separated parts.
 pub fn is_among(name: &str, only: &str) -> bool {
     only.split(',').any(|part| name.contains(part))
 }
 
-/// The folder of this package.
+/// Returns the folder of this package.
 pub fn home() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Our own programs that have arguments for benches.
+/// Returns our own programs that have arguments for benches.
 ///
 /// # Errors
-/// If their table cannot be read.
+/// Returns an error if their table cannot be read.
 pub fn own() -> Result<Vec<Program>> {
     let folder = home().join("programs");
     let mut programs = read(&folder.join("manifest.tsv"), &folder, &[])?;
@@ -55,7 +55,7 @@ pub fn own() -> Result<Vec<Program>> {
     Ok(programs)
 }
 
-/// Arguments for runs of seconds, from a folder's table.
+/// Adds the arguments for runs of seconds from a folder's table.
 fn add_long_args(programs: &mut [Program], folder: &Path) -> Result<()> {
     let table = folder.join("long.tsv");
     let text = std::fs::read_to_string(&table).with_context(|| format!("cannot read {}", table.display()))?;
@@ -68,12 +68,12 @@ fn add_long_args(programs: &mut [Program], folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Text at its blanks.
+/// Splits text at blanks.
 pub fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_string).collect()
 }
 
-/// The downloaded programs that are there, writing to `out`.
+/// Returns the downloaded programs that exist, writing to `out`.
 fn real(out: &Path) -> Result<Vec<Program>> {
     let inputs = home().join("inputs");
     let dirs = [(inputs.clone(), "/in".to_string()), (out.to_path_buf(), "/out".to_string())];
@@ -83,11 +83,11 @@ fn real(out: &Path) -> Result<Vec<Program>> {
     Ok(programs)
 }
 
-/// Gives `measure` the programs that are among `only` (see [`is_among`]), the downloaded ones too if they are `real`, and
-/// a folder that is there for as long.
+/// Calls `measure` with the programs among `only` (see [`is_among`]), including the downloaded ones if `real`, and a
+/// temporary folder.
 ///
 /// # Errors
-/// If a table cannot be read or the folder made, or those of `measure`.
+/// Returns an error if a table cannot be read or the folder cannot be made, and the errors of `measure`.
 pub fn with(real: bool, only: &str, measure: impl FnOnce(&[Program], &Path) -> Result<()>) -> Result<()> {
     let scratch = std::env::temp_dir().join(format!("wprof-bench-{}", std::process::id()));
     std::fs::create_dir_all(&scratch).context("cannot make a scratch folder")?;

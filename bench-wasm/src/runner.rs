@@ -1,4 +1,4 @@
-//! Runs of a program in a child process, by any engine whose runner has our command line and prints its phases.
+//! Runs a program in a child process, in any engine whose runner has our command line and prints its phases.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -9,24 +9,24 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::programs::Program;
 
-/// What one run took.
+/// The measurements of one run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Measured {
-    /// Loading the module, in ms.
+    /// Time to load the module, in ms.
     pub load: f64,
-    /// Linking and instantiating, in ms.
+    /// Time to link and instantiate, in ms.
     pub instantiate: f64,
-    /// From `_start` to the end, in ms.
+    /// Time from `_start` to the end, in ms.
     pub run: f64,
-    /// What the thread that runs it had of a processor in that time, in ms.
+    /// Processor time of the running thread in that phase, in ms.
     pub thread: f64,
     /// Peak resident memory, in MiB.
     pub peak: f64,
-    /// The whole process, in ms.
+    /// Time of the whole process, in ms.
     pub whole: f64,
 }
 
-/// The bursts of `wprof run` without options.
+/// The default burst lengths of `wprof run`.
 pub const BURSTS: &str = "100000:100x10";
 
 /// An engine with its settings.
@@ -36,18 +36,18 @@ pub struct Engine {
     pub name: &'static str,
     /// The runner program.
     pub runner: PathBuf,
-    /// What follows `run` on its command line.
+    /// The options after `run` on its command line.
     pub options: Vec<&'static str>,
-    /// Where it keeps machine code if `--cache` is one of them (`None`: in the user's code cache).
+    /// The folder for machine code if `--cache` is among the options (`None`: the user's code cache).
     pub cache: Option<PathBuf>,
-    /// Whether it is the program that users run, which keeps machine code anyway and prints no times.
+    /// Whether the runner is the product, which always keeps machine code and prints no times.
     pub is_product: bool,
 }
 
-/// The runner called `name`, built beside the running program.
+/// Returns the runner `name`, built beside the running program.
 ///
 /// # Errors
-/// If it has not been built.
+/// Returns an error if the runner has not been built.
 pub fn beside_this_program(name: &str) -> Result<PathBuf> {
     let path = std::env::current_exe()?.with_file_name(name);
     if !path.exists() {
@@ -60,23 +60,24 @@ pub fn beside_this_program(name: &str) -> Result<PathBuf> {
 }
 
 impl Engine {
-    /// One that keeps machine code, if it does, in the user's code cache.
+    /// Creates an engine that keeps machine code, if it does, in the user's code cache.
     pub fn new(name: &'static str, runner: &Path, options: &[&'static str]) -> Engine {
         let (runner, options) = (runner.to_owned(), options.to_vec());
         Engine { name, runner, options, cache: None, is_product: false }
     }
 
-    /// The program `wprof` as users run it, without options, and with an empty code cache in the folder `scratch`. Of its
-    /// runs only the time of the whole process is known.
+    /// Creates an engine for the product `wprof` without options, with an empty code cache in the folder `scratch`.
+    /// Only the time of the whole process is known of its runs.
     pub fn product(name: &'static str, program: &Path, scratch: &Path) -> Engine {
         let cache = Some(scratch.join("product-cache"));
         Engine { cache, is_product: true, ..Engine::new(name, program, &[]) }
     }
 
-    /// The file that it runs: the module, or machine code made from it beforehand, in the folder `scratch`.
+    /// Returns the file that the engine runs: the module, or machine code compiled from it beforehand in the folder
+    /// `scratch`.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// Returns an error if the file cannot be made.
     pub fn prepare(&self, program: &Program, scratch: &Path) -> Result<PathBuf> {
         if self.options.contains(&"--cache") {
             self.run(program, &program.file, &program.quick_args)?;
@@ -92,18 +93,18 @@ impl Engine {
         Ok(compiled)
     }
 
-    /// Runs `file`, which is `program`'s module or what was compiled from it.
+    /// Runs `file`, which is `program`'s module or the code compiled from it.
     ///
     /// # Errors
-    /// If it cannot be run, or does not end with the expected exit code.
+    /// Returns an error if the program cannot be run, or does not end with the expected exit code.
     pub fn run(&self, program: &Program, file: &Path, args: &[String]) -> Result<Measured> {
         self.start(program, file, args)?.end()
     }
 
-    /// As [`run`](Self::run), but does not wait for it to end.
+    /// Starts `file` as [`run`](Self::run) does, without waiting for its end.
     ///
     /// # Errors
-    /// If it cannot be started.
+    /// Returns an error if the program cannot be started.
     pub fn start<'a>(&'a self, program: &'a Program, file: &Path, args: &[String]) -> Result<Running<'a>> {
         let mut command = Command::new(&self.runner);
         command.arg("run").args(&self.options);
@@ -125,7 +126,7 @@ impl Engine {
     }
 }
 
-/// A program that an engine runs.
+/// A running program.
 pub struct Running<'a> {
     engine: &'a Engine,
     program: &'a Program,
@@ -134,10 +135,10 @@ pub struct Running<'a> {
 }
 
 impl Running<'_> {
-    /// Waits for its end.
+    /// Waits for the end of the program.
     ///
     /// # Errors
-    /// If it does not end with the expected exit code.
+    /// Returns an error if the program does not end with the expected exit code.
     pub fn end(self) -> Result<Measured> {
         let Running { engine, program, begin, child } = self;
         let output = child.wait_with_output()?;
@@ -155,7 +156,7 @@ impl Running<'_> {
     }
 }
 
-/// Reads `load 1.0 ms, instantiate 0.1 ms, run 9.0 ms, thread 8.9 ms, peak 20.0 MiB`.
+/// Parses `load 1.0 ms, instantiate 0.1 ms, run 9.0 ms, thread 8.9 ms, peak 20.0 MiB`.
 pub fn parse_times(line: &str) -> Option<Measured> {
     let mut measured = Measured::default();
     for part in line.split(", ") {
@@ -173,8 +174,8 @@ pub fn parse_times(line: &str) -> Option<Measured> {
     Some(measured)
 }
 
-/// Prints a run's phases to standard error, in the form that `compare` reads. `thread` is what the running thread had of
-/// a processor during the last of them.
+/// Prints a run's phases to standard error, in the form that `compare` reads. `thread` is the processor time of the
+/// running thread during the last phase.
 pub fn print_times(load: Duration, instantiate: Duration, run: Duration, thread: Duration) {
     let [load, instantiate, run, thread] =
         [load, instantiate, run, thread].map(|time| time.as_secs_f64() * 1e3);
@@ -184,12 +185,12 @@ pub fn print_times(load: Duration, instantiate: Duration, run: Duration, thread:
     );
 }
 
-/// What this thread has had of a processor.
+/// Returns the processor time of this thread.
 pub fn thread_time() -> Duration {
     clock_gettime(ClockId::ThreadCPUTime).try_into().expect("it is not negative")
 }
 
-/// Peak resident memory of this process, in MiB.
+/// Returns the peak resident memory of this process, in MiB.
 fn peak_memory() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|l| l.starts_with("VmHWM:"))?;

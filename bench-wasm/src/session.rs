@@ -1,4 +1,4 @@
-//! Programs run in this process, by an engine of any configuration.
+//! Runs programs in this process, in an engine of any configuration.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use wprof::{Config, Engine, Instance, Linker, Module, Store};
 
 use crate::programs::Program;
 
-/// A program that an engine has loaded, which can be run several times: code that was compiled stays.
+/// A loaded program, which can run several times and keeps its compiled code.
 pub struct Loaded<'a> {
     program: &'a Program,
     engine: Engine,
@@ -18,13 +18,13 @@ pub struct Loaded<'a> {
     linker: Linker<WasiCtx>,
 }
 
-/// What is left of a run that ended as it should.
+/// The remains of a successful run.
 pub struct Session {
     /// The store.
     pub store: Store<WasiCtx>,
     /// The program's instance.
     pub instance: Instance,
-    /// How long it ran, compilation of its functions included.
+    /// Running time, including the compilation of its functions.
     pub time: Duration,
 }
 
@@ -32,7 +32,7 @@ impl<'a> Loaded<'a> {
     /// Loads a program.
     ///
     /// # Errors
-    /// If the engine cannot have this configuration, or the program cannot be loaded.
+    /// Returns an error if the engine cannot have this configuration, or the program cannot be loaded.
     pub fn new(program: &'a Program, config: &Config) -> Result<Loaded<'a>> {
         let engine = Engine::new(config).map_err(failure)?;
         let module = Module::from_file(&engine, &program.file).map_err(failure)?;
@@ -41,29 +41,30 @@ impl<'a> Loaded<'a> {
         Ok(Loaded { program, engine, module, linker })
     }
 
-    /// The module.
+    /// Returns the module.
     pub fn module(&self) -> &Module {
         &self.module
     }
 
-    /// Runs it in a new instance.
+    /// Runs the program in a new instance.
     ///
     /// # Errors
-    /// If it cannot be run, or ends with another exit code than the one that says that it did its work.
+    /// Returns an error if the program cannot be run, or ends with an exit code other than that of success.
     pub fn run(&self, args: &[String]) -> Result<Session> {
         self.run_in(args, |_| Ok(()))
     }
 
-    /// The same, writing a trace to `out`; the engine has to be one that traces, and [`Store::finish_trace`] is left.
+    /// Runs the program and writes a trace to `out`. The engine must trace, and the caller must call
+    /// [`Store::finish_trace`].
     ///
     /// # Errors
-    /// As [`run`](Self::run), or if the engine does not trace.
+    /// Returns the errors of [`run`](Self::run), and an error if the engine does not trace.
     pub fn run_recorded(&self, args: &[String], out: impl Write + Send + 'static) -> Result<Session> {
         let name = &self.program.name;
         self.run_in(args, |store| store.record_trace(&self.module, name, out, u64::MAX))
     }
 
-    /// Runs it in a store that `prepare` has seen first.
+    /// Runs the program in a store that `prepare` has prepared.
     fn run_in(
         &self,
         args: &[String],
@@ -93,21 +94,21 @@ impl Session {
     /// Runs a program with its arguments for benches, or with those for tests.
     ///
     /// # Errors
-    /// As [`Loaded::new`] and [`Loaded::run`].
+    /// Returns the errors of [`Loaded::new`] and [`Loaded::run`].
     pub fn run(program: &Program, config: &Config, bench: bool) -> Result<Session> {
         Loaded::new(program, config)?.run(if bench { &program.args } else { &program.quick_args })
     }
 
-    /// What it has executed.
+    /// Returns the profile of the run.
     ///
     /// # Errors
-    /// If the engine does not profile.
+    /// Returns an error if the engine does not profile.
     pub fn profile(&self) -> Result<Profile> {
         self.instance.profile(&self.store).map_err(failure).context("no profile")
     }
 }
 
-/// An engine's error with all that it says.
+/// Converts an engine's error, with its whole message.
 pub fn failure(error: wprof::Error) -> anyhow::Error {
     anyhow::anyhow!("{error:?}")
 }

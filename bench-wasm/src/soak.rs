@@ -1,7 +1,7 @@
-//! A service that runs for long: many threads that make instances, call them, take profiles and drop it all, while
-//! functions are compiled in the background and engines come and go.
+//! A long-running service: many threads make instances, call them, take profiles and drop everything, while functions
+//! are compiled in the background and engines come and go.
 //!
-//! Output: what of the process is left after each phase. Invariant of the engine that this looks for: nothing is.
+//! Output: the resources of the process after each phase. Tested invariant of the engine: it leaks none.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,17 +18,18 @@ use wprof::{
 
 use crate::session::failure;
 
-/// How many engines serve at the same time.
+/// Number of engines that serve at the same time.
 const ENGINES: usize = 6;
-/// One of so many requests has an engine replaced while others still use it.
+/// One request in this many replaces an engine that others still use.
 const REPLACE_ONE_OF: u64 = 40;
-/// How long the threads of engines that are gone may take to end.
+/// Time limit for the threads of dropped engines to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What the library keeps for the process once it was used: its timer is a thread, which waits for a descriptor.
+/// Threads and descriptors that the library keeps for the process after its first use: its timer is a thread that
+/// waits on a descriptor.
 pub const KEPT: usize = 1;
 
-/// What a module does: loops, calls, indirect calls, memory, tables, the host, and traps for some arguments.
+/// A module with loops, calls, indirect calls, memory, tables, host calls, and traps for some arguments.
 const MODULE: &str = r#"(module
     (import "host" "keep" (func $keep (param externref) (result externref)))
     (type $unary (func (param i32) (result i32)))
@@ -56,7 +57,7 @@ const MODULE: &str = r#"(module
         (i32.add (local.get $sum) (call $fib (i32.and (local.get $n) (i32.const 15)))))
     (func (export "spin") (loop $again (br $again))))"#;
 
-/// What of the system a process has.
+/// The system resources of a process.
 #[derive(Clone, Copy, Debug)]
 pub struct Usage {
     /// Threads.
@@ -65,15 +66,15 @@ pub struct Usage {
     pub descriptors: usize,
     /// Mappings.
     pub mappings: usize,
-    /// Bytes of memory that are resident.
+    /// Resident memory in bytes.
     pub resident: u64,
 }
 
 impl Usage {
-    /// Of this process, now.
+    /// Returns the current resources of this process.
     ///
     /// # Errors
-    /// If the system does not tell.
+    /// Returns an error if the system does not report them.
     pub fn now() -> Result<Usage> {
         let status = fs::read_to_string("/proc/self/status")?;
         let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.strip_suffix("kB"));
@@ -87,14 +88,14 @@ impl Usage {
     }
 }
 
-/// An engine that serves, with its module.
+/// A serving engine with its module.
 struct Serving {
     module: Module,
     linker: Linker<u64>,
 }
 
 impl Serving {
-    /// A new engine, set up in one of several ways, with a module whose functions have not been compiled.
+    /// Creates an engine in one of several configurations, with a module whose functions have not been compiled.
     fn new(number: u64) -> wprof::Result<Serving> {
         let lengths = BurstLengths::new(50 + number as u32 % 100, 20);
         let adaptive = Adaptive { lengths, ..Adaptive::default() };
@@ -111,7 +112,7 @@ impl Serving {
         Ok(Serving { module: Module::new(&engine, MODULE)?, linker })
     }
 
-    /// Serves a request in a store of its own: every seventh is stopped by a deadline first, and some calls trap.
+    /// Serves a request in a new store: every seventh request first hits a deadline, and some calls trap.
     fn serve(&self, number: u64) -> wprof::Result<()> {
         let module = &self.module;
         let mut store = Store::try_new(module.engine(), number)?;
@@ -141,27 +142,27 @@ fn expect(is_so: bool, what: &str, found: &dyn Debug) -> wprof::Result<()> {
     if is_so { Ok(()) } else { Err(Error::msg(format_args!("expected {what}, found {found:?}"))) }
 }
 
-/// A service, its requests so far.
+/// A service with the number of its requests so far.
 pub struct Service {
     serving: Mutex<Vec<Arc<Serving>>>,
     requests: AtomicU64,
 }
 
 impl Service {
-    /// A service in which nothing has been asked for yet.
+    /// Creates a service without requests.
     ///
     /// # Errors
-    /// If the machine is not supported.
+    /// Returns an error if the machine is not supported.
     pub fn new() -> Result<Service> {
         let serving = (0..ENGINES as u64).map(|number| Serving::new(number).map(Arc::new));
         let serving = serving.collect::<wprof::Result<_>>().map_err(failure)?;
         Ok(Service { serving: Mutex::new(serving), requests: AtomicU64::new(0) })
     }
 
-    /// Serves requests on so many threads until `is_over` says so of the number of requests so far.
+    /// Serves requests on `threads` threads until `is_over` returns true for the number of requests so far.
     ///
     /// # Errors
-    /// If a request is not served as it should be.
+    /// Returns an error if a request has a wrong result.
     pub fn serve(&self, threads: usize, is_over: impl Fn(u64) -> bool + Sync) -> Result<()> {
         let work = || -> Result<()> {
             loop {
@@ -192,16 +193,16 @@ impl Service {
         self.serving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many requests there were.
+    /// Returns the number of requests.
     pub fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// Ends the service; gives what of the process is left when the threads of its engines have ended, of which there
-    /// were `threads` before it began.
+    /// Ends the service and waits for the threads of its engines to end; returns the resources of the process then.
+    /// `threads` is the number of threads before the service began.
     ///
     /// # Errors
-    /// If they do not end.
+    /// Returns an error if the threads do not end.
     pub fn end(self, threads: usize) -> Result<Usage> {
         drop(self);
         let began = Instant::now();

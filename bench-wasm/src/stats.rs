@@ -1,21 +1,21 @@
-//! Statistics that survive noisy machines: medians of interleaved runs, geometric means of ratios.
+//! Statistics that are robust on noisy machines: medians of interleaved runs, geometric means of ratios.
 
-/// Least, middle and greatest of several measurements.
+/// Minimum, median and maximum of several measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// The least.
+    /// The minimum.
     pub min: f64,
     /// The median.
     pub median: f64,
-    /// The greatest.
+    /// The maximum.
     pub max: f64,
 }
 
 impl Spread {
-    /// Of at least one value.
+    /// Computes the spread of at least one value.
     ///
     /// # Panics
-    /// If there is none.
+    /// Panics if there are no values.
     pub fn of(values: &[f64]) -> Spread {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -27,14 +27,14 @@ impl Spread {
         Spread { min: sorted[0], median, max: sorted[sorted.len() - 1] }
     }
 
-    /// Ratios of paired measurements: run k of one against run k of the other, so that drift cancels.
+    /// Computes the ratios of paired measurements: run k of one against run k of the other, so that drift cancels.
     pub fn of_ratios(ours: &[f64], theirs: &[f64]) -> Spread {
         let ratios: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| a / b).collect();
         Spread::of(&ratios)
     }
 }
 
-/// The geometric mean of positive values; 1 for none.
+/// Returns the geometric mean of positive values; 1 for none.
 pub fn geometric_mean(values: impl IntoIterator<Item = f64>) -> f64 {
     let (sum, count) = values.into_iter().fold((0.0, 0u32), |(sum, count), v| (sum + v.ln(), count + 1));
     if count == 0 { 1.0 } else { (sum / f64::from(count)).exp() }

@@ -1,6 +1,7 @@
-//! Programs that nobody tuned for: what is found in checkouts of public suites, compiled if it is source.
+//! Programs for which nobody tuned the engine: the programs in checkouts of public suites, compiled if they are
+//! source.
 //!
-//! Nothing of them is part of this repository.
+//! No part of them is in this repository.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,37 +12,38 @@ use anyhow::{Context, Result, ensure};
 
 use crate::no_imports::without_harness;
 
-/// The compiler of what is source.
+/// The compiler for sources.
 const CLANG: &str = "clang-19";
 
-/// How many times as long as on a processor of 1 MHz the programs of Embench run: a tenth of a second on most.
+/// The workload of Embench programs as a multiple of that for a processor of 1 MHz: a tenth of a second on most
+/// machines.
 const EMBENCH_SCALE: &str = "-DGLOBAL_SCALE_FACTOR=100";
 
-/// What Embench asks of a board.
+/// The board support that Embench needs.
 const BOARD: &str =
     "void initialise_board(void) {}\nvoid start_trigger(void) {}\nvoid stop_trigger(void) {}\n";
 
 /// A program.
 #[derive(Clone, Debug)]
 pub struct Stranger {
-    /// The suite and its name there.
+    /// The suite, and its name in the suite.
     pub name: String,
     /// The module.
     pub module: PathBuf,
-    /// Where it runs; it may use this folder.
+    /// Its working folder, which it may use.
     pub folder: PathBuf,
     /// Its arguments.
     pub args: Vec<String>,
 }
 
-/// What a module begins with; components have another version.
+/// The first bytes of a module; components have another version.
 const MODULE: &[u8] = b"\0asm\x01\0\0\0";
 
-/// The modules of a checkout of Sightglass. Their harness does nothing. Components are left out, and large files of which
-/// the checkout has only a reference.
+/// Returns the modules of a checkout of Sightglass, with an empty harness. Components are omitted, and so are large
+/// files of which the checkout has only a reference.
 ///
 /// # Errors
-/// If a file cannot be read or written.
+/// Returns an error if a file cannot be read or written.
 pub fn sightglass(checkout: &Path, scratch: &Path) -> Result<Vec<Stranger>> {
     let benchmarks = checkout.join("benchmarks");
     let stranger = |file: &PathBuf| {
@@ -60,10 +62,10 @@ pub fn sightglass(checkout: &Path, scratch: &Path) -> Result<Vec<Stranger>> {
     files(&benchmarks, "wasm")?.iter().filter_map(|file| stranger(file).transpose()).collect()
 }
 
-/// The programs of a checkout of PolyBench/C, compiled.
+/// Compiles the programs of a checkout of PolyBench/C.
 ///
 /// # Errors
-/// If one cannot be compiled.
+/// Returns an error if a program cannot be compiled.
 pub fn polybench(checkout: &Path, scratch: &Path) -> Result<Vec<Stranger>> {
     let utilities = checkout.join("utilities");
     let folders = ["datamining", "linear-algebra", "medley", "stencils"].map(|name| checkout.join(name));
@@ -74,14 +76,14 @@ pub fn polybench(checkout: &Path, scratch: &Path) -> Result<Vec<Stranger>> {
         let files = [source.clone(), utilities.join("polybench.c")];
         compiled(("polybench", &name), &files, &[&utilities, folder], &["-DLARGE_DATASET"], scratch)
     };
-    // One has an earlier version of itself beside it.
+    // One program has an earlier version of itself beside it.
     sources.iter().filter(|source| !source.to_string_lossy().contains(".orig")).map(program).collect()
 }
 
-/// The programs of a checkout of Embench, compiled.
+/// Compiles the programs of a checkout of Embench.
 ///
 /// # Errors
-/// As [`polybench`].
+/// Returns the errors of [`polybench`].
 pub fn embench(checkout: &Path, scratch: &Path) -> Result<Vec<Stranger>> {
     let (support, board) = (checkout.join("support"), scratch.join("board.c"));
     fs::write(&board, BOARD)?;
@@ -97,11 +99,11 @@ pub fn embench(checkout: &Path, scratch: &Path) -> Result<Vec<Stranger>> {
     folders.iter().map(program).collect()
 }
 
-/// The commands in a file: a line for each, of a name, a module and its arguments. They run in the file's folder, where
-/// modules are looked for, too. Lines that begin with `#` are comments.
+/// Returns the commands in a file: each line has a name, a module and its arguments. They run in the file's folder,
+/// where modules are searched, too. Lines that begin with `#` are comments.
 ///
 /// # Errors
-/// If it cannot be read, or a line has no module.
+/// Returns an error if the file cannot be read, or a line has no module.
 pub fn commands(list: &Path) -> Result<Vec<Stranger>> {
     let text = fs::read_to_string(list).with_context(|| format!("cannot read {}", list.display()))?;
     let folder = fs::canonicalize(list)?.parent().context("it is in a folder")?.to_owned();
@@ -116,7 +118,7 @@ pub fn commands(list: &Path) -> Result<Vec<Stranger>> {
     text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')).map(command).collect()
 }
 
-/// A program compiled to wasm as most are: for speed, without vectors.
+/// Compiles a program to wasm with the usual options: for speed, without vectors.
 fn compiled(
     (suite, name): (&str, &str),
     sources: &[PathBuf],
@@ -142,7 +144,7 @@ fn compiled(
     Ok(Stranger { name: name.to_owned(), module, folder: scratch.to_owned(), args: Vec::new() })
 }
 
-/// The files below a folder whose names end so, in order.
+/// Returns the sorted files below a folder whose names end with `extension`.
 fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in entries(folder)? {
@@ -155,7 +157,7 @@ fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// What is in a folder, in order.
+/// Returns the sorted entries of a folder.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     let read = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
     let mut entries = read.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;

@@ -1,27 +1,27 @@
 //! Tables in Markdown.
 
-/// A table: a row for each program, whose name is the first cell.
+/// A table with a row for each program, whose name is the first cell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
-    /// What the figures are.
+    /// The names of the columns.
     pub head: Vec<String>,
-    /// Rows; one that has a cell fewer than wanted says why it has no figures.
+    /// The rows; a row that has one cell less gives the reason why there are no figures.
     pub rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table without rows; the first column is that of the programs.
+    /// Creates a table without rows; the first column has the programs.
     pub fn new<T: Into<String>>(head: impl IntoIterator<Item = T>) -> Table {
         let head = std::iter::once("program".to_string()).chain(head.into_iter().map(Into::into));
         Table { head: head.collect(), rows: Vec::new() }
     }
 
-    /// Adds a program.
+    /// Adds the row of a program.
     pub fn row(&mut self, program: &str, cells: impl IntoIterator<Item = String>) {
         self.rows.push(std::iter::once(program.to_string()).chain(cells).collect());
     }
 
-    /// The figures of a column, with the programs, where they are figures.
+    /// Returns the numeric figures of a column, with their programs.
     pub fn column(&self, column: usize) -> Vec<(&str, f64)> {
         let figure = |row: &'_ Vec<String>| {
             let figure = row.get(column)?.trim_end_matches('%');
@@ -33,7 +33,7 @@ impl Table {
         self.rows.iter().filter_map(|row| Some((row[0].as_str(), figure(row)?))).collect()
     }
 
-    /// As Markdown.
+    /// Formats the table as Markdown.
     pub fn markdown(&self) -> String {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
         let rule = format!("|---|{}\n", "---:|".repeat(self.head.len() - 1));

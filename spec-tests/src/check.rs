@@ -1,17 +1,17 @@
-//! What is demanded of every generated module.
+//! The properties that every generated module must have.
 //!
-//! * [`Engines::differential`]: in every mode our engine leaves behind what the reference interpreter does.
-//! * [`Engines::hot`]: so it does with hot programs, as they are optimised in all the ways there are.
+//! * [`Engines::differential`]: in every mode our engine leaves the same state as the reference interpreter.
+//! * [`Engines::hot`]: so does it for hot programs, under every optimisation.
 //! * [`Engines::wasm3`]: modules with exceptions, function references and objects, which the interpreter does not
-//!   know, leave behind in all ways what they do in plain Cranelift's code, wherever collections are.
-//! * [`Engines::hot_objects`]: so do hot programs with such, and the interpreter does the same with them in its own
-//!   terms.
-//! * [`Engines::superblocks`]: so it does when it is reoptimized by any profile.
-//! * [`Engines::contexts`]: the calling context tree is that of a shadow stack.
+//!   support, leave the same state in all modes as in plain Cranelift code, wherever collections take place.
+//! * [`Engines::hot_objects`]: so do hot programs with these features, and so does the interpreter with the lowered
+//!   form of the same program.
+//! * [`Engines::superblocks`]: so does code that is reoptimized by an arbitrary profile.
+//! * [`Engines::contexts`]: the calling context tree equals that of a shadow stack.
 //! * [`Engines::events`]: each calling context has the events of its instructions, counted one by one.
-//! * [`Engines::paths`]: the paths of the profile are those of a trace of the same run.
-//! * [`Engines::preferential`]: with a part of the paths interesting, counted or not, they are the same.
-//! * [`Engines::oracle`]: the profile is exactly what the module counts of itself, in the interpreter.
+//! * [`Engines::paths`]: the paths of the profile equal those of a trace of the same run.
+//! * [`Engines::preferential`]: the paths stay the same when some of them are declared interesting, counted or not.
+//! * [`Engines::oracle`]: the profile equals the counts of the self-counting module in the interpreter.
 
 mod engines;
 mod events;
@@ -43,7 +43,7 @@ use engines::{STRATEGIES, engine, tiered};
 pub use hot::{Hot, ways as hot_ways};
 pub use summary::Summary;
 
-/// An engine that tells interesting paths from others.
+/// Returns the configuration of an engine that separates interesting paths from the others.
 fn preferential(strategy: Strategy, interesting: Interesting) -> Config {
     let mut config = tiered();
     config.strategy(strategy).profiling(ProfilingConfig::Exact(Collect::Paths));
@@ -51,7 +51,8 @@ fn preferential(strategy: Strategy, interesting: Interesting) -> Config {
     config
 }
 
-/// Demands that our engine leaves behind what is expected without and with code that an earlier run has kept.
+/// Checks that our engine leaves the expected state, both with an empty code cache and with code kept by an earlier
+/// run.
 fn kept(case: &Case, expected: &Outcome) -> Result<(), String> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     for (round, engine) in Mode::Cached.engines(folder.path()).enumerate() {
@@ -66,7 +67,7 @@ fn kept(case: &Case, expected: &Outcome) -> Result<(), String> {
     Ok(())
 }
 
-/// The tail calls of a module: functions, and bytes of the module.
+/// Returns the tail calls of a module as function indices and byte offsets in the module.
 fn tail_calls(wasm: &[u8]) -> Result<HashSet<(u32, usize)>, String> {
     let info = parse(wasm.to_vec()).map_err(|e| e.to_string())?;
     let mut all = HashSet::new();
@@ -78,8 +79,8 @@ fn tail_calls(wasm: &[u8]) -> Result<HashSet<(u32, usize)>, String> {
     Ok(all)
 }
 
-/// Whether a frame ended at a tail call. In traced code one of a host function is a call and a return, so if the host
-/// does not return, the frame has stopped; else its path has ended.
+/// Reports whether a frame ended at a tail call. In traced code, a tail call of a host function is a call and a
+/// return: the frame has stopped if the host does not return; otherwise its path has ended.
 fn stops_in_tail_calls(profile: &Profile) -> bool {
     profile.functions.iter().any(|function| {
         let mut stopped = function.exits.iter().flat_map(|exit| function.out_edges(exit.block));
@@ -87,7 +88,8 @@ fn stops_in_tail_calls(profile: &Profile) -> bool {
     })
 }
 
-/// Of each function every second path that ran to its end, the even or the odd ones.
+/// Returns a profile that keeps every second finished path of each function: the even or the odd ones, as the seed
+/// selects.
 pub fn every_second_path(profile: &Profile, seed: u64) -> Profile {
     let mut part = profile.clone();
     for paths in part.functions.iter_mut().filter_map(|function| function.paths.as_mut()) {
@@ -98,7 +100,7 @@ pub fn every_second_path(profile: &Profile, seed: u64) -> Profile {
     part
 }
 
-/// The paths of each function, without what was measured along them.
+/// Returns the paths of each function without their metrics.
 fn plain_paths(profile: &Profile) -> Vec<(u32, PathProfile)> {
     let of = |function: &FunctionProfile| {
         let mut paths = function.paths.clone()?;
@@ -109,7 +111,7 @@ fn plain_paths(profile: &Profile) -> Vec<(u32, PathProfile)> {
     profile.functions.iter().filter_map(of).collect()
 }
 
-/// Demands that both have the same functions with the same paths.
+/// Checks that both profiles have the same functions with the same paths.
 fn same_paths(found: &Profile, expected: &Profile) -> Result<(), String> {
     let paths = |profile: &Profile| -> Vec<_> {
         profile.functions.iter().map(|function| (function.index, function.paths.clone())).collect()
@@ -120,14 +122,14 @@ fn same_paths(found: &Profile, expected: &Profile) -> Result<(), String> {
     Err(format!("{:?}, expected {:?}", paths(found), paths(expected)))
 }
 
-/// The places without frames at tail calls: in traced code a tail call of a host function is a call and a
-/// return, so the frame is still there when the host enters wasm again.
+/// Returns the places without frames at tail calls. In traced code a tail call of a host function is a call and a
+/// return, so the frame is still on the stack when the host reenters wasm.
 fn without(places: &[Place], tail_calls: &HashSet<(u32, usize)>) -> Vec<Place> {
     let other = |frame: &&(u32, usize)| !tail_calls.contains(*frame);
     places.iter().map(|place| place.iter().filter(other).copied().collect()).collect()
 }
 
-/// Demands that calls trapped at the same places, frame by frame.
+/// Checks that calls trapped at the same places, frame by frame.
 fn same_places(found: &[Place], expected: &[Place]) -> Result<(), String> {
     let different = found.iter().zip(expected).position(|(a, b)| a != b);
     different.map_or(Ok(()), |call| {
@@ -136,11 +138,11 @@ fn same_places(found: &[Place], expected: &[Place]) -> Result<(), String> {
 }
 
 impl Engines {
-    /// Demands that our engine leaves behind what the interpreter does: without and with a profile, and in one more
-    /// mode, which the seed selects; and that traps are at the same places as in baseline code.
+    /// Checks that our engine leaves the same state as the interpreter, without a profile, with one, and in one more
+    /// mode that the seed selects; and that traps occur at the same places as in baseline code.
     ///
     /// # Errors
-    /// The first difference.
+    /// Returns the first difference that it finds.
     pub fn differential(&self, case: &Case) -> Result<Summary, String> {
         let expected = reference::run(&self.reference, &case.wasm, &case.drive)?.outcome;
         let more = [
@@ -184,11 +186,11 @@ impl Engines {
         Ok(summary)
     }
 
-    /// Demands that functions that are reoptimized by an invented profile, with and without checks and bursts, leave
-    /// behind what the interpreter does.
+    /// Checks that functions reoptimized by an invented profile, with and without checks and bursts, leave the same
+    /// state as in the interpreter.
     ///
     /// # Errors
-    /// The first difference.
+    /// Returns the first difference that it finds.
     pub fn superblocks(&self, case: &Case) -> Result<Summary, String> {
         let expected = reference::run(&self.reference, &case.wasm, &case.drive)?.outcome;
         let mut summary = Summary::of(&expected);
@@ -221,11 +223,11 @@ impl Engines {
         Ok(summary)
     }
 
-    /// Demands that the calling context tree is what a shadow stack says that follows the trace of the same run; and
-    /// that it is the same when there is no trace, and when all else is counted too.
+    /// Checks that the calling context tree equals that of a shadow stack which follows the trace of the same run; and
+    /// that the tree stays the same without a trace, and when everything else is counted too.
     ///
     /// # Errors
-    /// The first difference.
+    /// Returns the first difference that it finds.
     pub fn contexts(&self, case: &Case) -> Result<Summary, String> {
         let engine = &self.contexts_traced[(case.seed / 4 % 3) as usize];
         let module = Module::new(engine, &case.wasm).map_err(|e| e.to_string())?;
@@ -253,9 +255,9 @@ impl Engines {
         Ok(summary)
     }
 
-    /// Demands that a burst that does not end sees all calls that wasm makes in the tree, and that others see a part
-    /// of them; gives how many contexts those have seen. Frames that tail calls have replaced are not on the stack
-    /// when a burst begins.
+    /// Checks that a burst that never ends records all calls that wasm makes, and that shorter bursts record a subset.
+    /// Returns the number of contexts that the shorter bursts have recorded. Frames that tail calls have replaced are
+    /// not on the stack when a burst begins.
     fn contexts_in_bursts(&self, case: &Case, tree: &ContextTree) -> Result<u64, String> {
         if !tail_calls(&case.wasm)?.is_empty() {
             return Ok(0);
@@ -270,7 +272,7 @@ impl Engines {
         let exact = |tree: ContextTree| ContextTree { kind: FigureKind::Exact, ..tree };
         // The shadow stack counts no instructions.
         let all = contexts_of(&all)?.map(|tree| shadow::without_metrics(&exact(tree)));
-        // A burst that has met no call has no tree.
+        // A burst during which no call happened has no tree.
         let is_as_expected = all.as_ref().map_or(expected.records.len() == 1, |all| *all == expected);
         if !is_as_expected {
             return Err(format!("in a burst {all:#?}, exactly {expected:#?}"));
@@ -286,12 +288,12 @@ impl Engines {
         }
     }
 
-    /// Demands that the profile is exactly what the module counts of itself in the interpreter; that a counter on
-    /// every edge gives the same profile, and one in every block the same block counts; and that counting does not
-    /// change what the module does.
+    /// Checks that the profile equals the counts of the self-counting module in the interpreter; that a counter on
+    /// every edge gives the same profile, and a counter in every block the same block counts; and that counting does
+    /// not change what the module does.
     ///
     /// # Errors
-    /// The first difference.
+    /// Returns the first difference that it finds.
     pub fn oracle(&self, case: &Case) -> Result<Summary, String> {
         let oracle = Oracle::new(&case.wasm, Detail::Instructions)?;
         let counted = reference::run(&self.reference, &oracle.wasm, &case.drive)?;
@@ -322,10 +324,10 @@ impl Engines {
         Ok(summary)
     }
 
-    /// Demands that a trace has the data references that the module logs of itself in the interpreter.
+    /// Checks that a trace has the data references that the self-logging module logs in the interpreter.
     ///
     /// # Errors
-    /// The first difference.
+    /// Returns the first difference that it finds.
     pub fn references(&self, case: &Case) -> Result<Summary, String> {
         let logged = reference::run(&self.reference, &logging(&case.wasm)?, &case.drive)?;
         let mut summary = Summary::of(&logged.outcome);
@@ -347,10 +349,11 @@ impl Engines {
         Ok(summary)
     }
 
-    /// The same for modules that use up the stack, where engines differ and so do runs: one run counts in both ways.
+    /// Checks the profile of a module that overflows the stack. The overflow happens at different points in different
+    /// engines and runs, so a single run counts in both ways.
     ///
     /// # Errors
-    /// The first difference.
+    /// Returns the first difference that it finds.
     pub fn overflow(&self, case: &Case) -> Result<Summary, String> {
         let ran = ours::run(&self.exact, &case.wasm, &case.drive)?;
         ran.profile().ok_or("not instantiated")?.and_then(|p| Ok(p.verify()?)).map_err(|e| e.to_string())?;
@@ -363,7 +366,7 @@ impl Engines {
         same_counts(&simple, profile).map_err(|e| format!("a counter on every edge first: {e}"))
     }
 
-    /// Demands that a burst that does not end counts every path that ran to its end.
+    /// Checks that a burst that never ends counts every path that ran to its end.
     fn paths_in_a_burst(&self, case: &Case) -> Result<(), String> {
         let finished = |engine: &Engine| {
             let ran = ours::run(engine, &case.wasm, &case.drive)?;
@@ -383,7 +386,7 @@ impl Engines {
         Err(format!("in a burst {found:?}, exactly {expected:?}"))
     }
 
-    /// Paths say of edges what counters on edges say.
+    /// Checks that the edge counts derived from paths equal those of edge counters.
     fn edges_of_paths(&self, case: &Case, profile: &Profile) -> Result<(), String> {
         let ran = ours::run(&self.paths, &case.wasm, &case.drive)?;
         let mut paths = ran.profile().ok_or("not instantiated")?.map_err(|e| e.to_string())?;
@@ -392,11 +395,12 @@ impl Engines {
         same_counts(&paths, profile).map_err(|e| format!("edges that follow from paths first: {e}"))
     }
 
-    /// Demands that every second path can be interesting: if these are counted too, paths are those of a trace of the
-    /// same run; if not, they are the others alone. All functions are taken to have too many paths for counters.
+    /// Checks profiles in which every second path is interesting: if interesting paths are counted too, the paths are
+    /// those of a trace of the same run; if not, only the other paths are counted. All functions are treated as if
+    /// they had too many paths for counters.
     ///
     /// # Errors
-    /// The first difference.
+    /// Returns the first difference that it finds.
     pub fn preferential(&self, case: &Case) -> Result<Summary, String> {
         let plain = ours::run(&self.paths, &case.wasm, &case.drive)?;
         let summary = Summary::of(&plain.outcome);
@@ -415,9 +419,9 @@ impl Engines {
         let info = parse(Arc::from(&*case.wasm)).map_err(|e| e.to_string())?;
         let paths = compare_paths(&info, &all, trace)?;
         let uncounted = Interesting { beyond: 0, ..Interesting::uncounted(tests.clone()) };
-        // Untraced, so that loops are unrolled.
+        // The run is not traced, so that loops are unrolled.
         let others = ours::run(&engine(&preferential(strategy, uncounted)), &case.wasm, &case.drive)?;
-        // Else the stack may have ended elsewhere.
+        // In the other cases the stack may have overflowed at another point.
         if !ran.outcome.overflowed() && !others.outcome.overflowed() && !stops_in_tail_calls(&all) {
             let found = others.profile().ok_or("not instantiated")?.map_err(|e| e.to_string())?;
             found.verify().map_err(|e| e.to_string())?;
@@ -428,7 +432,7 @@ impl Engines {
         Ok(Summary { paths, ..summary })
     }
 
-    /// Demands the same paths where those with counters are split along the interesting ones.
+    /// Checks that the paths stay the same where functions with path counters are split along the interesting paths.
     fn split_along(&self, case: &Case, config: Config, expected: &Profile) -> Result<(), String> {
         let ran = ours::run(&engine(&config), &case.wasm, &case.drive)?;
         let found = ran.profile().ok_or("not instantiated")?.map_err(|e| e.to_string())?;
@@ -439,11 +443,11 @@ impl Engines {
         Err(format!("split along {:?}, expected {:?}", plain_paths(&found), plain_paths(expected)))
     }
 
-    /// Demands that the paths that were counted are those of a trace of the same run, wherever it ends, in the tier
-    /// that the seed selects.
+    /// Checks that the counted paths are those of a trace of the same run, wherever the run ends, in the tier that the
+    /// seed selects.
     ///
     /// # Errors
-    /// The first difference.
+    /// Returns the first difference that it finds.
     pub fn paths(&self, case: &Case) -> Result<Summary, String> {
         let engine = &self.traced_paths[(case.seed / 4 % 3) as usize];
         let ran = ours::run(engine, &case.wasm, &case.drive)?;
@@ -459,7 +463,7 @@ impl Engines {
         Ok(Summary { paths, ..summary })
     }
 
-    /// Demands the same paths where nothing but paths is recorded, so that loops are unrolled.
+    /// Checks that the paths stay the same where only paths are recorded, so that loops are unrolled.
     fn paths_alone(&self, case: &Case, profile: &Profile) -> Result<(), String> {
         let ran = ours::run(&self.paths, &case.wasm, &case.drive)?;
         let alone = ran.profile().ok_or("not instantiated")?.map_err(|e| e.to_string())?;
@@ -470,10 +474,10 @@ impl Engines {
         Err(format!("alone {found:?}, expected {expected:?}"))
     }
 
-    /// Demands that the paths in each calling context are those of a trace of the same run.
+    /// Checks that the paths in each calling context are those of a trace of the same run.
     ///
     /// # Errors
-    /// The first difference.
+    /// Returns the first difference that it finds.
     pub fn flow(&self, case: &Case) -> Result<Summary, String> {
         let engine = &self.flow_traced[(case.seed / 4 % 3) as usize];
         let module = Module::new(engine, &case.wasm).map_err(|e| e.to_string())?;
@@ -490,8 +494,8 @@ impl Engines {
         Ok(summary)
     }
 
-    /// Demands the same paths in contexts where nothing else is recorded, so that loops are unrolled, whether call
-    /// records have cells for paths or these share rows.
+    /// Checks that the paths in contexts stay the same where nothing else is recorded, so that loops are unrolled;
+    /// whether call records have cells for paths or share rows.
     fn flow_alone(&self, case: &Case, profile: &Profile) -> Result<(), String> {
         for engine in &self.flow {
             let ran = ours::run(engine, &case.wasm, &case.drive)?;
@@ -518,7 +522,7 @@ impl Engines {
     }
 }
 
-/// One run that counts in both ways, so that it does not matter where it ends.
+/// Compares both ways of counting within one run, so that it does not matter where the run ends.
 fn same_run(exact: &Engine, case: &Case) -> Result<Compared, String> {
     let oracle = Oracle::new(&case.wasm, Detail::Blocks)?.of_itself()?;
     let mut ran = ours::run(exact, &oracle.wasm, &case.drive)?;
@@ -526,10 +530,10 @@ fn same_run(exact: &Engine, case: &Case) -> Result<Compared, String> {
     compare(&oracle, &ran.counters(), &profile).map_err(|e| format!("in the same run: {e}"))
 }
 
-/// Demands that two profiles differ in nothing but their cost.
+/// Checks that two profiles differ only in their cost.
 ///
 /// # Errors
-/// The first difference.
+/// Returns the first difference that it finds.
 pub fn same_counts(a: &Profile, b: &Profile) -> Result<(), String> {
     if a.functions.len() != b.functions.len() {
         return Err(format!("{} or {} functions", a.functions.len(), b.functions.len()));

@@ -1,4 +1,4 @@
-//! What to do with a module: which functions to call, with which arguments. The same for every engine.
+//! The calls to make on a module: the exported functions and their arguments, the same for every engine.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use wprof_jit::module::{Entity, ModuleInfo, parse};
 use crate::outcome::Value;
 use crate::rng::Rng;
 
-/// Calls to make, one after the other, on one instance.
+/// Calls to make in order on one instance.
 #[derive(Clone, Debug)]
 pub struct Drive {
     /// The calls.
     pub calls: Vec<Call>,
-    /// Fuel for each of them, if the module wants any.
+    /// Fuel for each call, if the module consumes any.
     pub fuel: i32,
 }
 
@@ -27,10 +27,10 @@ pub struct Call {
 }
 
 impl Drive {
-    /// Calls each exported function `rounds` times with arguments that `seed` determines.
+    /// Plans `rounds` calls of each exported function, with arguments that `seed` determines.
     ///
     /// # Errors
-    /// If the module is not valid.
+    /// Returns an error if the module is not valid.
     pub fn new(wasm: &[u8], seed: u64, rounds: usize, fuel: i32) -> Result<Drive, String> {
         let info = parse(Arc::from(wasm)).map_err(|e| e.to_string())?;
         let mut rng = Rng::new(seed);
@@ -41,7 +41,7 @@ impl Drive {
         Ok(Drive { calls: calls.collect(), fuel })
     }
 
-    /// Whether a module is valid and has the functions that are called.
+    /// Reports whether a module is valid and exports the called functions.
     pub fn fits(&self, wasm: &[u8]) -> bool {
         let Ok(info) = parse(Arc::from(wasm)) else { return false };
         let params =
@@ -49,7 +49,7 @@ impl Drive {
         self.calls.iter().all(|call| params(&call.name).is_some_and(|params| params.len() == call.args.len()))
     }
 
-    /// As lines: the fuel, then each call.
+    /// Returns the calls as lines of text: the fuel, then each call.
     pub fn to_text(&self) -> String {
         let call = |call: &Call| {
             let args: String = call.args.iter().map(|arg| format!(" {}", text(arg))).collect();
@@ -58,10 +58,10 @@ impl Drive {
         format!("fuel {}\n{}", self.fuel, self.calls.iter().map(call).collect::<String>())
     }
 
-    /// What [`Drive::to_text`] has written.
+    /// Parses the output of [`Drive::to_text`].
     ///
     /// # Errors
-    /// If it has not.
+    /// Returns an error if the text does not have this format.
     pub fn from_text(text: &str) -> Result<Drive, String> {
         let mut lines = text.lines();
         let fuel = lines.next().and_then(|line| line.strip_prefix("fuel ")?.parse().ok());
@@ -76,7 +76,7 @@ impl Drive {
     }
 }
 
-/// A type and the bits of a value.
+/// Formats the type and the bits of a value.
 fn text(value: &Value) -> String {
     match value {
         Value::I32(v) => format!("i32:{v}"),
@@ -111,17 +111,17 @@ fn exported_functions(info: &ModuleInfo) -> impl Iterator<Item = (&str, &[ValTyp
     })
 }
 
-/// The value of the imported global with this index.
+/// Returns the value of the imported global with this index.
 pub fn imported_value(global: u32, ty: ValType) -> Value {
     match ty {
-        // Often the offset of a segment.
+        // Segments often take their offset from it.
         ValType::I32 => Value::I32(global as i32),
         ValType::I64 => Value::I64(i64::from(global)),
         ty => Value::any(ty, &mut Rng::new(u64::from(global))),
     }
 }
 
-/// Whether an export is ours, and none of the module's own.
+/// Reports whether an export was added by us, not by the module.
 pub fn is_ours(name: &str) -> bool {
     name.starts_with("wprof.") || name.starts_with("wprof_")
 }

@@ -1,4 +1,4 @@
-//! The engines that run generated modules: ours, and an independent interpreter.
+//! The engines that run generated modules: our engine and an independent interpreter.
 
 pub mod heap;
 pub mod ours;

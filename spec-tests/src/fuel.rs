@@ -1,16 +1,16 @@
-//! Making any module terminate: each call and each round of a loop takes one unit of fuel; without fuel it traps.
+//! Makes any module terminate: each call and each loop iteration takes one unit of fuel; without fuel it traps.
 
 use wasmparser::Operator;
 
 use crate::splice::{Result, Splice, unsigned};
 
-/// The name by which the fuel global is exported.
+/// Export name of the fuel global.
 pub const FUEL: &str = "wprof.fuel";
 
-/// `wasm` with fuel checks at the start of each function and each loop.
+/// Returns `wasm` with fuel checks at the start of each function and each loop.
 ///
 /// # Errors
-/// If the module is malformed.
+/// Returns an error if the module is malformed.
 pub fn limit(wasm: &[u8], fuel: i32) -> Result<Vec<u8>> {
     let mut splice = Splice::new(wasm)?;
     let check = check(splice.i32_global(Some(FUEL.into()), fuel));

@@ -1,9 +1,9 @@
-//! Modules for tests, made from seeds. All of them terminate: they run on [`fuel`](crate::fuel).
+//! Test modules generated from seeds. All of them terminate, because they run on [`fuel`](crate::fuel).
 //!
-//! * [`flow`] writes modules with much control flow, most of which runs; traps are possible everywhere, but rare.
-//! * [`smith`] lets wasm-smith write them: every instruction in odd combinations, but they soon trap.
-//! * [`hot`] writes programs that run long enough to be optimised in every way, and end by themselves.
-//! * [`mutate`] changes either a little; [`deep`] makes them use up the stack.
+//! * [`flow`] writes modules with much control flow, most of which runs; any place may trap, but rarely does.
+//! * [`smith`] uses wasm-smith: every instruction in odd combinations, but the modules soon trap.
+//! * [`hot`] writes programs that run long enough for every optimisation, and that terminate by construction.
+//! * [`mutate`] makes small changes to a module; [`deep`] makes a module overflow the stack.
 
 pub mod deep;
 pub mod flow;
@@ -19,34 +19,34 @@ use crate::drive::Drive;
 use crate::fuel;
 use crate::rng::Rng;
 
-/// Enough to use up a stack of a few MB.
+/// Enough fuel to overflow a stack of a few MB.
 const FUEL_TO_OVERFLOW: i32 = 500_000;
 
-/// A module and what to do with it.
+/// A module and the calls to make on it.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What it was made from.
+    /// The seed of the case.
     pub seed: u64,
-    /// Who made it.
+    /// The generator of the module.
     pub maker: Maker,
     /// The module.
     pub wasm: Vec<u8>,
-    /// What to call.
+    /// The calls to make.
     pub drive: Drive,
-    /// The module as a tree, if its maker has one: what a failing case is reduced by.
+    /// The module as a tree, if its generator provides one; a failing case is reduced by its tree.
     pub tree: Option<Box<hot::tree::Program>>,
 }
 
-/// Who makes modules.
+/// A generator of modules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Maker {
     /// [`flow`].
     Flow,
-    /// [`flow`], changed a little.
+    /// [`flow`] with small changes.
     MutatedFlow,
     /// [`smith`].
     Smith,
-    /// [`smith`], changed a little.
+    /// [`smith`] with small changes.
     MutatedSmith,
     /// [`hot`].
     Hot,
@@ -55,14 +55,14 @@ pub enum Maker {
 }
 
 impl Maker {
-    /// Those whose modules run on fuel.
+    /// The generators whose modules run on fuel.
     pub const ALL: [Maker; 4] = [Maker::Flow, Maker::MutatedFlow, Maker::Smith, Maker::MutatedSmith];
 }
 
-/// A case of a seed that uses up the stack.
+/// Returns the case of a seed that overflows the stack.
 ///
 /// # Panics
-/// If a generator makes a module that is not valid.
+/// Panics if a generator makes a module that is not valid.
 pub fn deep_case(seed: u64) -> Case {
     let mut rng = Rng::new(seed);
     let plain = flow::module(&mut rng);
@@ -73,21 +73,21 @@ pub fn deep_case(seed: u64) -> Case {
     Case { seed, maker: Maker::Flow, wasm, drive, tree: None }
 }
 
-/// How often each function of a hot program is called: as often as callers may meet better versions.
+/// How often each function of a hot program is called, so that callers can meet better versions.
 const HOT_ROUNDS: usize = 3;
 
-/// A hot program of a seed.
+/// Returns the hot program of a seed.
 ///
 /// # Panics
-/// If the generator makes a module that is not valid.
+/// Panics if the generator makes a module that is not valid.
 pub fn hot_case(seed: u64) -> Case {
     case_of_tree(seed, hot::program(seed))
 }
 
-/// The same with objects, exceptions and typed references.
+/// Returns the hot program of a seed with objects, exceptions and typed references.
 ///
 /// # Panics
-/// If the generator makes a module that is not valid.
+/// Panics if the generator makes a module that is not valid.
 pub fn managed_case(seed: u64) -> Case {
     case_of_tree(seed, hot::managed_program(seed))
 }
@@ -99,10 +99,10 @@ fn case_of_tree(seed: u64, tree: hot::tree::Program) -> Case {
     Case { seed, maker: Maker::Hot, wasm, drive, tree: Some(Box::new(tree)) }
 }
 
-/// A module with exceptions, function references and garbage collection, of a seed.
+/// Returns the module of a seed with exceptions, function references and garbage collection.
 ///
 /// # Panics
-/// If the generator makes a module that is not valid.
+/// Panics if the generator makes a module that is not valid.
 pub fn wasm3_case(seed: u64) -> Case {
     let mut rng = Rng::new(seed ^ 0x0077_6173_6d33);
     let plain = smith::wasm3(&mut rng);
@@ -113,10 +113,10 @@ pub fn wasm3_case(seed: u64) -> Case {
     Case { seed, maker: Maker::Wasm3, wasm, drive, tree: None }
 }
 
-/// The case of a seed.
+/// Returns the case of a seed.
 ///
 /// # Panics
-/// If a generator makes a module that is not valid.
+/// Panics if a generator makes a module that is not valid.
 pub fn case(seed: u64) -> Case {
     let maker = Maker::ALL[(seed % 4) as usize];
     let mut rng = Rng::new(seed);

@@ -1,51 +1,52 @@
-//! The host functions of generated modules: what they do follows from their name, their arguments, and how many
-//! calls there were before. Each engine brings its own glue.
+//! The host functions of generated modules. Their behaviour depends on their name, their arguments, and the number of
+//! earlier calls. Each engine has its own glue code.
 
 use wasmparser::ValType;
 
 use crate::outcome::Value;
 use crate::rng::{Rng, mix};
 
-/// The import that calls back into the module.
+/// Name of the import that calls back into the module.
 pub const REENTER: &str = "reenter";
-/// The import that often ends the program.
+/// Name of the import that often ends the program.
 pub const FAIL: &str = "fail";
-/// The functions that [`REENTER`] calls, if they are exported, take an i32 and return one.
+/// Names of the functions that [`REENTER`] calls, if they are exported, take an i32 and return one.
 pub const ENTRIES: [&str; 4] = ["entry0", "entry1", "entry2", "entry3"];
 
-/// How often a module is called back: each time is another activation with its own traps.
+/// How often the host calls back into a module: each time is another activation with its own traps.
 const MOST_ENTRIES: u32 = 60;
 
-/// What the host remembers.
+/// The state of the host.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Host {
-    /// Calls so far.
+    /// Number of calls so far.
     pub calls: u64,
-    /// A hash of names and arguments so far.
+    /// Hash of the names and arguments so far.
     pub hash: u64,
     entries: u32,
 }
 
-/// What a host function does.
+/// The behaviour of a host function in one call.
 #[derive(Clone, Debug)]
 pub enum Answer {
     /// Returns values.
     Return(Vec<Value>),
     /// Ends the program.
     Exit(i32),
-    /// Calls one of [`ENTRIES`] and returns its result. If that fails it fails as well, or returns -1.
+    /// Calls one of [`ENTRIES`] and returns its result. If the callee fails, the host function fails as well, or
+    /// returns -1.
     Enter {
-        /// Which one.
+        /// The function to call.
         entry: &'static str,
-        /// What to pass.
+        /// Its argument.
         argument: i32,
-        /// Whether to return -1 if it fails.
+        /// Whether to return -1 if the callee fails.
         forgive: bool,
     },
 }
 
 impl Host {
-    /// A call of a function called `name`.
+    /// Decides the behaviour of a call of the function `name`.
     pub fn call(&mut self, name: &str, args: &[Value], results: &[ValType]) -> Answer {
         self.calls += 1;
         name.bytes().for_each(|b| self.note(u64::from(b)));

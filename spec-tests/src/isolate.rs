@@ -1,8 +1,8 @@
-//! Cases in processes of their own, so that one that crashes or hangs is a finding and not the end of the run.
+//! Checks cases in child processes, so that a crash or a hang is a finding and not the end of the run.
 //!
-//! A child checks one seed after the other and says so in lines; the parent reads them. When a child dies, or says
-//! nothing for [`PATIENCE`], the last seed that it began is the one that failed. Its case is made smaller with a child
-//! for each try ([`shrink`]).
+//! A child checks one seed after the other and reports each in a line; the parent reads the lines. When a child dies,
+//! or is silent for [`PATIENCE`], the last seed that it began is the one that failed. The parent reduces the case with
+//! one child for each attempt ([`shrink`]).
 
 use std::io::{BufRead, BufReader, Write};
 use std::ops::Range;
@@ -19,70 +19,70 @@ use crate::generate::{Case, Maker};
 use crate::shrink::shrink;
 use crate::sweep::Check;
 
-/// How long a case may take: a thousand times what most do.
+/// Timeout of a case: a thousand times what most cases take.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The same where a smaller case is tried.
+/// Timeout of a smaller case during reduction.
 const LESS_PATIENCE: Duration = Duration::from_secs(20);
-/// After so many cases there is a new child, so that no engine gets old.
+/// Number of cases after which a new child starts, so that no engine becomes old.
 const CASES_OF_CHILD: u64 = 200;
-/// How many smaller cases are tried of each that fails, and how long.
+/// Number of smaller cases tried for each failing case; the next constant limits the time.
 const TRIES: usize = 3000;
 const TIME_TO_SHRINK: Duration = Duration::from_secs(240);
 
-/// What a child ends with if its case fails: neither what a panic does, nor a usage error.
+/// Exit code of a child whose case fails, distinct from that of a panic and of a usage error.
 const FAILED: u8 = 3;
 
-/// A case that failed in a process of its own.
+/// A case that failed in a child process.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// The seed.
     pub seed: u64,
     /// What happened.
     pub message: String,
-    /// Where the case is, made smaller.
+    /// The file of the reduced case.
     pub file: PathBuf,
 }
 
 /// A run of cases in children.
 #[derive(Debug)]
 pub struct Isolated {
-    /// The program whose processes they are: `differential`.
+    /// The program that children run: `differential`.
     pub program: PathBuf,
-    /// The name of the check, which children are told.
+    /// The name of the check, passed to children.
     pub name: String,
     /// The check.
     pub check: Check,
-    /// How many processes there are at once.
+    /// The number of concurrent children.
     pub jobs: usize,
-    /// Where failing cases are written.
+    /// The folder for failing cases.
     pub folder: PathBuf,
 }
 
-/// What a run has done.
+/// The result of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Done {
-    /// Cases that were checked.
+    /// Number of checked cases.
     pub cases: u64,
-    /// Those that failed.
+    /// Cases that failed.
     pub findings: Vec<Finding>,
 }
 
-/// What became of a child.
+/// How a child ended.
 enum Ended {
-    /// It has checked all.
+    /// It checked all its cases.
     Well,
-    /// It stopped at a seed.
+    /// It stopped at a seed, with a message.
     At(u64, String),
 }
 
 impl Isolated {
-    /// Checks the cases of `seeds`, until `deadline`, and tells `progress` after each.
+    /// Checks the cases of `seeds` until `deadline`, and calls `progress` after each case.
     ///
     /// # Errors
-    /// If no child can be started, or a file cannot be written.
+    /// Returns an error if no child can be started, or a file cannot be written.
     ///
     /// # Panics
-    /// If `progress` does.
+    /// Panics if `progress` does.
     pub fn run(
         &self,
         seeds: Range<u64>,
@@ -114,7 +114,7 @@ impl Isolated {
         Ok(all.into_inner().expect("no panic while held"))
     }
 
-    /// A child, and another one behind each case that fails.
+    /// Runs a child, and another one after each case that fails.
     fn some(
         &self,
         seeds: Range<u64>,
@@ -139,7 +139,7 @@ impl Isolated {
         Ok(())
     }
 
-    /// One child, as long as it goes well.
+    /// Runs one child until a case fails.
     fn child(
         &self,
         seeds: Range<u64>,
@@ -188,7 +188,7 @@ impl Isolated {
         Ok(Finding { seed, message, file })
     }
 
-    /// What goes wrong with a case in a child, if anything does.
+    /// Checks a case in a child and returns the failure, if there is any.
     fn fails(&self, case: &Case, file: &Path) -> std::io::Result<Option<String>> {
         save(case, file)?;
         let mut child = Command::new(&self.program)
@@ -217,17 +217,17 @@ impl Isolated {
     }
 }
 
-/// What a child has said when there is no more to wait for.
+/// What a child has reported when there is nothing more to wait for.
 enum Said {
-    /// All that was wanted of it, in the time that there is.
+    /// All the reports that were asked for, within the time.
     Enough,
-    /// That the case of a seed fails; or nothing for too long.
+    /// That the case of a seed fails, or nothing within the timeout.
     Failed(u64, String),
-    /// Nothing more since it began the case of a seed: it has ended.
+    /// Nothing more since it began the case of a seed: the child has ended.
     NoMore(u64),
 }
 
-/// Reads what a child says.
+/// Reads the reports of a child.
 fn follow(
     lines: &Receiver<String>,
     start: u64,
@@ -261,7 +261,7 @@ fn is_over(deadline: Option<Instant>) -> bool {
     deadline.is_some_and(|deadline| Instant::now() >= deadline)
 }
 
-/// Ends a child that is still there.
+/// Kills a child that is still running.
 fn end(child: &mut Child) {
     let _ = child.kill();
     let _ = child.wait();
@@ -284,7 +284,7 @@ fn save(case: &Case, file: &Path) -> std::io::Result<()> {
     std::fs::write(file.with_extension("calls"), case.drive.to_text())
 }
 
-/// What a child does: checks `count` cases from `start` on and says how each went.
+/// The main function of a child: checks `count` cases from `start` on and reports each.
 pub fn work(check: Check, start: u64, count: u64) -> ExitCode {
     on_large_stack(check, move || {
         let engines = Engines::default();
@@ -302,7 +302,7 @@ pub fn work(check: Check, start: u64, count: u64) -> ExitCode {
     })
 }
 
-/// Checks the case in a file, with its calls beside it.
+/// Checks the case in a file, with its calls in a file beside it.
 pub fn replay(check: Check, seed: u64, file: &Path) -> ExitCode {
     let read = || -> Result<Case, String> {
         let wasm = std::fs::read(file).map_err(|e| e.to_string())?;
@@ -331,7 +331,7 @@ fn on_large_stack(check: Check, run: impl FnOnce() -> ExitCode + Send + 'static)
     thread.expect("a thread").join().unwrap_or(ExitCode::from(101))
 }
 
-/// A line that the parent sees at once, whatever happens next.
+/// Prints a line and flushes it, so that the parent sees it at once, whatever happens next.
 fn say(line: std::fmt::Arguments<'_>) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());

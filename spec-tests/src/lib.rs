@@ -1,8 +1,8 @@
-//! What the tests of the whole engine share.
+//! Shared code of the tests of the whole engine.
 //!
 //! * [`script`] runs a file of the official test suite, with the imports of [`spectest`] and under a [`mode`];
-//!   [`skips`] says what is known not to pass.
-//! * [`generate`] makes modules from seeds and [`sweep`] checks many of them: [`check`] compares our engine with an
+//!   [`skips`] lists the known failures.
+//! * [`generate`] makes modules from seeds, and [`sweep`] checks many of them: [`check`] compares our engine with an
 //!   interpreter, and its profile with an [`oracle`]; [`isolate`] does so in processes that may crash.
 //! * [`nonsense`] invents profiles.
 //! * [`shadow`] is the oracle of calling context trees.

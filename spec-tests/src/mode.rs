@@ -1,7 +1,7 @@
 //! The settings under which every test of the suite runs.
 //!
-//! Most have the program wait for each version, so that the same input goes through the same code. The last three have
-//! what people get: other threads compile, and what runs when depends on time.
+//! In most of them the program waits for each version, so that the same input runs the same code. The last three are
+//! what users get: other threads compile, and timing decides which code runs when.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,49 +12,51 @@ use wprof::{
     Strategy, Trigger,
 };
 
-/// A way to set up the engine that changes what code is generated.
+/// A configuration of the engine that changes the generated code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
-    /// Optimised code: guard pages, Spectre guards, no profile.
+    /// Optimised code with guard pages and Spectre guards, without a profile.
     Off,
-    /// Code that is compiled fast.
+    /// Baseline code.
     Baseline,
-    /// The one, then the other, as early as can be.
+    /// Baseline code, then optimised code as early as possible.
     Tiered,
-    /// The same, and every block of a function that can be a part of its own is one.
+    /// As `Tiered`, with a function part of its own for every block that can be one.
     Parts,
-    /// The first two with an exact edge profile, and so with polls, with counts of all kinds of events and with
-    /// calling contexts.
+    /// Baseline and optimised code with an exact edge profile, and therefore with polls, with counts of all kinds of
+    /// events and with calling contexts.
     Exact,
-    /// The first two with counts of all kinds of events, and a budget of instructions that never ends. (One of fuel
-    /// can be used up by a single 64-bit length.)
+    /// Baseline and optimised code with counts of all kinds of events, and an inexhaustible budget of instructions. (A
+    /// single 64-bit length can use up a budget of fuel.)
     Metered,
-    /// The first three with checks everywhere, and so many bursts that programs are in and out of them all the time.
+    /// Tiered code in parts with checks everywhere, and bursts so frequent that programs enter and leave them all the
+    /// time.
     Bursts,
-    /// The same, and each burst is one check, as is the time between two of them.
+    /// Tiered code with checks everywhere, one check per burst and one check between two bursts.
     Samples,
-    /// The same with bursts as long, and as far apart, as in Hirzel & Chilimbi's table, and checks where they are by
-    /// default.
+    /// Tiered code with bursts as long and as far apart as in Hirzel & Chilimbi's table, and checks at their default
+    /// places.
     Seldom,
-    /// As `Bursts`, but a timer begins them.
+    /// Tiered code with checks everywhere, and bursts that a timer starts.
     Timed,
-    /// As `Bursts`, and whatever bursts see is reoptimized at once.
+    /// Tiered code with frequent bursts, and reoptimization of whatever they record, at once.
     Reoptimized,
-    /// The same, and in optimised code no value but vectors is in a register across a call.
+    /// As `Reoptimized`, with no values but vectors in registers across calls in optimised code.
     Frame,
-    /// As `Reoptimized`, and of each function it must be proven that the passes left what it does as it was.
+    /// As `Reoptimized`, with a proof for each function that the passes preserved its behaviour.
     Proven,
-    /// Optimised code in which every memory access is compared with the size, and every growth moves the memory.
+    /// Optimised code that compares every memory access with the size, in memories that every growth moves.
     Checked,
-    /// Like `Checked`, without Spectre guards: a failed comparison branches to the trap.
+    /// As `Checked`, without Spectre guards: a failed comparison branches to the trap.
     Unguarded,
     /// Plain Cranelift: [`Config::conservative`].
     Conservative,
-    /// What `wprof run` does: bursts as by default, and compilation in the background, also of what may be called.
+    /// The behaviour of `wprof run`: default bursts, and background compilation, also of functions that may be called.
     Default,
-    /// The same with thresholds of 1, so that small programs go through what others go through in minutes.
+    /// As `Default`, with thresholds of 1, so that small programs go through in moments what others go through in
+    /// minutes.
     Eager,
-    /// As `Default`, with the code of an earlier run: see [`Mode::engines`].
+    /// As `Default`, with the code cache of an earlier run: see [`Mode::engines`].
     Cached,
 }
 
@@ -82,14 +84,14 @@ impl Mode {
         Mode::Cached,
     ];
 
-    /// The modes for a test that takes long: with assertions only those in which the program waits for each version.
-    /// What people get is neither built with assertions nor set up like these.
+    /// Returns the modes for a slow test: in builds with assertions, only those in which the program waits for each
+    /// version. Users have neither builds with assertions nor these configurations.
     pub fn all_or_waiting() -> impl Iterator<Item = Mode> {
         let is_released = |mode: &Mode| matches!(mode, Mode::Default | Mode::Eager | Mode::Cached);
         Mode::ALL.into_iter().filter(move |mode| !cfg!(debug_assertions) || !is_released(mode))
     }
 
-    /// Its name in test names and in reports.
+    /// Returns its name in test names and in reports.
     pub fn name(self) -> &'static str {
         match self {
             Mode::Off => "off",
@@ -114,7 +116,7 @@ impl Mode {
         }
     }
 
-    /// The settings.
+    /// Returns its configuration.
     pub fn config(self) -> Config {
         if matches!(self, Mode::Default | Mode::Eager | Mode::Cached) {
             return self.released();
@@ -147,7 +149,7 @@ impl Mode {
                 config.strategy(Strategy::Tiered).shared_loops_above(0).profiling(profiling)
             }
             Mode::Timed => {
-                // As often as can be.
+                // The timer fires as often as possible.
                 let trigger = Trigger::Time(Duration::ZERO);
                 let profiling = ProfilingConfig::Adaptive(Adaptive { trigger, ..counted(1, 3, "orig") });
                 config.strategy(Strategy::Tiered).shared_loops_above(0).profiling(profiling)
@@ -176,51 +178,52 @@ impl Mode {
         config
     }
 
-    /// The settings of `wprof run`, perhaps with other thresholds.
+    /// Returns the configuration of `wprof run`, perhaps with other thresholds.
     fn released(self) -> Config {
         let mut config = Config::new();
         config.profiling(ProfilingConfig::Adaptive(Adaptive::default()));
         if self == Mode::Eager {
             config.promote_after(1).profiling(bursts(100, 10, "default"));
-            // A trial of three calls is over before such programs are.
+            // A trial of three calls ends before such programs do.
             config.reoptimization(Some(Policy { trial_calls: 3, ..Policy::eager() }));
         }
         config
     }
 
-    /// The engines in which something is to run, one after the other: one, or with a code cache in `folder` a first
-    /// that fills it ([`Module::update_code_cache`](wprof::Module::update_code_cache)) and a second that finds it full.
+    /// Returns the engines that run a test in order: one engine, or with a code cache in `folder` a first engine that
+    /// fills it ([`Module::update_code_cache`](wprof::Module::update_code_cache)) and a second one that finds it full.
     ///
     /// # Panics
-    /// If the machine is not supported.
+    /// Panics if the machine is not supported.
     pub fn engines(self, folder: &Path) -> impl Iterator<Item = Engine> {
         let mut config = self.config();
         if self == Mode::Cached {
             config.code_cache(folder.join("code"));
         }
-        // Kept code is for modules whose slots lie where those of the first engine did, so that must be gone.
+        // Cached code fits only modules whose slots have the addresses of the first engine's, so the first engine must
+        // be gone.
         let times = if self == Mode::Cached { 2 } else { 1 };
         (0..times).map(move |_| Engine::new(&config).expect("an engine for this machine"))
     }
 
-    /// An engine of its own.
+    /// Returns a new engine.
     ///
     /// # Panics
-    /// If the machine is not supported.
+    /// Panics if the machine is not supported.
     pub fn engine(self) -> Engine {
         Engine::new(&self.config()).expect("an engine for this machine")
     }
 }
 
-/// A profile by bursts.
+/// Returns the configuration of a profile by bursts.
 ///
 /// # Panics
-/// If there are no checks of this name.
+/// Panics if there are no checks of this name.
 pub fn bursts(checking: u32, instrumented: u32, checks: &str) -> ProfilingConfig {
     ProfilingConfig::Adaptive(counted(checking, instrumented, checks))
 }
 
-/// The same, by code for bursts that is not optimised.
+/// Returns the same profile by code for bursts that is not optimised.
 pub fn unoptimized(profiling: ProfilingConfig) -> ProfilingConfig {
     match profiling {
         ProfilingConfig::Adaptive(adaptive) => {
@@ -236,7 +239,7 @@ fn counted(checking: u32, instrumented: u32, checks: &str) -> Adaptive {
     Adaptive { lengths, checks, ..Adaptive::default() }
 }
 
-/// All kinds of events that are built in.
+/// Returns all built-in kinds of events.
 pub fn kinds() -> impl Iterator<Item = EventModel> {
     BUILT_IN_EVENTS.iter().filter_map(|name| EventModel::built_in(name))
 }

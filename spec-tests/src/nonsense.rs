@@ -1,4 +1,4 @@
-//! Profiles that no run gives: any profile must lead to code that does what the module says.
+//! Profiles that no run produces: with any profile, the code must behave as the module says.
 
 use wprof::Module;
 use wprof_profiler::{
@@ -7,11 +7,11 @@ use wprof_profiler::{
 
 use crate::rng::Rng;
 
-/// How many different paths of a function are said to have run.
+/// Number of different paths of a function that the profile claims have run.
 const PATHS: usize = 12;
 
-/// A profile of `module` by the numbers of `seed`: counts of edges that do not add up, paths that may be impossible,
-/// and callees everywhere, of any type.
+/// Returns a profile of `module` from the random numbers of `seed`: edge counts that do not add up, paths that may be
+/// impossible, and callees of any type at every call.
 pub fn profile(module: &Module, seed: u64) -> Profile {
     let rng = &mut Rng::new(seed);
     let info = module.info();

@@ -1,12 +1,12 @@
-//! The independent, stupid profile: a module that counts itself.
+//! The independent, naive profile: a module that counts itself.
 //!
-//! Input: a module. Output: the same module with a global for each block, each way out of a block and, for small
-//! modules, each instruction; a global is incremented right before what it counts. Any engine can run it, also one
-//! that knows nothing of profiles: that its counts agree with a [`Profile`](wprof_profiler::Profile) is the proof of
-//! the profile ([`compare`]).
-//! Where a block begins and ends is taken from the `Cfg` under test; that it is entered, which way it is left and
-//! which instructions are executed is not. A block boundary too few or an edge too many shows as counts that differ.
-//! Source: Ball & Larus 1994, section 3: the redundant counters that a plan of fewer must agree with.
+//! Input: a module. Output: the same module with a global for each block, each exit of a block and, for small modules,
+//! each instruction; each global is incremented right before the thing that it counts. Any engine can run the module,
+//! also one without profiles: a [`Profile`](wprof_profiler::Profile) is correct if it agrees with these counts
+//! ([`compare`]).
+//! The bounds of blocks come from the `Cfg` under test; the entered blocks, the exits taken and the executed
+//! instructions do not. A missing block boundary or a spurious edge shows as differing counts.
+//! Source: Ball & Larus 1994, section 3: the redundant counters with which a plan of fewer counters must agree.
 
 pub mod cache;
 mod compare;
@@ -25,39 +25,39 @@ pub use paths::{ComparedPaths, compare_flow, compare_paths, hot_paths, same_flow
 
 use crate::splice::{Located, Splice};
 
-/// How much is counted.
+/// The granularity of the counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// Blocks and the ways out of them.
+    /// Blocks and their exits.
     Blocks,
-    /// And each instruction.
+    /// Blocks, their exits, and each instruction.
     Instructions,
 }
 
-/// What one global counts.
+/// The place that a global counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The function.
     pub func: u32,
-    /// What in it.
+    /// The thing in the function.
     pub what: What,
 }
 
-/// A thing that can be counted.
+/// Something that can be counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum What {
-    /// The instruction at a byte offset, dead ones included.
+    /// The instruction at a byte offset, dead instructions included.
     Instruction(u32),
-    /// Entering a block.
+    /// The entry of a block.
     Block(u32),
-    /// Leaving a block by one of its edges; an edge that several cases of a switch share has several globals.
+    /// The exit of a block by one of its edges; an edge that several cases of a switch share has several globals.
     Edge(u32, u32),
 }
 
 /// A module that counts itself.
 #[derive(Debug)]
 pub struct Oracle {
-    /// The module; global number k is exported as [`counter_name`] of k.
+    /// The module; it exports global number k as [`counter_name`] of k.
     pub wasm: Vec<u8>,
     /// What each global counts.
     pub places: Vec<Place>,
@@ -65,16 +65,16 @@ pub struct Oracle {
     cfgs: Vec<Cfg>,
 }
 
-/// The name by which the k-th global is exported.
+/// Returns the export name of the k-th global.
 pub fn counter_name(k: usize) -> String {
     format!("wprof.count.{k}")
 }
 
 impl Oracle {
-    /// Makes a module count itself.
+    /// Makes a module that counts itself.
     ///
     /// # Errors
-    /// If the module is not valid.
+    /// Returns an error if the module is not valid.
     pub fn new(wasm: &[u8], detail: Detail) -> Result<Oracle, String> {
         let info = parse(Arc::from(wasm)).map_err(|e| e.to_string())?;
         let mut writer = Writer::new(wasm).map_err(|e| e.to_string())?;
@@ -85,11 +85,11 @@ impl Oracle {
         Ok(Oracle { wasm: writer.splice.apply(), places: writer.places, cfgs })
     }
 
-    /// The same for a profile of the module that counts itself, whose blocks are the same but elsewhere. Then both
-    /// kinds of counts are of one run, and it does not matter where that ends.
+    /// Returns the oracle for a profile of the self-counting module, whose blocks are the same at other offsets. Both
+    /// kinds of counts then come from one run, and it does not matter where the run ends.
     ///
     /// # Errors
-    /// If instructions are counted: they are elsewhere too.
+    /// Returns an error if instructions are counted, because their offsets differ too.
     pub fn of_itself(self) -> Result<Oracle, String> {
         if self.places.iter().any(|place| matches!(place.what, What::Instruction(_))) {
             return Err("count blocks only: instructions are elsewhere".into());
@@ -102,11 +102,11 @@ impl Oracle {
     }
 }
 
-/// The module as far as it is rewritten.
+/// The module during rewriting.
 struct Writer<'a> {
     splice: Splice<'a>,
     places: Vec<Place>,
-    /// Where a branch's operand is kept while it is counted.
+    /// The global that keeps a branch's operand while the branch is counted.
     scratch: u32,
 }
 
@@ -141,7 +141,7 @@ impl<'a> Writer<'a> {
         self.splice.insert(found.at, code);
     }
 
-    /// Counts the edges of a block right before the instruction that ends it.
+    /// Counts the edges of a block, right before the instruction that ends the block.
     fn way_out(&mut self, func: u32, cfg: &Cfg, index: u32) {
         let block = &cfg.blocks[index as usize];
         let mut code = Vec::new();
@@ -161,26 +161,26 @@ impl<'a> Writer<'a> {
         self.splice.insert(block.end as usize, code);
     }
 
-    /// Code that counts.
+    /// Returns code that counts `what`.
     fn count(&mut self, func: u32, what: What) -> Vec<u8> {
         let mut code = Vec::new();
         count::one(&mut code, self.counter(func, what));
         code
     }
 
-    /// The global that counts.
+    /// Returns the global that counts `what`.
     fn counter(&mut self, func: u32, what: What) -> u32 {
         self.places.push(Place { func, what });
         self.splice.i64_global(counter_name(self.places.len() - 1))
     }
 }
 
-/// Whether the ways out of a block can be counted before it ends: not where a callee decides, or the type of an operand.
+/// Reports whether the exits of a block can be counted before it ends: not if a callee or an operand's type decides.
 fn counts_edges(how: &End) -> bool {
     !matches!(how, End::Call(_) | End::Throw(..) | End::NullBranch | End::CastBranch)
 }
 
-/// Instructions that are not executed: what the product counts is defined anew here.
+/// Reports whether an operator is not executed: an independent definition of what the profiler counts.
 fn is_structure(op: &Operator<'_>) -> bool {
     matches!(op, Operator::Block { .. } | Operator::Loop { .. } | Operator::Else | Operator::End)
 }

@@ -1,4 +1,4 @@
-//! What a run of a module leaves behind, in terms that all engines share.
+//! The state that a run of a module leaves, in terms that all engines share.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use wasmparser::ValType;
 
 use crate::rng::Rng;
 
-/// A value. References are compared by what any engine can tell of them.
+/// A value. References are represented by what every engine can observe of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
     /// An i32.
@@ -19,14 +19,14 @@ pub enum Value {
     F64(u64),
     /// A v128.
     V128(u128),
-    /// A reference to anything but a value of the host's: whether it is not null.
+    /// A reference other than a host value: whether it is not null.
     Func(bool),
-    /// An externref: null, or a number of ours.
+    /// An externref: null, or a number assigned by us.
     Extern(Option<u32>),
 }
 
 impl Value {
-    /// Any value of a type.
+    /// Returns a random value of a type.
     pub fn any(ty: ValType, rng: &mut Rng) -> Value {
         let integer = rng.integer();
         match ty {
@@ -42,7 +42,7 @@ impl Value {
         }
     }
 
-    /// With every NaN made the same one: which NaN an operation yields is up to the engine.
+    /// Canonicalises NaNs, because the engine chooses which NaN an operation yields.
     #[must_use]
     pub fn canonical(self) -> Value {
         match self {
@@ -53,10 +53,10 @@ impl Value {
     }
 }
 
-/// Why wasm code stopped early.
+/// The reason why wasm code stopped early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// A trap of this kind.
+    /// A trap.
     Trap(Trap),
     /// The host ended the program.
     Exit(i32),
@@ -88,11 +88,11 @@ pub enum Trap {
 /// The state of one export.
 #[derive(Clone, PartialEq, Eq)]
 pub enum State {
-    /// A global's value.
+    /// The value of a global.
     Global(Value),
-    /// A memory's contents.
+    /// The contents of a memory.
     Memory(Vec<u8>),
-    /// A table's elements.
+    /// The elements of a table.
     Table(Vec<Value>),
 }
 
@@ -106,24 +106,24 @@ impl std::fmt::Debug for State {
     }
 }
 
-/// What a run leaves behind.
+/// The state that a run leaves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Why there is no instance; nothing else is known then.
+    /// The reason why there is no instance; then the other fields are empty.
     pub refused: Option<Stop>,
-    /// Results of the calls, in order.
+    /// The results of the calls, in order.
     pub calls: Vec<Result<Vec<Value>, Stop>>,
-    /// Calls of host functions, and a hash of their arguments in order.
+    /// The number of calls of host functions, and a hash of their arguments in order.
     pub host: (u64, u64),
-    /// Exports that have a state, by name.
+    /// The state of exports, by name.
     pub exports: BTreeMap<String, State>,
 }
 
 impl Outcome {
-    /// Demands that another engine's run left the same behind.
+    /// Checks that the run of another engine left the same state.
     ///
     /// # Errors
-    /// The first difference.
+    /// Returns the first difference that it finds.
     pub fn same_as(&self, other: &Outcome) -> Result<(), String> {
         if let (Some(_), Some(_)) = (&self.refused, &other.refused) {
             return Ok(());
@@ -147,13 +147,13 @@ impl Outcome {
         if self == other { Ok(()) } else { Err("different numbers of calls or exports".into()) }
     }
 
-    /// How many calls stopped early.
+    /// Returns the number of calls that stopped early.
     pub fn stopped(&self) -> usize {
         self.calls.iter().filter(|call| call.is_err()).count()
     }
 
-    /// Whether some call ran out of stack, or of room for objects: where it does is up to the engine, and so is all
-    /// that follows.
+    /// Reports whether some call ran out of stack or heap: engines differ in where this happens, and in everything
+    /// after it.
     pub fn overflowed(&self) -> bool {
         let is_limit = |stop: &Stop| matches!(stop, Stop::Trap(Trap::StackOverflow | Trap::OutOfHeap));
         self.refused.iter().any(is_limit)

@@ -1,5 +1,5 @@
 //! Programs that run under WASI: our own in `bench-wasm/programs`, and real ones that `bench-wasm/download.sh`
-//! fetches; with what they are expected to do, as recorded under Wasmtime.
+//! fetches, with their results as recorded under Wasmtime.
 
 use std::path::{Path, PathBuf};
 
@@ -8,29 +8,29 @@ use sha2::{Digest, Sha256};
 use wprof::wasi::{self, OutputPipe, WasiCtx, WasiCtxBuilder};
 use wprof::{Engine, Error, Instance, Linker, Module, Store};
 
-/// What stands for the exit code when the program trapped.
+/// The exit code that represents a trap.
 const TRAPPED: i32 = 134;
 
 /// A program with arguments.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// What the case is called.
+    /// The name of the case.
     pub name: String,
     /// Its module.
     pub file: PathBuf,
     args: Vec<String>,
     env: Vec<(String, String)>,
     stdin: Option<PathBuf>,
-    /// Names of files that it writes.
+    /// Names of the files that it writes.
     outputs: Vec<String>,
     exit_code: i32,
-    /// The folder of its inputs, which it sees as `/in`.
+    /// The folder of its inputs, mounted as `/in`.
     inputs: PathBuf,
     /// The folder of the recorded results.
     expected: PathBuf,
 }
 
-/// A program that has ended.
+/// A program that has finished.
 #[derive(Debug)]
 pub struct Ended {
     /// Its store.
@@ -48,19 +48,19 @@ fn bench_wasm() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("bench-wasm")
 }
 
-/// Our own programs.
+/// Returns our own programs.
 ///
 /// # Panics
-/// If the table is missing or malformed.
+/// Panics if the table is missing or malformed.
 pub fn own() -> Vec<Program> {
     let folder = bench_wasm().join("programs");
     read(&folder.join("manifest.tsv"), &folder)
 }
 
-/// The real programs, whether they are there or not.
+/// Returns the real programs, whether their files exist or not.
 ///
 /// # Panics
-/// If the table is missing or malformed.
+/// Panics if the table is missing or malformed.
 pub fn real() -> Vec<Program> {
     read(&bench_wasm().join("inputs/real.tsv"), &bench_wasm().join("downloads"))
 }
@@ -72,7 +72,7 @@ fn read(table: &Path, modules: &Path) -> Vec<Program> {
     rows.map(|row| program(&row.split('\t').collect::<Vec<_>>(), modules, &expected)).collect()
 }
 
-/// The program of a table's row: case, program, test args, bench args, exit code, what for, env, stdin, output files.
+/// Parses a row of a table: case, program, test args, bench args, exit code, what for, env, stdin, output files.
 fn program(cells: &[&str], modules: &Path, expected: &Path) -> Program {
     let cell = |index: usize| cells.get(index).copied().filter(|&cell| cell != "-");
     let words = |index| cell(index).into_iter().flat_map(str::split_whitespace).map(str::to_string);
@@ -94,10 +94,11 @@ fn program(cells: &[&str], modules: &Path, expected: &Path) -> Program {
 }
 
 impl Program {
-    /// Runs `wasm`, which is this program's module or does the same, with the empty folder `out` as `/out`.
+    /// Runs `wasm`, which is this program's module or an equivalent one, with the empty folder `out` mounted as
+    /// `/out`.
     ///
     /// # Errors
-    /// If it cannot be started.
+    /// Returns an error if the program cannot be started.
     pub fn run(&self, engine: &Engine, wasm: &[u8], out: &Path) -> Result<Ended, Error> {
         let (stdout, stderr) = (OutputPipe::new(), OutputPipe::new());
         let mut builder = WasiCtxBuilder::new();
@@ -122,26 +123,27 @@ impl Program {
         Ok(Ended { store, instance, trace, stdout: stdout.contents(), stderr: stderr.contents(), exit_code })
     }
 
-    /// The name by which it is run: without its folder, so that it consumes as much fuel wherever it is.
+    /// Returns the name under which it runs, without the folder, so that the consumed fuel does not depend on the
+    /// folder.
     fn argv0(&self) -> String {
         self.file.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// Whether it is one of ours.
+    /// Reports whether this is one of our own programs.
     pub fn is_own(&self) -> bool {
         self.file.starts_with(bench_wasm().join("programs"))
     }
 
-    /// Whether it is expected to trap.
+    /// Reports whether the program is expected to trap.
     pub fn traps(&self) -> bool {
         self.exit_code == TRAPPED
     }
 
-    /// The fuel that it consumes under Wasmtime, as recorded by `bench-wasm/fuel.sh`; `None` if that differs between
-    /// runs, or nobody has recorded it.
+    /// Returns the fuel that the program consumes under Wasmtime, as recorded by `bench-wasm/fuel.sh`; `None` if the
+    /// fuel differs between runs, or has not been recorded.
     ///
     /// # Panics
-    /// If the record cannot be read.
+    /// Panics if the record cannot be read.
     pub fn fuel(&self) -> Option<u64> {
         let table = self.expected.join("fuel.tsv");
         let text = std::fs::read_to_string(&table).unwrap_or_else(|e| panic!("{}: {e}", table.display()));
@@ -149,10 +151,10 @@ impl Program {
         rows.find(|(name, _)| *name == self.name).and_then(|(_, fuel)| fuel.parse().ok())
     }
 
-    /// Demands that a run ended as recorded, with the same output.
+    /// Checks that a run ended as recorded, with the same output.
     ///
     /// # Errors
-    /// The first difference.
+    /// Returns the first difference that it finds.
     pub fn verify(&self, ended: &Ended, out: &Path) -> Result<(), String> {
         if ended.exit_code != self.exit_code {
             let errors = String::from_utf8_lossy(&ended.stderr);
@@ -166,7 +168,7 @@ impl Program {
         Ok(())
     }
 
-    /// Compares with what is recorded: the text itself, or the hash of what is long or binary.
+    /// Compares output with the record: the text itself, or the hash of long or binary output.
     fn same(&self, what: &str, found: &[u8]) -> Result<(), String> {
         let record = self.expected.join(format!("{}.{what}", self.name));
         let hash = format!("{}.sha256", record.display());

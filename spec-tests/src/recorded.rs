@@ -1,4 +1,4 @@
-//! A trace in memory.
+//! Traces recorded in memory.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,10 +10,10 @@ use wprof::{Module, Store};
 pub struct Recorded(Option<Arc<Mutex<Vec<u8>>>>);
 
 impl Recorded {
-    /// Records what the instance of `module` will do.
+    /// Starts recording the trace of the instance of `module`.
     ///
     /// # Errors
-    /// If the store does not let us.
+    /// Returns an error if the store refuses to record.
     pub fn start<T: 'static>(store: &mut Store<T>, module: &Module) -> Result<Recorded, String> {
         if !store.engine().config().traces() {
             return Ok(Recorded(None));
@@ -23,10 +23,10 @@ impl Recorded {
         Ok(file)
     }
 
-    /// The whole trace.
+    /// Returns the whole trace.
     ///
     /// # Errors
-    /// If it could not be completed.
+    /// Returns an error if the trace could not be completed.
     pub fn finish<T: 'static>(self, store: &mut Store<T>) -> Result<Option<Vec<u8>>, String> {
         let Some(file) = self.0 else { return Ok(None) };
         store.finish_trace().map_err(|e| e.to_string())?;

@@ -1,39 +1,39 @@
-//! Random numbers that are the same everywhere: a seed names a test case for good.
+//! Reproducible random numbers: a seed identifies a test case on every machine.
 
-/// SplitMix64.
+/// A SplitMix64 generator.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
 impl Rng {
-    /// A sequence of its own for each seed.
+    /// Creates a generator with a separate sequence for each seed.
     pub fn new(seed: u64) -> Rng {
         let mut rng = Rng(seed ^ 0x5851_f42d_4c95_7f2d);
         rng.word();
         rng
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn word(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)
     }
 
-    /// A number below `n`, which is not zero.
+    /// Returns a number below `n`, which is not zero.
     pub fn below(&mut self, n: usize) -> usize {
         (self.word() % n as u64) as usize
     }
 
-    /// True in `percent` of 100 cases.
+    /// Returns true with a probability of `percent` percent.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    /// One of several.
+    /// Returns one of the elements.
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }
 
-    /// An integer that is likely to be a special case.
+    /// Returns an integer that is likely to be a special case.
     pub fn integer(&mut self) -> i64 {
         match self.below(8) {
             0 => 0,
@@ -44,7 +44,7 @@ impl Rng {
         }
     }
 
-    /// Bytes to make something from.
+    /// Returns random bytes.
     pub fn bytes(&mut self, count: usize) -> Vec<u8> {
         (0..count.div_ceil(8)).flat_map(|_| self.word().to_le_bytes()).collect()
     }

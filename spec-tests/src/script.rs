@@ -1,9 +1,9 @@
 //! Runs the scripts of the official test suite.
 //!
-//! Input: a script, a [`Mode`], what is known not to pass. Output: a [`Tally`].
+//! Input: a script, a [`Mode`], the known failures. Output: a [`Tally`].
 //! Source: the reference interpreter's documentation, "Scripts". Messages of traps and of linking must contain the
-//! words of the specification; of malformed and invalid modules it is asked only that they are refused, and binary
-//! ones with the offset of the fault.
+//! words of the specification. Malformed and invalid modules need only be refused, and binary ones with the offset of
+//! the fault.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,26 +17,26 @@ use crate::mode::Mode;
 use crate::skips::Skip;
 use crate::{spectest, values};
 
-/// What became of a script's directives.
+/// The results of a script's directives.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// Assertions that hold.
     pub passed: u32,
-    /// Assertions and other directives that fail as expected.
+    /// Directives that fail as expected.
     pub skipped: u32,
-    /// What went wrong, by line.
+    /// Failures, by line.
     pub failures: Vec<(usize, String)>,
-    /// Functions of which it was proven that the passes left what they do as it was, where that is asked for.
+    /// Functions whose passes were proven to preserve their behaviour, where a proof is required.
     pub proven: u64,
 }
 
-/// `Err` says why a directive does not do what it should.
+/// The result of a directive; `Err` describes its failure.
 type Outcome<T = ()> = Result<T, String>;
 
-/// Runs `file` under `mode`; with a code cache twice, without and with what is in it then.
+/// Runs `file` under `mode`; with a code cache, runs it twice: once with an empty cache, once with the cached code.
 ///
 /// # Errors
-/// If the script itself cannot be parsed, or there is no folder for a code cache.
+/// Returns an error if the script itself cannot be parsed, or there is no folder for a code cache.
 pub fn run(file: &TestFile<'_>, mode: Mode, skips: &[Skip]) -> Outcome<Tally> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let mut last = Tally::default();
@@ -49,13 +49,13 @@ pub fn run(file: &TestFile<'_>, mode: Mode, skips: &[Skip]) -> Outcome<Tally> {
     Ok(last)
 }
 
-/// What is done with the bytes of a module before it is loaded.
+/// A transformation of the bytes of a module before it is loaded.
 pub type Rewrite = fn(Vec<u8>) -> Vec<u8>;
 
-/// Runs `file` with modules that are rewritten before.
+/// Runs `file` with rewritten modules.
 ///
 /// # Errors
-/// If the script itself cannot be parsed.
+/// Returns an error if the script itself cannot be parsed.
 pub fn run_rewritten(file: &TestFile<'_>, engine: &Engine, rewrite: Rewrite) -> Outcome<Tally> {
     run_in(file, engine, rewrite, &[])
 }
@@ -98,7 +98,7 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("not a text")
 }
 
-/// Takes out the expected failures, and complains about those that did not come.
+/// Removes the expected failures, and reports those that did not occur.
 fn apply_skips(mut tally: Tally, skips: &[Skip]) -> Tally {
     for skip in skips {
         let before = tally.failures.len();
@@ -113,7 +113,7 @@ fn apply_skips(mut tally: Tally, skips: &[Skip]) -> Tally {
     tally
 }
 
-/// Line numbers of byte offsets.
+/// Converts byte offsets to line numbers.
 struct Lines(Vec<usize>);
 
 impl Lines {
@@ -132,12 +132,12 @@ struct Script {
     rewrite: Rewrite,
     linker: Linker<()>,
     store: Store<()>,
-    /// What directives without a name refer to; `None` after a module that could not be instantiated.
+    /// The instance to which directives without a name refer; `None` after a module that could not be instantiated.
     current: Option<Instance>,
     instances: HashMap<String, Instance>,
     current_definition: Option<Module>,
     definitions: HashMap<String, Module>,
-    /// All modules, whose code may be kept.
+    /// All modules, whose code may be cached.
     modules: Vec<Module>,
 }
 
@@ -160,7 +160,7 @@ impl Script {
         })
     }
 
-    /// Keeps the code of all modules, if there is a cache.
+    /// Stores the code of all modules in the code cache, if there is one.
     fn keep_code(&self) -> Outcome {
         self.modules.iter().try_for_each(|module| module.update_code_cache().map(drop)).map_err(text)
     }
@@ -245,7 +245,7 @@ impl Script {
         instance.ok_or_else(|| format!("no instance {name:?}"))
     }
 
-    /// The inner result is what the engine says.
+    /// Executes a directive. The inner result is that of the engine.
     fn execute(&mut self, execute: WastExecute<'_>) -> Outcome<Result<Vec<Val>, Error>> {
         match execute {
             WastExecute::Invoke(invoke) => self.invoke(&invoke),
@@ -310,10 +310,10 @@ fn text(error: Error) -> String {
 
 fn assert_trap(error: &Error, message: &str) -> Outcome {
     let trap = error.trap().ok_or_else(|| format!("expected trap `{message}`, got {error:?}"))?;
-    // Some scripts add the index of the element.
+    // Some scripts append the index of the element.
     let message = match trap {
         Trap::IndirectCallToNull => message.trim_end_matches(" 2"),
-        // They tell what the reference would be to; it is one trap.
+        // Scripts name the type of the reference; the engine has a single trap.
         Trap::NullReference if message.starts_with("null ") && message.ends_with(" reference") => {
             "null reference"
         }
@@ -329,7 +329,7 @@ fn assert_trap(error: &Error, message: &str) -> Outcome {
 mod tests {
     use super::*;
 
-    /// How scripts are tested: a text, and what becomes of it.
+    /// Returns the tally of a script given as text.
     fn check(text: &'static str, skips: &[Skip]) -> Tally {
         let file = TestFile { parent: "here".into(), name: "script.wast".into(), contents: text };
         run(&file, Mode::Off, skips).expect("a script")

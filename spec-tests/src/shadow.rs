@@ -1,7 +1,7 @@
-//! The stupid calling context tree: an explicit shadow stack, moved by each call and return of a trace.
+//! The naive calling context tree: an explicit shadow stack, updated by each call and return of a trace.
 //!
-//! Input: the trace of a run, and which host functions it called. Output: the tree of its calls, by the definition: the
-//! context of a call is the chain of its callers in which nothing is left between two calls of one function.
+//! Input: the trace of a run, and the host functions that it called. Output: the tree of its calls, by definition: the
+//! context of a call is the chain of its callers, with everything between two calls of one function removed.
 //! Source: Ammons, Ball & Larus 1997, section 4.1.
 
 mod names;
@@ -21,35 +21,35 @@ use names::{Kind, Names};
 /// Module and name of a host function.
 pub type HostName = (String, String);
 
-/// What the host saw of a run.
+/// The host's view of a run.
 #[derive(Clone, Debug, Default)]
 pub struct HostLog {
     /// Host functions that wasm called, in order.
     pub from_wasm: VecDeque<HostName>,
-    /// Host functions that the host called through exports, in order: traces do not know of them.
+    /// Host functions that the host called through exports, in order; traces do not contain these calls.
     pub from_host: Vec<HostName>,
 }
 
-/// What a trace says of calls.
+/// The calls in a trace.
 #[derive(Debug)]
 pub struct Shadow {
-    /// All of them.
+    /// The tree of all calls.
     pub tree: ContextTree,
-    /// How many ended before they did anything.
+    /// Number of calls that ended before they did anything.
     ended_at_once: u64,
-    /// Whether the lines missed in each context are known.
+    /// Whether the missed lines of each context are known.
     knows_misses: bool,
 }
 
-/// A context: the callers and the function itself, each with the call site in the one before it.
+/// A context: the callers and the function itself, each with the call site in its caller.
 pub type Chain = Vec<(Callee, u32)>;
 
 /// An activation.
 struct Active {
     context: usize,
-    /// The part of the function that it is in; `None` for the host's.
+    /// The current part of the function; `None` in host functions.
     part: Option<(u32, BlockId)>,
-    /// Whether nothing has happened in it yet.
+    /// Whether nothing has happened in the activation yet.
     is_new: bool,
     /// Whether the part's call has returned.
     has_returned: bool,
@@ -58,7 +58,7 @@ struct Active {
 /// Folds a trace of `module` into its tree.
 ///
 /// # Errors
-/// If the trace is damaged, or contradicts the module or the host's log.
+/// Returns an error if the trace is damaged, or contradicts the module or the host's log.
 pub fn fold(module: &Module, trace: &[u8], host: HostLog) -> Result<Shadow, String> {
     let mut reader = TraceReader::open(Cursor::new(trace)).map_err(|e| e.to_string())?;
     let mut folding = Folding::new(module, host);
@@ -83,29 +83,29 @@ pub fn fold(module: &Module, trace: &[u8], host: HostLog) -> Result<Shadow, Stri
     Ok(Shadow { tree: folding.tree(), ended_at_once, knows_misses })
 }
 
-/// A shadow stack, and the contexts that it has been in.
+/// A shadow stack, and the contexts that it has visited.
 pub(crate) struct Folding {
     names: Names,
     host: HostLog,
     chains: Vec<Chain>,
     numbers: BTreeMap<Chain, usize>,
-    /// What is known already: the context of a callee, by the caller's, the call site and the callee.
+    /// Known contexts of callees, by the caller's context, the call site and the callee.
     callees: HashMap<(usize, u32, Callee), usize>,
-    /// By context.
+    /// Calls, by context.
     calls: Vec<u64>,
     /// Recursive calls: caller's context, call site, callee's context.
     back: BTreeSet<(usize, u32, usize)>,
     stack: Vec<Active>,
-    /// The context and call site of a tail call that is being made.
+    /// The context and call site of the tail call in progress.
     tail: Option<(usize, u32)>,
     ended_at_once: u64,
     accesses: Accesses,
-    /// By context: lines missed in the simulated cache.
+    /// Lines missed in the simulated cache, by context.
     misses: Vec<u64>,
 }
 
 impl Folding {
-    /// Nothing has run.
+    /// Creates the state before the run.
     pub(crate) fn new(module: &Module, host: HostLog) -> Folding {
         Folding {
             names: Names::new(module),
@@ -123,7 +123,7 @@ impl Folding {
         }
     }
 
-    /// The context of the innermost wasm frame.
+    /// Returns the context of the innermost wasm frame.
     pub(crate) fn wasm_chain(&self) -> Option<&Chain> {
         let frame = self.stack.iter().rev().find(|active| active.part.is_some())?;
         Some(&self.chains[frame.context])
@@ -161,7 +161,7 @@ impl Folding {
         Ok(())
     }
 
-    /// Whoever makes the call that comes now, and where.
+    /// Returns the context and call site of the next call.
     fn caller(&mut self) -> Result<(usize, u32), String> {
         if let Some(tail) = self.tail.take() {
             return Ok(tail);
@@ -187,7 +187,7 @@ impl Folding {
         self.stack.push(Active { context, part, is_new: true, has_returned: false });
     }
 
-    /// The context of a callee.
+    /// Returns the context of a callee.
     fn callee(&mut self, from: usize, site: u32, callee: &Callee) -> usize {
         let key = (from, site, callee.clone());
         if let Some(&known) = self.callees.get(&key) {
@@ -232,7 +232,7 @@ impl Folding {
         Ok(())
     }
 
-    /// The innermost wasm frame ends, and what the host did above it.
+    /// Pops the innermost wasm frame, and the host frames above it.
     pub(crate) fn unwind(&mut self) {
         while let Some(top) = self.stack.pop() {
             self.ended_at_once += u64::from(top.is_new);
@@ -242,7 +242,7 @@ impl Folding {
         }
     }
 
-    /// Chains that were made later are never callers of earlier ones.
+    /// Builds the tree. A chain created later is never the caller of an earlier one.
     fn tree(self) -> ContextTree {
         let metrics = vec![Metric { name: "cache-misses".into(), taken_off: 0 }];
         let mut log = ContextLog { metrics, ..ContextLog::default() };
@@ -287,10 +287,10 @@ impl Folding {
 }
 
 impl Shadow {
-    /// Demands that a tree is the trace's.
+    /// Checks that `tree` equals the tree of the trace.
     ///
     /// # Errors
-    /// If it is not.
+    /// Returns an error if the trees differ.
     pub fn is(&self, tree: &ContextTree) -> Result<(), String> {
         tree.verify().map_err(|e| e.to_string())?;
         let is_same = match tree.metrics == self.tree.metrics && self.knows_misses {
@@ -303,11 +303,11 @@ impl Shadow {
         }
     }
 
-    /// The same where the stack was used up: the calls of frames that ended before they did anything may be missing,
-    /// since a trace also names functions that could not be entered.
+    /// Checks a tree of a run that overflowed the stack: calls of frames that ended before they did anything may be
+    /// missing, because a trace also names functions that could not be entered.
     ///
     /// # Errors
-    /// If more is missing, or there is more.
+    /// Returns an error if other calls are missing, or if there are additional calls.
     pub fn allows(&self, tree: &ContextTree) -> Result<(), String> {
         tree.verify().map_err(|e| e.to_string())?;
         let missing = total(&self.tree).checked_sub(total(tree));
@@ -321,7 +321,7 @@ impl Shadow {
     }
 }
 
-/// The tree without what was measured.
+/// Returns the tree without metrics.
 pub fn without_metrics(tree: &ContextTree) -> ContextTree {
     let mut tree = tree.clone();
     tree.metrics.clear();
@@ -329,7 +329,7 @@ pub fn without_metrics(tree: &ContextTree) -> ContextTree {
     tree
 }
 
-/// The tree without the calls of host functions that the host makes.
+/// Returns the tree without calls of host functions by the host.
 pub fn without_calls_by_host(tree: &ContextTree) -> ContextTree {
     let mut tree = tree.clone();
     for record in tree.records.iter_mut().skip(1).filter(|record| record.parent == ContextTree::ROOT) {
@@ -340,7 +340,7 @@ pub fn without_calls_by_host(tree: &ContextTree) -> ContextTree {
     tree.pruned()
 }
 
-/// By context, the calls in those that have any.
+/// Returns the number of calls by context, for contexts with calls.
 pub fn calls_by_chain(tree: &ContextTree) -> BTreeMap<Chain, u64> {
     let mut chains: Vec<Chain> = vec![Vec::new()];
     for (record, number) in tree.records.iter().zip(0..).skip(1) {

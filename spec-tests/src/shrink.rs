@@ -1,14 +1,14 @@
-//! Making a failing case smaller.
+//! Reduces failing cases.
 //!
-//! Cases that are trees lose parts of their tree, the largest first ([`hot::reduce`](crate::generate::hot::reduce));
-//! others lose functions. Both lose calls.
-//! Invariant: what comes out still fails, and is valid.
+//! A case with a tree loses parts of its tree, the largest first ([`hot::reduce`](crate::generate::hot::reduce));
+//! other cases lose functions. All cases lose calls.
+//! Invariant: the reduced case still fails, and is valid.
 
 use crate::generate::Case;
 use crate::generate::hot::reduce::{Grain, edited};
 use crate::splice::Splice;
 
-/// A case as small as is easy that still `fails`, after at most `tries` of smaller ones.
+/// Reduces a case while it still `fails`, with at most `tries` attempts.
 pub fn shrink(case: Case, tries: usize, fails: impl FnMut(&Case) -> bool) -> Case {
     let mut shrinker = Shrinker { case, tries, fails };
     loop {
@@ -31,7 +31,7 @@ struct Shrinker<F> {
 }
 
 impl<F: FnMut(&Case) -> bool> Shrinker<F> {
-    /// Takes a smaller case if it fails, too.
+    /// Adopts a smaller case if it fails too.
     fn take(&mut self, smaller: Case) -> bool {
         if self.tries == 0 || !smaller.drive.fits(&smaller.wasm) {
             return false;
@@ -46,7 +46,7 @@ impl<F: FnMut(&Case) -> bool> Shrinker<F> {
 
     fn fewer_calls(&mut self) -> bool {
         let mut any = false;
-        // Most calls are not needed: first whole runs of them, then each.
+        // Most calls are unnecessary: removes long runs of them first, then single calls.
         let mut run = (self.case.drive.calls.len() / 2).max(1);
         loop {
             let mut at = 0;
@@ -93,7 +93,7 @@ impl<F: FnMut(&Case) -> bool> Shrinker<F> {
         })
     }
 
-    /// The same calls of a smaller module, as far as that still exports what they call.
+    /// Adopts a smaller module, with the calls of functions that it still exports.
     fn take_if_smaller(&mut self, wasm: Vec<u8>) -> bool {
         wasm.len() < self.case.wasm.len() && self.take(Case { wasm, ..self.case.clone() })
     }

@@ -1,26 +1,26 @@
-//! What is known not to pass, and why: `skips.tsv`.
+//! The known failures of the test suite, with reasons: `skips.tsv`.
 //!
-//! One row each: file (`core/address.wast`), line of the directive or `*` for the whole file, reason. A row whose
-//! directive passes fails the run, and so does a row that names nothing.
+//! One row each: file (`core/address.wast`), line of the directive or `*` for the whole file, reason. The run fails if
+//! the directive of a row passes, or if a row names nothing.
 
 /// The rows of `skips.tsv`.
 const TABLE: &str = include_str!("../skips.tsv");
 
-/// One thing that is known not to pass.
+/// A known failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skip {
-    /// The script: group and file name.
+    /// The script, as group and file name.
     pub file: String,
-    /// The line where the directive begins; `None` for a whole script, at least one assertion of which fails.
+    /// The line where the directive begins; `None` for a whole script with at least one failing assertion.
     pub line: Option<usize>,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// All rows.
+/// Returns all rows.
 ///
 /// # Panics
-/// If the table is malformed.
+/// Panics if the table is malformed.
 pub fn all() -> Vec<Skip> {
     TABLE.lines().filter(|row| !row.is_empty() && !row.starts_with('#')).map(parse).collect()
 }

@@ -5,10 +5,10 @@ use wprof::{
 };
 use wprof::{TableType, Val, ValType};
 
-/// Names everything in `spectest`.
+/// Defines all items of `spectest`.
 ///
 /// # Errors
-/// If the store cannot hold a memory and two tables.
+/// Returns an error if the store cannot hold a memory and two tables.
 pub fn define(linker: &mut Linker<()>, store: &mut Store<()>) -> Result<()> {
     prints(linker)?;
     let values = [Val::I32(666), Val::I64(666), Val::from(666.6f32), Val::from(666.6f64)];
@@ -28,7 +28,7 @@ pub fn define(linker: &mut Linker<()>, store: &mut Store<()>) -> Result<()> {
     Ok(())
 }
 
-/// Functions that would print, if anyone wanted to see it.
+/// Defines the print functions, which print nothing.
 fn prints(linker: &mut Linker<()>) -> Result<()> {
     use ValType::{F32, F64, I32, I64};
     let all: [(&str, &[ValType]); 7] = [

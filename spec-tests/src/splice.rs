@@ -1,7 +1,7 @@
-//! Rewriting modules in binary form: instructions inserted anywhere, globals added behind all others.
+//! Rewrites modules in binary form: inserts instructions anywhere, and adds globals after all others.
 //!
-//! Input: a valid module, and what to put where. Output: a module in which everything else keeps its index, bytes
-//! and order. What is inserted must leave the operand stack as it finds it.
+//! Input: a valid module and the insertions. Output: a module in which everything else keeps its index, bytes and
+//! order. Inserted code must preserve the operand stack.
 //! Invariant: only the code, global and export sections change.
 
 use std::collections::HashSet;
@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use wasmparser::{BinaryReader, FunctionBody, Operator, Parser, Payload, ValType};
 
-/// Whatever is wrong with a module that was thought to be valid.
+/// The error of a module that was assumed to be valid.
 pub type Result<T> = std::result::Result<T, wasmparser::BinaryReaderError>;
 
 const GLOBAL: u8 = 6;
@@ -19,38 +19,38 @@ const CODE: u8 = 10;
 /// A function body.
 #[derive(Clone, Debug)]
 pub struct Body {
-    /// Its bytes in the module, declarations of locals included.
+    /// Its byte range in the module, including the declarations of locals.
     pub range: Range<usize>,
-    /// Where its first instruction is.
+    /// Offset of its first instruction.
     pub code: usize,
 }
 
-/// An instruction and the bytes of the module that it takes.
+/// An instruction and its byte range in the module.
 #[derive(Clone, Debug)]
 pub struct Located<'a> {
     /// The instruction.
     pub op: Operator<'a>,
     /// Offset of its first byte.
     pub at: usize,
-    /// Offset behind its last byte.
+    /// Offset after its last byte.
     pub next: usize,
 }
 
-/// A change that is being prepared.
+/// A change in preparation.
 #[derive(Debug)]
 pub struct Splice<'a> {
     wasm: &'a [u8],
-    /// Section ids with the ranges of their contents, in order.
+    /// Section ids with the ranges of their contents, in module order.
     sections: Vec<(u8, Range<usize>)>,
-    /// The bodies of defined functions, in order.
+    /// The bodies of defined functions, in module order.
     pub bodies: Vec<Body>,
-    /// How many functions are imported.
+    /// The number of imported functions.
     pub imported_funcs: u32,
     globals: u32,
     added: Vec<Added>,
-    /// Byte offset and what to insert before it; sorted only when applied.
+    /// Byte offsets and the code to insert before them; sorted only when applied.
     inserts: Vec<(usize, Vec<u8>)>,
-    /// Functions that lose their bodies.
+    /// Functions whose bodies are removed.
     stubs: HashSet<usize>,
 }
 
@@ -62,10 +62,10 @@ struct Added {
 }
 
 impl<'a> Splice<'a> {
-    /// No change yet.
+    /// Prepares a change of `wasm`, at first empty.
     ///
     /// # Errors
-    /// If the module is malformed.
+    /// Returns an error if the module is malformed.
     pub fn new(wasm: &'a [u8]) -> Result<Splice<'a>> {
         let mut splice = Splice {
             wasm,
@@ -108,10 +108,10 @@ impl<'a> Splice<'a> {
         Ok(())
     }
 
-    /// The instructions of a defined function, counted from the first one that is not imported.
+    /// Returns the instructions of a defined function; `defined` counts from the first function that is not imported.
     ///
     /// # Errors
-    /// If the module is malformed.
+    /// Returns an error if the module is malformed.
     pub fn instructions(&self, defined: usize) -> Result<Vec<Located<'a>>> {
         let range = self.bodies[defined].range.clone();
         let body = FunctionBody::new(BinaryReader::new(&self.wasm[range.clone()], range.start as u64));
@@ -124,12 +124,12 @@ impl<'a> Splice<'a> {
         Ok(all)
     }
 
-    /// Adds a variable i64 global, exported as `name`, and returns its index.
+    /// Adds a mutable i64 global, exported as `name`, and returns its index.
     pub fn i64_global(&mut self, name: String) -> u32 {
         self.global(Some(name), &[0x7e, 1, 0x42, 0, 0x0b])
     }
 
-    /// Adds a variable i32 global and returns its index.
+    /// Adds a mutable i32 global and returns its index.
     pub fn i32_global(&mut self, name: Option<String>, value: i32) -> u32 {
         let mut definition = vec![0x7f, 1, 0x41];
         signed(&mut definition, i64::from(value));
@@ -137,10 +137,10 @@ impl<'a> Splice<'a> {
         self.global(name, &definition)
     }
 
-    /// Adds a variable global of a type of numbers, at first 0, and returns its index.
+    /// Adds a mutable global of a number type, initially 0, and returns its index.
     ///
     /// # Panics
-    /// If it is a type of references.
+    /// Panics if `ty` is a reference type.
     pub fn scratch_global(&mut self, ty: ValType) -> u32 {
         let mut definition = match ty {
             ValType::I32 => vec![0x7f, 1, 0x41, 0],
@@ -159,17 +159,17 @@ impl<'a> Splice<'a> {
         self.globals + self.added.len() as u32 - 1
     }
 
-    /// Inserts code before the instruction at byte `offset`, behind what was inserted there earlier.
+    /// Inserts code before the instruction at byte `offset`, after earlier insertions at that offset.
     pub fn insert(&mut self, offset: usize, code: Vec<u8>) {
         self.inserts.push((offset, code));
     }
 
-    /// Makes a defined function do nothing but trap.
+    /// Replaces the body of a defined function by a trap.
     pub fn stub(&mut self, defined: usize) {
         self.stubs.insert(defined);
     }
 
-    /// The changed module.
+    /// Returns the changed module.
     pub fn apply(mut self) -> Vec<u8> {
         self.inserts.sort_by_key(|&(offset, _)| offset);
         let mut out = self.wasm[..8].to_vec();
@@ -193,7 +193,7 @@ impl<'a> Splice<'a> {
         out
     }
 
-    /// A section of globals or exports with ours added to it; nothing if it would be empty.
+    /// Writes a global or export section with the added entries; writes nothing if it would be empty.
     fn entries(&self, out: &mut Vec<u8>, id: u8, content: &[u8]) {
         let mut reader = BinaryReader::new(content, 0);
         let count = reader.read_var_u32().expect("parsed before");
@@ -245,7 +245,7 @@ impl<'a> Splice<'a> {
     }
 }
 
-/// Position of a section in a module; custom sections may be anywhere, and are left where they are.
+/// Returns the position of a section in a module; custom sections may be anywhere, and stay where they are.
 fn rank(id: u8) -> u8 {
     match id {
         0 => 0,
@@ -261,7 +261,7 @@ fn section(out: &mut Vec<u8>, id: u8, content: &[u8]) {
     out.extend_from_slice(content);
 }
 
-/// Appends a number as unsigned LEB128.
+/// Appends a number in unsigned LEB128.
 pub fn unsigned(out: &mut Vec<u8>, mut value: u32) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -270,7 +270,7 @@ pub fn unsigned(out: &mut Vec<u8>, mut value: u32) {
     out.push(value as u8);
 }
 
-/// Appends a number as signed LEB128.
+/// Appends a number in signed LEB128.
 pub fn signed(out: &mut Vec<u8>, mut value: i64) {
     while !(-64..64).contains(&value) {
         out.push(value as u8 | 0x80);

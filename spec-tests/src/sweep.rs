@@ -1,4 +1,4 @@
-//! Many cases on all processors.
+//! Checks many cases on all processors.
 
 use std::ops::Range;
 use std::path::Path;
@@ -9,21 +9,21 @@ use crate::check::{Engines, Summary};
 use crate::generate::{Case, case, deep_case, hot_case, managed_case, wasm3_case};
 use crate::shrink::shrink;
 
-/// What is demanded of every case of some kind.
+/// A property of every case of some kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Check {
     /// Makes a case from a seed.
     pub case: fn(u64) -> Case,
-    /// What is demanded of it.
+    /// Checks the property.
     pub check: fn(&Engines, &Case) -> Result<Summary, String>,
-    /// Bytes of stack to run it on.
+    /// Stack size of the checking thread, in bytes.
     pub stack: usize,
 }
 
-/// Enough for any recursion that fuel allows.
+/// Enough stack for any recursion that fuel allows.
 const LARGE_STACK: usize = 512 << 20;
 
-/// Enough for the host, and soon used up by recursion.
+/// Enough stack for the host, and soon exhausted by recursion.
 const SMALL_STACK: usize = 4 << 20;
 
 /// See [`Engines::differential`].
@@ -50,7 +50,7 @@ pub const OVERFLOW: Check = Check { case: deep_case, check: Engines::overflow, s
 /// See [`Engines::contexts`].
 pub const CONTEXTS: Check = Check { case, check: Engines::contexts, stack: LARGE_STACK };
 
-/// The same with modules that use up the stack.
+/// [`CONTEXTS`] for modules that overflow the stack.
 pub const DEEP_CONTEXTS: Check = Check { case: deep_case, check: Engines::contexts, stack: SMALL_STACK };
 
 /// See [`Engines::events`].
@@ -62,7 +62,7 @@ pub const REFERENCES: Check = Check { case, check: Engines::references, stack: L
 /// See [`Engines::paths`].
 pub const PATHS: Check = Check { case, check: Engines::paths, stack: LARGE_STACK };
 
-/// The same for modules that use up the stack.
+/// [`PATHS`] for modules that overflow the stack.
 pub const DEEP_PATHS: Check = Check { case: deep_case, check: Engines::paths, stack: SMALL_STACK };
 
 /// See [`Engines::flow`].
@@ -70,15 +70,15 @@ pub const FLOW: Check = Check { case, check: Engines::flow, stack: LARGE_STACK }
 /// See [`Engines::preferential`].
 pub const PREFERENTIAL: Check = Check { case, check: Engines::preferential, stack: LARGE_STACK };
 
-/// The same for modules that use up the stack.
+/// [`PREFERENTIAL`] for modules that overflow the stack.
 pub const DEEP_PREFERENTIAL: Check =
     Check { case: deep_case, check: Engines::preferential, stack: SMALL_STACK };
 
-/// Ends the process if a hot program has a tail call of itself: for the test of what survives that.
+/// Ends the process if a hot program makes a tail call of itself; for the test that a run survives a dead child.
 pub const ABORTING: Check = Check { case: hot_case, check: abort, stack: LARGE_STACK };
 
 fn abort(_: &Engines, case: &Case) -> Result<Summary, String> {
-    // return_call of a function of one byte, end.
+    // The bytes of a return_call with an index of one byte, and end.
     let has_tail_call = case.wasm.windows(3).any(|code| code[0] == 0x12 && code[1] < 20 && code[2] == 0x0b);
     if has_tail_call {
         std::process::abort();
@@ -86,7 +86,7 @@ fn abort(_: &Engines, case: &Case) -> Result<Summary, String> {
     Ok(Summary::default())
 }
 
-/// All of them by name, the usual one first.
+/// All checks by name, the usual one first.
 pub const CHECKS: [(&str, Check); 16] = [
     ("modules", DIFFERENTIAL),
     ("hot", HOT),
@@ -106,20 +106,20 @@ pub const CHECKS: [(&str, Check); 16] = [
     ("aborting", ABORTING),
 ];
 
-/// How many smaller cases are tried of one that fails.
+/// Number of smaller cases tried for a failing case.
 const TRIES: usize = 2000;
 
 /// A case that failed.
 #[derive(Debug)]
 pub struct Failure {
-    /// The case, made as small as is easy.
+    /// The reduced case.
     pub case: Case,
-    /// What went wrong with it.
+    /// The failure message.
     pub message: String,
 }
 
 impl Failure {
-    /// Writes the module and what to call to files in `folder`, and says all about it.
+    /// Writes the module and its calls to files in `folder`, and returns a full report.
     pub fn report(&self, folder: &Path) -> String {
         let Failure { case, message } = self;
         let file = folder.join(format!("seed-{}.wasm", case.seed));
@@ -132,13 +132,13 @@ impl Failure {
     }
 }
 
-/// Checks the cases of `seeds` with several threads, and tells `progress` after each.
+/// Checks the cases of `seeds` on several threads, and calls `progress` after each case.
 ///
 /// # Errors
-/// The first case that fails.
+/// Returns the first case that fails.
 ///
 /// # Panics
-/// If a check panics; it prints the seed.
+/// Panics if a check panics; it prints the seed.
 pub fn sweep(
     seeds: Range<u64>,
     check: Check,
@@ -192,7 +192,7 @@ fn one(engines: &Engines, seed: u64, check: Check) -> Result<Summary, Box<Failur
     })
 }
 
-/// Says which seed it was when the thread panics.
+/// Prints the seed when the thread panics.
 struct Named(u64);
 
 impl Drop for Named {

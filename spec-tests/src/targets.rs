@@ -1,7 +1,8 @@
-//! Bytes from anywhere, for every place where bytes from anywhere are read.
+//! Fuzz targets: arbitrary bytes for every reader of untrusted input.
 //!
-//! Each target is a function of bytes that must neither panic nor crash nor take for ever. Two run them: the
-//! coverage-guided fuzzer, by `fuzz/fuzz_targets`, and `tests/targets.rs`, which changes each target's seeds a little.
+//! Each target is a function of bytes that must neither panic nor crash nor run forever. Two programs run the targets:
+//! the coverage-guided fuzzer, by `fuzz/fuzz_targets`, and `tests/targets.rs`, which changes each target's seeds a
+//! little.
 //!
 //! A new target is a function here, a row in [`TARGETS`], a file of three lines in `fuzz/fuzz_targets` and its row in
 //! `fuzz/Cargo.toml`.
@@ -10,18 +11,18 @@ mod files;
 mod modules;
 mod wasi;
 
-/// A place where bytes are read.
+/// A reader of bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// Its name, and that of its file in `fuzz/fuzz_targets`.
+    /// Its name, which is also the name of its file in `fuzz/fuzz_targets`.
     pub name: &'static str,
-    /// What is done with them.
+    /// Reads the bytes.
     pub run: fn(&[u8]),
-    /// What to begin with.
+    /// Returns the initial inputs.
     pub seeds: fn() -> Vec<Vec<u8>>,
 }
 
-/// All of them.
+/// All targets.
 pub const TARGETS: [Target; 8] = [
     Target { name: "module", run: modules::module, seeds: modules::some_modules },
     Target { name: "machine_code", run: modules::machine_code, seeds: random },
@@ -33,16 +34,16 @@ pub const TARGETS: [Target; 8] = [
     Target { name: "code_cache", run: files::code_cache, seeds: files::some_changes },
 ];
 
-/// Runs the target of a name.
+/// Runs the target `name`.
 ///
 /// # Panics
-/// If there is none, or it has found a fault.
+/// Panics if there is no such target, or if it finds a fault.
 pub fn run(name: &str, bytes: &[u8]) {
     let target = TARGETS.iter().find(|target| target.name == name).expect("a target of this name");
     (target.run)(bytes);
 }
 
-/// Bytes to make choices by.
+/// Returns random bytes for choices.
 fn random() -> Vec<Vec<u8>> {
     (0..4).map(|seed| crate::rng::Rng::new(seed).bytes(600)).collect()
 }

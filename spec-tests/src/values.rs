@@ -1,14 +1,14 @@
-//! Arguments and expected results, as scripts write them.
+//! Arguments and expected results in scripts.
 
 use wast::core::{AbstractHeapType, HeapType, NanPattern, V128Pattern, WastArgCore, WastRetCore};
 use wast::token::{F32, F64};
 use wast::{WastArg, WastRet};
 use wprof::{AnyRef, ExternRef, HeapType as Of, Store, Val};
 
-/// The value of an argument.
+/// Returns the value of an argument.
 ///
 /// # Errors
-/// If it is of a proposal that is not supported.
+/// Returns an error if the argument belongs to an unsupported proposal.
 pub fn argument(arg: &WastArg<'_>) -> Result<Val, String> {
     let WastArg::Core(arg) = arg else { return Err(format!("argument {arg:?} is not supported")) };
     Ok(match arg {
@@ -29,7 +29,7 @@ pub fn argument(arg: &WastArg<'_>) -> Result<Val, String> {
     })
 }
 
-/// Whether `found` is what a script expects. Patterns of kinds that are not supported match nothing.
+/// Reports whether `found` matches the expected result of a script. Patterns of unsupported kinds match nothing.
 pub fn matches(expected: &WastRet<'_>, found: &Val, store: &Store<()>) -> bool {
     match expected {
         WastRet::Core(expected) => core_matches(expected, found, store),
@@ -55,7 +55,7 @@ fn core_matches(expected: &WastRetCore<'_>, found: &Val, store: &Store<()>) -> b
     }
 }
 
-/// Whether a reference that is not null is what a script expects.
+/// Reports whether a reference that is not null matches the expected result.
 fn is_of(expected: &WastRetCore<'_>, found: &AnyRef, store: &Store<()>) -> bool {
     match expected {
         WastRetCore::RefAny => true,
@@ -68,7 +68,7 @@ fn is_of(expected: &WastRetCore<'_>, found: &AnyRef, store: &Store<()>) -> bool 
     }
 }
 
-/// Whether a value is null, of the hierarchy of a type. Which type a null reference is of cannot be seen.
+/// Reports whether a value is null, in the hierarchy of a type. The exact type of a null reference is not observable.
 fn is_null_of(ty: &HeapType<'_>, found: &Val) -> bool {
     let HeapType::Abstract { ty, .. } = ty else { return matches!(found, Val::FuncRef(None)) };
     match found {

@@ -1,4 +1,4 @@
-//! Samples of programs: what they say is what exact profiles say.
+//! Sampled profiles of programs agree with exact profiles.
 
 use wprof::{Collect, Engine, ProfilingConfig, Strategy};
 use wprof_profiler::{BurstLengths, Change, Comparison, PathChange, PathCount, Profile, overlap};
@@ -19,7 +19,7 @@ fn exact(program: &Program) -> Profile {
     profile(program, Strategy::Optimized, ProfilingConfig::Exact(Collect::Paths))
 }
 
-/// By function, the paths that ran to their end.
+/// Returns the paths that ran to their end, by function.
 fn finished(profile: &Profile) -> Vec<(u32, &[PathCount])> {
     let functions = profile.functions.iter();
     let paths = functions.filter_map(|f| Some((f.index, f.paths.as_ref()?.finished.as_slice())));
@@ -45,7 +45,7 @@ fn bursts_that_never_begin_see_nothing_of_any_program() {
     }
 }
 
-/// Of programs that run long enough to be sampled.
+/// The programs run long enough to be sampled.
 #[test]
 fn the_paths_of_samples_overlap_with_all_paths() {
     let mut overlaps = Vec::new();

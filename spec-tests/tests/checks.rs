@@ -1,5 +1,4 @@
-//! Where code is checked: programs come to a check again and again, and frames go over into other versions wherever
-//! there is one.
+//! The places of checks: programs reach a check often enough, and frames switch to other versions at every check.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Cursor;
@@ -28,11 +27,11 @@ fn run(program: &Program, profiling: ProfilingConfig, traces: bool) -> Ended {
     ended
 }
 
-/// Whether the entry of a function is checked, and the parts of its split graph that are headers with a check, each with
-/// how many rounds may have one check.
+/// Whether the entry of a function is checked, and the headers with a check in its split graph, each with the maximum
+/// number of iterations per check.
 type Checked = (bool, BTreeMap<u32, u32>);
 
-/// By function: where it is checked.
+/// Returns the places of checks by function.
 fn checked(info: &ModuleInfo, checks: Checks) -> BTreeMap<u32, Checked> {
     let defined = info.imported_funcs..info.funcs.len() as u32;
     let of = |func: u32| {
@@ -53,7 +52,7 @@ fn checked(info: &ModuleInfo, checks: Checks) -> BTreeMap<u32, Checked> {
     defined.map(of).collect()
 }
 
-/// The most blocks, split at calls, that a traced run executes without coming to a check.
+/// Returns the maximum number of blocks, split at calls, that a traced run executes without reaching a check.
 fn longest_stretch(program: &Program, trace: &[u8], checks: Checks) -> u64 {
     let wasm = std::fs::read(&program.file).expect("a module");
     let checked = checked(&parse(wasm).expect("valid"), checks);
@@ -81,10 +80,11 @@ fn longest_stretch(program: &Program, trace: &[u8], checks: Checks) -> u64 {
     longest.max(stretch)
 }
 
-/// More than any program of ours executes in loops with few rounds and functions that call nothing.
+/// More blocks than any of our programs executes in short loops and leaf functions.
 const FEW_BLOCKS: u64 = 200;
 
-/// How many are few by the checks of this name: more where rounds of a strip have one check.
+/// Returns the bound on the blocks between checks for a kind of checks; it is higher where several iterations of a
+/// strip share a check.
 fn few(name: &str) -> u64 {
     if name == "default" { 10 * FEW_BLOCKS } else { FEW_BLOCKS }
 }
@@ -103,15 +103,15 @@ fn programs_execute_few_blocks_between_two_checks() {
         }
         without_loops = without_loops.max(longest_stretch(&program, trace, "LN".parse().expect("a name")));
     }
-    // Loops without calls are long.
+    // Loops without calls run long.
     assert!(without_loops > 2 * FEW_BLOCKS && most > 0, "{without_loops} {most}");
 }
 
 /// Loop headers: each its function and block.
 type Headers = BTreeSet<(u32, u32)>;
 
-/// The loop headers at which bursts of a single check can be seen to begin and to end: a path between two headers, or
-/// from a header out, is one; it must have run so often that some burst meets it.
+/// Returns the loop headers at which bursts of a single check must be observed to begin and to end. A path between two
+/// headers, or from a header to the exit, is such a burst; it must have run so often that some burst meets it.
 fn expected(profile: &Profile) -> (Headers, Headers) {
     const OFTEN: u64 = 500;
     let (mut begins, mut ends) = (Headers::new(), Headers::new());
@@ -135,7 +135,7 @@ fn headers(shape: &Cfg) -> BTreeSet<BlockId> {
     Loops::new(shape, &DepthFirst::new(shape)).iter().map(|(_, found)| found.header).collect()
 }
 
-/// The paths that ran to their end, each with its function and count.
+/// Returns the paths that ran to their end, each with its function and count.
 fn paths(profile: &Profile) -> impl Iterator<Item = (&FunctionProfile, Path, u64)> {
     profile.functions.iter().flat_map(|function| {
         let numbering = function.path_numbering().expect("paths");
@@ -155,7 +155,7 @@ fn frames_go_over_at_the_loop_headers_of_all_programs_in_both_directions() {
             if begins.is_subset(&begun) && ends.is_subset(&ended) {
                 break;
             }
-            // A burst of one check begins where its path does, and ends where that does.
+            // A burst of one check begins and ends with its path.
             let ran = run(&program, bursts(checking, 1, "orig"), false);
             let profile = ran.instance.profile(&ran.store).expect("a profile");
             for (function, path, _) in paths(&profile) {

@@ -1,4 +1,4 @@
-//! The calling context tree is what a shadow stack says that follows the trace of the same run.
+//! The calling context tree equals that of a shadow stack which follows the trace of the same run.
 
 use std::path::Path;
 
@@ -45,7 +45,7 @@ fn all(seeds: u64, check: Check) -> Summary {
     summary
 }
 
-/// Where the stack ends depends on the code, so that two runs cannot be compared.
+/// The depth at which the stack overflows depends on the code, so two runs cannot be compared.
 const OVERFLOWS: &str = "crash-stack";
 
 #[test]
@@ -55,7 +55,7 @@ fn trees_of_programs_are_those_of_a_shadow_stack() {
     }
 }
 
-/// A traced run against its trace, and runs without a trace against that one, and against the profile of edges.
+/// Compares a traced run with its trace, and runs without a trace with the traced run and with the edge profile.
 fn check(program: &Program) -> Result<(), String> {
     let wasm = std::fs::read(&program.file).map_err(|e| e.to_string())?;
     let mut config = Config::new();
@@ -83,7 +83,8 @@ fn check(program: &Program) -> Result<(), String> {
     same_calls(&profile(&run(program, &exact, &wasm)?)?, &traced)
 }
 
-/// Contexts have the misses that they have when all else is measured too, and each function's are those of its paths.
+/// Checks that the misses of contexts stay the same when everything else is measured too, and that each function's
+/// misses are those of its paths.
 fn same_misses(program: &Program, config: &Config, wasm: &[u8], tree: &ContextTree) -> Result<(), String> {
     let mut config = config.clone();
     config.profiling(ProfilingConfig::Exact(Collect::Paths));
@@ -118,7 +119,7 @@ fn engine(config: &Config) -> Result<Engine, String> {
     Engine::new(config).map_err(|e| e.to_string())
 }
 
-/// A run that ended as recorded.
+/// Runs a program that must end as recorded.
 fn run(program: &Program, engine: &Engine, wasm: &[u8]) -> Result<Ended, String> {
     let out = tempfile::tempdir().map_err(|e| e.to_string())?;
     let ended = program.run(engine, wasm, out.path()).map_err(|e| e.to_string())?;
@@ -130,7 +131,7 @@ fn profile(ended: &Ended) -> Result<Profile, String> {
     ended.instance.profile(&ended.store).map_err(|e| e.to_string())
 }
 
-/// The profile has the tree, and the calls of each function are those of its records.
+/// Checks that the profile has the tree, and that the calls of each function are those of its call records.
 fn same_calls(profile: &Profile, tree: &ContextTree) -> Result<(), String> {
     if profile.contexts.as_ref() != Some(tree) {
         return Err("the tree is another one beside edges".into());

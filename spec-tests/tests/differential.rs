@@ -1,6 +1,6 @@
-//! Our engine does what an independent interpreter does, with and without a profile.
+//! Our engine behaves as an independent interpreter, with and without a profile.
 //!
-//! `WPROF_SEEDS` is the number of modules. For long runs there is the program `differential`.
+//! `WPROF_SEEDS` is the number of modules. The program `differential` does long runs.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Fuel is used up, and the number of frames reached, at one place of a program, whatever code it has got: the same instruction
-//! of the same frames, with the same counts, as where each block counts and nothing is optimised.
+//! Fuel is used up, and the maximum call depth reached, at one place of a program, whichever code runs: at the same
+//! instruction of the same frames, with the same counts, as in unoptimised code that counts in each block.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use wprof_spec_tests::engines::ours;
 use wprof_spec_tests::generate::{Case, deep_case, hot_case};
 use wprof_spec_tests::outcome::Stop;
 
-/// How many programs, and how much fuel each of their calls has in turn.
+/// The programs; the next constant is the fuel of each of their calls in turn.
 const SEEDS: std::ops::Range<u64> = 0..12;
 const FUEL: [u64; 4] = [17, 400, 9_001, 200_000];
 
@@ -32,7 +32,7 @@ fn fueled() -> Config {
     config
 }
 
-/// The clever ways, by name.
+/// Returns the optimised ways of counting, by name.
 fn ways(case: &Case) -> Vec<(&'static str, Config)> {
     let profile = profile(case);
     let with = |change: &dyn Fn(&mut Config) -> &mut Config| {

@@ -1,6 +1,6 @@
-//! Hot programs do what they do in an independent interpreter, and are optimised in every way while they run.
+//! Hot programs behave as in an independent interpreter, and undergo every optimisation while they run.
 //!
-//! `WPROF_SEEDS` is the number of programs. For long runs there is the program `differential`.
+//! `WPROF_SEEDS` is the number of programs. The program `differential` does long runs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +17,7 @@ use wprof_spec_tests::generate::{Case, hot_case};
 use wprof_spec_tests::outcome::Stop;
 use wprof_spec_tests::sweep::{HOT, sweep};
 
-/// The programs of which it is known what is done with them.
+/// The programs whose optimisations are known.
 const KNOWN: std::ops::Range<u64> = 0..16;
 
 #[test]
@@ -56,7 +56,7 @@ fn they_run_long_and_nearly_all_to_their_end() {
     assert!(long * 4 > 3 * (KNOWN.end - KNOWN.start), "only {long} run long");
 }
 
-/// What is done with a program while it runs.
+/// The optimisations of a program while it runs.
 #[derive(Default, Debug)]
 struct Done {
     tiers: BTreeMap<&'static str, u32>,
@@ -107,7 +107,7 @@ fn every_tier_and_every_kind_of_decision_happens() {
 
 #[test]
 fn loops_are_unrolled_and_split_and_cold_code_lies_apart() {
-    // Loops are unrolled where they count or check; then checks that fire lead to cold code.
+    // Loops are unrolled where they count or check; after unrolling, checks that fire lead to cold code.
     let checked = Collection { checks: Some(Checks::default()), ..Collection::default() };
     let options = CompilerOptions::default().collecting(&checked);
     let compiler = Compiler::new(options).expect("a compiler for this machine");

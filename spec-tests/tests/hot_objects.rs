@@ -1,7 +1,7 @@
-//! Hot programs with objects, exceptions and typed references do what the interpreter does with them in its own terms,
-//! in every way, and with a collection at every allocation.
+//! Hot programs with objects, exceptions and typed references behave as their lowered form in the interpreter, under
+//! every optimisation, and with a collection at every allocation.
 //!
-//! `WPROF_SEEDS` is the number of programs. For long runs there is the program `differential`.
+//! `WPROF_SEEDS` is the number of programs. The program `differential` does long runs.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ fn they_do_in_all_ways_what_they_do_in_an_interpreter() {
     }
 }
 
-/// What happens in programs.
+/// The events that programs have shown.
 #[derive(Debug, Default)]
 struct Seen {
     throws: u64,

@@ -1,4 +1,4 @@
-//! The hot path table has nearly all of what programs run, in little memory.
+//! The hot path table holds nearly all executed paths in little memory.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use wprof_profiler::{Change, HotPathTable, overlap};
 use wprof_spec_tests::oracle::hot_paths;
 use wprof_spec_tests::programs::{Program, own};
 
-/// The paths of a program, and what is left of them in a table of so many entries in sets of so many.
+/// Returns the paths of a program, and those that remain in tables of these sizes: entries, and entries per set.
 fn paths(program: &Program, sizes: &[(usize, usize)]) -> Result<Vec<Vec<Change>>, String> {
     let mut config = Config::new();
     config.profiling(ProfilingConfig::Exact(Collect::Paths)).trace(Tracing::Best);
@@ -23,7 +23,8 @@ fn paths(program: &Program, sizes: &[(usize, usize)]) -> Result<Vec<Vec<Change>>
     tables.map(|mut table| hot_paths(&info, &profile, trace, &mut table)).collect()
 }
 
-/// The thesis has 88% for 512 entries in sets of 4, of programs that are far larger; they are enough for ours.
+/// The thesis reports 88% for 512 entries in sets of 4, with programs that are far larger; these sizes are enough for
+/// ours.
 #[test]
 fn the_hot_paths_of_programs_are_in_the_table() {
     let sizes = [(64, 4), (512, 4), (512, 1), (1 << 16, 4)];

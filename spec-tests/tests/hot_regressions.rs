@@ -1,4 +1,4 @@
-//! Hot programs that once made reoptimized code leave its function, in the settings in which they did.
+//! Hot programs that once made reoptimized code jump outside its function, under the configurations in which they did.
 //!
 //! Both were generated: counted loops, indirect calls, tables that change. `regressions/*.wat` are their texts.
 
@@ -7,7 +7,7 @@ use wprof::{Adaptive, Config, Engine, Policy, ProfilingConfig, Strategy};
 use wprof_spec_tests::drive::Drive;
 use wprof_spec_tests::engines::{ours, reference};
 
-/// Reoptimizes whatever bursts of these lengths see, at once, on the thread that runs the program.
+/// Reoptimizes whatever bursts of these lengths record, at once, on the thread that runs the program.
 fn at_once(lengths: BurstLengths) -> Config {
     let adaptive = Adaptive { lengths, ..Adaptive::default() };
     let mut config = Config::new();
@@ -35,7 +35,8 @@ fn roomy() -> Config {
     config
 }
 
-/// Demands what the interpreter does, in both settings, with arguments from several seeds.
+/// Checks that the program behaves as in the interpreter, under both configurations, with arguments from several
+/// seeds.
 fn does_as_the_interpreter(text: &str) {
     let wasm = wat::parse_str(text).expect("the text of a module");
     for config in [eager(), roomy()] {

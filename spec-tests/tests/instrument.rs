@@ -1,4 +1,4 @@
-//! Instrumented modules do what their originals do, and count what the engine counts.
+//! Instrumented modules behave as their originals, and count what the engine counts.
 
 use wprof::{Collect, Engine, ProfilingConfig};
 use wprof_instrument::{Collected, Options, RawCounters, Source, instrument, read};
@@ -12,14 +12,14 @@ use wprof_spec_tests::mode::Mode;
 use wprof_spec_tests::outcome::{Outcome, Stop, Trap};
 use wprof_spec_tests::programs::{Ended, Program, own};
 
-/// What is counted, by us and by the engine.
+/// The kinds of counts, in instrumented modules and in the engine.
 const COLLECTED: [(Collected, Collect); 3] = [
     (Collected::Edges, Collect::Edges),
     (Collected::Paths, Collect::Paths),
     (Collected::Blocks, Collect::Blocks),
 ];
 
-/// Where the stack ends depends on the code, so that two runs cannot be compared.
+/// The depth at which the stack overflows depends on the code, so two runs cannot be compared.
 const OVERFLOWS: &str = "crash-stack";
 
 #[test]
@@ -90,7 +90,7 @@ fn without_times(profile: &Profile) -> Vec<wprof_profiler::HostCalls> {
     calls.map(|calls| wprof_profiler::HostCalls { time_ns: None, ..calls }).collect()
 }
 
-/// A run that ended as recorded.
+/// Runs a program that must end as recorded.
 fn run(program: &Program, engine: &Engine, wasm: &[u8]) -> Ended {
     let out = tempfile::tempdir().expect("a folder");
     let ended = program.run(engine, wasm, out.path()).unwrap_or_else(|e| panic!("{}: {e}", program.name));
@@ -142,8 +142,8 @@ fn generated_modules_do_the_same_and_count_what_the_engine_counts() {
     assert!(all.stopped > 200 && all.functions > 1_000 && all.paths > 1_000, "{all:?}");
 }
 
-/// `run(n)` calls `$odd` for all numbers below n, twice unless it throws, and counts what its handlers get. What comes
-/// through `$through` has ended that, too; `fail` throws to the host.
+/// `run(n)` calls `$odd` for all numbers below n, twice unless it throws, and counts what its handlers catch. An
+/// exception that passes through `$through` ends its frame, too; `fail` throws to the host.
 const THROWS: &str = r#"(module
   (tag $odd (param i32)) (tag $three)
   (func $odd (param i32) (result i32)
@@ -211,12 +211,12 @@ fn exceptions_are_counted_as_the_engine_counts_them() {
     }
 }
 
-/// What was compared.
+/// The amount of work that has been compared.
 #[derive(Debug, Default)]
 struct Compared {
     modules: u64,
     functions: u64,
-    /// Frames that ended in mid-block.
+    /// Frames that ended in the middle of a block.
     stopped: u64,
     paths: u64,
     calls: u64,
@@ -240,14 +240,14 @@ impl Engines {
         }
     }
 
-    /// Demands that the module, rewritten, does in both engines what it does in the interpreter, and counts what our
-    /// engine counts.
+    /// Checks that the rewritten module behaves in both engines as the original does in the interpreter, and counts
+    /// what our engine counts.
     fn compare(&self, case: &Case, all: &mut Compared) -> Result<(), String> {
         let seed = case.seed as usize;
         let (collected, _) = COLLECTED[seed % 3];
         let expected = reference::run(&self.reference, &case.wasm, &case.drive)?.outcome;
         let counted = ours::run(&self.exact[seed % 3], &case.wasm, &case.drive)?;
-        // An access beyond the end of the memory traps, unless counters are there.
+        // An access beyond the end of the memory traps, except where counters follow the memory.
         let profiled = counted.profile().transpose().map_err(|e| e.to_string())?;
         let has_stopped = |profile: &Profile| profile.functions.iter().any(|f| !f.exits.is_empty());
         let single_memory = seed / 3 % 2 == 1 && !profiled.as_ref().is_some_and(has_stopped);
@@ -263,7 +263,8 @@ impl Engines {
         };
         let mut by_us = ours::run(&self.plain, &rewritten, &case.drive)?;
         let by_reference = reference::run(&self.reference, &rewritten, &case.drive)?;
-        // Tail calls of functions of another type trap too late for a rewritten frame to be told from one that left.
+        // Tail calls of functions of a wrong type trap too late to distinguish a rewritten frame from one that has
+        // left.
         let has_wrong_type = |call: &Result<_, Stop>| matches!(call, Err(Stop::Trap(Trap::BadSignature)));
         let stops_leaving = profiled.as_ref().is_some_and(stops_in_tail_calls);
         if stops_leaving && counted.outcome.calls.iter().any(has_wrong_type) {
@@ -288,7 +289,7 @@ impl Engines {
     }
 }
 
-/// Whether a frame ended at a tail call.
+/// Reports whether a frame ended at a tail call.
 fn stops_in_tail_calls(profile: &Profile) -> bool {
     profile.functions.iter().any(|function| {
         let mut stopped = function.exits.iter().flat_map(|exit| function.out_edges(exit.block));
@@ -296,7 +297,7 @@ fn stops_in_tail_calls(profile: &Profile) -> bool {
     })
 }
 
-/// Demands the same outcome. Behind the program's own memory lies the region, if it has no memory of its own.
+/// Checks for the same outcome. If the region has no memory of its own, it follows the program's memory.
 fn same(expected: &Outcome, found: &Outcome, single_memory: bool) -> Result<(), String> {
     let mut found = found.clone();
     if single_memory {

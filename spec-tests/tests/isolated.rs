@@ -1,4 +1,4 @@
-//! A case that crashes its process is found, named and made smaller.
+//! A case that crashes its process is found, named and reduced.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use wprof_spec_tests::generate::hot_case;
 use wprof_spec_tests::isolate::Isolated;
 use wprof_spec_tests::sweep::ABORTING;
 
-/// How long a program is without any code.
+/// Returns the length of a program without any code.
 fn without_code(seed: u64) -> usize {
     let mut tree = *hot_case(seed).tree.expect("it has a tree");
     while let Some(smaller) = edited(&tree, Grain::Coarse, 0) {

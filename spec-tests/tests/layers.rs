@@ -1,10 +1,10 @@
-//! The modules of a crate are built one upon the other: none imports a module that, by whatever way, imports it.
+//! The modules of a crate are layered: no module imports, directly or indirectly, a module that imports it.
 //!
-//! Input: the sources. Output: for each crate the graph of its top-level modules, an edge for each import, and its
-//! circles: strongly connected components (Tarjan, SIAM J. Computing 1(2), 1972). What only tests import does not
-//! count, as nobody else can reach it.
+//! Input: the sources. Output: for each crate the graph of its top-level modules, with an edge for each import, and
+//! its cycles: strongly connected components (Tarjan, SIAM J. Computing 1(2), 1972). Imports in tests do not count,
+//! because no other code can reach them.
 //!
-//! A name that the crate's root exports again stands for the module that has it.
+//! A name that the crate's root reexports stands for the module that defines it.
 
 #[path = "layers/imports.rs"]
 mod imports;
@@ -21,12 +21,12 @@ use imports::imports;
 use names::Root;
 use tokens::{test_modules, tokens};
 
-/// By module, those that it imports.
+/// The imported modules, by module.
 type Graph = BTreeMap<String, BTreeSet<String>>;
-/// The module that a file is, as a path from the root, and the tokens of its text.
+/// The module of a file, as a path from the root, and the tokens of its text.
 type File = (Vec<String>, Vec<String>);
 
-/// The modules of `jit`, by floor: each imports only those of floors below its own.
+/// The layers of `jit`: each module imports only modules of lower layers.
 const FLOORS_OF_JIT: [&[&str]; 9] = [
     &["error", "limits", "parallel"],
     &["module"],
@@ -39,8 +39,8 @@ const FLOORS_OF_JIT: [&[&str]; 9] = [
     &["compile"],
 ];
 
-/// What the runtime of `vm` stands on. It runs machine code and has what is unsafe, so it is to be read without what is
-/// above it: see `vm/src/runtime/mod.rs`.
+/// The modules on which the runtime of `vm` is built. The runtime runs machine code and contains the unsafe code, so
+/// it must be readable without the modules above it: see `vm/src/runtime/mod.rs`.
 const GROUND_OF_VM: &[&str] = &["arch", "config", "error", "externref", "limits", "trap", "types"];
 
 #[test]
@@ -98,7 +98,7 @@ fn modules_of_jit_import_from_floors_below_alone() {
     assert!(gone.is_empty(), "there are no such modules any more: {gone:?}");
 }
 
-/// Asserts that the modules of a crate form no circles.
+/// Asserts that the modules of a crate form no cycles.
 #[track_caller]
 fn assert_no_circles(name: &str) {
     let graph = graph(name);
@@ -106,7 +106,7 @@ fn assert_no_circles(name: &str) {
     assert!(shown.is_empty(), "{name} has these circles of modules:\n{}", shown.join("\n"));
 }
 
-/// A circle, with the imports that make it one.
+/// Formats a cycle, with the imports that form it.
 fn show(graph: &Graph, circle: &BTreeSet<String>) -> String {
     let line = |module: &String| {
         let inside: Vec<&str> = graph[module].intersection(circle).map(String::as_str).collect();
@@ -115,7 +115,7 @@ fn show(graph: &Graph, circle: &BTreeSet<String>) -> String {
     circle.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The graph of a crate's modules.
+/// Returns the graph of a crate's modules.
 fn graph(name: &str) -> Graph {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");
     let read =
@@ -142,7 +142,7 @@ fn graph(name: &str) -> Graph {
     graph
 }
 
-/// The module that a file is, as a path from the root.
+/// Returns the module of a file, as a path from the root.
 fn modules(file: &Path) -> Vec<String> {
     let mut path: Vec<String> = file
         .with_extension("")
@@ -155,7 +155,7 @@ fn modules(file: &Path) -> Vec<String> {
     path
 }
 
-/// Files by their modules, with their tokens: those that are not there for tests only.
+/// Returns the files that are not for tests only, by module, with their tokens.
 fn without_test_files(files: impl Iterator<Item = File>) -> Vec<File> {
     let mut all: Vec<File> = files.collect();
     let of_file = |(place, tokens): &File| -> Vec<Vec<String>> {
@@ -166,7 +166,7 @@ fn without_test_files(files: impl Iterator<Item = File>) -> Vec<File> {
     all
 }
 
-/// The sources in a folder.
+/// Returns the sources in a folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder") {
@@ -181,7 +181,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The strongly connected components of more than one module, and modules that import themselves.
+/// Returns the strongly connected components of more than one module, and the modules that import themselves.
 fn circles(graph: &Graph) -> Vec<BTreeSet<String>> {
     let reached: BTreeMap<&String, BTreeSet<&String>> =
         graph.keys().map(|module| (module, reachable(graph, module))).collect();
@@ -194,7 +194,7 @@ fn circles(graph: &Graph) -> Vec<BTreeSet<String>> {
     all.into_iter().collect()
 }
 
-/// The modules that are come to from one by its imports.
+/// Returns the modules that are reachable from a module by imports.
 fn reachable<'a>(graph: &'a Graph, from: &'a String) -> BTreeSet<&'a String> {
     let (mut seen, mut pending) = (BTreeSet::new(), vec![from]);
     while let Some(module) = pending.pop() {

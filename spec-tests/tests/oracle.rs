@@ -1,4 +1,4 @@
-//! The profile is exact: it says what modules count of themselves.
+//! The profile is exact: it equals the counts of self-counting modules.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -94,7 +94,7 @@ fn check_paths(program: &Program) -> Result<ComparedPaths, String> {
     traced_paths(program, &wasm, None)
 }
 
-/// Tiered, so that frames take their paths from one version to another.
+/// Code is tiered, so that frames take their paths from one version to another.
 fn traced_paths(
     program: &Program,
     wasm: &[u8],
@@ -128,7 +128,7 @@ fn so_are_those_of_programs_with_interesting_paths() {
     assert!(compared.paths > 1_000 && compared.finished > 100_000 && compared.unfinished > 0, "{compared:?}");
 }
 
-/// Every second path of an earlier run is interesting, in all functions.
+/// Checks profiles in which every second path of an earlier run is interesting, in all functions.
 fn check_interesting(program: &Program) -> Result<ComparedPaths, String> {
     let wasm = std::fs::read(&program.file).map_err(|e| e.to_string())?;
     let profile = run(program, &profiling(Collect::Paths), &wasm)?.profile()?;
@@ -143,7 +143,7 @@ fn all(seeds: u64, check: Check) -> Summary {
     summary
 }
 
-/// Where the stack ends depends on the code, so that two runs cannot be compared.
+/// The depth at which the stack overflows depends on the code, so two runs cannot be compared.
 const OVERFLOWS: &str = "crash-stack";
 
 #[test]
@@ -156,8 +156,8 @@ fn profiles_of_programs_are_what_the_programs_count_of_themselves() {
     println!("{compared:#?}");
 }
 
-/// One run counts in both ways at once; another one, of the original, agrees with it; and so do the simple ways of
-/// counting.
+/// Checks a run that counts in both ways at once; a run of the original must agree with it, and so must the simple
+/// ways of counting.
 fn check(program: &Program) -> Result<Compared, String> {
     let wasm = std::fs::read(&program.file).map_err(|e| e.to_string())?;
     let exact = Mode::Exact.engine();
@@ -174,13 +174,14 @@ fn check(program: &Program) -> Result<Compared, String> {
     compare(&oracle.of_itself()?, &itself.counters(), &itself.profile()?)
 }
 
-/// A counter on every edge gives the same counts.
+/// Checks that a counter on every edge gives the same counts.
 fn every_edge(program: &Program, wasm: &[u8], profile: &Profile) -> Result<(), String> {
     let simple = run(program, &profiling(Collect::AllEdges), wasm)?.profile()?;
     same_counts(&simple, profile).map_err(|e| format!("a counter on every edge first: {e}"))
 }
 
-/// A counter in every block gives the same counts, and so do those that count blocks with fewer.
+/// Checks that a counter in every block gives the same counts, and so do placements that count blocks with fewer
+/// counters.
 fn blocks(program: &Program, wasm: &[u8], oracle: &Oracle, counted: &[u64]) -> Result<(), String> {
     [Collect::AllBlocks, Collect::BlockCounters, Collect::Blocks]
         .into_iter()
@@ -222,7 +223,7 @@ impl Run {
     }
 }
 
-/// A run that ended as recorded.
+/// Runs a program that must end as recorded.
 fn run(program: &Program, engine: &Engine, wasm: &[u8]) -> Result<Run, String> {
     let out = tempfile::tempdir().map_err(|e| e.to_string())?;
     let ended = program.run(engine, wasm, out.path()).map_err(|e| e.to_string())?;

@@ -1,5 +1,5 @@
-//! Programs do under our engine what they do under Wasmtime, with and without a profile, and the profile says what
-//! they count of themselves.
+//! Programs behave in our engine as in Wasmtime, with and without a profile, and the profile equals the counts of the
+//! self-counting programs.
 //!
 //! Real programs are skipped where `bench-wasm/download.sh` has not been run.
 
@@ -12,11 +12,10 @@ use wprof_spec_tests::mode::{Mode, bursts};
 use wprof_spec_tests::oracle::{Detail, Oracle, compare};
 use wprof_spec_tests::programs::{Ended, Program, own, real};
 
-/// Beyond that many bytes a module has more blocks than it may have globals. Our own programs count themselves in
-/// `oracle.rs`.
+/// Size limit in bytes: a larger module has more blocks than it may have globals. `oracle.rs` tests our own programs.
 const LARGEST_COUNTED: u64 = 5 << 20;
 
-/// As much as programs have on the main thread.
+/// The stack size of a main thread.
 const STACK: usize = 8 << 20;
 
 fn main() -> ExitCode {
@@ -69,7 +68,7 @@ fn exact(program: &Program, wasm: &[u8]) -> Result<(), String> {
     if profile.ops() == 0 { Err("the profile is empty".into()) } else { Ok(()) }
 }
 
-/// Hot functions are made better by bursts that come more often than usual, as test arguments are small.
+/// Reoptimizes hot functions by bursts that are more frequent than usual, because test arguments are small.
 fn reoptimized(program: &Program, wasm: &[u8]) -> Result<(), String> {
     let mut config = Mode::Tiered.config();
     config.profiling(bursts(500, 50, "default")).background_compilation(true);
@@ -77,7 +76,7 @@ fn reoptimized(program: &Program, wasm: &[u8]) -> Result<(), String> {
     run_in(program, wasm, &engine).map(drop)
 }
 
-/// The program consumes as much fuel as under Wasmtime, where that is recorded.
+/// Checks that the program consumes as much fuel as in Wasmtime, where that is recorded.
 fn fuel(program: &Program, wasm: &[u8]) -> Result<(), String> {
     let ended = run(program, wasm, Mode::Metered)?;
     let ours = ended.store.event_count("fuel").map_err(|e| e.to_string())?;
@@ -88,7 +87,7 @@ fn fuel(program: &Program, wasm: &[u8]) -> Result<(), String> {
     }
 }
 
-/// The program counts itself while we count it.
+/// Compares the counts of a self-counting program with its profile in the same run.
 fn counted(program: &Program, wasm: &[u8]) -> Result<(), String> {
     let oracle = Oracle::new(wasm, Detail::Blocks)?.of_itself()?;
     let mut ended = run(program, &oracle.wasm, Mode::Exact)?;
@@ -98,7 +97,7 @@ fn counted(program: &Program, wasm: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// A run that ends as recorded.
+/// Runs a program that must end as recorded.
 fn run(program: &Program, wasm: &[u8], mode: Mode) -> Result<Ended, String> {
     run_in(program, wasm, &mode.engine())
 }

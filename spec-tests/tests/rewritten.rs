@@ -1,5 +1,5 @@
-//! Whatever the validator accepts can be instrumented, and does the same then: all proposals at once in generated
-//! modules, and the official suite's scripts with each module rewritten.
+//! Every module that the validator accepts can be instrumented, and then behaves the same: all proposals at once in
+//! generated modules, and the official suite's scripts with each module rewritten.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ const COLLECTED: [(Collected, Collect); 3] = [
     (Collected::Blocks, Collect::Blocks),
 ];
 
-/// What wasm-smith may use: every proposal that it knows and the validator has on.
+/// Returns the options of wasm-smith: every proposal that it knows and the validator enables.
 fn config(rng: &mut Rng) -> Config {
     Config {
         canonicalize_nans: true,
@@ -45,7 +45,7 @@ fn config(rng: &mut Rng) -> Config {
     }
 }
 
-/// A module that ends by itself.
+/// Returns a module that terminates.
 fn module(seed: u64) -> Vec<u8> {
     let mut rng = Rng::new(seed);
     loop {
@@ -114,7 +114,7 @@ fn modules_of_all_proposals_do_the_same_and_count_what_the_engine_counts() {
     assert!(compared > 100 && calls > 1_000 && counted > 10_000, "{compared}, {calls}, {counted}");
 }
 
-/// All scripts whose modules our engine runs, each once.
+/// Returns all scripts whose modules our engine supports, each once.
 fn scripts() -> Vec<TestFile<'static>> {
     const PROPOSALS: [Proposal; 9] = [
         Proposal::RelaxedSimd,
@@ -132,7 +132,7 @@ fn scripts() -> Vec<TestFile<'static>> {
     all.filter(|file| seen.insert(file.contents)).collect()
 }
 
-/// The module, rewritten; if it cannot be, what is wrong with it is for the script to find.
+/// Returns the rewritten module; if it cannot be rewritten, returns the original, whose fault the script must find.
 fn rewritten(bytes: Vec<u8>, collected: Collected, exact_traps: bool) -> Vec<u8> {
     let options = Options { collected, weights: None, exact_traps, single_memory: false };
     match instrument(&bytes, options) {

@@ -1,7 +1,7 @@
-//! The official test suite, each script under each mode; those of releases only as released.
+//! Runs the official test suite, each script under each mode; scripts of releases only in the released configuration.
 //!
-//! `cargo test -p wprof-spec-tests --test suite -- simd_` runs what has `simd_` in its name. A run of everything ends
-//! with the counts that the README states.
+//! `cargo test -p wprof-spec-tests --test suite -- simd_` runs the tests with `simd_` in their name. A run of all
+//! tests ends with the counts that the README states.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use wprof_spec_tests::mode::Mode;
 use wprof_spec_tests::script::{self, Tally};
 use wprof_spec_tests::skips::{self, Skip};
 
-/// The proposals beyond the core of 2.0. Version 1 and the proposals that became 2.0 add nothing to its scripts.
+/// The proposals beyond the 2.0 core. Version 1 and the proposals that became 2.0 add nothing to its scripts.
 const PROPOSALS: [Proposal; 10] = [
     Proposal::Simd,
     Proposal::RelaxedSimd,
@@ -27,13 +27,13 @@ const PROPOSALS: [Proposal; 10] = [
     Proposal::GC,
 ];
 
-/// Scripts of ours or copied from elsewhere: a folder per group.
+/// Our own scripts and copied ones, in a folder per group.
 const MORE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts");
 
-/// Stack of the thread that a script runs on. Scripts use it up on purpose.
+/// Stack size of the thread that runs a script. Some scripts overflow the stack on purpose.
 const STACK: usize = 4 << 20;
 
-/// Scripts and assertions, by group and mode.
+/// Numbers of scripts and assertions, by group and mode.
 type Counts = Arc<Mutex<BTreeMap<(String, Mode), Count>>>;
 
 #[derive(Clone, Copy, Default)]
@@ -58,14 +58,14 @@ fn main() {
     conclusion.exit()
 }
 
-/// All scripts with the names of their groups.
+/// Returns all scripts with the names of their groups.
 fn scripts() -> impl Iterator<Item = (String, TestFile<'static>)> {
     let core = spec(SpecVersion::V2).map(|file| ("core".to_string(), file));
     let proposals = PROPOSALS.into_iter().flat_map(|p| proposal(p).map(move |file| (p.to_string(), file)));
     core.chain(proposals).chain(newest()).chain(more())
 }
 
-/// The scripts of the core of 3.0 that neither 2.0 nor a proposal has word for word.
+/// Returns the scripts of the 3.0 core that are identical neither in 2.0 nor in a proposal.
 fn newest() -> impl Iterator<Item = (String, TestFile<'static>)> {
     let older = spec(SpecVersion::V2).chain(PROPOSALS.into_iter().flat_map(proposal));
     let older: BTreeSet<&str> = older.map(|file| file.contents).collect();
@@ -73,7 +73,7 @@ fn newest() -> impl Iterator<Item = (String, TestFile<'static>)> {
     new.map(|file| ("core-3".to_string(), file))
 }
 
-/// The scripts in `MORE`.
+/// Returns the scripts in `MORE`.
 fn more() -> impl Iterator<Item = (String, TestFile<'static>)> {
     let list = |folder: &Path| -> Vec<PathBuf> {
         let entries = std::fs::read_dir(folder).expect("a folder of this crate");
@@ -83,7 +83,7 @@ fn more() -> impl Iterator<Item = (String, TestFile<'static>)> {
     groups.flat_map(move |group| list(&group)).map(|path| {
         let name = |path: &Path| path.file_name().expect("a file").to_string_lossy().into_owned();
         let group = name(path.parent().expect("in a folder"));
-        // Read once in the life of the process.
+        // The text is leaked, but read only once per process.
         let contents = std::fs::read_to_string(&path).expect("a script is text").leak();
         (group.clone(), TestFile { parent: group, name: name(&path), contents })
     })
@@ -93,7 +93,7 @@ fn name(group: &str, file: &TestFile<'_>) -> String {
     format!("{group}/{}", file.name())
 }
 
-/// Every row of `skips.tsv` names a script that exists.
+/// Checks that every row of `skips.tsv` names an existing script.
 fn known_files(skips: Vec<Skip>) -> Trial {
     Trial::test("skips name scripts", move || {
         let names: Vec<String> = scripts().map(|(group, file)| name(&group, &file)).collect();
@@ -136,7 +136,7 @@ fn verdict(tally: &Tally) -> Result<(), Failed> {
     Err(format!("{} failures\n{}", tally.failures.len(), lines.join("\n")).into())
 }
 
-/// What the README states.
+/// Prints the counts that the README states.
 fn summary(counts: &BTreeMap<(String, Mode), Count>) {
     let titles = ["scripts", "passed", "skipped", "failed", "proven"];
     println!(

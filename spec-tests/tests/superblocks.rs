@@ -1,4 +1,4 @@
-//! Reoptimized code does what an independent interpreter does, whatever profile it was made by.
+//! Reoptimized code behaves as an independent interpreter, with any profile.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
-//! Every place where bytes from anywhere are read survives its seeds, and these a little changed.
+//! Every reader of untrusted bytes survives its seeds, and slightly changed seeds.
 //!
-//! The coverage-guided fuzzer runs the same targets for longer: see `scripts/fuzz`. `WPROF_SEEDS` is how often each
-//! seed is changed.
+//! The coverage-guided fuzzer runs the same targets for longer: see `scripts/fuzz`. `WPROF_SEEDS` is the number of
+//! changes of each seed.
 
 use wprof_spec_tests::rng::Rng;
 use wprof_spec_tests::targets::{TARGETS, run};
@@ -9,7 +9,7 @@ use wprof_spec_tests::targets::{TARGETS, run};
 /// Small files in the repository, found by fuzzing.
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus");
 
-/// Says which it was when a target panics.
+/// Prints the target and its input when the target panics.
 struct Named<'a>(&'static str, &'a [u8]);
 
 impl Drop for Named<'_> {
@@ -25,7 +25,7 @@ fn check(name: &'static str, bytes: &[u8]) {
     run(name, bytes);
 }
 
-/// The seeds of a target, and what is in the repository.
+/// Returns the seeds of a target, and its files in the repository.
 fn seeds(name: &str) -> Vec<Vec<u8>> {
     let target = TARGETS.iter().find(|target| target.name == name).expect("a target");
     let mut seeds = (target.seeds)();
@@ -34,7 +34,7 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
     seeds
 }
 
-/// A few bytes changed, cut out, put in twice or cut off.
+/// Returns the seed with a few bytes changed, removed, duplicated or truncated.
 fn changed(seed: &[u8], rng: &mut Rng) -> Vec<u8> {
     let mut bytes = seed.to_vec();
     for _ in 0..1 + rng.below(4) {

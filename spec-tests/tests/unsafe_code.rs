@@ -1,8 +1,8 @@
-//! Every place where `unsafe` code begins is counted, by file, so that a new one is noticed and read.
+//! Counts every place where `unsafe` code begins, by file, so that a new place is noticed and reviewed.
 //!
-//! Input: the sources of what ships. Output: a comparison with `unsafe.tsv`, which `UPDATE_EXPECT=1` writes anew: read
-//! the difference. That each block says why it is sound is checked by clippy (`undocumented_unsafe_blocks`); which
-//! crates and modules may have any, by the compiler.
+//! Input: the sources of the shipped crates. Output: a comparison with `unsafe.tsv`, which `UPDATE_EXPECT=1` rewrites:
+//! review the difference. Clippy (`undocumented_unsafe_blocks`) checks that each block states why it is sound; the
+//! compiler checks which crates and modules may have unsafe code.
 
 #[path = "layers/tokens.rs"]
 mod tokens;
@@ -12,10 +12,10 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What ships.
+/// The shipped crates.
 const CRATES: [&str; 6] = ["profiler", "jit", "instrument", "vm", "capi", "cli"];
 
-/// Blocks, functions and implementations of a file.
+/// Number of unsafe blocks, functions and implementations in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Count {
     blocks: u32,
@@ -48,7 +48,7 @@ fn sources(folder: &Path, to: &mut Vec<PathBuf>) {
     }
 }
 
-/// By file, without files that have none.
+/// Returns the counts by file, without files that have none.
 fn counts() -> BTreeMap<String, Count> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = Vec::new();
@@ -86,7 +86,7 @@ fn no_unsafe_code_comes_unnoticed() {
 
 #[test]
 fn it_is_in_the_runtime_and_where_the_api_calls_it() {
-    // And where C comes in.
+    // The C API may have unsafe code, too.
     let may_have = |file: &String| ["vm/src/", "capi/src/"].iter().any(|folder| file.starts_with(folder));
     let outside = counts().into_keys().filter(|file| !may_have(file));
     assert_eq!(outside.collect::<Vec<_>>(), Vec::<String>::new());

@@ -1,7 +1,8 @@
-//! Programs of preview 1 as commands of WASI 0.2: an adapter, which is a core module, turns one into the other.
+//! Programs of preview 1 as commands of WASI 0.2, converted by an adapter, which is a core module.
 //!
-//! Input: the benchmark programs with their test arguments, and `wasi2/files.c`, which does to files what C can. Oracle: the
-//! same program as it is, on our preview 1: output, exit code, the folder that is left, and how often each block ran.
+//! Input: the benchmark programs with their test arguments, and `wasi2/files.c`, which does to files everything that C
+//! can. Oracle: the unconverted program on our preview 1: output, exit code, the resulting folder, and the block
+//! counts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,15 +18,15 @@ use wprof::{Collect, Engine, Error, Instance, Linker, Module, ProfilingConfig, S
 
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
-/// How often blocks of functions ran, by function index and name.
+/// Block counts of functions, by function index and name.
 type Counts = BTreeMap<(u32, String), Vec<u64>>;
 
-/// Functions of the C library that run otherwise in a command: those that go on where one call has not written all, as the
+/// Functions of the C library that behave differently in a command: those that repeat a partial write, because the
 /// adapter writes one buffer at a time; and those that find memory which the adapter has taken.
 const DIFFERENT: [&str; 6] =
     ["__wasi_fd_write", "writev", "__stdio_write", "dlmalloc", "dispose_chunk", "sbrk"];
 
-/// What a run leaves.
+/// The results of a run.
 #[derive(Debug, PartialEq)]
 struct Left {
     out: String,
@@ -35,17 +36,17 @@ struct Left {
 }
 
 impl Left {
-    /// What a command leaves: adapters only tell success from failure.
+    /// Returns the results of a command: adapters report only success or failure.
     fn without_code(self) -> Left {
         Left { exit: self.exit.map(|code| code.min(1)), ..self }
     }
 }
 
-/// Where programs are run.
+/// The environment in which programs run.
 struct Setting {
     args: Vec<String>,
     input: &'static str,
-    /// A folder that may be changed, and one that may not.
+    /// A writable folder and a read-only folder.
     folders: Option<(PathBuf, PathBuf)>,
 }
 
@@ -64,7 +65,7 @@ impl Setting {
         Ok(builder.build())
     }
 
-    /// Runs a program by `start`, which gives the instance of its module and how it ended.
+    /// Runs a program with `start`, which returns the instance of its module and how it ended.
     fn run(
         &self,
         engine: &Engine,
@@ -102,7 +103,7 @@ impl Setting {
             wasi2::add_to_linker(&mut linker, |wasi: &mut WasiCtx| wasi)?;
             let instance = linker.instantiate(&mut *store, &component)?;
             let ended = wasi2::run(&mut *store, &instance);
-            // The program is the module that comes first.
+            // The program is the first module.
             let main = Instance::newest_of(&*store, &component.modules()[0]).ok_or("it has no instance")?;
             Ok((main, ended))
         })
@@ -134,7 +135,7 @@ fn programs_of_preview_1_do_the_same_as_commands_of_wasi_0_2() -> Outcome {
         let (module, counts) = setting.as_module(&engine, &bytes)?;
         let (command, counts_of_command) = setting.as_command(&engine, &bytes)?;
         assert_eq!(module.without_code(), command, "{case}");
-        // Below a command there is more of the stack in use.
+        // A command has more frames below it on the stack.
         if command.trap != Some(Trap::StackOverflow) {
             assert_same_counts(case, &counts, &counts_of_command);
         }

@@ -1,4 +1,4 @@
-//! `wasi:http` 0.2, as a program in C uses it: it answers requests, and asks others.
+//! `wasi:http` 0.2 as used by a C program, which answers requests and sends its own.
 
 #[path = "wasi2/embed.rs"]
 mod embed;
@@ -17,7 +17,7 @@ use wprof::{
 
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
-/// `error-code`s.
+/// Cases of `error-code`.
 const CONNECTION_REFUSED: u8 = 6;
 const REQUEST_DENIED: u8 = 15;
 const RESPONSE_INCOMPLETE: u8 = 25;
@@ -77,7 +77,7 @@ fn requests_are_answered_with_what_they_brought() -> Outcome {
     assert_eq!(program.get("/count/1234")?.body, b"1234");
     let status = program.get("/status")?;
     assert_eq!((status.status, status.body.len()), (418, 0));
-    // Bad syntax is case 0, what is about the connection case 1.
+    // Bad syntax is case 0, a fault of the connection case 1.
     assert_eq!(program.get("/fields")?.body, b"1120");
     Ok(())
 }
@@ -99,7 +99,7 @@ fn what_is_no_answer_is_told_and_the_next_request_is_answered() -> Outcome {
     Ok(())
 }
 
-/// The loop is known by construction: the block that goes round runs N times for `/count/N`.
+/// The loop count is known by construction: the block with the back edge runs N times for `/count/N`.
 #[test]
 fn the_profile_is_exact_over_all_requests_a_trap_included() -> Outcome {
     let mut program = Program::new(|_| ())?;
@@ -118,7 +118,7 @@ fn the_profile_is_exact_over_all_requests_a_trap_included() -> Outcome {
     Ok(())
 }
 
-/// Answers one connection with some bytes, and gives what came.
+/// Answers one connection with some bytes, and returns the request.
 fn server(answer: &'static [u8]) -> Outcome<(u16, JoinHandle<Vec<u8>>)> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let port = listener.local_addr()?.port();
@@ -132,7 +132,7 @@ fn server(answer: &'static [u8]) -> Outcome<(u16, JoinHandle<Vec<u8>>)> {
                 _ => break,
             }
         }
-        // Nobody may read it.
+        // The client may already be gone.
         let _ = stream.write_all(answer).and_then(|()| stream.shutdown(Shutdown::Both));
         all
     };
@@ -182,7 +182,7 @@ fn what_goes_wrong_with_another_server_has_a_code() -> Outcome {
     Ok(())
 }
 
-/// The program waits up to two seconds for the first byte, but its deadline is sooner.
+/// The program waits up to two seconds for the first byte, but its deadline comes first.
 #[test]
 fn who_waits_for_an_answer_is_ended_by_a_deadline() -> Outcome {
     let listener = TcpListener::bind("127.0.0.1:0")?;

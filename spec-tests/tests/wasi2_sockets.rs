@@ -1,4 +1,4 @@
-//! Sockets of WASI 0.2, as a program in C uses them: among themselves, and with this process.
+//! WASI 0.2 sockets as used by a C program: with each other, and with this process.
 
 #[path = "wasi2/embed.rs"]
 mod embed;
@@ -15,7 +15,7 @@ use wprof::{Config, Engine, Store, Trap, wasi2};
 
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
-/// `error-code`s.
+/// Cases of `error-code`.
 const ACCESS_DENIED: u32 = 1;
 const ADDRESS_IN_USE: u32 = 12;
 
@@ -55,7 +55,7 @@ fn tcp_udp_and_names_work_as_the_specification_has_it() -> Outcome {
     for name in ["tcp", "udp", "lookup"] {
         assert_eq!(program.call(name)?, 0, "{name} fails in this line of sockets.c");
     }
-    // Nothing is left of the first time.
+    // The first call leaves nothing behind.
     assert_eq!(program.call("tcp")?, 0);
     Ok(())
 }
@@ -99,7 +99,7 @@ fn an_address_that_is_taken_is_told() -> Outcome {
 
 #[test]
 fn who_waits_for_a_server_is_ended_by_a_deadline() -> Outcome {
-    // It accepts in the system, and never says anything.
+    // The system accepts the connection, but nobody ever sends anything.
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let mut program = Program::new(allow_all)?;
     program.store.set_deadline(Some(Instant::now() + Duration::from_millis(50)))?;
@@ -108,12 +108,12 @@ fn who_waits_for_a_server_is_ended_by_a_deadline() -> Outcome {
     Ok(())
 }
 
-/// However many sockets a program makes, the host has no more open than it was told.
+/// However many sockets a program creates, the host has at most the permitted number open.
 #[test]
 fn sockets_count_as_open_files() -> Outcome {
     const NEW_SOCKET_LIMIT: u32 = 10;
     let mut program = Program::new(|builder| _ = builder.inherit_network().max_descriptors(5))?;
-    // Each leaves a socket behind.
+    // Each call leaves a socket open.
     let codes = (0..4).map(|_| program.call_with("bind", 0)).collect::<wprof::Result<Vec<_>>>()?;
     assert_eq!(codes, [0, 0, NEW_SOCKET_LIMIT, NEW_SOCKET_LIMIT]);
     Ok(())

@@ -1,4 +1,5 @@
-//! Addresses of sums and shifts, whether these may wrap or not: each access reads what the specification says, or traps.
+//! Addresses that are sums and shifts, whether these may wrap or not: each access reads what the specification says,
+//! or traps.
 
 use wprof::*;
 
@@ -10,7 +11,7 @@ fn byte(at: u32) -> u32 {
     (at ^ at >> 8) & 0xff
 }
 
-/// Expressions of `$x` in text, and what they are.
+/// Expressions of `$x` as text, with their values.
 type Expression = (&'static str, fn(u32) -> u32);
 
 const EXPRESSIONS: &[Expression] = &[
@@ -52,7 +53,7 @@ const CONSTANTS: [u32; 8] = [0, 1, 4096, 65532, 0x7fff_ffff, 0xffff_fe00, 0xffff
 const OFFSETS: [u32; 4] = [0, 8, 0x1_0000, 0xffff_ffff];
 const ARGUMENTS: [u32; 9] = [0, 1, 3, 7, 255, 256, 12345, 0x7fff_ffff, 0xffff_ffff];
 
-/// What an access reads; `None` if it traps.
+/// Returns the word that an access reads; `None` if it traps.
 fn word(index: u32, offset: u32) -> Option<u32> {
     let at = u64::from(index) + u64::from(offset);
     (at + 4 <= MEMORY).then(|| (0..4).fold(0, |all, part| all | byte(at as u32 + part) << (8 * part)))
@@ -65,7 +66,7 @@ fn sums_and_shifts_lead_where_they_should() -> Outcome {
     for &(text, of) in EXPRESSIONS {
         for shift in SHIFTS {
             for constant in CONSTANTS {
-                // One offset each; all meet all others in the end.
+                // One offset per case; over all cases every combination occurs.
                 let offset = OFFSETS[cases.len() % OFFSETS.len()];
                 functions += &format!(
                     "(func (export \"{}\") (param $x i32) (result i32) (i32.load offset={offset}

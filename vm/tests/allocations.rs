@@ -1,5 +1,5 @@
-//! Allocations by calling context are what a program says that logs its own, in every tier, whatever ends its
-//! allocators early.
+//! Allocations by calling context equal those that a program logs itself, in every tier, whatever ends its allocators
+//! early.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -27,7 +27,7 @@ fn engines() -> impl Iterator<Item = Engine> {
     })
 }
 
-/// What sites are asked to do.
+/// The operations of call sites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Kind {
     Malloc,
@@ -51,14 +51,14 @@ const KINDS: [Kind; 7] = [
     Kind::Make,
 ];
 
-/// Sizes for which allocators do something else.
+/// Sizes for which allocators throw, trap or fail.
 const THROWS: u32 = 77_777;
 const TRAPS: u32 = 66_666;
 const FAILS: u32 = 55_555;
 
 const SITES: u32 = 5;
 
-/// The allocators change their arguments, call each other, and may hand out what was given back last.
+/// The allocators change their arguments, call each other, and may return the block that was freed last.
 fn program() -> String {
     let kinds = "
         (block $end (block $grow (block $make (block $posix (block $aligned (block $free (block $realloc (block $calloc (block $malloc
@@ -137,10 +137,10 @@ fn program() -> String {
     )
 }
 
-/// Who allocated, and with what.
+/// The allocating function, and the operation.
 type Key = (u32, Kind);
 
-/// What a context has, found out the simple way.
+/// The figures of a context, computed in the simple way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Figures {
     allocated: Blocks,
@@ -150,13 +150,13 @@ struct Figures {
     peak: Blocks,
 }
 
-/// The script of a run, and what its log says.
+/// The script of a run, and the contents of its log.
 #[derive(Default)]
 struct Host {
     random: u64,
     left: u32,
     asked: Option<(u32, Kind, u32, u32)>,
-    /// By address: whose block it is, how large, and how much was allocated before.
+    /// Live blocks by address: the owner, the size, and how much was allocated before.
     live: BTreeMap<u32, (Key, u64, u64)>,
     figures: HashMap<Key, Figures>,
     all: Figures,
@@ -236,7 +236,7 @@ impl Host {
     }
 
     fn begin(&mut self, key: Key, address: u32, size: u64) {
-        // Only if nobody has it: allocators here never hand out what is live.
+        // The owner changes only if the block is free: these allocators never return a live block.
         let born = self.all.allocated.bytes;
         assert_eq!(self.live.insert(address, (key, size, born)), None);
         for of in [&mut self.all, self.figures.entry(key).or_default()] {
@@ -255,7 +255,7 @@ fn columns(of: &Figures) -> [u64; 8] {
     [allocated.bytes, allocated.blocks, freed, lifetime, live.blocks, live.bytes, peak.blocks, peak.bytes]
 }
 
-/// By site and allocator what the profile says.
+/// Returns the figures of the profile by site and allocator.
 fn counted(profile: &Profile) -> HashMap<Key, [u64; 8]> {
     let tree = profile.contexts.as_ref().expect("counted");
     tree.verify().expect("valid");
@@ -304,7 +304,7 @@ fn what_allocators_hand_out_is_what_the_program_logs() -> Outcome {
         })?;
         let instance = linker.instantiate(&mut store, &module)?;
         let run = instance.get_typed_func::<(), ()>(&mut store, "run")?;
-        // After a trap it goes on from the next thing to do.
+        // After a trap the program goes on with its next operation.
         while run.call(&mut store, ()).is_err() {
             store.data_mut().traps += 1;
         }
@@ -327,7 +327,7 @@ fn what_allocators_hand_out_is_what_the_program_logs() -> Outcome {
     Ok(())
 }
 
-/// Objects have the functions that make them, in all contexts, and their types.
+/// Objects are attributed to the functions that make them, over all contexts, and to their types.
 #[test]
 fn objects_are_counted_by_type_and_function() -> Outcome {
     let wat = r#"(module
@@ -367,7 +367,7 @@ fn objects_are_counted_by_type_and_function() -> Outcome {
     Ok(())
 }
 
-/// Contexts tell which allocators are called by which, and bursts do not see all blocks.
+/// Contexts identify the allocators that call others, and bursts do not record all blocks.
 #[test]
 fn allocations_need_exact_contexts() {
     let mut config = Config::new();

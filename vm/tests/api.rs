@@ -1,4 +1,4 @@
-//! The embedding API: what an embedder relies on that is not about traps.
+//! The embedding API: the guarantees for embedders except those about traps.
 
 use wprof::*;
 
@@ -146,7 +146,7 @@ fn instances_call_each_other_and_share_memory_table_and_global() -> Outcome {
     a.get_global(&mut store, "g").expect("exported").set(&mut store, Val::I32(6))?;
     assert_eq!(table.call(&mut store, 1)?, 6);
     assert_eq!(b.get_typed_func::<(), i32>(&mut store, "tail")?.call(&mut store, ())?, 77);
-    // A function put into a's table by b is callable from the host, too.
+    // The host can call a function that b put into a's table.
     let Some(Ref::Func(Some(f))) = a.get_table(&mut store, "t").expect("exported").get(&mut store, 1) else {
         panic!("a function")
     };
@@ -423,7 +423,7 @@ fn a_host_function_takes_sixteen_parameters_and_returns_a_tuple() -> Outcome {
 #[test]
 fn code_is_freed_with_its_module() -> Outcome {
     let engine = Engine::default();
-    // Far more in total than one reservation holds, if nothing were freed.
+    // If nothing were freed, the code would take far more than one reservation holds.
     let body: String =
         (0..400).map(|i| format!("(local.set 0 (i32.mul (local.get 0) (i32.const {i})))")).collect();
     let wat = format!("(module (func (export \"f\") (param i32) (result i32) {body} (local.get 0)))");
@@ -457,13 +457,13 @@ fn imports_and_exports_have_types() -> Outcome {
 #[test]
 fn a_file_of_more_bytes_than_are_allowed_is_not_read() -> Outcome {
     let file = tempfile::NamedTempFile::new()?;
-    // Nothing of it is on the disk; nor would it fit into memory.
+    // The file is sparse, and would not fit into memory.
     file.as_file().set_len(1 << 42)?;
     let engine = Engine::new(&Config::new())?;
     let error = Module::from_file(&engine, file.path()).expect_err("it is too large");
     assert_eq!(error.kind(), ErrorKind::Limit);
     assert!(error.to_string().contains("Config::max_module_size"), "{error}");
-    // What is no file has no size before it is read.
+    // A file that is not regular has no size before it is read.
     let mut config = Config::new();
     config.max_module_size(1000);
     let engine = Engine::new(&config)?;

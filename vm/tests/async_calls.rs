@@ -1,4 +1,4 @@
-//! Calls that are awaited: they do and count what others do, wherever and however often they wait.
+//! Asynchronous calls behave and count as synchronous ones, wherever and however often they wait.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -11,7 +11,7 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Waits in the host in each round of a loop, below a call.
+/// A program that waits in the host in each iteration of a loop, below a call.
 const PROGRAM: &str = r#"(module
     (import "host" "wait" (func $wait (param i32) (result i32)))
     (func $step (param i32) (result i32)
@@ -43,7 +43,7 @@ fn engines() -> Result<Vec<Engine>> {
     .collect()
 }
 
-/// Not ready at first, and then at once.
+/// Is pending at the first poll, and ready at the second one.
 async fn once_more() {
     let mut polled = false;
     poll_fn(|context| {
@@ -53,7 +53,8 @@ async fn once_more() {
     .await;
 }
 
-/// A store with the program; `wait` waits so often and gives its argument, or fails if that is 13 or panics if it is 14.
+/// Creates a store with the program. `wait` waits `times` times and returns its argument; it fails if the argument is
+/// 13 and panics if it is 14.
 fn prepare(engine: &Engine, times: u32) -> Result<(Store<u32>, Instance)> {
     let mut linker: Linker<u32> = Linker::new(engine);
     linker.func_wrap_async("host", "wait", |caller: Caller<'_, u32>, n: i32| {
@@ -73,7 +74,7 @@ fn prepare(engine: &Engine, times: u32) -> Result<(Store<u32>, Instance)> {
     Ok((store, instance))
 }
 
-/// Polls a future until it is ready, each time on another thread, and says how often.
+/// Polls a future until it is ready, each time on another thread, and returns the number of polls.
 fn drive<F: Future + Send>(future: F) -> (F::Output, u32)
 where
     F::Output: Send,
@@ -154,12 +155,12 @@ fn a_call_that_is_dropped_ends_as_by_a_trap() -> Outcome {
                     Box::pin(run.call_async(&mut store, 9));
                 let polled = call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
                 assert_eq!(polled.is_ready(), fails);
-                // Its frames are gone when it is dropped, on whichever thread.
+                // Dropping the call removes its frames, on whichever thread.
                 std::thread::scope(|scope| drop(scope.spawn(move || drop(call)).join()));
             }
             assert_eq!(dropped.load(Ordering::Relaxed), 5);
             seen.push(exact(&instance, &store));
-            // The store is as good as new.
+            // The store can be used as before.
             let (result, _) = drive(run.call_async(&mut store, 4));
             assert_eq!(result?, 12);
         }
@@ -188,7 +189,7 @@ fn programs_yield_at_deadlines() -> Outcome {
         let (result, polls) = drive(spin.call_async(&mut store, 0));
         assert_eq!(result.err().and_then(|e| e.trap()), Some(Trap::Deadline));
         assert_eq!((polls, asked.load(Ordering::Relaxed)), (4, 4));
-        // A call that is not async goes on at once.
+        // A synchronous call continues at once.
         asked.store(0, Ordering::Relaxed);
         store.set_deadline(Some(Instant::now()))?;
         assert_eq!(spin.call(&mut store, 0).err().and_then(|e| e.trap()), Some(Trap::Deadline));
@@ -228,7 +229,7 @@ fn overflows_and_panics_end_the_call_alone() -> Outcome {
     Ok(())
 }
 
-/// A module whose start function waits, and whose export is called without its type.
+/// A module whose start function waits, and whose export is called through an untyped function.
 const STARTS: &str = r#"(module
     (import "host" "wait" (func $wait (param i32) (result i32)))
     (import "host" "pair" (func $pair (param i64 f32) (result f32 i64)))

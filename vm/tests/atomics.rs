@@ -1,4 +1,4 @@
-//! Atomic instructions on memories that are not shared: each against what it says, in all tiers.
+//! Atomic instructions on unshared memories: each behaves as specified, in all tiers.
 
 use std::fmt::Write as _;
 
@@ -6,15 +6,15 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// What is in memory before, at the place that is accessed.
+/// The initial memory contents at the accessed address.
 const BEFORE: u64 = 0xf1e2_d3c4_b5a6_9788;
-/// Above the value of a narrow access: it is not compared.
+/// The bits above the value of a narrow access, which must be ignored.
 const ABOVE: u64 = 0xaaaa_aaaa_aaaa_aaaa;
 const OPERAND: u64 = 0x1032_5476_98ba_dcfe;
-/// The offset that each access has.
+/// The offset of each access.
 const OFFSET: u64 = 8;
 
-/// An instruction: type, bytes, and the word that tells what it does.
+/// An instruction: type, width in bytes, and the word that names the operation.
 #[derive(Clone, Debug)]
 struct Case {
     name: String,
@@ -44,7 +44,7 @@ impl Case {
         all
     }
 
-    /// A function of an address, an operand, and what is expected; all of 64 bits.
+    /// Returns the text of a function of an address, an operand, and an expected value, all of 64 bits.
     fn function(&self, index: &str) -> String {
         let Case { name, does, .. } = self;
         let operand = |local| match self.is_64 {
@@ -68,7 +68,7 @@ impl Case {
         )
     }
 
-    /// The result, and what is in memory afterwards.
+    /// Returns the specified result and the memory contents afterwards.
     fn outcome(&self, operand: u64, expected: u64) -> (u64, u64) {
         let mask = u64::MAX >> (64 - 8 * self.bytes);
         let old = BEFORE & mask;
@@ -195,7 +195,8 @@ fn nobody_waits_at_a_memory_that_is_not_shared() -> Outcome {
     Ok(())
 }
 
-/// Baseline code of atomic instructions is written by the single pass: what it does not know would be left to Cranelift.
+/// The single-pass compiler writes the baseline code of atomic instructions; without support for one it would leave
+/// the function to Cranelift.
 #[test]
 fn values_around_atomic_instructions_keep_what_they_are() -> Outcome {
     let wat = r#"(module (memory 1)

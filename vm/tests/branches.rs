@@ -1,5 +1,5 @@
-//! What the simulated branch predictor misses is what it misses of the branches that a program logs itself, in every
-//! tier, whoever calls whom, and whatever traps.
+//! The mispredictions of the simulated branch predictor equal those computed from the branches that a program logs
+//! itself, in every tier, for every caller, and across traps.
 
 use std::collections::BTreeMap;
 
@@ -27,8 +27,8 @@ fn engines() -> impl Iterator<Item = Engine> {
     })
 }
 
-/// Functions that call the next one, with branches of all kinds. Each tells the host its number and what it tests before
-/// it branches.
+/// Returns functions that call the next one, with branches of all kinds. Before each branch a function tells the host
+/// the branch's number and its condition.
 fn program(functions: u32) -> String {
     let mut next = 0;
     let mut see = |test: &str| {
@@ -78,7 +78,7 @@ fn program(functions: u32) -> String {
 #[derive(Default)]
 struct Log(Vec<(i32, bool)>);
 
-/// By number of a branch, what became of it.
+/// Returns the outcomes of each branch, by its number.
 fn expected(log: &Log, place: &BTreeMap<i32, u32>) -> BTreeMap<u32, [u64; 3]> {
     let mut predictor = BranchPredictor::default();
     let mut all: BTreeMap<u32, [u64; 3]> = BTreeMap::new();
@@ -112,7 +112,7 @@ fn mispredictions_are_those_of_the_branches_that_are_logged() -> Outcome {
         let instance = linker.instantiate(&mut store, &module)?;
         let run = instance.get_typed_func::<(i32, i32), ()>(&mut store, "run")?;
         for seed in 1..40 {
-            // Whether it traps depends on the seed.
+            // The seed decides whether the call traps.
             let _ = run.call(&mut store, (30, seed * 77));
         }
         let profile = instance.profile(&store)?;
@@ -120,7 +120,7 @@ fn mispredictions_are_those_of_the_branches_that_are_logged() -> Outcome {
         let numbers: std::collections::BTreeSet<i32> =
             store.data().0.iter().map(|(number, _)| *number).collect();
         assert_eq!(numbers.len(), profile.branches.len(), "{:?}", engine.config());
-        // Numbers are in the order of the code.
+        // Branch numbers follow the order of the code.
         let place: BTreeMap<i32, u32> =
             numbers.into_iter().zip(profile.branches.iter().map(|branch| branch.offset)).collect();
         let found = profile.branches.iter();
@@ -142,7 +142,7 @@ fn mispredictions_are_those_of_the_branches_that_are_logged() -> Outcome {
     Ok(())
 }
 
-/// Two runs add up, and one without a predictor leaves nothing.
+/// The counts of two runs add up, and a run without a predictor leaves none.
 #[test]
 fn branches_of_two_runs_add_up() -> Outcome {
     let branch =

@@ -1,4 +1,4 @@
-//! Calling contexts in bursts: all of them if the burst does not end, and otherwise a part.
+//! Calling contexts in bursts: all contexts if the burst never ends, otherwise a part of them.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,8 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Recursion, calls at several sites, through a table and of the host, which calls back; loops with and without calls.
+/// Recursion, calls at several sites, through a table and of the host, which calls back, and loops with and without
+/// calls.
 const WAT: &str = r#"(module
     (import "host" "log" (func $log (param i32)))
     (import "host" "back" (func $back (param i32) (result i32)))
@@ -57,7 +58,7 @@ fn config(strategy: Strategy, profiling: ProfilingConfig) -> Config {
     config
 }
 
-/// Runs a module, and gives what `run` returns and the profile.
+/// Runs a module, and returns the result of `run` and the profile.
 fn run(config: &Config, wat: &str, argument: i32) -> Result<(i32, Profile)> {
     let engine = Engine::new(config)?;
     let (mut store, mut linker) = (Store::new(&engine, ()), Linker::new(&engine));
@@ -78,7 +79,7 @@ fn exact(wat: &str, argument: i32) -> Result<(i32, ContextTree)> {
     Ok((result, profile.contexts.expect("counted")))
 }
 
-/// By chain of callees with their call sites: the calls.
+/// Returns the calls by chain of callees with their call sites.
 fn calls(tree: &ContextTree) -> BTreeMap<Vec<(Callee, u32)>, u64> {
     let mut chains: Vec<Vec<(Callee, u32)>> = vec![Vec::new()];
     for (record, index) in tree.records.iter().zip(0..).skip(1) {
@@ -100,7 +101,7 @@ fn a_burst_without_end_sees_the_exact_tree() -> Outcome {
         let mut found = profile.contexts.expect("counted");
         assert!(matches!(found.kind, FigureKind::Sampled { .. }));
         assert_eq!(found_result, result);
-        // Exact contexts have instructions only where paths are counted in them: see `unbiased.rs`.
+        // Exact contexts have instruction counts only where paths are counted in them: see `unbiased.rs`.
         let instructions: u64 = found.instructions().expect("counted").iter().sum();
         assert_eq!(instructions, profile.functions.iter().map(|function| function.ops()).sum::<u64>());
         found.metrics.clear();
@@ -129,7 +130,7 @@ fn bursts_see_a_part_of_the_exact_tree_in_all_tiers() -> Outcome {
                 }
                 let share = found.values().sum::<u64>() as f64 / all as f64;
                 let rate = f64::from(instrumented) / f64::from(checking + instrumented);
-                // Baseline code checks each round of a small loop, code for bursts one in four.
+                // Baseline code checks each iteration of a small loop, burst code one in four.
                 assert!((rate / 4.0..1.0).contains(&share), "{how}: {share}");
             }
         }
@@ -147,19 +148,19 @@ fn contexts_and_paths_in_bursts_are_charged_with_cycles() -> Outcome {
         let paths = profile.functions.iter().flat_map(|function| &function.paths);
         let of_finished =
             |paths: &PathProfile| paths.finished.iter().map(|path| path.metrics[0]).sum::<u64>();
-        // Those that a burst has cut.
+        // The records that a burst has cut off.
         let of_others =
             |paths: &PathProfile| paths.unfinished.iter().map(|path| path.metrics[0]).sum::<u64>();
         let by_paths: u64 = paths.map(|paths| of_finished(paths) + of_others(paths)).sum();
         let by_contexts: u64 = tree.amounts(0).iter().sum();
-        // Both were charged with the same spans; what starting takes was taken off in each.
+        // Paths and contexts were charged with the same spans, from each of which the startup cost was subtracted.
         assert!(by_paths > 0 && by_contexts > 0, "{by_paths} {by_contexts}");
         assert_eq!(by_paths + profile.metrics[0].taken_off, by_contexts + tree.metrics[0].taken_off);
     }
     Ok(())
 }
 
-/// So deep that bursts do not look at all frames.
+/// The stack is too deep for a burst to walk all frames.
 #[test]
 fn callers_are_unknown_where_the_stack_is_too_deep_to_look_at() -> Outcome {
     let deep = r#"(module
@@ -173,7 +174,7 @@ fn callers_are_unknown_where_the_stack_is_too_deep_to_look_at() -> Outcome {
                         (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 1000))))
                     (i32.const 0))))
         (func (export "run") (param $n i32) (result i32) (call $down (local.get $n))))"#;
-    // No burst on the way down.
+    // No burst begins on the way down.
     for (depth, checks, is_known) in [(100, 500, true), (30_000, 30_500, false)] {
         let (_, profile) = run(&config(Strategy::Optimized, adaptive(checks, 100, "default")), deep, depth)?;
         let tree = profile.contexts.expect("counted");

@@ -1,5 +1,5 @@
-//! Bursts in order: what a burst without end records is the whole run, path by path. Extended paths that are counted
-//! while the program runs are those of the record.
+//! The log of bursts, in order: a burst that never ends records the whole run, path by path. Extended paths counted at
+//! run time equal those of the log.
 
 use std::io::{Cursor, Write};
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// A loop with a branch that calls itself, a leaf, and a function of the host.
+/// A loop with a branch that calls itself, a leaf, and a host function.
 const WAT: &str = r#"(module
     (import "host" "tick" (func $tick))
     (memory 1)
@@ -60,7 +60,7 @@ struct Recorded {
     profile: Profile,
 }
 
-/// Runs the program: the events of its bursts, and its profile.
+/// Runs the program, and returns its burst events and its profile.
 fn record(config: &Config) -> std::result::Result<(Vec<BurstEvent>, Profile), Box<dyn std::error::Error>> {
     run(config).map(|Recorded { events, profile, .. }| (events, profile))
 }
@@ -83,7 +83,7 @@ fn run(config: &Config) -> std::result::Result<Recorded, Box<dyn std::error::Err
     Ok(Recorded { events, profile: instance.profile(&store)? })
 }
 
-/// Whether a path leaves its function.
+/// Reports whether a path leaves its function.
 fn leaves(profile: &Profile, func: u32, id: u64) -> std::result::Result<bool, Box<dyn std::error::Error>> {
     let function = profile.function(func).expect("it ran");
     let (cfg, numbering) = (function.cfg()?, function.path_numbering().expect("paths"));
@@ -91,7 +91,7 @@ fn leaves(profile: &Profile, func: u32, id: u64) -> std::result::Result<bool, Bo
     Ok(cfg.edge(*path.edges.last().expect("paths have edges")).to == cfg.exit())
 }
 
-/// A trace of the same run.
+/// Returns a trace of the same run.
 fn trace() -> std::result::Result<TraceReader<Cursor<Vec<u8>>>, Box<dyn std::error::Error>> {
     let mut config = Config::new();
     let engine = Engine::new(config.trace(Tracing::Best).trace_references(true))?;
@@ -107,7 +107,7 @@ fn trace() -> std::result::Result<TraceReader<Cursor<Vec<u8>>>, Box<dyn std::err
     Ok(TraceReader::open(Cursor::new(bytes))?)
 }
 
-/// The functions that it enters.
+/// Returns the functions that the traced run enters.
 fn traced_entries() -> std::result::Result<Vec<u32>, Box<dyn std::error::Error>> {
     let mut reader = trace()?;
     let mut entries = Vec::new();
@@ -128,7 +128,7 @@ fn a_burst_without_end_records_every_entry_and_path_in_order() -> Outcome {
         _ => None,
     };
     assert_eq!(events.iter().filter_map(entered).collect::<Vec<_>>(), traced_entries()?);
-    // Each path as often as it is counted; of the function entered last the one that leaves it ends first.
+    // Each path occurs as often as it is counted; a path that leaves its function ends the innermost frame.
     let mut live = Vec::new();
     for event in &events[1..] {
         match *event {
@@ -174,7 +174,7 @@ fn a_burst_without_end_records_every_access_if_asked_to() -> Outcome {
     Ok(())
 }
 
-/// Whether a burst is what ran, but for paths of frames that were called before it began.
+/// Reports whether a burst equals a section of the run, except for paths of frames that were called before the burst.
 fn is_seen(burst: &[BurstEvent], mut all: &[BurstEvent]) -> bool {
     burst.iter().all(|event| {
         let at = all.iter().position(|found| found == event);
@@ -202,7 +202,8 @@ fn short_bursts_are_parts_of_that_and_say_where_they_begin() -> Outcome {
         assert!((0..all.len()).any(|start| is_seen(whole, &all[start..])), "{burst:?}");
     }
     let paths = events.iter().filter(|event| matches!(event, BurstEvent::Path { .. })).count() as u64;
-    // The log has what happens while a burst runs. Counted are paths whose check was in one: others at either end.
+    // The log has the paths that end during a burst. The counts have the paths whose check was in a burst: the two
+    // differ at either end.
     let counted = profile.functions.iter().flat_map(|function| &function.paths);
     let counted = counted.flat_map(|paths| &paths.finished).map(|path| path.count).sum::<u64>();
     assert!(counted.abs_diff(paths) <= 4 * begins.len() as u64, "{counted} {paths} {}", begins.len());

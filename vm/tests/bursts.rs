@@ -1,4 +1,4 @@
-//! Bursts: what programs do is the same in all versions, and what is counted in bursts is what ran in them.
+//! Bursts: all versions of a program behave the same, and bursts count exactly what ran in them.
 
 use wprof::profiler::{BurstLengths, FigureKind, PathProfile, Profile};
 use wprof::*;
@@ -64,7 +64,7 @@ const WAT: &str = r#"(module
 
 const CALLS: [(&str, i64); 5] = [("fib", 12), ("collatz", 97), ("nest", 40), ("mixed", 200), ("trap", 8)];
 
-/// What all calls return, and the paths that were counted, by function.
+/// Returns the results of all calls, and the counted paths by function.
 fn run(engine: &Engine) -> Result<(Vec<Option<i64>>, Option<Profile>)> {
     let mut store = Store::new(engine, ());
     let instance = Linker::new(engine).instantiate(&mut store, &Module::new(engine, WAT)?)?;
@@ -85,7 +85,7 @@ fn adaptive(checking: u32, instrumented: u32, checks: &str) -> ProfilingConfig {
     coded(checking, instrumented, checks, None)
 }
 
-/// The same; whether code for bursts is optimised.
+/// Returns an adaptive configuration; `optimized` decides whether burst code is optimised.
 fn coded(checking: u32, instrumented: u32, checks: &str, optimized: Option<bool>) -> ProfilingConfig {
     let lengths = BurstLengths::new(checking, instrumented);
     let checks = checks.parse().expect("a known name");
@@ -98,7 +98,7 @@ fn engine(profiling: ProfilingConfig, strategy: Strategy) -> Result<Engine> {
 
 fn engine_of(mut config: Config, profiling: ProfilingConfig, strategy: Strategy) -> Result<Engine> {
     config.profiling(profiling).strategy(strategy).background_compilation(false).promote_after(3);
-    // Better versions come to fewer checks, so that a burst after so many of them is one after more work.
+    // Reoptimized versions reach fewer checks, so that the same number of checks would stand for more work.
     Engine::new(config.reoptimization(None))
 }
 
@@ -143,7 +143,7 @@ fn results_are_the_same_at_every_ratio_with_all_checks_in_all_tiers() -> Outcome
     Ok(())
 }
 
-/// Of what traps, the last path is not finished, and sampled code does not know it.
+/// When a call traps, its last path is unfinished, and burst code does not count it.
 #[test]
 fn a_burst_without_end_counts_every_path() -> Outcome {
     let exact =
@@ -176,13 +176,13 @@ fn seldom_bursts_count_a_share_of_all_paths() -> Outcome {
         run(&engine(ProfilingConfig::Exact(Collect::Paths), Strategy::Optimized)?)?.1.expect("a profile");
     let some = run(&engine(adaptive(90, 10, "orig"), Strategy::Optimized)?)?.1.expect("a profile");
     let share = count(&some) as f64 / count(&exact) as f64;
-    // Reoptimized code, which has fewer checks, runs between bursts only.
+    // Reoptimized code, which has fewer checks, runs only between bursts.
     assert!((0.06..0.13).contains(&share), "{share}");
     Ok(())
 }
 
-/// Loops that run in turns, as often: one that is unrolled, with one check for several rounds, and one that calls,
-/// with one for each.
+/// Two loops that run alternately, equally often: an unrolled loop with one check for several iterations, and a loop
+/// with calls, with one check for each iteration.
 #[test]
 fn bursts_see_rounds_of_unrolled_loops_as_often_as_others() -> Outcome {
     let wat = r#"(module
@@ -220,7 +220,7 @@ fn what_is_counted_otherwise_is_not_sampled() {
     assert!(error.to_string().contains("profile exactly"), "{error}");
 }
 
-/// Code that only checks, for ever.
+/// Code that does nothing but check, forever.
 const FOREVER: &str = r#"(module
     (func (export "loop") (local $i i64)
         (loop $again (local.set $i (i64.add (local.get $i) (i64.const 1))) (br $again)))
@@ -251,7 +251,7 @@ fn checks_notice_interrupts_though_none_fires_of_itself() -> Outcome {
     Ok(())
 }
 
-/// The functions of a profile that one store takes by calling `mixed`.
+/// Returns the functions of the profile of one store that calls `mixed`.
 fn sample(engine: &Engine, module: &Module) -> Result<Profile> {
     let mut store = Store::new(engine, ());
     let instance = Linker::new(engine).instantiate(&mut store, module)?;
@@ -264,7 +264,7 @@ fn sample(engine: &Engine, module: &Module) -> Result<Profile> {
 fn stores_on_several_threads_have_profiles_of_their_own() -> Outcome {
     let engine = engine(adaptive(7, 5, "orig"), Strategy::Optimized)?;
     let module = Module::new(&engine, WAT)?;
-    // Afterwards all code for bursts is there, so that no burst is lost to whoever waits for it.
+    // After the first sample all burst code exists, so that no burst is lost to waiting for it.
     sample(&engine, &module)?;
     let expected = sample(&engine, &module)?;
     assert!(!expected.functions.is_empty());
@@ -281,7 +281,7 @@ fn stores_on_several_threads_have_profiles_of_their_own() -> Outcome {
     })
 }
 
-/// Calls the host in the middle of two loops.
+/// A module that calls the host in the middle of two loops.
 const STEPS: &str = r#"(module
     (import "host" "step" (func $step (param i64)))
     (func (export "run") (result i64) (local $i i64) (local $j i64) (local $sum i64)
@@ -294,8 +294,8 @@ const STEPS: &str = r#"(module
             (br_if $outer (i64.lt_u (local.tee $i (i64.add (local.get $i) (i64.const 1))) (i64.const 30))))
         (local.get $sum)))"#;
 
-/// Runs that module; at each step the host sets the bursts that `change` gives. Gives the result, and how many paths
-/// were seen up to each step.
+/// Runs this module; at each step the host sets the bursts that `change` returns. Returns the result, and the number
+/// of paths seen up to each step.
 fn run_steps(change: fn(i64) -> Option<Option<BurstLengths>>) -> Result<(i64, Vec<u64>)> {
     let engine = engine(adaptive(BurstLengths::FOREVER, 1, "orig"), Strategy::Optimized)?;
     let (mut store, mut linker) = (Store::new(&engine, Vec::new()), Linker::new(&engine));
@@ -329,7 +329,8 @@ fn bursts_start_stop_and_change_while_the_program_runs() -> Outcome {
     assert_eq!(result, expected);
     let between = |from: usize, to: usize| seen[to] - seen[from];
     assert_eq!(between(0, 5), 0);
-    // Of a hundred rounds 99 go back, and the last one goes on to the end of a round of the outer loop.
+    // Of a hundred iterations 99 take the back edge, and the path of the last one ends with an iteration of the outer
+    // loop.
     assert_eq!(between(6, 15), 9 * 100);
     assert_eq!(between(16, 20), 0);
     assert!((400..600).contains(&between(20, 29)), "{seen:?}");

@@ -1,4 +1,4 @@
-//! Call targets: what bursts count of indirect calls is what calling contexts count of them.
+//! Call targets: the bursts' counts of indirect calls equal those of calling contexts.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Sites with one callee and with several, a tail call, functions of the host and of another instance, and a stack that
-/// overflows, a signature that is wrong, and a null reference in the middle of it. No function calls itself.
+/// Call sites with one callee and with several, a tail call, functions of the host and of another instance; and in the
+/// middle of these a stack overflow, a wrong signature and a null reference. No function calls itself.
 const WAT: &str = r#"(module
     (type $unary (func (param i32) (result i32)))
     (import "host" "double" (func $double (type $unary)))
@@ -35,7 +35,7 @@ const WAT: &str = r#"(module
 const OTHER: &str = r#"(module
     (func (export "half") (param i32) (result i32) (i32.shr_u (local.get 0) (i32.const 1))))"#;
 
-/// All results, and the profile.
+/// Returns all results, and the profile.
 fn run(config: &Config) -> Result<(Vec<Option<i32>>, Profile, Vec<CallTarget>)> {
     let engine = Engine::new(config)?;
     let (mut store, mut linker) = (Store::new(&engine, ()), Linker::new(&engine));
@@ -52,7 +52,7 @@ fn run(config: &Config) -> Result<(Vec<Option<i32>>, Profile, Vec<CallTarget>)> 
     Ok((results, instance.profile(&store)?, targets))
 }
 
-/// What bursts count when there is no end to them.
+/// Returns the counts of a burst that never ends.
 fn counted(strategy: Strategy) -> Result<(Vec<Option<i32>>, Profile, Vec<CallTarget>)> {
     run(&sampling(1, BurstLengths::FOREVER, strategy))
 }
@@ -72,7 +72,7 @@ fn listed(targets: &[CallTarget]) -> Calls {
     targets.iter().map(|t| ((t.caller, t.site, t.callee.clone()), t.count)).collect()
 }
 
-/// The calls of a tree, by caller, call site and callee.
+/// Returns the calls of a tree, by caller, call site and callee.
 fn of_tree(tree: &ContextTree) -> Calls {
     let mut calls = Calls::new();
     for (record, index) in tree.records.iter().zip(0..).skip(1) {

@@ -1,4 +1,4 @@
-//! The code cache: code of an earlier run behaves as if compiled now, and nothing else is ever used.
+//! The code cache: code of an earlier run behaves as freshly compiled code, and no other file content is ever used.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Sums `host.double` of 1 to n by an indirect call, then divides by zero if asked to.
+/// Sums `host.double` of 1 to n by an indirect call, then divides by zero if requested.
 const PROGRAM: &str = r#"(module
     (type $unary (func (param i32) (result i32)))
     (import "host" "double" (func $double (type $unary)))
@@ -24,7 +24,7 @@ const PROGRAM: &str = r#"(module
         (drop (call $round (f64.convert_i32_s (local.get $sum))))
         (i32.div_s (local.get $sum) (local.get $divisor))))"#;
 
-/// All that a program shows of itself: its result, or why it trapped and where; and its profile.
+/// The observable behaviour of a program: its result, or its trap with the place; and its profile.
 type Seen = (std::result::Result<i32, String>, Option<profiler::Profile>);
 
 fn load(config: &Config) -> Result<Module> {
@@ -41,7 +41,7 @@ fn run(module: &Module, divisor: i32) -> Result<Seen> {
     let result = run
         .call(&mut store, (1001, divisor))
         .map_err(|e| format!("{e}\n{}", e.backtrace().expect("of wasm code")));
-    // An engine that does not profile gives none.
+    // An engine that does not profile returns no profile.
     Ok((result, instance.profile(&store).ok()))
 }
 
@@ -63,7 +63,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.expect("readable").path()).collect()
 }
 
-/// The weights would have to be part of what the code is known by.
+/// A cache key would have to contain the weights.
 #[test]
 fn code_placed_by_weights_is_not_kept() -> Outcome {
     let folder = tempfile::tempdir()?;
@@ -184,7 +184,8 @@ fn code_from_the_cache_is_sampled_as_any() -> Outcome {
     Ok(())
 }
 
-/// `run` is called once, so that this run only wants a version for the frame in its loop; the next one has better.
+/// `run` is called once, so this run requests only a version for the frame in its loop; the next run has an optimised
+/// one.
 #[test]
 fn the_next_run_has_optimised_code_of_functions_called_once() -> Outcome {
     let folder = tempfile::tempdir()?;
@@ -212,8 +213,8 @@ const FOUR: &str = r#"(module
     (func (export "c") (param i32) (result i32) (i32.const 3))
     (func (export "d") (param i32) (result i32) (i32.const 4)))"#;
 
-/// One run as by a process of its own: calls an export, waits until `ahead` functions have been compiled ahead and were not
-/// called, and keeps the code.
+/// Simulates the run of a separate process: calls an export, waits until `ahead` functions have been compiled ahead
+/// without being called, and stores the code.
 fn call_once(config: &Config, export: &str, argument: i32, ahead: usize) -> Result<(i32, usize)> {
     let engine = Engine::new(config)?;
     let module = Module::new(&engine, FOUR)?;
@@ -229,7 +230,7 @@ fn call_once(config: &Config, export: &str, argument: i32, ahead: usize) -> Resu
     Ok((result, module.ran()))
 }
 
-/// What was compiled ahead and not called is not kept, but its counters are still its own in later runs.
+/// Code that was compiled ahead and not called is not kept, but its counters remain separate in later runs.
 #[test]
 fn a_cache_of_many_runs_has_counters_for_all_functions() -> Outcome {
     for profiling in [ProfilingConfig::Off, ProfilingConfig::Exact(Collect::Edges)] {

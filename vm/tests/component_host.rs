@@ -5,7 +5,7 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// A component that passes what it gets to an import of the same type, and gives what that gives.
+/// Returns a component that passes its arguments to an import of the same type, and returns the import's results.
 fn echo(params: &str, results: &str, core: &str, core_result: &str) -> String {
     let gets: String = (0..core.split_whitespace().count()).map(|i| format!("(local.get {i})")).collect();
     let (more, call) = match core_result {
@@ -187,7 +187,7 @@ fn unknown_imports_give_zeros() -> Outcome {
     Ok(())
 }
 
-/// What an import gives, the component can drop.
+/// The component can drop a resource that an import returns.
 #[test]
 fn unknown_resources_are_there_and_nobody_else_s() -> Outcome {
     const USES: &str = r#"(component

@@ -1,4 +1,4 @@
-//! Components that lie, fail or ask for too much end with errors.
+//! Components that lie, fail or request too much end with errors.
 
 use wprof::component::{Component, Linker, Val};
 use wprof::*;
@@ -9,7 +9,7 @@ fn load(text: &str) -> Result<Component, Error> {
     Component::new(&Engine::default(), text)
 }
 
-/// A component whose `run` has a type and core code.
+/// Returns a component whose `run` has this type and this core code.
 fn component(types: &str, core: &str, ty: &str, options: &str) -> String {
     format!(
         r#"(component {types}
@@ -19,7 +19,7 @@ fn component(types: &str, core: &str, ty: &str, options: &str) -> String {
     )
 }
 
-/// Calls `run` twice; gives the errors.
+/// Calls `run` twice, and returns the errors.
 fn run(text: &str, params: &[Val]) -> Result<[Option<Error>; 2], Error> {
     let component = load(text)?;
     let mut store = Store::new(component.engine(), ());
@@ -28,7 +28,7 @@ fn run(text: &str, params: &[Val]) -> Result<[Option<Error>; 2], Error> {
     Ok([(); 2].map(|()| run.call(&mut store, params, &mut results).err()))
 }
 
-/// The call fails for a reason, and no more are let in.
+/// Checks that the call fails for a reason, and that no further calls are admitted.
 #[track_caller]
 fn traps(text: &str, params: &[Val], why: &str) {
     let [first, second] = run(text, params).unwrap();
@@ -38,7 +38,7 @@ fn traps(text: &str, params: &[Val], why: &str) {
     assert!(second.contains("cannot enter component instance"), "{second}");
 }
 
-/// A component that returns 8 bytes that it has in memory.
+/// Returns a component that returns 8 bytes from its memory.
 fn returns(ty: &str, bytes: &str) -> String {
     let core =
         format!(r#"(data (i32.const 16) "{bytes}") (func (export "run") (result i32) (i32.const 16))"#);
@@ -47,7 +47,7 @@ fn returns(ty: &str, bytes: &str) -> String {
 
 #[test]
 fn what_is_no_value_traps() {
-    // Two bytes at address 32: one that is no UTF-8, and zero.
+    // Two bytes at address 32: one that is invalid UTF-8, and zero.
     let bad = component(
         "",
         r#"(data (i32.const 16) "\20\00\00\00\02\00\00\00") (data (i32.const 32) "\ff\00")
@@ -93,7 +93,7 @@ fn post_return_gets_the_core_result() {
     assert!(run(&text, &[]).unwrap().iter().all(Option::is_none));
 }
 
-/// An allocator that answers with nonsense.
+/// Allocators that return nonsense.
 #[test]
 fn allocators_are_not_trusted() {
     let text = |at: u32| {
@@ -110,7 +110,7 @@ fn allocators_are_not_trusted() {
     assert!(run(&text(65524), &list).unwrap().iter().all(Option::is_none), "the last twelve bytes");
 }
 
-/// Half a gigabyte of zeros as single values would take the host dozens of gigabytes.
+/// As single values, half a gigabyte of zeros would take dozens of gigabytes on the host.
 #[test]
 fn huge_lists_reach_a_limit() -> Outcome {
     let core = r#"(func (export "run") (result i32)
@@ -124,7 +124,7 @@ fn huge_lists_reach_a_limit() -> Outcome {
     Ok(())
 }
 
-/// Functions of the host's must not be called while a component's allocator or `post-return` runs.
+/// Host functions must not be called while a component's allocator or `post-return` runs.
 #[test]
 fn nothing_leaves_a_component_while_values_are_passed() -> Outcome {
     let text = r#"(component
@@ -199,7 +199,7 @@ fn modules_are_no_components_and_components_no_modules() {
     assert!(component::is_component(b"(component)") && !component::is_component(b"(module)"));
 }
 
-/// Each component instantiates the one before twice: a few lines ask for 2^60 instances.
+/// Each component instantiates the previous one twice: a few lines request 2^60 instances.
 #[test]
 fn nested_components_that_multiply_are_refused() {
     let mut text = "(component $c0)".to_owned();
@@ -213,7 +213,7 @@ fn nested_components_that_multiply_are_refused() {
     assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
 }
 
-/// Deep types: the validator's limit is ours, and what is below it works.
+/// The validator limits the depth of types, and types below that limit work.
 #[test]
 fn deep_types_are_refused() {
     let nested = |depth: usize| {
@@ -227,7 +227,7 @@ fn deep_types_are_refused() {
     assert_eq!(load(&nested(50_000)).unwrap_err().kind(), ErrorKind::Module);
 }
 
-/// Whatever is cut off or changed, there is an error or a component, never a panic.
+/// Truncated or changed bytes give an error or a component, never a panic.
 #[test]
 fn broken_components_are_errors() -> Outcome {
     let text = r#"(component
@@ -246,7 +246,7 @@ fn broken_components_are_errors() -> Outcome {
     let engine = Engine::default();
     let bytes = wat::parse_str(text)?;
     Component::new(&engine, &bytes)?;
-    // What ends between two sections is a component with less in it.
+    // A file that ends between two sections is a component with fewer items.
     let whole = (0..bytes.len()).filter(|&end| Component::new(&engine, &bytes[..end]).is_ok());
     assert!((1..20).contains(&whole.count()));
     let mut loaded = 0;

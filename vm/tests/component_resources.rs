@@ -7,7 +7,7 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// A component that defines a resource, counts its destructor's calls, and uses its handles in right and wrong ways.
+/// A component that defines a resource, counts its destructor's calls, and uses its handles correctly and incorrectly.
 const DEFINES: &str = r#"(component
   (core module $d
     (global $n (mut i32) (i32.const 0))
@@ -139,7 +139,7 @@ fn resources_of_another_type_or_instance_are_refused() -> Outcome {
     Ok(())
 }
 
-/// A component that is lent resources of the host's, and gives them back or does not.
+/// A component that borrows host resources, and returns them or does not.
 const BORROWS: &str = r#"(component
   (import "file" (type $file (sub resource)))
   (import "size" (func $size (param "file" (borrow $file)) (result u32)))
@@ -262,7 +262,7 @@ fn components_pass_resources_and_strings_to_each_other() -> Outcome {
     Ok(())
 }
 
-/// Exported and imported instances, also those of another version that fits.
+/// Exported and imported instances, including those of another compatible version.
 #[test]
 fn instances_are_imported_and_exported_by_name() -> Outcome {
     let text = r#"(component

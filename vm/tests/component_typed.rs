@@ -1,4 +1,4 @@
-//! Rust types for records, variants, enums and flags, as host functions take and give them and as functions are called.
+//! Rust types for records, variants, enums and flags, in host functions and in typed functions.
 
 use wprof::component::{Component, Instance, Linker, Resource, ResourceAny, ResourceType, Val};
 use wprof::*;
@@ -39,7 +39,7 @@ component_types! {
     }
 }
 
-/// Passes what it gets to an import of the same type, in records, lists and alone.
+/// A component that passes its arguments to an import of the same type, in records, lists and alone.
 const TEXT: &str = r#"(component
   (type $item' (record (field "item-name" string) (field "type" u16) (field "price" (option f64))))
   (import "line-item" (type $item (eq $item')))
@@ -139,7 +139,7 @@ fn values_of_ones_own_types_come_through_calls_and_host_functions() -> Outcome {
     Ok(())
 }
 
-/// The oracle: values of any type, which take another way.
+/// The oracle: dynamically typed values, which take another path through the code.
 #[test]
 fn they_are_what_values_of_any_type_are() -> Outcome {
     let (mut store, instance) = instance()?;
@@ -198,7 +198,7 @@ fn other_types_are_refused_when_the_function_is_looked_up() -> Outcome {
     Ok(())
 }
 
-/// A component's own resource, and one of the host's that is lent to a call.
+/// A component's own resource, and a host resource that is lent to a call.
 #[test]
 fn resources_are_passed_to_typed_functions() -> Outcome {
     const USES: &str = r#"(component

@@ -23,8 +23,8 @@ const LIBC: &str = r#"(core module $libc
   (core instance $libc (instantiate $libc))
   (core func $realloc (alias core export $libc "realloc"))"#;
 
-/// A component whose `run` passes its argument on to the import `echo`, and returns what that returns. `flat` are the core
-/// values of the argument as it is passed, `in_memory` says whether the result is in memory.
+/// Returns a component whose `run` passes its argument to the import `echo`, and returns the result. `flat` are the
+/// core values of the argument, `in_memory` says whether the result is in memory.
 fn echo(types: &str, ty: &str, flat: &str, in_memory: bool, encoding: &str) -> String {
     let count = flat.split_whitespace().count();
     let args: String = (0..count).map(|index| format!("(local.get {index})")).collect();
@@ -48,7 +48,7 @@ fn echo(types: &str, ty: &str, flat: &str, in_memory: bool, encoding: &str) -> S
     )
 }
 
-/// Runs `echo` with values: the host must see each, and it must come back.
+/// Runs `echo` with values: the host must see each value, and `run` must return it.
 fn round_trip(component: &str, values: &[Val]) -> Outcome {
     let engine = Engine::default();
     let component = Component::new(&engine, component)?;
@@ -173,7 +173,7 @@ fn more_than_sixteen_core_values_are_passed_in_memory() -> Outcome {
     round_trip(&echo("", &ty, "i32", true, ""), &[Val::Tuple(values)])
 }
 
-/// What is not of the type is refused before anything is called, and calls go on to work.
+/// A value of a wrong type is refused before anything is called, and later calls still work.
 #[test]
 fn values_of_other_types_are_refused() -> Outcome {
     let engine = Engine::default();
@@ -207,7 +207,7 @@ fn values_of_other_types_are_refused() -> Outcome {
     Ok(())
 }
 
-/// A host function that returns a value of another type ends the call.
+/// A host function that returns a value of a wrong type ends the call.
 #[test]
 fn results_of_host_functions_are_checked() -> Outcome {
     let engine = Engine::default();

@@ -1,4 +1,4 @@
-//! Divisions by constants: quotients, remainders, and whether these are zero, in conditions and as values.
+//! Divisions by constants: quotients, remainders, and tests of these for zero, in conditions and as values.
 
 use wprof::*;
 
@@ -9,10 +9,11 @@ const DIVISORS: [i64; 18] =
 const NUMBERS: [i64; 16] =
     [0, 1, 2, 3, 6, 12, 60, 999, 1000, -1, -3, -60, -1000, 0x7fff_ffff, i64::MIN >> 32, 0x7fff_fffe];
 
-/// The type of a division, its sign, and by what it divides.
+/// The type of a division, its signedness, and its divisor.
 type Division = (&'static str, &'static str, i64);
 
-/// Functions of a number, by division, give in all tiers as many results as these, or trap where there are none.
+/// Checks that functions of a number, one per division, return these results in all tiers, or trap where there are
+/// none.
 fn agree(
     function: impl Fn(&str, Division) -> String,
     numbers: &[i64],
@@ -43,12 +44,12 @@ fn agree(
     Ok(())
 }
 
-/// `eqz` of the remainder, and two bits more for what a branch and a select take it for.
+/// Returns a function that gives `eqz` of the remainder, and two more bits for its use in a branch and in a select.
 fn tests(name: &str, (ty, sign, by): Division) -> String {
     let remainder = format!("({ty}.rem_{sign} (local.get $x) ({ty}.const {by}))");
     let test = match ty {
         "i32" => remainder.clone(),
-        // Conditions are of 32 bits.
+        // Conditions have 32 bits.
         _ => format!("(i32.eqz ({ty}.eqz {remainder}))"),
     };
     format!(
@@ -72,7 +73,8 @@ fn conditions_and_values_agree_with_remainders() -> Outcome {
     })
 }
 
-/// A quotient, a remainder, and one of a part of the number, as C has it of random numbers.
+/// Returns a function that gives a quotient, a remainder, and the remainder of a part of the number, as C programs
+/// compute it for random numbers.
 fn divisions(name: &str, (ty, sign, by): Division) -> String {
     let division = |op: &str, of: &str| format!("({ty}.{op}_{sign} {of} ({ty}.const {by}))");
     let part = format!("({ty}.shr_u (local.get $x) ({ty}.const 10))");
@@ -81,7 +83,7 @@ fn divisions(name: &str, (ty, sign, by): Division) -> String {
     format!("(func (export \"{name}\") (param $x {ty}) (result {ty} {ty} {ty}) {results})")
 }
 
-/// What that is; a quotient that does not fit traps.
+/// Returns the expected results; a quotient that overflows traps.
 fn divided((ty, sign, by): Division, x: i64) -> Option<Vec<i64>> {
     macro_rules! of {
         ($ty:ty, $unsigned:ty) => {{

@@ -1,11 +1,11 @@
-//! Calls through tables that never change do what calls through other tables do, traps and backtraces included.
+//! Calls through constant tables behave as calls through other tables, including traps and backtraces.
 
 use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// A table with functions of two types and a hole, called at any index in a function that is called itself; `extra`
-/// may let it change.
+/// Returns a module with a table of functions of two types and a hole. A function that is itself called calls any
+/// index of the table; `extra` may make the table mutable.
 fn wat(extra: &str) -> String {
     format!(
         r#"(module (type $unary (func (param i32) (result i32))) (type $nullary (func (result i32)))
@@ -28,7 +28,7 @@ fn wat(extra: &str) -> String {
     )
 }
 
-/// What calls of each index give: a result, or the trap and the functions and offsets of its backtrace.
+/// Returns the outcome of a call of each index: a result, or the trap with the functions and offsets of its backtrace.
 fn outcomes(config: &Config, wat: &str) -> Result<Vec<String>> {
     let engine = Engine::new(config)?;
     let mut store = Store::new(&engine, ());

@@ -1,4 +1,4 @@
-//! Events in calling contexts, of a run that is small enough to write them down.
+//! Events in calling contexts, of runs that are small enough to write the events down.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,7 +7,7 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// All ways to compile and to count.
+/// Returns engines for all ways to compile and to count.
 fn engines() -> impl Iterator<Item = Engine> {
     let strategies = [Strategy::Optimized, Strategy::Baseline, Strategy::Tiered];
     let others = ["", "edges", "flow", "metered", "blocks", "steps", "metrics"];
@@ -63,7 +63,7 @@ const SAMPLE: &str = r#"(module
         (drop (i32.div_u (i32.load (i32.const 0)) (local.get $by)))
         (call $twice)))"#;
 
-/// What has any events of a kind, by name, the root first.
+/// Returns the names and counts of all records with events of a kind, the root first.
 fn of_kind(profile: &Profile, kind: &str) -> Vec<(String, u64)> {
     let tree = profile.contexts.as_ref().expect("counted");
     let column = tree.metrics.iter().position(|metric| metric.name == kind).expect("counted");
@@ -100,7 +100,7 @@ fn each_context_has_the_events_of_its_own_code() -> Outcome {
     Ok(())
 }
 
-/// The loads of a run that ends well, or with a trap. The host looks at each stage.
+/// Returns the loads of a run that succeeds or traps. The host inspects the profile at each stage.
 fn run(engine: &Engine, by: i32) -> std::result::Result<Vec<(String, u64)>, Box<dyn std::error::Error>> {
     let module = Module::new(engine, SAMPLE)?;
     let seen: Arc<Mutex<Vec<(u64, u64, u64)>>> = Arc::default();

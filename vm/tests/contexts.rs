@@ -1,11 +1,11 @@
-//! Calling context trees of runs that are small enough to write their trees down.
+//! Calling context trees of runs that are small enough to write the trees down.
 
 use wprof::profiler::{CallRecord, Callee, ContextTree, Profile};
 use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// All ways to compile, alone and with everything that code can count besides.
+/// Returns engines for all ways to compile, alone and with every other kind of count.
 fn engines() -> impl Iterator<Item = Engine> {
     let strategies = [Strategy::Optimized, Strategy::Baseline, Strategy::Tiered];
     let others = ["", "edges", "events", "metered", "trace"];
@@ -27,7 +27,8 @@ fn engines() -> impl Iterator<Item = Engine> {
     })
 }
 
-/// One line a record: names indented, the number of the call among the caller's, calls, and where recursive calls lead.
+/// Formats one line per record: indented names, the number of the call site in the caller, calls, and the targets of
+/// recursive calls.
 fn text(tree: &ContextTree) -> String {
     tree.verify().expect("valid");
     let name = |record: u32| match tree.callee(record) {
@@ -53,7 +54,7 @@ fn text(tree: &ContextTree) -> String {
     lines.join("\n")
 }
 
-/// Demands a tree of a profile that survives being written; `wat` is called as `drive` says, on every engine.
+/// Checks the tree of a profile, also after it is written and read; `drive` calls `wat` on every engine.
 fn check(wat: &str, drive: impl Fn(&mut Store<()>, Instance) -> Outcome, expected: &str) -> Outcome {
     for engine in engines() {
         let module = Module::new(&engine, wat)?;
@@ -78,7 +79,7 @@ fn check(wat: &str, drive: impl Fn(&mut Store<()>, Instance) -> Outcome, expecte
     Ok(())
 }
 
-/// Calls `run`, and demands whether it succeeds.
+/// Calls `run`, and checks whether it succeeds.
 fn run(arg: i32, succeeds: bool) -> impl Fn(&mut Store<()>, Instance) -> Outcome {
     move |store, instance| {
         let run = instance.get_typed_func::<i32, i32>(&mut *store, "run")?;
@@ -112,7 +113,7 @@ fn each_call_site_has_its_own_records() -> Outcome {
     check(wat, run(100, true), expected)
 }
 
-/// Ammons, Ball & Larus 1997, figure 4: the call graph has the way M, D, A, C, which did not run, and C has two
+/// Ammons, Ball & Larus 1997, figure 4: the call graph has the path M, D, A, C, which did not run, and C has two
 /// contexts.
 #[test]
 fn the_paper_s_calls_have_the_contexts_that_ran_and_no_others() -> Outcome {
@@ -133,7 +134,7 @@ fn the_paper_s_calls_have_the_contexts_that_ran_and_no_others() -> Outcome {
     check(wat, run(0, true), expected)
 }
 
-/// Figure 5: a recursive invocation of A and its first one are one record.
+/// Figure 5: a recursive invocation of A shares the record of its first one.
 #[test]
 fn the_paper_s_recursion_has_one_record_for_each_function() -> Outcome {
     let wat = r#"(module
@@ -192,7 +193,7 @@ fn an_indirect_call_has_a_record_for_each_callee() -> Outcome {
                 (local.set $n (i32.sub (local.get $n) (i32.const 1)))
                 (br $again))
             (unreachable)))"#;
-    // Of 30 down to 1: 10 divisible by 3; the 4 would have been the second's.
+    // Of the numbers 30 to 1, 10 are divisible by 3; the 4 would have been the second function's.
     let expected = "
         run 2 ^0:run
           0:a 10
@@ -230,7 +231,8 @@ fn a_tail_call_is_below_the_function_whose_frame_it_takes() -> Outcome {
     check(wat, run(1000, true), expected)
 }
 
-/// The host calls back, which traps when the argument is 5; then it fails too if its own argument is even.
+/// The host calls back, which traps when the argument is 5; then the host function fails too if its own argument is
+/// even.
 const REENTRANT: &str = r#"(module
     (import "host" "back" (func $back (param i32) (result i32)))
     (func $check (param i32) (result i32)
@@ -246,7 +248,7 @@ const REENTRANT: &str = r#"(module
 
 #[test]
 fn what_the_host_calls_is_below_its_own_record() -> Outcome {
-    // The second entry is of a function that is on the way already, and so is the host's.
+    // The second entry calls a function that is already on the stack, and so does the host.
     let expected = "
         run 1
           0:host::back 2
@@ -356,7 +358,7 @@ fn contexts_without_room_are_counted_by_function() -> Outcome {
     Ok(())
 }
 
-/// The records of a function have its calls among them.
+/// Checks that the records of a function add up to its calls.
 fn same_calls(profile: &Profile) {
     let tree = profile.contexts.as_ref().expect("counted");
     for function in &profile.functions {
@@ -398,7 +400,8 @@ fn calls_that_overflow_the_stack_are_counted() -> Outcome {
     Ok(())
 }
 
-/// Making a record takes stack for the host. A context that is new where there is none is one whose frame does not fit.
+/// The creation of a call record takes stack for the host. Where there is none, a new context counts as a frame that
+/// does not fit.
 #[test]
 fn a_new_context_at_the_end_of_the_stack_overflows_it() -> Outcome {
     let wat = r#"(module
@@ -458,7 +461,8 @@ fn the_host_may_look_while_the_program_runs() -> Outcome {
     Ok(())
 }
 
-/// By call record, in order, how many frames ended in each: in all they are those of the functions.
+/// Returns the number of frames that ended in each call record, in order; checks that they add up to those of the
+/// functions.
 fn stopped(profile: &Profile) -> Vec<u64> {
     let tree = profile.contexts.as_ref().expect("counted");
     let in_record = |record: &CallRecord| record.unfinished.iter().map(|path| path.exit.count).sum();
@@ -498,7 +502,7 @@ fn frames_that_stop_are_on_a_path_in_their_context() -> Outcome {
         let tree = profile.contexts.as_ref().expect("counted");
         assert_eq!(text(tree), "run 3\n  1:odd 2\n    0:leaf 2\n  2:even 1\n    0:leaf 16");
         assert_eq!(stopped(&profile), [0, 3, 2, 2, 1, 1]);
-        // The loop stopped in a round that had come round.
+        // The loop stopped in an iteration that began with a back edge.
         let (odd, even) = (&tree.records[2].unfinished, &tree.records[4].unfinished);
         assert_eq!((odd.len(), odd[0].exit.count, odd[0].prefix), (1, 2, 0));
         assert!(even[0].prefix > 0);

@@ -1,4 +1,4 @@
-//! Deadlines stop what would not end, and timers begin bursts.
+//! Deadlines stop programs that would not end, and timers start bursts.
 
 use std::io::Read;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ const WAT: &str = r#"(module
             (br_if $again (i64.lt_u (local.tee $i (i64.add (local.get $i) (i64.const 1))) (local.get $n))))
         (local.get $sum)))"#;
 
-/// Engines whose code can be stopped anywhere.
+/// Returns engines whose code can be stopped anywhere.
 fn stoppable() -> Result<Vec<Engine>> {
     let adaptive = |checking, instrumented| {
         let lengths = BurstLengths::new(checking, instrumented);
@@ -45,7 +45,7 @@ fn stoppable() -> Result<Vec<Engine>> {
 fn instantiate(engine: &Engine) -> Result<(Store<()>, Instance)> {
     let (mut store, mut linker) = (Store::new(engine, ()), Linker::new(engine));
     let (reader, writer) = std::io::pipe().expect("a pipe");
-    // Nobody ever writes. An interrupted read returns, and so does the function.
+    // Nobody ever writes. A signal makes the read return, and so the function returns.
     linker.func_wrap("host", "wait", move || {
         let (mut reader, _writer) = (&reader, &writer);
         let _ = reader.read(&mut [0]);
@@ -72,7 +72,7 @@ fn a_deadline_stops_loops_calls_and_waits_once() -> Outcome {
     Ok(())
 }
 
-/// The function takes so long to compile that the deadline comes first.
+/// The function takes so long to compile that the deadline passes first.
 #[test]
 fn a_deadline_ends_the_wait_for_the_compiler() -> Outcome {
     let adds = "(local.set 0 (i64.add (i64.mul (local.get 0) (i64.const 7)) (i64.const 3)))".repeat(30_000);
@@ -104,7 +104,7 @@ fn a_deadline_that_is_taken_back_stops_nothing() -> Outcome {
     let (mut store, instance) = instantiate(&engine)?;
     let count = instance.get_typed_func::<i64, i64>(&mut store, "count")?;
     store.set_deadline(Some(Instant::now() - Duration::from_secs(1)))?;
-    // It passes while nothing runs.
+    // The deadline passes while nothing runs.
     std::thread::sleep(Duration::from_millis(20));
     store.set_deadline(None)?;
     assert!(count.call(&mut store, 1000).is_ok());
@@ -128,7 +128,7 @@ fn a_host_function_can_set_the_deadline_of_what_called_it() -> Outcome {
     Ok(())
 }
 
-/// Bulk operations of many megabytes.
+/// Bulk operations on many megabytes.
 const BULK: [(&str, &str); 10] = [
     ("fill", "memory.fill (i32.const 0) (i32.const 1) (i32.const 0x4000000)"),
     ("copy up", "memory.copy (i32.const 16) (i32.const 0) (i32.const 0x3fffff0)"),
@@ -148,7 +148,7 @@ const BULK: [(&str, &str); 10] = [
     ),
 ];
 
-/// Plain code without polls notices a deadline nowhere but in what it calls; all rounds together take seconds.
+/// Plain code without polls notices a deadline only in its callees; all iterations together take seconds.
 #[test]
 fn a_deadline_stops_large_bulk_operations() -> Outcome {
     let export = |(name, operation): &(&str, &str)| {
@@ -178,7 +178,7 @@ fn a_deadline_stops_large_bulk_operations() -> Outcome {
     Ok(())
 }
 
-/// One that does not wait in the system, so that nothing wakes it.
+/// The host function does not wait in the system, so a signal wakes nothing.
 #[test]
 fn a_deadline_stops_who_calls_long_host_functions() -> Outcome {
     let engine = Engine::new(Config::new().profiling(ProfilingConfig::Off))?;
@@ -208,7 +208,7 @@ fn adaptive(trigger: Trigger, budget: Option<Overhead>) -> Result<Engine> {
     Engine::new(config.profiling(ProfilingConfig::Adaptive(adaptive)))
 }
 
-/// Counts until so many bursts have begun, and checks all results.
+/// Counts until `bursts` bursts have begun, and checks all results.
 fn count_until(store: &mut Store<()>, instance: Instance, bursts: u64) -> Result<()> {
     let count = instance.get_typed_func::<i64, i64>(&mut *store, "count")?;
     let expected = (0..100_000).fold(0_i64, |sum, i| if i & 1 == 1 { sum + i } else { sum ^ i });
@@ -238,7 +238,7 @@ fn a_timer_begins_bursts_at_least_of_the_length_that_was_asked_for() -> Outcome 
     );
     let paths = profile.functions[0].paths.as_ref().expect("paths");
     let seen: u64 = paths.finished.iter().map(|path| path.count).sum();
-    // A check is a round of the loop; a burst may cut its last path.
+    // Each iteration of the loop has a check; a burst may cut off its last path.
     assert!(seen > 10 * bursts.begun, "{seen} paths, {bursts:?}");
     Ok(())
 }

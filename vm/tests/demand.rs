@@ -1,4 +1,4 @@
-//! Demand paging: data of large files is read when it is touched, and nobody can tell, whoever touches it.
+//! Demand paging: data of large files is read when it is touched, which is unobservable to everyone who touches it.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Where the data begins, and how long it is.
+/// The address of the data; its length follows.
 const AT: u32 = 1000;
 const LEN: u32 = 1_700_000;
-/// Bytes of memory.
+/// The size of the memory in bytes.
 const SIZE: u32 = 40 << 16;
 
 struct Random(u32);
@@ -27,7 +27,7 @@ fn data() -> Vec<u8> {
     (0..LEN).map(|_| random.below(256) as u8).collect()
 }
 
-/// A binary module with these bytes as its data.
+/// Returns a binary module with these bytes as its data.
 fn module_of(engine: &Engine, contents: &str, data: &[u8]) -> Result<Arc<[u8]>> {
     let escaped: String = data.iter().map(|byte| format!("\\{byte:02x}")).collect();
     let text =
@@ -41,7 +41,7 @@ fn file_of(bytes: &[u8]) -> std::io::Result<tempfile::NamedTempFile> {
     Ok(file)
 }
 
-/// Functions that touch memory in all the ways there are.
+/// Functions that touch memory in every way.
 const TOUCH: &str = r#"
     (import "h" "hash" (func $hash (param i32 i32) (result i32)))
     (import "h" "write" (func $write (param i32 i32)))
@@ -70,7 +70,7 @@ const TOUCH: &str = r#"
 
 const WAYS: [&str; 9] = ["load", "vector", "store", "copy", "fill", "init", "hash", "write", "sum"];
 
-/// An instance, and what the test asks of it.
+/// An instance, and the operations that the test needs.
 struct Program {
     store: Store<()>,
     instance: Instance,
@@ -102,13 +102,13 @@ impl Program {
     }
 }
 
-/// The same calls do the same in two programs, traps included.
+/// Checks that two programs behave the same under the same calls, traps included.
 fn compare(program: &mut Program, other: &mut Program, calls: u32, seed: u32) {
     let mut random = Random(seed);
     for _ in 0..calls {
         let way = WAYS[random.below(9) as usize];
         let address = |random: &mut Random| match random.below(8) {
-            // Where chunks and the data end, and where memory does.
+            // The ends of chunks, of the data and of the memory.
             0 => (random.below(40) << 16).wrapping_sub(random.below(16)),
             1 => AT + LEN - random.below(5000),
             2 => SIZE - random.below(40),
@@ -157,7 +157,7 @@ fn however_memory_is_touched_it_holds_the_data() -> Outcome {
     Ok(())
 }
 
-/// A file that is written to after the module was loaded, and a program that has touched some of its data.
+/// Returns a file that is changed after the module was loaded, and a program that has touched some of its data.
 fn changed_file(change: impl Fn(&tempfile::NamedTempFile) -> std::io::Result<()>) -> Result<Program> {
     let engine = Engine::default();
     let bytes = module_of(&engine, TOUCH, &data())?;
@@ -183,7 +183,7 @@ fn is_of_file(error: &Error) -> bool {
         && error.to_string().contains("the file has changed since the module was loaded")
 }
 
-/// What cannot be read ends the program, wherever it is touched, and it stays ended.
+/// A failed read ends the program, wherever it touches the data, and the program stays ended.
 #[test]
 fn data_of_files_that_change_is_not_used() -> Outcome {
     const FAR: u32 = 1_500_000;
@@ -208,7 +208,7 @@ fn data_of_files_that_change_is_not_used() -> Outcome {
     Ok(())
 }
 
-/// A trap of the program's own stays what it is where data comes on demand.
+/// A trap of the program itself stays the same with demand paging.
 #[test]
 fn what_is_out_of_bounds_traps_as_ever() -> Outcome {
     let engine = Engine::default();

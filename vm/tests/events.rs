@@ -1,10 +1,10 @@
-//! Counts of events: exact in host functions, at traps, after exits; budgets stop where they should.
+//! Event counts are exact in host functions, at traps and after exits; budgets stop the program at the right place.
 
 use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Loops, calls of all kinds in the middle of blocks and at their ends, recursion, a call back from the host.
+/// Loops, calls of all kinds in the middle of blocks and at their ends, recursion, and a callback from the host.
 const WAT: &str = r#"(module
     (type $unary (func (param i32) (result i32)))
     (import "host" "look" (func $look (param i32) (result i32)))
@@ -37,15 +37,15 @@ const WAT: &str = r#"(module
             (br_if $outer (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
         (local.get $sum)))"#;
 
-/// What a host function saw, and what it should have seen.
+/// Pairs of the count that a host function observed and the expected count.
 type Seen = Vec<(u64, u64)>;
 
 fn kinds() -> Vec<EventModel> {
     BUILT_IN_EVENTS.iter().filter_map(|name| EventModel::built_in(name)).collect()
 }
 
-/// A store whose host function compares the count of instructions with the edge profile at each call, calls back into
-/// wasm at 13, and fails at 42 if `fails`.
+/// Creates a store whose host function compares the instruction count with the edge profile at each call, calls back
+/// into wasm at 13, and fails at 42 if `fails`.
 fn sample(config: &mut Config, fails: bool) -> Result<(Store<Seen>, Instance)> {
     let engine = Engine::new(config.profiling(ProfilingConfig::Exact(Collect::Edges)).count_events(kinds()))?;
     let module = Module::new(&engine, WAT)?;
@@ -68,7 +68,7 @@ fn sample(config: &mut Config, fails: bool) -> Result<(Store<Seen>, Instance)> {
 
 fn configs() -> Vec<Config> {
     let mut all = Vec::new();
-    // With the pinned register and without one.
+    // With and without the pinned register.
     let bases: [fn() -> Config; 2] = [Config::new, Config::conservative];
     for (counting, base) in [Counting::Chords, Counting::PerBlock, Counting::PerInstruction]
         .into_iter()
@@ -123,7 +123,7 @@ fn all_placements_count_the_same() -> Outcome {
     Ok(())
 }
 
-/// Increments stand elsewhere by the counts of an earlier run, and count the same.
+/// Measured weights from an earlier run move the increments, but do not change the counts.
 #[test]
 fn measured_weights_change_no_count() -> Outcome {
     let run = |config: &mut Config| -> Result<_> {
@@ -156,7 +156,7 @@ fn weights_of_another_module_are_refused() -> Outcome {
     Ok(())
 }
 
-/// Stops at each budget in turn.
+/// Runs the program with each budget in turn.
 #[test]
 fn a_budget_stops_at_a_check_and_not_a_longest_path_later() -> Outcome {
     let endless = r#"(module
@@ -198,8 +198,7 @@ fn a_budget_stops_at_a_check_and_not_a_longest_path_later() -> Outcome {
     Ok(())
 }
 
-/// What calls nothing does not check its budget when it is called: then who calls it does, and if that is the host,
-/// the runtime.
+/// A leaf function does not check its budget on entry: its caller does, and if that is the host, the runtime.
 #[test]
 fn the_host_cannot_call_what_there_is_no_budget_for() -> Outcome {
     let mut config = Config::new();
@@ -211,7 +210,7 @@ fn the_host_cannot_call_what_there_is_no_budget_for() -> Outcome {
     let instance = Instance::new(&mut store, &module, &[])?;
     let leaf = instance.get_typed_func::<i32, i32>(&mut store, "leaf")?;
     store.set_budget("instructions", 10)?;
-    // Three instructions each time.
+    // Three instructions per call.
     for _ in 0..4 {
         assert_eq!(leaf.call(&mut store, 5)?, 6);
     }
@@ -254,7 +253,7 @@ fn the_host_can_refill_a_budget() -> Outcome {
     Ok(())
 }
 
-/// Uses so much stack.
+/// Uses `kib` KiB of stack.
 #[inline(never)]
 fn use_stack(kib: usize) -> u64 {
     let frame = std::hint::black_box([kib as u8; 4096]);
@@ -319,7 +318,7 @@ fn who_refills_a_budget_can_run_wasm_in_another_store() -> Outcome {
         assert_eq!(down.call(&mut inner, i32::MAX).expect_err("too deep").trap(), Some(Trap::StackOverflow));
         let error = fail.call(&mut inner, 1).expect_err("it traps");
         assert_eq!(error.trap(), Some(Trap::UnreachableCodeReached));
-        // The frames around, which were interrupted, are walked as well.
+        // The backtrace includes the interrupted frames of the outer activation.
         let trace = error.backtrace().expect("wasm has trapped");
         let frames: Vec<u32> = trace.frames().iter().map(FrameInfo::func_index).collect();
         assert_eq!(frames.first(), Some(&1), "{frames:?}");
@@ -362,7 +361,7 @@ fn nobody_is_asked_for_a_budget_on_the_last_of_the_stack() -> Outcome {
     let mut store = Store::new(&engine, ());
     let instance = Instance::new(&mut store, &module, &[])?;
     let f = instance.get_typed_func::<(), ()>(&mut store, "f")?;
-    // With nobody to ask the budget ends the program wherever it is.
+    // Without a callback, the budget ends the program wherever it is.
     let mut seen = std::collections::BTreeSet::new();
     for budget in (0..20).map(|i| 10_000 << i) {
         store.set_budget("instructions", budget)?;
@@ -386,7 +385,7 @@ fn what_is_not_counted_is_said() -> Outcome {
     Ok(())
 }
 
-/// An interpreter of `run` below would go through these states.
+/// The states through which an interpreter of `run` below would go.
 #[test]
 fn a_program_stops_at_the_very_instruction() -> Outcome {
     let wat = r#"(module
@@ -398,7 +397,7 @@ fn a_program_stops_at_the_very_instruction() -> Outcome {
             (i32.wrap_i64 (local.get $sum))))"#;
     use StoppedValue::{I32, I64};
     let (double, run) = (0, 1);
-    // Function, locals, operands before instruction 1, 2, ...
+    // Function, locals and operands before instruction 1, 2, ...
     let round = |n: i32, sum: i64| {
         let (outer, inner) = (vec![I32(n), I64(sum)], vec![I32(n)]);
         vec![
@@ -448,9 +447,9 @@ fn a_program_stops_at_the_very_instruction() -> Outcome {
     Ok(())
 }
 
-/// All instants of a run, each named by the software instruction counter and a place, are found again, with the same
-/// state, in code that counts by chords and checks only there. Recursive calls that return one after the other come to
-/// one place without another such event: of these instants it is the first.
+/// Each instant of a run, identified by the software instruction counter and a place, is found again with the same
+/// state in code that counts by chords and checks only there. When recursive calls return one after the other, they
+/// pass one place several times without another such event: the pair identifies the first of these instants.
 #[test]
 fn an_instant_is_found_again_by_its_place_and_the_software_instruction_counter() -> Outcome {
     const SIC: &str = "back_edges_and_calls";
@@ -489,7 +488,7 @@ fn an_instant_is_found_again_by_its_place_and_the_software_instruction_counter()
             break;
         };
         assert_eq!(instructions, number + 1);
-        // There the instruction itself counts; a call is one of these events.
+        // This configuration counts the instruction itself; a call is one of these events.
         let before = sic - u64::from(wasm[stop.offset as usize] == 0x10);
         let strategies = [Strategy::Optimized, Strategy::Baseline, Strategy::Tiered];
         let (strategy, contexts) = (strategies[(number % 3) as usize], number % 2 == 0);
@@ -501,7 +500,7 @@ fn an_instant_is_found_again_by_its_place_and_the_software_instruction_counter()
     Ok(())
 }
 
-/// The fuel of `run` of a text module, counted with each placement, and whether it returned.
+/// Returns the fuel that `run` of a text module consumes, equal for all placements, and whether it returned.
 fn fuel(wat: &str) -> std::result::Result<(u64, bool), Box<dyn std::error::Error>> {
     let mut found = Vec::new();
     for mut config in configs() {
@@ -516,8 +515,8 @@ fn fuel(wat: &str) -> std::result::Result<(u64, bool), Box<dyn std::error::Error
     Ok(found[0])
 }
 
-/// Wasmtime's rules, which `bench-wasm/peers/tests/fuel.rs` checks there: 1 for the entry and for each instruction but
-/// `drop`, and the length.
+/// Wasmtime's rules, which `bench-wasm/peers/tests/fuel.rs` tests there: 1 for the entry and for each instruction
+/// except `drop`, plus the length.
 #[test]
 fn lengths_of_bulk_operations_are_events() -> Outcome {
     let all = r#"(module (memory 1) (table 4 funcref) (data $d "12345678") (elem $e func $f $f) (func $f)
@@ -544,7 +543,7 @@ fn lengths_of_bulk_operations_are_events() -> Outcome {
 #[test]
 fn a_query_tells_what_a_frame_has_not_counted() -> Outcome {
     let engine = Engine::new(Config::new().count_events(EventModel::built_in("instructions")))?;
-    // Everything is counted on the way out.
+    // All events are counted at the exit.
     let module = Module::new(&engine, "(module (func (i32.const 1) (drop) (nop)))")?;
     let mut store = Store::new(&engine, ());
     let instance = Instance::new(&mut store, &module, &[])?;

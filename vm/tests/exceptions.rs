@@ -1,4 +1,4 @@
-//! Exceptions: thrown and caught in both encodings, in every tier, across the host; and exact profiles across throws.
+//! Exceptions are thrown and caught in both encodings, in every tier and across the host, with exact profiles.
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Write};
@@ -9,7 +9,7 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Throws of several tags, from callees, through frames that do not catch, with clean-ups on the way, in a loop.
+/// Throws with several tags, from callees, through frames that do not catch, with clean-ups on the way, in a loop.
 const WAT: &str = r#"(module
     (type $unary (func (param i32) (result i32)))
     (import "host" "look" (func $look (type $unary)))
@@ -75,7 +75,7 @@ const WAT: &str = r#"(module
             (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
         (local.get $sum)))"#;
 
-/// What the functions of `WAT` throw.
+/// The exceptions that the functions of `WAT` throw.
 enum Thrown {
     A(i32),
     B(i32),
@@ -83,12 +83,12 @@ enum Thrown {
     Empty,
 }
 
-/// What `look` does.
+/// The behaviour of `look`.
 fn looked_at(n: i32) -> std::result::Result<(), Thrown> {
     if n % 7 == 3 { Err(Thrown::Host(n)) } else { Ok(()) }
 }
 
-/// What `cleanup` gives.
+/// The behaviour of `cleanup`.
 fn cleaned(n: i32, cleanups: &mut i32) -> std::result::Result<i32, Thrown> {
     let through = match n % 5 {
         0 => Err(Thrown::A(n)),
@@ -100,7 +100,7 @@ fn cleaned(n: i32, cleanups: &mut i32) -> std::result::Result<i32, Thrown> {
     through
 }
 
-/// What `run` gives, and how many clean-ups there are.
+/// Returns the result of `run` and the number of clean-ups.
 fn expected(rounds: i32) -> (i32, i32) {
     let (mut sum, mut cleanups) = (0, 0);
     for n in 1..=rounds {
@@ -119,7 +119,7 @@ fn expected(rounds: i32) -> (i32, i32) {
     (sum, cleanups)
 }
 
-/// What the host saw: counts of instructions, by the counter and by the profile, where both are counted.
+/// The instruction counts that the host observed, by the counter and by the profile, where both are counted.
 #[derive(Default)]
 struct Seen {
     counts: Vec<(u64, u64)>,
@@ -128,7 +128,8 @@ struct Seen {
     takes_profiles: bool,
 }
 
-/// An instance of `WAT`. `look` throws at some numbers, catches what it calls back at others, and exits if it is told.
+/// Creates an instance of `WAT`. `look` throws at some numbers, catches exceptions of its callbacks at others, and
+/// exits if told to.
 fn sample(config: &Config) -> Result<(Store<Seen>, Module, Linker<Seen>)> {
     let engine = Engine::new(config)?;
     let module = Module::new(&engine, WAT)?;
@@ -176,7 +177,8 @@ fn strategies() -> impl Iterator<Item = Config> {
     })
 }
 
-/// Every tier, parts, bursts that begin and end everywhere, code that is made better by them, plain Cranelift.
+/// Returns configurations for every tier, function parts, bursts that begin and end everywhere, code that they
+/// reoptimize, and plain Cranelift.
 fn configs() -> Vec<Config> {
     let mut all: Vec<Config> = strategies().collect();
     all.push(Config::conservative());
@@ -233,7 +235,8 @@ const ALL: [Collect; 6] = [
     Collect::AllBlocks,
 ];
 
-/// What all placements must agree on: counts of blocks, by function; calls and instructions; where frames ended.
+/// The figures on which all placements must agree: block counts by function, calls and instructions, and where frames
+/// ended.
 fn figures(profile: &Profile) -> impl Clone + PartialEq + std::fmt::Debug + use<> {
     let functions = profile.functions.iter();
     let figures = functions.map(|f| (f.index, f.calls(), f.ops(), f.block_counts(), f.exits.clone()));
@@ -278,7 +281,7 @@ fn edges_to_handlers_have_names_and_counts() -> Outcome {
         function.edges.iter().filter(|edge| edge.kind == kind).map(|edge| edge.count).sum::<u64>()
     };
     assert_eq!(of("cleanup", EdgeKind::CatchAll), expected(60).1 as u64);
-    // Tag 0 is the host's, 1 `a`.
+    // Tag 0 is the host's, tag 1 is `a`.
     assert_eq!(of("run", EdgeKind::Catch(1)), (1..=60).filter(|n| n % 5 == 0).count() as u64);
     let by_host = (1..=60).filter(|n| n % 5 > 2 && n % 7 == 3).count() as u64;
     assert_eq!(of("run", EdgeKind::Catch(0)), by_host);
@@ -333,7 +336,7 @@ fn contexts_are_counted_across_throws() -> Outcome {
             let calls: u64 = records.clone().map(|record| tree.records[record as usize].calls).sum();
             assert_eq!(calls, function.calls(), "{:?}", function.name);
         }
-        // `run` calls two functions at one place, and one of these the other.
+        // `run` calls two functions at one call site, and one of these calls the other.
         let cleanups = tree.records.iter().filter(|record| {
             let routine = &tree.routines[record.routine as usize];
             matches!(&routine.callee, profiler::Callee::Function { name: Some(name), .. } if name == "cleanup")
@@ -343,7 +346,7 @@ fn contexts_are_counted_across_throws() -> Outcome {
     Ok(())
 }
 
-/// By function, the paths that ran to their end.
+/// Returns the paths that ran to their end, by function.
 fn finished(profile: &Profile) -> BTreeMap<u32, Vec<(u64, u64)>> {
     let paths = |f: &profiler::FunctionProfile| {
         let finished = &f.paths.as_ref()?.finished;
@@ -352,7 +355,7 @@ fn finished(profile: &Profile) -> BTreeMap<u32, Vec<(u64, u64)>> {
     profile.functions.iter().filter_map(paths).filter(|(_, paths)| !paths.is_empty()).collect()
 }
 
-/// The calls of each function from each, whatever is around.
+/// Returns the calls of each function from each caller, over all contexts.
 fn calls(tree: &profiler::ContextTree) -> BTreeMap<(String, String), u64> {
     let mut calls = BTreeMap::new();
     for record in tree.records.iter().skip(1) {
@@ -384,7 +387,7 @@ fn a_burst_without_end_sees_all_paths_and_calls_across_throws() -> Outcome {
     Ok(())
 }
 
-/// A file in memory.
+/// An in-memory file.
 #[derive(Clone, Default)]
 struct File(Arc<Mutex<Vec<u8>>>);
 
@@ -398,7 +401,7 @@ impl Write for File {
     }
 }
 
-/// How often each function is entered, and left by a return or otherwise, by a trace.
+/// Returns, from a trace, how often each function is entered, and how often it is left by a return and otherwise.
 fn traced_ends(file: &File) -> BTreeMap<u32, (u64, u64)> {
     let bytes = file.0.lock().expect("no panic").clone();
     let mut reader = TraceReader::open(Cursor::new(bytes)).expect("a trace");
@@ -494,7 +497,7 @@ fn what_is_not_caught_is_an_error_with_its_frames() -> Outcome {
             message(&through.call(&mut store, 26).expect_err("it throws")),
             "uncaught exception: tag 2 with 7, 26"
         );
-        // The store goes on.
+        // The store remains usable.
         assert_eq!(through.call(&mut store, 9)?, 10);
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Exceptions as references, in wasm and in the host, and their tags.
+//! Exception references and tags, in wasm and in the host.
 
 use wprof::*;
 
@@ -12,7 +12,7 @@ fn strategies() -> impl Iterator<Item = Config> {
     })
 }
 
-/// References to exceptions, and what they carry, in tables, globals, other exceptions and the host.
+/// Exception references and their payloads, in tables, globals, other exceptions and the host.
 const REFERENCES: &str = r#"(module
     (import "host" "pass" (func $pass (param exnref) (result exnref)))
     (tag $extern (export "extern") (param externref))
@@ -82,7 +82,7 @@ fn exceptions_live_as_long_as_anybody_holds_them() -> Outcome {
         assert_eq!(number(value.call(&mut store, 2)?), Some(12));
         let unnest = instance.get_typed_func::<(), Option<ExternRef>>(&mut store, "unnest")?;
         assert_eq!(number(unnest.call(&mut store, ())?), Some(13));
-        // The host holds one that wasm does not.
+        // The host holds a reference that wasm does not hold.
         let table = instance.get_table(&mut store, "kept").expect("exported");
         let Some(Ref::Exn(Some(held))) = table.get(&mut store, 1) else { panic!("an exception") };
         table.set(&mut store, 1, Ref::Exn(None))?;
@@ -101,7 +101,7 @@ fn exceptions_live_as_long_as_anybody_holds_them() -> Outcome {
     Ok(())
 }
 
-/// A tag that two modules share, and one that they do not.
+/// A tag that two modules share, and a tag that they do not share.
 #[test]
 fn tags_are_known_across_modules() -> Outcome {
     let engine = Engine::default();

@@ -1,4 +1,4 @@
-//! The host's values in wasm code: held as long as wasm can reach them, and no longer.
+//! Host values in wasm code: they live as long as wasm can reach them, and no longer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// A value of which it is known how many there are.
+/// A value whose instances are counted.
 struct Counted(i64, Arc<AtomicUsize>);
 
 impl Drop for Counted {
@@ -84,7 +84,7 @@ fn check(engine: &Engine) -> Outcome {
     deep.call(&mut store, 400)?;
     assert!(*store.data() < 5000, "{} values were alive at once", store.data());
     store.gc();
-    // One in the table, one in the global.
+    // One reference in the table, one in the global.
     assert_eq!(store.externref_count(), 2);
     drop((store, linker));
     assert_eq!(alive.load(Ordering::Relaxed), 0);

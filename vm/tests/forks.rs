@@ -1,4 +1,5 @@
-//! `fork`: parent and child go on without noticing each other. By itself in a process, whose threads it is about.
+//! `fork`: parent and child do not affect each other. The test has a process of its own, because it depends on the
+//! process's threads.
 
 use std::io::{Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,7 +10,7 @@ use wprof::*;
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 type Result<T> = std::result::Result<T, Error>;
 
-/// How many functions there are that are compiled when they are called.
+/// Number of functions that are compiled on their first call.
 const FUNCTIONS: usize = 40;
 
 fn program() -> String {
@@ -51,26 +52,26 @@ impl Program {
     }
 }
 
-/// 0 in the child.
+/// Forks the process; returns 0 in the child.
 fn fork() -> i32 {
-    // SAFETY: the child runs code of this file and of the library only, and leaves by `_exit`.
+    // SAFETY: the child runs only code of this file and of the library, and exits by `_exit`.
     let child = unsafe { libc::fork() };
     assert!(child >= 0, "{}", std::io::Error::last_os_error());
     if child == 0 {
-        // SAFETY: has no preconditions. Whoever waits for a thread that is not there is ended by it.
+        // SAFETY: `alarm` has no preconditions. It ends a child that waits for a thread which does not exist there.
         unsafe { libc::alarm(60) };
     }
     child
 }
 
-/// Ends the child process.
+/// Runs `body` and ends the child process.
 fn end_child(body: impl FnOnce() -> Result<()>) -> ! {
     let ended = catch_unwind(AssertUnwindSafe(body));
     let is_well = matches!(ended, Ok(Ok(())));
     if !is_well {
         eprintln!("child: {ended:?}");
     }
-    // SAFETY: has no preconditions.
+    // SAFETY: `_exit` has no preconditions.
     unsafe { libc::_exit(if is_well { 0 } else { 1 }) }
 }
 
@@ -83,7 +84,7 @@ fn in_child(body: impl FnOnce() -> Result<()>) -> i32 {
 
 fn wait_for(child: i32) {
     let mut status = 0;
-    // SAFETY: the status is ours.
+    // SAFETY: `status` is a local variable.
     assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
     assert_eq!(status, 0, "the child failed");
 }
@@ -103,7 +104,7 @@ fn parent_and_child_have_code_of_their_own() -> Outcome {
             assert_eq!((program.call("f1", 10)?, program.call("f2", 10)?), (11, 12));
             to_parent.write_all(b"x").expect("told");
             from_parent.read_exact(&mut [0]).expect("waited");
-            // Meanwhile the parent has placed code where this has some.
+            // Meanwhile the parent has placed code at the addresses of this code.
             assert_eq!((program.call("f1", 10)?, program.call("f2", 10)?), (11, 12));
             assert_eq!(Program::new(&engine)?.call("f3", 10)?, 13);
             drop((program, engine));
@@ -119,7 +120,7 @@ fn parent_and_child_have_code_of_their_own() -> Outcome {
     to_child.write_all(b"x")?;
     from_child.read_exact(&mut [0])?;
     wait_for(child);
-    // The child has placed other code, and given all of it back.
+    // The child has placed other code, and freed all of it.
     for i in 0..FUNCTIONS {
         assert_eq!(program.call(&format!("f{i}"), 10)?, 10 + i as i32);
     }
@@ -148,7 +149,7 @@ fn children_need_no_thread_of_their_parent() -> Outcome {
     let engine = Engine::new(config.profiling(ProfilingConfig::Adaptive(Adaptive::default())))?;
     let mut program = Program::new(&engine)?;
     let mut children = Vec::new();
-    // Functions are compiled ahead and made better all the time.
+    // Functions are compiled ahead and reoptimized all the time.
     for i in 0..20 {
         program.call("hot", 300_000)?;
         program.call(&format!("f{i}"), 1)?;
@@ -171,7 +172,7 @@ fn deadlines_and_interrupts_hold_in_children() -> Outcome {
     for profiling in [ProfilingConfig::Exact(Collect::Edges), ProfilingConfig::Adaptive(Adaptive::default())]
     {
         let mut program = Program::new(&Engine::with_profiling(profiling)?)?;
-        // The timer is running.
+        // Starts the timer.
         program.store.set_deadline(Some(Instant::now() + Duration::from_millis(1)))?;
         assert_eq!(program.call("loop", 0).expect_err("endless").trap(), Some(Trap::Deadline));
         program.store.set_deadline(Some(Instant::now() + Duration::from_millis(100)))?;

@@ -1,12 +1,12 @@
-//! Typed references to functions: calls by reference, branches on null, subtypes, and types that modules share.
+//! Typed function references: calls by reference, branches on null, subtypes, and types that modules share.
 
 use wprof::profiler::BurstLengths;
 use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Functions of a type, of one below it, and of another one, in a table and by reference. Each export takes which one it is
-/// to call, and a value.
+/// Functions of a type, of its subtype, and of another type, in a table and by reference. Each export takes the number
+/// of the function to call, and a value.
 const WAT: &str = r#"(module
     (type $unary (sub (func (param i32) (result i32))))
     (type $below (sub $unary (func (param i32) (result i32))))
@@ -67,7 +67,7 @@ const WAT: &str = r#"(module
 const EXPORTS: [&str; 10] =
     ["reference", "tail", "unary", "below", "lowest", "typed", "full", "non_null", "on_null", "on_non_null"];
 
-/// What a call gives: a result, or the trap and where each frame was.
+/// Returns the outcome of a call: a result, or the trap and the place of each frame.
 fn call(store: &mut Store<()>, instance: &Instance, name: &str, args: (i32, i32)) -> Result<String> {
     let f = instance.get_typed_func::<(i32, i32), i32>(&mut *store, name)?;
     Ok(match f.call(store, args) {
@@ -179,7 +179,7 @@ fn bursts_count_the_callees_of_calls_by_reference() -> Outcome {
         instance.call_targets(&store).iter().map(|t| (t.callee.clone(), t.count)).collect();
     counts.sort_unstable_by_key(|&(_, count)| count);
     let counts: Vec<u64> = counts.into_iter().map(|(_, count)| count).collect();
-    // Half of them each, and the tail calls.
+    // Half of the calls each, and the tail calls.
     assert_eq!(counts, [50, 50, 100]);
     Ok(())
 }
@@ -219,7 +219,7 @@ const LIKELY: &str = r#"(module
             (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
         (local.get $sum)))"#;
 
-/// A module with one import of a type, and one with a function of another.
+/// Reports whether a module with an import of one type links with a module whose function has another type.
 fn links(expected: &str, found: &str) -> Result<bool> {
     let types = "(type $a (sub (func (result funcref)))) (type $b (sub $a (func (result (ref func)))))
         (rec (type $r (sub (func (param (ref null $r)))))) (rec (type $s (sub (func (param (ref null $s))))))
@@ -229,7 +229,7 @@ fn links(expected: &str, found: &str) -> Result<bool> {
     let exporting = format!("(module {types} {found})");
     let exporter = Instance::new(&mut store, &Module::new(&engine, exporting)?, &[])?;
     let item = exporter.get_export(&mut store, "x").expect("exported");
-    // Other indices, the same types.
+    // The indices differ, the types are the same.
     let importing = format!("(module (type (func (param f64 f64))) {types} (import \"m\" \"x\" {expected}))");
     let module = Module::new(&engine, importing)?;
     match Instance::new(&mut store, &module, &[item]) {
@@ -311,7 +311,7 @@ fn the_host_gives_only_what_is_of_the_type() -> Outcome {
     assert!(table.grow(&mut store, 1, Ref::Func(Some(other))).is_err());
     assert!(Ref::Func(Some(f)).matches_ty(&store, &reference));
     assert!(!Ref::Func(Some(other)).matches_ty(&store, &reference));
-    // A host function whose results are not of the types that it promised.
+    // A host function whose results are not of the promised types.
     let promised = FuncType::new([], [ValType::Ref(reference)]);
     let broken = Func::new(&mut store, promised, move |_, _, results| {
         results[0] = other.into();

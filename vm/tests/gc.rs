@@ -1,12 +1,12 @@
-//! Garbage collection: what programs do with objects is the same in every tier and mode, and with a collection at every
-//! allocation; what nobody refers to goes, what somebody does stays; exact profiles stay exact.
+//! Garbage collection: programs with objects behave the same in every tier and mode, and with a collection at every
+//! allocation; unreachable objects are freed, reachable ones stay; exact profiles stay exact.
 
 use wprof::profiler::{BurstLengths, Profile};
 use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Lists and trees, in locals, fields, arrays, tables and globals; casts by branches; traps.
+/// Lists and trees in locals, fields, arrays, tables and globals; branches on casts; traps.
 const WAT: &str = r#"(module
     (rec
         (type $shape (sub (struct (field $id i32))))
@@ -117,7 +117,7 @@ fn store(config: &Config) -> Result<(Store<()>, Instance)> {
     Ok((store, instance))
 }
 
-/// Each way to run code, with and without a collection at every allocation.
+/// Returns each configuration, with and without a collection at every allocation.
 fn configs() -> Vec<(String, Config)> {
     let mut all = Vec::new();
     for (name, strategy) in
@@ -231,7 +231,7 @@ fn traps_say_what_was_wrong_in_every_tier() -> Outcome {
     Ok(())
 }
 
-/// Calls and instructions, by function.
+/// Returns the calls and instructions by function.
 fn counts(profile: &Profile) -> Vec<(u32, u64, u64)> {
     profile.functions.iter().map(|f| (f.index, f.calls(), f.ops())).collect()
 }

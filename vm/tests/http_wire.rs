@@ -1,4 +1,4 @@
-//! HTTP/1.1 as bytes: what is read, what is refused, and what is written.
+//! HTTP/1.1 as bytes: accepted, refused and written messages.
 #![cfg(feature = "wasi")]
 
 use std::io::{Cursor, Read};
@@ -54,7 +54,7 @@ fn chunks_are_put_together_and_fields_behind_them_kept() {
     assert_eq!(reply, b"HTTP/1.1 100 Continue\r\n\r\n");
 }
 
-/// Each is refused, with the status that says why. Those marked so have been used to smuggle requests.
+/// Each request is refused with the status for its fault. The marked ones have been used for request smuggling.
 #[test]
 fn what_is_no_request_or_can_be_understood_in_two_ways_is_refused() {
     let long = format!("GET / HTTP/1.1\r\nhost: x\r\nx: {}\r\n\r\n", "y".repeat(400));

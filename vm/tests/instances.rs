@@ -1,10 +1,11 @@
-//! Who can be given an instance, and when.
+//! Which modules can be instantiated, and when.
 
 use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// What is wrong with a module, besides a function that would read the host's memory if it ran without one.
+/// Returns a module with the fault `broken` and a function that would read the host's memory if it ran without an
+/// instance.
 fn load_with(broken: &str) -> String {
     format!(
         r#"(module {broken}

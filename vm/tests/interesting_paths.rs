@@ -1,4 +1,4 @@
-//! Interesting paths: the profile is that of plain paths if they are counted, and that of the others if they are not.
+//! Interesting paths: if they are counted, the profile is that of plain paths; if not, it has the other paths only.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// 15 bits of a number decide as many ifs in each round: too many paths for counters.
+/// 15 bits of a number decide 15 ifs in each iteration: too many paths for counters.
 fn bits() -> String {
     let decide = |bit: u32| {
         format!(
@@ -35,7 +35,7 @@ fn config(strategy: Strategy) -> Config {
     config
 }
 
-/// The profile of so many rounds, what they computed, and the profiles that the host took meanwhile.
+/// Returns the profile of `rounds` iterations, their result, and the profiles that the host took meanwhile.
 fn run(config: &Config, rounds: i32) -> std::result::Result<(Profile, i32, Vec<Profile>), Error> {
     let engine = Engine::new(config)?;
     let module = Module::new(&engine, bits())?;
@@ -56,12 +56,13 @@ fn run(config: &Config, rounds: i32) -> std::result::Result<(Profile, i32, Vec<P
 
 const STRATEGIES: [Strategy; 3] = [Strategy::Baseline, Strategy::Optimized, Strategy::Tiered];
 
-/// What twenty rounds took is interesting; all but the last of fifty ways are in three hundred rounds.
+/// The paths of twenty iterations are interesting; three hundred iterations include all of the fifty paths but the
+/// last.
 fn interesting() -> std::result::Result<Arc<Profile>, Error> {
     Ok(Arc::new(run(&config(Strategy::Optimized), 20)?.0))
 }
 
-/// Paths and all that follows; what counting cost may differ.
+/// Returns the paths and everything derived from them; the cost of counting may differ.
 fn counts(profile: &Profile) -> Profile {
     let mut profile = profile.clone();
     profile.code = Default::default();
@@ -121,8 +122,8 @@ fn interesting_paths_of_something_else_are_refused() -> Outcome {
     Ok(())
 }
 
-/// A function with few paths, which a run takes but for the one that leaves the loop with an even number: the bytes
-/// of its code, what it computed, and its profile.
+/// Runs a function with few paths, all of which the run takes, except the path that leaves the loop with an even
+/// number. Returns the size of its code in bytes, its result, and its profile.
 fn steps(config: &Config) -> std::result::Result<(usize, i32, Profile), Error> {
     let wat = r#"(module (func (export "steps") (param $n i32) (result i32) (local $s i32)
         (loop $again

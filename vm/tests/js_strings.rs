@@ -1,10 +1,10 @@
-//! Strings of JavaScript: the builtins and string constants, in all tiers, and what they may take.
+//! JavaScript strings: the builtins and string constants, in all tiers, and their limits.
 
 use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// All builtins, exported; and their types as the proposal writes them.
+/// All builtins, exported, with their types as in the proposal.
 const ALL: &str = r#"(module
     (type $units (array (mut i16)))
     (import "wasm:js-string" "cast" (func $cast (param externref) (result (ref extern))))
@@ -54,7 +54,7 @@ fn string(text: &str) -> Val {
     Val::ExternRef(Some(ExternRef::new(JsString::from(text))))
 }
 
-/// What a value says: a string's text, a number, or nothing.
+/// Describes a value: a string's text, a number, or nothing.
 fn told(value: &Val) -> String {
     match value {
         Val::ExternRef(Some(value)) => {
@@ -199,7 +199,7 @@ fn strings_count_against_the_limit_of_the_heap_until_they_are_garbage() -> Outco
         let mut program = Program::new(&engine, limits)?;
         assert_eq!(program.call("double", &[string("x"), Val::I32(17)])?.len(), 1 << 17);
         assert_eq!(program.trap("double", &[string("x"), Val::I32(40)]), Some(Trap::GcOutOfMemory));
-        // Twenty times of what there may be.
+        // Twenty times the permitted amount.
         let text = "y".repeat(9_999);
         assert_eq!(program.call("garbage", &[string(&text), Val::I32(1000)])?, (10_000 * 1000).to_string());
     }

@@ -1,4 +1,4 @@
-//! Switches by bytes and by numbers: each index leads to where it should.
+//! Switches on bytes and on numbers: each index leads to its target.
 
 use std::fmt::Write as _;
 
@@ -6,9 +6,9 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Fewer than bytes have values, as many, and more.
+/// Fewer entries than byte values, as many, and more.
 const LENS: [u32; 6] = [5, 48, 255, 256, 257, 300];
-/// What the index is, by the parameter `$x`, at which the byte `$x & 255` is.
+/// Forms of the index, given the parameter `$x`, at whose address is the byte `$x & 255`.
 const INDICES: [(&str, &str); 4] = [
     ("byte", "(i32.load8_u (local.get $x))"),
     ("signed", "(i32.load8_s (local.get $x))"),
@@ -16,8 +16,8 @@ const INDICES: [(&str, &str); 4] = [
     ("number", "(local.get $x)"),
 ];
 
-/// A switch of `len` entries, and one more for all other indices: 1000 times the number of what it leads to, plus the
-/// index, which is needed behind it.
+/// Returns a switch with `len` entries and a default. Its result is 1000 times the number of the target plus the
+/// index, which is live after the switch.
 fn switch(name: &str, len: u32, index: &str) -> String {
     let mut text = format!("(func (export \"{name}{len}\") (param $x i32) (result i32) (local $i i32)");
     for target in (0..=len).rev() {
@@ -32,7 +32,8 @@ fn switch(name: &str, len: u32, index: &str) -> String {
     text + "unreachable)"
 }
 
-/// The same with two targets that lie in a loop: how many indices, from `$x` on to 1023, lead to the first.
+/// Returns a switch with two targets in a loop; its result is the number of indices from `$x` to 1023 that lead to the
+/// first target.
 fn looped(name: &str, len: u32, index: &str) -> String {
     let targets: String =
         (0..len).map(|target| if target % 3 == 0 { "$first " } else { "$second " }).collect();

@@ -1,5 +1,5 @@
-//! Modules of large files, of which data is read late and becomes pages of memories: what they hold is what the file
-//! said, and each instance's own.
+//! Modules in large files, whose data is read late and mapped as pages of memories: memories hold the file's contents,
+//! separately for each instance.
 
 use std::io::{Seek, Write};
 
@@ -10,13 +10,13 @@ type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 const PAGE: u32 = 4096;
 const WASM_PAGE: u32 = 65536;
 
-/// Data at an address.
+/// A data segment at an address.
 struct Segment {
     address: u32,
     bytes: Vec<u8>,
 }
 
-/// Bytes that are different in each page and each segment.
+/// Returns bytes that differ in each page and each segment.
 fn segment(address: u32, len: u32, seed: u32) -> Segment {
     let byte = |i: u32| (i.wrapping_mul(0x9e37_79b1).wrapping_add(seed * 77) >> 13) as u8;
     Segment { address, bytes: (0..len).map(byte).collect() }
@@ -30,7 +30,7 @@ fn unsigned(mut number: u32, out: &mut Vec<u8>) {
     out.push(number as u8);
 }
 
-/// An address, in five bytes, with its sign.
+/// Writes an address as signed LEB128 in five bytes.
 fn signed(number: u32, out: &mut Vec<u8>) {
     let number = i64::from(number as i32);
     (0..4).for_each(|i| out.push((number >> (7 * i)) as u8 | 0x80));
@@ -43,7 +43,7 @@ fn section(id: u8, contents: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(contents);
 }
 
-/// A module with a memory of `pages` that it exports as `m`, and `segments`.
+/// Returns a module with a memory of `pages`, exported as `m`, and `segments`.
 fn module_of(pages: u32, segments: &[Segment]) -> Vec<u8> {
     let mut module = b"\0asm\x01\0\0\0".to_vec();
     let mut memory = vec![1, 0];
@@ -63,7 +63,7 @@ fn module_of(pages: u32, segments: &[Segment]) -> Vec<u8> {
     module
 }
 
-/// What a memory of `pages` holds with these segments.
+/// Returns the contents of a memory of `pages` with these segments.
 fn contents(pages: u32, segments: &[Segment]) -> Vec<u8> {
     let mut memory = vec![0; (pages * WASM_PAGE) as usize];
     for Segment { address, bytes } in segments {
@@ -72,7 +72,7 @@ fn contents(pages: u32, segments: &[Segment]) -> Vec<u8> {
     memory
 }
 
-/// Two megabytes for a module in text.
+/// Returns two megabytes of data for a text module.
 fn data() -> String {
     "0123456789abcdef".repeat(1 << 17)
 }
@@ -165,7 +165,7 @@ fn what_wasm_writes_stays_in_its_instance() -> Outcome {
                 (i32.load8_u (i32.sub (local.get 0) (i32.const 100000)))))"#
     );
     let engine = Engine::default();
-    // Text becomes other bytes than those of the file.
+    // A text file becomes other bytes than those of the file.
     let file = file_of(text.as_bytes())?;
     let of_text = Module::from_file(&engine, file.path())?;
     let file = file_of(&of_text.info().bytes)?;
@@ -185,7 +185,7 @@ fn what_wasm_writes_stays_in_its_instance() -> Outcome {
     Ok(())
 }
 
-/// What an instance reads late is as it was when the module was loaded, or nothing.
+/// Data that an instance reads late is as it was when the module was loaded; otherwise there is an error.
 #[test]
 fn files_that_change_are_noticed() -> Outcome {
     let (segments, engine) = ([segment(1024, 2 << 20, 1)], Engine::default());
@@ -240,7 +240,8 @@ fn several_large_segments_are_late() -> Outcome {
     Ok(())
 }
 
-/// An instance that could not be made has its late segments, and its functions may be reached by the table.
+/// An instance that could not be made still has its late segments, because its functions may be reachable through the
+/// table.
 #[test]
 fn segments_of_instances_that_could_not_be_made_are_there() -> Outcome {
     let data = data();
@@ -273,7 +274,7 @@ fn segments_of_instances_that_could_not_be_made_are_there() -> Outcome {
     Ok(())
 }
 
-/// A memory that many modules have large segments for is of few mappings: a process has not many.
+/// A memory for which many modules have large segments uses few mappings, because mappings are scarce.
 #[test]
 fn few_pages_are_shared_by_modules_of_one_memory() -> Outcome {
     let (data, engine) = (data(), Engine::default());
@@ -300,14 +301,14 @@ fn few_pages_are_shared_by_modules_of_one_memory() -> Outcome {
         begin.is_some_and(|begin| in_memory.contains(&(begin as *const u8)))
     };
     let inside: Vec<&str> = maps.lines().filter(is_inside).collect();
-    // The first instance of each module has pages on demand, the others share.
+    // The first instance of each module has pages on demand, the others share pages.
     let shared = inside.iter().filter(|line| line.contains("wprof-module")).count();
     assert_eq!(shared, 5, "of 16 times");
     assert!(inside.len() <= 33, "{}", inside.len());
     Ok(())
 }
 
-/// What is late is found by a walk of its own over the file, which must agree with the parser whatever the file holds.
+/// A separate walk over the file finds late segments; it must agree with the parser on every file.
 #[test]
 fn damaged_files_are_what_their_bytes_are() -> Outcome {
     let mut whole = module_of(40, &[segment(77, 300, 5), segment(1024, 1 << 20, 1), segment(2 << 20, 50, 2)]);
@@ -318,7 +319,7 @@ fn damaged_files_are_what_their_bytes_are() -> Outcome {
         section(0, &contents, &mut whole);
     }
     let large = whole.windows(4).position(|w| w == &segment(1024, 4, 1).bytes[..]).expect("it is there");
-    // Where there is structure: before the large segment, and behind it.
+    // The places with structure: before the large segment, and after it.
     let places: Vec<usize> = (8..large).chain(large + (1 << 20)..whole.len()).collect();
     let is_structure = |&at: &usize| at < large || whole[at..].iter().take(20).any(|&byte| byte != 7);
     let places: Vec<usize> = places.into_iter().filter(is_structure).collect();
@@ -327,7 +328,7 @@ fn damaged_files_are_what_their_bytes_are() -> Outcome {
         random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (random >> 8) as usize % below
     };
-    // Errors of a file also say which it is.
+    // Errors about a file also name the file.
     let outcome = |module: Result<Module>, path: &str| match module {
         Ok(module) => {
             Ok((module.hash(), module.bytes().map_or_else(|e| e.to_string().into(), |b| b.into_owned())))

@@ -1,5 +1,5 @@
-//! Memory that hostile input takes: no more than a multiple of its length. By itself in a process, because it looks at
-//! the process's memory.
+//! Memory that hostile input takes: at most a multiple of its length. The tests have a process of their own, because
+//! they measure the process's memory.
 
 use std::fs;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,21 +8,21 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// What other tests do would be measured, too: each begins by taking this.
+/// The lock that each test takes first, because concurrent tests would be measured, too.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A line of the process's status, in KiB.
+/// Returns a line of the process's status, in KiB.
 fn status(name: &str) -> usize {
     let status = fs::read_to_string("/proc/self/status").expect("procfs");
     let line = status.lines().find(|line| line.starts_with(name)).expect("there is such a line");
     line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number")
 }
 
-/// The most KiB that there were during `work` above what there was before.
+/// Returns by how many KiB `work` raises the peak memory, and its result.
 fn peak<R>(work: impl FnOnce() -> R) -> (usize, R) {
     fs::write("/proc/self/clear_refs", "5").expect("the peak can be reset");
     let before = status("VmRSS");
@@ -45,7 +45,7 @@ fn section(name: &str, content: &[u8]) -> Vec<u8> {
     [&[0][..], &leb(content.len()), &content].concat()
 }
 
-/// A module with these sections. Its only function is at bytes 1 to 5 of the code section.
+/// Returns a module with these sections. Its only function is at bytes 1 to 5 of the code section.
 fn module(sections: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut bytes = wat::parse_str("(module (func (export \"run\") nop unreachable))").expect("valid");
     sections.iter().for_each(|(name, content)| bytes.extend(section(name, content)));
@@ -68,7 +68,7 @@ fn abbreviation(code: u8, tag: u8, has_children: bool, attributes: &[(u8, u8)]) 
     [code, tag, u8::from(has_children)].into_iter().chain(attributes).chain([0, 0]).collect()
 }
 
-/// A unit of DWARF 4 whose abbreviations are at the start.
+/// Returns a DWARF 4 unit whose abbreviations are at the start.
 fn unit(entries: &[u8]) -> Vec<u8> {
     let length = (entries.len() as u32 + 7).to_le_bytes();
     [&length[..], &[4, 0], &[0; 4], &[4], entries].concat()
@@ -78,7 +78,7 @@ fn number(value: u32) -> [u8; 4] {
     value.to_le_bytes()
 }
 
-/// Functions that all have the same ranges, which are as many.
+/// Returns `count` functions that all share the same `count` ranges.
 fn ranges_bomb(count: u32) -> Vec<u8> {
     let unit_entry = [(DW_AT_LOW_PC, DW_FORM_ADDR), (DW_AT_HIGH_PC, DW_FORM_DATA4)];
     let abbreviations = [
@@ -96,7 +96,7 @@ fn ranges_bomb(count: u32) -> Vec<u8> {
     ])
 }
 
-/// Units that all have the same line table, whose files are as many.
+/// Returns `count` units that all share the same line table with `count` files.
 fn lines_bomb(count: u32) -> Vec<u8> {
     let attributes = [(DW_AT_LOW_PC, DW_FORM_ADDR), (DW_AT_STMT_LIST, DW_FORM_SEC_OFFSET)];
     let abbreviations = [abbreviation(1, DW_TAG_COMPILE_UNIT, false, &attributes), vec![0]].concat();
@@ -108,7 +108,7 @@ fn lines_bomb(count: u32) -> Vec<u8> {
     module(&[(".debug_abbrev", abbreviations), (".debug_info", units), (".debug_line", table)])
 }
 
-/// Inlined calls, one in the other.
+/// Returns nested inlined calls.
 fn nested_bomb(count: u32) -> Vec<u8> {
     let place = [(DW_AT_LOW_PC, DW_FORM_ADDR), (DW_AT_HIGH_PC, DW_FORM_DATA4)];
     let abbreviations = [
@@ -123,7 +123,7 @@ fn nested_bomb(count: u32) -> Vec<u8> {
     module(&[(".debug_abbrev", abbreviations.concat()), (".debug_info", unit(&entries))])
 }
 
-/// Everything that is asked of debug information.
+/// Makes every query of debug information.
 fn ask(bytes: &[u8]) -> Result<usize> {
     let module = Module::new(&Engine::default(), bytes)?;
     let places = module.info().body(0).flat_map(|offset| module.symbols_at(offset as u32)).count();
@@ -153,14 +153,14 @@ fn units_that_share_their_lines_take_little_memory() -> Outcome {
     small_peak(lines_bomb, 2_000)
 }
 
-/// Without a limit the stack of the host overflows.
+/// Without a limit the host's stack would overflow.
 #[test]
 fn inlined_calls_may_be_nested_however_deep() -> Outcome {
     let _alone = alone();
     small_peak(nested_bomb, 100_000)
 }
 
-/// What is within the limits is read.
+/// Input within the limits is read.
 #[test]
 fn a_few_of_each_are_read() -> Outcome {
     let _alone = alone();
@@ -174,7 +174,7 @@ fn a_few_of_each_are_read() -> Outcome {
     Ok(())
 }
 
-/// Half a million frames, each counted.
+/// Half a million frames, all of them counted.
 #[test]
 fn a_deep_stack_that_overflows_takes_little_memory() -> Outcome {
     let _alone = alone();
@@ -209,7 +209,7 @@ fn a_deep_stack_that_overflows_takes_little_memory() -> Outcome {
     Ok(())
 }
 
-/// Frames of many pages: each is touched when it is made.
+/// Frames of many pages: the prologue touches each page.
 #[test]
 fn large_frames_of_baseline_code_end_in_the_guard_page() -> Outcome {
     let _alone = alone();
@@ -246,7 +246,7 @@ fn large_frames_of_baseline_code_end_in_the_guard_page() -> Outcome {
     Ok(())
 }
 
-/// Thousands of results wait for thousands of calls.
+/// Thousands of results are live across thousands of calls.
 #[test]
 fn values_that_wait_for_many_calls_are_right_in_optimised_code() -> Outcome {
     let _alone = alone();

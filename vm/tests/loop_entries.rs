@@ -1,12 +1,13 @@
-//! Frames enter the code that callers enter, at the header of the main loop, or code of their own at any loop.
+//! On-stack replacement enters the regular code at the header of the main loop, or a separate version at any loop.
 
 use wprof::profiler::{BurstLengths, CacheShape, CodeTier, CodeVersion, Profile};
 use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Eight parameters, of which some are passed on the stack; the main loop in two others, with an operand below it, and
-/// with a loop, a call, a store and a trap in it; what the function's first blocks compute is used behind the main loop.
+/// Eight parameters, some of them passed on the stack; the main loop is nested in two others, with an operand below
+/// it, and contains a loop, a call, a store and a trap; the code after the main loop uses values of the function's
+/// first blocks.
 const WAT: &str = r#"(module
     (memory 1)
     (func $mix (param $x i64) (result i64) (i64.xor (local.get $x) (i64.shr_u (local.get $x) (i64.const 3))))
@@ -43,15 +44,15 @@ const WAT: &str = r#"(module
             (i64.add (local.get $sum) (i64x2.extract_lane 1 (local.get $v))))))
 )"#;
 
-/// Arguments of `run`: how many rounds of the outermost loop, how many of the main loop in each round of the one around it, and
-/// in which one to trap.
+/// Arguments of `run`: the iterations of the outermost loop, the iterations of the main loop in each iteration of its
+/// parent, and the iteration that traps.
 type Way = (i32, i32, i32);
 
 fn run(engine: &Engine, ways: &[Way]) -> Result<(Vec<Option<i64>>, Vec<CodeTier>)> {
     run_module(&Module::new(engine, WAT)?, ways)
 }
 
-/// What the calls return, and the versions of `run` that are made meanwhile.
+/// Returns the results of the calls, and the versions of `run` that are made meanwhile.
 fn run_module(module: &Module, ways: &[Way]) -> Result<(Vec<Option<i64>>, Vec<CodeTier>)> {
     let (results, versions) = versions_made(module, ways)?;
     Ok((results, versions.iter().map(|version| version.tier).collect()))
@@ -78,7 +79,7 @@ fn config(strategy: Strategy, lengths: BurstLengths) -> Config {
     let mut config = Config::new();
     config.strategy(strategy).promote_after(100).background_compilation(false).time_line(true);
     config.loop_entries_above(0).reoptimization(None);
-    // All loops are checked.
+    // All loops have checks.
     let checks = "orig".parse().expect("a known name");
     config.profiling(ProfilingConfig::Adaptive(Adaptive { lengths, checks, ..Adaptive::default() }));
     config
@@ -92,7 +93,7 @@ fn expected(ways: &[Way]) -> Result<Vec<Option<i64>>> {
     Ok(run(&Engine::new(config.strategy(Strategy::Baseline))?, ways)?.0)
 }
 
-/// The better versions of a function whose frame is in the main loop.
+/// Returns the optimised versions of a function whose frame is in the main loop.
 fn versions(loop_entries_above: usize) -> std::result::Result<Vec<CodeTier>, Box<dyn std::error::Error>> {
     let mut config = config(Strategy::Tiered, "inf:1".parse()?);
     config.loop_entries_above(loop_entries_above);
@@ -118,7 +119,7 @@ fn wherever_frames_enter_results_are_the_same() -> Outcome {
             for (policy, main_loops) in policies.into_iter().flat_map(|p| [(p, 0), (p, usize::MAX)]) {
                 let mut config = config(strategy, lengths.parse()?);
                 config.reoptimization(policy).loop_entries_above(main_loops).shared_loops_above(0);
-                // One after the other, and each as the first.
+                // All ways in order, and each way as the first one.
                 let engine = Engine::new(&config)?;
                 assert_eq!(run(&engine, &WAYS)?.0, expected, "{strategy:?} {lengths} {main_loops}");
                 for (way, expected) in WAYS.iter().zip(&expected) {
@@ -131,7 +132,7 @@ fn wherever_frames_enter_results_are_the_same() -> Outcome {
     Ok(())
 }
 
-/// Bytes of machine code of versions for frames, and of code for bursts. Bursts begin and end in all four loops.
+/// Returns the bytes of machine code of OSR versions and of burst code. Bursts begin and end in all four loops.
 fn bytes_of_versions(loop_entries_above: usize) -> std::result::Result<[u64; 2], Box<dyn std::error::Error>> {
     let mut config = config(Strategy::Optimized, "2:3".parse()?);
     let engine = Engine::new(config.loop_entries_above(loop_entries_above))?;
@@ -150,7 +151,7 @@ fn versions_that_are_entered_elsewhere_have_no_copy_of_the_main_loop() -> Outcom
     Ok(())
 }
 
-/// How many versions there are for frames, to which bursts lead in all four loops.
+/// Returns the number of OSR versions when bursts lead to all four loops.
 fn versions_for_frames(shared_loops_above: usize) -> std::result::Result<usize, Box<dyn std::error::Error>> {
     let mut config = config(Strategy::Optimized, "2:3".parse()?);
     config.loop_entries_above(usize::MAX).shared_loops_above(shared_loops_above);
@@ -179,7 +180,7 @@ fn a_burst_begins_in_a_loop_only_if_there_is_code_to_come_back_to() -> Outcome {
     Ok(())
 }
 
-/// Frames need not have a version with all that is before their loop.
+/// An OSR version need not contain the code before its loop.
 #[test]
 fn what_resumes_near_the_end_is_a_version_of_its_own() -> Outcome {
     let branch =
@@ -205,7 +206,7 @@ fn what_resumes_near_the_end_is_a_version_of_its_own() -> Outcome {
     Ok(())
 }
 
-/// A loop in one that begins with more operands than fit into the transfer buffer.
+/// A nested loop that begins with more operands than fit into the transfer buffer.
 #[test]
 fn frames_come_to_a_loop_in_one_where_they_could_not_go_on() -> Outcome {
     let (types, values, drops) = ("i32 ".repeat(1000), "(i32.const 7)".repeat(1000), "drop ".repeat(1000));
@@ -247,13 +248,13 @@ fn code_for_bursts_is_optimised_or_not() -> Outcome {
         let of_bursts = versions.iter().filter(|version| version.tier == CodeTier::Burst);
         Ok(of_bursts.map(|version| version.bytes).sum())
     };
-    // By default it is, as these bursts have more than half of the checks.
+    // By default burst code is optimised here, because these bursts have more than half of the checks.
     assert_eq!(bytes(None)?, bytes(Some(true))?);
     assert!(bytes(Some(false))? > bytes(Some(true))?);
     Ok(())
 }
 
-/// What calls of `run` that return have counted.
+/// Returns the profile of calls of `run` that return.
 fn profile(engine: &Engine) -> std::result::Result<Profile, Box<dyn std::error::Error>> {
     let mut store = Store::new(engine, ());
     let instance = Linker::new(engine).instantiate(&mut store, &Module::new(engine, WAT)?)?;
@@ -264,7 +265,7 @@ fn profile(engine: &Engine) -> std::result::Result<Profile, Box<dyn std::error::
     Ok(instance.profile(&store)?)
 }
 
-/// A burst that never ends comes into the main loop from the entry and from the other loops.
+/// A burst that never ends enters the main loop from the entry and from the other loops.
 #[test]
 fn a_path_goes_on_in_the_main_loop_and_so_does_what_is_measured_along_it() -> Outcome {
     let counted = |profile: &Profile| -> Vec<_> {
@@ -295,7 +296,7 @@ fn frames_enter_code_of_an_earlier_run() -> Outcome {
         assert_eq!(module.compiled().0 == 0, is_first);
         let (results, versions) = run_module(&module, &WAYS)?;
         assert_eq!(results, expected);
-        // Frames in other loops have versions of their own in each run.
+        // Frames in other loops have their own versions in each run.
         assert_eq!(versions.contains(&CodeTier::Optimized), is_first);
         module.update_code_cache()?;
     }

@@ -1,4 +1,5 @@
-//! Many engines and many stores at once. By itself in a process, as it counts the threads and descriptors of that.
+//! Many engines and many stores at once. The test has a process of its own, because it counts the process's threads
+//! and descriptors.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ fn engines_and_stores_take_no_threads_or_descriptors_of_their_own() -> Outcome {
         (func (export "loop") (loop $again (br $again))))"#;
     let (threads, descriptors) = (entries("/proc/self/task"), entries("/proc/self/fd"));
     let mut all = Vec::new();
-    // More than there once were rows for in the table of code.
+    // More engines than the code table once had rows.
     for _ in 0..600 {
         let engine = Engine::new(Config::new().background_compilation(false))?;
         let mut store = Store::new(&engine, ());
@@ -41,7 +42,7 @@ fn engines_and_stores_take_no_threads_or_descriptors_of_their_own() -> Outcome {
     }
     assert!(entries("/proc/self/task") <= threads + 2, "{} threads", entries("/proc/self/task"));
     assert!(entries("/proc/self/fd") < descriptors + 10, "{} descriptors", entries("/proc/self/fd"));
-    // Each has a deadline of its own.
+    // Each store has its own deadline.
     for (store, instance) in stores.iter_mut().step_by(500) {
         store.set_deadline(Some(Instant::now() + Duration::from_millis(1)))?;
         let looping = instance.get_typed_func::<(), ()>(&mut *store, "loop")?;

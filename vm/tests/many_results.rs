@@ -1,9 +1,9 @@
-//! Functions with more results than there are registers: their vmctx comes in another place, which the lazy stubs
-//! must know.
+//! Functions with more results than there are registers: their vmctx is in another place, which the lazy stubs must
+//! handle.
 
 use wprof::{Engine, Linker, Module, Result, Store, Val};
 
-/// A module whose `run` gets the results of function after function on each way there is.
+/// Returns a module whose `run` calls a function for its results in each possible way.
 fn text(ty: &str, count: usize) -> String {
     let (types, drops) = (format!("{ty} ").repeat(count), "drop ".repeat(count));
     let values: String = (0..count)

@@ -1,5 +1,5 @@
-//! A process has only so many mappings: what needs one more must do without, or say so. Alone in its process, which has
-//! no more for anybody else.
+//! A process has a limited number of mappings: an operation that needs another one must do without it, or fail with an
+//! error. The test has a process of its own, which has no mappings left for anyone else.
 
 use std::io::Write;
 
@@ -7,13 +7,13 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// A store with so many memories that the process has no more mappings.
+/// Returns a store with so many memories that the process has no mappings left.
 fn exhaust_mappings() -> std::result::Result<Store<()>, Error> {
     let limits = StoreLimits { memories: usize::MAX, ..StoreLimits::default() };
     let engine =
         Engine::new(Config::new().limits(limits).memory_reservation(1 << 16).memory_guard_size(1 << 16))?;
     let mut store = Store::new(&engine, ());
-    // An accessible part and one that is not: two mappings each.
+    // Two mappings each: an accessible part and an inaccessible one.
     let mut more = || Memory::new(&mut store, MemoryType::new(1, None));
     let error = (0..1_000_000).find_map(|_| more().err()).expect("there are only so many mappings");
     assert_eq!(error.kind(), ErrorKind::System, "{error}");

@@ -1,4 +1,4 @@
-//! Metrics along paths, of runs that are small enough to say what they must be.
+//! Metrics along paths, of runs that are small enough to predict the values.
 
 use wprof::profiler::{CacheShape, Callee, FunctionProfile, Profile};
 use wprof::*;
@@ -8,7 +8,7 @@ type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
 const STRATEGIES: [Strategy; 3] = [Strategy::Baseline, Strategy::Optimized, Strategy::Tiered];
 
-/// Everything that can be measured along paths, with a cache of 1 KiB, 2 ways, lines of 64 bytes.
+/// Creates an engine that measures every metric along paths, with a cache of 1 KiB, 2 ways, lines of 64 bytes.
 fn engine(strategy: Strategy) -> Result<Engine> {
     let mut config = Config::new();
     config.profiling(ProfilingConfig::Exact(Collect::Paths)).strategy(strategy);
@@ -31,7 +31,7 @@ fn instance(engine: &Engine, wat: &str) -> Result<(Store<()>, Instance)> {
     Ok((store, instance))
 }
 
-/// The sums of a metric over all paths of a function: those that ran to their end, and those that did not.
+/// Returns the sums of a metric over all finished paths of a function, and over all unfinished ones.
 fn sums(profile: &Profile, function: &FunctionProfile, metric: &str) -> [u64; 2] {
     let column = profile.metrics.iter().position(|known| known.name == metric).expect("measured");
     let paths = function.paths.as_ref().expect("paths");
@@ -67,7 +67,7 @@ fn paths_pay_for_their_own_misses_only() -> Outcome {
         instance.get_typed_func::<i32, ()>(&mut store, "run")?.call(&mut store, 100)?;
         let profile = instance.profile(&store)?;
         profile.verify()?;
-        // Each round touches a new line, which never hits; the callee's is kept by its set of two ways all the time.
+        // Each iteration touches a new line, which always misses; the callee's line stays in its set of two ways.
         assert_eq!(sums(&profile, function(&profile, "run"), "cache-misses"), [100, 0], "{strategy:?}");
         assert_eq!(sums(&profile, function(&profile, "touch"), "cache-misses"), [1, 0], "{strategy:?}");
         assert_eq!(Profile::from_bytes(&profile.to_bytes()?)?, profile);
@@ -111,7 +111,7 @@ fn events_along_paths_add_up_to_the_totals() -> Outcome {
     Ok(())
 }
 
-/// Copies and fills a number of bytes, along one path or another, and then perhaps more than there are.
+/// Copies and fills a number of bytes, along one path or another, and then perhaps more bytes than there are.
 #[test]
 fn lengths_of_bulk_operations_are_events_of_the_paths_that_ask_for_them() -> Outcome {
     let wat = r#"(module (memory 1)
@@ -154,7 +154,7 @@ fn lengths_of_bulk_operations_are_events_of_the_paths_that_ask_for_them() -> Out
     Ok(())
 }
 
-/// A length that no memory has does not spoil what is measured later.
+/// A length larger than any memory does not affect later measurements.
 #[test]
 fn lengths_without_end_are_those_of_the_path_that_traps() -> Outcome {
     let wat = r#"(module (memory i64 1)
@@ -183,8 +183,8 @@ fn more_metrics_than_a_frame_has_room_for_are_refused() {
     assert!(Engine::new(&config).expect_err("too many").to_string().contains("at most 6 metrics"));
 }
 
-/// The system's counter of page faults of this thread grows in host functions, between calls and while functions are
-/// compiled; none of it is what paths or contexts pay for.
+/// The system's page fault counter of this thread grows in host functions, between calls and during compilation; none
+/// of this is charged to paths or contexts.
 #[test]
 fn what_the_host_does_is_not_measured() -> Outcome {
     let touch_pages = || std::hint::black_box(vec![1_u8; 64 << 20]).len();
@@ -210,7 +210,7 @@ fn what_the_host_does_is_not_measured() -> Outcome {
         let profile = instance.profile(&store)?;
         let along_paths: u64 =
             profile.functions.iter().flat_map(|f| sums(&profile, f, "perf-page-faults")).sum();
-        // With pages of 2 MiB that would be 32 each time, and there are nine times.
+        // With pages of 2 MiB there would be 32 faults each time, nine times.
         assert!(along_paths < 100, "{along_paths}, {strategy:?}");
         assert_eq!(records(&profile, "perf-page-faults")[0].3, along_paths);
     }
@@ -227,7 +227,7 @@ fn cycles_along_paths_are_fewer_than_those_of_the_run() -> Outcome {
         for _ in 0..100 {
             run.call(&mut store, 1000)?;
         }
-        // No processor has more than 10 ticks a nanosecond.
+        // No processor has more than 10 ticks per nanosecond.
         let most = clock.elapsed().as_nanos() as u64 * 10;
         let profile = instance.profile(&store)?;
         let all: u64 = profile.functions.iter().flat_map(|f| sums(&profile, f, "cycles")).sum();
@@ -248,7 +248,7 @@ fn there_must_be_something_to_measure() {
     assert_eq!(refused(&mut config), None);
 }
 
-/// The tree of a run by name, calls, and the figures of one metric: of a record itself, and with all below it.
+/// Returns the tree of a run: name, calls, and one metric, of the record alone and including its descendants.
 fn records(profile: &Profile, metric: &str) -> Vec<(String, u64, u64, u64)> {
     let tree = profile.contexts.as_ref().expect("contexts");
     let column = tree.metrics.iter().position(|known| known.name == metric).expect("measured");
@@ -265,7 +265,7 @@ fn records(profile: &Profile, metric: &str) -> Vec<(String, u64, u64, u64)> {
     (0..).zip(amounts.iter().zip(inclusive)).map(row).collect()
 }
 
-/// Engines that measure in contexts, alone and beside paths and a trace.
+/// Returns engines that measure in contexts, alone and together with paths and a trace.
 fn contexts(strategy: Strategy) -> impl Iterator<Item = Engine> {
     ["", "paths", "trace"].into_iter().map(move |other| {
         let mut config = Config::new();
@@ -312,7 +312,7 @@ fn contexts_pay_for_their_own_and_include_their_callees() -> Outcome {
     Ok(())
 }
 
-/// Recursion, also by a tail call, that ends in a trap: each frame is charged for what it did until then.
+/// Recursion, also by a tail call, that ends in a trap: each frame is charged for its work until then.
 #[test]
 fn frames_that_a_trap_ends_are_charged() -> Outcome {
     let wat = r#"(module (memory 16)
@@ -338,7 +338,7 @@ fn frames_that_a_trap_ends_are_charged() -> Outcome {
     Ok(())
 }
 
-/// The profile that a host function takes has what the frames on the stack have measured so far.
+/// The profile that a host function takes includes the measurements of the frames on the stack so far.
 #[test]
 fn frames_on_the_stack_are_charged() -> Outcome {
     for engine in STRATEGIES.into_iter().flat_map(contexts) {
@@ -358,7 +358,7 @@ fn frames_on_the_stack_are_charged() -> Outcome {
     Ok(())
 }
 
-/// A counter of the system's that every machine has; a page is touched for the first time in each round.
+/// A system counter that every machine has; each iteration touches a page for the first time.
 #[test]
 fn page_faults_are_those_of_the_paths_that_touch_pages() -> Outcome {
     let wat = r#"(module (memory 64)
@@ -378,7 +378,7 @@ fn page_faults_are_those_of_the_paths_that_touch_pages() -> Outcome {
         let profile = instance.profile(&store)?;
         let [finished, _] = sums(&profile, &profile.functions[0], "perf-page-faults");
         let in_contexts = records(&profile, "perf-page-faults")[0].3;
-        // Pages may come in larger pieces, and counters have pages of their own.
+        // The system may provide larger pages, and counters have their own pages.
         assert!(0 < finished && finished <= 1100 && in_contexts == finished, "{finished}, {in_contexts}");
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Stack overflow, many times over. By itself in a process, because it looks at the process's memory.
+//! Stack overflow, many times over. The tests have a process of their own, because they measure the process's memory.
 
 use wprof::*;
 
@@ -16,7 +16,7 @@ const WAT: &str = r#"(module (import "host" "f" (func $f)) (memory 1)
         (memory.fill (i32.const 0) (i32.const 0) (i32.const 1)) (call $grows))
     (func $host (export "host") (call $f) (call $host)))"#;
 
-/// Resident memory in KiB.
+/// Returns the resident memory in KiB.
 fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").expect("procfs");
     let line = status.lines().find(|l| l.starts_with("VmRSS")).expect("VmRSS");
@@ -55,7 +55,8 @@ fn the_stack_can_overflow_a_thousand_times_without_a_leak() -> Outcome {
     Ok(())
 }
 
-/// Recursion through blocks whose frames touch the stack at different places: by calls, spills, and the prologue.
+/// Recursion through blocks whose frames touch the stack at different places: by calls, by spills, and in the
+/// prologue.
 const BRANCHY: &str = r#"(module
     (func $leaf (param i64 i64 i64 i64 i64 i64 i64 i64 i64 i64) (result i64)
         (i64.add (local.get 9) (i64.mul (local.get 0) (local.get 8))))
@@ -96,7 +97,7 @@ fn a_profile_is_exact_wherever_the_stack_overflows() -> Outcome {
             instance.profile(&store)?.verify()?;
             Ok(())
         };
-        // Where the guard page lies relative to the frames depends on the padding.
+        // The padding decides where the guard page lies relative to the frames.
         let thread = std::thread::Builder::new()
             .stack_size(1 << 20)
             .spawn(move || on_padded_stack(pad as usize, &mut || body().map_err(|e| e.to_string())));
@@ -105,7 +106,7 @@ fn a_profile_is_exact_wherever_the_stack_overflows() -> Outcome {
     Ok(())
 }
 
-/// Calls `body` with the stack moved by about 16 bytes times `pad`.
+/// Calls `body` with the stack moved by about `pad` times 16 bytes.
 #[inline(never)]
 fn on_padded_stack<R>(pad: usize, body: &mut dyn FnMut() -> R) -> R {
     let frame = std::hint::black_box([pad as u8; 16]);

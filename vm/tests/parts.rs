@@ -1,4 +1,4 @@
-//! Baseline code in parts: programs do what they do otherwise, however small the parts are.
+//! Baseline code in function parts: programs behave the same, however small the parts are.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// A loop with a switch in it, whose cases have loops of their own; operands lie on the stack across all of it.
+/// A loop with a switch whose cases have their own loops; operands are on the stack across all of it.
 const WAT: &str = r#"(module (memory 1)
     (func $step (param $case i32) (param $x i64) (result i64) (local $i i32) (local $unused f64)
         (i64.const 1000)
@@ -50,7 +50,8 @@ fn parts_of_any_size_do_what_the_whole_does() -> Outcome {
     Ok(())
 }
 
-/// The bytes of code that there are after so many rounds, and after so many more. The second case comes first.
+/// Returns the bytes of code after `rounds[0]` iterations, and after `rounds[1]` more. The second case of the switch
+/// comes first.
 fn code_of(config: &Config, rounds: [i32; 2]) -> Result<([usize; 2], Module)> {
     let module = Module::new(&Engine::new(config)?, WAT)?;
     let mut store = Store::new(module.engine(), ());
@@ -76,14 +77,14 @@ fn the_code_cache_keeps_parts() -> Outcome {
     let folder = tempfile::tempdir()?;
     let mut config = Config::new();
     config.strategy(Strategy::Baseline).parts_above(20).code_cache(folder.path());
-    // What one run compiled is there for the next one, and parts that are new to that are kept, too.
+    // The next run finds the code that one run compiled, and keeps the parts that are new to it, too.
     let mut known = None;
     for rounds in [1, 3] {
         let (bytes, module) = code_of(&config, [1, rounds])?;
         assert_eq!(bytes[0], known.unwrap_or(bytes[0]));
         known = Some(bytes[1]);
         assert!(module.update_code_cache()?);
-        // Its slots are to be where they were.
+        // The slots of the next module must have the addresses of this one's.
         drop(module);
     }
     let (bytes, module) = code_of(&config, [1, 3])?;
@@ -97,7 +98,7 @@ fn parts_are_compiled_ahead_and_used() -> Outcome {
     let mut config = Config::new();
     config.speculative_compilation(true).parts_above(20);
     let expected = result(&mut config, 300)?;
-    // The other thread may be late, or be ahead with what never runs: not so each time.
+    // The other thread may be late, or compile code that never runs; this does not happen each time.
     let start = Instant::now();
     loop {
         let module = Module::new(&Engine::new(&config)?, WAT)?;
@@ -105,7 +106,7 @@ fn parts_are_compiled_ahead_and_used() -> Outcome {
         let instance = Linker::new(module.engine()).instantiate(&mut store, &module)?;
         let run = instance.get_typed_func::<i32, i64>(&mut store, "run")?;
         run.call(&mut store, 1)?;
-        // Both functions have been called: what has not been can only be parts.
+        // Both functions have been called, so only parts can be compiled ahead.
         while module.compiled_ahead().1 == 0 {
             assert!(start.elapsed() < Duration::from_secs(60), "{:?}", module.compiled_ahead());
             std::thread::yield_now();

@@ -1,10 +1,10 @@
-//! Passes of the compiler can be left out, each by itself: no program does anything else for that.
+//! Each pass of the compiler can be disabled separately, without changing the behaviour of any program.
 
 use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Loops, switches, calls through tables, and loads and stores of all widths, over bytes that depend on the parameter.
+/// Loops, switches, calls through tables, and loads and stores of all widths, on bytes that depend on the parameter.
 const PROGRAM: &str = r#"(module
     (memory 1)
     (type $unary (func (param i32) (result i32)))
@@ -48,7 +48,7 @@ const PROGRAM: &str = r#"(module
         (i32.add (local.get $sum) (i32.wrap_i64 (i64.xor (local.get $wide)
             (i64.shr_u (local.get $wide) (i64.const 32)))))))"#;
 
-/// What the functions of the program give.
+/// Returns the results of the program's functions.
 fn results(config: &Config) -> Result<[i32; 3]> {
     let engine = Engine::new(config)?;
     let module = Module::new(&engine, PROGRAM)?;
@@ -59,7 +59,7 @@ fn results(config: &Config) -> Result<[i32; 3]> {
     Ok([run.call(&mut store, 3000)?, run.call(&mut store, 77)?, mixed.call(&mut store, 3)?])
 }
 
-/// Optimised at once, or in all tiers with bursts and whatever they lead to.
+/// Returns a configuration that optimises at once, and one with all tiers, bursts and reoptimization.
 fn configs() -> [Config; 2] {
     let mut optimized = Config::new();
     optimized.strategy(Strategy::Optimized).background_compilation(false);
@@ -133,7 +133,7 @@ fn code_of_other_passes_is_not_taken_from_the_cache() -> Outcome {
         instance.get_typed_func::<i32, i32>(&mut store, "run")?.call(&mut store, 100)?;
         module.update_code_cache()?;
     }
-    // Only the last finds code of the first.
+    // Only the last run finds the code of the first.
     assert_eq!(compiled, [false, false, false, true]);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Path profiles: with a counter for each path and with a table, in every tier, wherever frames end.
+//! Path profiles with a counter per path and with a table, in every tier, wherever frames end.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// How often each path ran, by its blocks.
+/// Executions of each path, by its blocks.
 type Ways = BTreeMap<Vec<u32>, u64>;
 
-/// So many bits decide so many ifs in each round; with 15 of them there are too many paths for counters.
+/// `ifs` bits decide `ifs` ifs in each iteration; with 15 of them there are too many paths for counters.
 fn bits(ifs: u32) -> String {
     let decide = |bit: u32| {
         format!(
@@ -32,8 +32,8 @@ fn bits(ifs: u32) -> String {
     )
 }
 
-/// The blocks of the round with this `n`: the entry before the first one, the loop header, for each bit its arm, if
-/// it is set, and what follows the arm.
+/// Returns the blocks of the iteration with this `n`: the entry before the first iteration, the loop header, and for
+/// each bit its arm, if the bit is set, and the block after the arm.
 fn round(ifs: u32, n: i32, is_first: bool) -> Vec<u32> {
     let x = (n as u32).wrapping_mul(0x9e37_79b1);
     let arms = (0..ifs).map(|bit| (x >> bit & 1 == 1, 2 + 2 * bit));
@@ -42,7 +42,8 @@ fn round(ifs: u32, n: i32, is_first: bool) -> Vec<u32> {
     before.into_iter().chain(arms).collect()
 }
 
-/// How often each path of a run of so many rounds ran until round `n` ended: the last round leaves.
+/// Returns the executions of each path of a run of `rounds` iterations, up to the end of iteration `n`; the last
+/// iteration leaves.
 fn expected(ifs: u32, rounds: i32, until: i32) -> Ways {
     let mut ways = Ways::new();
     for n in until..=rounds {
@@ -100,7 +101,8 @@ fn paths_are_counted_by_counters_and_by_a_table() -> Outcome {
     Ok(())
 }
 
-/// In each call of the host the path of the round is unfinished; the others are those of the rounds before.
+/// In each call of the host the path of the current iteration is unfinished; the finished paths are those of the
+/// earlier iterations.
 #[test]
 fn a_frame_on_the_stack_tells_its_path() -> Outcome {
     for (ifs, strategy) in [(3, Strategy::Tiered), (15, Strategy::Tiered), (3, Strategy::Baseline)] {
@@ -120,7 +122,7 @@ fn a_frame_on_the_stack_tells_its_path() -> Outcome {
     Ok(())
 }
 
-/// Recursion from the middle of a loop, ended by a trap: each frame is on the path of its own.
+/// Recursion from the middle of a loop, ended by a trap: each frame is on its own path.
 #[test]
 fn each_frame_that_a_trap_ends_has_its_own_path() -> Outcome {
     let wat = r#"(module (func $down (export "down") (param $n i32) (local $i i32)
@@ -139,7 +141,8 @@ fn each_frame_that_a_trap_ends_has_its_own_path() -> Outcome {
         let profile = instance.profile(&store)?;
         profile.verify()?;
         let found: Ways = unfinished(&profile.functions[0]).into_iter().collect();
-        // Odd frames went through the arm; those of 1 and 0 went round once, so that their path began at the entry.
+        // Odd frames went through the arm; those of 1 and 0 ran a single iteration, so that their path began at the
+        // entry.
         let frames = [(vec![1, 2, 3, 4, 6], 29), (vec![1, 3, 4, 6], 30)];
         let last = [(vec![0, 1, 2, 3, 4, 6], 1), (vec![0, 1, 3, 4, 5], 1)];
         assert_eq!(found, frames.into_iter().chain(last).collect::<Ways>(), "{strategy:?}");
@@ -147,7 +150,7 @@ fn each_frame_that_a_trap_ends_has_its_own_path() -> Outcome {
     Ok(())
 }
 
-/// The stack ends in versions of all tiers, in the callee's entry and at the table's builtin.
+/// The stack overflows in versions of all tiers, in the callee's entry and in the builtin of the path table.
 #[test]
 fn stacks_that_overflow_leave_a_consistent_profile() -> Outcome {
     let decide = |bit: u32| format!("(if (i32.and (local.get $n) (i32.const {})) (then (nop)))", 1 << bit);

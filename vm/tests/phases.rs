@@ -1,12 +1,12 @@
-//! Programs with phases: better versions that were made for one are made anew in the next.
+//! Programs with phases: versions that were optimised for one phase are made anew in the next.
 
 use wprof::profiler::BurstLengths;
 use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// `run(n, which)` calls `step` n times, `which` path of it, which calls a function of its own; `calls(n, which)`
-/// calls through a table; `mixed(n)` takes both paths by turns.
+/// `run(n, which)` calls `step` n times, on its path `which`, each of which calls another function; `calls(n, which)`
+/// calls through a table; `mixed(n)` alternates between both paths.
 const WAT: &str = r#"(module
     (type $unary (func (param i32) (result i32)))
     (table 2 funcref) (elem (i32.const 0) $double $shift)
@@ -41,7 +41,7 @@ const CALLS: u32 = 4;
 const DOUBLE: u32 = 0;
 const SHIFT: u32 = 1;
 
-/// Rounds of a loop that make up a phase: several rounds of the reoptimizer.
+/// Number of loop iterations in a phase: several rounds of the reoptimizer.
 const ROUNDS: i32 = 100_000;
 
 fn policy() -> Policy {
@@ -62,7 +62,7 @@ impl Program {
         Ok(Program { store, module, instance })
     }
 
-    /// One whose versions are the same each time.
+    /// Creates a program whose versions are deterministic.
     fn adaptive() -> Result<Program> {
         let lengths = BurstLengths::new(97, 20);
         let adaptive = Adaptive { lengths, ..Adaptive::default() };
@@ -76,8 +76,7 @@ impl Program {
         self.instance.get_typed_func::<(i32, i32), i32>(&mut self.store, name)?.call(&mut self.store, args)
     }
 
-    /// The phases that a function has come into, in order: what has changed where, and the functions that are inlined
-    /// since.
+    /// Returns the phase changes of a function, in order: the changed decisions, and the functions inlined since.
     fn phases(&self, func: u32) -> Vec<(Vec<Decision>, Vec<u32>)> {
         let phase = |done: Reoptimization| {
             let is_change = |decision: &Decision| matches!(decision.verdict, Verdict::PhaseChange { .. });
@@ -93,7 +92,7 @@ impl Program {
     }
 }
 
-/// Runs the same in plain code.
+/// Runs the calls, and compares their results with those of plain code.
 fn run(program: &mut Program, calls: &[(&str, i32, i32)]) -> Outcome {
     let mut plain = Program::new(&Config::new())?;
     for &(name, n, which) in calls {
@@ -117,7 +116,7 @@ fn a_function_whose_paths_change_gets_a_version_for_them() -> Outcome {
     Ok(())
 }
 
-/// The loop is that of a function in which the one that changes is inlined.
+/// The loop is in a function that inlines the changing one.
 #[test]
 fn callers_of_a_function_whose_paths_change_get_another_version_too() -> Outcome {
     let mut program = Program::adaptive()?;

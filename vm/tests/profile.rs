@@ -1,11 +1,11 @@
-//! Exact profiles: after returns, traps, exits, interrupts, overflow, and in the middle of a run.
+//! Exact profiles: after returns, traps, exits, interrupts and overflows, and in the middle of a run.
 
 use wprof::profiler::Profile;
 use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// A loop with a branch in it, a call in each round, and a host function at the end.
+/// A loop with a branch and a call in each iteration, and a host call at the end.
 const WAT: &str = r#"(module $sample
     (import "host" "f" (func $f (param i32)))
     (func $odd (param i32) (result i32) (i32.and (local.get 0) (i32.const 1)))
@@ -66,7 +66,8 @@ const ALL: [Collect; 6] = [
     Collect::AllBlocks,
 ];
 
-/// What all placements must agree on: counts of blocks, by function; calls and instructions; where frames ended.
+/// The figures on which all placements must agree: block counts by function, calls and instructions, and where frames
+/// ended.
 fn figures(profile: &Profile) -> impl PartialEq + std::fmt::Debug + use<> {
     let functions = profile.functions.iter();
     let figures = functions.map(|f| (f.index, f.calls(), f.ops(), f.block_counts(), f.exits.clone()));
@@ -75,7 +76,7 @@ fn figures(profile: &Profile) -> impl PartialEq + std::fmt::Debug + use<> {
 
 #[test]
 fn all_placements_count_blocks_alike_whatever_ends_the_program() -> Outcome {
-    // Each way to end: how often `run` goes round, how deep `deep` goes, and where the host fails.
+    // Each way to end: the iterations of `run`, the depth of `deep`, and the call at which the host fails.
     for (rounds, depth, fails) in [(100, 0, -1), (100, 0, 90), (11, 0, 7), (1, 50, 0)] {
         let mut found = Vec::new();
         for collect in ALL {
@@ -107,7 +108,8 @@ fn all_placements_count_blocks_alike_whatever_ends_the_program() -> Outcome {
     Ok(())
 }
 
-/// Only calls end in an overflow, the one that did not fit too; how many fit depends on the code.
+/// In an overflow only calls end, including the one that did not fit; the number of calls that fit depends on the
+/// code.
 #[test]
 fn all_placements_count_calls_that_overflow() -> Outcome {
     for collect in ALL {
@@ -125,8 +127,8 @@ fn all_placements_count_calls_that_overflow() -> Outcome {
     Ok(())
 }
 
-/// The ways from `$to1` and `$to2` to `$a` and `$b` are a cycle without a pipe, and heavier than what is around them,
-/// so that three of them are in the tree; the fourth needs no counter if only blocks are wanted.
+/// The edges from `$to1` and `$to2` to `$a` and `$b` are a cycle without a pipe, and heavier than the surrounding
+/// edges, so that three of them are in the tree; the fourth needs no counter if only blocks are counted.
 #[test]
 fn blocks_take_fewer_counters_than_edges() -> Outcome {
     let wat = r#"(module (func (export "cross") (param i32 i32)
@@ -286,7 +288,7 @@ fn instances_have_counters_of_their_own() -> Outcome {
 
 #[test]
 fn frames_belong_to_the_instance_that_they_run_in() -> Outcome {
-    // `down` goes back and forth between two instances of the module by the table, and then traps, exits or overflows.
+    // `down` alternates between two instances of the module through the table, and then traps, exits or overflows.
     let wat = r#"(module
         (import "host" "f" (func $f (param i32)))
         (type $t (func (param i32)))
@@ -323,7 +325,7 @@ fn frames_belong_to_the_instance_that_they_run_in() -> Outcome {
         if depth > 0 {
             assert_eq!(found, calls, "depth {depth}");
         } else {
-            // The frame that did not fit counts as its caller's instance's.
+            // The frame that did not fit counts for its caller's instance.
             assert!(found[0].abs_diff(found[1]) <= 2 && found[0] > 1000, "{found:?}");
         }
     }
@@ -358,7 +360,7 @@ fn host_functions_are_timed_without_what_they_call_back() -> Outcome {
         let [("back", 1, back), ("wait", 2, wait)] = found[..] else { panic!("{found:?}") };
         assert_eq!((back.is_some(), wait.is_some()), (times, times));
         if let (Some(back), Some(wait)) = (back, wait) {
-            // The two clocks agree but for what reading them takes.
+            // The two clocks agree except for the time of reading them.
             assert!(wait >= 2 * WAIT.as_nanos() as u64 * 99 / 100, "{wait}");
             assert!(back < WAIT.as_nanos() as u64, "{back}");
             assert!(u128::from(back + wait) * 99 / 100 <= began.elapsed().as_nanos());

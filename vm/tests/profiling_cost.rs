@@ -1,4 +1,4 @@
-//! What an adaptive profile may take: little of the processor time, unless somebody asks for a certain sample.
+//! The cost of an adaptive profile: little of the processor time, unless the user requests a certain sample.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// In so much processor time there are some hundred bursts.
+/// Processor time in which there are some hundred bursts.
 const ENOUGH: Duration = Duration::from_secs(1);
 
-/// How many functions the program has.
+/// Number of functions in the program.
 const FUNCTIONS: u32 = 8;
 
-/// `run(n)` calls each function n times; they have short loops.
+/// `run(n)` calls each function n times; the functions have short loops.
 fn program() -> String {
     let step = |of: u32| {
         format!(
@@ -44,7 +44,7 @@ fn program() -> String {
     )
 }
 
-/// Runs the program with a sample of these lengths, if that is limited until it has had time for a good one.
+/// Runs the program with bursts of these lengths; if the cost is limited, until there was time for a good sample.
 fn run(lengths: BurstLengths) -> Result<(Module, Option<ProfilingCost>)> {
     let adaptive = Adaptive { lengths, ..Adaptive::default() };
     let mut config = Config::new();
@@ -64,7 +64,7 @@ fn run(lengths: BurstLengths) -> Result<(Module, Option<ProfilingCost>)> {
 fn by_default_a_program_is_sampled_as_far_as_that_costs_little() -> Outcome {
     let (module, cost) = run(BurstLengths::default())?;
     let cost = cost.ok_or("there is an account")?;
-    // The last thing that is begun may take longer than was thought.
+    // The last operation may take longer than estimated.
     let most = cost.of.mul_f64(0.03) + Duration::from_millis(4);
     assert!(cost.sum() - cost.reoptimization <= most, "{cost:?}");
     assert!(cost.reoptimization <= most, "{cost:?}");

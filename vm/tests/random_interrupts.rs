@@ -1,6 +1,6 @@
-//! Interrupts at random instants stop the program, each once, and change nothing else.
+//! Interrupts at random instants stop the program once each, and change nothing else.
 //!
-//! 2,000 in all; `WPROF_INTERRUPTS=100000` makes it so many.
+//! There are 2,000 in all; `WPROF_INTERRUPTS=100000` sets another number.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Loops with and without calls, recursion, tail calls, calls through a table and of the host, memory that grows by
-/// bulk operations.
+/// Loops with and without calls, recursion, tail calls, calls through a table and of the host, and memory that grows
+/// by bulk operations.
 const WAT: &str = concat!(
     r#"(module
     (import "host" "id" (func $id (param i64) (result i64)))
@@ -55,7 +55,7 @@ fn configs() -> Vec<Config> {
         config
     };
     let usual = all.into_iter().flat_map(|profiling| tiers.map(|strategy| config(profiling, strategy)));
-    // Without a pinned register checks are counted in memory.
+    // Without a pinned register, checks are counted in memory.
     let plain = tiers.map(|strategy| {
         let mut config = Config::conservative();
         let profiling = adaptive((50, 7), "default", Trigger::Time(Duration::from_micros(50)));
@@ -75,7 +75,7 @@ fn each_stops_the_program_once_and_results_are_the_same() -> Outcome {
     Ok(())
 }
 
-/// Interrupts a program so many times.
+/// Interrupts a program `rounds` times.
 fn interrupt(config: &Config, rounds: usize) -> Outcome {
     let engine = Engine::new(config)?;
     let (mut store, mut linker) = (Store::new(&engine, ()), Linker::new(&engine));

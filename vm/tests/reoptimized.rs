@@ -1,4 +1,4 @@
-//! Functions that are made better by what is known of them: they do the same, and what is said of them is right.
+//! Reoptimized functions behave the same, and what is reported about them is correct.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,7 +7,7 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// `run(n, x)` calls `middle` n times, which calls `leaf`; that divides by x, asks the host, and loops x times.
+/// `run(n, x)` calls `middle` n times, which calls `leaf`; `leaf` divides by x, calls the host, and loops x times.
 const WAT: &str = r#"(module
     (import "host" "look" (func $look))
     (type $binary (func (param i32 i32) (result i32)))
@@ -55,7 +55,7 @@ const WAT: &str = r#"(module
         (i32.const 0))
 )"#;
 
-/// Checks everywhere, and short bursts.
+/// A configuration with checks everywhere and short bursts.
 fn adaptive(lengths: BurstLengths) -> Config {
     let adaptive = Adaptive { lengths, ..Adaptive::default() };
     let mut config = Config::new();
@@ -70,7 +70,7 @@ struct Program {
     store: Store<()>,
     module: Module,
     instance: Instance,
-    /// What the host saw when it was asked last.
+    /// The frames that the host saw in its last call.
     seen: Arc<Mutex<Vec<(u32, usize)>>>,
 }
 
@@ -127,8 +127,8 @@ fn backtraces_show_inlined_frames() -> Outcome {
     Ok(())
 }
 
-/// A burst begins or ends in the inlined loop, so that the frame goes on in a version that the machine frame around
-/// calls.
+/// A burst begins or ends in the inlined loop, so that the frame continues in a version called by the enclosing
+/// machine frame.
 #[test]
 fn backtraces_show_inlined_frames_once_that_have_left_for_another_version() -> Outcome {
     let expected = Program::new(&Config::new())?.call("touches", (1, 50)).expect_err("beyond the memory");
@@ -158,7 +158,7 @@ fn a_wrong_guess_calls_what_the_table_holds() -> Outcome {
 
 #[test]
 fn an_inlined_loop_can_be_interrupted() -> Outcome {
-    // Bursts of several rounds of the outer loop.
+    // Bursts of several iterations of the outer loop.
     let lengths = BurstLengths::new(7, 23);
     let mut program = Program::new(&adaptive(lengths))?;
     for _ in 0..3 {
@@ -221,7 +221,7 @@ fn two_threads_share_what_is_made_better() -> Outcome {
     Ok(())
 }
 
-/// All that a superblock could do for a loop with one path is done without.
+/// A superblock would not improve a loop with a single path.
 #[test]
 fn a_version_that_saves_nothing_is_not_made() -> Outcome {
     let spin = 10;

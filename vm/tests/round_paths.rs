@@ -1,4 +1,5 @@
-//! Loops whose rounds are one path count it for several rounds at once: the profile is that of code that does not.
+//! Loops whose iterations are one path count it for several iterations at once: the profile equals that of code that
+//! counts each iteration.
 
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// So many bits decide so many ifs, with 15 of them there are too many paths for counters; then a loop is left in its
+/// `ifs` bits decide `ifs` ifs; with 15 of them there are too many paths for counters. The other loop is left in its
 /// middle when its counter is `$stop`, and traps when it is `$trap`.
 fn wat(ifs: u32) -> String {
     let decide = |bit: u32| {
@@ -31,7 +32,7 @@ fn wat(ifs: u32) -> String {
 
 const NEVER: i32 = 99;
 
-/// The profile of calls that end in each round, as they should, in the middle, or by a trap.
+/// Returns the profile of calls that end in each iteration, normally, in the middle, or by a trap.
 fn run(config: &Config, ifs: u32, rounds: std::ops::Range<i32>) -> Result<Profile> {
     let engine = Engine::new(config)?;
     let mut store = Store::new(&engine, ());
@@ -50,7 +51,8 @@ fn run(config: &Config, ifs: u32, rounds: std::ops::Range<i32>) -> Result<Profil
     Ok(profile)
 }
 
-/// Counts paths in calling contexts, where call records have cells for the paths of functions with at most so many.
+/// Counts paths in calling contexts, where call records have cells for the paths of functions with at most
+/// `record_paths` paths.
 fn in_contexts(strategy: Strategy, record_paths: u32) -> Config {
     let mut config = config(strategy);
     config.count_contexts(true).flow_contexts(true).record_paths(record_paths);

@@ -1,4 +1,4 @@
-//! Memories that several threads have at once.
+//! Memories that several threads share.
 
 use std::sync::{Barrier, mpsc};
 use std::time::{Duration, Instant};
@@ -7,8 +7,8 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Adds to a cell with and without a lock that threads wait for, as pthread's mutex does: 0 is free, 1 taken, 2 taken
-/// and waited for.
+/// Adds to a cell with and without a lock on which threads wait, as pthread's mutex does: 0 is free, 1 locked, 2
+/// locked with waiters.
 const COUNTING: &str = r#"(module
     (import "env" "memory" (memory 1 4 shared))
     (func $lock (local $was i32)
@@ -47,7 +47,7 @@ fn configs() -> Vec<Config> {
     vec![of(Strategy::Baseline), of(Strategy::Tiered), checked, exact, adaptive]
 }
 
-/// The place among these of the one that counts edges.
+/// The index of the engine that counts edges.
 const EXACT: usize = 3;
 
 fn number(memory: &SharedMemory, at: usize) -> Result<u64> {
@@ -56,7 +56,8 @@ fn number(memory: &SharedMemory, at: usize) -> Result<u64> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// Runs a function of one `i32` on several threads, each with a store of its own, and gives what `end` makes of each.
+/// Runs a function of one `i32` on several threads, each with its own store, and returns the results of `end` for
+/// each.
 fn on_threads<R: Send>(
     engine: &Engine,
     wat: &str,
@@ -94,7 +95,7 @@ fn threads_add_to_one_cell_and_lock_another() -> Outcome {
         })?;
         assert_eq!(number(&memory, 0)?, 3 * 4 * ROUNDS as u64, "{config:?}");
         assert_eq!(number(&memory, 16)?, 4 * ROUNDS as u64, "{config:?}");
-        // Each thread's counters are its own, and their sum is the program's.
+        // Each thread has its own counters, and their sum is the program's.
         let calls = |profile: &profiler::Profile, name: &str| {
             profile.functions.iter().find(|f| f.name.as_deref() == Some(name)).map_or(0, |f| f.calls())
         };
@@ -194,7 +195,7 @@ fn hosts_wait_and_notify_as_programs_do() -> Outcome {
     Ok(())
 }
 
-/// One instance has it as its own, others import it: all see what any writes, and how it grows.
+/// One instance defines the memory, others import it: all observe every write, and every growth.
 #[test]
 fn exported_memories_are_shared_with_other_stores_and_grow_for_all() -> Outcome {
     let owner = r#"(module (memory (export "memory") 1 3 shared) (data (i32.const 100) "abc") (data $more "defg")
@@ -236,7 +237,7 @@ fn exported_memories_are_shared_with_other_stores_and_grow_for_all() -> Outcome 
         memory.grow(1)?;
         assert_eq!(owner.get_typed_func::<(), i32>(&mut first, "size")?.call(&mut first, ())?, 3);
         assert!(memory.grow(1).is_err(), "that is its maximum");
-        // What it holds outlives the store that it comes from.
+        // The memory outlives the store that created it.
         drop(first);
         assert_eq!(at(&mut second, 100)?, i32::from(b'a'));
     }

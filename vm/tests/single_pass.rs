@@ -1,10 +1,10 @@
-//! What baseline code does in places where code generators go wrong: it is what optimised code does.
+//! Baseline code behaves as optimised code in places where code generators are prone to errors.
 
 use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// What calls of `f` give, traps included.
+/// Returns the outcomes of calls of `f`, traps included.
 fn outcomes(strategy: Strategy, wat: &str, choices: &[Vec<Val>]) -> Result<Vec<String>> {
     let mut config = Config::new();
     config.strategy(strategy);
@@ -20,14 +20,14 @@ fn outcomes(strategy: Strategy, wat: &str, choices: &[Vec<Val>]) -> Result<Vec<S
     Ok(choices.iter().map(|params| format!("{params:?}: {}", outcome(params))).collect())
 }
 
-/// Calls `f` in both tiers, with all choices of parameters; gives what comes of them.
+/// Calls `f` in both tiers with all choices of parameters; checks that the outcomes are equal, and returns them.
 fn check(wat: &str, choices: &[Vec<Val>]) -> Result<Vec<String>> {
     let optimized = outcomes(Strategy::Optimized, wat, choices)?;
     assert_eq!(outcomes(Strategy::Baseline, wat, choices)?, optimized, "{wat}");
     Ok(optimized)
 }
 
-/// All pairs of numbers.
+/// Returns all pairs of numbers.
 fn pairs<T: Copy>(numbers: &[T], val: impl Fn(T) -> Val) -> Vec<Vec<Val>> {
     let pair = |&a: &T| numbers.iter().map(|&b| vec![val(a), val(b)]).collect::<Vec<_>>();
     numbers.iter().flat_map(pair).collect()
@@ -53,7 +53,7 @@ fn integers_of_both_widths() -> Outcome {
         let is_comparison = "eq ne lt gt le ge".split(' ').any(|name| op.starts_with(name));
         for (ty, params) in [("i32", pairs(&I32S, Val::I32)), ("i64", pairs(&I64S, Val::I64))] {
             let result = if is_comparison { "i32" } else { ty };
-            // Operands that are needed later, and both the same.
+            // Operands that are live later, and two identical operands.
             check(
                 &format!(
                     "(module (func (export \"f\") (param {ty} {ty}) (result {result} {ty} {ty} {result})
@@ -77,7 +77,7 @@ fn integers_of_both_widths() -> Outcome {
     Ok(())
 }
 
-/// What is above the 32 bits of a number is nothing, wherever that came from.
+/// The upper half of a register with a 32-bit number is zero, wherever the number came from.
 #[test]
 fn narrow_numbers_have_nothing_above_them() -> Outcome {
     let sources = [
@@ -123,7 +123,7 @@ fn floats() -> Outcome {
         ("f64", pairs(&values, |value| Val::F64(value.to_bits()))),
         ("f32", pairs(&values, |value| Val::F32((value as f32).to_bits()))),
     ] {
-        // Which NaN it is nobody promises.
+        // The bits of a NaN are unspecified.
         let number = |value: &str| format!("(select ({ty}.const nan) {value} ({ty}.ne {value} {value}))");
         for op in binary {
             let computed = number(&format!("({ty}.{op} (local.get 0) (local.get 1))"));
@@ -190,7 +190,7 @@ fn floats_of_integers() -> Outcome {
     Ok(())
 }
 
-/// Arguments change places, in circles and on the stack, for calls and tail calls.
+/// Arguments are permuted, in cycles and on the stack, for calls and tail calls.
 #[test]
 fn arguments_are_passed_all_at_once() -> Outcome {
     let params = "(param i64 i64 i64 i64 i64 i64 f64 f64 i32 f32)";
@@ -217,7 +217,7 @@ fn arguments_are_passed_all_at_once() -> Outcome {
     Ok(())
 }
 
-/// More values are needed later than there are registers, across calls and branches as well.
+/// More values are live than there are registers, also across calls and branches.
 #[test]
 fn what_has_no_register_is_in_the_frame() -> Outcome {
     for (ty, params) in [("i64", pairs(&I64S[..4], Val::I64)), ("i32", pairs(&I32S[..4], Val::I32))] {
@@ -240,7 +240,7 @@ fn what_has_no_register_is_in_the_frame() -> Outcome {
     Ok(())
 }
 
-/// Sums in sums in sums, each of them used once: as addresses, as well.
+/// Nested sums, each of them used once, also as addresses.
 #[test]
 fn sums_that_wait_do_not_take_all_registers() -> Outcome {
     let mut sum = "(local.get 0)".to_string();
@@ -265,7 +265,7 @@ fn switches() -> Outcome {
     Ok(())
 }
 
-/// Vectors are left to Cranelift: such functions and others call each other.
+/// Functions with vectors are left to Cranelift: they call other functions and are called by them.
 #[test]
 fn vectors_among_other_values() -> Outcome {
     let wat = "(module
@@ -278,7 +278,7 @@ fn vectors_among_other_values() -> Outcome {
     Ok(())
 }
 
-/// A frame that is larger than a page is touched page by page: the stack ends in an error, not behind its guard.
+/// A frame larger than a page is touched page by page: a stack overflow ends in an error, not beyond the guard page.
 #[test]
 fn large_frames_end_at_the_guard() -> Outcome {
     let many: String = (0..900).map(|k| format!("(i64.add (local.get 0) (i64.const {k})) ")).collect();
@@ -292,8 +292,8 @@ fn large_frames_end_at_the_guard() -> Outcome {
     Ok(())
 }
 
-/// A cold block is written behind those that only it leads to: what they use must be in the frame all the same. Here the
-/// block that ends in a trap is cold, and naming its callee in the trace takes a block behind it.
+/// A cold block is written after the blocks that only it leads to: the values that they use must be in the frame
+/// nevertheless. Here the block that ends in a trap is cold, and a block after it names its callee in the trace.
 #[test]
 fn cold_code_leads_to_code_that_is_written_before_it() -> Outcome {
     let wat = "(module

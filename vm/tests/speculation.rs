@@ -1,4 +1,4 @@
-//! Compilation ahead of the first call: it shows in no result, no profile and no count of what ran.
+//! Compilation ahead of the first call affects no result, no profile and no count of executed functions.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -8,10 +8,10 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Functions of each module: a complete tree of seven levels.
+/// Functions of each module: a complete binary tree of seven levels.
 const FUNCS: u32 = 127;
 
-/// Function `i` calls those with twice its number and that plus one, the second only if the host says so.
+/// Function `i` calls functions `2 i` and `2 i + 1`, the second only if the host says so.
 fn tree() -> String {
     let mut wat = String::from("(module (import \"host\" \"odd\" (func $odd (result i32)))");
     for i in 1..=FUNCS {
@@ -34,7 +34,7 @@ fn config(ahead: bool) -> Config {
     config
 }
 
-/// One run, in a store of its own.
+/// Runs the module once in a new store.
 fn run(module: &Module, odd: i32) -> Result<(i32, Profile)> {
     let mut linker = Linker::new(module.engine());
     linker.func_wrap("host", "odd", move || odd)?;
@@ -45,7 +45,7 @@ fn run(module: &Module, odd: i32) -> Result<(i32, Profile)> {
     Ok((result, instance.profile(&store)?))
 }
 
-/// Waits for the other thread, which is known to come to it.
+/// Waits for the other thread, which is certain to get there.
 fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let start = Instant::now();
     while !is_so() {
@@ -58,7 +58,7 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 fn what_was_only_compiled_ahead_has_not_run() -> Outcome {
     let module = Module::new(&Engine::new(&config(true))?, tree())?;
     let expected = run(&Module::new(&Engine::new(&config(false))?, tree())?, 0)?;
-    // Of all that is likely to be called only the left side of the tree is.
+    // Of all functions that are likely to be called only the left side of the tree is called.
     assert_eq!(run(&module, 0)?, expected);
     let left = 7;
     assert_eq!((module.compiled().0, expected.1.code.compiled), (left, left as u64));
@@ -112,7 +112,7 @@ fn an_engine_goes_away_while_functions_are_compiled_ahead() -> Outcome {
     Ok(())
 }
 
-/// A function with more values on its branches than are allowed: the host decides whether it is called.
+/// Returns a function with more values on its branches than are permitted; the host decides whether it is called.
 fn with_giant() -> String {
     let types = "i32 ".repeat(1000);
     let blocks = "block (type $t) i32.const 0 br_if 0 end ".repeat(5_000);

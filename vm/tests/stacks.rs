@@ -1,5 +1,5 @@
-//! Stacks without a guard page below: wasm code that recurses without end must not write to what lies there. Has a `main`
-//! of its own, as one of these stacks is the main thread's.
+//! Stacks without a guard page: wasm code that recurses infinitely must not write to the memory below. The test has
+//! its own `main`, because one of these stacks is the main thread's.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -7,9 +7,9 @@ use std::ptr;
 
 use wprof::*;
 
-/// Says which part of the test the process is for.
+/// The variable that tells a process its part of the test.
 const ROLE: &str = "WPROF_TEST_STACK";
-/// Bytes below a stack, and on it.
+/// Bytes below a stack; the next constant is the size of the stack.
 const BELOW: usize = 16 << 20;
 const STACK: usize = 2 << 20;
 const CANARY: u8 = 0xa5;
@@ -19,7 +19,7 @@ const WAT: &str = r#"(module (import "h" "deep" (func $deep (param i32) (result 
         (i64.add (call $f (i64.add (local.get 0) (i64.const 1))) (i64.mul (local.get 0) (i64.const 3))))
     (func (export "again") (param i32) (result i32) (call $deep (local.get 0))))"#;
 
-/// Overflows, and enters wasm from the host that wasm has called.
+/// Overflows the stack, and reenters wasm from a host function.
 fn overflow() {
     let engine = Engine::default();
     let module = Module::new(&engine, WAT).expect("valid");
@@ -45,11 +45,11 @@ fn overflow() {
     }
 }
 
-/// Memory for a stack, with a canary below it.
+/// Maps memory for a stack, with a canary below it.
 fn memory() -> *mut u8 {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: a fresh mapping disturbs nothing.
+    // SAFETY: a new mapping overlaps no other memory.
     unsafe {
         let base = libc::mmap(ptr::null_mut(), BELOW + STACK, access, flags, -1, 0);
         assert_ne!(base, libc::MAP_FAILED);
@@ -60,19 +60,19 @@ fn memory() -> *mut u8 {
 }
 
 fn check(base: *mut u8) {
-    // SAFETY: mapped by `memory`.
+    // SAFETY: `memory` has mapped these bytes.
     let below = unsafe { std::slice::from_raw_parts(base, BELOW) };
     let lost = below.iter().filter(|&&byte| byte != CANARY).count();
     assert_eq!(lost, 0, "bytes below the stack were overwritten");
 }
 
-/// On a stack of which the system knows nothing.
+/// Overflows a stack that is unknown to the system.
 fn fiber() {
     extern "C" fn body() {
         overflow();
     }
     let base = memory();
-    // SAFETY: the contexts are filled before they are used, and the stack is the fiber's alone.
+    // SAFETY: the contexts are initialised before they are used, and only the fiber uses the stack.
     unsafe {
         let (mut own, mut other): (libc::ucontext_t, libc::ucontext_t) =
             (std::mem::zeroed(), std::mem::zeroed());
@@ -86,14 +86,14 @@ fn fiber() {
     check(base);
 }
 
-/// On a thread whose stack its creator made.
+/// Overflows the stack of a thread, which the thread's creator has allocated.
 fn thread() {
     extern "C" fn body(_: *mut libc::c_void) -> *mut libc::c_void {
         overflow();
         ptr::null_mut()
     }
     let base = memory();
-    // SAFETY: the attributes are initialised, and the stack is the thread's alone.
+    // SAFETY: the attributes are initialised, and only the thread uses the stack.
     unsafe {
         let (mut attributes, mut thread): (libc::pthread_attr_t, libc::pthread_t) =
             (std::mem::zeroed(), std::mem::zeroed());
@@ -105,7 +105,7 @@ fn thread() {
     check(base);
 }
 
-/// On a main thread whose stack may grow without a limit: as `ulimit -s unlimited` has it.
+/// Overflows the stack of a main thread without a size limit, as under `ulimit -s unlimited`.
 fn unlimited() {
     overflow();
     let status = std::fs::read_to_string("/proc/self/status").expect("procfs");
@@ -117,11 +117,11 @@ fn unlimited() {
 fn run_with(limit: libc::rlim_t, role: &str) {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command.env(ROLE, role);
-    // SAFETY: only a system call.
+    // SAFETY: the closure only makes system calls.
     unsafe {
         command.pre_exec(move || {
             let stack = libc::rlimit { rlim_cur: limit, rlim_max: libc::RLIM_INFINITY };
-            // So that a program that does not stop takes no more memory than this.
+            // Bounds the memory of a program that does not stop.
             let all = libc::rlimit { rlim_cur: 6 << 30, rlim_max: 6 << 30 };
             libc::setrlimit(libc::RLIMIT_STACK, &stack);
             libc::setrlimit(libc::RLIMIT_AS, &all);

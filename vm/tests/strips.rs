@@ -1,5 +1,5 @@
-//! Loops that are checked once in several rounds make the rounds that they should, count the checks of all of them, and
-//! can be interrupted.
+//! Loops with one check for several iterations run the right number of iterations, count the checks of all of them,
+//! and can be interrupted.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// How a loop counts: the type, what it adds, and how what is tested compares with the bound while the loop goes on.
+/// How a loop counts: the type, the step, and the comparison with the bound under which the loop continues.
 type Way = (&'static str, i64, &'static str);
 
 const WAYS: [Way; 14] = [
@@ -28,8 +28,8 @@ const WAYS: [Way; 14] = [
     ("i32", -2, "ge_u"),
 ];
 
-/// A function for each way, which gives how many rounds it makes from one number to another, and traps after 1000. A
-/// round calls, so that it is not unrolled.
+/// Returns a function for each way, which returns the number of iterations from one number to another, and traps after
+/// 1000. Each iteration makes a call, so that the loop is not unrolled.
 fn text(ways: &[Way]) -> String {
     let mut text = String::from(
         "(module (global $rounds (mut i32) (i32.const 0))
@@ -59,7 +59,7 @@ fn narrow(ty: &str, local: &str) -> String {
     }
 }
 
-/// Where loops begin and end: near to each other, and near to where numbers overflow.
+/// Returns the bounds of loops: close to each other, and close to overflow.
 fn ends() -> Vec<(i64, i64)> {
     let near = [i64::from(i32::MIN), i64::from(i32::MAX), i64::MIN, i64::MAX, 0, -1];
     let around = near.iter().flat_map(|&at| [-3, -1, 0, 2].map(|by| at.wrapping_add(by)));
@@ -67,7 +67,7 @@ fn ends() -> Vec<(i64, i64)> {
     around.flat_map(|from| lengths.map(|by| (from, from.wrapping_add(by)))).collect()
 }
 
-/// How many rounds each way makes between these ends; `None` if they are too many.
+/// Returns the number of iterations of each way between these bounds; `None` if there are too many.
 fn rounds(config: &Config) -> Result<Vec<Option<i32>>> {
     let engine = Engine::new(config)?;
     let module = Module::new(&engine, text(&WAYS))?;
@@ -105,7 +105,7 @@ fn loops_make_the_same_rounds_however_they_count() -> Outcome {
     Ok(())
 }
 
-/// What nested loops that count compute, of which frames leave each for other versions again and again.
+/// Returns the result of nested counting loops whose frames leave each loop for other versions repeatedly.
 fn nested(config: &Config) -> Result<i32> {
     let engine = Engine::new(config)?;
     let wat = "(module
@@ -142,7 +142,7 @@ fn frames_that_come_from_other_versions_go_round_nested_loops() -> Outcome {
     Ok(())
 }
 
-/// How many paths bursts of one check see in a loop of so many rounds.
+/// Returns the number of paths that bursts of one check record in a loop of `rounds` iterations.
 fn seen(rounds: i64, passes: PassSet) -> Result<u64> {
     let mut config = adaptive(BurstLengths::new(100, 1), Strategy::Optimized);
     let engine = Engine::new(config.passes(passes))?;
@@ -163,7 +163,7 @@ fn each_round_counts_as_a_check() -> Outcome {
     let without = PassSet::all().with(Pass::Strips, false);
     for rounds in [30_000, 30_001, 100_000] {
         let (seen, expected) = (seen(rounds, PassSet::all())?, seen(rounds, without.clone())?);
-        // A burst begins at the next check: up to 64 rounds later than one more.
+        // A burst begins at the next check, which may come up to 64 iterations later.
         assert!(expected > 100 && seen <= expected && seen > expected / 2, "{seen} {expected}");
     }
     Ok(())
@@ -171,7 +171,7 @@ fn each_round_counts_as_a_check() -> Outcome {
 
 #[test]
 fn a_loop_that_counts_for_ever_is_interrupted() -> Outcome {
-    // The bound is never met, as it is odd; or everything is at most it.
+    // Either the odd bound is never met, or every number is at most the bound.
     for (step, goes_on, bound) in [(2, "ne", 7), (1, "le_u", -1)] {
         let engine = Engine::new(&adaptive(BurstLengths::new(1_000_000, 10), Strategy::Optimized))?;
         let wat = format!(

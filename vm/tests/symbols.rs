@@ -1,4 +1,4 @@
-//! Names and lines from files that modules name.
+//! Names and lines from files to which modules refer.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// A benchmark program with DWARF.
+/// Returns a benchmark program with DWARF.
 fn json() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../bench-wasm/programs/json.wasm")
 }
@@ -17,21 +17,21 @@ fn module(path: &Path) -> Result<Module> {
     Module::from_file(&Engine::default(), path)
 }
 
-/// A custom section with a name in it.
+/// Returns a custom section that contains a name.
 fn custom(section: &str, name: &str) -> Vec<u8> {
     let string = |text: &str| [&[text.len() as u8], text.as_bytes()].concat();
     let content = [string(section), string(name)].concat();
     [&[0, content.len() as u8], &content[..]].concat()
 }
 
-/// The same with a name of up to 16,383 bytes.
+/// Returns a custom section that contains a name of up to 16,383 bytes.
 fn long_custom(section: &str, name: &str) -> Vec<u8> {
     let leb = |length: usize| [length as u8 & 127 | 128, (length >> 7) as u8];
     let content = [&[section.len() as u8], section.as_bytes(), &leb(name.len()), name.as_bytes()].concat();
     [&[0], &leb(content.len())[..], &content].concat()
 }
 
-/// The module without its own custom sections.
+/// Returns the module without its own custom sections.
 fn stripped(bytes: &[u8]) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
     let mut kept = bytes[..8].to_vec();
     for payload in Parser::new(0).parse_all(bytes) {
@@ -79,7 +79,7 @@ fn debug_information_may_lie_in_a_file_of_its_own() -> Outcome {
     Ok(())
 }
 
-/// A number as source maps have it.
+/// Encodes a number as in source maps.
 fn number(value: i64) -> String {
     const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let (mut rest, mut text) = ((value.unsigned_abs() << 1) | u64::from(value < 0), String::new());

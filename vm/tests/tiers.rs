@@ -1,4 +1,4 @@
-//! Which better versions of a function are made, and in which order.
+//! Which optimised versions of a function are made, and in which order.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// `two(n)` has two loops of n rounds, one after the other, in a loop of `rounds` rounds.
+/// `two(n, rounds)` has an outer loop of `rounds` iterations with two consecutive loops of n iterations.
 const WAT: &str = r#"(module
     (func (export "two") (param $n i32) (param $rounds i32) (result i32) (local $i i32) (local $sum i32)
         (loop $outer
@@ -22,7 +22,7 @@ const WAT: &str = r#"(module
             (br_if $outer (local.tee $rounds (i32.sub (local.get $rounds) (i32.const 1)))))
         (local.get $sum)))"#;
 
-/// The better versions that are made while `two` is called with these arguments, one after the other.
+/// Returns the optimised versions that are made while `two` is called with these arguments, in order.
 fn versions(calls: &[(i32, i32)]) -> std::result::Result<Vec<CodeTier>, Box<dyn std::error::Error>> {
     let mut config = Config::new();
     config.strategy(Strategy::Tiered).promote_after(100).background_compilation(false);
@@ -61,7 +61,7 @@ fn a_frame_does_not_wait_for_its_loop_to_be_unrolled() -> Outcome {
     let large = WAT.replace("(local.get $sum)))", &format!("{} (local.get $sum)))", "nop ".repeat(1000)));
     let instance = Linker::new(&engine).instantiate(&mut store, &Module::new(&engine, large)?)?;
     instance.get_typed_func::<(i32, i32), i32>(&mut store, "two")?.call(&mut store, (10_000, 1))?;
-    // What was ordered is made, sooner or later.
+    // Requested versions are made sooner or later.
     let began = Instant::now();
     let loops = loop {
         assert!(began.elapsed() < Duration::from_secs(60), "one version only");
@@ -94,7 +94,7 @@ fn code_that_waits_for_its_first_call_has_its_bytes() -> Outcome {
 
 #[test]
 fn a_loop_that_is_not_hot_by_itself_gets_none() -> Outcome {
-    // Together the two are hot.
+    // Only both loops together are hot.
     assert_eq!(versions(&[(80, 1)])?, []);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Sampled time: who has how much of it, in all ways in which code runs, and that sampling changes nothing.
+//! Sampled time is attributed to the right functions, in all kinds of code, and sampling changes nothing.
 
 use std::thread;
 
@@ -7,22 +7,22 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// More than a kernel has ticks: each tick is a sample.
+/// More samples per second than any kernel has ticks, so that each tick is a sample.
 const OFTEN: u32 = 20_000;
 
-/// How much a share may be beside its interval: what happens between the clock and the code.
+/// Tolerance of a share beyond its interval, for the work between the clock and the code.
 const SLACK: f64 = 0.02;
 
-/// How many samples a test is to have at least; there are as few as 100 a second.
+/// Minimum number of samples in a test; there may be as few as 100 per second.
 const SAMPLES: u64 = 160;
 
-/// This thread's processor time, in nanoseconds.
+/// Returns this thread's processor time in nanoseconds.
 fn clock() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Two functions that do the same, `b` three times as long, called by turns; times are told to the host.
+/// Two functions with the same work, `b` for three times as long, called alternately; the host records their times.
 const TWO: &str = r#"(module
     (import "host" "begin" (func $begin))
     (import "host" "end" (func $end (param i32)))
@@ -53,10 +53,10 @@ fn adaptive() -> ProfilingConfig {
     ProfilingConfig::Adaptive(Adaptive { lengths: BurstLengths::new(1000, 50), ..Adaptive::default() })
 }
 
-/// Sets something.
+/// A change of the configuration.
 type Change = fn(&mut Config) -> &mut Config;
 
-/// All ways to run code that differ in where a thread may be.
+/// Returns all configurations that differ in the places where a thread may be.
 fn configs() -> Vec<(&'static str, Config)> {
     let config = |change: Change| {
         let mut config = Config::new();
@@ -85,7 +85,7 @@ fn time_of(profile: &Profile) -> &TimeProfile {
     profile.time.as_ref().expect("sampled")
 }
 
-/// The time of what is called so: its own, and in all.
+/// Returns the time of the function `name`: its own, and in total.
 fn of(time: &TimeProfile, name: &str) -> (Timed, Timed) {
     let is_it = |callee: &Callee| match callee {
         Callee::Function { name: found, .. } => found.as_deref() == Some(name),
@@ -97,8 +97,9 @@ fn of(time: &TimeProfile, name: &str) -> (Timed, Timed) {
     found.map(|routine| (routine.own, routine.total)).unwrap_or_default()
 }
 
-/// That a share is what was expected. An interval misses the true share in one of twenty cases; tests look at dozens, on
-/// machines that do other things as well: so it is taken more than twice as wide, which is missed in one of 100,000.
+/// Checks a share. An interval misses the true share in one of twenty cases; the tests check dozens of shares, on
+/// machines with other load. The check therefore uses an interval more than twice as wide, which misses in one of
+/// 100,000 cases.
 fn assert_share(what: &str, part: Timed, all: Timed, expected: f64) {
     const WIDER: f64 = 2.3;
     let found = Interval::of(part, all);
@@ -126,7 +127,7 @@ fn shares_of_functions_are_those_of_the_clock() -> Outcome {
         let mut store = Store::new(&engine, ([0; 2], 0));
         let instance = linker.instantiate(&mut store, &module)?;
         let run = instance.get_typed_func::<i64, i64>(&mut store, "run")?;
-        // Rounds of many lengths: none is in step with the kernel's ticks.
+        // The lengths vary, so that no loop is in step with the kernel's ticks.
         for round in 0.. {
             run.call(&mut store, 100_000 + round * 7919 % 500_000)?;
             let profile = instance.profile(&store)?;
@@ -140,7 +141,7 @@ fn shares_of_functions_are_those_of_the_clock() -> Outcome {
             assert!((0.55..0.95).contains(&expected), "{name}: {expected}");
             assert_share(name, of(time, "b").1, all, expected);
             assert_share(name, of(time, "a").1, all, 1.0 - expected);
-            // What `b` calls is `work`, and the engine, which makes code for it: in how much time depends on the machine.
+            // `b` calls `work`, and the engine, which compiles it: the machine decides how long that takes.
             let (work, engine) = (of(time, "work").0, of(time, "engine").0);
             let called = of(time, "b").1.samples - of(time, "b").0.samples;
             assert!(
@@ -148,7 +149,7 @@ fn shares_of_functions_are_those_of_the_clock() -> Outcome {
                 "{name}: {called} samples below `b`, {work:?} in `work`, {engine:?} in the engine"
             );
             assert!(of(time, "b").0.samples <= all.samples / 20, "{name}: `b` only calls");
-            // The clock of the thread, and the sum of all samples, which stand for all that passed.
+            // The thread's clock, and the sum of all samples, which stand for the whole time.
             let sampled = time.total().time_ns as f64 / (a + b) as f64;
             assert!((0.8..1.6).contains(&sampled), "{name}: {sampled} of the time");
             assert_eq!(time.lost, 0, "{name}");
@@ -158,7 +159,7 @@ fn shares_of_functions_are_those_of_the_clock() -> Outcome {
     Ok(())
 }
 
-/// Spins for so long, by the thread's own clock.
+/// Spins for `milliseconds` by the thread's own clock.
 fn spin(milliseconds: u64) {
     let end = clock() + milliseconds * 1_000_000;
     while clock() < end {
@@ -180,7 +181,7 @@ fn time_of_the_host_is_its_functions_called_from_where_they_are_called() -> Outc
         let module = Module::new(&engine, WAT)?;
         let mut linker: Linker<()> = Linker::new(&engine);
         linker.func_wrap("host", "short", || spin(30))?;
-        // Half of its time is its own, half that of what it calls back.
+        // Half of its time is its own, the other half is its callback's.
         linker.func_wrap("host", "long", |mut caller: Caller<'_, ()>| -> Result<()> {
             spin(30);
             let inner = caller.get_export("inner").and_then(Extern::into_func).expect("exported");
@@ -195,7 +196,7 @@ fn time_of_the_host_is_its_functions_called_from_where_they_are_called() -> Outc
         let profile = instance.profile(&store)?;
         let time = time_of(&profile);
         let all = time.total();
-        // Of four spans three are short's; two of the four are within long, and three within second.
+        // Two of four spans are within long, three are short's, and three are within second.
         assert_share(name, of(time, "short").0, all, 0.75);
         assert_share(name, of(time, "long").0, all, 0.25);
         assert_share(name, of(time, "long").1, all, 0.5);
@@ -232,7 +233,7 @@ fn recursion_has_its_time_once_and_every_caller_is_there() -> Outcome {
         let time = time_of(&profile);
         let (own, total) = of(time, "fib");
         assert!(total.samples <= time.total().samples && own.samples <= total.samples, "{name}");
-        // What is not below `fib` is `run`, and the engine, which makes code for both.
+        // The time outside `fib` belongs to `run`, and to the engine, which compiles both.
         let outside = time.total().samples - total.samples;
         let (caller, engine) = (of(time, "run").0, of(time, "engine").0);
         assert!(outside <= caller.samples + engine.samples && caller.samples * 20 < total.samples, "{name}");
@@ -252,7 +253,7 @@ fn recursion_has_its_time_once_and_every_caller_is_there() -> Outcome {
 
 #[test]
 fn places_are_the_instructions_that_take_long() -> Outcome {
-    // A division of 64 bits takes most of each round, in the second loop only.
+    // A 64-bit division takes most of each iteration, in the second loop only.
     const WAT: &str = r#"(module
         (func (export "run") (param $n i64) (result i64) (local $x i64) (local $i i64)
             (local.set $i (local.get $n))
@@ -283,7 +284,7 @@ fn places_are_the_instructions_that_take_long() -> Outcome {
         }
         let profile = instance.profile(&store)?;
         let time = time_of(&profile);
-        // The second loop begins with the third block.
+        // The second loop begins at the third block.
         let dear = time.nodes.iter().filter(|node| node.offset >= loops[2]).map(|node| node.own);
         let dear = dear.fold(Timed::default(), Timed::plus);
         let all = of(time, "run").0;

@@ -1,4 +1,4 @@
-//! Signals of the timer in every state that a program can be in change nothing, however many there are.
+//! Timer signals change nothing, in any state of a program, however many there are.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -9,17 +9,17 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Sets something.
+/// A change of the configuration.
 type Change = fn(&mut Config) -> &mut Config;
 
-/// More often a second than a kernel has ticks.
+/// More signals per second than any kernel has ticks.
 const OFTEN: u32 = 20_000;
 
 fn adaptive() -> ProfilingConfig {
     ProfilingConfig::Adaptive(Adaptive { lengths: BurstLengths::new(1000, 50), ..Adaptive::default() })
 }
 
-/// The signals that this process handles.
+/// Returns the signals that this process handles.
 fn handled() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("a process has one");
     let line = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("it says");
@@ -52,7 +52,7 @@ const ALL_KINDS: &str = concat!(
         (local.get $sum)))"#
 );
 
-/// What a store comes to: results, traps, and what was counted.
+/// Returns the outcome of a store: results, traps, and counts.
 fn outcome(engine: &Engine, module: &Module) -> Result<(Vec<String>, Option<Profile>, u64)> {
     let mut linker: Linker<()> = Linker::new(engine);
     linker.func_wrap("host", "id", |x: i64| x)?;
@@ -94,12 +94,12 @@ fn signals_in_every_state_change_nothing() -> Outcome {
             config.measure([Metric::CacheMisses(CacheShape::USUAL)])
         }),
     ];
-    // Whoever makes a store with samples has the handler installed.
+    // The first store with samples installs the handler.
     let before = handled();
     let mut sampled = Config::new();
     Store::new(&Engine::new(sampled.sample_time(Some(1)))?, ());
     let signals = handled() & !before;
-    // Other tests of this process may have been first; then it is the highest of ours.
+    // Another test of this process may have installed it; then it is the highest handled signal.
     let signal = 64 - if signals != 0 { signals } else { handled() }.leading_zeros();
     assert!(signal as i32 >= libc::SIGRTMIN(), "{signal}");
     let mut taken_in_all = 0;
@@ -107,7 +107,7 @@ fn signals_in_every_state_change_nothing() -> Outcome {
         let config = |rate| {
             let mut config = Config::new();
             change(config.sample_time(rate));
-            // The same code at the same time, so that what is counted is comparable.
+            // The same code at the same time, so that counts are comparable.
             config.background_compilation(false);
             config
         };
@@ -140,13 +140,13 @@ fn signals_in_every_state_change_nothing() -> Outcome {
         })?;
         for (results, profile, taken) in found {
             assert_eq!(results, expected, "{name}");
-            // Where bursts begin, and what lies where, is not the same in each store.
+            // The beginnings of bursts and the addresses of code differ in each store.
             if let (Some(profile), Some(counted), false) = (profile, &counted, name == "adaptive") {
                 let but_deep = |profile: &Profile| {
                     let found = profile.functions.iter().filter(|f| f.name.as_deref() != Some("deep"));
                     found.cloned().collect::<Vec<_>>()
                 };
-                // How deep it comes depends on where the stack begins.
+                // The start of the stack decides how deep the recursion goes.
                 assert!(but_deep(&profile) == but_deep(counted), "{name}: other counts");
             }
             taken_in_all += taken;
@@ -157,13 +157,13 @@ fn signals_in_every_state_change_nothing() -> Outcome {
     Ok(())
 }
 
-/// This thread's number.
+/// Returns this thread's id.
 fn thread_id() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
 
 /// Sends a signal to a thread.
 fn send(thread: i32, signal: i32) {
-    // SAFETY: at worst the thread is gone, which is an error that does not matter.
+    // SAFETY: the call has no preconditions; if the thread is gone, it returns an error, which does not matter.
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) };
 }

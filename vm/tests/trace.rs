@@ -1,4 +1,4 @@
-//! Traces: what is replayed is what ran, in every tier and by every method.
+//! Traces: a replay equals the run, in every tier and with every method.
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Write};
@@ -11,7 +11,7 @@ use wprof_jit::plan::SplitCfg;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// A file in memory.
+/// An in-memory file.
 #[derive(Clone, Default)]
 struct File(Arc<Mutex<Vec<u8>>>);
 
@@ -45,7 +45,7 @@ const METHODS: [Tracing; 4] = [
     Tracing::Only(TraceMethod::EveryBranch),
 ];
 
-/// Every method in every tier; with profiles, to compare with.
+/// Returns configurations for every method in every tier, with profiles for comparison.
 fn configs() -> Vec<Config> {
     let mut all = Vec::new();
     for method in METHODS {
@@ -54,12 +54,12 @@ fn configs() -> Vec<Config> {
             config.profiling(ProfilingConfig::Exact(Collect::Edges)).trace(method).strategy(strategy);
             config.promote_after(20).background_compilation(false);
             all.push(config.clone());
-            // A chunk ends at every second word or so: everywhere.
+            // A chunk ends about every second word, so that chunks end everywhere.
             config.trace_buffer(8);
             all.push(config);
         }
     }
-    // Without a pinned register, the word that is being filled is in memory.
+    // Without a pinned register, the current word is in memory.
     for strategy in [Strategy::Baseline, Strategy::Optimized, Strategy::Tiered] {
         let mut config = Config::conservative();
         config.profiling(ProfilingConfig::Exact(Collect::Edges)).trace(Tracing::Best).strategy(strategy);
@@ -72,14 +72,14 @@ fn configs() -> Vec<Config> {
 /// How often control went from one block to another, or out of the function: by function, source and target.
 type Edges = BTreeMap<(u32, u32, u32), u64>;
 
-/// The blocks of parts.
+/// Maps parts to blocks.
 struct Splits<'a> {
     module: &'a Module,
     known: BTreeMap<u32, (SplitCfg, u32)>,
 }
 
 impl Splits<'_> {
-    /// The block of a part, and whether it is the block's first part; EXIT beyond the parts.
+    /// Returns the block of a part, and whether it is the block's first part; EXIT beyond the last part.
     fn block(&mut self, func: u32, part: usize) -> (u32, bool) {
         let (split, blocks) = self.known.entry(func).or_insert_with(|| {
             let cfg = cfg::build(self.module.info(), func).expect("builds");
@@ -92,7 +92,7 @@ impl Splits<'_> {
     }
 }
 
-/// The edges of a replay; each frame's own.
+/// Returns the edges of a replay, followed separately in each frame.
 fn replayed_edges(module: &Module, events: &[TraceEvent]) -> Edges {
     let mut splits = Splits { module, known: BTreeMap::new() };
     let (mut edges, mut stack) = (Edges::new(), Vec::new());
@@ -183,7 +183,8 @@ const WAT: &str = r#"(module
         (local.get $sum))
     (func (export "forever") (loop $again (drop (call $even (i32.const 2))) (br $again))))"#;
 
-/// A traced run of `function` and what it did; the host calls back at 13, fails at 42 and interrupts at 102 if `fails`.
+/// Traces a run of `function`, and returns its results; the host calls back at 13, and if `fails` it fails at 42 and
+/// interrupts at 102.
 fn traced(config: &Config, function: &str, n: i32, fails: bool) -> Result<(File, Module, Profile)> {
     let engine = Engine::new(config)?;
     let module = Module::new(&engine, WAT)?;
@@ -253,7 +254,7 @@ fn an_interrupted_run_is_replayed_to_where_it_stopped() -> Outcome {
 fn a_stack_that_overflowed_is_replayed() -> Outcome {
     for config in configs() {
         for function in ["deep", "deep_by_table"] {
-            // As many frames with as many chunks take too long.
+            // This many frames with this many chunks would take too long.
             let mut config = config.clone();
             config.trace_buffer(1 << 16);
             let config = &config;
@@ -267,7 +268,7 @@ fn a_stack_that_overflowed_is_replayed() -> Outcome {
     Ok(())
 }
 
-/// Recursion to some depth, then a call of a function that has not been compiled and cannot be, with so little stack
+/// Recursion to some depth, then a call of a function that has not been compiled, and cannot be with so little stack
 /// left.
 #[test]
 fn a_callee_that_cannot_be_compiled_is_named() -> Outcome {
@@ -307,7 +308,7 @@ fn a_callee_that_cannot_be_compiled_is_named() -> Outcome {
             let unwound = events.iter().filter(|event| matches!(event, TraceEvent::Unwound { .. })).count();
             match how {
                 -1 => deepest = unwound as i32 * 95 / 100,
-                // The frames of `rec`, and the entered callee, which nothing of has run.
+                // The frames of `rec`, and the entered callee, no part of which has run.
                 _ => assert_eq!(unwound as i32, deepest + 2, "{how}"),
             }
             let last = events.iter().rev().find(|event| matches!(event, TraceEvent::Enter(_)));
@@ -317,7 +318,7 @@ fn a_callee_that_cannot_be_compiled_is_named() -> Outcome {
     Ok(())
 }
 
-/// Enough bits for several chunks, with recursion and callbacks on the stack when they end.
+/// Enough bits for several chunks, with recursion and callbacks on the stack when chunks end.
 #[test]
 fn chunks_that_end_anywhere_follow_each_other() -> Outcome {
     let wat = r#"(module
@@ -394,7 +395,7 @@ fn a_small_run_is_replayed_step_by_step() -> Outcome {
     Ok(())
 }
 
-/// Each kind of access: kind, memory, address, bytes; in order, also of what traps.
+/// Each kind of access with its kind, memory, address and bytes, in order, including those that trap.
 #[test]
 fn data_references_are_replayed_in_step() -> Outcome {
     use wprof::profiler::{AccessKind, TraceStep};
@@ -450,7 +451,7 @@ fn data_references_are_replayed_in_step() -> Outcome {
             TraceStep::Reference(_) => None,
         });
         assert_eq!(events.collect::<Vec<_>>(), file.events());
-        // From each chunk on it is the rest.
+        // From each chunk on, the replay equals the rest.
         for chunk in 0..reader.chunk_count() {
             let rest: Vec<_> = reader.steps_from(chunk).collect::<std::result::Result<_, _>>()?;
             assert!(steps.ends_with(&rest), "{chunk}");
@@ -496,7 +497,7 @@ fn a_trace_is_of_one_instance() -> Outcome {
     Ok(())
 }
 
-/// Runs a program with its trace, and compares.
+/// Runs a program with a trace, and compares them.
 #[cfg(feature = "wasi")]
 fn compare_program(config: &Config, file: &str, args: &str) -> Result<u64> {
     use wprof::wasi::{self, OutputPipe, WasiCtx, WasiCtxBuilder};
@@ -510,7 +511,7 @@ fn compare_program(config: &Config, file: &str, args: &str) -> Result<u64> {
     let (mut store, trace) = (Store::new(&engine, context.build()), File::default());
     store.record_trace(&module, file, trace.clone(), u64::MAX)?;
     let instance = linker.instantiate(&mut store, &module)?;
-    // However it ends.
+    // The comparison is valid however the program ends.
     let _ = instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ());
     store.finish_trace()?;
     let edges = replayed_edges(&module, &trace.events());
@@ -530,7 +531,7 @@ fn programs_are_replayed_as_they_ran() -> Outcome {
         let [_, program, args, ..] = line.split('\t').collect::<Vec<_>>()[..] else {
             panic!("bad line: {line}")
         };
-        // Some in every way, the others in one way each, by turns.
+        // Some programs run under every configuration, the others under one each, in turn.
         let step = if ["vcall", "interp", "exit"].contains(&program) { 1 } else { configs.len() };
         for config in configs.iter().skip(number % step).step_by(step) {
             let mut config = config.clone();

@@ -1,10 +1,10 @@
-//! Traps of each kind, their backtraces, and getting out of them from anywhere.
+//! Traps of each kind, their backtraces, and the exit from them anywhere.
 
 use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// A store whose instance imports `host.f`.
+/// Creates a store whose instance imports `host.f`.
 fn with_host<R: WasmRet + 'static>(
     wat: &str,
     host: impl Fn(Caller<'_, ()>) -> R + Send + Sync + 'static,
@@ -227,24 +227,24 @@ fn foreign_signals_reach_the_previous_handler() -> Outcome {
     const ROLE: &str = "WPROF_TEST_FOREIGN_SIGNAL";
     match std::env::var(ROLE).as_deref() {
         Ok("handled") => {
-            // Not ours: a handler set before the engine existed must see it.
+            // A handler that was installed before the engine existed must see a foreign fault.
             unsafe extern "C" fn exit(_: i32) {
-                // SAFETY: async-signal-safe.
+                // SAFETY: `_exit` is async-signal-safe.
                 unsafe { libc::_exit(42) }
             }
-            // SAFETY: installs a handler of the right signature.
+            // SAFETY: the handler has the right signature.
             unsafe { libc::signal(libc::SIGSEGV, exit as *const () as usize) };
             let (mut store, instance) = with_host(NEST, |_| {
-                // SAFETY: none: a fault on purpose, in host code called from wasm.
+                // SAFETY: none: this is a deliberate fault, in host code called from wasm.
                 unsafe { std::ptr::without_provenance_mut::<u8>(8).write_volatile(1) }
             })?;
             call(&mut store, instance, "run")?;
         }
         Ok("default") => {
-            // SAFETY: resets to the default, as in a program without Rust's own handler.
+            // SAFETY: the call restores the default handler, as in a program without Rust's own handler.
             unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
             let _engine = Engine::default();
-            // SAFETY: sends a signal to this thread.
+            // SAFETY: the call sends a signal to this thread.
             unsafe { libc::raise(libc::SIGSEGV) };
         }
         _ => {
@@ -262,7 +262,7 @@ fn foreign_signals_reach_the_previous_handler() -> Outcome {
     Ok(())
 }
 
-/// Each export traps where an optimiser likes to make one instruction of several.
+/// Each export traps where an optimiser tends to merge several instructions.
 const MERGED: &str = r#"(module
     (memory 1) (global $g (mut i32) (i32.const 0))
     (func (export "branch") (param i32) (result i32)
@@ -303,7 +303,7 @@ const MERGED: &str = r#"(module
     (func (export "call") (param i32) (result i32)
         (i32.add (call $callee (i32.const 16)) (call $callee (local.get 0)))))"#;
 
-/// Why and where a call traps, frame by frame.
+/// Returns the reason and the places of a trap, frame by frame.
 fn places(
     store: &mut Store<()>,
     instance: Instance,

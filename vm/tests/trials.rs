@@ -1,4 +1,5 @@
-//! Better versions that are timed beside the ones before: whichever a call gets, the program does the same.
+//! Reoptimized versions in timed trials against the versions that they replace: whichever version a call gets, the
+//! program behaves the same.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,8 +9,8 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// `run(n, x)` calls functions with one, two and ten results, one that calls itself and one that calls the host,
-/// which calls back; it divides by x.
+/// `run(n, x)` calls functions with one, two and ten results, one that calls itself and one that calls the host, which
+/// calls back; it divides by x.
 const WAT: &str = r#"(module
     (import "host" "again" (func $again (param i32) (result i32)))
     (func $sum (param $n i32) (result i32) (local $sum i32)
@@ -61,7 +62,7 @@ const WAT: &str = r#"(module
             (then (i32.add (i32.const 1) (call $descend (i32.sub (local.get 0) (i32.const 1)))))
             (else (i32.const 0)))))"#;
 
-/// At least so many functions of the program are called often, and become other code.
+/// Minimum number of the program's functions that are called often and get other code.
 const HOT: usize = 5;
 
 struct Program {
@@ -85,7 +86,7 @@ impl Program {
         self.instance.get_typed_func::<(i32, i32), i32>(&mut self.store, name)?.call(&mut self.store, args)
     }
 
-    /// How trials have ended: whether the version before has its place again.
+    /// Returns the results of trials: whether each was reverted to the previous version.
     fn tried(&self) -> Vec<bool> {
         let verdict = |decision: &Decision| match decision.verdict {
             Verdict::Tried { reverted, .. } => Some(reverted),
@@ -96,7 +97,7 @@ impl Program {
     }
 }
 
-/// Checks everywhere, short bursts, and trials of so many calls.
+/// Creates an engine with checks everywhere, short bursts, and trials of `trial_calls` calls.
 fn adaptive(trial_calls: u32, trial_margin: f64) -> Result<Engine> {
     let lengths = BurstLengths::new(3, 5);
     let policy = Policy { trial_calls, trial_margin, inlining: false, ..Policy::eager() };
@@ -111,7 +112,7 @@ fn plain() -> Result<Program> {
     Program::new(&engine, &Module::new(&engine, WAT)?)
 }
 
-/// Runs until it `is_done`, comparing what comes out.
+/// Runs until the program `is_done`, and compares the results.
 fn run_until(program: &mut Program, is_done: impl Fn(&Program) -> bool) -> Outcome {
     let (mut plain, until) = (plain()?, Instant::now() + Duration::from_secs(120));
     while !is_done(program) {
@@ -151,7 +152,7 @@ fn what_is_measured_is_told_among_the_decisions() -> Outcome {
     Ok(())
 }
 
-/// Each call from the host calls the function a million times: those are tried, not only the outermost.
+/// Each call from the host calls the function a million times: trials run inner calls, too, not only the outermost.
 #[test]
 fn a_trial_ends_within_a_long_call() -> Outcome {
     let calls = 1000;
@@ -167,7 +168,7 @@ fn a_trial_ends_within_a_long_call() -> Outcome {
     Ok(())
 }
 
-/// Trials that do not end: every call goes through them.
+/// Trials that never end: every call goes through them.
 #[test]
 fn traps_recursion_and_overflow_are_as_without_a_trial() -> Outcome {
     let engine = adaptive(u32::MAX, 0.0)?;

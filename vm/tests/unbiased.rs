@@ -1,6 +1,6 @@
-//! Samples without bias: the share of each function and calling context lies where the profile says.
+//! Samples are unbiased: the share of each function and calling context lies within the profile's interval.
 //!
-//! The programs are hard to sample: what they do lasts longer than a burst, or happens where there is no check.
+//! The programs are hard to sample: their work lasts longer than a burst, or happens where there is no check.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// A counting loop, and functions that go round in it as often as they are told.
+/// A counting loop, and functions that run it a given number of times.
 const LOOPS: &str = r#"
     (import "host" "nothing" (func $nothing))
     (import "host" "back" (func $back (param i32)))
@@ -19,18 +19,18 @@ const LOOPS: &str = r#"
     (func $leaf (param $n i32) (global.set $x (i32.add (i32.mul (global.get $x) (i32.const 17)) (local.get $n))))
 "#;
 
-/// So many instructions without a call or a loop.
+/// Returns `instructions` instructions without a call or a loop.
 fn work(instructions: usize) -> String {
     "(global.set $x (i32.add (i32.mul (global.get $x) (i32.const 17)) (i32.const 3)))"
         .repeat(instructions / 6)
 }
 
-/// A function of this name that executes so many instructions, and whether it calls nothing.
+/// Returns a leaf function `name` that executes `instructions` instructions.
 fn worker(name: &str, instructions: usize) -> String {
     format!("(func ${name} {})", work(instructions))
 }
 
-/// `run` makes as many rounds as it is told, with `$n` counting down, and does this in each.
+/// Returns a `run` that executes `body` a given number of times, with `$n` counting down.
 fn rounds(body: &str) -> String {
     format!(
         r#"(func $run (export "run") (param $n i32)
@@ -38,7 +38,7 @@ fn rounds(body: &str) -> String {
     )
 }
 
-/// Name, functions, and how many rounds.
+/// Returns the programs: name, functions, and number of iterations.
 fn programs() -> Vec<(&'static str, String, i32)> {
     let spin = |n: u32| format!("(call $spin (i32.const {n}))");
     vec![
@@ -139,7 +139,7 @@ fn bursts(checking: u32, instrumented: u32, checks: &str) -> ProfilingConfig {
     ProfilingConfig::Adaptive(Adaptive { lengths, checks, ..Adaptive::default() })
 }
 
-/// The profile of a program that makes so many rounds.
+/// Returns the profile of a program with `count` iterations.
 fn profile(config: &Config, functions: &str, count: i32) -> Result<Profile> {
     let engine = Engine::new(config)?;
     let (mut store, mut linker) = (Store::new(&engine, ()), Linker::new(&engine));
@@ -160,7 +160,7 @@ fn exact(functions: &str, count: i32) -> Result<Profile> {
     profile(config(ProfilingConfig::Exact(Collect::Paths)).flow_contexts(true), functions, count)
 }
 
-/// By chain of callees from the host on: the record.
+/// Returns the record of each chain of callees from the host on.
 fn chains(tree: &ContextTree) -> BTreeMap<Vec<Callee>, u32> {
     let mut chains: Vec<Vec<Callee>> = vec![Vec::new()];
     for (record, index) in tree.records.iter().zip(0..).skip(1) {
@@ -171,7 +171,7 @@ fn chains(tree: &ContextTree) -> BTreeMap<Vec<Callee>, u32> {
     chains.into_iter().zip(0..).collect()
 }
 
-/// What is looked at: its exact share, and the sampled one.
+/// A compared function or context: its exact share, and the sampled one.
 struct Case {
     what: String,
     exact: f64,
@@ -184,7 +184,7 @@ impl Case {
     }
 }
 
-/// The shares of functions and contexts above 2%.
+/// Returns the shares of functions and contexts above 2%.
 fn cases(exact: &Profile, sampled: &Profile) -> Vec<Case> {
     let (expected, found) = (Shares::of(exact), Shares::of(sampled));
     let mut cases = Vec::new();
@@ -205,7 +205,8 @@ fn cases(exact: &Profile, sampled: &Profile) -> Vec<Case> {
     cases
 }
 
-/// How many shares of all programs there are, and how many do not lie where they are said to, at this many phases.
+/// Returns the number of shares of all programs, and the number of shares outside their interval, over `phases`
+/// phases.
 fn count(phases: u32) -> Result<(usize, usize)> {
     let (mut all, mut wrong) = (0, 0);
     for (name, functions, count) in programs() {
@@ -251,7 +252,7 @@ fn shares_lie_where_they_are_said_to_at_many_phases() -> Outcome {
     Ok(())
 }
 
-/// The mean over many phases, which chance hardly moves.
+/// The mean over many phases, which is hardly affected by chance.
 #[test]
 fn the_mean_of_samples_is_the_exact_share() -> Outcome {
     for (name, functions, count) in programs() {
@@ -273,7 +274,8 @@ fn the_mean_of_samples_is_the_exact_share() -> Outcome {
     Ok(())
 }
 
-/// Also in tiers, where functions have no code for bursts at first, and baseline code is not left at entries.
+/// The test includes tiered code, where functions have no burst code at first, and baseline code is not left at
+/// entries.
 #[test]
 fn a_burst_without_end_is_the_exact_profile() -> Outcome {
     for (name, functions, count) in programs() {
@@ -303,7 +305,7 @@ fn a_burst_without_end_is_the_exact_profile() -> Outcome {
     Ok(())
 }
 
-/// The paper's boring loops are instrumented in neither version.
+/// Neither version instruments the paper's boring loops.
 #[test]
 fn boring_loops_are_not_counted() -> Outcome {
     let functions = rounds(&format!("{} (call $spin (i32.const 50))", work(60)));

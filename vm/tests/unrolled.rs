@@ -1,12 +1,12 @@
-//! Unrolled loops count what plain ones count, wherever a round ends.
+//! Unrolled loops count as plain ones do, wherever an iteration ends.
 
 use wprof::profiler::{BurstLengths, Profile};
 use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Loops that `end` after so many rounds in a trap (1: a load, 2: a division, 3: `unreachable`), in an exit from their
-/// middle (4), or as they should (0), after 20 rounds.
+/// Loops that `end` after a given number of iterations in a trap (1: a load, 2: a division, 3: `unreachable`), in an
+/// exit from their middle (4), or normally (0), after 20 iterations.
 const WAT: &str = r#"(module
     (memory 1 100)
     (func (export "one_block") (param $end i32) (param $round i32) (result i32) (local $i i32)
@@ -31,7 +31,7 @@ const WAT: &str = r#"(module
             (br_if $outer (i32.lt_u (local.get $i) (i32.const 60))))
         (local.get $sum)))"#;
 
-/// How many instructions and branches were executed, and all that a profile says, but for the cost of its counters.
+/// The number of executed instructions and branches, and everything in a profile except the cost of its counters.
 type Figures = (Vec<u64>, Vec<(u32, u64, Vec<u64>, u64)>, Vec<u64>);
 
 fn figures(profile: &Profile, events: Vec<u64>) -> Figures {
@@ -51,7 +51,7 @@ fn config(strategy: Strategy, collect: Collect) -> Config {
     config
 }
 
-/// What `name` returns, and what is counted then.
+/// Returns the result of `name`, and the counts after it.
 fn run(engine: &Engine, name: &str, end: i32, round: i32) -> Result<(Option<i32>, Figures)> {
     let mut store = Store::new(engine, ());
     let instance = Linker::new(engine).instantiate(&mut store, &Module::new(engine, WAT)?)?;
@@ -83,9 +83,9 @@ fn wherever_a_round_ends_the_counts_are_those_of_plain_loops() -> Outcome {
     Ok(())
 }
 
-/// A loop that counts from the first parameter by `step` while it compares so with the second, but makes no more
-/// rounds than the third says; it gives what it counted to and how many rounds it made. The test is at its end, or at
-/// its beginning.
+/// Returns a loop that counts from the first parameter by `step` while it compares as `goes_on` with the second, for
+/// at most as many iterations as the third parameter says; its results are the final count and the number of
+/// iterations. The test is at its end or at its beginning.
 fn counted(ty: &str, step: i64, goes_on: &str, is_at_end: bool) -> String {
     let step = format!("(local.set $i ({ty}.add (local.get $i) ({ty}.const {step})))");
     let test = format!("({ty}.{goes_on} (local.get $i) (local.get $bound))");
@@ -103,7 +103,7 @@ fn counted(ty: &str, step: i64, goes_on: &str, is_at_end: bool) -> String {
     )
 }
 
-/// What the loop does from and to values around the ends of the range, and the counts of all that together.
+/// Returns the results of the loop for bounds close to the ends of the range, and the counts of all these runs.
 fn outcomes(engine: &Engine, wat: &str, is_64: bool) -> Result<(Vec<String>, Vec<u64>)> {
     let mut store = Store::new(engine, ());
     let instance = Linker::new(engine).instantiate(&mut store, &Module::new(engine, wat)?)?;
@@ -147,7 +147,7 @@ fn loops_that_count_make_as_many_rounds_however_they_compare() -> Outcome {
     Ok(())
 }
 
-/// What was left of the budget each time that it was used up and given again.
+/// Returns what was left of the budget each time that it was exhausted and renewed.
 fn stops(
     (strategy, collect): (Strategy, Collect),
     name: &str,

@@ -8,7 +8,7 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Runs `_start` and returns how that ended.
+/// Runs `_start` and returns how it ended.
 fn run(wat: &str, ctx: WasiCtx) -> Result<Result<()>> {
     let engine = Engine::default();
     let module = Module::new(&engine, wat)?;
@@ -19,7 +19,7 @@ fn run(wat: &str, ctx: WasiCtx) -> Result<Result<()>> {
     Ok(instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ()))
 }
 
-/// A module in a file, and where it can be instantiated.
+/// Writes a module to a file, and returns it with a linker for its instances.
 fn file_of(
     wat: &str,
 ) -> std::result::Result<(tempfile::NamedTempFile, Linker<WasiCtx>), Box<dyn std::error::Error>> {
@@ -115,7 +115,7 @@ fn standard_input_is_what_was_given() -> Outcome {
     Ok(())
 }
 
-/// All that the system is given of a memory whose data comes on demand: names, vectors, buffers.
+/// Everything that system calls receive from a memory with data on demand: names, vectors, buffers.
 #[test]
 fn the_system_is_given_data_that_nobody_touched() -> Outcome {
     const LEN: usize = 1_600_000;
@@ -173,7 +173,7 @@ fn the_system_is_given_data_that_nobody_touched() -> Outcome {
     let mut expected = data.clone();
     expected[1_200_000..1_260_000].copy_from_slice(&written[10..60_010]);
     let module = Module::from_file(linker.engine(), binary.path())?;
-    // The first has its data read, the second shares pages with others.
+    // The first instance reads its data, the second shares pages with others.
     for _ in 0..2 {
         let mut program = start(&module)?;
         call(&mut program, "open")?;
@@ -186,7 +186,7 @@ fn the_system_is_given_data_that_nobody_touched() -> Outcome {
         assert!(memory[random.clone()] != expected[random.clone()]);
         assert!(memory[random.end..LEN] == expected[random.end..]);
     }
-    // What is lost is neither written nor taken for a name.
+    // Lost data is neither written nor used as a name.
     let module = Module::from_file(linker.engine(), binary.path())?;
     let mut opened = start(&module)?;
     call(&mut opened, "open")?;
@@ -203,8 +203,8 @@ fn the_system_is_given_data_that_nobody_touched() -> Outcome {
     Ok(())
 }
 
-/// Bytes of data, each thing in a piece of its own that is read by itself: the last first, as what follows pieces that are
-/// there may be read with them.
+/// Bytes of data, each item in a piece that is read separately. Pieces are filled from the last one on, because the
+/// pieces after one that is present may be read with it.
 struct Layout {
     data: Vec<u8>,
     left: usize,
@@ -217,20 +217,20 @@ impl Layout {
         Layout { data: vec![0; pieces * Self::PIECE], left: pieces }
     }
 
-    /// Where there is room for a result.
+    /// Returns the address of space for a result.
     fn room(&mut self) -> Argument {
         self.left -= 1;
         Argument::Short((self.left * Self::PIECE + 800) as u32)
     }
 
-    /// Where some bytes are.
+    /// Returns the address of some bytes.
     fn put(&mut self, bytes: &[u8]) -> Argument {
         let Argument::Short(at) = self.room() else { unreachable!("an address") };
         self.data[at as usize..][..bytes.len()].copy_from_slice(bytes);
         Argument::Short(at)
     }
 
-    /// A vector of one buffer.
+    /// Returns a vector of one buffer.
     fn vector(&mut self, buffer: &[u8]) -> Argument {
         let Argument::Short(at) = self.put(buffer) else { unreachable!("an address") };
         self.put(&[at.to_le_bytes(), (buffer.len() as u32).to_le_bytes()].concat())
@@ -241,11 +241,11 @@ impl Layout {
 enum Argument {
     Short(u32),
     Long(u64),
-    /// What a result holds.
+    /// The value of an earlier result.
     Loaded(u32),
 }
 
-/// Of a memory whose data comes on demand, every function gets what nobody has touched before.
+/// Every function accesses untouched data in a memory with data on demand.
 #[test]
 fn every_function_reads_and_writes_data_that_nobody_touched() -> Outcome {
     use Argument::{Loaded, Long, Short};
@@ -254,7 +254,7 @@ fn every_function_reads_and_writes_data_that_nobody_touched() -> Outcome {
     let opened = at.room();
     let Short(file) = opened else { unreachable!("an address") };
     let (file, root, zero) = (Loaded(file), Short(3), Short(0));
-    // One subscription: to a clock, of which no time is to pass.
+    // One subscription: to a clock, with a timeout of zero.
     let clock = at.put(&[[0; 16], [0; 16], [0; 16]].concat());
     let calls: Vec<(&str, Vec<Argument>)> = vec![
         ("args_sizes_get", vec![at.room(), at.room()]),

@@ -1,4 +1,4 @@
-//! WASI 0.2: what streams, pollables and handles do when they are used rightly and wrongly.
+//! WASI 0.2: streams, pollables and handles in correct and incorrect use.
 #![cfg(feature = "wasi")]
 
 use std::time::{Duration, Instant};
@@ -9,9 +9,10 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// What a component needs to use streams, of several versions; `BODY` is the text of core functions.
+/// The imports and definitions that a component needs for streams of several versions; `BODY` is the text of core
+/// functions.
 ///
-/// Results are at 0: a list's address and length at 4 and 8, or what a variant holds.
+/// Results are at 0: a list's address and length at 4 and 8, or the payload of a variant.
 const FRAME: &str = r#"(component
   (import "wasi:io/error@0.2.0" (instance $error (export "error" (type $e (sub resource)))
     (export "[method]error.to-debug-string" (func (param "self" (borrow $e)) (result string)))))
@@ -118,7 +119,7 @@ const FRAME: &str = r#"(component
     (export "drop-out" (func $drop-out)) (export "drop-pollable" (func $drop-pollable))))))
   (func (export "run") (result u32) (canon lift (core func $m "run"))))"#;
 
-/// Runs a body: what it returns, or why it ended.
+/// Runs a body, and returns its result or the reason why it ended.
 fn run_in(ctx: WasiCtx, body: &str, deadline: Option<Duration>) -> Result<u32> {
     let engine = Engine::new(Config::new().interruptible(true))?;
     let component = Component::new(&engine, FRAME.replace("BODY", body))?;
@@ -140,7 +141,7 @@ fn run(body: &str) -> Result<u32> {
     run_in(WasiCtxBuilder::new().stdin_bytes("12345").build(), body, None)
 }
 
-/// A body must trap, and say this.
+/// Checks that a body traps with this message.
 fn traps(body: &str, why: &str) {
     let error = run(body).expect_err(body);
     assert!(error.to_string().contains(why), "{body}: {error}");

@@ -1,4 +1,5 @@
-//! Lists whose length the program chooses take no memory of the host's. One test, as it measures the process.
+//! Lists whose length the program chooses take no host memory. There is only one test, because it measures the
+//! process.
 #![cfg(feature = "wasi")]
 
 use wprof::wasi::{self, WasiCtxBuilder};
@@ -18,7 +19,7 @@ const WAT: &str = r#"(module
         (if (i32.ne (call $poll (i32.const 65536) (i32.const 65536) (i32.const 10000000) (i32.const 8)) (i32.const 28))
             (then unreachable))))"#;
 
-/// Memory of this process's own, in bytes; pages of zeros that were only read do not count.
+/// Returns the private memory of this process in bytes; zero pages that were only read do not count.
 fn own_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("there is one");
     let line = status.lines().find(|line| line.starts_with("VmHWM")).expect("it is there");

@@ -1,4 +1,4 @@
-//! What waits, or takes long, ends when the program is to stop.
+//! Calls that wait or take long end when the program is stopped.
 #![cfg(feature = "wasi")]
 
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -9,10 +9,11 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Long enough for the slowest machine, shorter than anything that waits here.
+/// Long enough for the slowest machine, shorter than any wait in these tests.
 const SOON: Duration = Duration::from_secs(20);
 
-/// Descriptor 3 is a folder with the pipe `p`, 4 a connection on which nothing comes, 5 one where nobody connects.
+/// Descriptor 3 is a folder with the pipe `p`, 4 a connection without incoming data, 5 a listener to which nobody
+/// connects.
 const WAT: &str = r#"(module
     (import "wasi_snapshot_preview1" "poll_oneoff" (func $poll (param i32 i32 i32 i32) (result i32)))
     (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
@@ -78,7 +79,7 @@ const CALLS: [&str; 12] = [
     "write nothing in many buffers",
 ];
 
-/// Calls each function in a store of its own, which `stop` is to stop, and gives the trap.
+/// Calls each function in a new store, which `stop` must stop, and returns the trap.
 fn stopped(
     stop: impl Fn(&mut Store<WasiCtx>) -> Result<()>,
 ) -> std::result::Result<Vec<Trap>, Box<dyn std::error::Error>> {
@@ -128,7 +129,7 @@ fn an_interruption_ends_what_waits_without_a_wake() -> Outcome {
     Ok(())
 }
 
-/// A reader that waits for a writer gets what that writes, and its end.
+/// A reader that waits for a writer receives the written data, and the end of the stream.
 #[test]
 fn a_pipe_is_read_from_when_somebody_writes() -> Outcome {
     let folder = tempfile::tempdir()?;

@@ -1,4 +1,4 @@
-//! `compare`: wprof beside Wasmtime, interleaved, in fresh processes; prints tables in Markdown.
+//! `compare`: runs wprof and Wasmtime interleaved, in fresh processes, and prints tables in Markdown.
 
 use std::iter;
 use std::path::{Path, PathBuf};
@@ -107,7 +107,7 @@ fn compare(options: &Options, programs: &[Program], scratch: &Path) -> Result<()
 }
 
 impl Options {
-    /// The engines whose columns are shown.
+    /// Returns the engines whose columns are shown.
     fn columns_of(&self, mut engines: Vec<Engine>) -> Result<Vec<Engine>> {
         let names: Vec<&str> = engines.iter().map(|engine| engine.name).collect();
         if let Some(unknown) = self.columns.iter().find(|column| !names.contains(&column.as_str())) {
@@ -120,14 +120,14 @@ impl Options {
     }
 }
 
-/// So that this process, and those that it starts, run on one processor.
+/// Pins this process and its children to one processor.
 fn stay_on_this_processor() -> Result<()> {
     let mut processors = CpuSet::new();
     processors.set(sched_getcpu());
     sched_setaffinity(None, &processors).context("cannot stay on one processor")
 }
 
-/// The reference first: the other columns are ratios to it.
+/// Returns the engines, the reference first: the other columns are ratios to it.
 fn engines(what: What, scratch: &Path) -> Result<Vec<Engine>> {
     let own = beside_this_program("own")?;
     let with_peer = matches!(what, What::Steady | What::Events | What::Tiers | What::Peers | What::Cold);
@@ -247,10 +247,10 @@ fn engines(what: What, scratch: &Path) -> Result<Vec<Engine>> {
     })
 }
 
-/// What an engine took, and what the reference took beside it.
+/// The measurement of an engine, and that of the reference beside it.
 type Pair = (Measured, Measured);
 
-/// What each engine takes for a program, by round.
+/// Measures a program in each engine, by round.
 fn measure(
     options: &Options,
     program: &Program,
@@ -272,14 +272,15 @@ fn measure(
     Ok(columns)
 }
 
-/// A round of so many engines, one after the other.
+/// Runs a round of `engines` engines, one after the other.
 fn one_by_one<'a>(start: impl Fn(usize) -> Result<Running<'a>>, engines: usize) -> Result<Vec<Pair>> {
     let reference = start(0)?.end()?;
     let others = (1..engines).map(|engine| Ok((start(engine)?.end()?, reference)));
     iter::once(Ok((reference, reference))).chain(others).collect()
 }
 
-/// A round of so many engines, each beside the first. More at once would find less in the caches at each turn.
+/// Runs a round in which each engine runs at the same time as the first. More engines at once would find less in the
+/// caches at each turn.
 fn in_turns<'a>(start: impl Fn(usize) -> Result<Running<'a>>, engines: usize) -> Result<Vec<Pair>> {
     let pair = |engine| {
         let (reference, other) = (start(0)?, start(engine)?);
@@ -297,7 +298,7 @@ fn print_head(engines: &[Engine]) {
     println!("|---|---|{}", "---|".repeat(names.len()));
 }
 
-/// Prints a program's row; gives the median ratio of each engine to the first.
+/// Prints a program's row, and returns the median ratio of each engine to the first.
 fn print_row(program: &Program, columns: &[Vec<Pair>], figure: fn(&Measured) -> f64) -> Vec<f64> {
     let mut medians = Vec::new();
     let cells: Vec<String> = columns

@@ -56,7 +56,7 @@ fn main() -> Result<ExitCode> {
     Ok(if is_worse { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Thousands of instructions, and what that is of the baseline where it differs.
+/// Formats thousands of instructions, with the ratio to the baseline where they differ.
 fn cell(count: u64, ratio: Option<f64>) -> String {
     match ratio {
         Some(ratio) if (ratio - 1.0).abs() >= 0.001 => format!("{} ({ratio:.3})", count / 1000),

@@ -158,7 +158,7 @@ impl Profile {
 
 fn main() -> Result<ExitCode> {
     let Command::Run(options) = Command::parse();
-    // The main thread's stack is as small as the system's limit; deep recursion wants more.
+    // Deep recursion needs more stack than the main thread has, whose stack is limited by the system.
     std::thread::Builder::new()
         .stack_size(64 << 20)
         .spawn(move || run(&options))?
@@ -194,7 +194,7 @@ fn run(options: &Run) -> Result<ExitCode> {
     };
     let profiling = options.burst.map_or_else(|| options.profile.config(), adaptive);
     config.profiling(profiling).count_contexts(options.contexts).flow_contexts(options.flow);
-    // Nobody asks for the profile.
+    // Nobody reads the profile.
     config.hash_ahead(false);
     config.measure(options.cycles.then_some(Metric::Cycles));
     if !options.conservative {
@@ -264,7 +264,7 @@ fn run(options: &Run) -> Result<ExitCode> {
     })
 }
 
-/// How hot functions are made better, if they are.
+/// Returns the reoptimizer's policy, if hot functions are reoptimized.
 fn policy(without: &[String]) -> Option<Policy> {
     let has = |what: &str| without.iter().all(|left_out| left_out != what);
     let policy = Policy {
@@ -276,7 +276,7 @@ fn policy(without: &[String]) -> Option<Policy> {
     has("all").then_some(policy)
 }
 
-/// The paths of a run that nobody sees, if they are asked for.
+/// Returns the paths of an earlier, unmeasured run, if they are requested.
 fn interesting(options: &Run) -> Result<Option<Interesting>> {
     if !options.interesting && !options.residual {
         return Ok(None);
@@ -285,7 +285,7 @@ fn interesting(options: &Run) -> Result<Option<Interesting>> {
     Ok(Some(if options.residual { Interesting::uncounted(profile) } else { Interesting::new(profile) }))
 }
 
-/// The weights by which counters are placed, if not the static heuristic's.
+/// Returns the weights for the placement of counters, unless the static heuristic is used.
 fn weights(options: &Run) -> Result<Option<profiler::Profile>> {
     let Some(weights) = options.weights else { return Ok(None) };
     let mut profile = earlier(options, Collect::Edges)?;
@@ -295,14 +295,14 @@ fn weights(options: &Run) -> Result<Option<profiler::Profile>> {
     Ok(Some(profile))
 }
 
-/// Makes the edges of a function that were taken often those that were taken seldom. Of the least spanning tree this
-/// makes the greatest one.
+/// Exchanges the edge counts of a function, so that hot edges become cold and cold edges hot. This turns the minimum
+/// spanning tree into the maximum one.
 fn turn_round(function: &mut profiler::FunctionProfile) {
     let most = function.edges.iter().map(|edge| edge.count).max().unwrap_or(0);
     function.edges.iter_mut().for_each(|edge| edge.count = most - edge.count);
 }
 
-/// The profile of a run that nobody sees.
+/// Returns the profile of an earlier, unmeasured run.
 fn earlier(options: &Run, collect: Collect) -> Result<profiler::Profile> {
     if let Some(file) = &options.earlier {
         return profiler::Profile::read(file).map_err(Error::msg);
@@ -314,7 +314,7 @@ fn earlier(options: &Run, collect: Collect) -> Result<profiler::Profile> {
     let mut store = Store::new(&engine, context(options, WasiCtxBuilder::new())?);
     let instance = linker.instantiate(&mut store, &module)?;
     let start = instance.get_typed_func::<(), ()>(&mut store, "_start")?;
-    // However it ends, this is its profile.
+    // The profile is valid however the run ends.
     let _ = start.call(&mut store, ());
     instance.profile(&store)
 }

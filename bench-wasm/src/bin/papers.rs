@@ -1,4 +1,4 @@
-//! `papers`: the tables and figures of the papers for our programs: prints one, or writes pages of all.
+//! `papers`: makes the tables and figures of the papers for our programs: prints one of them, or writes pages of all.
 
 use std::path::PathBuf;
 
@@ -57,7 +57,7 @@ fn main() -> Result<()> {
 }
 
 impl Options {
-    /// With which command, and which inputs.
+    /// Returns the command and the inputs that were used.
     fn how(&self) -> String {
         let (bench, inputs) = if self.bench { (" --bench", "benches") } else { ("", "tests") };
         let real = if self.real { " --real" } else { "" };
@@ -72,7 +72,7 @@ impl Options {
     }
 }
 
-/// All rows, then what can be made.
+/// Lists all rows, then everything that can be made.
 fn list(rows: &[papers::Row]) {
     for row in rows {
         println!("{:3} {:6} {:12} {:8} {}", row.number, row.paper, row.section, row.status, row.what);

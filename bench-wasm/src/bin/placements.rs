@@ -1,4 +1,4 @@
-//! `placements`: what each way of placing counters costs on each program; prints tables in Markdown.
+//! `placements`: counts the cost of each placement of counters on each program, and prints tables in Markdown.
 
 use anyhow::Result;
 use clap::Parser;

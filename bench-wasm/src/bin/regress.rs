@@ -1,5 +1,5 @@
-//! `regress`: compares this build with another one, or with the committed baseline, and fails if it is worse beyond
-//! noise; prints a table in Markdown.
+//! `regress`: compares this build with another one, or with the committed baseline, prints a table in Markdown, and
+//! fails if this build is worse beyond noise.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -82,7 +82,7 @@ impl Options {
         Limits { confidence: self.confidence / 100.0, margin: self.margin / 100.0 }
     }
 
-    /// How much is counted.
+    /// Returns how much is counted.
     fn counting(&self) -> Counting {
         let is_wanted = !self.no_instructions;
         if is_wanted && !has_valgrind() {

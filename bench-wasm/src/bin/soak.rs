@@ -1,5 +1,6 @@
-//! `soak MINUTES`: a service on 16 threads, for so long, in phases of a quarter of a minute. Prints what of the process is
-//! left after each, and fails if there is more in the end than after the first phases.
+//! `soak MINUTES`: runs a service on 16 threads for this long, in phases of a quarter of a minute. Prints the
+//! resources of the process after each phase, and fails if the last phase has more than the first ones after the
+//! warm-up.
 
 use std::time::{Duration, Instant};
 
@@ -8,9 +9,9 @@ use wprof_bench::soak::{KEPT, Service, Usage};
 
 const THREADS: usize = 16;
 const PHASE: Duration = Duration::from_secs(15);
-/// What is not looked at yet: caches fill, and the allocator finds its size.
+/// Number of phases that are not compared: caches fill, and the allocator reaches its size.
 const WARM_UP: u32 = 4;
-/// How much more memory may be resident in the end, of what there was after warming up.
+/// Permitted ratio of the resident memory at the end to that after the warm-up.
 const TOLERANCE: f64 = 1.05;
 
 fn main() -> Result<()> {

@@ -1,7 +1,8 @@
-//! `strangers`: what `wprof run` takes for programs of public suites, with and without a profile, as users run it.
+//! `strangers`: measures `wprof run` on programs of public suites, with and without a profile, as users run it.
 //!
-//! Each round runs each kind once, so that drift of the machine meets all alike; ratios are of runs of one round. What
-//! counts is the processor time of the whole process, its compiler thread included; wall time stands in a second table.
+//! Each round runs each kind once, so that drift of the machine affects all kinds alike; ratios are of runs of one
+//! round. The measure is the processor time of the whole process, including its compiler thread; a second table has
+//! wall time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,21 +48,21 @@ struct Args {
     wall: bool,
 }
 
-/// How a program is run.
+/// A way to run a program.
 struct Kind {
     name: &'static str,
     options: &'static [&'static str],
-    /// Whether the code cache has what earlier runs compiled.
+    /// Whether the code cache contains the code of earlier runs.
     is_warm: bool,
 }
 
 const OFF: &[&str] = &["--profile", "off"];
 const SAMPLED: &[&str] = &["--without", "all"];
 
-/// Runs before those with a warm cache are measured.
+/// Unmeasured runs before those with a warm cache.
 const WARM_UP: usize = 4;
 
-/// The first is what the others of as warm a cache are compared with.
+/// The first kind of each cache state is the reference for the others.
 const KINDS: [Kind; 6] = [
     Kind { name: "plain, cold", options: OFF, is_warm: false },
     Kind { name: "sampled, cold", options: SAMPLED, is_warm: false },
@@ -71,19 +72,19 @@ const KINDS: [Kind; 6] = [
     Kind { name: "default, warm", options: &[], is_warm: true },
 ];
 
-/// The kind that another is compared with.
+/// Returns the kind that is the reference for `kind`.
 fn plain(kind: usize) -> usize {
     kind - kind % 3
 }
 
-/// Milliseconds.
+/// The times of a run, in milliseconds.
 #[derive(Clone, Copy)]
 struct Took {
     processor: f64,
     wall: f64,
 }
 
-/// What a program's runs took, by kind and round.
+/// The runs of a program, by kind and round.
 struct Row {
     name: String,
     runs: [Vec<Took>; KINDS.len()],
@@ -103,7 +104,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Finds the programs of a suite in a folder, and leaves what it makes of them in another.
+/// Finds the programs of a suite in a folder, and writes derived files to another folder.
 type Find = fn(&Path, &Path) -> Result<Vec<Stranger>>;
 
 fn measure(args: &Args, scratch: &Path) -> Result<Vec<Row>> {
@@ -134,7 +135,7 @@ fn measure(args: &Args, scratch: &Path) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Runs a program in all ways; `None` if it is too short.
+/// Runs a program in all kinds; `None` if it is too short.
 fn row(wprof: &Path, stranger: &Stranger, args: &Args, scratch: &Path) -> Result<Option<Row>> {
     let cache = |kind: usize| scratch.join(format!("cache-{kind}"));
     let run = |kind: usize| {
@@ -144,7 +145,7 @@ fn row(wprof: &Path, stranger: &Stranger, args: &Args, scratch: &Path) -> Result
         run(wprof, stranger, &KINDS[kind], &cache(kind))
     };
     let warm = 3..KINDS.len();
-    // What one run makes better too late to store it, a later one does.
+    // A version that one run compiles too late to store is stored by a later run.
     (0..WARM_UP).flat_map(|_| warm.clone()).try_for_each(|kind| run(kind).map(drop))?;
     if run(warm.start)?.processor < args.least {
         return Ok(None);
@@ -160,7 +161,7 @@ fn row(wprof: &Path, stranger: &Stranger, args: &Args, scratch: &Path) -> Result
     Ok(Some(row))
 }
 
-/// A shell knows the processor time of its children to a thousandth of a second.
+/// A shell measures the processor time of its children in milliseconds.
 const TIMED: &str = r#"TIMEFORMAT="%3U %3S"; time "$@" > /dev/null 2> /dev/null"#;
 
 fn run(wprof: &Path, stranger: &Stranger, kind: &Kind, cache: &Path) -> Result<Took> {
@@ -179,13 +180,13 @@ fn run(wprof: &Path, stranger: &Stranger, kind: &Kind, cache: &Path) -> Result<T
     Ok(Took { processor: 1e3 * seconds.iter().sum::<f64>(), wall })
 }
 
-/// Ratios of a kind's runs to those of plain code in the same round.
+/// Returns the ratios of a kind's runs to those of plain code in the same round.
 fn ratio(row: &Row, kind: usize, of: fn(Took) -> f64) -> Spread {
     let all = |kind: usize| -> Vec<f64> { row.runs[kind].iter().map(|&took| of(took)).collect() };
     Spread::of_ratios(&all(kind), &all(plain(kind)))
 }
 
-/// A row of the table: milliseconds of plain code, and how many times as long others take.
+/// Returns a row of the table: milliseconds of plain code, and the ratios of the other kinds.
 fn line(row: &Row, of: fn(Took) -> f64) -> String {
     let cell = |kind: usize| {
         if kind == plain(kind) {
@@ -225,7 +226,7 @@ fn table(rows: &[Row], of: fn(Took) -> f64) -> String {
 mod tests {
     use super::*;
 
-    /// A program that took so long in each kind, in two rounds.
+    /// Returns a program with these times for each kind, in two rounds.
     fn row(name: &str, took: [[f64; 2]; KINDS.len()]) -> Row {
         let runs = took.map(|rounds| rounds.map(|processor| Took { processor, wall: 1.0 }).to_vec());
         Row { name: name.to_owned(), runs }

@@ -1,5 +1,5 @@
-//! `tables`: what paths and calling contexts of each program look like, and what they cost besides time; prints
-//! tables in Markdown.
+//! `tables`: describes the paths and calling contexts of each program and their cost other than time; prints tables in
+//! Markdown.
 
 use anyhow::Result;
 use clap::{Parser, ValueEnum};

@@ -1,7 +1,7 @@
-//! `traces`: what each way of recording a trace costs on each program; prints tables in Markdown.
+//! `traces`: measures the cost of each way of recording a trace on each program; prints tables in Markdown.
 //!
-//! Source: Ball & Larus 1994, section 6.2: witness against bit tracing against recording every branch. The runs of a
-//! program are interleaved, one of each method a round, in this process; code is compiled before.
+//! Source: Ball & Larus 1994, section 6.2: witness tracing against bit tracing and against recording every branch. The
+//! runs of a program are interleaved in this process, one of each method per round; code is compiled before.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -46,22 +46,22 @@ const METHODS: [(&str, Tracing); 4] = [
     ("branches", Tracing::Only(TraceMethod::EveryBranch)),
 ];
 
-/// One run: the program's thread, and all threads of the process, in seconds.
+/// The times of one run in seconds: the program's thread, and all threads of the process.
 #[derive(Clone, Copy)]
 struct Times {
     wall: f64,
     cpu: f64,
 }
 
-/// A program by one method.
+/// A program under one method.
 struct Row {
     wall: Spread,
     cpu: Spread,
     stats: TraceStats,
-    /// Blocks replayed in a second.
+    /// Replay speed in blocks per second.
     speed: f64,
     packed: PackSummary,
-    /// How long packing took, in seconds.
+    /// Time for packing, in seconds.
     pack_time: f64,
 }
 
@@ -116,7 +116,7 @@ fn print_row(program: &str, method: &str, row: &Row) {
     );
 }
 
-/// A row for each method.
+/// Returns a row for each method.
 fn measure(options: &Options, program: &Program, scratch: &Path) -> Result<Vec<Row>> {
     let args = program.args_for(options.quick, false);
     let off = engine(None, false)?;
@@ -161,7 +161,7 @@ fn engine(how: Option<Tracing>, addresses: bool) -> Result<Engine> {
     Engine::new(&config).map_err(failure)
 }
 
-/// Runs a program to its end, its trace complete.
+/// Runs a program to its end, and completes its trace.
 fn run(engine: &Engine, program: &Program, args: &[String], trace: Option<&Path>) -> Result<Times> {
     let module = Module::from_file(engine, &program.file).map_err(failure)?;
     module.compile_all().map_err(failure)?;
@@ -190,7 +190,7 @@ fn run(engine: &Engine, program: &Program, args: &[String], trace: Option<&Path>
     Ok(Times { wall: wall.as_secs_f64(), cpu: (cpu_time()? - cpu).as_secs_f64() })
 }
 
-/// What all threads of this process have consumed, those that have ended too; in steps of 10 ms.
+/// Returns the processor time of all threads of this process, including finished ones; the resolution is 10 ms.
 fn cpu_time() -> Result<Duration> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     let fields = stat.rsplit_once(") ").map_or("", |(_, rest)| rest).split(' ');

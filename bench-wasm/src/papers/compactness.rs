@@ -1,4 +1,5 @@
-//! How compactly interesting paths are numbered, by how many a function has: Vaswani 2007, figures 3.17 and 3.18.
+//! The compactness of the numbering of interesting paths, by the number of paths of a function: Vaswani 2007, figures
+//! 3.17 and 3.18.
 
 use anyhow::Result;
 use wprof::profiler::{FunctionProfile, PreferentialNumbering};
@@ -8,11 +9,11 @@ use super::runs::exact_paths;
 use crate::stats::{Spread, geometric_mean};
 use crate::table::Table;
 
-/// Classes of functions by how many paths they ran: the most that one of a class has.
+/// Classes of functions: the name and the maximum number of paths that ran.
 const CLASSES: [(&str, usize); 5] =
     [("1", 1), ("2 to 10", 10), ("11 to 30", 30), ("31 to 100", 100), ("more than 100", usize::MAX)];
 
-/// The first column, in place of programs.
+/// The first column, which replaces that of programs.
 const FIRST: &str = "paths of a function";
 const HEAD: [&str; 6] = [
     "functions",
@@ -23,7 +24,7 @@ const HEAD: [&str; 6] = [
     "ratio, geometric mean",
 ];
 
-/// The functions of all programs, in classes instead of programs.
+/// Returns the table of the functions of all programs, by class.
 pub fn by_paths(runs: &Runs<'_>) -> Result<Table> {
     let found = runs.functions(|program| exact_paths(program, &runs.args_of(program)), Figures::of)?;
     let mut table = Table::new(HEAD);
@@ -37,7 +38,7 @@ pub fn by_paths(runs: &Runs<'_>) -> Result<Table> {
     Ok(table)
 }
 
-/// Of one function.
+/// The figures of one function.
 struct Figures {
     paths: usize,
     delta: f64,
@@ -45,7 +46,7 @@ struct Figures {
 }
 
 impl Figures {
-    /// None if it has no paths, or too many for a numbering.
+    /// Returns the figures; `None` if the function has no paths, or too many for a numbering.
     fn of(function: &FunctionProfile) -> Option<Figures> {
         let interesting = function.paths_by_count();
         let numbering = PreferentialNumbering::new(&function.path_numbering()?, &interesting)?;

@@ -1,4 +1,4 @@
-//! A table or a figure of a paper, as one that can be made here.
+//! A table or a figure of a paper that can be made here.
 
 use anyhow::Result;
 
@@ -10,28 +10,28 @@ use crate::table::Table;
 pub struct Experiment {
     /// The paper: S000 to S004.
     pub paper: &'static str,
-    /// What it is called there, without spaces.
+    /// Its name in the paper, without spaces.
     pub item: &'static str,
-    /// What it shows.
+    /// Its subject.
     pub title: &'static str,
-    /// The rows of `papers.tsv` that it belongs to.
+    /// The rows of `papers.tsv` to which it belongs.
     pub rows: &'static [u32],
-    /// How it is made.
+    /// How the table is made.
     pub how: How,
-    /// What of it is plotted too.
+    /// The part of the table that is plotted.
     pub plot: Plot,
     /// The paper's own figures.
     pub theirs: &'static [Theirs],
-    /// Why ours differ, in a sentence.
+    /// Why our figures differ, in one sentence.
     pub differs: &'static str,
 }
 
 /// How a table is made.
 #[derive(Clone, Copy)]
 pub enum How {
-    /// From runs of the programs, without a clock.
+    /// Counted in runs of the programs, without a clock.
     Counted(fn(&Runs<'_>) -> Result<Table>),
-    /// By a program that measures times, and so wants a quiet machine: its command, and the record of a run of it.
+    /// Timed by a program, which needs a quiet machine: its command, and the record of a run.
     Timed {
         /// Its command.
         command: &'static str,
@@ -40,7 +40,7 @@ pub enum How {
     },
 }
 
-/// What of a table is plotted.
+/// The part of a table that is plotted.
 #[derive(Clone, Copy)]
 pub enum Plot {
     /// Nothing.
@@ -51,13 +51,13 @@ pub enum Plot {
     Points(usize, usize),
 }
 
-/// A figure that the paper has of its programs.
+/// A figure that the paper gives for its programs.
 #[derive(Clone, Copy)]
 pub struct Theirs {
-    /// What it is.
+    /// The name of the figure.
     pub figure: &'static str,
-    /// What the paper says.
+    /// The value in the paper.
     pub paper: &'static str,
-    /// The column of our table whose mean it is to be compared with.
+    /// The column of our table whose mean is compared with it.
     pub column: usize,
 }

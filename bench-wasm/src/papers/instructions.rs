@@ -1,5 +1,5 @@
-//! What each kind of profile costs, by instructions of machine code over those of plain code: the committed baseline of
-//! `instructions`, which was counted under valgrind.
+//! The cost of each kind of profile as instructions of machine code relative to plain code, from the committed
+//! baseline of `instructions`, which was counted under valgrind.
 
 use anyhow::{Context, Result};
 
@@ -8,7 +8,7 @@ use crate::baseline::Baseline;
 use crate::instructions::FILE;
 use crate::table::Table;
 
-/// Instructions of each of `kinds` over those of plain code, for the programs that the baseline has.
+/// Returns the ratios of instructions of each of `kinds` to plain code, for the programs in the baseline.
 pub fn over_plain(runs: &Runs<'_>, kinds: &[&str]) -> Result<Table> {
     let baseline = Baseline::committed(FILE)?;
     let count = |program: &str, kind: &str| baseline.counts.get(&(program.to_owned(), kind.to_owned()));

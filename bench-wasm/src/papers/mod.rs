@@ -1,7 +1,7 @@
-//! The tables and figures of the papers, for our programs: which there are, and a page for each paper.
+//! The list of the tables and figures of the papers for our programs, and a page for each paper.
 //!
-//! Everything is counted, so that nobody needs a quiet machine: times are for `compare` and the records. To add one: an
-//! entry in the file of its paper, with the function that makes its table.
+//! Everything is counted, so that no quiet machine is needed: `compare` and the records have the times. To add an
+//! item, add an entry to the file of its paper, with the function that makes its table.
 
 mod compactness;
 mod experiment;
@@ -23,7 +23,7 @@ pub use page::{section, write_all};
 pub use rows::{Row, rows};
 pub use runs::Runs;
 
-/// The papers: names in tables, and what they are. The last is what we set ourselves besides.
+/// The papers: names in tables, and titles. The last one lists our own additional goals.
 pub const PAPERS: [(&str, &str); 6] = [
     ("S000", "Ball & Larus, Optimally Profiling and Tracing Programs (TOPLAS 1994)"),
     ("S001", "Ball, Efficiently Counting Program Events with Support for On-Line Queries (TOPLAS 1994)"),
@@ -36,7 +36,7 @@ pub const PAPERS: [(&str, &str); 6] = [
     ("engine", "The engine around them"),
 ];
 
-/// All that can be made, paper by paper.
+/// Returns all experiments, paper by paper.
 pub fn experiments() -> impl Iterator<Item = &'static Experiment> {
     [s000::ALL, s002::ALL, s003::ALL, s004::ALL].into_iter().flatten()
 }

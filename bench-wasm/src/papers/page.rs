@@ -1,4 +1,4 @@
-//! A page for each paper, with its tables and figures and its rows, and one that lists the papers.
+//! Writes a page for each paper, with its tables, figures and rows, and a page that lists the papers.
 
 use std::fs;
 use std::path::Path;
@@ -10,13 +10,13 @@ use super::{Experiment, How, PAPERS, Plot, Row, Runs, experiments};
 use crate::plot;
 use crate::table::Table;
 
-/// What a plot is called, and its text.
+/// The file name of a plot, and its text.
 type Drawing = (String, String);
 
-/// Makes all pages in a folder: those of the papers, and `README.md`. `how` says with which inputs, and by which command.
+/// Writes all pages to a folder: those of the papers, and `README.md`. `how` names the inputs and the command.
 ///
 /// # Errors
-/// If a program fails, or the folder cannot be written.
+/// Returns an error if a program fails, or the folder cannot be written.
 pub fn write_all(rows: &[Row], runs: &Runs<'_>, how: &str, folder: &Path) -> Result<()> {
     let made = format!("Made on {} by {how}.", today());
     for (paper, title) in PAPERS {
@@ -37,10 +37,10 @@ pub fn write_all(rows: &[Row], runs: &Runs<'_>, how: &str, folder: &Path) -> Res
     save(&folder.join("README.md"), &index(rows, &made))
 }
 
-/// An experiment as Markdown, and its plot.
+/// Returns an experiment as Markdown, and its plot.
 ///
 /// # Errors
-/// If a program fails.
+/// Returns an error if a program fails.
 pub fn section(experiment: &Experiment, runs: &Runs<'_>) -> Result<(String, Option<Drawing>)> {
     match experiment.how {
         How::Timed { command, record } => Ok((
@@ -81,7 +81,7 @@ fn drawing(experiment: &Experiment, table: &Table) -> Option<Drawing> {
     Some((name, svg))
 }
 
-/// The paper's figures beside the means of ours, if it has any.
+/// Returns the paper's figures beside the means of ours, if the paper has any.
 fn beside_theirs(experiment: &Experiment, table: &Table) -> String {
     if experiment.theirs.is_empty() {
         return String::new();
@@ -97,7 +97,7 @@ fn beside_theirs(experiment: &Experiment, table: &Table) -> String {
     format!("\n| | the paper | ours, mean |\n|---|---:|---:|\n{rows}")
 }
 
-/// The rows of a paper; each can be linked to as `#row-N`, and links to what is made of it.
+/// Returns the rows of a paper; each has the anchor `#row-N`, and links to the experiments made from it.
 fn rows_of(rows: &[Row], paper: &str) -> String {
     let line = |row: &Row| {
         let Row { number, section, what, status, lacking, .. } = row;
@@ -149,13 +149,13 @@ fn save(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// The day, as `2026-01-31`, of UTC.
+/// Returns the current UTC date, such as `2026-01-31`.
 fn today() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     date(since / 86_400)
 }
 
-/// The date of a day since 1970 (Hinnant, *chrono-Compatible Low-Level Date Algorithms*).
+/// Returns the date of a day counted from 1970 (Hinnant, *chrono-Compatible Low-Level Date Algorithms*).
 fn date(days: u64) -> String {
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);

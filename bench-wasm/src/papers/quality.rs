@@ -1,6 +1,7 @@
-//! How much of a program samples see: Hirzel & Chilimbi 2001, figures 7 and 8.
+//! The share of a program that samples record: Hirzel & Chilimbi 2001, figures 7 and 8.
 //!
-//! The overlap of the paths that bursts saw with all paths, weighted by instructions. The runs are deterministic.
+//! The measure is the overlap of the paths that bursts record with all paths, weighted by instructions. The runs are
+//! deterministic.
 
 use anyhow::{Error, Result};
 use wprof::profiler::{BurstLengths, Change, Comparison, Profile, overlap};
@@ -11,15 +12,15 @@ use super::runs::{exact_paths, profile};
 use crate::programs::Program;
 use crate::table::Table;
 
-/// Lengths of bursts, those of the paper.
+/// The burst lengths of the paper.
 const LENGTHS: [&str; 8] = ["20:1", "200:10", "1000:50", "100:1", "1000:10", "5000:50", "200:1", "2000:10"];
 
-/// Where checks are, as in the paper.
+/// The places of checks, as in the paper.
 const CHECKS: [&str; 8] = ["orig", "EL", "EC", "EN", "L4", "L10", "LN", "EC+L4"];
-/// The lengths with which the paper compares them.
+/// The burst length at which the paper compares the places.
 const LENGTH: &str = "1000:50";
 
-/// Figure 7.
+/// Makes figure 7.
 pub fn by_lengths(runs: &Runs<'_>) -> Result<Table> {
     runs.each(&LENGTHS, |program| {
         let of = |lengths: &&str| Ok((lengths.parse().map_err(Error::msg)?, Checks::default()));
@@ -27,7 +28,7 @@ pub fn by_lengths(runs: &Runs<'_>) -> Result<Table> {
     })
 }
 
-/// Figure 8.
+/// Makes figure 8.
 pub fn by_checks(runs: &Runs<'_>) -> Result<Table> {
     runs.each(&CHECKS, |program| {
         let of =
@@ -51,7 +52,7 @@ fn row(
     ways.map(cell).collect()
 }
 
-/// Code is optimised from the start, so that checks are where they stay.
+/// Returns a configuration that optimises code from the start, so that the places of checks do not change.
 fn sampled(lengths: BurstLengths, checks: Checks) -> Config {
     let mut config = Config::new();
     config.profiling(ProfilingConfig::Adaptive(Adaptive { lengths, checks, ..Adaptive::default() }));

@@ -1,4 +1,4 @@
-//! What the papers have, row by row, and what there is of it: `papers.tsv`.
+//! The contents of the papers, row by row, with the state of each: `papers.tsv`.
 
 use anyhow::{Context, Result};
 
@@ -11,20 +11,20 @@ pub struct Row {
     pub number: u32,
     /// The paper.
     pub paper: String,
-    /// Where in it.
+    /// The section of the paper.
     pub section: String,
-    /// What it is.
+    /// Its subject.
     pub what: String,
-    /// works, partial or missing.
+    /// The state: works, partial or missing.
     pub status: String,
-    /// What is lacking, if anything is.
+    /// The missing part, if anything is missing.
     pub lacking: String,
 }
 
-/// All rows.
+/// Returns all rows.
 ///
 /// # Errors
-/// If the table cannot be read.
+/// Returns an error if the table cannot be read.
 pub fn rows() -> Result<Vec<Row>> {
     let file = home().join("papers.tsv");
     let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;

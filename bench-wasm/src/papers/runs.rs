@@ -1,4 +1,4 @@
-//! Runs that several experiments are made from, each made when the first one asks for it.
+//! Runs that several experiments share, each made when the first experiment needs it.
 
 use std::cell::OnceCell;
 
@@ -13,7 +13,7 @@ use crate::session::Loaded;
 use crate::table::Table;
 use crate::tables::{self, What};
 
-/// Programs, and what was made of them so far.
+/// Programs, and the results that have been made so far.
 pub struct Runs<'a> {
     programs: &'a [Program],
     bench: bool,
@@ -21,12 +21,12 @@ pub struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// Runs of programs with their arguments for benches, or with those for tests.
+    /// Creates the runs of programs with their arguments for benches, or with those for tests.
     pub fn new(programs: &'a [Program], bench: bool) -> Runs<'a> {
         Runs { programs, bench, placements: OnceCell::new() }
     }
 
-    /// What each placement of counters costs.
+    /// Returns the costs of each placement of counters.
     pub(super) fn placements(&self) -> Result<&[Costs]> {
         if self.placements.get().is_none() {
             let costs = placements::costs(self.programs, self.bench)?;
@@ -35,17 +35,17 @@ impl<'a> Runs<'a> {
         self.placements.get().map(Vec::as_slice).context("it was there")
     }
 
-    /// One of the tables of `tables`.
+    /// Returns one of the tables of `tables`.
     pub(super) fn table(&self, what: What) -> Result<Table> {
         tables::of(&[what], self.bench, self.programs).pop().context("one table was asked for")
     }
 
-    /// The names of the programs.
+    /// Returns the names of the programs.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.programs.iter().map(|program| program.name.as_str())
     }
 
-    /// A table with a row for each program; for one that fails it says why.
+    /// Makes a table with a row for each program; the row of a program that fails has the reason.
     pub(super) fn each(&self, head: &[&str], row: impl Fn(&Program) -> Result<Vec<String>>) -> Result<Table> {
         let mut table = Table::new(head.iter().copied());
         for program in self.programs {
@@ -55,7 +55,7 @@ impl<'a> Runs<'a> {
         Ok(table)
     }
 
-    /// What is found in the profile of each program that `profile` makes, of all functions that ran.
+    /// Collects results from the profile of each program that `profile` makes, over all functions that ran.
     pub(super) fn functions<T>(
         &self,
         profile: impl Fn(&Program) -> Result<Profile>,
@@ -69,7 +69,7 @@ impl<'a> Runs<'a> {
         Ok(found)
     }
 
-    /// The arguments of a run that several of which are made: as asked for, but not the longest ones.
+    /// Returns the arguments for an experiment that makes several runs: the requested ones, but not the longest ones.
     pub(super) fn args_of(&self, program: &Program) -> Vec<String> {
         match WORK.iter().find(|work| work.program == program.name) {
             Some(work) if self.bench => words(work.timed),
@@ -79,12 +79,12 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// The profile of a run with an engine of this configuration.
+/// Returns the profile of a run in an engine with this configuration.
 pub(super) fn profile(program: &Program, config: &Config, args: &[String]) -> Result<Profile> {
     Loaded::new(program, config)?.run(args)?.profile()
 }
 
-/// The exact paths of a run.
+/// Returns the exact paths of a run.
 pub(super) fn exact_paths(program: &Program, args: &[String]) -> Result<Profile> {
     let mut config = Config::new();
     config.profiling(ProfilingConfig::Exact(Collect::Paths)).hash_ahead(false);

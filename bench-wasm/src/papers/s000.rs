@@ -3,7 +3,7 @@
 use super::{Experiment, How, Plot, Theirs, instructions, sizes, traces};
 use crate::placements;
 
-/// All that can be made of it. The text that we have of the paper has lost its figures but for those named.
+/// All experiments of the paper. Our text of the paper has lost its figures except the named ones.
 pub const ALL: &[Experiment] = &[
     Experiment {
         paper: "S000",

@@ -3,7 +3,7 @@
 use super::{Experiment, How, Plot, Theirs, instructions};
 use crate::tables::What;
 
-/// All that can be made of it; the paper's figures are its averages of SPEC95.
+/// All experiments of the paper; the paper's figures are its averages of SPEC95.
 pub const ALL: &[Experiment] = &[
     Experiment {
         paper: "S002",

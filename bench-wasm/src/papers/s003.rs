@@ -3,7 +3,7 @@
 use super::{Experiment, How, Plot, Theirs, compactness, instructions, sizes, untested};
 use crate::tables::What;
 
-/// All that can be made of it; the thesis has programs of SPEC CPU2000.
+/// All experiments of the thesis; the thesis measures programs of SPEC CPU2000.
 pub const ALL: &[Experiment] = &[
     Experiment {
         paper: "S003",

@@ -2,7 +2,7 @@
 
 use super::{Experiment, How, Plot, Theirs, instructions, quality};
 
-/// All that can be made of it. The paper's figures are plots without numbers, but for those named.
+/// All experiments of the paper. The paper's figures are plots without numbers, except the named ones.
 pub const ALL: &[Experiment] = &[
     Experiment {
         paper: "S004",

@@ -1,4 +1,4 @@
-//! How much machine code profiles take: Ball & Larus 1994, table 1; Vaswani 2007, table 3.4.
+//! The size of the machine code for profiles: Ball & Larus 1994, table 1; Vaswani 2007, table 3.4.
 
 use std::sync::Arc;
 
@@ -11,10 +11,11 @@ use crate::programs::Program;
 use crate::session::failure;
 use crate::table::Table;
 
-/// Functions of larger modules, of which hardly any run, are not all compiled: that takes minutes each time.
+/// Size limit of modules. Larger modules run few of their functions, and compiling all of them takes minutes each
+/// time.
 const LARGEST: u64 = 2 << 20;
 
-/// Plain code, counters in each block, on each edge, and on chords.
+/// Makes the table for plain code, and for counters in each block, on each edge, and on chords.
 pub fn of_edges(runs: &Runs<'_>) -> Result<Table> {
     let head = ["plain, KiB", "a counter in each block", "on each edge", "on chords"];
     runs.each(&head, |program| {
@@ -22,7 +23,7 @@ pub fn of_edges(runs: &Runs<'_>) -> Result<Table> {
     })
 }
 
-/// All paths, and the same with those of a run as the interesting ones.
+/// Makes the table for all paths, and for the paths of a run as the interesting ones.
 pub fn of_paths(runs: &Runs<'_>) -> Result<Table> {
     runs.each(&["plain, KiB", "Ball-Larus", "preferential"], |program| {
         let interesting = Interesting::new(Arc::new(exact_paths(program, &program.quick_args)?));

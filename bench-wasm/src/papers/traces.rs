@@ -1,4 +1,4 @@
-//! How large traces are, by what is recorded: Ball & Larus 1994, table 3.
+//! The size of traces, by what they record: Ball & Larus 1994, table 3.
 
 use std::io::Cursor;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +21,7 @@ const HEAD: [&str; 6] = [
     "packed, bits a branch",
 ];
 
-/// Bytes of each trace's bits, before compression but for the last two columns.
+/// Makes the table of the bytes of each trace's bits, before compression except in the last two columns.
 pub fn sizes(runs: &Runs<'_>) -> Result<Table> {
     runs.each(&HEAD, |program| {
         let bits =
@@ -44,7 +44,7 @@ pub fn sizes(runs: &Runs<'_>) -> Result<Table> {
     })
 }
 
-/// What is written to it can be read when the writer is gone.
+/// A buffer that remains readable when its writer is gone.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
 
@@ -58,7 +58,7 @@ impl std::io::Write for Shared {
     }
 }
 
-/// The trace of a run with the arguments for tests.
+/// Returns the trace of a run with the arguments for tests.
 fn recorded(program: &Program, how: Tracing) -> Result<TraceReader<Cursor<Vec<u8>>>> {
     let mut config = Config::new();
     config.strategy(Strategy::Optimized).trace(how);

@@ -1,4 +1,4 @@
-//! What a longer run does that a test did not: Vaswani 2007, table 3.1.
+//! The paths of a longer run that a test did not cover: Vaswani 2007, table 3.1.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ const HEAD: [&str; 8] = [
     "of untested paths",
 ];
 
-/// The test is the run with the arguments for tests, the field that with longer ones.
+/// Makes the table: the test run uses the arguments for tests, the field run longer ones.
 pub fn paths(runs: &Runs<'_>) -> Result<Table> {
     runs.each(&HEAD, |program| {
         let tests = exact_paths(program, &program.quick_args)?;
@@ -45,7 +45,7 @@ fn row(field: &Profile, residual: &Residual) -> Vec<String> {
     ]
 }
 
-/// How many edges no test crossed, and how many functions have such.
+/// Returns the number of edges that no test crossed, and the number of functions with such edges.
 fn edges(paths: &[UntestedPath]) -> (usize, usize) {
     let mut edges: BTreeMap<u32, BTreeSet<_>> = BTreeMap::new();
     for path in paths.iter().filter(|path| !path.new_edges.is_empty()) {
@@ -54,7 +54,7 @@ fn edges(paths: &[UntestedPath]) -> (usize, usize) {
     (edges.values().map(BTreeSet::len).sum(), edges.len())
 }
 
-/// How many paths were taken, each as often as it was.
+/// Returns the number of executions of all paths.
 fn executions_of(profile: &Profile) -> u64 {
     let paths = profile.functions.iter().filter_map(|function| function.paths.as_ref());
     paths.flat_map(|paths| &paths.finished).map(|path| path.count).sum()

@@ -1,7 +1,7 @@
-//! How many instructions a run executes in machine code of the engine's, of those that valgrind's callgrind counts.
+//! The number of instructions that a run executes in the engine's machine code, counted by valgrind's callgrind.
 //!
-//! Callgrind knows of each instruction which file it was mapped from. Code that the engine writes is from none, which it
-//! calls `???`. So start, compilation and the host are left out, and it does not matter how wprof was built.
+//! Callgrind knows the file from which each instruction was mapped. Generated code comes from no file, which callgrind
+//! names `???`. Startup, compilation and the host are thus excluded, and the build of wprof does not matter.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,11 +9,11 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-/// Instructions of machine code in a run of `command`, which is to end with `exit_code`; what it writes to standard error
-/// comes with them. The file `out` is written on the way.
+/// Returns the instructions of machine code in a run of `command`, which must end with `exit_code`, and its standard
+/// error. Writes the temporary file `out`.
 ///
 /// # Errors
-/// If it cannot be run, or ends otherwise, or nothing was counted.
+/// Returns an error if the command cannot be run, if it ends otherwise, or if nothing was counted.
 pub fn machine_code(command: &Command, exit_code: i32, out: &Path) -> Result<(u64, String)> {
     let mut valgrind = Command::new("valgrind");
     valgrind.args(["--tool=callgrind", "--quiet"]).arg(format!("--callgrind-out-file={}", out.display()));
@@ -29,9 +29,10 @@ pub fn machine_code(command: &Command, exit_code: i32, out: &Path) -> Result<(u6
     Ok((count, log))
 }
 
-/// The cost of code that was mapped from no file.
+/// Returns the cost of code that was mapped from no file.
 ///
-/// Names are written once, as `ob=(2) ???`, and then are `ob=(2)`. Behind `calls=` stands what the callee took, which is
+/// A name is written once, as `ob=(2) ???`, and then abbreviated to `ob=(2)`. The line after `calls=` has the cost of
+/// the callee, which is counted at the callee.
 /// counted where the callee is.
 fn of_no_file(text: &str) -> u64 {
     let mut is_ours: HashMap<&str, bool> = HashMap::new();

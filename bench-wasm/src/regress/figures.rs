@@ -1,6 +1,7 @@
-//! What a run tells of tiered compilation: how much was compiled of each kind, what was decided, and when it was done.
+//! The figures of tiered compilation in a run: how much of each kind was compiled, what was decided, and when it was
+//! done.
 //!
-//! Input: a profile with its time line. Output: figures by name; also as lines of text, in which a runner passes them on.
+//! Input: a profile with its time line. Output: figures by name; also as lines of text, which a runner prints.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,25 +11,25 @@ use wprof::profiler::{CodeTier, DecisionKind, Profile};
 /// Figures by name.
 pub type Figures = BTreeMap<String, f64>;
 
-/// Which way a figure should go.
+/// The direction in which a figure should change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// As little as can be: times, bytes, instructions.
+    /// Smaller is better: times, bytes, instructions.
     Less,
-    /// As much as can be: what the compiler decided to make better.
+    /// Larger is better: decisions of the optimiser.
     More,
 }
 
 /// A named figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// What it is.
+    /// Its name.
     pub name: String,
-    /// In bytes or milliseconds where the name says so, or how many.
+    /// Its value, in bytes or milliseconds if the name says so, otherwise a count.
     pub value: f64,
 }
 
-/// How lines begin that are figures.
+/// The prefix of lines that are figures.
 const MARK: &str = "figure\t";
 
 impl fmt::Display for Figure {
@@ -37,7 +38,7 @@ impl fmt::Display for Figure {
     }
 }
 
-/// The figures among lines of text.
+/// Parses the figures among lines of text.
 pub fn parse(text: &str) -> Figures {
     let figure = |line: &str| {
         let (name, value) = line.strip_prefix(MARK)?.split_once('\t')?;
@@ -46,12 +47,12 @@ pub fn parse(text: &str) -> Figures {
     text.lines().filter_map(figure).collect()
 }
 
-/// Milliseconds from the start until the last better version was ready.
+/// Milliseconds from the start until the last reoptimized version was ready.
 pub const PEAK: &str = "time to peak, ms";
-/// Milliseconds from a function's first code to its optimised code: the median of those that got both.
+/// Milliseconds from a function's first code to its optimised code: the median of the functions that have both.
 pub const LATENCY: &str = "promotion latency, ms";
 
-/// Figures of a run; none if the profile has no time line.
+/// Returns the figures of a run; none if the profile has no time line.
 pub fn of_run(profile: &Profile) -> Vec<Figure> {
     let Some(timeline) = &profile.timeline else { return Vec::new() };
     let mut figures: Vec<Figure> =
@@ -71,7 +72,7 @@ pub fn of_run(profile: &Profile) -> Vec<Figure> {
     figures
 }
 
-/// How many versions of a kind there are, and their bytes.
+/// Returns the number of versions of a kind, and their bytes.
 fn of_tier(profile: &Profile, tier: CodeTier) -> [Figure; 2] {
     let versions = profile.timeline.iter().flat_map(|timeline| &timeline.versions);
     let bytes: Vec<u64> =
@@ -87,13 +88,13 @@ fn is_better(tier: CodeTier) -> bool {
     matches!(tier, CodeTier::Optimized | CodeTier::Loop | CodeTier::Reoptimized)
 }
 
-/// When the last better version was ready, in nanoseconds from the start.
+/// Returns when the last reoptimized version was ready, in nanoseconds from the start.
 pub fn peak(profile: &Profile) -> Option<u64> {
     let versions = profile.timeline.iter().flat_map(|timeline| &timeline.versions);
     versions.filter(|version| is_better(version.tier)).map(|version| version.began_ns + version.took_ns).max()
 }
 
-/// How long functions wait from their first code to their optimised code, in nanoseconds: the median.
+/// Returns the median wait of functions from their first code to their optimised code, in nanoseconds.
 pub fn latency(profile: &Profile) -> Option<u64> {
     let mut first: BTreeMap<u32, (Option<u64>, Option<u64>)> = BTreeMap::new();
     for version in profile.timeline.iter().flat_map(|timeline| &timeline.versions) {
@@ -112,14 +113,15 @@ pub fn latency(profile: &Profile) -> Option<u64> {
     waited.get(waited.len() / 2).copied()
 }
 
-/// Which way a figure should go, and by which part of it it may go the other way without being worse. Of what is counted
-/// the last is nothing: one decision fewer is a change that somebody wanted, or did not.
+/// Returns the direction in which a figure should change, and the fraction by which it may change the other way
+/// without being worse. For counts this fraction is zero: one decision fewer is a change that somebody wanted, or did
+/// not.
 pub fn direction(name: &str) -> (Better, f64) {
     match name {
         _ if name.ends_with(", bytes") => (Better::Less, 0.02),
         super::INSTRUCTIONS => (Better::Less, 0.01),
         "superblocks" | "inlined calls" => (Better::More, 0.0),
-        // Of baseline code and code for bursts less is better.
+        // Fewer versions of baseline code and burst code are better.
         "versions, baseline" | "versions, for bursts" => (Better::Less, 0.0),
         _ if name.starts_with("versions, ") => (Better::More, 0.0),
         _ => (Better::Less, 0.0),

@@ -14,31 +14,31 @@ use crate::runner::{BURSTS, Measured, parse_times};
 /// A build with a configuration.
 #[derive(Clone, Debug)]
 pub struct Side {
-    /// The program `own` of it.
+    /// Its program `own`.
     pub runner: PathBuf,
-    /// More options of it, as words.
+    /// Additional options of `own`, as words.
     pub options: Vec<String>,
-    /// What `own run --help` says: an earlier build may not have all options.
+    /// The output of `own run --help`: an earlier build may lack some options.
     help: String,
 }
 
-/// Whether instructions are counted too, which takes valgrind, and many times as long.
+/// Whether instructions are counted too, which needs valgrind and takes many times as long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counting {
     /// Code, versions and decisions.
     Versions,
-    /// Those and the instructions that code executes, with a file for valgrind.
+    /// Code, versions, decisions and executed instructions, with a file for valgrind.
     Instructions,
 }
 
 impl Side {
-    /// A build by its program `own`, or by a checkout, in which that is built; `options` are separated by blanks.
+    /// Creates a side from its program `own`, or from a checkout, which is built; `options` are separated by blanks.
     ///
     /// # Errors
-    /// If there is none.
+    /// Returns an error if there is no such build.
     pub fn new(at: &Path, options: &str) -> Result<Side> {
         let runner = if at.is_dir() { built_in(at)? } else { at.to_owned() };
-        // A name without a folder would be looked for among the system's programs.
+        // A name without a folder would be searched among the system's programs.
         let runner = runner.canonicalize().with_context(|| format!("there is no {}", runner.display()))?;
         let help = Command::new(&runner).args(["run", "--help"]).output();
         let help = help.with_context(|| format!("cannot run {}", runner.display()))?;
@@ -47,7 +47,7 @@ impl Side {
         Ok(Side { runner, options: options.split_whitespace().map(str::to_owned).collect(), help })
     }
 
-    /// Whether it knows all of these options.
+    /// Reports whether the side knows all of these options.
     fn knows(&self, options: &[&str]) -> bool {
         options.iter().filter(|option| option.starts_with("--")).all(|option| self.help.contains(option))
     }
@@ -69,15 +69,15 @@ fn built_in(checkout: &Path) -> Result<PathBuf> {
     Ok(checkout.join("target/release/own"))
 }
 
-/// Options for runs that go through the same versions each time: bursts are short, so that short runs have enough of them
-/// for hot functions to be made better.
+/// Options for deterministic runs: bursts are short, so that short runs have enough of them to reoptimize hot
+/// functions.
 const COUNTED: [&str; 4] = ["--deterministic", "--figures", "--burst", "1000:100"];
 
-/// Counts what is compiled in a run of each program, and executed, without a clock. Both sides of a comparison need the
-/// same `counting`.
+/// Counts what a run of each program compiles and executes, without a clock. Both sides of a comparison need the same
+/// `counting`.
 ///
 /// # Errors
-/// If a program fails.
+/// Returns an error if a program fails.
 pub fn counted(side: &Side, work: &[Work], counting: Counting) -> Result<Samples> {
     ensure!(side.knows(&COUNTED), "{} cannot tell figures: it is too old", side.runner.display());
     let mut samples = Samples::new();
@@ -104,7 +104,7 @@ fn figures_of(mut command: Command, counting: Counting) -> Result<Figures> {
     Ok(figures)
 }
 
-/// What a run says on standard error.
+/// Returns the standard error of a run.
 fn output(command: &mut Command) -> Result<String> {
     let output = command.output().context("cannot run it")?;
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -112,20 +112,20 @@ fn output(command: &mut Command) -> Result<String> {
     Ok(text)
 }
 
-/// Something that is timed.
+/// A timed case.
 struct Case {
     figure: &'static str,
     options: &'static [&'static str],
-    /// Whether the short arguments do: what counts is over soon.
+    /// Whether the short arguments are enough, because the measured part is over soon.
     is_short: bool,
     time: fn(&Measured, &Figures) -> Option<f64>,
 }
 
-/// Other lengths of bursts than the default ones have no limit on what the reoptimizer may take, so that it gets as far in
-/// each run; one check in two hundred is in a burst.
+/// Burst lengths other than the default, which lift the limit on the reoptimizer's cost, so that it gets equally far
+/// in each run; one check in two hundred is in a burst.
 const OFTEN: &str = "20000:100";
 
-/// What is timed; by the processor time of the thread that runs the program where that is enough.
+/// The timed cases; they use the processor time of the thread that runs the program where that is enough.
 const CASES: [Case; 8] = [
     Case {
         figure: "time to first result, ms",
@@ -177,11 +177,12 @@ const CASES: [Case; 8] = [
     },
 ];
 
-/// Times each program on both sides in so many rounds: those figures whose names contain one of `figures`. In each the sides take turns in going first, and both have their
-/// code laid out in the same other way, since speed depends on that. Says on standard error what a side does not know.
+/// Times each program on both sides in `rounds` rounds: the figures whose names contain one of `figures`. The sides
+/// alternate in going first in a round, and both use the same code padding, which varies by round, since speed depends
+/// on the layout. Reports options that a side does not know on standard error.
 ///
 /// # Errors
-/// If a program fails.
+/// Returns an error if a program fails.
 pub fn timed(sides: [&Side; 2], work: &[Work], figures: &str, rounds: u32) -> Result<[Samples; 2]> {
     let mut samples = [Samples::new(), Samples::new()];
     for case in CASES.iter().filter(|case| is_among(case.figure, figures)) {

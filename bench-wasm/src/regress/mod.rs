@@ -1,9 +1,9 @@
-//! Regressions of tiered recompilation: the figures of one build or configuration beside those of another.
+//! Regressions of tiered recompilation: compares the figures of one build or configuration with those of another.
 //!
 //! Input: two *sides*, each a runner with options, or one side and the committed baseline. Output: figures that differ
-//! beyond noise. There is one comparison for both: figures of a baseline are a sample of one round. What is counted is
-//! counted in runs that go through the same versions each time (`own run --deterministic`), so that no figure of these
-//! depends on time; what is timed is timed in rounds, in which both sides run one after the other, in turns first.
+//! beyond noise. Both use one comparison: the figures of a baseline are a sample of one round. Counts come from
+//! deterministic runs (`own run --deterministic`), which go through the same versions each time, so that they do not
+//! depend on time. Times come from rounds in which both sides run one after the other, alternately first.
 
 pub mod callgrind;
 pub mod figures;
@@ -15,26 +15,26 @@ pub use verdict::{Change, Limits, Samples, Verdict, compare, table};
 
 use crate::baseline::{Baseline, processor};
 
-/// The committed baseline.
+/// The file of the committed baseline.
 pub const FILE: &str = "tiers.tsv";
 /// Its first line.
 const HEAD: &str = "Figures of tiered compilation: written by `regress --write`, see src/regress.";
 
-/// Instructions that a run executes in machine code, under valgrind.
+/// Instructions that a run executes in machine code, counted under valgrind.
 pub const INSTRUCTIONS: &str = "instructions";
 
-/// A program that is compared.
+/// A program of the comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct Work {
     /// Its name in `programs/manifest.tsv`.
     pub program: &'static str,
-    /// Its arguments where things are counted: some ten million instructions.
+    /// Its arguments for counting: some ten million instructions.
     pub counted: &'static str,
-    /// Its arguments where it is timed: some tenths of a second.
+    /// Its arguments for timing: some tenths of a second.
     pub timed: &'static str,
 }
 
-/// All of them.
+/// All programs of the comparison.
 pub const WORK: [Work; 10] = [
     Work { program: "fib", counted: "25", timed: "36" },
     Work { program: "calls", counted: "500000", timed: "10000000" },
@@ -48,17 +48,17 @@ pub const WORK: [Work; 10] = [
     Work { program: "compress", counted: "20000 3", timed: "1000000 4" },
 ];
 
-/// Figures as a baseline for this processor.
+/// Converts figures to a baseline for this processor.
 pub fn as_baseline(figures: &Samples) -> Baseline {
     let counts = figures.iter().filter_map(|(key, values)| Some((key.clone(), *values.first()? as u64)));
     Baseline { processor: processor(), counts: counts.collect() }
 }
 
-/// The committed figures of the programs that `figures` has, and of the figures that can be had here: instructions only
-/// where they were counted.
+/// Returns the committed figures of the programs in `figures`, restricted to the figures that are available here:
+/// instructions only if they were counted.
 ///
 /// # Errors
-/// If there is no baseline.
+/// Returns an error if there is no baseline.
 pub fn stored(figures: &Samples) -> anyhow::Result<Samples> {
     let has_instructions = figures.keys().any(|(_, figure)| figure == INSTRUCTIONS);
     let is_asked = |(program, figure): &(String, String)| {
@@ -69,10 +69,10 @@ pub fn stored(figures: &Samples) -> anyhow::Result<Samples> {
     Ok(counts.map(|(key, count)| (key, vec![count as f64])).collect())
 }
 
-/// Makes figures the committed ones; those of other programs, and of other kinds, stay.
+/// Commits figures to the baseline; those of other programs and other kinds stay.
 ///
 /// # Errors
-/// If the file cannot be written.
+/// Returns an error if the file cannot be written.
 pub fn commit(figures: &Samples) -> anyhow::Result<()> {
     let mut baseline = Baseline::committed(FILE).unwrap_or_default();
     let new = as_baseline(figures);

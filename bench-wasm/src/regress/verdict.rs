@@ -1,4 +1,4 @@
-//! Which figures of two builds differ beyond noise, and which of those are worse.
+//! Decides which figures of two builds differ beyond noise, and which of these are worse.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use super::figures::{Better, direction};
 use crate::bootstrap::{Interval, ratio_of_medians};
 use crate::table::Table;
 
-/// Values of a figure of a program, one a round.
+/// The values of a figure of a program, one per round.
 pub type Samples = BTreeMap<(String, String), Vec<f64>>;
 
-/// What a figure has come to.
+/// The result of comparing a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Not to be told from what it was.
+    /// Not distinguishable from before.
     Same,
-    /// Better, beyond noise and what is allowed.
+    /// Better, beyond noise and the tolerance.
     Better,
-    /// Worse, beyond noise and what is allowed.
+    /// Worse, beyond noise and the tolerance.
     Worse,
-    /// It was there before.
+    /// Missing, though it was present before.
     Gone,
 }
 
@@ -29,20 +29,20 @@ pub struct Change {
     pub program: String,
     /// The figure.
     pub figure: String,
-    /// How many times as much it is; nothing if it is gone.
+    /// The ratio to the figure before; `None` if the figure is missing.
     pub interval: Option<Interval>,
-    /// Medians.
+    /// The medians before and after.
     pub medians: (f64, f64),
-    /// What that is.
+    /// The verdict on the change.
     pub verdict: Verdict,
 }
 
-/// What a difference must be to count.
+/// The thresholds of a significant difference.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The confidence of intervals, a share of 1.
+    /// The confidence of intervals, a fraction of 1.
     pub confidence: f64,
-    /// By which part times may grow.
+    /// The fraction by which times may grow.
     pub margin: f64,
 }
 
@@ -52,7 +52,7 @@ impl Default for Limits {
     }
 }
 
-/// Compares all figures that there were before with what they are now; round k with round k.
+/// Compares all earlier figures with the current ones, round by round.
 pub fn compare(before: &Samples, after: &Samples, limits: Limits) -> Vec<Change> {
     before.iter().map(|(key, values)| change(key, values, after.get(key), limits)).collect()
 }
@@ -78,7 +78,7 @@ fn change(
     Change { program: program.clone(), figure: figure.clone(), interval, medians, verdict }
 }
 
-/// It takes a whole interval beyond what is allowed to be worse, or better.
+/// Judges an interval: only an interval entirely beyond the tolerance is worse, or better.
 fn judge(interval: Interval, better: Better, allowed: f64) -> Verdict {
     let is_more = interval.low > 1.0 + allowed;
     let is_less = interval.high < 1.0 - allowed;
@@ -91,13 +91,13 @@ fn judge(interval: Interval, better: Better, allowed: f64) -> Verdict {
 }
 
 impl Change {
-    /// Whether this is a regression.
+    /// Reports whether the change is a regression.
     pub fn is_regression(&self) -> bool {
         matches!(self.verdict, Verdict::Worse | Verdict::Gone)
     }
 }
 
-/// The changes as a table, those for the worse first; what is the same only if `all` are wanted.
+/// Returns the changes as a table, the regressions first; unchanged figures are included only if `all` is set.
 pub fn table(changes: &[Change], all: bool) -> Table {
     let mut table = Table::new(["figure", "before", "after", "ratio", "interval", ""]);
     let mut shown: Vec<&Change> =
@@ -126,7 +126,7 @@ impl Change {
     }
 }
 
-/// Milliseconds with decimals, counts without.
+/// Formats milliseconds with decimals, counts without.
 fn number(value: f64) -> String {
     if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.3}") }
 }

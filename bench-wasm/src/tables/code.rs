@@ -1,4 +1,4 @@
-//! How much machine code all functions of a program take, optimised, by what is counted; as multiples of plain code.
+//! The size of the optimised machine code of all functions of a program, by what is counted, relative to plain code.
 
 use crate::programs::Program;
 use crate::session::failure;
@@ -6,7 +6,8 @@ use anyhow::{Result, ensure};
 use wprof::profiler::CacheShape;
 use wprof::{Collect, Config, Engine, Metric, Module, ProfilingConfig};
 
-/// Functions of larger modules, of which hardly any run, are not all compiled: that takes minutes each time.
+/// Size limit of modules. Larger modules run few of their functions, and compiling all of them takes minutes each
+/// time.
 const LARGEST: u64 = 2 << 20;
 
 /// The columns.
@@ -21,7 +22,7 @@ pub const HEAD: &[&str] = &[
     "paths in contexts",
 ];
 
-/// A program's row.
+/// Returns a program's row.
 pub fn row(program: &Program) -> Result<Vec<String>> {
     let size = std::fs::metadata(&program.file)?.len();
     ensure!(size <= LARGEST, "left out: {} KiB of wasm", size >> 10);

@@ -18,7 +18,7 @@ pub const HEAD: &[&str] = &[
     "recursive calls",
 ];
 
-/// A program's row.
+/// Returns a program's row.
 pub fn row(runs: &Runs<'_>) -> Result<Vec<String>> {
     let stats = runs.counted()?.contexts.as_ref().context("no contexts")?.stats();
     Ok(vec![

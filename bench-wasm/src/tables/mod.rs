@@ -1,7 +1,7 @@
-//! What paths and calling contexts of each program look like, and what they cost besides time.
+//! Tables on the paths and calling contexts of each program, and their cost other than time.
 //!
-//! Source: Ammons, Ball & Larus 1997, section 6, tables 2 to 5; Vaswani 2007, sections 3.4, 4 and 5.1. What is timed is so
-//! once, for `readings`: `compare` does that better.
+//! Source: Ammons, Ball & Larus 1997, section 6, tables 2 to 5; Vaswani 2007, sections 3.4, 4 and 5.1. Only `readings`
+//! measures times, once; `compare` does so better.
 
 mod code;
 mod contexts;
@@ -37,8 +37,8 @@ pub enum What {
     Distribution,
 }
 
-/// Some tables of some programs; all of one program's are made before the next one's, which is run as seldom as can be.
-/// A program that fails has a row that says why, so that the others have theirs.
+/// Makes some tables of some programs. All tables of one program are made before the next program's, so that it runs
+/// as rarely as possible. The row of a program that fails has the reason, so that the other programs keep theirs.
 pub fn of(what: &[What], bench: bool, programs: &[Program]) -> Vec<Table> {
     let mut tables: Vec<Table> = what.iter().map(|what| Table::new(what.head().iter().copied())).collect();
     for program in programs {
@@ -77,7 +77,7 @@ impl What {
     }
 }
 
-/// A part of a whole.
+/// Formats a part of a whole.
 fn percent(part: u64, whole: u64) -> String {
     if whole == 0 { "-".into() } else { format!("{:.1}%", 100.0 * part as f64 / whole as f64) }
 }

@@ -1,4 +1,4 @@
-//! Paths that ran: hot ones, those through hot blocks, and their numbers.
+//! Tables on the paths that ran: hot paths, paths through hot blocks, and path numbers.
 
 use anyhow::Result;
 use wprof::profiler::{
@@ -8,11 +8,12 @@ use wprof::profiler::{
 use super::percent;
 use super::runs::Runs;
 
-/// Of all of a metric, what is hot has at least this share; of all instructions, a hot block (Ammons, Ball & Larus).
+/// The minimum share of a metric that a hot path or function has, and of all instructions that a hot block has
+/// (Ammons, Ball & Larus).
 const HOT_SHARE: f64 = 0.01;
 
-/// Of paths, then of functions: how many are dense and sparse, with the share of the misses that they have and of the
-/// instructions, and how many are cold.
+/// For paths, then for functions: the number of dense and of sparse ones, with their shares of the misses and of the
+/// instructions, and the number of cold ones.
 pub const HOT: &[&str] = &[
     "misses",
     "dense paths",
@@ -29,7 +30,7 @@ pub const HOT: &[&str] = &[
     "cold functions",
 ];
 
-/// A program's row of [`HOT`].
+/// Returns a program's row of [`HOT`].
 pub fn hot(runs: &Runs<'_>) -> Result<Vec<String>> {
     let profile = runs.counted()?;
     let view = MetricView::new(profile, 0, HOT_SHARE);
@@ -48,7 +49,7 @@ pub fn hot(runs: &Runs<'_>) -> Result<Vec<String>> {
 pub const BLOCKS: &[&str] =
     &["paths", "hot blocks", "instructions in them", "paths through one, average", "most"];
 
-/// A program's row of [`BLOCKS`].
+/// Returns a program's row of [`BLOCKS`].
 pub fn blocks(runs: &Runs<'_>) -> Result<Vec<String>> {
     let profile = runs.counted()?;
     let ops = profile.ops();
@@ -65,12 +66,12 @@ pub fn blocks(runs: &Runs<'_>) -> Result<Vec<String>> {
     ])
 }
 
-/// How many numbers there are for each path that ran: by the preferential numbering, and by that of all paths.
+/// The ratio of numbers to paths that ran: in the preferential numbering, and in that of all paths.
 ///
-/// Beside them, as chapter 4 of the thesis has it: bits that a path takes by the Ball-Larus model, in which all are equally
-/// likely, and by the entropy of the run, each averaged over functions by how many paths they ran; and how many paths two
-/// to the power of the run's entropy are, for each that ran: gamma of the run, 1 if all ran equally often. The gamma of a
-/// numbering under its own model is its delta.
+/// The other columns follow chapter 4 of the thesis: bits per path by the Ball-Larus model, in which all paths are
+/// equally likely, and by the entropy of the run, each averaged over functions weighted by their number of paths that
+/// ran; and gamma of the run, which is two to the power of the run's entropy, divided by the number of paths that ran
+/// (1 if all ran equally often). The gamma of a numbering under its own model is its delta.
 pub const DELTA: &[&str] = &[
     "functions",
     "paths",
@@ -83,7 +84,7 @@ pub const DELTA: &[&str] = &[
     "gamma of the run",
 ];
 
-/// A program's row of [`DELTA`].
+/// Returns a program's row of [`DELTA`].
 pub fn delta(runs: &Runs<'_>) -> Result<Vec<String>> {
     let profile = runs.counted()?;
     let numberings: Vec<PreferentialNumbering> = profile.functions.iter().filter_map(preferential).collect();
@@ -107,7 +108,7 @@ pub fn delta(runs: &Runs<'_>) -> Result<Vec<String>> {
     .collect())
 }
 
-/// Bits a path by the Ball-Larus model, by the entropy of the run, and gamma of the run.
+/// Returns the bits per path by the Ball-Larus model and by the entropy of the run, and gamma of the run.
 fn bits(profile: &Profile) -> [f64; 3] {
     let (mut sums, mut all) = ([0.0; 3], 0.0);
     for function in &profile.functions {
@@ -129,7 +130,7 @@ fn preferential(function: &FunctionProfile) -> Option<PreferentialNumbering> {
     PreferentialNumbering::new(&function.path_numbering()?, &function.paths_by_count())
 }
 
-/// How many paths ran to their end.
+/// Returns the number of paths that ran to their end.
 fn paths_of(profile: &Profile) -> usize {
     profile.functions.iter().filter_map(|function| function.paths.as_ref()).map(|p| p.finished.len()).sum()
 }

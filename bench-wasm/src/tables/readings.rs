@@ -1,8 +1,8 @@
-//! What measuring cycles takes, and how much of that the time-stamp counter takes by itself.
+//! The cost of measuring cycles, and the part of it that the time-stamp counter itself takes.
 //!
-//! A processor that reads the counter goes on with other work meanwhile, but reads it again only when it is done: a
-//! path that is shorter than a reading takes as long as one. So a price cannot be taken off; but no code that reads
-//! the counter so often can be faster than its readings.
+//! A processor that reads the counter goes on with other work meanwhile, but starts the next reading only when the
+//! last one is done: a path shorter than a reading takes as long as one. The cost of readings therefore cannot be
+//! subtracted; but no code that reads the counter so often can be faster than its readings.
 
 use crate::session::failure;
 use anyhow::Result;
@@ -11,8 +11,8 @@ use wprof::{Collect, Config, Engine, Instance, Metric, Module, ProfilingConfig, 
 
 use super::runs::Runs;
 
-/// How long plain code runs; then for cycles along paths, and for those in contexts: the time over plain code, how
-/// often the counter is read, and the time over plain code of these readings alone.
+/// The time of plain code; then for cycles along paths, and for cycles in contexts: the time relative to plain code,
+/// the number of readings, and the time of these readings alone relative to plain code.
 pub const HEAD: &[&str] = &[
     "plain, s",
     "paths, cycles",
@@ -23,7 +23,7 @@ pub const HEAD: &[&str] = &[
     "readings alone",
 ];
 
-/// A program's row of [`HEAD`].
+/// Returns a program's row of [`HEAD`].
 pub fn row(runs: &Runs<'_>) -> Result<Vec<String>> {
     let reading = seconds_of_reading()?;
     let (plain, _) = runs.seconds(Config::new().profiling(ProfilingConfig::Off))?;
@@ -51,13 +51,13 @@ fn path_ends(profile: &Profile) -> u64 {
     paths.flat_map(|paths| &paths.finished).map(|path| path.count).sum()
 }
 
-/// The counter is read before each call, and where the callee returns.
+/// Returns the number of readings at calls: one before each call, and one where the callee returns.
 fn calls(profile: &Profile) -> u64 {
     let of_host: u64 = profile.host_calls.iter().map(|calls| calls.count).sum();
     of_host + profile.functions.iter().map(|function| function.calls()).sum::<u64>()
 }
 
-/// How long it takes to read the counter: a round of a loop that does nothing else, in seconds.
+/// Returns the time of one reading in seconds, measured in a loop that does nothing else.
 fn seconds_of_reading() -> Result<f64> {
     const ROUNDS: u32 = 20_000_000;
     let wat = format!(

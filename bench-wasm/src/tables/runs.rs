@@ -1,4 +1,4 @@
-//! Runs of one program: profiles that several tables are made from, each taken when the first table asks for it.
+//! Runs of one program: profiles that several tables share, each taken when the first table needs it.
 
 use std::cell::OnceCell;
 
@@ -8,7 +8,7 @@ use anyhow::Result;
 use wprof::profiler::{CacheShape, Profile};
 use wprof::{Collect, Config, Metric, ProfilingConfig, Strategy};
 
-/// A program and what is known of it so far.
+/// A program and its results so far.
 pub struct Runs<'a> {
     program: &'a Program,
     bench: bool,
@@ -16,20 +16,20 @@ pub struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// Runs of a program with its arguments for benches, or with those for tests.
+    /// Creates the runs of a program with its arguments for benches, or with those for tests.
     pub fn new(program: &'a Program, bench: bool) -> Runs<'a> {
         Runs { program, bench, counted: OnceCell::new() }
     }
 
-    /// The program.
+    /// Returns the program.
     pub fn program(&self) -> &'a Program {
         self.program
     }
 
-    /// Paths and calling contexts, with misses of a simulated cache along both.
+    /// Returns paths and calling contexts, with misses of a simulated cache along both.
     ///
     /// # Errors
-    /// If the program fails.
+    /// Returns an error if the program fails.
     pub fn counted(&self) -> Result<&Profile> {
         if self.counted.get().is_none() {
             let mut config = Config::new();
@@ -41,10 +41,11 @@ impl<'a> Runs<'a> {
         Ok(self.counted.get().expect("it was there"))
     }
 
-    /// How long the program runs in optimised code with this configuration, in seconds, and what is left of the run.
+    /// Returns the time of the program in optimised code with this configuration, in seconds, and the finished
+    /// session.
     ///
     /// # Errors
-    /// If the program fails.
+    /// Returns an error if the program fails.
     pub fn seconds(&self, config: &mut Config) -> Result<(f64, Session)> {
         let session = Session::run(self.program, config.strategy(Strategy::Optimized), self.bench)?;
         Ok((session.time.as_secs_f64(), session))

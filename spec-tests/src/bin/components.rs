@@ -1,8 +1,8 @@
-//! Runs component scripts of the component model's repository, from a checkout of it.
+//! Runs component scripts from a checkout of the component model's repository.
 //!
-//! `components FOLDER [NAME…]` runs all scripts below the folder, or those with one of the names in their path. For each it
-//! prints how many directives pass, and those that fail, with the reason; what a script uses that is not supported is told
-//! from failures. It exits with 1 if anything failed.
+//! `components FOLDER [NAME…]` runs all scripts below the folder, or those whose path contains one of the names. For
+//! each script it prints how many directives pass and lists the failing directives with the reason. Directives that
+//! use unsupported features are reported apart from failures. The exit code is 1 if any directive failed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use wast::{QuoteWat, Wast, WastArg, WastDirective, WastExecute, WastInvoke, Wast
 use wprof::component::{Component, Instance, Linker, Val};
 use wprof::{Engine, Store};
 
-/// What stands in errors about features that are not there.
+/// Substrings of error messages that report an unsupported feature.
 const UNSUPPORTED: [&str; 2] = ["not supported yet", "feature"];
 
 type Outcome<T = ()> = Result<T, String>;
@@ -61,7 +61,7 @@ fn find(folder: &Path, scripts: &mut Vec<PathBuf>) {
 struct Tally {
     passed: u32,
     failed: Vec<String>,
-    /// Directives about what is not supported, by the reason.
+    /// Number of directives that use an unsupported feature, by reason.
     refused: BTreeMap<String, u32>,
 }
 
@@ -125,7 +125,7 @@ fn run(path: &Path) -> Tally {
     tally
 }
 
-/// What a script has made so far.
+/// The components and instances that a script has defined so far.
 struct World {
     engine: Engine,
     store: Store<()>,
@@ -237,7 +237,8 @@ impl World {
     }
 }
 
-/// Messages are those of Wasmtime or the specification: the words are compared, not the whole.
+/// Reports whether `message` matches the expected reason. Expected messages come from Wasmtime or the specification,
+/// so their words are compared, not the whole text.
 fn is_why(why: &str, message: &str) -> bool {
     let known: &[(&str, &str)] = &[
         ("unreachable", "unreachable"),
@@ -295,7 +296,7 @@ fn val(value: &WastVal<'_>) -> Outcome<Val> {
     })
 }
 
-/// Whether a value is what is expected; floats that are no numbers are all the same.
+/// Reports whether a value matches the expected one; all NaNs are equal.
 fn is_it(got: &Val, expected: &WastRet<'_>) -> bool {
     match (got, expected) {
         (Val::Float32(got), WastRet::Component(WastVal::F32(value))) => {

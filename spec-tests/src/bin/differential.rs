@@ -1,4 +1,4 @@
-//! The long run of the generated tests.
+//! Runs the generated tests for many seeds.
 //!
 //! `cargo run --release -p wprof-spec-tests --bin differential -- hot --seeds 10000 --isolate`
 

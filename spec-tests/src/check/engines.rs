@@ -15,12 +15,12 @@ use crate::oracle::cache::small_cache;
 
 pub(super) const STRATEGIES: [Strategy; 3] = [Strategy::Baseline, Strategy::Optimized, Strategy::Tiered];
 
-/// The engines that modules run in; each is used for many of them.
+/// The engines in which modules run; each engine runs many modules.
 #[derive(Debug)]
 pub struct Engines {
     pub(super) reference: wasmi::Engine,
     pub(super) off: Made,
-    /// Code that is compiled instruction by instruction: it says where a trap is.
+    /// Baseline code, compiled instruction by instruction: the reference for the places of traps.
     pub(super) baseline: Made,
     pub(super) exact: Made,
     pub(super) every_edge: Made,
@@ -28,21 +28,21 @@ pub struct Engines {
     pub(super) paths: Made,
     pub(super) traced_paths: [Made; 3],
     pub(super) metered: Made,
-    /// Different lengths of bursts, and a burst that does not end, in code that is optimised or not.
+    /// Bursts of different lengths; the next field has bursts that never end, by optimised and unoptimised code.
     pub(super) bursts: [Made; 6],
     pub(super) burst: [Made; 2],
     pub(super) traced: Made,
-    /// Every way of recording data references.
+    /// One engine for each way of recording data references.
     pub(super) referenced: Vec<Made>,
     pub(super) contexts: Made,
-    /// A burst that does not end, and others.
+    /// Bursts that never end; the next field has shorter bursts.
     pub(super) contexts_in_burst: [Made; 2],
     pub(super) contexts_in_bursts: [Made; 2],
     pub(super) contexts_traced: [Made; 3],
     pub(super) flow_traced: [Made; 3],
-    /// Likewise without a trace: records have cells for paths, or none has.
+    /// Paths in contexts without a trace, with and without path cells in call records.
     pub(super) flow: [Made; 2],
-    /// Events in contexts, one by one and otherwise; and without contexts.
+    /// Events in contexts, counted one by one; the next fields count them in other ways, and without contexts.
     pub(super) events_simply: Made,
     pub(super) events_in_contexts: Vec<Made>,
     pub(super) events_alone: Made,
@@ -57,10 +57,10 @@ pub struct Engines {
 }
 
 impl Default for Engines {
-    /// All engines.
+    /// Creates all engines.
     ///
     /// # Panics
-    /// If this machine is not supported.
+    /// Panics if this machine is not supported.
     fn default() -> Engines {
         let profiling = |collect| made(Config::new().profiling(ProfilingConfig::Exact(collect)));
         let forever = bursts(1, BurstLengths::FOREVER, "orig");
@@ -130,14 +130,14 @@ pub(super) fn engine(config: &Config) -> Engine {
     Engine::new(config).expect("an engine for this machine")
 }
 
-/// An engine that is made when it is first used: most checks use few.
+/// An engine that is created on first use, since most checks use few engines.
 #[derive(Debug)]
 pub struct Made {
     config: Config,
     engine: OnceLock<Engine>,
 }
 
-/// An engine that is set up like this.
+/// Returns an engine with this configuration.
 pub(super) fn made(config: &Config) -> Made {
     Made { config: config.clone(), engine: OnceLock::new() }
 }
@@ -150,17 +150,17 @@ impl Deref for Made {
     }
 }
 
-/// An engine that counts paths in bursts.
+/// Returns an engine that counts paths in bursts.
 fn bursty(strategy: Strategy, profiling: ProfilingConfig) -> Made {
     made(tiered().strategy(strategy).parts_above(20).loop_entries_above(0).profiling(profiling))
 }
 
-/// An engine that counts contexts in bursts.
+/// Returns an engine that counts contexts in bursts.
 fn contexts_in(strategy: Strategy, profiling: ProfilingConfig) -> Made {
     made(tiered().strategy(strategy).loop_entries_above(0).profiling(profiling).count_contexts(true))
 }
 
-/// An engine that counts paths, and perhaps traces.
+/// Returns an engine that counts paths, and traces if `tracing` is given.
 fn tracing_paths(strategy: Strategy, tracing: Option<Tracing>) -> Made {
     let mut config = tiered();
     config.strategy(strategy).profiling(ProfilingConfig::Exact(Collect::Paths));
@@ -171,7 +171,7 @@ fn tracing_paths(strategy: Strategy, tracing: Option<Tracing>) -> Made {
     made(&config)
 }
 
-/// Each tier, chunks that end everywhere, and bounds checks in the code.
+/// Returns engines for each tier, for chunks that end everywhere, and for explicit bounds checks.
 fn referenced() -> Vec<Made> {
     let strategies = [Strategy::Optimized, Strategy::Baseline, Strategy::Tiered];
     let settings = strategies.into_iter().zip([8, 64 << 10, 100]);

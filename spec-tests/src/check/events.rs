@@ -1,4 +1,4 @@
-//! Events in calling contexts: what chords add to call records is what single instructions do.
+//! Events in calling contexts: chords must add the same events to call records as single instructions do.
 
 use wprof::{Collect, Config, Counting, Metric, ProfilingConfig, Strategy};
 use wprof_profiler::ContextTree;
@@ -10,13 +10,14 @@ use crate::generate::Case;
 use crate::mode::{Mode, kinds};
 use crate::oracle::cache::small_cache;
 
-/// Every instruction adds its own events: the simple way.
+/// Returns the engine in which every instruction adds its own events: the simple way.
 pub(super) fn simple() -> Made {
     let mut config = Mode::Baseline.config();
     made(config.count_events(kinds()).count_contexts(true).event_counting(Counting::PerInstruction))
 }
 
-/// The same by chords, beside whatever else moves the events about or has words of records, and by blocks.
+/// Returns the engines that count events by chords, together with everything else that moves events or takes words of
+/// call records, and the engine that counts by blocks.
 pub(super) fn clever() -> Vec<Made> {
     let counted = |mut config: Config| {
         config.count_events(kinds()).count_contexts(true);
@@ -32,18 +33,18 @@ pub(super) fn clever() -> Vec<Made> {
     [metered, measured, flow, blocks, parts].iter().map(made).collect()
 }
 
-/// Totals without contexts.
+/// Returns the engine that counts totals without contexts.
 pub(super) fn totals() -> Made {
     made(tiered().strategy(Strategy::Tiered).count_events(kinds()))
 }
 
 impl Engines {
-    /// Demands that each call record has the events that its function's own instructions are in its context, counted
-    /// one by one, however they are counted; that they add up to the totals; and that instructions are those that an
-    /// edge profile has of each function.
+    /// Checks that each call record has the events of its function's own instructions in its context, counted one by
+    /// one, under every way of counting; that the events add up to the totals; and that the instruction counts equal
+    /// those of an edge profile for each function.
     ///
     /// # Errors
-    /// The first difference.
+    /// Returns the first difference that it finds.
     pub fn events(&self, case: &Case) -> Result<Summary, String> {
         let ran = ours::run(&self.events_simply, &case.wasm, &case.drive)?;
         let mut summary = Summary::of(&ran.outcome);
@@ -65,7 +66,7 @@ impl Engines {
         for (number, engine) in (0..).zip(&self.events_in_contexts) {
             self.same_events(case, (number, engine), &expected)?;
         }
-        // Of these, each profile is compared with its edges.
+        // These engines compare each profile with its edges as well.
         self.same_events(case, (usize::MAX, &self.exact), &expected)?;
         summary.contexts = expected.records.len() as u64;
         summary.events_in_contexts =
@@ -98,7 +99,7 @@ impl Engines {
     }
 }
 
-/// The events of one kind by record.
+/// Returns the events of one kind, by call record.
 fn column(tree: &ContextTree, kind: &str) -> Result<Vec<u64>, String> {
     let found = tree.metrics.iter().position(|metric| metric.name == kind);
     Ok(tree.amounts(found.ok_or_else(|| format!("contexts have no {kind}"))?))

@@ -1,4 +1,4 @@
-//! The engines that hot programs run in.
+//! The engines in which hot programs run.
 
 use wprof::{Config, Policy, Strategy};
 
@@ -8,12 +8,12 @@ use crate::engines::{ours, reference};
 use crate::generate::Case;
 use crate::mode::{Mode, bursts};
 
-/// A way to run hot programs.
+/// A configuration under which hot programs run.
 #[derive(Debug)]
 pub struct Hot {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// How it is set up.
+    /// The configuration.
     pub config: Config,
     pub(super) engine: Made,
 }
@@ -24,10 +24,10 @@ impl Hot {
     }
 }
 
-/// How many of the first ways take turns beside the others: those where most is done to the code.
+/// How many of the first configurations alternate with the others: those that transform the code most.
 const USUAL: usize = 3;
 
-/// All ways.
+/// Returns all configurations.
 pub fn ways() -> Vec<Hot> {
     let mut ways = vec![
         Hot::new("reoptimized at once", reoptimized()),
@@ -40,7 +40,7 @@ pub fn ways() -> Vec<Hot> {
     ways
 }
 
-/// The program waits for each version: what runs when follows from the seed alone.
+/// The program waits for each version, so the seed alone determines which code runs when.
 fn reoptimized() -> Config {
     let mut config = Config::new();
     config.canonical_nans(true).strategy(Strategy::Tiered).background_compilation(false).promote_after(2);
@@ -49,7 +49,7 @@ fn reoptimized() -> Config {
     config
 }
 
-/// With parts, more inlining, and long paths.
+/// Adds function parts, more inlining and long paths.
 fn in_parts() -> Config {
     let policy =
         Policy { room: 6000, large_callee: 2000, depth: 8, recursion: 3, path_growth: 6, ..Policy::eager() };
@@ -59,7 +59,7 @@ fn in_parts() -> Config {
     config
 }
 
-/// The reoptimizer's own policy, and bursts that are frequent enough for it.
+/// Uses the reoptimizer's own policy, with bursts that are frequent enough for it.
 fn real_thresholds() -> Config {
     let mut config = Config::new();
     config.background_compilation(false).promote_after(20).profiling(bursts(200, 50, "default"));
@@ -68,10 +68,11 @@ fn real_thresholds() -> Config {
 }
 
 impl Engines {
-    /// Demands that hot programs leave behind what they do in the interpreter, in ways that the seed selects.
+    /// Checks that hot programs leave the same state as in the interpreter, under configurations that the seed
+    /// selects.
     ///
     /// # Errors
-    /// The first difference.
+    /// Returns the first difference that it finds.
     pub fn hot(&self, case: &Case) -> Result<Summary, String> {
         let expected = reference::run(&self.reference, &case.wasm, &case.drive)?.outcome;
         let mut summary = Summary::of(&expected);
@@ -96,7 +97,7 @@ impl Engines {
     }
 }
 
-/// Two of the usual ways, and one of the others: which of so many.
+/// Returns the indices of two of the usual configurations and one of the others.
 pub(super) fn chosen(seed: u64, ways: usize) -> impl Iterator<Item = usize> {
     let seed = seed as usize;
     let usual = [seed % USUAL, (seed + 1 + seed / USUAL % 2) % USUAL];

@@ -1,46 +1,46 @@
-//! What has been run, and compared.
+//! The amount of work that checks have run and compared.
 
 use wprof::{Reoptimization, Verdict};
 
 use crate::oracle::{Compared, ComparedPaths};
 use crate::outcome::Outcome;
 
-/// What has been run.
+/// Counts of what has been run and compared.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Summary {
-    /// Modules.
+    /// Modules that ran.
     pub modules: u64,
-    /// Modules that could not be instantiated, in no engine.
+    /// Modules that no engine could instantiate.
     pub refused: u64,
-    /// Modules that ran out of stack somewhere, so that engines may differ.
+    /// Modules that overflowed the stack in some engine, so that engines may differ.
     pub overflowed: u64,
     /// Calls of exported functions.
     pub calls: u64,
-    /// Calls that trapped or were ended by the host.
+    /// Calls that trapped or that the host ended.
     pub stopped: u64,
     /// Calls of host functions.
     pub host_calls: u64,
-    /// Loads and stores of fixed width that have been compared.
+    /// Compared loads and stores of fixed width.
     pub references: u64,
-    /// What has been compared with the oracle.
+    /// Comparisons with the oracle.
     pub compared: Compared,
-    /// Call records that have been compared.
+    /// Compared call records.
     pub contexts: u64,
-    /// Contexts that bursts have seen.
+    /// Contexts that bursts have recorded.
     pub sampled_contexts: u64,
-    /// Lines missed in these contexts.
+    /// Cache lines missed in these contexts.
     pub misses_in_contexts: u64,
-    /// Call records with instructions that have been compared.
+    /// Compared call records that have instruction counts.
     pub events_in_contexts: u64,
-    /// Paths in contexts that have been.
+    /// Compared paths in contexts.
     pub flow: u64,
-    /// Calls that were inlined.
+    /// Inlined calls.
     pub inlined: u64,
-    /// Superblocks that were formed.
+    /// Superblocks.
     pub superblocks: u64,
-    /// Versions that were left by side exits too often.
+    /// Versions that side exits left too often.
     pub phase_changes: u64,
-    /// Paths that have been compared with a trace.
+    /// Paths compared with a trace.
     pub paths: ComparedPaths,
 }
 
@@ -79,7 +79,7 @@ impl Summary {
         }
     }
 
-    /// Both together.
+    /// Returns the sum of both summaries.
     #[must_use]
     pub fn plus(self, other: Summary) -> Summary {
         Summary {

@@ -1,8 +1,8 @@
-//! The engines that modules with exceptions, function references and objects run in.
+//! The engines in which modules with exceptions, function references and objects run.
 //!
-//! The interpreter knows none of these. What they do in plain Cranelift's code, without a pass or a tier of ours and
-//! with no collection that is not due, is what they must do in all ways, and with a collection at every allocation.
-//! Of hot programs there is a second module in the interpreter's own terms, which says what that is.
+//! The interpreter supports none of these. The expected state is that of plain Cranelift code, without our passes and
+//! tiers and with collections only where they are due. All other configurations must leave the same state, also with a
+//! collection at every allocation. Hot programs have a second, lowered module that the interpreter runs as well.
 
 use wprof::{Config, StoreLimits};
 
@@ -14,16 +14,16 @@ use crate::generate::Case;
 use crate::mode::Mode;
 use crate::outcome::Outcome;
 
-/// Room for objects: some modules want all that they can get.
+/// Heap size for objects: some modules allocate as much as they can.
 const HEAP: u64 = 16 << 20;
 
 /// The engines.
 #[derive(Debug)]
 pub(super) struct Wasm3 {
     plain: Made,
-    /// All ways of hot programs: collections are where they are due, or at every allocation.
+    /// All configurations of hot programs, with collections where they are due and at every allocation.
     ways: [Vec<Hot>; 2],
-    /// Exact counts, likewise.
+    /// Exact counts, with collections where they are due and at every allocation.
     exact: [Made; 2],
 }
 
@@ -47,12 +47,12 @@ fn limited(mut config: Config, stress: bool) -> Config {
 }
 
 impl Engines {
-    /// Demands that a module with exceptions, function references and objects leaves behind in ways that the seed
-    /// selects what it does in plain Cranelift's code, and that its exact counts are those that it makes of itself in
-    /// the same run.
+    /// Checks that a module with exceptions, function references and objects leaves the same state as in plain
+    /// Cranelift code, under configurations that the seed selects, and that its exact counts equal those that the
+    /// module makes of itself in the same run.
     ///
     /// # Errors
-    /// The first difference.
+    /// Returns the first difference that it finds.
     pub fn wasm3(&self, case: &Case) -> Result<Summary, String> {
         let plain =
             ours::run(&self.wasm3.plain, &case.wasm, &case.drive).map_err(|e| format!("plain: {e}"))?;
@@ -64,13 +64,13 @@ impl Engines {
         Ok(summary)
     }
 
-    /// Demands that a hot program with objects, exceptions and typed references leaves behind in ways that the seed
-    /// selects what the interpreter does with the same program in its own terms
-    /// ([`lowered`](crate::generate::hot::lowered)), and so it does in plain Cranelift's code; and that its exact counts
-    /// are those that it makes of itself in the same run. A case without its tree is compared with plain code alone.
+    /// Checks that a hot program with objects, exceptions and typed references leaves the same state as its
+    /// [`lowered`](crate::generate::hot::lowered) form in the interpreter, under configurations that the seed selects
+    /// and in plain Cranelift code; and that its exact counts equal those that the module makes of itself in the same
+    /// run. A case without its tree is compared with plain code alone.
     ///
     /// # Errors
-    /// The first difference.
+    /// Returns the first difference that it finds.
     pub fn hot_objects(&self, case: &Case) -> Result<Summary, String> {
         let plain =
             ours::run(&self.wasm3.plain, &case.wasm, &case.drive).map_err(|e| format!("plain: {e}"))?.outcome;
@@ -87,7 +87,7 @@ impl Engines {
         Ok(summary)
     }
 
-    /// Demands that a module leaves behind in some ways what is expected.
+    /// Checks that a module leaves the expected state under some configurations.
     fn in_all_ways(&self, case: &Case, expected: &Outcome, by: &str) -> Result<Summary, String> {
         let mut summary = Summary::of(expected);
         for (number, at) in hot::chosen(case.seed, self.wasm3.ways[0].len()).enumerate() {

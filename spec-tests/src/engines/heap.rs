@@ -1,5 +1,5 @@
-//! Objects and exceptions of hot programs, as a list: what the interpreter's host does for programs that were
-//! [lowered](crate::generate::hot::lowered).
+//! The objects and exceptions of [lowered](crate::generate::hot::lowered) hot programs: a list that the interpreter's
+//! host keeps.
 
 use wasm_encoder::{HeapType, Instruction as I};
 
@@ -8,7 +8,7 @@ use crate::generate::hot::lowered::Action;
 use crate::generate::hot::managed::{ARRAY, EQ, LEAF, NODE, STRUCT, STRUCTS, Storage, TAGS, contents};
 use crate::outcome::{Trap, Value};
 
-/// Objects by name: the k-th is called 8 (k + 1). None ever goes.
+/// Objects by name: the k-th object has the name 8 (k + 1). Objects are never freed.
 #[derive(Debug, Default)]
 pub struct Heap {
     objects: Vec<Object>,
@@ -26,7 +26,7 @@ enum Kind {
     Exception(u32),
 }
 
-/// What an object of a type begins with.
+/// Returns the initial value of a field or element.
 fn zero(storage: Storage) -> Value {
     match storage {
         Storage::I8 | Storage::I32 | Storage::Node => Value::I32(0),
@@ -58,10 +58,10 @@ fn number(value: Value) -> u32 {
 }
 
 impl Heap {
-    /// Does what a helper is for.
+    /// Performs the action of a helper.
     ///
     /// # Errors
-    /// If the instruction traps.
+    /// Returns the trap if the instruction traps.
     pub fn act(&mut self, action: &Action, args: &[Value]) -> Result<Option<Value>, Trap> {
         match *action {
             Action::Op(ref op) => self.op(op, args),
@@ -146,7 +146,7 @@ impl Heap {
                 return Ok(None);
             }
             I::ArrayCopy { .. } => {
-                // Null is found first, whichever it is.
+                // Null is found before an index out of bounds, whichever operand is null.
                 self.object(args[0])?;
                 self.object(args[2])?;
                 self.elements(args[0], args[1], number(args[4]))?;

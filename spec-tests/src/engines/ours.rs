@@ -18,36 +18,36 @@ use crate::outcome::{Outcome, State, Stop, Trap, Value};
 use crate::recorded::Recorded;
 use crate::shadow::{HostLog, HostName};
 
-/// An instance that has run.
+/// A finished run of an instance.
 #[derive(Debug)]
 pub struct Ran {
-    /// What it left behind.
+    /// The state that the run left.
     pub outcome: Outcome,
     /// Its trace, if the engine traces.
     pub trace: Option<Vec<u8>>,
-    /// Where its calls trapped.
+    /// The places where its calls trapped.
     pub places: Vec<Place>,
     store: Store<Host>,
     instance: Option<Instance>,
     log: Arc<Mutex<HostLog>>,
 }
 
-/// Runs `wasm` as `drive` says.
+/// Runs `wasm` with the calls of `drive`.
 ///
 /// # Errors
-/// If the engine refuses the module.
+/// Returns an error if the engine refuses the module.
 pub fn run(engine: &Engine, wasm: &[u8], drive: &Drive) -> Result<Ran, String> {
     run_fueled(engine, wasm, drive, 0)
 }
 
-/// The same with so much fuel for each call, where code consumes some.
+/// Runs `wasm` as [`run`] does, with `fuel` units for each call if the code consumes fuel.
 ///
 /// # Errors
-/// As [`run`].
+/// Returns the errors of [`run`].
 pub fn run_fueled(engine: &Engine, wasm: &[u8], drive: &Drive, fuel: u64) -> Result<Ran, String> {
     let module = Module::new(engine, wasm).map_err(|e| format!("not accepted: {e}"))?;
     let mut store = Store::new(engine, Host::default());
-    // Where there is a budget it is used up all the time, and refilled.
+    // A budget is used up all the time, and refilled.
     if engine.config().meters("instructions") {
         store.set_budget("instructions", 5).map_err(|e| e.to_string())?;
         store.on_out_of_budget(|_, _| Some(3));
@@ -59,7 +59,7 @@ pub fn run_fueled(engine: &Engine, wasm: &[u8], drive: &Drive, fuel: u64) -> Res
     let imports = imports(&mut store, &module, &log);
     let trace = Recorded::start(&mut store, &module)?;
     let mut outcome = Outcome::default();
-    // The host does not have what some types ask for.
+    // The host cannot provide a value for some types.
     let instance = match imports.and_then(|imports| Instance::new(&mut store, &module, &imports)) {
         Ok(instance) => instance,
         Err(e) => {
@@ -84,7 +84,8 @@ pub fn run_fueled(engine: &Engine, wasm: &[u8], drive: &Drive, fuel: u64) -> Res
     Ok(Ran { outcome, trace, places, store, instance: Some(instance), log })
 }
 
-/// The frames that a call stopped in, innermost first: functions, and bytes of the module. Empty if it returned.
+/// The frames in which a call stopped, innermost first, as function indices and byte offsets in the module; empty if
+/// the call returned.
 pub type Place = Vec<(u32, usize)>;
 
 fn place(error: &Error) -> Place {
@@ -92,30 +93,30 @@ fn place(error: &Error) -> Place {
     frames.iter().map(|frame| (frame.func_index(), frame.module_offset())).collect()
 }
 
-/// How often each block of each compiled function began, by function index.
+/// How often each block of each compiled function was entered, by function index.
 pub type BlockCounts = Vec<(u32, Vec<u64>)>;
 
 impl Ran {
-    /// What the reoptimizer did.
+    /// Returns the log of the reoptimizer.
     pub fn reoptimizations(&self) -> Vec<Reoptimization> {
         self.instance.map_or_else(Vec::new, |instance| instance.module(&self.store).reoptimizations())
     }
 
-    /// Keeps the code of the module, if there is a cache.
+    /// Stores the code of the module in the code cache, if there is one.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// Returns an error if the operating system reports an error.
     pub fn keep_code(&self) -> Result<(), String> {
         let Some(instance) = self.instance else { return Ok(()) };
         instance.module(&self.store).update_code_cache().map(drop).map_err(|e| e.to_string())
     }
 
-    /// How many events of a kind were counted; 0 if they are not.
+    /// Returns the number of counted events of a kind; 0 if this kind is not counted.
     pub fn events(&self, kind: &str) -> u64 {
         event_count(&self.store, kind).unwrap_or(0)
     }
 
-    /// What was counted, if the engine counts and there is an instance.
+    /// Returns the profile, if the engine counts and there is an instance.
     pub fn profile(&self) -> Option<Result<Profile, Error>> {
         let profile = self.instance?.profile(&self.store);
         Some(profile.and_then(|profile| {
@@ -126,29 +127,29 @@ impl Ran {
         }))
     }
 
-    /// The host functions that were called.
+    /// Returns the log of host functions that were called.
     pub fn host_log(&self) -> HostLog {
         self.log.lock().expect("no panic while held").clone()
     }
 
-    /// What was counted in blocks, if the engine counts and there is an instance.
+    /// Returns the block counts, if the engine counts and there is an instance.
     pub fn block_counts(&self) -> Option<Result<BlockCounts, Error>> {
         Some(self.instance?.block_counts(&self.store))
     }
 
-    /// The memory of an instrumented module, from where its counters begin.
+    /// Returns the memory of an instrumented module, from the start of its counters.
     pub fn region(&mut self) -> Option<Vec<u8>> {
         region(&mut self.store, self.instance?)
     }
 
-    /// What a module that counts itself has counted.
+    /// Returns the counters of a self-counting module.
     pub fn counters(&mut self) -> Vec<u64> {
         let Some(instance) = self.instance else { return Vec::new() };
         counters(&mut self.store, instance)
     }
 }
 
-/// The memory of an instrumented module, from where its counters begin.
+/// Returns the memory of an instrumented module, from the start of its counters.
 pub fn region(mut store: impl AsContextMut, instance: Instance) -> Option<Vec<u8>> {
     let flush = instance.get_typed_func::<(), u32>(&mut store, wprof_instrument::FLUSH).ok()?;
     let base = flush.call(&mut store, ()).expect("it only stores into its own memory");
@@ -156,7 +157,7 @@ pub fn region(mut store: impl AsContextMut, instance: Instance) -> Option<Vec<u8
     Some(memory.data(&store)[base as usize..].to_vec())
 }
 
-/// What a module that counts itself has counted.
+/// Returns the counters of a self-counting module.
 pub fn counters(mut store: impl AsContextMut, instance: Instance) -> Vec<u64> {
     let counter = |k| {
         let global = instance.get_global(&mut store, &counter_name(k))?;
@@ -165,16 +166,16 @@ pub fn counters(mut store: impl AsContextMut, instance: Instance) -> Vec<u64> {
     (0..).map_while(counter).collect()
 }
 
-/// Whether instructions are counted and there is an edge profile to compare with.
+/// Reports whether instructions are counted and there is an edge profile to compare with.
 fn counts_both(store: impl AsContext) -> bool {
     let config = store.as_context().engine().config();
     config.profiles() && config.counts("instructions")
 }
 
-/// Demands that the count of executed instructions is what the profile says.
+/// Checks that the count of executed instructions equals that of the profile.
 ///
 /// # Errors
-/// If it is not, or instructions are not counted.
+/// Returns an error if the counts differ, or if instructions are not counted.
 pub fn same_instructions(store: impl AsContext, profile: &Profile) -> Result<(), Error> {
     let counted = event_count(store, "instructions")?;
     match profile.ops() {
@@ -185,7 +186,7 @@ pub fn same_instructions(store: impl AsContext, profile: &Profile) -> Result<(),
     }
 }
 
-/// Demands that the call records of each function have its instructions, if they were counted there.
+/// Checks that the call records of each function add up to its instructions, if these were counted in contexts.
 fn same_instructions_in_contexts(profile: &Profile) -> Result<(), Error> {
     let Some(tree) = &profile.contexts else { return Ok(()) };
     let Some(own) = tree.instructions() else { return Ok(()) };
@@ -247,8 +248,8 @@ fn imports(
     Ok(imports)
 }
 
-/// Profiles count host functions by name, and names come from linkers. A module may import one name several times
-/// with different types, so each has a linker of its own.
+/// Defines a host function. Profiles count host functions by name, and names come from linkers. A module may import
+/// one name several times with different types, so each import has its own linker.
 fn host_function(
     store: &mut Store<Host>,
     name: HostName,
@@ -309,7 +310,7 @@ fn state(store: &mut Store<Host>, item: Extern) -> Option<State> {
         Extern::Func(_) | Extern::Tag(_) => return None,
         Extern::Global(global) => State::Global(from_val(&global.get(store))),
         Extern::Memory(memory) => {
-            // Shared ones can only be copied.
+            // Shared memories can only be copied.
             let mut bytes = vec![0; memory.data_size(&*store)];
             memory.read(&*store, 0, &mut bytes).expect("all of it");
             State::Memory(bytes)
@@ -321,7 +322,7 @@ fn state(store: &mut Store<Host>, item: Extern) -> Option<State> {
     })
 }
 
-/// Why a call of ours failed.
+/// Returns the reason why a call in our engine failed.
 pub fn stop(error: &Error) -> Stop {
     use wprof::Trap as T;
     if let Some(code) = error.i32_exit() {
@@ -349,7 +350,7 @@ pub fn stop(error: &Error) -> Stop {
     })
 }
 
-/// Whether there is no value of a type but null.
+/// Reports whether null is the only value of a type.
 fn is_bottom(ty: &ValType) -> bool {
     matches!(ty, ValType::Ref(ty) if matches!(ty.heap_type(), HeapType::NoExtern))
 }
@@ -361,7 +362,7 @@ fn to_val(value: Value, ty: &ValType) -> Val {
         Value::F32(bits) => Val::F32(bits),
         Value::F64(bits) => Val::F64(bits),
         Value::V128(v) => Val::V128(v),
-        // The host has none to give.
+        // The host has no such value.
         Value::Func(_) | Value::Extern(None) => match ty {
             ValType::Ref(ty) => Ref::null(ty).into(),
             _ => Val::FuncRef(None),

@@ -17,28 +17,28 @@ use crate::host::{Answer, Host};
 use crate::oracle::counter_name;
 use crate::outcome::{Outcome, State, Stop, Trap, Value};
 
-/// An instance that has run.
+/// A finished run of an instance.
 #[derive(Debug)]
 pub struct Ran {
-    /// What it left behind.
+    /// The state that the run left.
     pub outcome: Outcome,
-    /// What a module that counts itself has counted.
+    /// The counters of a self-counting module.
     pub counters: Vec<u64>,
-    /// The memory of an instrumented module, from where its counters begin.
+    /// The memory of an instrumented module, from the start of its counters.
     pub region: Option<Vec<u8>>,
 }
 
-/// An interpreter with room for deep recursion.
+/// Returns an interpreter with room for deep recursion.
 pub fn engine() -> Engine {
     let mut config = Config::default();
     config.set_max_recursion_depth(1_000_000).set_max_stack_height(256 << 20);
     Engine::new(&config)
 }
 
-/// Runs `wasm` as `drive` says.
+/// Runs `wasm` with the calls of `drive`.
 ///
 /// # Errors
-/// If the interpreter refuses the module.
+/// Returns an error if the interpreter refuses the module.
 pub fn run(engine: &Engine, wasm: &[u8], drive: &Drive) -> Result<Ran, String> {
     let module = Module::new(engine, wasm).map_err(|e| format!("not accepted: {e}"))?;
     let mut store = Store::new(engine, Host::default());
@@ -151,7 +151,7 @@ fn host_function(store: &mut Store<Host>, name: &str, ty: FuncType) -> Func {
     })
 }
 
-/// Why a helper trapped.
+/// The trap of a helper.
 #[derive(Debug)]
 struct HelperTrap(Trap);
 
@@ -163,7 +163,7 @@ impl fmt::Display for HelperTrap {
 
 impl HostError for HelperTrap {}
 
-/// A function that does what a lowered instruction does.
+/// Returns a host function that performs a lowered instruction.
 fn helper(store: &mut Store<Host>, name: &str, ty: FuncType, heap: &Arc<Mutex<Heap>>) -> Func {
     let action: &'static Action =
         &HELPERS.iter().find(|helper| helper.to_string() == name).expect("it is in the list").action;
@@ -208,7 +208,7 @@ fn stop(error: &Error) -> Stop {
         Some(T::IntegerOverflow) => Trap::IntegerOverflow,
         Some(T::BadConversionToInteger) => Trap::BadConversion,
         Some(T::StackOverflow) => Trap::StackOverflow,
-        // The one access of tables for which wasmi has no code.
+        // wasmi has no trap code for this table access only.
         None if matches!(error.kind(), ErrorKind::Table(TableError::CopyOutOfBounds)) => {
             Trap::TableOutOfBounds
         }

@@ -1,14 +1,14 @@
-//! Runaway recursion: functions that begin with calls of themselves.
+//! Runaway recursion: functions that start with a call of themselves.
 
 use wprof_jit::module::ModuleInfo;
 
 use crate::rng::Rng;
 use crate::splice::{Result, Splice, unsigned};
 
-/// `wasm` with some functions calling themselves first of all, as long as a global counts down.
+/// Returns `wasm` with some functions that start by calling themselves, until a global has counted down to zero.
 ///
 /// # Errors
-/// If the module is malformed.
+/// Returns an error if the module is malformed.
 pub fn module(wasm: &[u8], info: &ModuleInfo, rng: &mut Rng) -> Result<Vec<u8>> {
     let mut splice = Splice::new(wasm)?;
     let global = splice.i32_global(None, 10_000_000);
@@ -22,7 +22,7 @@ pub fn module(wasm: &[u8], info: &ModuleInfo, rng: &mut Rng) -> Result<Vec<u8>> 
     Ok(splice.apply())
 }
 
-/// `if` the global is not zero: one less, and a call of `func` with zeros.
+/// Emits an `if` the global is not zero: decrements it and calls `func` with zeros.
 fn descend(info: &ModuleInfo, func: u32, global: u32) -> Vec<u8> {
     let mut code = Vec::new();
     let mut op = |bytes: &[u8], index: Option<u32>| {
@@ -44,7 +44,7 @@ fn descend(info: &ModuleInfo, func: u32, global: u32) -> Vec<u8> {
     code
 }
 
-/// Position of a number type in the order of its constants' opcodes.
+/// Returns the position of a number type in the order of the opcodes of its constants.
 fn type_number(ty: wasmparser::ValType) -> u8 {
     match ty {
         wasmparser::ValType::I32 => 0,

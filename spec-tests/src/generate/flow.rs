@@ -1,7 +1,7 @@
 //! Modules with much control flow, most of which runs.
 //!
-//! Nested blocks and loops, switches, values carried by branches, direct, indirect and tail calls, recursion, host
-//! functions that end the program or call back, several results; and each kind of trap, rarely.
+//! They contain nested blocks and loops, switches, values carried by branches, direct, indirect and tail calls,
+//! recursion, host functions that end the program or call back, multiple results, and each kind of trap, rarely.
 
 mod body;
 mod expression;
@@ -21,7 +21,7 @@ use {ValType::I32, ValType::I64};
 /// Parameters and results.
 type Signature = (&'static [ValType], &'static [ValType]);
 
-/// Types of functions and blocks; functions have any of the first [`FUNCTIONS`].
+/// Types of functions and blocks; functions have one of the first [`FUNCTIONS`] types.
 const SIGNATURES: [Signature; 7] = [
     (&[I32], &[I32]),
     (&[I32, I64], &[I64]),
@@ -32,16 +32,16 @@ const SIGNATURES: [Signature; 7] = [
     (&[I64], &[I64]),
 ];
 const FUNCTIONS: usize = 5;
-/// The type of all imports, and of functions that the host calls back.
+/// The type of all imports, and of the functions that the host calls back.
 const UNARY: u32 = 0;
-/// Takes two values and leaves them the other way round.
+/// Type of a block that swaps two values.
 const SWAP: u32 = 5;
 const IMPORTS: [&str; 3] = ["note", FAIL, REENTER];
-/// Elements of the table; the last ones are null.
+/// Number of table elements; the last ones are null.
 const ELEMENTS: u32 = 12;
 const NULLS: u32 = 2;
 
-/// Functions of the module, imports first, by their types.
+/// Type indices of the module's functions, imports first.
 struct Functions(Vec<u32>);
 
 impl Functions {
@@ -61,7 +61,7 @@ impl Functions {
     }
 }
 
-/// A module.
+/// Returns a random module.
 pub fn module(rng: &mut Rng) -> Vec<u8> {
     let functions = Functions::some(rng);
     let mut module = Module::new();
@@ -112,7 +112,7 @@ fn tables() -> TableSection {
     section
 }
 
-/// A memory of each kind.
+/// Returns a memory of each kind.
 fn memories() -> MemorySection {
     let mut section = MemorySection::new();
     for memory64 in [false, true] {
@@ -122,7 +122,7 @@ fn memories() -> MemorySection {
     section
 }
 
-/// An i32 and an i64 that can be changed.
+/// Returns a mutable i32 global and a mutable i64 global.
 fn globals() -> GlobalSection {
     let mut section = GlobalSection::new();
     let ty = |val_type| GlobalType { val_type, mutable: true, shared: false };
@@ -151,7 +151,7 @@ fn elements(functions: &Functions, rng: &mut Rng) -> ElementSection {
     let all: Vec<u32> = (0..functions.0.len() as u32).collect();
     let picked: Vec<u32> = (0..ELEMENTS - NULLS).map(|_| rng.pick(&all)).collect();
     section.active(None, &ConstExpr::i32_const(0), Elements::Functions(picked.into()));
-    // `ref.func` is allowed for these.
+    // Declares the functions to which `ref.func` may refer.
     section.declared(Elements::Functions(all.into()));
     section
 }

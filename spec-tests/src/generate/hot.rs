@@ -1,12 +1,13 @@
 //! Programs that run long enough to be optimised: 10^5 to 10^6 instructions.
 //!
-//! A program is a pure function of its seed. It ends since all its loops count, nothing else writes the counts, and
-//! functions call only functions behind them, or themselves so often: a budget of instructions is shared out while
-//! they are made. `f0` is where the work is done; it calls functions in the middle, and all call *leaves*, directly
-//! and through two tables, one that nothing changes and one that is changed and grows. Which leaf most calls through a
-//! table go to changes in the middle of a run. Traps come late.
-//! Results do not depend on the engine: NaNs whose bits an engine may choose are made the same one wherever bits tell.
-//! Oracle: `tests/hot.rs` says that hot programs are optimised in every way.
+//! A program is a pure function of its seed. It terminates: all its loops count, no other code writes the counters,
+//! and functions call only later functions, or themselves a bounded number of times. The generator divides a budget of
+//! instructions among them. `f0` does the work; it calls functions in the middle, and all of them call *leaves*,
+//! directly and through two tables: one is constant, the other changes and grows. The most frequent target of calls
+//! through a table changes in the middle of a run. Traps come late.
+//! Results do not depend on the engine: a NaN whose bits an engine may choose is canonicalised wherever its bits are
+//! observable.
+//! Oracle: `tests/hot.rs` checks that hot programs undergo every optimisation.
 
 mod body;
 mod expression;
@@ -42,43 +43,44 @@ pub const SIGNATURES: [Signature; 9] = [
     (&[F32, I32], &[F32]),
     (&[I32, I64], &[I32, F64]),
 ];
-/// The types of leaves, and of functions that call themselves.
+/// The number of types of leaves; they come first in the list. The next constant lists the types of recursive
+/// functions.
 const OF_LEAVES: u32 = 8;
 const RECURSIVE: [u32; 2] = [0, 1];
 /// The type of `f0`.
 const OF_MAIN: u32 = 8;
 
-/// What is imported, all of the first type.
+/// The imported functions, all of the first type.
 const IMPORTS: [&str; 2] = ["note", crate::host::REENTER];
 const NOTE: u32 = 0;
 const REENTERED: u32 = 1;
-/// The table that changes, and the other one.
+/// The table that changes; the next constant is the other table.
 const TABLE: u32 = 0;
 const CONSTANT_TABLE: u32 = 1;
-/// How far the first may grow.
+/// Maximum growth of the first table.
 const TABLE_ROOM: u64 = 6;
 /// Types of the globals.
 const GLOBALS: [ValType; 5] = [I32, I64, F32, F64, V128];
-/// How far memories may grow, in pages.
+/// Maximum size of the memories, in pages.
 const MOST_PAGES: u64 = 4;
-/// Bytes of the memories that are there from the start.
+/// Bytes of the memories that exist from the start.
 const STABLE: usize = 1 << 16;
-/// A data segment that is copied as the program runs, and how long it is.
+/// A data segment that is copied at run time; the next constant is its length.
 const PASSIVE: u32 = 2;
 const DATA: usize = 256;
-/// Elements of a table by type.
+/// Number of table elements per type.
 const GROUP: u32 = 4;
 
-/// What a function is for.
+/// The role of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// All the work.
+    /// Does all the work.
     Main,
-    /// Loops that call leaves.
+    /// Has loops that call leaves.
     Middle,
-    /// Little, often called.
+    /// A short function that is called often.
     Leaf,
-    /// Calls itself so many times in the end, up to so deep.
+    /// Calls itself `calls` times in total, at most `limit` deep.
     Recursive { limit: u32, calls: u32 },
     /// Calls itself by a tail call.
     TailRecursive { limit: u32 },
@@ -89,7 +91,7 @@ impl Role {
         matches!(self, Role::Recursive { .. } | Role::TailRecursive { .. })
     }
 
-    /// How often its body runs in one call.
+    /// Returns how often the body runs in one call.
     fn bodies(self) -> u64 {
         match self {
             Role::Recursive { limit, calls } => (0..=limit).map(|depth| u64::from(calls).pow(depth)).sum(),
@@ -99,50 +101,50 @@ impl Role {
     }
 }
 
-/// A function that may be called.
+/// A function that other functions may call.
 #[derive(Clone, Copy, Debug)]
 struct Callee {
     index: u32,
     signature: u32,
-    /// How many instructions a call executes at most, about.
+    /// Approximate upper bound of the instructions that a call executes.
     cost: u64,
 }
 
-/// What functions know of their module.
+/// What a function knows about its module.
 #[derive(Debug)]
 struct Shape {
     callees: Vec<Callee>,
-    /// The two types of elements of tables.
+    /// The two types of table elements.
     indirect: [u32; 2],
-    /// The most that a leaf executes.
+    /// Upper bound of the instructions that a leaf executes.
     leaf_cost: u64,
-    /// An element of the table that is null.
+    /// Index of a null table element.
     null: u32,
-    /// Leaves of either type of elements.
+    /// Leaves of each of the two element types.
     elements: [Vec<u32>; 2],
-    /// Whether there are objects, exceptions and typed references.
+    /// Whether the program has objects, exceptions and typed references.
     is_managed: bool,
 }
 
 impl Shape {
-    /// Where in both tables elements of a type are.
+    /// Returns the indices of the elements of a type, the same in both tables.
     fn slots(&self, signature: u32) -> std::ops::Range<u32> {
         let group = u32::from(signature == self.indirect[1]);
         group * GROUP..(group + 1) * GROUP
     }
 
-    /// Leaves of a type.
+    /// Returns the leaves of a type.
     fn of_signature(&self, signature: u32) -> Vec<u32> {
         self.elements[usize::from(signature == self.indirect[1])].clone()
     }
 }
 
-/// The program of a seed.
+/// Returns the program of a seed.
 pub fn program(seed: u64) -> Program {
     some_program(seed ^ 0x686f_745f_7072_6f67, None)
 }
 
-/// The program of a seed, with objects, exceptions and typed references.
+/// Returns the program of a seed with objects, exceptions and typed references.
 pub fn managed_program(seed: u64) -> Program {
     let exceptions = if seed.is_multiple_of(3) { Exceptions::Legacy } else { Exceptions::Standard };
     some_program(seed ^ 0x6d61_6e61_6765_6421, Some(exceptions))
@@ -176,7 +178,7 @@ fn some_program(seed: u64, managed: Option<Exceptions>) -> Program {
     Program { functions, table, constant, managed }
 }
 
-/// Main first, leaves last.
+/// Returns the roles of the functions: main first, leaves last.
 fn roles(rng: &mut Rng) -> Vec<Role> {
     let mut roles = vec![Role::Main];
     roles.extend((0..1 + rng.below(3)).map(|_| Role::Middle));
@@ -206,7 +208,7 @@ fn signatures(roles: &[Role], indirect: [u32; 2], rng: &mut Rng) -> Vec<u32> {
     roles.iter().map(&mut of).collect()
 }
 
-/// How much a body may execute, and how long it may be.
+/// Returns how many instructions a body may execute, and how many it may have.
 fn limits(role: Role, leaf_cost: u64, rng: &mut Rng) -> (u64, i64) {
     match role {
         Role::Main => (rng.pick(&[200_000, 400_000, 700_000]), 250 + rng.below(500) as i64),

@@ -1,12 +1,12 @@
-//! Small changes to a module that keep it valid: another operation of the same type, another constant, a branch that
-//! is not taken, or taken the other way round, a sudden end.
+//! Small changes that keep a module valid: another operation of the same type, another constant, a branch that is
+//! dropped or negated, a sudden end.
 
 use wasmparser::Operator;
 
 use crate::rng::Rng;
 use crate::splice::{Located, Result, Splice};
 
-/// Opcodes of integer instructions that can stand for each other.
+/// Ranges of integer opcodes that can replace each other.
 const FAMILIES: [(u8, u8); 8] = [
     (0x46, 0x4f), // i32 comparisons
     (0x51, 0x5a), // i64 comparisons
@@ -18,10 +18,10 @@ const FAMILIES: [(u8, u8); 8] = [
     (0xc2, 0xc4), // i64.extend
 ];
 
-/// A few changes to `wasm`, which is valid.
+/// Returns the valid module `wasm` with a few changes.
 ///
 /// # Errors
-/// If the module is malformed.
+/// Returns an error if the module is malformed.
 pub fn module(wasm: &[u8], rng: &mut Rng) -> Result<Vec<u8>> {
     let mut bytes = wasm.to_vec();
     let splice = Splice::new(wasm)?;
@@ -43,13 +43,13 @@ pub fn module(wasm: &[u8], rng: &mut Rng) -> Result<Vec<u8>> {
     Ok(splice.apply())
 }
 
-/// Changes an instruction into another one of the same length.
+/// Replaces an instruction by another one of the same length.
 fn in_place(code: &mut [u8], op: &Operator<'_>, rng: &mut Rng) {
     match (op, &mut *code) {
         (Operator::I32Const { .. } | Operator::I64Const { .. }, [_, first, ..]) => {
             *first ^= rng.word() as u8 & 0x3f;
         }
-        // The condition is dropped, and nothing is done.
+        // Drops the condition and does nothing.
         (Operator::BrIf { .. }, [opcode, depth]) => (*opcode, *depth) = (0x1a, 0x01),
         (_, [opcode]) => {
             let family = FAMILIES.iter().find(|(first, last)| (first..=last).contains(&&*opcode));
@@ -65,7 +65,7 @@ fn insert(splice: &mut Splice<'_>, found: &Located<'_>, rng: &mut Rng) {
     match found.op {
         Operator::If { .. } | Operator::BrIf { .. } => splice.insert(found.at, vec![0x45]), // i32.eqz
         Operator::BrTable { .. } => splice.insert(found.at, vec![0x41, 1, 0x6a]), // i32.const 1; i32.add
-        // What follows is dead code, which is valid whatever it takes from the stack.
+        // The code after it is dead, and valid whatever it pops.
         _ if rng.chance(15) => splice.insert(found.at, vec![0x00]), // unreachable
         _ => {}
     }

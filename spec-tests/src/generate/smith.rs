@@ -1,21 +1,21 @@
-//! Modules by wasm-smith: any instruction of what we support, in odd combinations.
+//! Modules written by wasm-smith: any supported instruction, in odd combinations.
 
 use arbtest::arbitrary::Unstructured;
 use wasm_smith::{Config, InstructionKind, InstructionKinds, Module};
 
 use crate::rng::Rng;
 
-/// A module that exports everything it has.
+/// Returns a module that exports all its items.
 pub fn module(rng: &mut Rng) -> Vec<u8> {
     made(rng, config)
 }
 
-/// The same with exceptions, function references and garbage collection.
+/// Returns a module with exceptions, function references and garbage collection that exports all its items.
 pub fn wasm3(rng: &mut Rng) -> Vec<u8> {
     made(rng, wasm3_config)
 }
 
-/// What wasm-smith may do of these.
+/// Returns the options of wasm-smith for such modules.
 pub fn wasm3_config(rng: &mut Rng) -> Config {
     let mut config = config(rng);
     config.gc_enabled = true;
@@ -36,7 +36,7 @@ fn made(rng: &mut Rng, config: impl Fn(&mut Rng) -> Config) -> Vec<u8> {
     }
 }
 
-/// What wasm-smith may do, of which the random numbers choose a part.
+/// Returns the options of wasm-smith, a part of which the random numbers choose.
 pub fn config(rng: &mut Rng) -> Config {
     let mut config = features();
     config.min_funcs = 1;
@@ -48,7 +48,7 @@ pub fn config(rng: &mut Rng) -> Config {
     config.max_data_segments = rng.below(4);
     config.max_element_segments = rng.below(5);
     config.max_type_size = 100;
-    // Where traps are not excluded, a module rarely gets far.
+    // Unless traps are excluded, a module rarely gets far.
     config.disallow_traps = rng.chance(40);
     if rng.chance(30) {
         let kinds = [InstructionKind::Control, InstructionKind::Parametric, InstructionKind::Variable];
@@ -58,7 +58,7 @@ pub fn config(rng: &mut Rng) -> Config {
     config
 }
 
-/// What we support, as far as its results do not depend on the engine; memories and tables stay small.
+/// Returns the supported features whose results do not depend on the engine; memories and tables stay small.
 fn features() -> Config {
     Config {
         canonicalize_nans: true,

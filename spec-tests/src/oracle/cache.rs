@@ -1,4 +1,4 @@
-//! The stupid data cache: a list of lines for each set, searched and cut.
+//! The naive data cache: a list of lines for each set, searched linearly and truncated.
 //!
 //! Source: Ammons, Ball & Larus 1997, section 3.
 
@@ -6,26 +6,26 @@ use std::collections::BTreeMap;
 
 use wprof_profiler::{CacheShape, DataReference, TraceEvent};
 
-/// Small, so that programs miss often: 2 KiB, 2 ways, lines of 32 bytes.
+/// A small cache, so that programs miss often: 2 KiB, 2 ways, lines of 32 bytes.
 const WAYS: usize = 2;
 const LINE: u64 = 32;
 const SETS: u64 = 32;
 
-/// The shape of the cache that [`StupidCache`] simulates.
+/// Returns the shape of the cache that [`StupidCache`] simulates.
 ///
 /// # Panics
-/// Never: there is such a cache.
+/// Never panics: this shape is valid.
 pub fn small_cache() -> CacheShape {
     let ways = WAYS as u32;
     CacheShape::new(ways * (LINE * SETS) as u32, ways, LINE as u32).expect("powers of two")
 }
 
-/// By set, its lines, those used last at the end.
+/// The lines of each set, the most recently used line last.
 #[derive(Debug, Default)]
 pub struct StupidCache(BTreeMap<u64, Vec<(u32, u64)>>);
 
 impl StupidCache {
-    /// The lines missed by an access to one of the memories.
+    /// Returns the number of lines that an access to a memory misses.
     pub fn touch(&mut self, memory: u32, address: u64, bytes: u64) -> u64 {
         let bytes = (0..bytes).map(|byte| address.saturating_add(byte) / LINE);
         let mut lines: Vec<u64> = bytes.collect();
@@ -45,18 +45,18 @@ impl StupidCache {
     }
 }
 
-/// The references of a trace on their way through the cache.
+/// The references of a trace, and the cache that they go through.
 #[derive(Debug, Default)]
 pub struct Accesses {
     cache: StupidCache,
-    /// A bulk operation's, of which it is not known yet whether it traps, and so touches nothing.
+    /// References of a bulk operation that may still trap, and then touches nothing.
     open: Vec<DataReference>,
-    /// Whether that has never become known of some operation.
+    /// Whether some operation's outcome never became known.
     pub is_unsure: bool,
 }
 
 impl Accesses {
-    /// A reference of the innermost frame. Gives what that has missed meanwhile.
+    /// Adds a reference of the innermost frame. Returns the misses that have become known.
     pub fn reference(&mut self, reference: &DataReference) -> u64 {
         let is_next = self.open.last().is_some_and(|open| open.access.site != reference.access.site);
         let missed = if is_next { self.touch_open() } else { 0 };
@@ -64,7 +64,7 @@ impl Accesses {
         missed + if reference.access.bytes.is_some() { self.touch_open() } else { 0 }
     }
 
-    /// Something else is going to happen. Gives what the innermost frame has missed before that.
+    /// Announces another event. Returns the misses of the innermost frame before the event.
     pub fn before(&mut self, event: TraceEvent) -> u64 {
         if let TraceEvent::Unwound { .. } = event {
             self.is_unsure |= !self.open.is_empty();

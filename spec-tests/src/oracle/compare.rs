@@ -1,4 +1,4 @@
-//! Whether a profile is what the self-counting module says.
+//! Compares a profile with the counts of the self-counting module.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,25 @@ use wprof_profiler::{FunctionProfile, Profile, UnfinishedExit};
 
 use super::{Oracle, What, counts_edges};
 
-/// How much has been compared.
+/// The amount of work that has been compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
     /// Functions that ran.
     pub functions: u64,
     /// Blocks that ran.
     pub blocks: u64,
-    /// Edges, whether taken or not, of functions that ran.
+    /// Edges of functions that ran, taken or not.
     pub edges: u64,
-    /// Instructions counted one by one, dead ones included.
+    /// Instructions counted one by one, dead instructions included.
     pub instructions: u64,
-    /// Executions of instructions, by the profile.
+    /// Executed instructions, as counted by the profile.
     pub executed: u64,
     /// Frames that ended in the middle of a block.
     pub unfinished: u64,
 }
 
 impl Compared {
-    /// Both together.
+    /// Returns the sum of both.
     #[must_use]
     pub fn plus(self, other: Compared) -> Compared {
         Compared {
@@ -39,10 +39,10 @@ impl Compared {
     }
 }
 
-/// Demands that `profile` says exactly what the globals of `oracle` counted.
+/// Checks that `profile` equals the counts of the globals of `oracle`.
 ///
 /// # Errors
-/// The first difference.
+/// Returns the first difference that it finds.
 pub fn compare(oracle: &Oracle, counts: &[u64], profile: &Profile) -> Result<Compared, String> {
     profile.verify().map_err(|e| e.to_string())?;
     if counts.len() != oracle.places.len() {
@@ -67,7 +67,7 @@ pub fn compare(oracle: &Oracle, counts: &[u64], profile: &Profile) -> Result<Com
     Ok(compared)
 }
 
-/// What one function's profile makes us expect.
+/// The counts that the profile of one function predicts.
 struct Expected<'a> {
     function: &'a FunctionProfile,
     cfg: &'a Cfg,
@@ -113,14 +113,15 @@ impl Expected<'_> {
     fn of(&self, what: What) -> u64 {
         match what {
             What::Block(block) => {
-                // A frame that found no stack stopped before its first instruction, where the global is incremented.
+                // A frame that found no stack stopped before its first instruction, which is where the global is
+                // incremented.
                 let start = self.cfg.blocks[block as usize].start;
                 self.blocks[block as usize] - self.stopped(block, |exit| exit.offset < start)
             }
             What::Edge(block, edge) => {
                 let after: u32 = self.cfg.blocks[..block as usize].iter().map(|b| b.edges.len() as u32).sum();
                 let left = self.function.edges[(after + edge) as usize].count;
-                // A tail call is counted before its callee is found, which may fail.
+                // A tail call is counted before the lookup of its callee, which may fail.
                 let block_of = &self.cfg.blocks[block as usize];
                 let is_call = block_of.how == End::TailCall;
                 left + self.stopped(block, |exit| is_call && exit.offset >= block_of.end)
@@ -131,19 +132,20 @@ impl Expected<'_> {
         }
     }
 
-    /// Whether the module counts an edge: which way calls and typed references go is told by the blocks behind.
+    /// Reports whether the module counts an edge. The exits of calls and typed references are counted by the blocks
+    /// after them.
     fn is_counted(&self, edge: &What) -> bool {
         let What::Edge(block, _) = *edge else { return true };
         counts_edges(&self.cfg.blocks[block as usize].how)
     }
 
-    /// Frames that ended in a block, at certain places of it.
+    /// Returns the number of frames that ended in a block, at places that `at` accepts.
     fn stopped(&self, block: u32, at: impl Fn(&UnfinishedExit) -> bool) -> u64 {
         let here = self.function.exits.iter().filter(|exit| exit.block.0 == block && at(exit));
         here.map(|exit| exit.count).sum()
     }
 
-    /// The edge at a position in the profile, named as the oracle names it.
+    /// Returns the edge at a position in the profile, in the oracle's terms.
     fn edge(&self, position: usize) -> What {
         let from = self.function.edges[position].from;
         let earlier = self.function.edges[..position].iter().filter(|edge| edge.from == from).count();

@@ -1,4 +1,4 @@
-//! Code that counts. All of it leaves the operand stack as it finds it.
+//! Emits code that counts. All of it preserves the operand stack.
 
 use crate::splice::unsigned;
 
@@ -15,12 +15,12 @@ pub fn global(code: &mut Vec<u8>, opcode: u8, index: u32) {
     unsigned(code, index);
 }
 
-/// Adds one to `counter`.
+/// Emits code that adds one to `counter`.
 pub fn one(code: &mut Vec<u8>, counter: u32) {
     some(code, counter, 1);
 }
 
-/// Adds a number to `counter`.
+/// Emits code that adds a number to `counter`.
 pub fn some(code: &mut Vec<u8>, counter: u32, amount: u64) {
     global(code, GLOBAL_GET, counter);
     code.push(0x42); // i64.const
@@ -29,7 +29,7 @@ pub fn some(code: &mut Vec<u8>, counter: u32, amount: u64) {
     global(code, GLOBAL_SET, counter);
 }
 
-/// Adds to `counter` the i32 that `condition` leaves, 0 or 1.
+/// Emits code that adds to `counter` the i32 that `condition` leaves, 0 or 1.
 fn if_so(code: &mut Vec<u8>, counter: u32, condition: impl FnOnce(&mut Vec<u8>)) {
     global(code, GLOBAL_GET, counter);
     condition(code);
@@ -37,7 +37,7 @@ fn if_so(code: &mut Vec<u8>, counter: u32, condition: impl FnOnce(&mut Vec<u8>))
     global(code, GLOBAL_SET, counter);
 }
 
-/// The operand on top of the stack decides which of two ways is taken.
+/// Emits code that counts one of two exits, which the operand on top of the stack decides.
 pub fn branch(code: &mut Vec<u8>, scratch: u32, taken: u32, not_taken: u32) {
     global(code, GLOBAL_SET, scratch);
     let is_zero = |code: &mut Vec<u8>| {
@@ -52,7 +52,8 @@ pub fn branch(code: &mut Vec<u8>, scratch: u32, taken: u32, not_taken: u32) {
     global(code, GLOBAL_GET, scratch);
 }
 
-/// The operand on top of the stack selects one of `counters`, the last one if it is too large.
+/// Emits code that increments one of `counters`, selected by the operand on top of the stack; the last one if it is
+/// too large.
 pub fn switch(code: &mut Vec<u8>, scratch: u32, counters: &[u32]) {
     global(code, GLOBAL_SET, scratch);
     let last = counters.len() - 1;

@@ -1,10 +1,10 @@
-//! Paths, as a trace of the same run tells them.
+//! Compares the paths of a profile with a trace of the same run.
 //!
 //! Input: a profile with paths, and the trace, which has each executed block. Output: whether the blocks, cut into
-//! paths, are the paths of the profile. Where paths end is found without the graph: blocks are in bytecode order, so
-//! a block that does not come later begins another round of a loop. Cuts are taken from the profile.
-//! The references of the trace go through a cache that is simulated in the simplest way, and each path pays for its
-//! own.
+//! paths, are the paths of the profile. The ends of paths are found without the graph: blocks are in bytecode order,
+//! so a block that does not come later begins another iteration of a loop. Cut edges are taken from the profile.
+//! The references of the trace go through a cache simulated in the simplest way, and each path is charged for its own
+//! misses.
 //! Source: Ammons, Ball & Larus 1997, section 2.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ use wprof_profiler::{
 use super::cache::Accesses;
 use crate::shadow::{Chain, Folding, HostLog};
 
-/// A path by its blocks.
+/// A path as a sequence of blocks, with its end.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Way {
     func: u32,
@@ -33,15 +33,15 @@ struct Way {
 /// How a path ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum End {
-    /// The function is left.
+    /// The path leaves the function.
     Exit,
     /// The next path begins at a block.
     Next(u32),
-    /// The frame ends there.
+    /// The frame ends on the path.
     Stopped,
 }
 
-/// What is known of a path.
+/// The counts of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Cost {
     count: u64,
@@ -58,21 +58,21 @@ impl Cost {
 
 type Ways = BTreeMap<Way, Cost>;
 
-/// How much has been compared.
+/// The amount of work that has been compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ComparedPaths {
-    /// Different paths that ran to their end.
+    /// Distinct paths that ran to their end.
     pub paths: u64,
-    /// How often they did.
+    /// Executions of these paths.
     pub finished: u64,
-    /// Paths that did not.
+    /// Executions of paths that stopped before their end.
     pub unfinished: u64,
-    /// Lines missed along them.
+    /// Lines missed along the paths.
     pub misses: u64,
 }
 
 impl ComparedPaths {
-    /// Both together.
+    /// Returns the sum of both.
     #[must_use]
     pub fn plus(self, other: ComparedPaths) -> ComparedPaths {
         ComparedPaths {
@@ -84,10 +84,10 @@ impl ComparedPaths {
     }
 }
 
-/// Demands that the paths of `profile` are those of `trace`, both of one run of the module.
+/// Checks that the paths of `profile` are those of `trace`, both of one run of the module.
 ///
 /// # Errors
-/// The first difference.
+/// Returns the first difference that it finds.
 pub fn compare_paths(info: &ModuleInfo, profile: &Profile, trace: &[u8]) -> Result<ComparedPaths, String> {
     profile.verify().map_err(|e| e.to_string())?;
     let mut reader = TraceReader::open(Cursor::new(trace)).map_err(|e| e.to_string())?;
@@ -123,7 +123,7 @@ pub fn compare_paths(info: &ModuleInfo, profile: &Profile, trace: &[u8]) -> Resu
     })
 }
 
-/// A trace may leave out calls that found no stack, all of which end in the entry.
+/// Tolerates a trace that omits calls which found no stack; all of these end in the entry block.
 fn forgive_unborn(traced: &mut Ways, found: &Ways, unborn: &Ways) {
     for (way, most) in unborn {
         let all = found[way].count;
@@ -134,8 +134,8 @@ fn forgive_unborn(traced: &mut Ways, found: &Ways, unborn: &Ways) {
     }
 }
 
-/// The paths of a function's profile, with this column of their figures; among the stopped ones also those of calls
-/// that found no stack.
+/// Adds the paths of a function's profile, with this column of their metrics; among the stopped paths also those of
+/// calls that found no stack.
 fn add_ways(
     function: &FunctionProfile,
     misses: Option<usize>,
@@ -173,16 +173,16 @@ fn add_ways(
     Ok(())
 }
 
-/// A run block by block.
+/// A run, replayed block by block.
 struct Log<'a> {
     info: &'a ModuleInfo,
-    /// By function: source and target of cut edges.
+    /// Cut edges: function, source and target.
     cuts: BTreeSet<(u32, u32, u32)>,
     splits: BTreeMap<u32, SplitCfg>,
-    /// The path that each live frame is on, and the lines that it has missed.
+    /// The current path of each live frame, and its missed lines.
     frames: Vec<(u32, Vec<u32>, u64)>,
     ways: Ways,
-    /// The path that the last event has ended.
+    /// The path that the last event ended.
     ended: Option<Way>,
     accesses: Accesses,
 }
@@ -206,7 +206,7 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// The column of the figures of paths that can be compared, if there is one.
+    /// Returns the column of the path metrics that can be compared, if there is one.
     fn misses_column(&self, profile: &Profile) -> Option<usize> {
         let column = profile.metrics.iter().position(|metric| metric.name == "cache-misses");
         column.filter(|_| !self.accesses.is_unsure)
@@ -243,7 +243,7 @@ impl<'a> Log<'a> {
         Ok(())
     }
 
-    /// The block that a part begins.
+    /// Returns the block that a part begins, if it begins one.
     fn block(&mut self, func: u32, part: u32) -> Result<Option<u32>, String> {
         if !self.splits.contains_key(&func) {
             let cfg = cfg::build(self.info, func).map_err(|e| e.to_string())?;
@@ -277,17 +277,18 @@ impl<'a> Log<'a> {
         Ok(())
     }
 
-    /// All paths; those of frames that are still live have stopped.
+    /// Returns all paths; those of live frames count as stopped.
     fn end(mut self) -> Ways {
         while self.pop(End::Stopped).is_ok() {}
         self.ways
     }
 }
 
-/// How often each path of a trace ran to its end by `table`, beside how often it did; `profile` is of the same run.
+/// Returns, for each path of a trace, how often it ran to its end according to `table` and how often in fact;
+/// `profile` is of the same run.
 ///
 /// # Errors
-/// If the trace is damaged, or contradicts the module.
+/// Returns an error if the trace is damaged, or contradicts the module.
 pub fn hot_paths(
     info: &ModuleInfo,
     profile: &Profile,
@@ -311,7 +312,7 @@ pub fn hot_paths(
     Ok(all.into_values().collect())
 }
 
-/// What a path is called in a hot path table.
+/// Returns the names of a path in a hot path table.
 fn descriptors(function: &FunctionProfile, way: &Way) -> Vec<PathDescriptor> {
     let start = |block: u32| function.blocks.get(block as usize).map_or(0, |block| block.code.start);
     let last = match way.end {
@@ -329,11 +330,11 @@ fn descriptors(function: &FunctionProfile, way: &Way) -> Vec<PathDescriptor> {
     PathDescriptor::of_path(start(way.blocks[0]), way.blocks.iter().zip(next).filter_map(branch))
 }
 
-/// Demands that the paths in the calling contexts of `profile` are those of `trace`, both of one run of the module,
-/// during which the host saw what `host` says. Gives how many different ones there are.
+/// Checks that the paths in the calling contexts of `profile` are those of `trace`, both of one run of the module with
+/// the host calls of `host`. Returns the number of distinct paths in contexts.
 ///
 /// # Errors
-/// The first difference.
+/// Returns the first difference that it finds.
 pub fn compare_flow(
     module: &Module,
     profile: &Profile,
@@ -364,10 +365,10 @@ pub fn compare_flow(
     Ok(found.len())
 }
 
-/// Demands that both profiles have the same paths in the same calling contexts.
+/// Checks that both profiles have the same paths in the same calling contexts.
 ///
 /// # Errors
-/// The first difference.
+/// Returns the first difference that it finds.
 pub fn same_flow(found: &Profile, expected: &Profile) -> Result<(), String> {
     same(&flow_of(found)?, &flow_of(expected)?)
 }
@@ -381,10 +382,10 @@ fn same(found: &Flow, expected: &Flow) -> Result<(), String> {
     }
 }
 
-/// How often each path ran in each calling context.
+/// The executions of each path in each calling context.
 type Flow = BTreeMap<(Chain, Way), u64>;
 
-/// The paths of a profile's call records.
+/// Returns the paths of a profile's call records.
 fn flow_of(profile: &Profile) -> Result<Flow, String> {
     let tree = profile.contexts.as_ref().filter(|tree| tree.has_paths).ok_or("no paths in contexts")?;
     let mut chains: Vec<Chain> = vec![Vec::new()];

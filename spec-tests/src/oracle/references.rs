@@ -1,8 +1,8 @@
-//! The independent, stupid record of data references: a module that logs its own.
+//! The independent, naive record of data references: a module that logs its own references.
 //!
-//! Before each access the module mixes the place and the index of it, and the length if it has one, into a global, so
-//! that other references, or the same in another order, give another [`Log`]. Its widths and directions are added up
-//! by what the kinds of events say of opcodes, which knows nothing of traces.
+//! Before each access the module mixes its place, its index and its length, if it has one, into a global, so that
+//! other references, or the same ones in another order, give another [`Log`]. Widths and directions are counted by the
+//! event kinds for opcodes, which know nothing of traces.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -20,31 +20,31 @@ const I64_ADD: u8 = 0x7c;
 const I64_MUL: u8 = 0x7e;
 const I64_XOR: u8 = 0x85;
 
-/// Odd, with bits everywhere.
+/// An odd multiplier with bits everywhere.
 const MIX: i64 = 0x2545_f491_4f6c_dd1d;
 
-/// What is left of all data references of a run.
+/// The digest of all data references of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Log {
-    /// Places, indices and lengths in their order.
+    /// Hash of places, indices and lengths, in order.
     pub mixed: u64,
-    /// How many loads of fixed width, and their bytes.
+    /// The number of loads of fixed width, and their bytes.
     pub loads: [u64; 2],
-    /// How many stores of fixed width, and their bytes.
+    /// The number of stores of fixed width, and their bytes.
     pub stores: [u64; 2],
 }
 
 impl Log {
-    /// What a module that logs its references has counted.
+    /// Returns the log that a self-logging module has counted.
     pub fn counted(counters: &[u64]) -> Option<Log> {
         let [mixed, loads, loaded, stores, stored] = *counters else { return None };
         Some(Log { mixed, loads: [loads, loaded], stores: [stores, stored] })
     }
 
-    /// The same from a trace.
+    /// Computes the log from a trace.
     ///
     /// # Errors
-    /// If it cannot be replayed.
+    /// Returns an error if the trace cannot be replayed.
     pub fn traced(trace: &[u8]) -> Result<Log, String> {
         let mut reader = TraceReader::open(Cursor::new(trace)).map_err(|e| e.to_string())?;
         let mut log = Log::default();
@@ -73,10 +73,10 @@ impl Log {
     }
 }
 
-/// The module that logs.
+/// Makes a module that logs its references.
 ///
 /// # Errors
-/// If the module is not valid.
+/// Returns an error if the module is not valid.
 pub fn logging(wasm: &[u8]) -> Result<Vec<u8>, String> {
     let info = parse(Arc::from(wasm)).map_err(|e| e.to_string())?;
     let mut writer = Writer::new(wasm, &info).map_err(|e| e.to_string())?;
@@ -91,11 +91,11 @@ pub fn logging(wasm: &[u8]) -> Result<Vec<u8>, String> {
 struct Writer<'a> {
     splice: Splice<'a>,
     info: &'a ModuleInfo,
-    /// In the order of [`Log::counted`].
+    /// The globals, in the order of [`Log::counted`].
     counters: [u32; 5],
-    /// By [`ValType`], three each.
+    /// Three scratch globals for each [`ValType`].
     scratch: Vec<(ValType, [u32; 3])>,
-    /// Kinds of events: loads, stores, and how many bytes.
+    /// Event kinds that count loads, stores, and their bytes.
     kinds: [EventModel; 3],
 }
 
@@ -138,7 +138,7 @@ impl<'a> Writer<'a> {
         self.splice.insert(found.at, code);
     }
 
-    /// An access of fixed width: its index, and for stores and lanes what lies above.
+    /// Returns code that logs an access of fixed width: its index, below the operand of stores and lane accesses.
     fn fixed(&self, op: &Operator<'_>, site: u32) -> Option<Vec<u8>> {
         let MemArgTarget::Memory(memory) = memory_argument(op)?.target else { return None };
         let index = self.index_type(memory);
@@ -157,7 +157,7 @@ impl<'a> Writer<'a> {
         if self.info.memories[memory as usize].memory64 { ValType::I64 } else { ValType::I32 }
     }
 
-    /// Mixes some of the operands on top of the stack in, and leaves them there.
+    /// Emits code that mixes some of the operands on top of the stack into the hash, and leaves them on the stack.
     fn keeping(&self, operands: &[ValType], mixed: &[usize], site: u32) -> Vec<u8> {
         let mut code = Vec::new();
         for (number, &ty) in operands.iter().enumerate().rev() {
@@ -199,7 +199,7 @@ macro_rules! memory_argument {
 
 macro_rules! define_memory_argument {
     ($(@$proposal:ident $op:ident $({ $($arg:ident: $argty:ty),* })? => $visit:ident ($($ann:tt)*))*) => {
-        /// The memory argument of an instruction, by wasmparser's own list.
+        /// Returns the memory argument of an instruction, by wasmparser's own list.
         fn memory_argument(op: &Operator<'_>) -> Option<MemArg> {
             $(memory_argument!(op $op $($($arg)*)?);)*
             None
@@ -208,7 +208,7 @@ macro_rules! define_memory_argument {
 }
 for_each_operator!(define_memory_argument);
 
-/// The type of the operand above the index.
+/// Returns the type of the operand above the index.
 fn value_above(op: &Operator<'_>) -> Option<ValType> {
     let name = format!("{op:?}");
     let (is_store, is_lane) = (name.contains("Store"), name.contains("Lane"));

@@ -1,4 +1,4 @@
-//! What the parts of a trace are in the module: which calls they make, and where.
+//! Maps the parts of a trace to the module: their calls and call sites.
 
 use std::collections::HashMap;
 
@@ -9,19 +9,19 @@ use wprof_jit::module::{Entity, ModuleInfo};
 use wprof_jit::plan::SplitCfg;
 use wprof_profiler::{BlockId, Callee, Routine};
 
-/// What a call calls.
+/// The target of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Always this host function, by module and name.
+    /// A fixed host function, by module and name.
     Host(String, String),
-    /// A function of the module, or whatever is in a table.
+    /// A function of the module, or a table element.
     Other,
 }
 
-/// A call: the byte offset of its instruction, and what it calls.
+/// A call: the byte offset of its instruction, and its target.
 type CallAt = (u32, Kind);
 
-/// The calls of the functions that were asked for.
+/// The calls of the functions that were looked up.
 pub struct Names {
     module: Module,
     known: HashMap<u32, Vec<Option<(CallAt, bool)>>>,
@@ -32,23 +32,23 @@ impl Names {
         Names { module: module.clone(), known: HashMap::new() }
     }
 
-    /// A function of the module.
+    /// Returns a function of the module.
     pub fn function(&self, index: u32) -> Callee {
         Callee::Function { index, name: self.module.func_name(index).map(str::to_string) }
     }
 
-    /// The call that ends a part.
+    /// Returns the call that ends a part.
     pub fn call(&mut self, func: u32, part: BlockId) -> Result<CallAt, String> {
         let call = self.part(func, part).map(|(call, _)| call);
         call.ok_or_else(|| format!("{part} of function {func} makes no call"))
     }
 
-    /// Whether a part ends in a tail call.
+    /// Reports whether a part ends in a tail call.
     pub fn is_tail_call(&mut self, func: u32, part: BlockId) -> Result<bool, String> {
         Ok(self.part(func, part).is_some_and(|(_, is_tail)| is_tail))
     }
 
-    /// What readers of the tree learn of a callee.
+    /// Returns the name of a callee for readers of the tree.
     pub fn routine(&self, callee: &Callee) -> Routine {
         let sites = match callee {
             Callee::Function { index, .. } => {
@@ -66,7 +66,7 @@ impl Names {
     }
 }
 
-/// By part: its call, and whether that is a tail call.
+/// Returns, for each part, its call and whether that is a tail call.
 fn parts(info: &ModuleInfo, func: u32) -> Vec<Option<(CallAt, bool)>> {
     let cfg = build(info, func).expect("it ran");
     let split = SplitCfg::new(info, &cfg).expect("it ran");

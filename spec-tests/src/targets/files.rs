@@ -1,4 +1,4 @@
-//! Files of ours, which may be anybody's.
+//! Targets for files in our own formats, which anybody may have written.
 
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use wprof_profiler::{BurstReader, ReadLimits, TraceReader, WholePath, unpack_tra
 use crate::engines::ours;
 use crate::generate::{Case, case};
 
-/// Tags of a profile's sections, by what stands before each in a target's bytes.
+/// Tags of a profile's sections; in a target's bytes an index selects the tag.
 const TAGS: [&[u8; 4]; 19] = [
     b"HEAD", b"FUNC", b"HOST", b"EVNT", b"BLCK", b"CNTX", b"PATH", b"METR", b"CMET", b"CKND", b"FLOW",
     b"STOP", b"SLCT", b"HTIM", b"BRST", b"TARG", b"TIME", b"GAIN", b"XTND",
 ];
 
-/// A profile: the file itself; or if it does not begin as one does, what is to be in its sections, which are packed
-/// and get their checksums here, or no change would get past these.
+/// Reads a profile: the file itself; or, if the bytes do not begin as a file does, the contents of its sections, which
+/// are packed and given checksums here, because otherwise no change would get past the checksums.
 pub fn profile(bytes: &[u8]) {
     let packed = if bytes.starts_with(b"wprof") { bytes.to_vec() } else { pack(bytes) };
     let Ok(profile) = Profile::from_bytes(&packed) else { return };
@@ -26,7 +26,7 @@ pub fn profile(bytes: &[u8]) {
     assert_eq!(Profile::from_bytes(&again).expect("what was written can be read"), profile);
 }
 
-/// A tag's number, a length of two bytes, and the unpacked content of a section, again and again.
+/// Packs a sequence of sections: each is a tag number, a length of two bytes, and the unpacked content.
 fn pack(mut bytes: &[u8]) -> Vec<u8> {
     let mut file = b"wprof\r\n\x1a\x01\x00\x07\x00".to_vec();
     while let [tag, low, high, rest @ ..] = bytes {
@@ -48,13 +48,13 @@ fn pack(mut bytes: &[u8]) -> Vec<u8> {
     file
 }
 
-/// FNV-1a.
+/// Computes the FNV-1a hash.
 fn fnv(bytes: &[u8]) -> u64 {
     let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-/// The other way round, for seeds.
+/// Unpacks a file; the inverse of `pack`, for seeds.
 fn unpack(file: &[u8]) -> Vec<u8> {
     let (mut bytes, mut at) = (Vec::new(), 12);
     while let Some(head) = file.get(at..at + 20) {
@@ -71,12 +71,12 @@ fn unpack(file: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A case with control flow, which profiles and traces are of.
+/// Returns a case with control flow, whose profiles and traces are the seeds.
 fn some_case() -> Case {
     case(4)
 }
 
-/// Profiles of different kinds, packed and not.
+/// Returns profiles of different kinds, packed and unpacked.
 pub fn some_profiles() -> Vec<Vec<u8>> {
     let mut edges = Config::new();
     edges.profiling(ProfilingConfig::Exact(Collect::Edges)).count_contexts(true).time_line(true);
@@ -94,7 +94,7 @@ pub fn some_profiles() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// A trace, packed or not, a whole program path, or a file of bursts.
+/// Reads a trace, packed or not, a whole program path, or a burst file.
 pub fn trace(bytes: &[u8]) {
     const LIMIT: u64 = 1 << 16;
     let _ = unpack_trace(&mut Cursor::new(bytes), &mut std::io::sink(), LIMIT);
@@ -123,7 +123,7 @@ pub fn trace(bytes: &[u8]) {
     }
 }
 
-/// A trace with data references; the same packed, and its whole path.
+/// Returns a trace with data references, its packed form, and its whole program path.
 pub fn some_traces() -> Vec<Vec<u8>> {
     let mut config = Config::new();
     config.trace(Tracing::Best).trace_references(true).trace_buffer(256);
@@ -138,8 +138,8 @@ pub fn some_traces() -> Vec<Vec<u8>> {
     vec![trace, packed, whole]
 }
 
-/// A file of the code cache, with bytes in it changed: after each place, two bytes, what is added to the byte there.
-/// Whatever is there, the module does what it does.
+/// Loads a file of the code cache with some bytes changed: each change is a place in two bytes, and the number to add
+/// to the byte there. The module must behave the same, whatever the file contains.
 pub fn code_cache(bytes: &[u8]) {
     let folder = tempfile::tempdir().expect("a folder");
     let mut config = Config::new();
@@ -169,7 +169,7 @@ fn only_file(folder: &Path) -> Option<PathBuf> {
     Some(std::fs::read_dir(folder).ok()?.next()?.ok()?.path())
 }
 
-/// A few changes.
+/// Returns a few changes.
 pub fn some_changes() -> Vec<Vec<u8>> {
     vec![vec![0, 0, 1], vec![40, 0, 7, 200, 1, 255], vec![128]]
 }

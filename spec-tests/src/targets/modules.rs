@@ -1,4 +1,4 @@
-//! Modules: from the parser to machine code, and what names and lines are read from.
+//! Targets for modules: from the parser to machine code, and the sources of names and lines.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use wprof::{Collect, Config, Engine, Module, ProfilingConfig, Strategy};
 use crate::generate::{flow, hot, smith};
 use crate::rng::Rng;
 
-/// Sections of debug information, in the order in which a target's bytes are cut up.
+/// Sections of debug information, in the order in which a target's bytes are divided.
 const SECTIONS: [&str; 8] = [
     ".debug_info",
     ".debug_abbrev",
@@ -21,7 +21,7 @@ const SECTIONS: [&str; 8] = [
     ".debug_str_offsets",
 ];
 
-/// Both tiers and exact counts, with Cranelift's verifier, as far as a short input goes.
+/// Both tiers and exact counts, with Cranelift's verifier, as far as a short input gets.
 static ENGINES: LazyLock<[Engine; 3]> = LazyLock::new(|| {
     let mut config = Config::new();
     config.verify(true).background_compilation(false);
@@ -33,16 +33,16 @@ static ENGINES: LazyLock<[Engine; 3]> = LazyLock::new(|| {
         .map(|config| Engine::new(config).expect("an engine for this machine"))
 });
 
-/// Machine code of all functions of what may be a module.
+/// Compiles all functions of a possible module.
 pub fn module(bytes: &[u8]) {
     for engine in &*ENGINES {
         let Ok(module) = Module::new(engine, bytes) else { return };
-        // What is too large for the code generator is refused.
+        // The code generator refuses functions that are too large.
         let _ = module.compile_all();
     }
 }
 
-/// Small modules of all makers.
+/// Returns small modules of all generators.
 pub fn some_modules() -> Vec<Vec<u8>> {
     let mut rng = Rng::new(1);
     let new =
@@ -51,7 +51,7 @@ pub fn some_modules() -> Vec<Vec<u8>> {
     old.into_iter().chain(new).collect()
 }
 
-/// The same of a valid module that the bytes choose.
+/// Compiles a valid module that the bytes determine.
 pub fn machine_code(bytes: &[u8]) {
     let mut rng = Rng::new(bytes.len() as u64);
     let config =
@@ -60,7 +60,7 @@ pub fn machine_code(bytes: &[u8]) {
     module(&made.to_bytes());
 }
 
-/// A module with custom sections.
+/// Returns a module with custom sections.
 fn with_sections<'a>(sections: impl Iterator<Item = (&'a str, &'a [u8])>) -> Vec<u8> {
     let mut wasm = wasm();
     for (name, data) in sections {
@@ -70,12 +70,12 @@ fn with_sections<'a>(sections: impl Iterator<Item = (&'a str, &'a [u8])>) -> Vec
     wasm
 }
 
-/// A module of a few functions.
+/// Returns a module with a few functions.
 fn wasm() -> Vec<u8> {
     flow::module(&mut Rng::new(5))
 }
 
-/// Everything that reads names and lines.
+/// Calls every reader of names and lines.
 fn read_symbols(module: &Module) {
     let end = module.info().bytes.len() as u32;
     for offset in (0..end).step_by(37) {
@@ -86,7 +86,7 @@ fn read_symbols(module: &Module) {
     module.discriminators();
 }
 
-/// DWARF sections: after each length, a byte in units of eight, that section.
+/// Reads DWARF sections: each is a length byte in units of eight, and the section.
 pub fn dwarf(bytes: &[u8]) {
     let mut rest = bytes;
     let mut sections = Vec::new();
@@ -101,7 +101,7 @@ pub fn dwarf(bytes: &[u8]) {
     read_symbols(&module);
 }
 
-/// A compilation unit with a function and an inlined call in it, and its abbreviations.
+/// Returns a compilation unit with a function and an inlined call, and its abbreviations.
 pub fn some_dwarf() -> Vec<Vec<u8>> {
     let info: &[u8] = &[
         41, 0, 0, 0, 4, 0, 0, 0, 0, 0, 4, // length, version 4, abbreviations at 0, addresses of 4 bytes
@@ -132,7 +132,7 @@ pub fn some_dwarf() -> Vec<Vec<u8>> {
     vec![packed(&[info, abbreviations, lines]), packed(&[info, abbreviations, lines, b"name\0", &[0; 16]])]
 }
 
-/// A source map in a file beside a module that names it.
+/// Reads a source map in a file beside a module that names it.
 pub fn source_map(bytes: &[u8]) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("m.wasm");
@@ -144,7 +144,7 @@ pub fn source_map(bytes: &[u8]) {
     read_symbols(&module);
 }
 
-/// Source maps as compilers write them, with and without sections.
+/// Returns source maps as compilers write them, with and without sections.
 pub fn some_source_maps() -> Vec<Vec<u8>> {
     let plain = r#"{"version":3,"sources":["a.c","b.c"],"names":["f"],"mappings":"AAAA,oBACA,gBAIEA,4BCCF"}"#;
     let sections =

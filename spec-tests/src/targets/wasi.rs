@@ -1,12 +1,12 @@
-//! Calls of WASI's functions with any arguments.
+//! Target that calls WASI functions with arbitrary arguments.
 
 use std::sync::LazyLock;
 
 use wprof::wasi::{self, WasiCtxBuilder};
 use wprof::{Engine, Linker, Module, Store, Val};
 
-/// Functions of preview 1, their parameters (`i`: i32, `l`: i64). Without `poll_oneoff`, which may wait as long as
-/// it is asked to, and what does nothing but end the program.
+/// Functions of preview 1 with their parameters (`i`: i32, `l`: i64). `poll_oneoff`, which may wait as long as
+/// requested, and functions that only end the program are omitted.
 const FUNCTIONS: &[(&str, &str)] = &[
     ("args_get", "ii"),
     ("args_sizes_get", "ii"),
@@ -53,7 +53,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("sock_shutdown", "ii"),
 ];
 
-/// A module with a function for each, which passes its parameters on.
+/// A module with a wrapper for each function, which passes its parameters on.
 static MODULE: LazyLock<Module> = LazyLock::new(|| {
     let engine = Engine::default();
     Module::new(&engine, text()).expect("a valid text")
@@ -79,7 +79,7 @@ fn text() -> String {
     text + ")"
 }
 
-/// Choices by bytes; zeros when there are no more.
+/// Choices read from bytes; zeros after the end.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {
@@ -89,7 +89,7 @@ impl Bytes<'_> {
         first
     }
 
-    /// A number that is often a descriptor, a place in the memory or its end.
+    /// Returns a number that is often a descriptor, an address in the memory or its end.
     fn number(&mut self) -> u64 {
         let (kind, byte) = (self.byte(), u64::from(self.byte()));
         match kind % 8 {
@@ -102,7 +102,7 @@ impl Bytes<'_> {
     }
 }
 
-/// Some calls, with a folder that they may do anything in.
+/// Makes some calls, with a folder in which they may do anything.
 pub fn calls(bytes: &[u8]) {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("file"), b"content").expect("a folder of ours");
@@ -128,12 +128,12 @@ pub fn calls(bytes: &[u8]) {
             })
             .collect();
         let func = instance.get_func(&mut store, name).expect("exported");
-        // An error number, or a trap for a bad pointer.
+        // The call returns an error number, or traps for a bad pointer.
         let _ = func.call(&mut store, &args, &mut [Val::I32(0)]);
     }
 }
 
-/// Names of files, lists of buffers and whatever else the bytes have.
+/// Fills the memory with file names, buffer lists and the rest of the bytes.
 fn fill(memory: &mut [u8], bytes: &mut Bytes<'_>) {
     memory[..20].copy_from_slice(b"file\0../../etc/hosts");
     for at in (32..256).step_by(4) {

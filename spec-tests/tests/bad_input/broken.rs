@@ -1,4 +1,4 @@
-//! Real programs, damaged.
+//! Damaged real programs.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use wprof_spec_tests::rng::Rng;
 
 use crate::visit::{engine, visit};
 
-/// Something of everything, and small: most of its bytes matter.
+/// A small module with every feature, so that most of its bytes matter.
 const EVERYTHING: &str = include_str!("everything.wat");
 
-/// The benchmark programs, without what only debuggers read.
+/// Returns the benchmark programs without sections that only debuggers read.
 fn programs() -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bench-wasm/programs");
     let mut programs = vec![("everything".to_string(), wat::parse_str(EVERYTHING).expect("valid"))];
@@ -26,7 +26,7 @@ fn programs() -> Vec<(String, Vec<u8>)> {
     programs
 }
 
-/// The seeds of this run: `default` of them, unless a long run is asked for.
+/// Returns the seeds of this run: `default` of them, unless a long run is requested.
 fn seeds(default: u64) -> std::ops::Range<u64> {
     let read =
         |name| std::env::var(name).ok().map(|v| v.parse().unwrap_or_else(|_| panic!("{name} is a number")));
@@ -34,7 +34,7 @@ fn seeds(default: u64) -> std::ops::Range<u64> {
     first..first + read("WPROF_SEEDS").unwrap_or(default)
 }
 
-/// Runs `test`, and says which case it was if that panics.
+/// Runs `test`, and prints the case if the test panics.
 fn case<R>(name: &str, seed: u64, test: impl FnOnce() -> R) -> R {
     struct Case<'a>(&'a str, u64);
     impl Drop for Case<'_> {
@@ -60,7 +60,7 @@ fn the_whole_programs_are_modules() {
     }
 }
 
-/// A program cut off is refused, unless the cut is between custom sections at its end.
+/// A truncated program is refused, unless the cut is between custom sections at its end.
 #[test]
 fn truncated_programs_are_refused() {
     let engine = engine(Mode::Off);
@@ -77,7 +77,7 @@ fn flipped_bits_are_survived() {
     let (engines, programs) = (engines(), programs());
     for seed in seeds(150) {
         let mut rng = Rng::new(seed);
-        // Every other case is the small one.
+        // Half of the cases use the small program.
         let program = if rng.chance(50) { 0 } else { rng.below(programs.len()) };
         let (name, mut bytes) = programs[program].clone();
         for _ in 0..=rng.below(4) {
@@ -103,7 +103,7 @@ fn damaged_texts_are_survived() {
     }
 }
 
-/// What `wasm-mutate` makes is valid, and far from what a compiler would write.
+/// The modules that `wasm-mutate` makes are valid, and far from those that a compiler would write.
 #[test]
 fn mutants_are_survived() {
     let (engines, programs) = (engines(), programs());
@@ -116,7 +116,7 @@ fn mutants_are_survived() {
     }
 }
 
-/// A mutant of a mutant of…; `None` if the first cannot be made.
+/// Mutates `bytes` `rounds` times; `None` if the first mutant cannot be made.
 fn mutate(bytes: &[u8], seed: u64, rounds: usize) -> Option<Vec<u8>> {
     let mut mutant = None;
     for round in 0..rounds as u64 {

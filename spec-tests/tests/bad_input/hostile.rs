@@ -1,4 +1,4 @@
-//! Modules as large, deep or greedy as they can be.
+//! Modules that are as large, deep or greedy as possible.
 //!
 //! Sizes are near the limits that all engines share (`wasmparser::limits`), or as large as the time of a test allows.
 
@@ -10,12 +10,12 @@ use wprof_spec_tests::mode::Mode;
 
 use crate::visit::{assert_memory_is_bounded, check_refusal};
 
-/// A function `run` of this body, which may begin with parameters, results and locals.
+/// Returns the text of a function `run` with this body, which may begin with parameters, results and locals.
 pub fn func(body: &str) -> String {
     format!("(module (func $run (export \"run\") {body}))")
 }
 
-/// Loads, instantiates and calls `run`.
+/// Loads and instantiates a module, and calls `run`.
 fn run(text: &str, mode: Mode) -> Result<()> {
     let engine = mode.engine();
     let module = Module::new(&engine, text)?;
@@ -28,7 +28,7 @@ fn run(text: &str, mode: Mode) -> Result<()> {
     result
 }
 
-/// Under the modes that make the most different code.
+/// Checks the result under the modes whose code differs most.
 fn in_modes(text: &str, check: impl Fn(Result<()>)) {
     for mode in [Mode::Exact, Mode::Bursts, Mode::Checked, Mode::Eager] {
         check(run(text, mode));
@@ -43,7 +43,7 @@ pub fn traps(text: &str, trap: Trap) {
     in_modes(text, |result| assert_eq!(result.expect_err("traps").trap(), Some(trap)));
 }
 
-/// The error is of this kind and has these words.
+/// Checks that the error has this kind and contains these words.
 pub fn fails(text: &str, kind: ErrorKind, words: &str) {
     in_modes(text, |result| {
         let error = result.expect_err("fails");
@@ -52,14 +52,14 @@ pub fn fails(text: &str, kind: ErrorKind, words: &str) {
     });
 }
 
-/// The text is refused for this reason.
+/// Checks that the text is refused for this reason.
 pub fn no_text(text: &str, words: &str) {
     let error = Module::new(&Mode::Off.engine(), text).expect_err("refused");
     assert_eq!(error.kind(), ErrorKind::Module);
     assert!(error.to_string().contains(words), "{error}");
 }
 
-/// The module is refused for this reason.
+/// Checks that the module is refused for this reason.
 pub fn refused(text: &str, words: &str) {
     let bytes = wat::parse_str(text).expect("a text");
     let error = Module::new(&Mode::Off.engine(), &bytes).expect_err("refused");

@@ -1,11 +1,12 @@
-//! Bad input: broken modules and hostile ones. Each gives a clear error or runs; nothing panics, nothing aborts the
-//! process, memory stays bounded.
+//! Bad input: broken and hostile modules. Each gives a clear error or runs; nothing panics or aborts the process, and
+//! memory stays bounded.
 //!
-//! * `broken`: real programs cut off, with bits flipped, and mutated, by seeds. `WPROF_SEEDS=100000 cargo test
-//!   --release -p wprof-spec-tests --test bad_input broken` is the long run; `WPROF_FIRST_SEED` says where to begin.
-//! * `hostile`: modules that are valid, or nearly, and as large or deep as they can be.
+//! * `broken`: real programs that are truncated, have flipped bits, or are mutated, by seeds. The long run is
+//!   `WPROF_SEEDS=100000 cargo test --release -p wprof-spec-tests --test bad_input broken`; `WPROF_FIRST_SEED` sets
+//!   the first seed.
+//! * `hostile`: valid or nearly valid modules that are as large or deep as possible.
 //!
-//! A new hostile module is a text and what should become of it:
+//! A new hostile module is a text and its expected result:
 //!
 //! ```ignore
 //! #[test]

@@ -1,4 +1,4 @@
-//! Everything that an embedder does with a module, on bytes that may be none.
+//! Does everything that an embedder does with a module, on bytes that may not be a module.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
@@ -8,12 +8,12 @@ use wprof::{
 };
 use wprof_spec_tests::mode::Mode;
 
-/// How long a call may take. Mutants loop forever.
+/// Time limit of a call. Mutants may loop forever.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// Memory that the process may take, in KiB.
+/// Memory limit of the process, in KiB.
 const MEMORY: u64 = 3 << 20;
 
-/// An engine for bad input: it can be interrupted, and its memories and tables stay small.
+/// Creates an engine for bad input: it can be interrupted, and its memories and tables stay small.
 pub fn engine(mode: Mode) -> Engine {
     let mut config = mode.config();
     let limits = StoreLimits {
@@ -25,7 +25,7 @@ pub fn engine(mode: Mode) -> Engine {
     Engine::new(config.interruptible(true).limits(limits)).expect("an engine for this machine")
 }
 
-/// Loads, compiles, instantiates and calls. Returns whether it was a module.
+/// Loads and compiles a module, instantiates it and calls its exports. Returns whether the bytes were a module.
 pub fn visit(engine: &Engine, bytes: &[u8]) -> bool {
     let module = match Module::new(engine, bytes) {
         Ok(module) => module,
@@ -53,7 +53,7 @@ pub fn visit(engine: &Engine, bytes: &[u8]) -> bool {
     true
 }
 
-/// An error of loading says what is wrong, and where.
+/// Checks that a loading error describes the fault and its place.
 pub fn check_refusal(error: &Error, bytes: &[u8]) {
     assert_eq!(error.kind(), ErrorKind::Module, "{error:?}");
     let text = error.to_string();
@@ -78,7 +78,7 @@ fn look_at(module: &Module) {
     let _ = (module.source_rows(), module.definition_lines());
 }
 
-/// Calls some exported functions with zeros. What they do does not matter, but the profile adds up.
+/// Calls some exported functions with zeros. Their results do not matter, but the profile must add up.
 fn call_exports(store: &mut Store<()>, instance: Instance) {
     let exports: Vec<Extern> = instance.exports(&*store).map(|export| export.into_extern()).collect();
     for func in exports.into_iter().filter_map(Extern::into_func).take(8) {
@@ -94,7 +94,7 @@ fn call_exports(store: &mut Store<()>, instance: Instance) {
     }
 }
 
-/// Runs `body`, and interrupts wasm code again and again as long as it takes.
+/// Runs `body`, and interrupts wasm code repeatedly until `body` returns.
 pub fn patiently<R>(handle: &InterruptHandle, body: impl FnOnce() -> R) -> R {
     let (done, is_done) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
@@ -109,7 +109,7 @@ pub fn patiently<R>(handle: &InterruptHandle, body: impl FnOnce() -> R) -> R {
     })
 }
 
-/// Fails if the process has taken too much memory at any time.
+/// Panics if the peak memory of the process is above the limit.
 pub fn assert_memory_is_bounded() {
     let status = std::fs::read_to_string("/proc/self/status").expect("procfs");
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("peak memory");

@@ -1,17 +1,17 @@
 //! The names of its crate's root that a file uses, in imports and in paths elsewhere.
 //!
-//! They stand behind `crate::`, and behind as many `super::` as lead to the root from where they are: an inline module
-//! is one level deeper than its file. Either may have a group in braces.
+//! The names follow `crate::`, or as many `super::` as lead to the root from their module: an inline module is one
+//! level deeper than its file. Both may be followed by a group in braces.
 
 use std::collections::BTreeSet;
 
 use crate::tokens::without_tests;
 
-/// The names of the root in the tokens of a file, which is the module with this path. `*` stands for all of them.
+/// Returns the names of the root in the tokens of a file whose module has the path `place`. `*` stands for all names.
 pub fn imports(tokens: &[String], place: &[String]) -> BTreeSet<String> {
     let tokens = without_tests(tokens);
     let mut found = BTreeSet::new();
-    // By inline module around: how many braces are open in it.
+    // The number of open braces in each enclosing inline module.
     let mut inline: Vec<usize> = Vec::new();
     for at in 0..tokens.len() {
         match tokens[at].as_str() {
@@ -27,7 +27,7 @@ pub fn imports(tokens: &[String], place: &[String]) -> BTreeSet<String> {
             "super" if !is_behind_path(&tokens[..at]) => {
                 let levels = supers(&tokens[at..]);
                 if levels == place.len() + inline.len() {
-                    // Each is a word and two colons; those of the last one are before the name.
+                    // Each `super` is a word and two colons; the colons of the last one precede the name.
                     found.extend(names_behind(&tokens[at + 3 * levels - 2..]));
                 }
             }
@@ -37,7 +37,7 @@ pub fn imports(tokens: &[String], place: &[String]) -> BTreeSet<String> {
     found
 }
 
-/// Whether a brace behind these tokens opens an inline module.
+/// Reports whether a brace after these tokens opens an inline module.
 fn is_module(before: &[String]) -> bool {
     before.len() >= 2 && before[before.len() - 2] == "mod"
 }
@@ -46,26 +46,26 @@ fn is_behind_path(before: &[String]) -> bool {
     before.last().is_some_and(|token| token == ":")
 }
 
-/// How many `super::` there are.
+/// Returns the number of `super::`.
 fn supers(tokens: &[String]) -> usize {
     let is_level =
         |level: &&[String]| level.len() == 3 && level[0] == "super" && level[1] == ":" && level[2] == ":";
     tokens.chunks(3).take_while(is_level).count()
 }
 
-/// The first name of each path behind `::`.
+/// Returns the first name of each path after `::`.
 fn names_behind(tokens: &[String]) -> Vec<String> {
     let [first, second, rest @ ..] = tokens else { return Vec::new() };
     match rest.first().map(String::as_str) {
         Some("{") if first == ":" && second == ":" => group(&rest[1..]),
-        // All macros are in the root, wherever they are made.
+        // All macros are in the root, wherever they are defined.
         Some(_) if rest.get(1).is_some_and(|token| token == "!") => Vec::new(),
         Some(name) if first == ":" && second == ":" => vec![name.into()],
         _ => Vec::new(),
     }
 }
 
-/// The first name of each path of a group whose brace is open.
+/// Returns the first name of each path of a group whose brace is open.
 fn group(tokens: &[String]) -> Vec<String> {
     let (mut names, mut depth, mut is_first) = (Vec::new(), 0_usize, true);
     for token in tokens {

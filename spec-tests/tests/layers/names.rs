@@ -1,19 +1,19 @@
-//! The names in the root of a crate, and the module that each is from.
+//! The names in the root of a crate, and the modules that define them.
 
 use std::collections::BTreeMap;
 
 use crate::tokens::{tokens, without_tests};
 
-/// What a file exports: by name, the module from which it exports it again; `None` if it has it itself.
+/// The exports of a file: by name, the module from which the file reexports it; `None` if the file defines it.
 #[derive(Default)]
 struct Exports {
     modules: Vec<String>,
     names: BTreeMap<String, Option<String>>,
-    /// The modules of which it exports everything.
+    /// The modules whose names are all reexported.
     all_of: Vec<String>,
 }
 
-/// Words before the name of an item.
+/// The words before the name of an item.
 const ITEMS: [&str; 9] = ["struct", "enum", "trait", "fn", "const", "static", "type", "union", "macro_rules"];
 
 impl Exports {
@@ -36,7 +36,7 @@ impl Exports {
         self.names.extend(name.map(|name| (name.clone(), None)));
     }
 
-    /// What an import of a path, with a group or without, makes known.
+    /// Adds the names of an import of a path, with or without a group.
     fn add_import(&mut self, tokens: &[String]) {
         let path: Vec<&str> = tokens.iter().take_while(|token| *token != ";").map(String::as_str).collect();
         let path = match path[..] {
@@ -47,7 +47,7 @@ impl Exports {
         if behind.contains(&"*") {
             self.all_of.push((*module).into());
         }
-        // The last word of each path in it is what it is known by.
+        // The last word of each path is the name that it introduces.
         for (at, word) in behind.iter().enumerate() {
             let is_last = matches!(behind.get(at + 1), None | Some(&"," | &"}"));
             if is_last && word.starts_with(|c: char| c.is_alphabetic() || c == '_') {
@@ -60,12 +60,12 @@ impl Exports {
 /// The root of a crate.
 pub struct Root {
     modules: Vec<String>,
-    /// By name, the module that has it, if not the root itself does.
+    /// The defining module of each name; `None` if the root itself defines it.
     names: BTreeMap<String, Option<String>>,
 }
 
 impl Root {
-    /// That of a crate with this `lib.rs`, whose modules have the texts that `read` gives.
+    /// Reads the root of a crate with this `lib.rs`; `read` returns the text of a module.
     pub fn new(lib: &str, read: &dyn Fn(&str) -> String) -> Root {
         let Exports { modules, mut names, all_of } = Exports::new(lib);
         for module in all_of.iter().filter(|module| modules.contains(module)) {
@@ -77,12 +77,13 @@ impl Root {
         Root { modules, names }
     }
 
-    /// Its modules.
+    /// Returns the modules of the crate.
     pub fn modules(&self) -> impl Iterator<Item = &str> {
         self.modules.iter().map(String::as_str)
     }
 
-    /// The module that a name is, or is from; `Some(None)` if it is the root's own, `None` if there is no such name.
+    /// Returns the module that a name is, or that defines it; `Some(None)` if the root defines it, `None` if there is
+    /// no such name.
     pub fn module_of<'a>(&'a self, name: &'a str) -> Option<Option<&'a str>> {
         if self.modules.iter().any(|module| module == name) {
             return Some(Some(name));

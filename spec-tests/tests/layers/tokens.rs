@@ -1,9 +1,9 @@
 //! The tokens of Rust source, as far as imports need them.
 //!
-//! Input: the text of a file. Output: its words, and each other character by itself, without comments, literals of text
-//! and white space; and without items that are there for tests only.
+//! Input: the text of a file. Output: its words, and each other character as a token, without comments, text literals
+//! and white space, and without items that exist only for tests.
 
-/// Words and other characters.
+/// Returns the words and other characters of a source text.
 pub fn tokens(text: &str) -> Vec<String> {
     let mut tokens = Vec::new();
     let mut rest = text;
@@ -35,7 +35,7 @@ fn is_in_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The length of a block comment, in which there may be others.
+/// Returns the length of a block comment, which may contain others.
 fn comment(text: &str) -> usize {
     let (mut depth, mut at) = (0_u32, 0);
     while let Some(found) = text[at..].find(['/', '*']) {
@@ -52,7 +52,7 @@ fn comment(text: &str) -> usize {
     text.len()
 }
 
-/// The length of a literal that ends with this character, which may stand in it behind a backslash.
+/// Returns the length of a literal that ends with `end`, which may occur in it after a backslash.
 fn literal(text: &str, end: char) -> usize {
     let mut is_escaped = false;
     for (at, c) in text.char_indices().skip(1) {
@@ -66,7 +66,7 @@ fn literal(text: &str, end: char) -> usize {
     text.len()
 }
 
-/// The length of a character, or of the mark before a lifetime.
+/// Returns the length of a character, or of the quote before a lifetime.
 fn character(text: &str) -> usize {
     let mut chars = text.chars().skip(1);
     match (chars.next(), chars.next()) {
@@ -75,7 +75,7 @@ fn character(text: &str) -> usize {
     }
 }
 
-/// The length of a literal of text with a prefix, as `r#"…"#`; `None` if it is none.
+/// Returns the length of a text literal with a prefix, such as `r#"…"#`; `None` if the text is no such literal.
 fn prefixed(text: &str) -> Option<usize> {
     let quote = text.starts_with(['r', 'b', 'c']).then(|| text.find('"'))??;
     let prefix = &text[..quote];
@@ -91,14 +91,14 @@ fn prefixed(text: &str) -> Option<usize> {
     Some(text[quote + 1..].find(&end).map_or(text.len(), |at| quote + 1 + at + end.len()))
 }
 
-/// What stands before an item that is there for tests only.
+/// The tokens before an item that exists only for tests.
 const MARK: [&str; 7] = ["#", "[", "cfg", "(", "test", ")", "]"];
 
 fn is_mark(tokens: &[String]) -> bool {
     tokens.iter().map(String::as_str).take(MARK.len()).eq(MARK)
 }
 
-/// The modules in files of their own that are there for tests only.
+/// Returns the modules with their own files that exist only for tests.
 pub fn test_modules(tokens: &[String]) -> impl Iterator<Item = &str> {
     let marks = (0..tokens.len()).filter(|&at| is_mark(&tokens[at..]));
     marks.filter_map(|at| match &tokens[at + MARK.len()..] {
@@ -107,7 +107,7 @@ pub fn test_modules(tokens: &[String]) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The same tokens without items that are there for tests only.
+/// Returns the tokens without items that exist only for tests.
 pub fn without_tests(tokens: &[String]) -> Vec<String> {
     let (mut kept, mut at) = (Vec::new(), 0);
     while at < tokens.len() {
@@ -121,8 +121,8 @@ pub fn without_tests(tokens: &[String]) -> Vec<String> {
     kept
 }
 
-/// How many tokens an item has: up to a semicolon, or to the end of its first block in braces. An import has braces
-/// before its semicolon.
+/// Returns the number of tokens of an item: up to a semicolon, or to the end of its first block in braces. An import
+/// has braces before its semicolon.
 fn item(tokens: &[String]) -> usize {
     let is_import =
         tokens.iter().take_while(|token| *token != ";" && *token != "{").any(|token| token == "use");

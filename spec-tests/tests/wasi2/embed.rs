@@ -1,4 +1,4 @@
-//! Components of the modules and WIT files in this folder.
+//! Builds components from the modules and WIT files in this folder.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
-/// The component of a program here, which has the world `program`.
+/// Returns the component of a program in this folder, which has the world `program`.
 pub fn component(name: &str) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../spec-tests/tests/wasi2").join(name);
     let mut module = fs::read(file.with_extension("wasm"))?;

@@ -1,4 +1,4 @@
-//! Modules that are compiled ahead: they do what they do without, anywhere, and nothing else is taken for one.
+//! Modules that are compiled ahead behave as others, in any process, and no other bytes are accepted as one.
 #![allow(unsafe_code, reason = "who loads machine code vouches for it")]
 
 use std::sync::Arc;
@@ -7,7 +7,8 @@ use wprof::*;
 
 use super::{Outcome, engines};
 
-/// Calls a host function, through a table that code may take for constant and through one that it may not, and directly; and reads data.
+/// Calls a host function directly, through a table that the compiler may treat as constant and through one that it may
+/// not; and reads data.
 const PROGRAM: &str = r#"(module
     (type $other (func (param i64)))
     (type $unary (func (param i32) (result i32)))
@@ -35,7 +36,8 @@ const PROGRAM: &str = r#"(module
         (call_indirect $open (type $unary) (i32.const 1) (local.get 0))))"#;
 const FUNCTIONS: usize = 6;
 
-/// What a program shows of itself: its results, or why it trapped and where; and its exact profile, if it has one.
+/// The observable behaviour of a program: its results, or its traps with their places; and its exact profile, if it
+/// has one.
 type Seen = (Vec<std::result::Result<i32, String>>, Option<profiler::Profile>);
 
 fn run(module: &Module) -> Result<Seen> {
@@ -51,13 +53,13 @@ fn run(module: &Module) -> Result<Seen> {
     };
     let mut results = vec![run.call(&mut store, (1001, 7)), run.call(&mut store, (10, 0))];
     results.extend([0, 2, 3].map(|index| wrong.call(&mut store, index)));
-    // An engine that does not profile gives none; what is sampled is another each time.
+    // An engine that does not profile returns no profile; a sampled profile differs in each run.
     let profile = instance.profile(&store).ok().filter(|profile| profile.bursts.is_none());
     Ok((results.into_iter().map(shown).collect(), profile))
 }
 
 fn deserialize(engine: &Engine, bytes: &[u8]) -> Result<Module> {
-    // SAFETY: made by this test, or damaged in what is checked before anything of it is used.
+    // SAFETY: this test made the bytes, or damaged them where they are checked before any of them is used.
     unsafe { Module::deserialize(engine, bytes) }
 }
 
@@ -71,7 +73,7 @@ fn a_module_does_compiled_ahead_what_it_does_without() -> Outcome {
             "{seen:?}"
         );
         let artifact = engine.precompile_module(PROGRAM)?;
-        // Each lies elsewhere, and types have other ids in other engines.
+        // Addresses differ, and types have other ids in other engines.
         let other = Engine::new(engine.config())?;
         let types = (0..300).map(|n| format!("(func (param{}))", " i64".repeat(n))).collect::<String>();
         let _types = Module::new(&other, format!("(module {types})"))?;
@@ -115,12 +117,12 @@ fn a_mapped_file_is_a_module_and_may_be_removed() -> Outcome {
     let (engine, folder) = (Engine::default(), tempfile::tempdir()?);
     let path = folder.path().join("m.cwasm");
     std::fs::write(&path, engine.precompile_module(PROGRAM)?)?;
-    // SAFETY: just written by this test, and never again.
+    // SAFETY: this test has just written the file, and never changes it.
     let module = unsafe { Module::deserialize_file(&engine, &path)? };
     std::fs::remove_file(&path)?;
     assert_eq!(module.compiled().0, FUNCTIONS);
     assert_eq!(run(&module)?, run(&Module::new(&engine, PROGRAM)?)?);
-    // SAFETY: there is nothing.
+    // SAFETY: the file does not exist.
     let gone = unsafe { Module::deserialize_file(&engine, &path) };
     assert!(gone.is_err_and(|e| e.kind() == ErrorKind::System));
     Ok(())

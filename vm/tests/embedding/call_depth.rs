@@ -1,4 +1,4 @@
-//! The number of frames has a limit, if the embedder wants one: the same for all code.
+//! An embedder can limit the number of frames; the limit is the same for all code.
 
 use wprof::*;
 
@@ -30,7 +30,7 @@ const PROGRAM: &str = r#"(module
             (br_if $next (local.tee $i (i32.sub (local.get $i) (i32.const 1)))))
         (call $down (local.get $n))))"#;
 
-/// Ways to come by code, by name.
+/// Returns the configurations that produce different code, by name.
 fn ways() -> Vec<(String, Config)> {
     let exact = ProfilingConfig::Exact;
     let profiles = [ProfilingConfig::Off, exact(Collect::Edges), exact(Collect::Paths)];
@@ -93,7 +93,7 @@ fn exact_counts_hold_where_the_frames_end() -> Outcome {
         all.push((down.calls(), down.ops(), profile.contexts.as_ref().map(|tree| tree.records.len())));
     }
     assert_eq!(all.len(), 6);
-    // A call for which there is no frame any more counts, as where the stack ends.
+    // A call that exceeds the limit counts, like a call that overflows the stack.
     assert_eq!(all[0].0, 6 + 11 + 10 + 11);
     assert!(all.windows(2).all(|pair| pair[0] == pair[1]), "{all:?}");
     Ok(())

@@ -1,4 +1,4 @@
-//! Hooks are told when control passes between the host and wasm code.
+//! Hooks run whenever control passes between the host and wasm code.
 
 use wprof::CallHook::{CallingHost, CallingWasm, ReturningFromHost, ReturningFromWasm};
 use wprof::*;
@@ -11,7 +11,7 @@ const WAT: &str = r#"(module
     (func (export "trap") unreachable)
     (func (export "plain")))"#;
 
-/// What has happened, and at which passage the hook fails.
+/// The observed transitions, and the one at which the hook fails.
 #[derive(Default)]
 struct Seen {
     passages: Vec<CallHook>,
@@ -48,7 +48,7 @@ fn each_passage_is_told_of_in_order() -> Outcome {
         let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
         assert_eq!(run.call(&mut store, 4)?, 5);
         assert_eq!(std::mem::take(&mut store.data_mut().passages), ALL);
-        // Also when they end early.
+        // The hooks also run when calls end early.
         assert!(run.call(&mut store, -1).is_err());
         let failed = [CallingWasm, CallingHost, ReturningFromHost, ReturningFromWasm];
         assert_eq!(std::mem::take(&mut store.data_mut().passages), failed);

@@ -1,4 +1,4 @@
-//! Core dumps, read by another reader of their format.
+//! Core dumps, read by an independent reader of the format.
 
 use wasmparser::{
     CoreDumpInstancesSection, CoreDumpModulesSection, CoreDumpStackSection, DataKind, KnownCustom, Operator,
@@ -21,7 +21,7 @@ const WAT: &str = r#"(module $program
         unreachable)
     (func (export "run") (call $inner (i32.const 77)) (nop)))"#;
 
-/// What a reader finds in a dump.
+/// The contents of a dump.
 #[derive(Debug, Default)]
 struct Found {
     core: String,

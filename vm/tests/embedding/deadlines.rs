@@ -25,7 +25,7 @@ fn sum(n: i64) -> i64 {
     (0..n).fold(0_i64, |sum, i| sum.wrapping_mul(31).wrapping_add(i)).wrapping_add(n / 2)
 }
 
-/// How often it was asked, and how often the program may go on.
+/// How often the callback ran, and how often it still lets the program go on.
 struct Patience {
     asked: usize,
     left: usize,
@@ -52,7 +52,7 @@ fn patient(engine: &Engine, left: usize, more: Duration) -> Result<(Store<Patien
     Ok((store, instance))
 }
 
-/// Those of [`engines`], and others with code in which checks fire, in bursts and between them.
+/// Returns the engines of [`engines`], and others with code in which checks fire, in bursts and between them.
 fn stoppable() -> Result<Vec<Engine>> {
     let mut all = engines()?;
     for (checking, instrumented) in [(BurstLengths::FOREVER, 1), (1, BurstLengths::FOREVER), (1000, 10)] {
@@ -141,7 +141,7 @@ fn others_can_still_interrupt() -> Outcome {
     Ok(())
 }
 
-/// Wasm code of another store, which traps, and has deadlines of its own.
+/// The callback runs wasm code of another store, which traps, and has its own deadlines.
 #[test]
 fn who_is_asked_may_run_wasm_code_of_another_store() -> Outcome {
     for engine in stoppable()? {
@@ -167,7 +167,7 @@ fn who_is_asked_may_run_wasm_code_of_another_store() -> Outcome {
     Ok(())
 }
 
-/// An operation that takes a while is done as a whole, also if it is the last thing before the embedder is asked.
+/// An operation that takes long is completed, even if it is the last one before the callback.
 #[test]
 fn large_operations_are_not_left_in_the_middle() -> Outcome {
     let engine = Engine::new(Config::new().profiling(ProfilingConfig::Off).interruptible(true))?;
@@ -191,7 +191,7 @@ fn large_operations_are_not_left_in_the_middle() -> Outcome {
     Ok(())
 }
 
-/// A thread that waits is asked for, and goes on to wait for what wakes it.
+/// A deadline runs the callback of a waiting thread, which then goes on waiting for its wake-up.
 #[test]
 fn who_waits_at_a_shared_memory_waits_on() -> Outcome {
     for engine in engines()? {
@@ -203,7 +203,7 @@ fn who_waits_at_a_shared_memory_waits_on() -> Outcome {
         linker.define_shared_memory("env", "memory", &memory)?;
         let mut store = Store::new(&engine, 0);
         let waker = memory.clone();
-        // It is woken by the one who is asked, which is still waiting then.
+        // The callback wakes the thread, which is still waiting then.
         store.deadline_callback(move |asked| {
             *asked += 1;
             if *asked == 3 {

@@ -1,4 +1,4 @@
-//! The examples do what they say.
+//! The examples behave as they claim.
 
 #[path = "../../examples/async_server.rs"]
 mod async_server;
@@ -23,7 +23,7 @@ fn plug_ins_keep_to_their_limits() {
 
 #[test]
 fn a_program_is_compiled_with_what_was_learned_and_runs_from_a_pool() {
-    // 333 rounds of 3, 5 and 7, and one more of 5.
+    // 333 iterations of 3, 5 and 7, and one more of 5.
     let expected = [
         "2 functions are ready",
         "10: 50",

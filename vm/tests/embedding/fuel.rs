@@ -1,4 +1,4 @@
-//! Fuel, which is a budget by another name.
+//! Fuel, which is a budget under another name.
 
 use wprof::*;
 
@@ -13,7 +13,7 @@ const WAT: &str = r#"(module
         (call $look)
         (local.get $sum)))"#;
 
-/// A store that keeps what fuel the host saw, and the program in it.
+/// A store that records the fuel that the host observes, and the program in it.
 type Fueled = (Store<Vec<u64>>, TypedFunc<i32, i32>);
 
 fn fueled(config: &mut Config) -> Result<Fueled> {
@@ -121,7 +121,7 @@ fn without_it_there_is_no_fuel() -> Outcome {
     Ok(())
 }
 
-/// Operations whose work depends on an operand, each of 10 units.
+/// Operations whose work depends on an operand; each has 10 units of work.
 const MANY: &str = r#"(module
     (type $bytes (array (mut i8))) (type $funcs (array (mut funcref)))
     (memory 1 100) (table $t 20 200 funcref) (data $d "0123456789") (elem $e func 0 0 0 0 0 0 0 0 0 0)
@@ -196,7 +196,7 @@ fn what_costs_too_much_ends_the_program_at_the_next_check() -> Outcome {
     Ok(())
 }
 
-/// Polls a future until it is ready, and says how often.
+/// Polls a future until it is ready, and returns the number of polls.
 fn poll_to_the_end<F: Future>(future: F) -> (F::Output, u32) {
     let mut future = std::pin::pin!(future);
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
@@ -223,7 +223,7 @@ fn awaited_calls_let_others_run_each_time_that_so_much_is_consumed() -> Outcome 
         assert_eq!(1_001_000 - store.get_fuel()?, consumed, "waiting costs nothing");
         let wanted = consumed as u32 / 100;
         assert!((wanted - 3..=wanted + 3).contains(&polls), "{polls} polls, {consumed} units");
-        // Others do not wait, and end at the same place.
+        // Synchronous calls do not wait, and end at the same place.
         store.set_fuel(1000)?;
         let error = run.call(&mut store, i32::MAX).expect_err("there is too little");
         assert_eq!((error.trap(), store.get_fuel()?), (Some(Trap::OutOfFuel), 0));

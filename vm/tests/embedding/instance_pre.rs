@@ -1,4 +1,4 @@
-//! Modules whose imports are found and checked once.
+//! Modules whose imports are resolved and checked once.
 
 use wprof::*;
 
@@ -22,7 +22,7 @@ fn a_module_is_instantiated_many_times_in_many_stores_and_threads() -> Outcome {
     let engine = Engine::default();
     let mut linker = adding(&engine)?;
     let pre = linker.instantiate_pre(&Module::new(&engine, ADDS)?)?;
-    // What is defined later changes nothing.
+    // A later definition has no effect.
     linker.allow_shadowing(true).func_wrap("host", "add", |_: i32| -1)?;
     drop(linker);
     std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Limiters decide how much a store may take.
+//! Limiters decide how many resources a store may use.
 
 use wprof::*;
 
@@ -9,7 +9,7 @@ const GROWS: &str = r#"(module
     (func (export "memory.grow") (param i32) (result i32) (memory.grow (local.get 0)))
     (func (export "table.grow") (param i32) (result i32) (table.grow (ref.null func) (local.get 0))))"#;
 
-/// Notes what it is asked.
+/// A limiter that records its requests.
 #[derive(Default)]
 struct Watcher {
     asked: Vec<(usize, usize, Option<usize>)>,
@@ -86,7 +86,7 @@ fn a_limiter_is_asked_before_things_are_made_and_grow() -> Outcome {
         ];
         assert_eq!(std::mem::take(&mut store.data_mut().asked), asked);
         assert_eq!(store.data().failed, 1, "the table could not grow although it might");
-        // The host is asked about, too.
+        // Growth by the host is a request, too.
         let memory = instance.get_memory(&mut store, "memory").ok_or("exported")?;
         assert_eq!(memory.grow(&mut store, 15)?, 5);
         assert_eq!(memory.grow(&mut store, 1).expect_err("too much").kind(), ErrorKind::Limit);
@@ -138,7 +138,7 @@ fn exact_counts_hold_where_a_limiter_ends_the_program() -> Outcome {
             let instance = Instance::new(&mut store, &Module::new(&engine, text)?, &[])?;
             let run = instance.get_typed_func::<(), i32>(&mut store, "run")?;
             assert!(run.call(&mut store, ()).is_err());
-            // Two that do nothing, two constants, and both that grow.
+            // Two instructions without effect, two constants, and both growth instructions.
             assert_eq!(store.event_count("instructions")?, 6, "{collect:?} {strategy:?}");
             assert_eq!(instance.profile(&store)?.ops(), 6, "{collect:?} {strategy:?}");
         }
@@ -176,7 +176,7 @@ fn what_a_limiter_refuses_is_not_made() -> Outcome {
     Ok(())
 }
 
-/// It calls code of another store, which traps: who looks at the stack finds all frames.
+/// The limiter calls code of another store, which traps: a backtrace finds all frames.
 #[test]
 fn a_limiter_may_run_wasm_code_of_another_store() -> Outcome {
     struct Other {

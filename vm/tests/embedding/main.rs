@@ -1,4 +1,5 @@
-//! What a product needs that embeds the engine: modules that are instantiated many times, limits, deadlines, hooks, fuel.
+//! The features that an embedding product needs: modules that are instantiated many times, limits, deadlines, hooks,
+//! fuel.
 
 mod artifacts;
 mod call_depth;
@@ -18,7 +19,7 @@ use wprof::{Collect, Config, Engine, ProfilingConfig, Result, Strategy};
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Engines whose code is of different kinds, and can be stopped anywhere.
+/// Returns engines with different kinds of code, which can be stopped anywhere.
 fn engines() -> Result<Vec<Engine>> {
     let exact = ProfilingConfig::Exact;
     let adaptive = ProfilingConfig::Adaptive(wprof::Adaptive::default());

@@ -1,10 +1,10 @@
-//! Instances from a pool: they see nothing of those before them, and leave nothing in the process.
+//! Pooled instances see nothing of earlier ones, and leave nothing in the process.
 
 use wprof::*;
 
 use super::{Outcome, engines};
 
-/// Memory with data and a sum of it, a page more on demand, and a table.
+/// A memory with data and a function that sums it, a page more on demand, and a table.
 const PROGRAM: &str = r#"(module
     (memory (export "memory") 2 10)
     (data (i32.const 8) "\01\02")
@@ -29,7 +29,7 @@ fn pooling(engine: &Engine, count: usize) -> Result<Engine> {
     Engine::new(engine.config().clone().pooling(Some(PoolingConfig::for_instances(count))))
 }
 
-/// What one instance in a store of its own shows, before and after it has spoilt all that it can.
+/// Returns the observable state of an instance in its own store, before and after it has overwritten all that it can.
 fn use_one(module: &Module) -> Result<Vec<i32>> {
     let mut store = Store::new(module.engine(), ());
     let instance = Instance::new(&mut store, module, &[])?;
@@ -52,7 +52,7 @@ fn each_instance_begins_as_the_first() -> Outcome {
             assert_eq!(use_one(&module)?, expected);
             assert_eq!(pooled.pooled(), (1, 1));
         }
-        // Another module of the same shape must not get what this one's memories hold.
+        // Another module of the same shape must not see the memories of this one.
         let other = Module::new(&pooled, PROGRAM.replace("\\07", "\\08"))?;
         assert_eq!(use_one(&other)?[0], 14);
         assert_eq!((use_one(&module)?, use_one(&other)?[0]), (expected, 14));
@@ -127,7 +127,7 @@ fn mappings() -> usize {
     std::fs::read_to_string("/proc/self/maps").expect("procfs").lines().count()
 }
 
-/// Both count the mappings of the process, so one comes after the other.
+/// Both parts count the mappings of the process, so they run one after the other.
 #[test]
 fn thousands_live_at_once_and_more_one_after_the_other() -> Outcome {
     thousands_live_in_one_process()?;
@@ -143,7 +143,7 @@ fn thousands_live_in_one_process() -> Outcome {
     for _ in 0..COUNT {
         Instance::new(&mut store, &module, &[])?;
     }
-    // A process has 65,530.
+    // A process may have 65,530 mappings.
     let all = mappings() - before;
     assert!(all <= 4 * COUNT, "{all} mappings");
     Ok(())
@@ -151,7 +151,7 @@ fn thousands_live_in_one_process() -> Outcome {
 
 fn one_after_the_other_leaves_nothing() -> Outcome {
     let engine = pooling(&Engine::default(), 8)?;
-    // With a megabyte more of data.
+    // A module with one more megabyte of data.
     let data =
         format!("(memory (export \"memory\") 18) (data (i32.const 131072) \"{}\")", "x".repeat(1 << 20));
     let module = Module::new(&engine, PROGRAM.replace("(memory (export \"memory\") 2 10)", &data))?;
@@ -164,7 +164,7 @@ fn one_after_the_other_leaves_nothing() -> Outcome {
         assert_eq!(sum.call(&mut store, ())?, 13);
     }
     assert_eq!(engine.pooled(), (1, 1));
-    // Other tests of this process come and go.
+    // Mappings of other tests in this process come and go.
     assert!(mappings() < before + rounds / 2, "{} mappings, {before} before", mappings());
     Ok(())
 }

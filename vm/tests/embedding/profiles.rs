@@ -1,4 +1,4 @@
-//! Kinds of profiles by name, and what does not go together.
+//! Names of profile kinds, and combinations that are refused.
 
 use std::time::Duration;
 

@@ -1,10 +1,10 @@
-//! How much stack wasm may use.
+//! The size of the stack that wasm may use.
 
 use wprof::*;
 
 use super::{Outcome, engines};
 
-/// Calls itself so many times, and the host at the innermost, which may call back.
+/// Calls itself a given number of times, and the host in the innermost call, which may call back.
 const PROGRAM: &str = r#"(module
     (import "host" "inner" (func $inner (param i32) (result i32)))
     (func $deep (export "deep") (param i32) (result i32)
@@ -40,14 +40,14 @@ fn wasm_has_as_much_stack_as_was_said_wherever_it_is_called() -> Outcome {
     for engine in engines()? {
         let with = |bytes| Engine::new(engine.config().clone().max_wasm_stack(Some(bytes)));
         let (small, large) = (with(2 << 20)?, with(16 << 20)?);
-        // Once, so that all of it is compiled.
+        // The first call compiles all of the code.
         deepest(&small)?;
         let (one, ten) = (deepest(&small)?, deepest(&large)?);
-        // 1.5 MiB, and 15 or 15.5: the rest is the host's.
+        // 1.5 MiB, and 15 or 15.5 MiB: the host uses the rest.
         assert!((9 * one..12 * one).contains(&ten), "{one} calls and {ten}");
         let engine = small.clone();
         let thread = std::thread::Builder::new().stack_size(32 << 20).spawn(move || deepest(&engine))?;
-        // Frames of bursts, which come by chance, are of another size.
+        // Frames of burst code, which runs at random times, have another size.
         let there = thread.join().expect("no panic")?;
         assert!((9 * one / 10..11 * one / 10).contains(&there), "{one} calls, and {there} on another thread");
     }

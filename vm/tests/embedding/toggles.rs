@@ -1,4 +1,4 @@
-//! Proposals can be switched off, one by one.
+//! Proposals can be disabled one by one.
 
 use wprof::*;
 
@@ -75,7 +75,7 @@ fn with_everything_off_the_first_version_is_left() -> Outcome {
     let engine = Engine::new(&config)?;
     for (name, _, text) in CASES {
         let error = Module::new(&engine, format!("(module {text})")).expect_err("it is switched off");
-        // It needs vectors first of all.
+        // Relaxed SIMD needs vectors first.
         let name = if name == "wasm_relaxed_simd" { "wasm_simd" } else { name };
         assert!(error.to_string().contains(&format!("Config::{name} ")), "{text}: {error}");
     }

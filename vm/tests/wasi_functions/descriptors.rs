@@ -1,4 +1,4 @@
-//! Descriptors: what is open, under which number.
+//! Descriptors: open files and their numbers.
 
 use super::*;
 
@@ -34,7 +34,7 @@ fn a_number_is_given_to_something_else_if_both_are_open() -> Outcome {
     assert_eq!((renumber(&mut program, a, a), program.seek(a, 0, 1)), (errno::SUCCESS, Ok(5)));
     assert_eq!(renumber(&mut program, a, b), errno::SUCCESS);
     assert_eq!((program.seek(a, 0, 1), program.seek(b, 0, 1)), (Err(errno::BADF), Ok(5)));
-    // A folder that was given, and a standard stream, are descriptors as others.
+    // A preopened folder and a standard stream are descriptors like others.
     assert_eq!((renumber(&mut program, b, 1), program.write(1, b" more")), (errno::SUCCESS, Ok(5)));
     assert_eq!(std::fs::read(folder.path().join("a"))?, b"first more");
     assert_eq!((program.close(ROOT), program.close(ROOT)), (errno::SUCCESS, errno::BADF));

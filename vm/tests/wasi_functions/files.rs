@@ -22,7 +22,7 @@ fn every_position_that_wasi_can_name_can_be_sought() -> Outcome {
     assert_eq!(program.read(file, 10), Ok(b"45".to_vec()));
     assert_eq!(program.seek(file, -4, 1), Ok(1));
     assert_eq!(program.read(file, 2), Ok(b"23".to_vec()));
-    // In preview 0 the numbers stand for something else.
+    // In preview 0 the numbers have another meaning.
     program.preview = Preview::Zero;
     assert_eq!(program.seek(file, 1, 0), Ok(4), "from where it is");
     assert_eq!(program.seek(file, 0, 1), Ok(5), "from the end");
@@ -114,7 +114,7 @@ fn appending_goes_to_the_end_wherever_the_position_is() -> Outcome {
     assert_eq!(program.call(|wasi, guest| wasi.fd_fdstat_set_flags(guest, file, APPEND)), errno::SUCCESS);
     assert_eq!(program.write(file, b"6"), Ok(1));
     assert_eq!(std::fs::read(folder.path().join("f"))?, b"1X3456");
-    // Whether writing waits for the disk is said when a file is opened.
+    // Whether writes wait for the disk is fixed when a file is opened.
     for (flags, expected) in [(2, errno::INVAL), (16, errno::INVAL), (32, errno::INVAL), (4, errno::SUCCESS)]
     {
         assert_eq!(
@@ -154,7 +154,7 @@ fn times_are_set_as_asked() -> Outcome {
     );
     assert_eq!(set(&mut program, 0, 2), errno::SUCCESS);
     assert!(times(&host)?[0].0 > 1_700_000_000 && times(&host)?[1] == (9, 1));
-    // Of a link, or of what it leads to.
+    // The times of a link, or of its target.
     assert_eq!(program.symlink("f", "link"), errno::SUCCESS);
     for (lookup, changed) in [(0, "link"), (1, "f")] {
         let (at, len) = program.path("link");

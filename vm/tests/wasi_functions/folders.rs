@@ -1,4 +1,4 @@
-//! Lists of folders.
+//! Directory listings.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::*;
 
-/// An entry as a program finds it.
+/// An entry as a program reads it.
 struct Entry {
     next: u64,
     inode: u64,
@@ -14,7 +14,7 @@ struct Entry {
     name: Vec<u8>,
 }
 
-/// What a call gives: the entries that are whole, and whether that is all.
+/// Returns the result of a call: the complete entries, and whether the listing is at its end.
 fn read(program: &mut Program, fd: u32, len: u32, position: u64) -> (Vec<Entry>, bool) {
     assert_eq!(
         program.call(|wasi, guest| wasi.fd_readdir(guest, fd, BUFFER, len, position, RESULT)),
@@ -35,7 +35,7 @@ fn read(program: &mut Program, fd: u32, len: u32, position: u64) -> (Vec<Entry>,
     (entries, used < len)
 }
 
-/// All of a folder, by calls with such a buffer; `each` is told of every entry as it comes.
+/// Lists a whole folder by calls with a buffer of `len` bytes, and calls `each` on every entry.
 fn read_all(program: &mut Program, len: u32, mut each: impl FnMut(&mut Program, &Entry)) -> Vec<Entry> {
     let (mut all, mut position) = (Vec::new(), 0);
     loop {
@@ -68,7 +68,7 @@ fn large_folders_are_listed_once_with_buffers_of_any_size() -> Outcome {
         let all = read_all(&mut program, len, |_, _| {});
         assert_eq!(names(&all).len(), FILES + 2, "{len}");
         assert_eq!((&all[0].name[..], &all[1].name[..]), (&b"."[..], &b".."[..]));
-        // Every position leads to what is behind it.
+        // Every position leads to the entries after it.
         for index in [0, 1, 2, 700, 1999, FILES] {
             let next = read(&mut program, ROOT, 200, all[index].next).0;
             assert_eq!(next[0].name, all[index + 1].name, "{index}");
@@ -93,7 +93,7 @@ fn a_folder_can_be_emptied_while_it_is_listed() -> Outcome {
     });
     assert_eq!(names(&all).len(), FILES + 2);
     assert_eq!(std::fs::read_dir(&folder)?.count(), 0);
-    // A list from the start is a new one.
+    // A listing from the start reads the folder anew.
     std::fs::write(folder.path().join("new"), "")?;
     assert_eq!(names(&read(&mut program, ROOT, 4096, 0).0).keys().last(), Some(&&b"new"[..]));
     Ok(())

@@ -1,4 +1,5 @@
-//! The functions of WASI preview 1, called as an engine calls them, without one: what they return and what they write.
+//! The functions of WASI preview 1, called as an engine calls them, but without an engine: their results, and the
+//! memory that they write.
 #![cfg(feature = "wasi")]
 
 mod descriptors;
@@ -44,24 +45,24 @@ const DIRECTORY: u32 = 2;
 const EXCL: u32 = 4;
 const TRUNC: u32 = 8;
 
-/// What memory holds where nothing was written.
+/// The memory content where nothing was written.
 const UNTOUCHED: u8 = 0xaa;
 
-/// Where functions write to.
+/// The address to which functions write.
 const RESULT: u32 = 1 << 12;
-/// The second thing that a function writes.
+/// The address of a function's second output.
 const RESULT2: u32 = RESULT + 64;
 const PATH: u32 = 2 << 12;
 const PATH2: u32 = 4 << 12;
 const VECTOR: u32 = 6 << 12;
-/// Buffers and lists.
+/// The address of buffers and lists.
 const BUFFER: u32 = 8 << 12;
 const SIZE: usize = 1 << 20;
 
-/// The first folder that a program was given.
+/// The first preopened folder.
 const ROOT: u32 = 3;
 
-/// A program: what it sees of the system, and its memory.
+/// A program: its view of the system, and its memory.
 struct Program {
     ctx: WasiCtx,
     memory: Vec<u8>,
@@ -73,7 +74,7 @@ impl Program {
         Program { ctx: builder.build(), memory: vec![UNTOUCHED; SIZE], preview: Preview::One }
     }
 
-    /// With a folder.
+    /// Creates a program with a folder.
     fn within(folder: &tempfile::TempDir) -> Program {
         Program::new(WasiCtxBuilder::new().preopened_dir(folder, "/").expect("it can be opened"))
     }
@@ -84,7 +85,7 @@ impl Program {
         call(self.ctx.functions(), &mut guest)
     }
 
-    /// The same, for one that does not end the program.
+    /// Calls a function that does not end the program.
     fn call(&mut self, call: impl FnOnce(&mut dyn Wasi, &mut Guest<'_>) -> Result<u32>) -> u32 {
         self.try_call(call).expect("the program goes on")
     }
@@ -118,7 +119,7 @@ impl Program {
         u64::from_le_bytes(self.bytes(at, 8).try_into().expect("eight bytes"))
     }
 
-    /// Opens without following links.
+    /// Opens a file without following links.
     fn open_with(
         &mut self,
         path: impl AsRef<[u8]>,
@@ -145,7 +146,7 @@ impl Program {
         fd
     }
 
-    /// A list of one buffer.
+    /// Writes a list of one buffer.
     fn vector(&mut self, len: u32) -> u32 {
         self.put(VECTOR, &[BUFFER.to_le_bytes(), len.to_le_bytes()].concat()).0
     }
@@ -189,7 +190,7 @@ impl Program {
         self.call(|wasi, guest| wasi.fd_close(guest, fd))
     }
 
-    /// Type and size.
+    /// Returns the type and the size of a file.
     fn stat(&mut self, path: &str, lookup: u32) -> Result<(u8, u64), u32> {
         let (at, len) = self.path(path);
         match self.call(|wasi, guest| wasi.path_filestat_get(guest, ROOT, lookup, at, len, RESULT)) {

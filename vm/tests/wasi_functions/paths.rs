@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What a lookup flag says.
+/// The lookup flag that follows links.
 const FOLLOW: u32 = 1;
 
 #[test]

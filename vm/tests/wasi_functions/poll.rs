@@ -17,7 +17,7 @@ const HANGUP: u16 = 1;
 
 fn clock(preview: Preview, userdata: u64, id: u32, timeout: u64, flags: u16) -> Vec<u8> {
     let mut record = vec![0; if preview == Preview::One { 48 } else { 56 }];
-    // Preview 0 has an identifier before the clock, which nothing uses.
+    // Preview 0 has an unused identifier before the clock.
     let at = if preview == Preview::One { 16 } else { 24 };
     record[..8].copy_from_slice(&userdata.to_le_bytes());
     record[at..at + 4].copy_from_slice(&id.to_le_bytes());
@@ -34,7 +34,7 @@ fn file(preview: Preview, userdata: u64, fd: u32, tag: u8) -> Vec<u8> {
     record
 }
 
-/// What came of a subscription.
+/// The result of a subscription.
 #[derive(Debug, PartialEq, Eq)]
 struct Event {
     userdata: u64,
@@ -98,11 +98,11 @@ fn clocks_wake_at_a_time_or_after_one() {
                     Ok(vec![tick(2)]),
                     "{preview:?} {id} {is_absolute}"
                 );
-                // The realtime clock may be set a little while the test runs.
+                // The realtime clock may be adjusted slightly while the test runs.
                 assert!(begin.elapsed() >= WAIT - Duration::from_millis(10) * u32::from(id == REALTIME));
             }
         }
-        // What is over already happens at once.
+        // A time in the past is ready at once.
         let over = clock(preview, 5, REALTIME, 1, 1);
         assert_eq!(
             poll(&mut program, &[over, clock(preview, 6, MONOTONIC, 0, 0)]),
@@ -181,7 +181,7 @@ fn connections_are_waited_for_together_with_clocks() -> Outcome {
         std::io::Write::write_all(&mut &ours, b"hello").map(|()| ours)
     });
     assert_eq!(poll(&mut program, &[late.clone(), socket.clone()]), Ok(vec![ready(1, FD_READ, 5, 0)]));
-    // The same one twice, and one that can be written at once.
+    // The same subscription twice, and one that is writable at once.
     let both = [socket.clone(), socket.clone(), file(Preview::One, 3, 3, FD_WRITE), late];
     let expected = [ready(1, FD_READ, 5, 0), ready(1, FD_READ, 5, 0), ready(3, FD_WRITE, 1, 0)];
     assert_eq!(poll(&mut program, &both), Ok(expected.into()));
@@ -191,7 +191,7 @@ fn connections_are_waited_for_together_with_clocks() -> Outcome {
     Ok(())
 }
 
-/// Stands still, but when somebody waits.
+/// A clock that advances only when somebody waits.
 struct Virtual(AtomicU64);
 
 impl Clocks for Virtual {

@@ -1,8 +1,8 @@
-//! A program reaches what is in its folders, and changes what it may.
+//! A program reaches only its folders, and changes only what it may.
 
 use super::*;
 
-/// What looks as if it led out of a folder. `above` is the one above, `outside` a file in that.
+/// Returns paths that seem to lead out of a folder. `above` is its parent, `outside` a file in the parent.
 fn ways_out(above: &std::path::Path) -> Vec<String> {
     let absolute = above.join("outside").display().to_string();
     let mut ways: Vec<String> = [
@@ -76,13 +76,13 @@ fn no_path_leads_out_of_a_folder() -> Outcome {
         let set = program.call(|wasi, guest| wasi.path_filestat_set_times(guest, ROOT, 1, at, len, 0, 0, 5));
         assert_ne!(set, errno::SUCCESS, "{way}");
     }
-    // A link's text says nothing of what is outside, and none is made that is absolute.
+    // The text of a link reveals nothing outside, and an absolute link is refused.
     assert_ne!(
         program.readlink("link-absolute"),
         Ok(above.path().join("outside").display().to_string().into_bytes())
     );
     assert_ne!(program.symlink("/etc/passwd", "new-absolute"), errno::SUCCESS);
-    // One may be made that leads up, as the folder may be moved; it is not followed.
+    // A link that leads up may be created, because the folder may be moved; it is not followed.
     if program.symlink("../outside", "new-up") == errno::SUCCESS {
         assert!(program.stat("new-up", 1).is_err());
     }
@@ -105,7 +105,7 @@ fn a_folder_that_moves_while_it_is_used_lets_nobody_out() -> Outcome {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                // `a/b/../..` is `.` here, and the folder above it there.
+                // `a/b/../..` is `.` here, and the parent of the folder there.
                 let _ = std::fs::rename(inside.join("a/b"), above.path().join("b"));
                 let _ = std::fs::rename(above.path().join("b"), inside.join("a/b"));
             }
@@ -145,7 +145,7 @@ fn nothing_is_changed_in_a_folder_that_is_read_only() -> Outcome {
     let (at, len) = program.path("d/f");
     let set = program.call(|wasi, guest| wasi.path_filestat_set_times(guest, ROOT, 0, at, len, 0, 0, 5));
     assert_eq!(set, errno::PERM);
-    // Nor through what was opened in it.
+    // A descriptor opened in the folder does not allow it either.
     let below = program.open("d", DIRECTORY, READ).expect("open");
     for fd in [file, below, ROOT] {
         assert_eq!(program.call(|wasi, guest| wasi.fd_filestat_set_times(guest, fd, 0, 0, 5)), errno::PERM);

@@ -1,4 +1,4 @@
-//! Sockets that a program was given.
+//! Sockets passed to a program.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -10,7 +10,7 @@ const NONBLOCK: u32 = 4;
 const PEEK: u32 = 1;
 const WAITALL: u32 = 2;
 
-/// Bytes that were received, and the flags.
+/// Returns the received bytes, and the flags.
 fn receive(program: &mut Program, fd: u32, len: u32, flags: u32) -> Result<(Vec<u8>, u16), u32> {
     let (at, _) = program.put(BUFFER + 4096, &[BUFFER.to_le_bytes(), len.to_le_bytes()].concat());
     match program.call(|wasi, guest| wasi.sock_recv(guest, fd, at, 1, flags, RESULT, RESULT2)) {
@@ -64,7 +64,7 @@ fn connections_are_accepted_and_carry_bytes_both_ways() -> Outcome {
     assert_eq!(received, "to you");
     client.shutdown(Shutdown::Write)?;
     assert_eq!(receive(&mut program, fd, 7, WAITALL), Ok((vec![], 0)));
-    // What makes no sense.
+    // Invalid values.
     assert_eq!(program.call(|wasi, guest| wasi.sock_shutdown(guest, fd, 4)), errno::INVAL);
     assert_eq!(
         (receive(&mut program, fd, 1, 4), receive(&mut program, 3, 1, 0)),

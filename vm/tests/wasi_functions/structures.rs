@@ -1,8 +1,8 @@
-//! Structures are written whole, with zeros where no field is, and end where they end.
+//! Structures are written completely, with zeros between fields, and nothing is written beyond their end.
 
 use super::*;
 
-/// Memory around what a function wrote.
+/// Returns the memory around the output of a function.
 fn written(
     program: &mut Program,
     len: u32,
@@ -112,13 +112,13 @@ fn buffers_may_overlap_each_other_and_the_list_that_names_them() -> Outcome {
     let mut program = Program::within(&folder);
     let file = program.create("f", b"0123456789");
     assert_eq!(program.seek(file, 0, 0), Ok(0));
-    // The second begins within the first: what is read goes into the first only.
+    // The second buffer begins within the first: bytes are read into the first one only.
     let list = [(BUFFER, 6), (BUFFER + 3, 6)]
         .map(|(at, len): (u32, u32)| [at.to_le_bytes(), len.to_le_bytes()].concat());
     let (at, _) = program.put(BUFFER + 64, &list.concat());
     assert_eq!(program.call(|wasi, guest| wasi.fd_read(guest, file, at, 2, RESULT)), errno::SUCCESS);
     assert_eq!((program.u32(RESULT), program.bytes(BUFFER, 6)), (6, &b"012345"[..]));
-    // Into the list itself.
+    // The buffer is the list itself.
     let (at, _) = program.put(BUFFER, &[BUFFER.to_le_bytes(), 4_u32.to_le_bytes()].concat());
     assert_eq!(program.call(|wasi, guest| wasi.fd_read(guest, file, at, 1, RESULT)), errno::SUCCESS);
     assert_eq!((program.u32(RESULT), program.bytes(BUFFER, 4)), (4, &b"6789"[..]));

@@ -1,4 +1,4 @@
-//! How much code checks and bursts take, how long it takes to compile, and what that is of a cold start.
+//! The size of the code for checks and bursts, its compile time, and their share of a cold start.
 
 use std::time::Instant;
 
@@ -10,10 +10,10 @@ use wprof_bench::session::{Session, failure};
 
 use super::timed::Engines;
 
-/// What [`Code::figures`] are: plain code of all functions, and versions for bursts of those that want them in a run.
+/// The columns of [`Code::figures`]: plain code of all functions, and the burst versions that a run compiles.
 pub const FIGURES: &[&str] = &["off KiB", "off ms", "bursts KiB", "bursts ms"];
 
-/// What [`Code::ratios`] are, over plain code.
+/// The columns of [`Code::ratios`], relative to plain code.
 pub const RATIOS: &[&str] = &["size with checks", "time with checks", "start-up"];
 
 /// The code of one program.
@@ -23,10 +23,10 @@ pub struct Code {
 }
 
 impl Code {
-    /// That of `program`, which is run for it with its arguments for tests.
+    /// Compiles and runs `program`, with its arguments for tests, and returns its code.
     ///
     /// # Errors
-    /// If it cannot be compiled or run.
+    /// Returns an error if the program cannot be compiled or run.
     pub fn of(program: &Program, engines: &Engines) -> Result<Code> {
         let mut adaptive = Config::new();
         adaptive.profiling(ProfilingConfig::Adaptive(Adaptive::default())).count_contexts(true);
@@ -44,7 +44,7 @@ impl Code {
     }
 }
 
-/// The bytes of all functions' code, optimised, and how many milliseconds it takes to compile them, at least.
+/// Returns the size of the optimised code of all functions in bytes, and the minimum compile time in milliseconds.
 fn all(program: &Program, config: &Config) -> Result<(u64, f64)> {
     const TRIES: usize = 3;
     let (mut bytes, mut least) = (0, f64::MAX);
@@ -59,7 +59,7 @@ fn all(program: &Program, config: &Config) -> Result<(u64, f64)> {
     Ok((bytes, least))
 }
 
-/// What is compiled in a run.
+/// Returns the code versions that a run compiles.
 fn versions(program: &Program, config: &mut Config) -> Result<Vec<CodeVersion>> {
     let profile =
         Session::run(program, config.time_line(true).background_compilation(false), false)?.profile()?;

@@ -1,6 +1,6 @@
-//! What bursts of different lengths see, beside what they cost and what that was predicted to be.
+//! The paths that bursts of different lengths record, with their measured and predicted cost.
 //!
-//! With checking code in t_c and code for bursts in t_i, bursts of m checks after every n take (n t_c + m t_i) / (n +
+//! If checking code takes t_c and burst code t_i, bursts of m checks after every n checks take (n t_c + m t_i) / (n +
 //! m).
 
 use std::fmt;
@@ -15,10 +15,10 @@ use wprof_bench::stats::geometric_mean;
 
 use super::timed::Times;
 
-/// A run that is one burst.
+/// The burst lengths of a run that is a single burst.
 pub const IN_ONE_BURST: &str = "1:inf";
 
-/// Those of the paper, and the default.
+/// The burst lengths of the paper, and the default.
 pub const LENGTHS: [&str; 11] = [
     "20:1",
     "200:10",
@@ -33,19 +33,19 @@ pub const LENGTHS: [&str; 11] = [
     BURSTS,
 ];
 
-/// What one program, or all, took and showed at one length.
+/// The cost and the overlap of one program, or of all, at one burst length.
 #[derive(Clone, Copy, Default)]
 pub struct Cell {
-    /// Time over plain code.
+    /// Measured time relative to plain code.
     pub measured: f64,
-    /// The same by the paper's equation.
+    /// The same ratio as predicted by the paper's equation.
     pub predicted: f64,
     /// Overlap of its paths with all paths, by executions.
     pub overlap: f64,
 }
 
 impl Cell {
-    /// Of all programs.
+    /// Returns the mean over all programs.
     pub fn mean(cells: impl Iterator<Item = Cell> + Clone) -> Cell {
         let count = cells.clone().count().max(1) as f64;
         Cell {
@@ -62,14 +62,14 @@ impl fmt::Display for Cell {
     }
 }
 
-/// What one program took and showed, with its arguments for benches or those for tests: at these lengths, and how much
-/// of all paths is seen when the run is one burst, in what room the hot path table has.
+/// Measures one program, with its arguments for benches or for tests: its cells at these burst lengths, and the share
+/// of all paths that a single burst records in the space of the hot path table.
 ///
 /// # Errors
-/// If it cannot be run.
+/// Returns an error if the program cannot be run.
 pub fn seen(program: &Program, lengths: &[&str], times: &Times, bench: bool) -> Result<(Vec<Cell>, f64)> {
     let mut config = Config::new();
-    // Of a short run most would be over before there is code for bursts.
+    // A short run would mostly be over before its burst code is compiled.
     config.background_compilation(bench);
     let exact = profile(program, &config, ProfilingConfig::Exact(Collect::Paths), bench)?;
     let [in_burst, measured @ ..] = &times.bursts[..] else { unreachable!("a run in one burst is timed") };
@@ -84,18 +84,18 @@ pub fn seen(program: &Program, lengths: &[&str], times: &Times, bench: bool) -> 
     let cells = lengths.iter().copied().zip(measured).map(cell).collect::<Result<_>>()?;
     let lengths = BurstLengths::new(1, BurstLengths::FOREVER);
     let adaptive = ProfilingConfig::Adaptive(Adaptive { lengths, ..Adaptive::default() });
-    // Baseline code of what is called seldom is in no burst.
+    // Bursts do not record baseline code of rarely called functions.
     let mut config = Config::new();
     config.strategy(Strategy::Optimized).background_compilation(false);
     Ok((cells, overlap_of(&exact, &profile(program, &config, adaptive, bench)?)))
 }
 
-/// The profile of a run.
+/// Returns the profile of a run.
 fn profile(program: &Program, config: &Config, profiling: ProfilingConfig, bench: bool) -> Result<Profile> {
     Session::run(program, config.clone().profiling(profiling), bench)?.profile()
 }
 
-/// How much the paths of two profiles are the same, by instructions.
+/// Returns the overlap of the paths of two profiles, weighted by instructions.
 fn overlap_of(exact: &Profile, some: &Profile) -> f64 {
     let paths = Comparison::new(exact, some).paths();
     let instructions: Vec<Change> = paths.into_iter().map(|path| path.ops).collect();

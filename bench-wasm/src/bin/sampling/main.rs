@@ -1,8 +1,8 @@
-//! `sampling`: what checks and bursts cost, what bursts see, and how much code they take; tables in Markdown, and
-//! plots.
+//! `sampling`: measures the cost of checks and bursts, the paths that bursts record, and the code size; prints tables
+//! in Markdown, and plots.
 //!
-//! Source: Hirzel & Chilimbi 2001: where there are checks is their section 3, what bursts of so many checks cost is
-//! predicted by equation (2), and figure 7 is the overlap with all paths.
+//! Source: Hirzel & Chilimbi 2001: section 3 describes the places of checks, equation (2) predicts the cost of bursts
+//! by the number of checks, and figure 7 shows the overlap with all paths.
 
 mod code;
 mod lengths;
@@ -51,19 +51,19 @@ struct Options {
     out: Option<PathBuf>,
 }
 
-/// What was found out about one program.
+/// The results of one program.
 struct Row {
     program: String,
     times: Times,
-    /// `None` if checks alone are of interest.
+    /// `None` if only checks are measured.
     seen: Option<Seen>,
 }
 
-/// What bursts see of a program, and the code that it takes.
+/// The paths that bursts record of a program, and its code.
 struct Seen {
-    /// By length of bursts.
+    /// Results by burst length.
     bursts: Vec<Cell>,
-    /// How much of all paths is seen in one burst.
+    /// Share of all paths that a single burst records.
     kept: f64,
     code: Code,
 }
@@ -103,13 +103,13 @@ fn measure_all(options: &Options, programs: &[Program], scratch: &Path) -> Resul
     Ok(())
 }
 
-/// What bursts see of `program`, with its arguments for benches or those for tests.
+/// Measures the paths that bursts record of `program`, with its arguments for benches or for tests.
 fn seen(program: &Program, engines: &Engines, times: &Times, bench: bool) -> Result<Seen> {
     let (bursts, kept) = lengths::seen(program, engines.lengths, times, bench)?;
     Ok(Seen { bursts, kept, code: Code::of(program, engines)? })
 }
 
-/// What checks alone cost.
+/// Returns the table of the cost of checks alone.
 fn basic(rows: &[Row], engines: &Engines) -> Table {
     let mut table = Table::new("Checks alone, over plain code", &["off ms"], &engines.basic_names());
     for Row { program, times, .. } in rows {
@@ -118,7 +118,7 @@ fn basic(rows: &[Row], engines: &Engines) -> Table {
     table
 }
 
-/// What bursts cost and see.
+/// Returns the table of the cost and the overlap of bursts.
 fn bursts(rows: &[Row], lengths: &[&str]) -> Table {
     let title = "Bursts: time over plain code, the same as predicted, and overlap of paths by instructions";
     let mut table = Table::new(
@@ -138,7 +138,7 @@ fn bursts(rows: &[Row], lengths: &[&str]) -> Table {
     table
 }
 
-/// How much code there is, and how long it takes to compile.
+/// Returns the table of code size and compile time.
 fn sizes(rows: &[Row]) -> Table {
     let title =
         "Code, how long it takes to compile all, and whole processes with the small inputs, over plain code";
@@ -149,7 +149,7 @@ fn sizes(rows: &[Row]) -> Table {
     table
 }
 
-/// By length, of all programs.
+/// Returns the means of all programs, by burst length.
 fn means(rows: &[Row]) -> Vec<Cell> {
     let all: Vec<&Seen> = rows.iter().filter_map(|row| row.seen.as_ref()).collect();
     let lengths = all.first().map_or(0, |seen| seen.bursts.len());

@@ -1,10 +1,10 @@
-//! A table in Markdown, one program a row.
+//! A table in Markdown with one row per program.
 
 use std::fmt;
 
 use wprof_bench::stats::geometric_mean;
 
-/// Figures, then ratios, of which the last row has the geometric means.
+/// A table of figures and ratios; its last row has the geometric means of the ratios.
 pub struct Table {
     title: &'static str,
     head: Vec<String>,
@@ -13,13 +13,13 @@ pub struct Table {
 }
 
 impl Table {
-    /// Without rows.
+    /// Creates a table without rows.
     pub fn new(title: &'static str, figures: &[&str], ratios: &[&str]) -> Table {
         let head = ["program"].iter().chain(figures).chain(ratios).map(ToString::to_string).collect();
         Table { title, head, rows: Vec::new(), ratios: vec![Vec::new(); ratios.len()] }
     }
 
-    /// Adds a program.
+    /// Adds the row of a program.
     pub fn row(&mut self, program: &str, figures: &[f64], ratios: &[f64]) {
         for (all, ratio) in self.ratios.iter_mut().zip(ratios) {
             all.push(*ratio);
@@ -29,12 +29,12 @@ impl Table {
         self.texts(program, &figures.chain(ratios).collect::<Vec<_>>());
     }
 
-    /// Adds a row that is no part of the means.
+    /// Adds a row that is excluded from the means.
     pub fn texts(&mut self, program: &str, cells: &[String]) {
         self.rows.push([&[program.to_owned()], cells].concat());
     }
 
-    /// The geometric means of the ratios.
+    /// Returns the geometric means of the ratios.
     pub fn means(&self) -> Vec<f64> {
         self.ratios.iter().map(|all| geometric_mean(all.iter().copied())).collect()
     }

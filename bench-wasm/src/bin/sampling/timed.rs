@@ -1,4 +1,4 @@
-//! How long a program takes in each way, all of them interleaved.
+//! The time of a program in each configuration, all configurations interleaved.
 
 use std::path::{Path, PathBuf};
 
@@ -10,48 +10,48 @@ use wprof_bench::stats::{Spread, geometric_mean};
 use super::Options;
 use super::lengths::{IN_ONE_BURST, LENGTHS};
 
-/// Where there are checks, as in Hirzel & Chilimbi's table; the last is what engines do unless told otherwise.
+/// The places of checks, as in Hirzel & Chilimbi's table; the last one is the default of engines.
 const CHECKS: [&str; 9] = ["orig", "EL", "EC", "EN", "L4", "L10", "LN", "EC+L4", "default"];
 
-/// What another engine takes for being interruptible in every loop.
+/// The cost that another engine pays to be interruptible in every loop.
 const EPOCHS: &str = "Wasmtime, epochs";
 
-/// Where functions lie, by rounds: see [`wprof::Config::padding`]. A program may take some percent longer in one place
-/// than in another, which is more than checks take.
+/// The placement of functions, by round: see [`wprof::Config::padding`]. A program may take some percent longer in one
+/// place than in another, which is more than the cost of checks.
 const PLACES: [&str; 8] = ["0", "1", "2", "3", "4", "5", "6", "7"];
 
-/// Ways to run a program.
+/// The configurations under which programs run.
 pub struct Engines {
     off: Engine,
-    /// Where there are checks, if there is no burst.
+    /// The places of checks without bursts.
     checks: &'static [&'static str],
-    /// How long bursts are.
+    /// The burst lengths.
     pub lengths: &'static [&'static str],
     basic: Vec<Engine>,
-    /// One burst, then by length of bursts; none if checks alone are of interest.
+    /// A single burst, then each burst length; empty if only checks are measured.
     bursts: Vec<Engine>,
-    /// Without and with interruption, if it is there.
+    /// Wasmtime without and with interruption, if it is available.
     peer: Option<[Engine; 2]>,
 }
 
-/// What a program took, over plain code.
+/// The times of a program, relative to plain code.
 pub struct Times {
-    /// Plain code, in ms.
+    /// Time of plain code, in ms.
     pub off_ms: f64,
     /// Checks alone, as named by [`Engines::basic_names`].
     pub basic: Vec<f64>,
-    /// Those of the default.
+    /// Time of the default checks.
     pub checks: f64,
-    /// When all of it is one burst, then by length of bursts; none if checks alone are of interest.
+    /// Times with a single burst, then by burst length; empty if only checks are measured.
     pub bursts: Vec<f64>,
 }
 
 impl Engines {
-    /// Those that `options` ask for, which keep machine code in the folder `scratch`: it is compiled once and then only
-    /// moved about.
+    /// Creates the engines that `options` select. They keep machine code in the folder `scratch`, so that it is
+    /// compiled once and then only relocated.
     ///
     /// # Errors
-    /// If our own runner has not been built.
+    /// Returns an error if our own runner has not been built.
     pub fn new(&Options { defaults, checks_alone, .. }: &Options, scratch: &Path) -> Result<Engines> {
         let last = |all: &'static [&'static str]| if defaults { &all[all.len() - 1..] } else { all };
         let (checks, lengths) = (last(&CHECKS), last(&LENGTHS));
@@ -60,7 +60,7 @@ impl Engines {
             let engine = Engine::new(name, &own, &[&["--eager", "--cache"], options].concat());
             Engine { cache: Some(scratch.join(name)), ..engine }
         };
-        // Better versions come to fewer checks, and would be seen as bursts that cost less than nothing.
+        // Reoptimized versions have fewer checks, and would make bursts appear to have a negative cost.
         let bursts = |name, lengths, checks| {
             with(name, &["--contexts", "--without", "all", "--burst", lengths, "--checks", checks])
         };
@@ -80,15 +80,15 @@ impl Engines {
         })
     }
 
-    /// What the columns of [`Times::basic`] are.
+    /// Returns the names of the columns of [`Times::basic`].
     pub fn basic_names(&self) -> Vec<&'static str> {
         self.checks.iter().copied().chain(self.peer.iter().map(|_| EPOCHS)).collect()
     }
 
-    /// Runs the program in each way, with the input and as many rounds as `options` say.
+    /// Runs the program in each configuration, with the input and the number of rounds of `options`.
     ///
     /// # Errors
-    /// If it cannot be run.
+    /// Returns an error if the program cannot be run.
     pub fn time(&self, program: &Program, options: &Options, scratch: &Path) -> Result<Times> {
         let ours = std::iter::once(&self.off).chain(&self.basic).chain(&self.bursts);
         let all: Vec<&Engine> = ours.chain(self.peer.iter().flatten()).collect();
@@ -120,10 +120,10 @@ impl Engines {
         Ok(Times { off_ms: *off, basic: ratios, checks, bursts })
     }
 
-    /// The least time that whole processes take for the small inputs, from a cold start: plain, and sampled, in ms.
+    /// Returns the minimum time of whole processes on the small inputs, from a cold start: plain and sampled, in ms.
     ///
     /// # Errors
-    /// If the program cannot be run.
+    /// Returns an error if the program cannot be run.
     pub fn cold(&self, program: &Program) -> Result<[f64; 2]> {
         const ROUNDS: usize = 5;
         let way = |options: &[&'static str]| Engine { options: options.to_vec(), ..self.off.clone() };

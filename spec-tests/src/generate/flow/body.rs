@@ -1,4 +1,4 @@
-//! A function body that is being written: its labels, locals, and how much may still be written.
+//! The state of a function body under construction: its labels, its locals, and the remaining budget.
 
 use wasm_encoder::{BlockType, Function, Instruction, ValType};
 
@@ -6,7 +6,7 @@ use super::{Functions, SIGNATURES, Signature};
 use crate::rng::Rng;
 use {ValType::I32, ValType::I64};
 
-/// Locals beside the parameters that anything may read and write.
+/// Locals after the parameters that any code may read and write.
 const FREE: [ValType; 4] = [I32, I32, I64, I64];
 
 /// A function body.
@@ -14,12 +14,12 @@ pub struct Body<'a> {
     pub functions: &'a Functions,
     pub func: u32,
     pub rng: &'a mut Rng,
-    /// Operands that a branch takes along, innermost construct last. The first one is the function itself.
+    /// Operands of a branch to each label, innermost construct last. The first label is the function itself.
     pub labels: Vec<Vec<ValType>>,
-    /// Roughly how many more instructions to write.
+    /// Approximate number of instructions that may still be written.
     pub budget: i32,
     locals: Vec<ValType>,
-    /// How many of the locals anything may write; the others count rounds of loops.
+    /// Number of locals that any code may write; the other locals are loop counters.
     free: usize,
     code: Vec<Instruction<'static>>,
 }
@@ -53,19 +53,19 @@ impl<'a> Body<'a> {
         self.code.push(op);
     }
 
-    /// A local of a type that anything may write.
+    /// Returns a local of a type that any code may write.
     pub fn local(&mut self, ty: ValType) -> u32 {
         let all: Vec<u32> = (0..self.free as u32).filter(|&l| self.locals[l as usize] == ty).collect();
         self.rng.pick(&all)
     }
 
-    /// A new local that nothing else writes.
+    /// Adds a local that no other code writes.
     pub fn counter(&mut self) -> u32 {
         self.locals.push(I32);
         self.locals.len() as u32 - 1
     }
 
-    /// A construct whose label takes `label` along.
+    /// Emits a construct whose label takes operands of the types in `label`.
     pub fn nest(&mut self, op: Instruction<'static>, label: &[ValType], inside: impl FnOnce(&mut Self)) {
         self.push(op);
         self.labels.push(label.to_vec());
@@ -74,12 +74,12 @@ impl<'a> Body<'a> {
         self.push(Instruction::End);
     }
 
-    /// Values of these types.
+    /// Emits values of these types.
     pub fn values(&mut self, types: &[ValType]) {
         types.iter().for_each(|&ty| self.expression(ty, 2));
     }
 
-    /// Stores or drops operands of these types.
+    /// Emits code that stores or drops operands of these types.
     pub fn consume(&mut self, types: &[ValType]) {
         for &ty in types.iter().rev() {
             let op = match self.rng.below(3) {
@@ -91,7 +91,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// A function whose results are `results`, mostly one behind this one, so that recursion is not the rule.
+    /// Returns a function whose results are `results`. Mostly it comes after this function, so that recursion is rare.
     pub fn callee(&mut self, results: &[ValType]) -> Option<u32> {
         let recursive = self.rng.chance(4);
         let fits = |&func: &u32| {
@@ -102,13 +102,13 @@ impl<'a> Body<'a> {
         (!all.is_empty()).then(|| self.rng.pick(&all))
     }
 
-    /// The depth of any label, with what it takes along.
+    /// Returns the depth of a random label, with its operand types.
     pub fn label(&mut self) -> (u32, Vec<ValType>) {
         let index = self.rng.below(self.labels.len());
         ((self.labels.len() - 1 - index) as u32, self.labels[index].clone())
     }
 
-    /// The type of a block that leaves `results`.
+    /// Returns the type of a block that leaves `results`.
     pub fn leaves(results: &[ValType]) -> BlockType {
         match results {
             [] => BlockType::Empty,

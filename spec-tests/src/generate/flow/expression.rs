@@ -27,7 +27,7 @@ fn index(ty: ValType) -> usize {
 }
 
 impl Body<'_> {
-    /// Code that leaves one value of a type, and nests at most `depth` deep.
+    /// Emits code that leaves one value of a type, and nests at most `depth` deep.
     pub fn expression(&mut self, ty: ValType, depth: usize) {
         if depth == 0 || self.budget < 0 {
             return self.leaf(ty);
@@ -79,7 +79,7 @@ impl Body<'_> {
         self.push(op);
     }
 
-    /// A division, mostly by something that is not zero.
+    /// Emits a division, mostly by a nonzero divisor.
     fn divide(&mut self, ty: ValType, depth: usize) {
         self.expression(ty, depth - 1);
         self.expression(ty, depth - 1);
@@ -91,7 +91,7 @@ impl Body<'_> {
         self.push(op);
     }
 
-    /// The address of something in a memory, mostly, and how to access it.
+    /// Emits an address, mostly within a memory, and returns the memory argument of the access.
     pub fn address(&mut self, depth: usize) -> MemArg {
         let memory = u32::from(self.rng.chance(40));
         let ty = if memory == 1 { I64 } else { I32 };
@@ -136,7 +136,7 @@ impl Body<'_> {
         });
     }
 
-    /// A block that branches may leave early, with a value.
+    /// Emits a block that branches may leave early with a value.
     fn early(&mut self, ty: ValType, depth: usize) {
         self.nest(Op::Block(BlockType::Result(ty)), &[ty], |body| {
             body.expression(ty, depth - 1);
@@ -148,7 +148,7 @@ impl Body<'_> {
         });
     }
 
-    /// A loop whose branch back carries a value.
+    /// Emits a loop whose back edge carries a value.
     fn rounds(&mut self, ty: ValType, depth: usize) {
         let ty_index = if ty == I32 { UNARY } else { 6 };
         self.expression(ty, depth - 1);
@@ -168,7 +168,7 @@ impl Body<'_> {
         self.call(callee, depth);
     }
 
-    /// A call of a function, with arguments.
+    /// Emits a call of a function with arguments.
     pub fn call(&mut self, callee: u32, depth: usize) {
         for &param in self.functions.signature(callee).0 {
             self.expression(param, depth.saturating_sub(1));
@@ -176,7 +176,7 @@ impl Body<'_> {
         self.push(Op::Call(callee));
     }
 
-    /// An indirect call, which often finds a function of another type.
+    /// Emits an indirect call, which often finds a function of another type.
     fn through_table(&mut self, ty: ValType, depth: usize) {
         if self.rng.chance(50) {
             return self.leaf(ty);
@@ -187,7 +187,7 @@ impl Body<'_> {
         self.push(Op::CallIndirect { type_index: signature as u32, table_index: 0 });
     }
 
-    /// The index of an element of the table, mostly.
+    /// Emits an index that is mostly within the table.
     pub fn element_index(&mut self, depth: usize) {
         self.expression(I32, depth);
         if self.rng.chance(95) {
@@ -221,7 +221,7 @@ impl Body<'_> {
         }
     }
 
-    /// A float that may be too large for an integer, or none.
+    /// Emits a float that may be NaN or out of an integer's range.
     fn quotient(&mut self, depth: usize) {
         for ty in [I64, I32] {
             self.expression(ty, depth - 1);

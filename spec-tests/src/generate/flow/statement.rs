@@ -7,7 +7,7 @@ use super::{SIGNATURES, SWAP, UNARY};
 use ValType::{I32, I64};
 
 impl Body<'_> {
-    /// A few statements.
+    /// Emits a few statements.
     pub fn statements(&mut self, depth: usize) {
         for _ in 0..self.rng.below(3) {
             if self.budget > 0 {
@@ -16,7 +16,7 @@ impl Body<'_> {
         }
     }
 
-    /// A statement that nests at most `depth` deep.
+    /// Emits a statement that nests at most `depth` deep.
     pub fn statement(&mut self, depth: usize) {
         let Some(inner) = depth.checked_sub(1) else { return self.assign(1) };
         match self.rng.below(22) {
@@ -65,7 +65,7 @@ impl Body<'_> {
         });
     }
 
-    /// A block that is left in the middle, by a condition.
+    /// Emits a block with a conditional exit in the middle.
     fn breakable(&mut self, depth: usize) {
         self.nest(Op::Block(BlockType::Empty), &[], |body| {
             body.statements(depth);
@@ -75,7 +75,7 @@ impl Body<'_> {
         });
     }
 
-    /// Nested blocks with code behind each, and a jump to any of them.
+    /// Emits nested blocks with code after each, and a jump to any of them.
     fn switch(&mut self, depth: usize) {
         let cases = 1 + self.rng.below(5) as u32;
         for _ in 0..=cases {
@@ -100,7 +100,7 @@ impl Body<'_> {
         }
     }
 
-    /// A new counter with a few rounds to go.
+    /// Emits the initialisation of a new counter for a few iterations.
     pub fn start_count(&mut self) -> u32 {
         let counter = self.counter();
         let rounds = 1 + self.rng.below(5) as i32;
@@ -109,7 +109,7 @@ impl Body<'_> {
         counter
     }
 
-    /// One round less; leaves whether there is another one.
+    /// Emits code that decrements a counter and leaves whether another iteration follows.
     pub fn count_down(&mut self, counter: u32) {
         self.push(Op::LocalGet(counter));
         self.push(Op::I32Const(1));
@@ -126,7 +126,7 @@ impl Body<'_> {
         });
     }
 
-    /// A loop that may only end for want of fuel; with an exit from its middle.
+    /// Emits a loop that may run until the fuel is used up, with an exit from its middle.
     fn wild_loop(&mut self, depth: usize) {
         self.nest(Op::Block(BlockType::Empty), &[], |body| {
             body.nest(Op::Loop(BlockType::Empty), &[], |body| {
@@ -148,7 +148,7 @@ impl Body<'_> {
         self.consume(self.functions.signature(callee).1);
     }
 
-    /// A call of a function by itself, a few levels deep.
+    /// Emits a call of the function itself, a few levels deep.
     fn recurse(&mut self, depth: usize) {
         let (params, results) = self.functions.signature(self.func);
         if params.first() != Some(&I32) {
@@ -168,7 +168,7 @@ impl Body<'_> {
         });
     }
 
-    /// A way out of any construct, or of the function, under a condition.
+    /// Emits a conditional exit from a construct or from the function.
     fn guarded_leave(&mut self, depth: usize) {
         if self.rng.chance(50) {
             let (depth, types) = self.label();
@@ -185,7 +185,7 @@ impl Body<'_> {
         });
     }
 
-    /// A way out of any construct, or of the function; what follows is dead.
+    /// Emits an exit from a construct or from the function; the code after it is dead.
     fn leave(&mut self) {
         let results = self.labels[0].clone();
         match self.rng.below(12) {
@@ -218,7 +218,7 @@ impl Body<'_> {
         self.push(Op::ReturnCallIndirect { type_index, table_index: 0 });
     }
 
-    /// A switch between all constructs that take the same operands along.
+    /// Emits a switch between all constructs whose labels take the same operands.
     fn leave_by_table(&mut self) {
         let (default, types) = self.label();
         let depths = (0..).zip(self.labels.iter().rev());
@@ -229,7 +229,7 @@ impl Body<'_> {
         self.push(Op::BrTable(table.into(), default));
     }
 
-    /// A block with several parameters and results.
+    /// Emits a block with several parameters and results.
     fn swap(&mut self, depth: usize) {
         self.values(&[I32, I64]);
         self.nest(Op::Block(BlockType::FunctionType(SWAP)), &[I64, I32], |body| {
@@ -243,7 +243,7 @@ impl Body<'_> {
         self.consume(&[I64, I32]);
     }
 
-    /// An `if` without `else` whose operand is its result when the condition does not hold.
+    /// Emits an `if` without `else` whose operand is its result when the condition is false.
     fn if_with_operand(&mut self, depth: usize) {
         self.values(&[I32, I32]);
         self.nest(Op::If(BlockType::FunctionType(UNARY)), &[I32], |body| {

@@ -1,4 +1,4 @@
-//! A function body of a hot program that is being made: what is in reach, and how much may still run.
+//! A function body of a hot program under construction: what is in scope, and how much may still run.
 
 use wasm_encoder::{Instruction as I, ValType};
 
@@ -7,53 +7,53 @@ use super::{Callee, Role, SIGNATURES, Shape};
 use crate::rng::Rng;
 use ValType::{F32, F64, I32, I64, V128};
 
-/// Locals beside the parameters that anything may read and write.
+/// Locals after the parameters that any code may read and write.
 const FREE: [ValType; 12] = [I32, I32, I32, I32, I64, I64, I64, F32, F64, F64, V128, V128];
 
-/// A loop around the place that is being written.
+/// An enclosing loop of the code that is being written.
 #[derive(Clone, Copy, Debug)]
 pub struct Around {
-    /// The local that counts.
+    /// The local that counts iterations.
     pub counter: u32,
-    /// Whether that is an i64.
+    /// Whether the counter is an i64.
     pub is_wide: bool,
-    /// How it counts.
+    /// How the loop counts.
     pub form: LoopForm,
-    /// By how much.
+    /// The step of the counter.
     pub step: u32,
-    /// How often, at most.
+    /// Maximum number of iterations.
     pub rounds: u32,
-    /// Where branches leave it, and where they go on.
+    /// The labels that leave the loop and that continue it.
     pub labels: [Label; 2],
 }
 
 /// A function body.
 pub struct Body<'a> {
-    /// All random choices.
+    /// Source of all random choices.
     pub rng: &'a mut Rng,
-    /// What else there is in the module.
+    /// The rest of the module.
     pub shape: &'a Shape,
-    /// What kind of function it is.
+    /// The role of the function.
     pub role: Role,
-    /// Constructs around, and what branches to them take along.
+    /// Enclosing constructs, and the operands of branches to them.
     pub labels: Vec<(Label, Vec<ValType>)>,
-    /// Loops around, the innermost last.
+    /// Enclosing loops, the innermost last.
     pub loops: Vec<Around>,
     index: u32,
     signature: u32,
-    /// How many instructions may still run each time that control comes here.
+    /// How many instructions may still run each time that control reaches this point.
     allowed: u64,
     /// How many instructions may still be written.
     size: i64,
     locals: Vec<ValType>,
-    /// Those of the locals that anything may read and write.
+    /// The locals that any code may read and write.
     free: std::ops::Range<usize>,
     scratch: [Option<u32>; 3],
     next_label: Label,
 }
 
 impl<'a> Body<'a> {
-    /// The body of a function that may execute so many instructions, and have so many.
+    /// Starts the body of a function; `limits` are the instructions that it may execute and that it may have.
     pub fn new(
         shape: &'a Shape,
         role: Role,
@@ -76,7 +76,7 @@ impl<'a> Body<'a> {
             signature,
             allowed: limits.0,
             size: limits.1,
-            // How deep a recursion may still go is nobody's to change.
+            // No other code may change the remaining recursion depth.
             free: usize::from(role.recurses())..locals.len(),
             locals,
             scratch: [None; 3],
@@ -84,7 +84,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The function.
+    /// Returns the function.
     pub fn write(mut self) -> Function {
         let mut body = self.start();
         while self.size > 0 && self.allowed > 20 {
@@ -95,18 +95,18 @@ impl<'a> Body<'a> {
         Function { signature: self.signature, locals: self.locals.split_off(params), body, end }
     }
 
-    /// Types of the parameters.
+    /// Returns the types of the parameters.
     pub fn params(&self) -> &'static [ValType] {
         SIGNATURES[self.signature as usize].0
     }
 
-    /// What functions of some roles begin with.
+    /// Returns the statements with which functions of some roles start.
     fn start(&mut self) -> Vec<Stmt> {
         let (Role::Recursive { limit, .. } | Role::TailRecursive { limit }) = self.role else {
             let may_throw = self.shape.is_managed && self.role != Role::Main && self.rng.chance(40);
             return if may_throw { vec![self.seldom_thrown()] } else { Vec::new() };
         };
-        // The first parameter is how deep it may still go; anything else ends at once.
+        // The first parameter is the remaining depth; an out-of-range value ends the recursion at once.
         let left = Expr::op(I32, I::I32Sub, vec![Expr::local(I32, 0), Expr::i32(1)]);
         let is_over = Expr::op(I32, I::I32GeU, vec![left, Expr::i32(limit as i32)]);
         let results = self.results();
@@ -149,33 +149,33 @@ impl<'a> Body<'a> {
         Some(End::TailCall(args, I::ReturnCall(super::write::func(callee.index))))
     }
 
-    /// Results of the function.
+    /// Returns the results of the function.
     pub fn results(&mut self) -> Vec<Expr> {
         self.exprs(SIGNATURES[self.signature as usize].1, 1)
     }
 
-    /// That so many more instructions run each time that control comes here.
+    /// Records that `instructions` more instructions run each time that control reaches this point.
     pub fn spend(&mut self, instructions: u64) {
         self.allowed = self.allowed.saturating_sub(instructions);
         self.size -= (instructions as i64).min(4);
     }
 
-    /// Whether so many more may run.
+    /// Reports whether `instructions` more instructions may run.
     pub fn can_spend(&self, instructions: u64) -> bool {
         instructions + 10 < self.allowed
     }
 
-    /// Whether hardly anything may still run or be written.
+    /// Reports whether hardly anything may still run or be written.
     pub fn is_short(&self) -> bool {
         self.allowed < 12 || self.size < -40
     }
 
-    /// Whether it calls nothing through tables.
+    /// Reports whether the function makes no calls through tables.
     pub fn is_leaf(&self) -> bool {
         !matches!(self.role, Role::Main | Role::Middle)
     }
 
-    /// What may run in each round of a loop inside.
+    /// Calls `inside` with the budget of one iteration of a loop.
     pub fn in_rounds<T>(&mut self, share: u64, rounds: u32, inside: impl FnOnce(&mut Self) -> T) -> T {
         let each = share / u64::from(rounds);
         let rest = self.allowed.saturating_sub(share);
@@ -185,36 +185,36 @@ impl<'a> Body<'a> {
         result
     }
 
-    /// How much may run here.
+    /// Returns how many instructions may still run here.
     pub fn allowed(&self) -> u64 {
         self.allowed
     }
 
-    /// How much may be written.
+    /// Returns how many instructions may still be written.
     pub fn size(&self) -> i64 {
         self.size
     }
 
-    /// A local of a type that anything may write.
+    /// Returns a local of a type that any code may write.
     pub fn local(&mut self, ty: ValType) -> u32 {
         let of_type: Vec<usize> = self.free.clone().filter(|&local| self.locals[local] == ty).collect();
         self.rng.pick(&of_type) as u32
     }
 
-    /// Two new locals, one behind the other, that nothing else writes.
+    /// Adds two consecutive locals that no other code writes.
     pub fn counters(&mut self, is_wide: bool) -> u32 {
         let ty = if is_wide { I64 } else { I32 };
         self.locals.extend([ty, ty]);
         self.locals.len() as u32 - 2
     }
 
-    /// A new local that nothing else writes.
+    /// Adds a local that no other code writes.
     pub fn own_local(&mut self, ty: ValType) -> u32 {
         self.locals.push(ty);
         self.locals.len() as u32 - 1
     }
 
-    /// A local for what is needed twice at once.
+    /// Returns a local for a value that is used twice.
     pub fn scratch(&mut self, ty: ValType) -> u32 {
         let kind = match ty {
             F32 => 0,
@@ -227,13 +227,13 @@ impl<'a> Body<'a> {
         })
     }
 
-    /// A label of its own.
+    /// Returns a new label.
     pub fn new_label(&mut self) -> Label {
         self.next_label += 1;
         self.next_label
     }
 
-    /// Some loop around, the innermost mostly.
+    /// Returns an enclosing loop, mostly the innermost.
     pub fn some_loop(&mut self) -> Option<Around> {
         let innermost = *self.loops.last()?;
         if self.rng.chance(65) {
@@ -243,7 +243,7 @@ impl<'a> Body<'a> {
         Some(self.loops[at])
     }
 
-    /// Whether the outermost loop has not come to its second half.
+    /// Returns a condition that holds in the first half of the outermost loop.
     pub fn is_early(&mut self) -> Expr {
         match self.loops.first().copied() {
             None => Expr::local(I32, self.local(I32)),
@@ -251,14 +251,14 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// That the outermost loop is near its end: in one of its rounds.
+    /// Returns a condition that holds in one iteration near the end of the outermost loop.
     pub fn is_late(&mut self) -> Option<Expr> {
         let around = self.loops.first().copied()?;
         let at = around.rounds - around.rounds / 8 - 1;
         Some(around.compare(at, I::I32Eq, I::I64Eq))
     }
 
-    /// A function that may be called, whose signature fits.
+    /// Returns a function whose signature fits and that may be called.
     pub fn callee(&mut self, fits: impl Fn(u32) -> bool) -> Option<Callee> {
         let limit = self.allowed;
         let all: Vec<Callee> = self
@@ -271,16 +271,16 @@ impl<'a> Body<'a> {
         (!all.is_empty()).then(|| self.rng.pick(&all))
     }
 
-    /// Any type.
+    /// Returns a random type.
     pub fn some_type(&mut self) -> ValType {
         self.rng.pick(&[I32, I32, I32, I64, I64, I64, F32, F64, F64, V128])
     }
 }
 
 impl Around {
-    /// The count compared with what it is in a round.
+    /// Returns a comparison of the counter with its value in iteration `round`.
     fn compare(self, round: u32, narrow: I<'static>, wide: I<'static>) -> Expr {
-        // A count that goes down is compared from the other side.
+        // The comparison is swapped for a counter that counts down.
         let (at, swap) = match self.form {
             LoopForm::Down => ((self.rounds - round) * self.step, true),
             LoopForm::Up | LoopForm::While => (round * self.step, false),

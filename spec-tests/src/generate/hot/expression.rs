@@ -10,7 +10,7 @@ use super::{CONSTANT_TABLE, GLOBALS, SIGNATURES, TABLE};
 use ValType::{F32, F64, I32, I64, V128};
 
 impl Body<'_> {
-    /// Code that leaves a value of a type, and nests at most `depth` deep.
+    /// Returns code that leaves a value of a type, and nests at most `depth` deep.
     pub fn expr(&mut self, ty: ValType, depth: usize) -> Expr {
         self.spend(1);
         if depth == 0 || self.is_short() {
@@ -29,12 +29,12 @@ impl Body<'_> {
         }
     }
 
-    /// Expressions of several types.
+    /// Returns expressions of several types.
     pub fn exprs(&mut self, types: &[ValType], depth: usize) -> Vec<Expr> {
         types.iter().map(|&ty| self.expr(ty, depth)).collect()
     }
 
-    /// A local, a constant, a global, or how far a loop is.
+    /// Returns a local, a constant, a global, or a loop counter.
     pub fn leaf(&mut self, ty: ValType) -> Expr {
         if self.shape.is_managed
             && self.rng.chance(12)
@@ -65,7 +65,7 @@ impl Body<'_> {
         Expr::op(ty, op, Vec::new())
     }
 
-    /// The count of a loop around, if there is any.
+    /// Returns the counter of an enclosing loop, if there is any.
     pub fn counter(&mut self, ty: ValType) -> Expr {
         let Some(around) = self.some_loop() else { return Expr::local(ty, self.local(ty)) };
         let own = if around.is_wide { I64 } else { I32 };
@@ -104,7 +104,7 @@ impl Body<'_> {
         unreachable!("the weights add up to their sum")
     }
 
-    /// A float, any NaN made the same one: which NaN an operation yields is up to the engine.
+    /// Canonicalises NaNs in a float, because the engine chooses which NaN an operation yields.
     pub fn with_one_nan(&mut self, value: Expr) -> Expr {
         let (nan, equal) = match value.ty {
             F32 => (I::F32Const(f32::from_bits(NAN32).into()), I::F32Eq),
@@ -122,7 +122,7 @@ impl Body<'_> {
         self.unless_equal(value, I::V128Bitselect, I::V128Const(nan as i128), equal)
     }
 
-    /// The value where it is equal to itself, else another one.
+    /// Returns `value` where it is equal to itself, and another value elsewhere.
     fn unless_equal(
         &mut self,
         value: Expr,
@@ -140,7 +140,8 @@ impl Body<'_> {
         Expr::op(ty, choose, vec![kept, other, Expr::op(mask, equal, vec![again(), again()])])
     }
 
-    /// A quotient or remainder, mostly by what is neither zero nor -1; or a conversion that may trap and does not.
+    /// Returns a quotient or remainder, mostly by a divisor other than zero and -1; or a trapping conversion of a
+    /// value that does not trap.
     fn divided(&mut self, ty: ValType, depth: usize) -> Expr {
         let is_wide = ty == I64;
         if !matches!(ty, I32 | I64) {
@@ -200,14 +201,14 @@ impl Body<'_> {
         Expr { ty, kind: Kind::Block(label, Box::new(Valued { before, value })) }
     }
 
-    /// A value that a local keeps, too.
+    /// Returns a value that is also stored in a local.
     fn kept(&mut self, ty: ValType, depth: usize) -> Expr {
         let value = self.expr(ty, depth);
         let local = self.local(ty);
         Expr::op(ty, I::LocalTee(local), vec![value])
     }
 
-    /// The result of a call, direct or through a table.
+    /// Returns the result of a call, direct or through a table.
     fn called(&mut self, ty: ValType, depth: usize) -> Expr {
         if self.rng.chance(35)
             && let Some(call) = self.called_through_table(ty, depth)
@@ -221,7 +222,7 @@ impl Body<'_> {
         Expr::op(ty, I::Call(func(callee.index)), args)
     }
 
-    /// Arguments of a call: mostly what is at hand.
+    /// Returns arguments of a call, mostly simple ones.
     pub fn arguments(&mut self, types: &[ValType], depth: usize) -> Vec<Expr> {
         let depth = depth.min(if self.rng.chance(70) { 1 } else { 2 });
         self.exprs(types, depth)
@@ -240,7 +241,8 @@ impl Body<'_> {
         Some(Expr::op(ty, I::CallIndirect { type_index: signature, table_index }, args))
     }
 
-    /// The index of an element of a signature: most of the time the same one, later another, now and then a third.
+    /// Returns the index of a table element of a signature: mostly the same one, late in the run another, now and then
+    /// a third.
     pub fn element(&mut self, signature: u32, depth: usize) -> Expr {
         let slots = self.shape.slots(signature);
         let slot = |body: &mut Self| Expr::i32(slots.start as i32 + body.rng.below(slots.len()) as i32);
@@ -263,7 +265,7 @@ impl Body<'_> {
         Expr::op(I32, I::Select, vec![phase, rare, seldom])
     }
 
-    /// A condition, mostly one that is the same again and again.
+    /// Returns a condition that mostly holds, or fails, many times in a row.
     pub fn condition(&mut self, depth: usize) -> Expr {
         self.spend(3);
         match self.rng.below(6) {

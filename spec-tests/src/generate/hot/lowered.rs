@@ -1,10 +1,10 @@
-//! Hot programs in terms that the interpreter knows, which has neither objects nor exceptions nor typed references.
+//! The lowered form of hot programs, for the interpreter, which has no objects, exceptions or typed references.
 //!
-//! References become numbers: null is 0, a small number is odd, others are names that the host gives. What is done with
-//! objects is a call of the host, which keeps them in a list ([`heap`](crate::engines::heap)). A reference to a function
-//! is its index in a table. An exception is an object of the host's, too: while it is under way its name is in a global,
-//! and every call is followed by a test of that, and a branch to the handler around it or a return.
-//! So the same tree becomes two modules that share no way to do any of this.
+//! References become numbers: null is 0, a small number is odd, other numbers are object names that the host assigns.
+//! An operation on an object is a call of the host, which keeps the objects in a list
+//! ([`heap`](crate::engines::heap)). A function reference is an index in a table. An exception is also a host object:
+//! while it propagates, a global holds its name, and every call is followed by a test of that global and a branch to
+//! the enclosing handler or a return. So one tree yields two modules that share no implementation of these features.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -17,36 +17,36 @@ use super::managed::{
 use super::{IMPORTS, PASSIVE};
 use ValType::I32;
 
-/// The module that helpers are imported from.
+/// The module from which helpers are imported.
 pub const MODULE: &str = "heap";
-/// The global that holds the exception that is under way.
+/// The global that holds the propagating exception.
 pub const PENDING: u32 = super::managed::ANY_GLOBAL + 1;
-/// The name by which that is exported.
+/// The export name of this global.
 pub const PENDING_NAME: &str = "wprof.pending";
-/// All functions: an element that is null, then each of them.
+/// The table of all functions: a null element, then each function.
 pub const ALL_FUNCTIONS: u32 = 2;
 
-/// What the host is asked to do.
+/// An operation that the host performs.
 #[derive(Clone, Debug)]
 pub enum Action {
-    /// What an instruction does.
+    /// Performs an instruction.
     Op(I<'static>),
     /// Makes an exception with this tag.
     NewException(u32),
-    /// Tells an exception's tag.
+    /// Returns the tag of an exception.
     Tag,
-    /// Tells a value that an exception carries: its tag, and which of them.
+    /// Returns a value that an exception carries: the exception's tag and the index of the value.
     Carried(u32, u32),
 }
 
-/// A host function.
+/// A host function that performs an action.
 #[derive(Clone, Debug)]
 pub struct Helper {
-    /// What it does.
+    /// Its action.
     pub action: Action,
     /// The types of its parameters.
     pub params: Vec<ValType>,
-    /// The type of its result, if there is one.
+    /// The type of its result, if it has one.
     pub result: Option<ValType>,
 }
 
@@ -56,7 +56,7 @@ impl fmt::Display for Helper {
     }
 }
 
-/// The type of the number that stands for a value of a type.
+/// Returns the number type that represents a type.
 pub fn lower(ty: ValType) -> ValType {
     match ty {
         ValType::Ref(RefType::FUNCREF) => ty,
@@ -65,7 +65,7 @@ pub fn lower(ty: ValType) -> ValType {
     }
 }
 
-/// All helpers, in the order in which they are imported.
+/// All helpers, in import order.
 pub static HELPERS: LazyLock<Vec<Helper>> = LazyLock::new(|| {
     let mut all = Vec::new();
     STRUCTS.into_iter().for_each(|ty| of_struct(&mut all, ty));
@@ -135,20 +135,20 @@ fn of_array(all: &mut Vec<Helper>, ty: u32) {
     }
 }
 
-/// The helper that does something, as a function's index; `None` if no helper is needed.
+/// Returns the function index of the helper for an action; `None` if the action needs no helper.
 pub fn helper(action: &Action) -> Option<u32> {
     let name = format!("{action:?}");
     let at = HELPERS.iter().position(|helper| helper.to_string() == name)?;
     Some((IMPORTS.len() + at) as u32)
 }
 
-/// A function's index behind the helpers.
+/// Returns the index of a function after the helpers.
 pub fn shifted(func: u32) -> u32 {
     let is_import = (func as usize) < IMPORTS.len();
     func + if is_import { 0 } else { HELPERS.len() as u32 }
 }
 
-/// Its element in the table of all functions.
+/// Returns the function's element in the table of all functions.
 pub fn element(func: u32) -> i32 {
     (func as usize - IMPORTS.len() + 1) as i32
 }

@@ -1,4 +1,4 @@
-//! Types of objects, and tags of exceptions, of hot programs that have such.
+//! Object types and exception tags of hot programs.
 
 use wasm_encoder::{
     AbstractHeapType, ArrayType, CompositeInnerType, CompositeType, FieldType, HeapType, RefType,
@@ -7,9 +7,9 @@ use wasm_encoder::{
 
 use ValType::{F32, F64, I32, I64};
 
-/// A structure that links to others.
+/// A structure with links to other nodes.
 pub const NODE: u32 = super::SIGNATURES.len() as u32;
-/// Its subtype with more fields.
+/// Subtype of [`NODE`] with more fields.
 pub const LEAF: u32 = NODE + 1;
 /// An array of i32s.
 pub const INTS: u32 = NODE + 2;
@@ -21,16 +21,16 @@ pub const NODES: u32 = NODE + 4;
 pub const STRUCTS: [u32; 2] = [NODE, LEAF];
 /// The arrays.
 pub const ARRAYS: [u32; 3] = [INTS, BYTES, NODES];
-/// How many types these are, with those of tags.
+/// Number of types, those of tags included.
 pub const COUNT: u32 = 5 + TAGS.len() as u32;
-/// What exceptions carry, by tag.
+/// The values that exceptions carry, by tag.
 pub const TAGS: [&[Storage]; 3] = [&[Storage::I32], &[Storage::I64, Storage::F64], &[Storage::Node]];
-/// A global behind the others, which holds a node.
+/// A global after the others, which holds a node.
 pub const NODE_GLOBAL: u32 = super::GLOBALS.len() as u32;
-/// And one that holds anything.
+/// A global that holds any reference.
 pub const ANY_GLOBAL: u32 = NODE_GLOBAL + 1;
 
-/// What a field holds.
+/// The storage type of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Storage {
     /// A byte.
@@ -48,7 +48,7 @@ pub enum Storage {
 }
 
 impl Storage {
-    /// The type of its values on the operand stack.
+    /// Returns the type of its values on the operand stack.
     pub fn unpacked(self) -> ValType {
         match self {
             Storage::I8 | Storage::I32 => I32,
@@ -67,7 +67,7 @@ impl Storage {
     }
 }
 
-/// What there is in an object of a type: its fields, or an element.
+/// Returns the storage types in an object of a type: its fields, or its element.
 pub fn contents(ty: u32) -> &'static [Storage] {
     use Storage as S;
     match ty {
@@ -79,34 +79,34 @@ pub fn contents(ty: u32) -> &'static [Storage] {
     }
 }
 
-/// References to a type, or null.
+/// Returns the nullable reference type to a type.
 pub const fn reference(ty: u32) -> ValType {
     ValType::Ref(RefType { nullable: true, heap_type: HeapType::Concrete(ty) })
 }
 
-/// References to anything.
+/// References to any object.
 pub const ANYREF: ValType = ValType::Ref(RefType::ANYREF);
-/// References to small numbers.
+/// References to unboxed 31-bit integers.
 pub const I31REF: ValType = ValType::Ref(RefType::I31REF);
 
-/// All structures.
+/// The heap type of all structures.
 pub const STRUCT: HeapType = HeapType::Abstract { shared: false, ty: AbstractHeapType::Struct };
-/// All arrays.
+/// The heap type of all arrays.
 pub const ARRAY: HeapType = HeapType::Abstract { shared: false, ty: AbstractHeapType::Array };
-/// All that can be compared.
+/// The heap type of all comparable references.
 pub const EQ: HeapType = HeapType::Abstract { shared: false, ty: AbstractHeapType::Eq };
 
-/// What exceptions of a tag carry.
+/// Returns the types of the values that exceptions of a tag carry.
 pub fn carried(tag: u32) -> Vec<ValType> {
     TAGS[tag as usize].iter().map(|storage| storage.unpacked()).collect()
 }
 
-/// The type of a tag.
+/// Returns the type index of a tag.
 pub fn tag_type(tag: u32) -> u32 {
     NODE + 5 + tag
 }
 
-/// Adds all types behind those of functions.
+/// Adds all types after the function types.
 pub fn define(section: &mut TypeSection) {
     section.ty().rec((NODE..NODE + 5).map(defined).collect::<Vec<_>>());
     for tag in 0..TAGS.len() as u32 {

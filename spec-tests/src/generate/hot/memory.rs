@@ -1,4 +1,4 @@
-//! Loads and stores of all widths, and what works on many bytes.
+//! Loads and stores of all widths, and bulk memory instructions.
 
 use wasm_encoder::{Instruction as I, MemArg, MemArgTarget, ValType};
 
@@ -7,7 +7,7 @@ use super::tree::{Expr, Stmt};
 use super::{DATA, PASSIVE, STABLE};
 use ValType::{F32, F64, I32, I64, V128};
 
-/// An access: the instruction, and the power of two that it touches.
+/// An access: the instruction, and the binary logarithm of its width.
 type Access = fn(MemArg) -> I<'static>;
 
 const LOADS32: [(Access, u32); 5] =
@@ -40,7 +40,7 @@ const STORES32: [(Access, u32); 3] = [(I::I32Store, 2), (I::I32Store8, 0), (I::I
 const STORES64: [(Access, u32); 4] =
     [(I::I64Store, 3), (I::I64Store8, 0), (I::I64Store16, 1), (I::I64Store32, 2)];
 
-/// An access of a lane: the instruction, the power of two that it touches, how many such lanes there are.
+/// An access of a lane: the instruction, the binary logarithm of its width, and the number of lanes.
 type LaneAccess = (fn(MemArg, u8) -> I<'static>, u32, u8);
 
 const LANES: [LaneAccess; 4] = [
@@ -57,7 +57,7 @@ const STORED_LANES: [LaneAccess; 4] = [
 ];
 
 impl Body<'_> {
-    /// A load that leaves a value of a type.
+    /// Returns a load that leaves a value of a type.
     pub fn load(&mut self, ty: ValType, depth: usize) -> Expr {
         if ty == V128 && self.rng.chance(15) {
             let (access, log2, lanes) = self.rng.pick(&LANES);
@@ -77,7 +77,7 @@ impl Body<'_> {
         Expr::op(ty, access(memarg), vec![address])
     }
 
-    /// A store.
+    /// Returns a store.
     pub fn store(&mut self, depth: usize) -> Stmt {
         let ty = self.some_type();
         if ty == V128 && self.rng.chance(25) {
@@ -100,7 +100,7 @@ impl Body<'_> {
         Stmt::act(access(memarg), vec![address, value])
     }
 
-    /// One load, whose value is wanted with and without its sign.
+    /// Returns statements that load a value once, and use it both sign- and zero-extended.
     pub fn loaded_twice(&mut self, depth: usize) -> Vec<Stmt> {
         let loads: [(Access, u32, I<'static>, i32); 4] = [
             (I::I32Load8U, 0, I::I32Extend8S, 0xff),
@@ -121,7 +121,7 @@ impl Body<'_> {
         ]
     }
 
-    /// An address and the rest of where an access goes: in range of the first page, nearly always.
+    /// Returns an address and a memory argument: in range of the first page, nearly always.
     pub fn address(&mut self, log2: u32, depth: usize) -> (Expr, MemArg) {
         let memory = u32::from(self.rng.chance(30));
         let ty = if memory == 1 { I64 } else { I32 };
@@ -133,10 +133,10 @@ impl Body<'_> {
         (self.index(ty, log2, depth), memarg)
     }
 
-    /// An index into a memory.
+    /// Returns an index into a memory.
     fn index(&mut self, ty: ValType, log2: u32, depth: usize) -> Expr {
         match self.rng.below(10) {
-            // An element of an array, by the count of a loop.
+            // An array element that a loop counter indexes.
             0..=3 => {
                 let counted = self.counter(ty);
                 let within = self.masked(counted, 0x7ff);
@@ -175,20 +175,20 @@ impl Body<'_> {
         }
     }
 
-    /// An index into some memory, and which one.
+    /// Returns an index into some memory, and the memory.
     fn place(&mut self) -> (Expr, u32) {
         let memory = u32::from(self.rng.chance(30));
         let ty = if memory == 1 { I64 } else { I32 };
         (self.index(ty, 0, 1), memory)
     }
 
-    /// A length of up to 63 bytes.
+    /// Returns a length of up to 63 bytes.
     fn length(&mut self, ty: ValType) -> Expr {
         let any = self.expr(ty, 1);
         self.masked(any, 63)
     }
 
-    /// An operation on many bytes.
+    /// Returns a bulk memory instruction.
     pub fn bulk(&mut self) -> Stmt {
         self.spend(20);
         let (to, memory) = self.place();
@@ -206,14 +206,14 @@ impl Body<'_> {
             }
             _ => {
                 let (from, src_mem) = self.place();
-                // The narrower of both indices is the length's type.
+                // The length has the narrower of both index types.
                 let length = self.length(if memory == 1 && src_mem == 1 { I64 } else { I32 });
                 Stmt::act(I::MemoryCopy { src_mem, dst_mem: memory }, vec![to, from, length])
             }
         }
     }
 
-    /// A memory one page larger, or what a failure says.
+    /// Returns a statement that grows a memory by one page and uses the result.
     pub fn grow_memory(&mut self) -> Stmt {
         let memory = u32::from(self.rng.chance(50));
         let ty = if memory == 1 { I64 } else { I32 };
@@ -222,7 +222,7 @@ impl Body<'_> {
         Stmt::Do { op: I::MemoryGrow(memory), args: vec![one], results: vec![result] }
     }
 
-    /// An access behind the first page, which a growth may have made.
+    /// Returns an access after the first page, to memory that a growth may have added.
     pub fn far_access(&mut self) -> Stmt {
         let far = MemArg {
             offset: (STABLE + self.rng.below(1 << 16)) as u64,

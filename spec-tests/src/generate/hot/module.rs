@@ -1,4 +1,4 @@
-//! Trees to modules: all but the bodies of functions, which [`write`](super::write) has.
+//! Encodes trees as modules, except for the bodies of functions, which [`write`](super::write) encodes.
 
 use wasm_encoder::{
     BlockType, CodeSection, ConstExpr, DataCountSection, DataSection, ElementSection, Elements, EntityType,
@@ -13,9 +13,9 @@ use super::write::{Form, Writer, func};
 use super::{CONSTANT_TABLE, DATA, GLOBALS, IMPORTS, MOST_PAGES, PASSIVE, SIGNATURES, TABLE, TABLE_ROOM};
 use crate::host::ENTRIES;
 
-/// Types beyond those of functions, as blocks need them.
+/// Types that blocks need, beyond those of functions.
 pub struct Types {
-    /// The index of the first.
+    /// The index of the first of these types.
     first: u32,
     all: Vec<(Vec<ValType>, Vec<ValType>)>,
 }
@@ -30,7 +30,7 @@ impl Types {
         BlockType::FunctionType(self.function(params, results))
     }
 
-    /// The index of a type of functions.
+    /// Returns the index of a function type, which is added if it is new.
     pub fn function(&mut self, params: &[ValType], results: &[ValType]) -> u32 {
         let wanted = (params.to_vec(), results.to_vec());
         let found = self.all.iter().position(|ty| *ty == wanted).unwrap_or_else(|| {
@@ -42,12 +42,12 @@ impl Types {
 }
 
 impl Program {
-    /// The module.
+    /// Encodes the module.
     pub fn encode(&self) -> Vec<u8> {
         self.write(self.managed.map_or(Form::Plain, Form::Managed))
     }
 
-    /// A module that does the same without objects, exceptions and typed references: see [`lowered`].
+    /// Encodes an equivalent module without objects, exceptions and typed references: see [`lowered`].
     pub fn lowered(&self) -> Vec<u8> {
         self.write(if self.managed.is_some() { Form::Lowered } else { Form::Plain })
     }
@@ -174,7 +174,7 @@ fn tags() -> TagSection {
     section
 }
 
-/// One with 32-bit and one with 64-bit indices, which grow.
+/// Returns a memory with 32-bit indices and one with 64-bit indices, both growable.
 fn memories() -> MemorySection {
     let mut section = MemorySection::new();
     for memory64 in [false, true] {
@@ -197,7 +197,7 @@ fn globals(form: Form) -> GlobalSection {
         section.global(GlobalType { val_type, mutable: true, shared: false }, &start);
     }
     let references = [managed::reference(managed::NODE), managed::ANYREF];
-    // One more holds the exception that is under way.
+    // One more global holds the propagating exception.
     let more = match form {
         Form::Plain => Vec::new(),
         Form::Managed(_) => references.to_vec(),
@@ -213,7 +213,7 @@ fn globals(form: Form) -> GlobalSection {
     section
 }
 
-/// What memories begin with.
+/// Returns the initial contents of memories.
 pub fn data_bytes() -> Vec<u8> {
     (0..1024u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
 }

@@ -1,8 +1,8 @@
 //! Statements and expressions of hot programs with objects, exceptions and typed references.
 //!
-//! References are mostly tested before they are used, and indices are within arrays, which have an element at least:
-//! what traps comes late, like other traps. Exceptions are thrown now and then, also by leaves, and the loops in which
-//! most is done catch them.
+//! References are mostly tested before use, and indices are within bounds of arrays, which have at least one element:
+//! traps come late, like other traps. Exceptions are thrown now and then, also by leaves, and the hottest loops catch
+//! them.
 
 use wasm_encoder::{HeapType, Instruction as I, ValType};
 
@@ -16,30 +16,30 @@ use super::write::func;
 use super::{PASSIVE, Role, SIGNATURES, Shape};
 use ValType::{F32, F64, I32, I64};
 
-/// Locals for references that anything may read and write.
+/// Returns the types of the locals for references that any code may read and write.
 pub fn locals(shape: &Shape) -> Vec<ValType> {
     let objects = [NODE, NODE, NODE, LEAF, INTS, INTS, BYTES, NODES].map(reference);
     let functions = shape.indirect.map(reference);
     objects.into_iter().chain([ANYREF, ANYREF, I31REF]).chain(functions).collect()
 }
 
-/// A value that is not computed.
+/// Wraps a value that needs no statements.
 fn at_hand(value: Expr) -> Box<Valued> {
     Box::new(Valued { before: Vec::new(), value })
 }
 
-/// One of two references.
+/// Returns one of two references.
 fn either(condition: Expr, yes: Expr, no: Expr) -> Expr {
     Expr { ty: yes.ty, kind: Kind::If(Box::new(condition), at_hand(yes), at_hand(no)) }
 }
 
-/// Whether a local is null.
+/// Returns a test whether a local is null.
 fn is_null(ty: ValType, local: u32) -> Expr {
     Expr::op(I32, I::RefIsNull, vec![Expr::local(ty, local)])
 }
 
 impl Body<'_> {
-    /// Something with objects, exceptions or typed references.
+    /// Returns statements that use objects, exceptions or typed references.
     pub fn managed(&mut self, depth: usize) -> Vec<Stmt> {
         self.spend(6);
         match self.rng.below(20) {
@@ -59,7 +59,7 @@ impl Body<'_> {
         }
     }
 
-    /// A reference of a type, or null, which some local holds.
+    /// Returns a nullable reference of a type that some local holds.
     fn held(&mut self, ty: u32) -> Expr {
         Expr::local(reference(ty), self.local(reference(ty)))
     }
@@ -73,7 +73,7 @@ impl Body<'_> {
         }
     }
 
-    /// A value for a field.
+    /// Returns a value for a field.
     fn stored(&mut self, storage: Storage) -> Expr {
         match storage {
             Storage::Node => self.linked(),
@@ -81,7 +81,7 @@ impl Body<'_> {
         }
     }
 
-    /// A node for a field. Lists do not grow with the rounds of a loop: now and then one ends.
+    /// Returns a node for a field. Lists do not grow with the iterations of a loop, because now and then one is cut.
     fn linked(&mut self) -> Expr {
         if self.loops.is_empty() && self.rng.chance(50) {
             return Expr::zero(reference(NODE));
@@ -108,7 +108,7 @@ impl Body<'_> {
         Stmt::set(self.local(reference(to)), made)
     }
 
-    /// An array with some elements, at least one.
+    /// Returns a new array of at least one element.
     fn new_array(&mut self, ty: u32) -> Expr {
         let storage = contents(ty)[0];
         let mask = self.rng.pick(&[3, 15, 63]);
@@ -132,7 +132,7 @@ impl Body<'_> {
         Expr::op(reference(ty), op, args)
     }
 
-    /// Moves along a list, or hands a node to others.
+    /// Returns a statement that follows a list, or stores a node in the global.
     fn link(&mut self) -> Stmt {
         let (from, to) = (self.local(reference(NODE)), self.local(reference(NODE)));
         if self.rng.chance(30) {
@@ -143,7 +143,7 @@ impl Body<'_> {
         Stmt::set(to, either(is_null(reference(NODE), from), Expr::zero(reference(NODE)), next))
     }
 
-    /// Something that is done with what a local holds, unless that is null.
+    /// Returns a statement on the reference in a local, unless it is null.
     fn unless_null(&mut self, ty: u32, act: impl FnOnce(&mut Self, Expr) -> Stmt) -> Stmt {
         let value = self.held(ty);
         let local = self.local(reference(ty));
@@ -164,14 +164,14 @@ impl Body<'_> {
         })
     }
 
-    /// An index within an array.
+    /// Returns an index within the bounds of an array.
     fn index_within(&mut self, array: &Expr) -> Expr {
         let any = self.leaf_number();
         let length = Expr::op(I32, I::ArrayLen, vec![array.clone()]);
         Expr::op(I32, I::I32RemU, vec![any, length])
     }
 
-    /// An i32 that looks at no object, so that what is tested is still so.
+    /// Returns an i32 that reads no object, so that earlier tests of objects still hold.
     fn leaf_number(&mut self) -> Expr {
         match self.rng.chance(60) {
             true => self.counter(I32),
@@ -197,7 +197,7 @@ impl Body<'_> {
             if body.rng.chance(50) {
                 return Stmt::act(I::ArrayFill(ty), vec![held, Expr::i32(0), value, length]);
             }
-            // All but the first, one further on or one back.
+            // Copies all elements but the first, one position forward or back.
             let count = Expr::op(I32, I::I32Sub, vec![length, Expr::i32(1)]);
             let [to, from] = body.rng.pick(&[[0, 1], [1, 0]]).map(Expr::i32);
             let copy = I::ArrayCopy { array_type_index_dst: ty, array_type_index_src: ty };
@@ -205,7 +205,7 @@ impl Body<'_> {
         })
     }
 
-    /// A reference to anything.
+    /// Returns a reference to any object.
     fn any(&mut self) -> Expr {
         let any = |value: Expr| Expr { ty: ANYREF, ..value };
         match self.rng.below(8) {
@@ -235,7 +235,7 @@ impl Body<'_> {
         }
     }
 
-    /// A branch by what some reference is.
+    /// Returns a branch on the type of a reference.
     fn cast(&mut self, depth: usize) -> Stmt {
         let wanted = self.rng.pick(&[NODE, LEAF, INTS, BYTES]);
         let value = self.any();
@@ -256,7 +256,7 @@ impl Body<'_> {
         Stmt::Test(Box::new(Test { value, wanted: Some(wanted), negated, local, yes, no }))
     }
 
-    /// A number that objects tell; none for types that no field has.
+    /// Returns a number read from an object; `None` for types that no field has.
     pub fn of_object(&mut self, ty: ValType) -> Option<Expr> {
         if ty == I32 && self.rng.chance(50) {
             return Some(self.told_of_references());
@@ -318,7 +318,7 @@ impl Body<'_> {
         }
     }
 
-    /// A function is chosen by the phase of the program, and called.
+    /// Returns statements that call a function which the phase of the program selects.
     fn call_reference(&mut self) -> Vec<Stmt> {
         let signature = self.rng.pick(&self.shape.indirect);
         if !self.can_spend(self.shape.leaf_cost) || self.is_leaf() {
@@ -339,7 +339,7 @@ impl Body<'_> {
         vec![choose, Stmt::Do { op: I::CallRef(signature), args, results }]
     }
 
-    /// Statements with handlers for what they throw.
+    /// Returns statements with handlers for the exceptions that they throw.
     pub fn guarded(&mut self, body: Vec<Stmt>) -> Stmt {
         let label = self.new_label();
         let tags = self.rng.below(3);
@@ -359,7 +359,7 @@ impl Body<'_> {
         Handler { tag: Some(tag), locals, body, again: self.again() }
     }
 
-    /// Now and then a handler throws the exception on, seldom.
+    /// Returns, for some handlers, the rare condition under which they rethrow the exception.
     fn again(&mut self) -> Option<(Expr, u32)> {
         if !self.rng.chance(20) {
             return None;
@@ -372,12 +372,12 @@ impl Body<'_> {
         let mask = self.rng.pick(&[7, 15, 63]);
         let varying = self.varying();
         let some = Expr::op(I32, I::I32And, vec![varying, Expr::i32(mask)]);
-        // Counts that go by eights meet few numbers, zero among them.
+        // A counter with a step of eight meets few values of the mask, but zero is among them.
         let number = if self.rng.chance(50) { 0 } else { self.rng.below(mask as usize) as i32 };
         Expr::op(I32, I::I32Eq, vec![some, Expr::i32(number)])
     }
 
-    /// A number that is another one each time that control comes here: a count, or what a function is called with.
+    /// Returns a number that changes each time that control reaches this point: a counter or a parameter.
     fn varying(&mut self) -> Expr {
         let first = || Expr::local(self.params()[0], 0);
         match self.params()[0] {
@@ -394,9 +394,9 @@ impl Body<'_> {
         Stmt::Throw(tag, values)
     }
 
-    /// A throw now and then.
+    /// Returns a statement that throws now and then.
     pub fn seldom_thrown(&mut self) -> Stmt {
-        // Where nothing catches it, a program would soon be over.
+        // Where nothing catches the exception, the program would soon be over.
         if self.role == Role::Main && self.loops.is_empty() {
             return self.new_object();
         }
@@ -405,7 +405,7 @@ impl Body<'_> {
         Stmt::If(seldom, vec![thrown], Vec::new())
     }
 
-    /// Something with a reference that traps, or throws what nobody may catch.
+    /// Returns a statement on a reference that traps, or that throws an exception nobody may catch.
     pub fn bad_reference(&mut self) -> Stmt {
         let local = self.local(I32);
         match self.rng.below(6) {

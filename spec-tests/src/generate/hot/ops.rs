@@ -1,36 +1,36 @@
-//! Instructions that compute, by what they take and leave. Those that may trap are not among them.
+//! Instructions that compute, grouped by operand and result types. They never trap.
 
 use wasm_encoder::{Instruction as I, ValType};
 
 use ValType::{F32, F64, I32, I64, V128};
 
-/// Whether a result may be a NaN whose bits the engine chooses.
+/// The kind of results that may be NaNs whose bits the engine chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nans {
-    /// No.
+    /// No NaNs.
     None,
-    /// In a scalar, where only some uses tell.
+    /// A scalar, whose bits only some uses observe.
     Scalar,
-    /// In lanes of 32 bits.
+    /// Lanes of 32 bits.
     Lanes32,
-    /// In lanes of 64 bits.
+    /// Lanes of 64 bits.
     Lanes64,
 }
 
-/// Instructions of one type.
+/// Instructions with the same type.
 #[derive(Debug)]
 pub struct Group {
-    /// What they take.
+    /// The types of their operands.
     pub params: &'static [ValType],
-    /// What they leave.
+    /// The type of their result.
     pub result: ValType,
-    /// Whether NaNs may come out.
+    /// Whether the result may be such a NaN.
     pub nans: Nans,
-    /// Whether the bits of a NaN among the operands tell.
+    /// Whether the result depends on the bits of NaN operands.
     pub tells_nans: bool,
     /// The instructions.
     pub ops: &'static [I<'static>],
-    /// How often, beside the other groups that leave the same.
+    /// Weight among the groups with the same result type.
     pub weight: usize,
 }
 
@@ -359,7 +359,7 @@ pub static GROUPS: &[Group] = &[
     float(&[V128], V128, Nans::Lanes64, 1, &LANES_F64X2),
 ];
 
-/// The bits of the one NaN that all others are made.
+/// The bits of the canonical NaN.
 pub const NAN32: u32 = 0x7fc0_0000;
-/// The same in 64 bits.
+/// The bits of the canonical NaN in 64 bits.
 pub const NAN64: u64 = 0x7ff8_0000_0000_0000;

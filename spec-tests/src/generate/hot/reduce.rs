@@ -1,31 +1,31 @@
-//! Programs that are a little smaller.
+//! Edits that make a program a little smaller.
 //!
-//! Each program has a number of *edits*: a function without a body, half of a list of statements, one statement, a
-//! construct without what is around it, fewer rounds, a constant or an operand for an expression. The coarse ones come
-//! first.
+//! Each program has a number of *edits*: remove a function's body, half of a list of statements or one statement;
+//! replace a construct by its contents; lower the number of iterations; replace an expression by a constant or an
+//! operand. Coarse edits come first.
 
 use wasm_encoder::ValType;
 
 use super::SIGNATURES;
 use super::tree::{End, Expr, Function, Kind, Loop, Multi, Program, Stmt, Switch, Try, Valued};
 
-/// How much of a program an edit takes.
+/// The size of the part that an edit removes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grain {
     /// Whole functions and halves of lists.
     Coarse,
-    /// Statements and what is around them.
+    /// Statements and their enclosing constructs.
     Medium,
     /// Expressions and numbers.
     Fine,
 }
 
 impl Grain {
-    /// All, the coarsest first.
+    /// All grains, the coarsest first.
     pub const ALL: [Grain; 3] = [Grain::Coarse, Grain::Medium, Grain::Fine];
 }
 
-/// The program after its edit with this number, of a grain; `None` if there are fewer.
+/// Returns the program after the edit `number` of a grain; `None` if there are fewer edits.
 pub fn edited(program: &Program, grain: Grain, number: usize) -> Option<Program> {
     let mut edited = program.clone();
     let mut edit = Edit { grain, left: number, done: false };
@@ -35,16 +35,16 @@ pub fn edited(program: &Program, grain: Grain, number: usize) -> Option<Program>
     edit.done.then_some(edited)
 }
 
-/// An edit that is looked for.
+/// The search for an edit.
 struct Edit {
     grain: Grain,
-    /// How many of its grain come before it.
+    /// Number of edits of this grain that still come before it.
     left: usize,
     done: bool,
 }
 
 impl Edit {
-    /// Whether an edit of this grain, which is possible here, is the one.
+    /// Reports whether a possible edit of this grain at this point is the edit searched for.
     fn is_here(&mut self, grain: Grain) -> bool {
         if self.done || grain != self.grain {
             return false;
@@ -101,7 +101,7 @@ impl Edit {
         }
     }
 
-    /// What is in a statement, without what is around it.
+    /// Returns the contents of a statement without the construct.
     fn unwrapped(&mut self, statement: &Stmt) -> Option<Vec<Stmt>> {
         let inside: Vec<&Vec<Stmt>> = match statement {
             Stmt::If(_, yes, no) => vec![yes, no],
@@ -224,7 +224,7 @@ impl Edit {
         }
     }
 
-    /// A part of an expression that has its type.
+    /// Returns a part of an expression that has the same type.
     fn part(&mut self, value: &Expr) -> Option<Expr> {
         let parts: Vec<&Expr> = match &value.kind {
             Kind::Op(_, args) => args.iter().collect(),

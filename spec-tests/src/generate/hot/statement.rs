@@ -8,11 +8,11 @@ use super::write::func;
 use super::{GLOBALS, NOTE, REENTERED, Role, SIGNATURES, TABLE};
 use ValType::{F32, F64, I32, I64};
 
-/// How many rounds loops have.
+/// The iteration counts of loops.
 const ROUNDS: [u32; 14] = [1, 2, 3, 4, 5, 7, 8, 16, 30, 64, 200, 1000, 5000, 20_000];
 
 impl Body<'_> {
-    /// Up to `most` statements, at least one.
+    /// Returns between one and `most` statements.
     pub fn statements(&mut self, depth: usize, most: usize) -> Vec<Stmt> {
         let count = 1 + self.rng.below(most);
         let mut all = Vec::new();
@@ -24,11 +24,11 @@ impl Body<'_> {
         all
     }
 
-    /// A statement, or a few that belong together, that nest at most `depth` deep.
+    /// Returns a statement, or a few related ones, that nest at most `depth` deep.
     pub fn statement(&mut self, depth: usize) -> Vec<Stmt> {
         self.spend(1);
         let Some(inner) = depth.checked_sub(1) else { return vec![self.assign(1)] };
-        // What runs long must first come to a loop.
+        // The statements that run long must be in a loop.
         if self.loops.is_empty() && self.allowed() > 2000 && self.rng.chance(60) {
             return self.counted_loop(inner);
         }
@@ -63,7 +63,7 @@ impl Body<'_> {
         Stmt::set(self.local(ty), value)
     }
 
-    /// A local that takes something in.
+    /// Returns a statement that accumulates a value in a local.
     fn accumulate(&mut self) -> Stmt {
         let ty = self.some_type();
         let local = self.local(ty);
@@ -96,7 +96,7 @@ impl Body<'_> {
         Stmt::Block(label, body)
     }
 
-    /// A branch to some label around, under a condition.
+    /// Returns a conditional branch to an enclosing label.
     pub fn maybe_leave(&mut self, depth: usize) -> Option<Stmt> {
         if self.labels.is_empty() {
             return None;
@@ -108,7 +108,7 @@ impl Body<'_> {
                 self.labels[at].clone()
             }
         };
-        // Loops are left late, or they would not be hot.
+        // Loops are left late; otherwise they would not become hot.
         let leaves_loop = self.loops.iter().any(|around| around.labels[0] == label);
         let condition = match leaves_loop {
             true => self.is_late()?,
@@ -176,9 +176,9 @@ impl Body<'_> {
         vec![Stmt::Loop(Box::new(counted))]
     }
 
-    /// How a loop counts that may execute so much.
+    /// Chooses the counter of a loop that may execute `share` instructions.
     fn around(&mut self, share: u64) -> Around {
-        // Enough for a body that is worth going round in; a long loop where much may run.
+        // Enough iterations for a worthwhile body; a long loop where many instructions may run.
         let least = if self.loops.is_empty() && share > 10_000 { 100 } else { 1 };
         let fits: Vec<u32> = ROUNDS.into_iter().filter(|&n| u64::from(n) * 25 <= share).collect();
         let long: Vec<u32> = fits.iter().copied().filter(|&n| n >= least).collect();
@@ -194,7 +194,7 @@ impl Body<'_> {
         }
     }
 
-    /// Locals whose values a loop hands from round to round on the stack, and the first values.
+    /// Returns locals whose values the iterations of a loop pass on the stack, with their first values.
     fn handed_on(&mut self) -> Vec<(u32, Expr)> {
         let count = if self.rng.chance(25) { 1 + self.rng.below(2) } else { 0 };
         let one = |_| {
@@ -204,14 +204,14 @@ impl Body<'_> {
         (0..count).map(one).collect()
     }
 
-    /// The body of a loop, and what its rounds hand on.
+    /// Returns the body of a loop, and the values that an iteration passes to the next.
     fn round(&mut self, around: Around, depth: usize, firsts: &[(u32, Expr)]) -> (Vec<Stmt>, Vec<Expr>) {
         self.spend(5);
         self.loops.push(around);
         self.labels.extend(around.labels.map(|label| (label, Vec::new())));
         let most = if self.loops.len() == 1 { 8 } else { 4 };
         let mut body = self.statements(depth, most);
-        // An outer loop that may run long gets something to do.
+        // An outer loop that may run long gets a longer body.
         while self.loops.len() == 1 && self.size() > 0 && self.allowed() > 200 && body.len() < 14 {
             body.extend(self.statement(depth));
         }
@@ -224,7 +224,7 @@ impl Body<'_> {
         (body, nexts)
     }
 
-    /// A call for its effects, or of a function with several results.
+    /// Returns a call for its effects, or of a function with several results.
     fn call(&mut self, depth: usize) -> Vec<Stmt> {
         let Some(callee) = self.callee(|_| true) else { return vec![self.assign(2)] };
         let (params, results) = SIGNATURES[callee.signature as usize];
@@ -234,7 +234,7 @@ impl Body<'_> {
         vec![Stmt::Do { op: I::Call(func(callee.index)), args, results }]
     }
 
-    /// Something with the table that changes.
+    /// Returns statements on the table that changes.
     fn tables(&mut self) -> Vec<Stmt> {
         let signature = self.rng.pick(&self.shape.indirect);
         let slots = self.shape.slots(signature);
@@ -261,11 +261,11 @@ impl Body<'_> {
         }
     }
 
-    /// What happens late, or seldom.
+    /// Returns statements that run late or rarely.
     fn rare(&mut self, depth: usize) -> Vec<Stmt> {
         let Some(late) = self.is_late() else { return vec![self.assign(depth)] };
         if self.role != Role::Main {
-            // A leaf has loops of its own, which end again and again.
+            // A leaf has its own loops, which end many times.
             return match self.rng.chance(20) {
                 true => vec![Stmt::If(late, vec![Stmt::Return(self.results())], Vec::new())],
                 false => vec![self.far_access_or_size()],
@@ -299,7 +299,7 @@ impl Body<'_> {
         vec![Stmt::Do { op: I::Call(import), args: vec![argument], results: vec![result] }]
     }
 
-    /// Something that traps, or nearly always does.
+    /// Returns a statement that traps, or almost always does.
     fn trap(&mut self) -> Stmt {
         if self.shape.is_managed && self.rng.chance(50) {
             return self.bad_reference();
@@ -340,7 +340,7 @@ impl Body<'_> {
         }
     }
 
-    /// An indirect call of what is null, of another type, or beyond the table.
+    /// Returns an indirect call of null, of a wrong type, or beyond the end of the table.
     fn bad_call(&mut self) -> Stmt {
         let signature = self.shape.indirect[0];
         let (params, results) = SIGNATURES[signature as usize];

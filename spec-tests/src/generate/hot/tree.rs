@@ -1,11 +1,11 @@
-//! Programs as trees, from which any part can be left out: what generator, writer and reducer share.
+//! Programs as trees from which any part can be left out; generator, writer and reducer share them.
 //!
-//! Invariant: a tree that has lost statements, labels or functions' bodies can still be written as a valid module.
-//! Labels are numbers, not depths; a branch to a label that is no more is left out.
+//! Invariant: a tree that has lost statements, labels or function bodies can still be written as a valid module.
+//! Labels are numbers, not depths; the writer omits a branch to a label that no longer exists.
 
 use wasm_encoder::{HeapType, Instruction, ValType};
 
-/// Names a construct that branches leave; each has its own in a function.
+/// A construct that branches can leave; labels are unique within a function.
 pub type Label = u32;
 
 /// Parameters and results of a function.
@@ -14,33 +14,33 @@ pub type Signature = (&'static [ValType], &'static [ValType]);
 /// A module.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The functions that it defines.
+    /// The defined functions.
     pub functions: Vec<Function>,
-    /// Elements of the table that the program changes, by index among the defined functions.
+    /// Elements of the table that the program changes, as indices of defined functions.
     pub table: Vec<Option<u32>>,
-    /// Elements of the table that nothing changes.
+    /// Elements of the constant table.
     pub constant: Vec<u32>,
-    /// Whether it has objects, exceptions and typed references, and how exceptions are written.
+    /// How exceptions are encoded, if the program has objects, exceptions and typed references.
     pub managed: Option<Exceptions>,
 }
 
-/// How exceptions are caught.
+/// The encoding of exception handlers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exceptions {
     /// `try_table`.
     Standard,
-    /// `try`, `catch`, `rethrow`, as before the standard.
+    /// `try`, `catch` and `rethrow`, the legacy instructions.
     Legacy,
 }
 
 /// A function.
 #[derive(Clone, Debug)]
 pub struct Function {
-    /// Its type, by index in [`SIGNATURES`](super::SIGNATURES).
+    /// Its type, as an index in [`SIGNATURES`](super::SIGNATURES).
     pub signature: u32,
-    /// Its locals behind the parameters.
+    /// Its locals after the parameters.
     pub locals: Vec<ValType>,
-    /// What it does.
+    /// Its statements.
     pub body: Vec<Stmt>,
     /// How it ends.
     pub end: End,
@@ -49,9 +49,9 @@ pub struct Function {
 /// How a function ends.
 #[derive(Clone, Debug)]
 pub enum End {
-    /// With these results.
+    /// Returns these results.
     Results(Vec<Expr>),
-    /// With a tail call: operands and the instruction.
+    /// Makes a tail call: operands and the instruction.
     TailCall(Vec<Expr>, Instruction<'static>),
 }
 
@@ -60,11 +60,11 @@ pub enum End {
 pub struct Expr {
     /// Its type.
     pub ty: ValType,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
 }
 
-/// What an expression is.
+/// The kind of an expression.
 #[derive(Clone, Debug)]
 pub enum Kind {
     /// Operands, then an instruction.
@@ -78,7 +78,7 @@ pub enum Kind {
 /// Statements, then a value.
 #[derive(Clone, Debug)]
 pub struct Valued {
-    /// What comes first.
+    /// The statements that come first.
     pub before: Vec<Stmt>,
     /// The value.
     pub value: Expr,
@@ -87,13 +87,13 @@ pub struct Valued {
 /// Code that leaves the operand stack as it finds it.
 #[derive(Clone, Debug)]
 pub enum Stmt {
-    /// Operands, an instruction, and the locals that take its results; `None` drops one.
+    /// Operands, an instruction, and the locals that receive its results; `None` drops a result.
     Do {
         /// The instruction.
         op: Instruction<'static>,
         /// Its operands.
         args: Vec<Expr>,
-        /// Who takes its results.
+        /// The locals that receive its results.
         results: Vec<Option<u32>>,
     },
     /// An `if`, with an `else` if that is not empty.
@@ -106,13 +106,13 @@ pub enum Stmt {
     Switch(Box<Switch>),
     /// A loop that ends.
     Loop(Box<Loop>),
-    /// A branch to a label with values, perhaps under a condition.
+    /// A branch to a label with values, perhaps conditional.
     Break {
-        /// Where to.
+        /// The target.
         label: Label,
-        /// When; always with `None`, and then nothing follows in its construct.
+        /// The condition. Without one, nothing follows in the construct.
         when: Option<Expr>,
-        /// What it takes along.
+        /// The values that the branch carries.
         values: Vec<Expr>,
     },
     /// An early return; nothing follows in its construct.
@@ -121,140 +121,140 @@ pub enum Stmt {
     Throw(u32, Vec<Expr>),
     /// A `try` with its handlers.
     Try(Box<Try>),
-    /// A branch by what a reference is.
+    /// A branch on the type of a reference.
     Test(Box<Test>),
 }
 
 /// A `try`.
 #[derive(Clone, Debug)]
 pub struct Try {
-    /// Branches here leave it.
+    /// The label of branches that leave it.
     pub label: Label,
-    /// What may throw.
+    /// The statements that may throw.
     pub body: Vec<Stmt>,
-    /// Its handlers. Without any, exceptions go on.
+    /// Its handlers. Without handlers, exceptions propagate.
     pub handlers: Vec<Handler>,
 }
 
 /// A handler.
 #[derive(Clone, Debug)]
 pub struct Handler {
-    /// The tag of what it is for; `None` for all.
+    /// The tag that it catches; `None` for all.
     pub tag: Option<u32>,
-    /// The locals that take what the exception carries, if it has this tag.
+    /// The locals that receive the values of the exception, if it has this tag.
     pub locals: Vec<u32>,
-    /// What it does.
+    /// Its statements.
     pub body: Vec<Stmt>,
-    /// When it throws the same once more, and the local that holds that in the meantime.
+    /// The condition under which it rethrows the exception, and the local that holds the exception until then.
     pub again: Option<(Expr, u32)>,
 }
 
-/// A branch by what a reference is.
+/// A branch on the type of a reference.
 #[derive(Clone, Debug)]
 pub struct Test {
     /// The reference.
     pub value: Expr,
-    /// The type that it is asked for; `None` for any but null.
+    /// The tested heap type; `None` tests for any reference but null.
     pub wanted: Option<HeapType>,
-    /// Whether the branch is taken if it is not so: `br_on_null`, `br_on_cast_fail`.
+    /// Whether the branch is taken if the test fails: `br_on_null`, `br_on_cast_fail`.
     pub negated: bool,
-    /// The local that takes it if it is so.
+    /// The local that receives the reference if the test succeeds.
     pub local: u32,
-    /// What is done if it is so.
+    /// The statements that run if the test succeeds.
     pub yes: Vec<Stmt>,
-    /// And if it is not.
+    /// The statements that run if the test fails.
     pub no: Vec<Stmt>,
 }
 
-/// A block that takes operands into locals and leaves several values, which others take.
+/// A block that takes operands into locals, and leaves several values in other locals.
 #[derive(Clone, Debug)]
 pub struct Multi {
     /// Its label.
     pub label: Label,
-    /// Its operands, and the locals that take them at its start.
+    /// Its operands, and the locals that receive them at its start.
     pub params: Vec<(Expr, u32)>,
-    /// What it does.
+    /// Its statements.
     pub body: Vec<Stmt>,
-    /// Its results, and the locals that take them at its end.
+    /// Its results, and the locals that receive them at its end.
     pub results: Vec<(Expr, u32)>,
 }
 
 /// A switch.
 #[derive(Clone, Debug)]
 pub struct Switch {
-    /// What it is by.
+    /// The index operand.
     pub index: Expr,
-    /// Which case each index leads to; the last is for all others.
+    /// The case for each index; the last one is the default.
     pub targets: Vec<u32>,
     /// The cases.
     pub cases: Vec<Vec<Stmt>>,
-    /// Whether each case runs into the next one.
+    /// Whether each case falls through to the next one.
     pub falls_through: bool,
 }
 
-/// A loop that counts its rounds.
+/// A loop that counts its iterations.
 #[derive(Clone, Debug)]
 pub struct Loop {
-    /// Branches here leave the loop.
+    /// The label of branches that leave the loop.
     pub exit: Label,
-    /// Branches here begin the next round.
+    /// The label of branches that begin the next iteration.
     pub next: Label,
-    /// The local that counts, which nothing else writes.
+    /// The local that counts iterations; no other code writes it.
     pub counter: u32,
-    /// Whether that is an i64.
+    /// Whether the counter is an i64.
     pub is_wide: bool,
     /// How it counts.
     pub form: LoopForm,
-    /// What is added in each round.
+    /// The step of the counter.
     pub step: u32,
-    /// Rounds, at most.
+    /// Maximum number of iterations.
     pub rounds: u32,
-    /// If rounds are known only as it runs: the number is masked by this first.
+    /// For iteration counts known only at run time: the number and the mask that bounds it.
     pub dynamic: Option<(Expr, u32)>,
-    /// What it does.
+    /// Its statements.
     pub body: Vec<Stmt>,
-    /// Values that each round hands to the next one on the stack: the local, the first value, the next.
+    /// Values that each iteration passes to the next on the stack: the local, the first value, the next value.
     pub carried: Vec<(u32, Expr, Expr)>,
 }
 
 /// How a loop counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoopForm {
-    /// Down to zero, asking at the end of each round.
+    /// Counts down to zero, testing at the end of each iteration.
     Down,
-    /// Up, asking at the end of each round.
+    /// Counts up, testing at the end of each iteration.
     Up,
-    /// Up, asking before each round, and jumping back.
+    /// Counts up, testing before each iteration, with a jump back.
     While,
 }
 
 impl Expr {
-    /// A value of an instruction.
+    /// Returns the value of an instruction.
     pub fn op(ty: ValType, op: Instruction<'static>, args: Vec<Expr>) -> Expr {
         Expr { ty, kind: Kind::Op(op, args) }
     }
 
-    /// Zero.
+    /// Returns zero.
     pub fn zero(ty: ValType) -> Expr {
         Expr::op(ty, zero(ty), Vec::new())
     }
 
-    /// An i32.
+    /// Returns an i32 constant.
     pub fn i32(value: i32) -> Expr {
         Expr::op(ValType::I32, Instruction::I32Const(value), Vec::new())
     }
 
-    /// An i64.
+    /// Returns an i64 constant.
     pub fn i64(value: i64) -> Expr {
         Expr::op(ValType::I64, Instruction::I64Const(value), Vec::new())
     }
 
-    /// The value of a local.
+    /// Returns the value of a local.
     pub fn local(ty: ValType, local: u32) -> Expr {
         Expr::op(ty, Instruction::LocalGet(local), Vec::new())
     }
 
-    /// Whether it is a constant.
+    /// Reports whether the expression is a constant.
     pub fn is_constant(&self) -> bool {
         use Instruction as I;
         matches!(
@@ -265,18 +265,18 @@ impl Expr {
 }
 
 impl Stmt {
-    /// An instruction without results.
+    /// Returns a statement with an instruction that has no results.
     pub fn act(op: Instruction<'static>, args: Vec<Expr>) -> Stmt {
         Stmt::Do { op, args, results: Vec::new() }
     }
 
-    /// Gives a local a value.
+    /// Returns a statement that sets a local.
     pub fn set(local: u32, value: Expr) -> Stmt {
         Stmt::act(Instruction::LocalSet(local), vec![value])
     }
 }
 
-/// The instruction that makes a zero.
+/// Returns the instruction that makes a zero.
 pub fn zero(ty: ValType) -> Instruction<'static> {
     match ty {
         ValType::I64 => Instruction::I64Const(0),

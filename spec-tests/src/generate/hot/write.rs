@@ -1,4 +1,4 @@
-//! Trees to the bodies of functions.
+//! Encodes trees as function bodies.
 
 use wasm_encoder::{BlockType, Function as Code, Instruction as I, ValType};
 
@@ -9,48 +9,48 @@ use super::tree::{
 };
 use super::{IMPORTS, SIGNATURES};
 
-/// In which terms a program is written.
+/// The encoding of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// It has no objects and no exceptions.
+    /// The program has no objects and no exceptions.
     Plain,
-    /// With instructions for these.
+    /// Objects and exceptions are encoded by their own instructions.
     Managed(Exceptions),
-    /// Without, though it has some: see [`lowered`](super::lowered).
+    /// Objects and exceptions are lowered to numbers and host calls: see [`lowered`](super::lowered).
     Lowered,
 }
 
 impl Form {
-    /// The type that stands for another.
+    /// Returns the type that represents `ty` in this form.
     pub fn ty(self, ty: ValType) -> ValType {
         if self == Form::Lowered { lower(ty) } else { ty }
     }
 
-    /// The index of a function.
+    /// Returns the index of a function in this form.
     pub fn func(self, func: u32) -> u32 {
         if self == Form::Lowered { shifted(func) } else { func }
     }
 }
 
-/// The index of a defined function among all.
+/// Returns the function index of a defined function.
 pub fn func(defined: u32) -> u32 {
     IMPORTS.len() as u32 + defined
 }
 
-/// What branches to a label need.
+/// The information that branches to a label need.
 pub(super) struct Target {
     pub label: Label,
     pub values: usize,
 }
 
-/// A body that is being written.
+/// The encoder of a body.
 pub struct Writer<'a> {
     pub(super) form: Form,
     pub(super) types: &'a mut Types,
     code: Code,
-    /// Constructs around, the innermost last; those without a label have a number that no branch has.
+    /// Enclosing constructs, the innermost last; a construct without a label has a number that no branch uses.
     pub(super) targets: Vec<Target>,
-    /// What the function gives, and a local that holds a reference in the meantime.
+    /// The result types of the function; the next field is a local for a temporary reference.
     pub(super) results: &'static [ValType],
     pub(super) scratch: u32,
 }
@@ -58,7 +58,7 @@ pub struct Writer<'a> {
 pub(super) const NO_LABEL: Label = Label::MAX;
 
 impl Writer<'_> {
-    /// The body of a function.
+    /// Encodes a function.
     pub fn function(function: &Function, form: Form, types: &mut Types) -> Code {
         let (params, results) = SIGNATURES[function.signature as usize];
         let scratch = (form == Form::Lowered).then_some(ValType::I32);
@@ -81,7 +81,7 @@ impl Writer<'_> {
         self.code.instruction(&op);
     }
 
-    /// A construct that branches to a label leave.
+    /// Encodes a construct that branches to `label` leave.
     pub(super) fn nest(
         &mut self,
         op: I<'static>,
@@ -96,7 +96,7 @@ impl Writer<'_> {
         self.push(I::End);
     }
 
-    /// The same without an end: the caller has written the begin, and writes that.
+    /// Encodes the inside of such a construct; the caller encodes its begin and its end.
     pub(super) fn within(&mut self, label: Label, inside: impl FnOnce(&mut Self)) {
         self.targets.push(Target { label, values: 0 });
         inside(self);
@@ -138,7 +138,8 @@ impl Writer<'_> {
         for statement in all {
             self.statement(statement);
             if matches!(statement, Stmt::Return(_) | Stmt::Throw(..) | Stmt::Break { when: None, .. }) {
-                // What a reduction has moved behind it never runs; types of dead code would only get in the way.
+                // Code that a reduction has moved behind an exit never runs, and its types could make the module
+                // invalid.
                 break;
             }
         }
@@ -216,7 +217,7 @@ impl Writer<'_> {
         multi.results.iter().rev().for_each(|(_, local)| self.push(I::LocalSet(*local)));
     }
 
-    /// Blocks around each other, innermost the one whose end the first case stands behind.
+    /// Encodes nested blocks; the first case follows the end of the innermost block.
     fn switch(&mut self, switch: &Switch) {
         let cases = switch.cases.len();
         if cases == 0 {
@@ -244,7 +245,7 @@ impl Writer<'_> {
     }
 
     fn counted(&mut self, lp: &Loop) {
-        // A carried value must be there wherever a round ends, so the loop is not left by its condition.
+        // The loop is not left by its condition, because a carried value must exist wherever an iteration ends.
         self.limit(lp);
         let carried: Vec<ValType> = lp.carried.iter().map(|(_, first, _)| self.form.ty(first.ty)).collect();
         let ty = self.types.block(&carried, &carried);
@@ -283,10 +284,10 @@ impl Writer<'_> {
         lp.carried.iter().rev().for_each(|(local, _, _)| self.push(I::LocalSet(*local)));
     }
 
-    /// The number of rounds: in the counter, which goes down, or in the local behind it.
+    /// Encodes the number of iterations, in the counter if it counts down, or else in the local after it.
     fn limit(&mut self, lp: &Loop) {
         match &lp.dynamic {
-            // One round more, since a loop that asks at its end has one at least.
+            // One iteration more, because a loop that tests at its end runs at least once.
             Some((value, mask)) => {
                 self.value(value);
                 self.push(I::I32Const(*mask as i32));
@@ -351,7 +352,7 @@ impl Writer<'_> {
     }
 }
 
-/// Whether anything in a body branches to a label.
+/// Reports whether a body has a branch to a label.
 fn breaks_to(body: &[Stmt], wanted: Label) -> bool {
     body.iter().any(|statement| match statement {
         Stmt::Do { args, .. } => args.iter().any(|arg| value_breaks_to(arg, wanted)),

@@ -1,4 +1,4 @@
-//! What writes objects, exceptions and typed references, as such or [lowered](super::lowered).
+//! Encodes objects, exceptions and typed references, by their own instructions or [lowered](super::lowered).
 
 use wasm_encoder::{BlockType, Catch, Instruction as I, RefType, ValType};
 
@@ -7,11 +7,11 @@ use super::managed::{ANYREF, carried};
 use super::tree::{Exceptions, Expr, Handler, Label, Test, Try, zero};
 use super::write::{Form, NO_LABEL, Writer};
 
-/// The end of the body of a lowered `try`, to which exceptions branch.
+/// The end of the body of a lowered `try`, the target of exceptions.
 const CAUGHT: Label = NO_LABEL - 1;
 
 impl Writer<'_> {
-    /// An instruction, the operands of which are on the stack. Only expressions have a type.
+    /// Encodes an instruction whose operands are on the stack. Only expressions have a type.
     pub(super) fn op(&mut self, op: &I<'static>, args: &[Expr], ty: Option<ValType>) {
         if self.form != Form::Lowered {
             return self.push(op.clone());
@@ -58,7 +58,7 @@ impl Writer<'_> {
         self.nest(I::If(BlockType::Empty), NO_LABEL, 0, Self::go_on);
     }
 
-    /// Goes to the handler around, or returns: an exception is under way.
+    /// Encodes a branch to the enclosing handler, or a return, while an exception propagates.
     fn go_on(&mut self) {
         match self.targets.iter().rev().position(|target| target.label == CAUGHT) {
             Some(depth) => self.push(I::Br(depth as u32)),
@@ -90,7 +90,8 @@ impl Writer<'_> {
         }
     }
 
-    /// The `try_table` with the first handlers, which branches to blocks around it, the first one innermost.
+    /// Encodes the `try_table` with the first handlers, which branches to the blocks around it, the first block
+    /// innermost.
     fn handled(&mut self, tried: &Try, handlers: usize) {
         let Some(outermost) = handlers.checked_sub(1) else { return self.try_table(tried) };
         let handler = &tried.handlers[outermost];
@@ -235,10 +236,11 @@ impl Writer<'_> {
         });
     }
 
-    /// Within the block around: a block that the branch leaves with something on the stack, and what is behind it.
+    /// Encodes, within the enclosing block, a block that the branch leaves with a value on the stack, and the code
+    /// after it.
     fn branch_on(&mut self, test: &Test, found: Option<ValType>, op: impl FnOnce(&Test) -> I<'static>) {
         let keep = I::LocalSet(test.local);
-        // A cast that is not taken leaves the reference.
+        // A cast that fails leaves the reference on the stack.
         let drops = test.wanted.is_some();
         let ty = found.map_or(BlockType::Empty, BlockType::Result);
         self.nest(I::Block(ty), NO_LABEL, usize::from(found.is_some()), |writer| {

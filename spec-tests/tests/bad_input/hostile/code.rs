@@ -52,7 +52,7 @@ fn nested_blocks_with_a_thousand_results_each() {
     )));
 }
 
-/// A type index of two bytes stands for a thousand types, again and again.
+/// Each type index of two bytes stands for a type with a thousand values, many times over.
 #[test]
 fn blocks_of_a_large_type() {
     let types = "i32 ".repeat(1000);
@@ -184,7 +184,7 @@ fn many_calls_one_after_another() {
     runs(&format!("(module (func $f) (func (export \"run\") {}))", "call $f ".repeat(10_000)));
 }
 
-/// Functions are compiled wherever they are called first, also close to the end of the stack.
+/// A first call compiles the function, also close to the end of the stack.
 #[test]
 fn functions_are_compiled_at_any_depth() {
     let leaves: String =

@@ -1,4 +1,4 @@
-//! Modules of many things, long names, large memories and tables; and texts.
+//! Modules with many items, long names, or large memories and tables; and text modules.
 
 use wprof::{ErrorKind, Trap};
 
@@ -15,7 +15,7 @@ fn as_many_functions_as_there_can_be() {
     with_functions(999_999);
 }
 
-/// As many types and exports as there may be together, or nearly.
+/// A module with nearly the maximum number of types and exports together.
 fn with_functions(n: usize) {
     let exports: String = (0..100_000).map(|i| format!("(export \"f{i}\" (func {i})) ")).collect();
     let types: String =
