@@ -11,7 +11,7 @@ use std::path::Path;
 use clap::{Command, CommandFactory};
 
 /// By folder or file: the subcommands whose options may be advised there, if not only the subcommand of that name.
-const SHARED: [(&str, &[&str]); 7] = [
+const SHARED: [(&str, &[&str]); 8] = [
     // Only a command that has the option can fail there.
     (
         "modules.rs",
@@ -34,6 +34,7 @@ const SHARED: [(&str, &[&str]); 7] = [
     ("commands/run/invoke.rs", &["run", "residual", "trace record"]),
     ("commands/run/program.rs", &["run", "residual", "trace record"]),
     ("commands/run/reoptimize.rs", &["run", "explain"]),
+    ("commands/serve_component", &["serve"]),
     // The file passes these arguments to a process.
     ("commands/top/process.rs", &["run"]),
 ];
@@ -122,7 +123,7 @@ fn commands_of(file: &Path) -> Vec<String> {
     let mut names = names.iter().map(|name| name.to_str().expect("UTF-8"));
     match (names.next(), names.next()) {
         (Some("trace"), Some(name)) => vec![format!("trace {name}")],
-        (Some(name), _) => vec![name.to_owned()],
+        (Some(name), _) => vec![name.replace('_', "-")],
         _ => Vec::new(),
     }
 }
@@ -142,7 +143,8 @@ fn wrong_options(message: &str, own: &[String]) -> Vec<String> {
 
 /// Returns the subcommand at the start of a command line.
 fn named(line: &str) -> String {
-    let words = line.split(' ').take_while(|word| word.chars().all(|letter| letter.is_ascii_lowercase()));
+    let is_part = |letter: char| letter.is_ascii_lowercase() || letter == '-';
+    let words = line.split(' ').take_while(|word| !word.starts_with('-') && word.chars().all(is_part));
     let words: Vec<&str> = words.collect();
     words[..words.len().min(if words.first() == Some(&"trace") { 2 } else { 1 })].join(" ")
 }

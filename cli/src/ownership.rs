@@ -148,7 +148,9 @@ fn is_like(glob: &[u8], text: &[u8]) -> bool {
                 star = Some((at, from));
                 at += 1;
             }
-            Some(&wanted) if wanted == b'?' || wanted == text[from] => (at, from) = (at + 1, from + 1),
+            Some(&wanted) if wanted == text[from] || wanted == b'?' && text[from] != b'/' => {
+                (at, from) = (at + 1, from + 1)
+            }
             _ => {
                 let Some((of_star, begun)) = star else { return false };
                 star = Some((of_star, begun + 1));

@@ -250,12 +250,13 @@ fn links_lead_somewhere() {
     assert!(count > 150, "{count} links");
 }
 
-/// Whether a page has a heading with this anchor.
+/// Whether a page has a heading or a mark with this anchor.
 fn has_heading(page: &str, anchor: &str) -> bool {
     let anchor_of = |line: &str| {
         let kept = line.trim_start_matches('#').trim().to_lowercase();
         kept.replace(|letter: char| !letter.is_alphanumeric() && letter != ' ' && letter != '-', "")
             .replace(' ', "-")
     };
-    page.lines().filter(|line| line.starts_with('#')).any(|line| anchor_of(line) == anchor)
+    page.contains(&format!("<a id=\"{anchor}\">"))
+        || page.lines().filter(|line| line.starts_with('#')).any(|line| anchor_of(line) == anchor)
 }
