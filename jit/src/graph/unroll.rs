@@ -1,22 +1,26 @@
-//! Unrolling: small loops copied several times, so that what is done once a round is done once in several rounds.
+//! Loop unrolling: copies small loops several times, so that per-round work runs once per several rounds.
 //!
-//! Input: a graph that has the blocks to unroll at most once, with its probes, and the [`SmallLoop`]s to unroll.
+//! Input: a graph that contains each block to unroll at most once, with its probes, and the [`SmallLoop`]s to unroll.
 //! Output: the same graph with the loops' blocks copied; the last copy leads back to the first. Polls stay in the
-//! first copy. What the latch adds to counters is left to the last copy's latch, for all rounds, and to the wires out
-//! of the loop, for those that were made: there a round costs nothing. A frame that stops in copy k owes k rounds, a
-//! constant of the place ([`Node::rounds`]), as with the queries of Ball, *Efficiently Counting Program Events*,
-//! TOPLAS 1994. Paths are put off likewise where all rounds are one path ([`RoundPath`](crate::plan::RoundPath)): a frame's first round,
-//! which begins with another path, is made in a copy of its own.
-//! A loop that counts ([`Countdown`](crate::plan::Countdown)) makes its first rounds in copies that test. Behind these is a test for several
-//! rounds ([`Lacking::Rounds`]), and copies for them, all but the last without tests of their own. Where too few
-//! rounds are left they are made in the copies that test, so a bound that is not met exactly does no harm.
-//! A budget is checked in the first copy only, and ahead, for the rounds of all copies ([`Lacking::Budget`]): where
-//! it might run out in them, the loop goes on in a plain copy, which checks in each round. So the program stops where
-//! it would stop in plain code.
-//! Code for bursts copies the same loops, so that it comes to as many checks as checking code does: else a burst
-//! would see fewer rounds of them than of others, for the time between bursts that they take. Nothing is put off
-//! there.
-//! Invariant: nothing in a loop that is unrolled can look at a counter, but for frames that stop.
+//! first copy. The latch's counter updates move to the latch of the last copy, for all rounds, and to the wires out
+//! of the loop, for the rounds made so far: inside the loop a round costs nothing. A frame that stops in copy k owes k
+//! rounds, a constant of the place ([`Node::rounds`]), as with the queries of Ball, *Efficiently Counting
+//! Program Events*,
+//! TOPLAS 1994. Path counts are deferred likewise if all rounds are one path
+//! ([`RoundPath`](crate::plan::RoundPath)): the
+//! first round of a frame, which begins with another path, has a copy of its own.
+//! A counted loop ([`Countdown`](crate::plan::Countdown)) makes its first rounds in copies that test. They
+//! lead to a test
+//! for several rounds ([`Lacking::Rounds`]) and to copies for these rounds, all but the last without tests of
+//! their own.
+//! If too few rounds are left, the copies that test make them, so an inexact bound does no harm.
+//! A budget is checked in the first copy only, ahead of time for the rounds of all copies ([`Lacking::Budget`]): if
+//! it might run out in them, the loop continues in a plain copy, which checks in each round. The program
+//! therefore stops
+//! exactly where plain code would stop.
+//! Burst code copies the same loops, so that it encounters as many checks as checking code does: otherwise bursts would
+//! undersample these loops relative to their time between bursts. Nothing is deferred there.
+//! Invariant: nothing inside an unrolled loop can read a counter, except for frames that stop.
 //! Oracle: exact profiles of programs under unrolled code, `spec-tests/tests/oracle.rs`.
 //!
 //! Example: a loop of one block `b`, whose latch counts, becomes `b0 b1 b2 b3`; the wire `b3 -> b0` counts 4, a wire
@@ -26,8 +30,8 @@ use super::{BlockGraph, Guard, Lacking, Node, Wire};
 use crate::cfg::Cfg;
 use crate::plan::{Probe, Probes, SmallLoop};
 
-/// With fewer rounds left than so many times the copies of a loop these are not entered: most loops make few rounds,
-/// and each test that differs from one time to the next costs a jump that is predicted wrongly.
+/// Minimum number of passes over all copies for which the copies without tests are entered: most loops make few rounds,
+/// and a test whose outcome varies costs a mispredicted jump.
 const LEAST_PASSES: u32 = 4;
 
 impl SmallLoop {
