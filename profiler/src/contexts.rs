@@ -109,10 +109,10 @@ pub enum Callee {
     Beyond,
     /// The engine itself, such as its compiler while the program waits for code; only in sampled time.
     Engine,
-    /// A function of the source whose code is a part of its caller's; only in trees that
-    /// [`Profile::with_inlined`](crate::Profile::with_inlined) gives.
+    /// A source function whose code is inlined into its caller; only in trees from
+    /// [`Profile::with_inlined`](crate::Profile::with_inlined).
     Inlined {
-        /// Its name, as debug information has it.
+        /// Its name in the debug information.
         name: String,
     },
 }

@@ -519,8 +519,8 @@ impl Config {
         self
     }
 
-    /// Functions of more bytes of bytecode (default: 1000) have one version for frames that come from other versions,
-    /// which these enter at any of its loops; smaller ones have one for each loop where frames come.
+    /// Sets the bytecode size (default: 1000) above which a function has one version for frames from other versions,
+    /// which they enter at any of its loops; smaller functions have one per loop where frames arrive.
     pub fn shared_loops_above(&mut self, bytes: usize) -> &mut Self {
         self.compiler.shared_loops_above = bytes;
         self
@@ -535,8 +535,9 @@ impl Config {
         self
     }
 
-    /// Lets no more than so many integers, and no floats, be alive across calls in optimised code; others wait in the
-    /// frame, whatever that costs. For tests of wprof itself: by default as many wait as pay.
+    /// Limits the integer live ranges that stay in registers across calls in optimised code, and allows no
+    /// float ones; the
+    /// others are spilled, whatever the cost. For tests of wprof itself: by default as many are spilled as pays off.
     pub fn values_across_calls(&mut self, most: u32) -> &mut Self {
         self.compiler.across_calls = Some(most);
         self
