@@ -158,11 +158,11 @@ pub struct CallRecords {
 /// The figures of records besides calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Figures {
-    /// How many metrics are measured.
+    /// Number of measured metrics.
     pub metrics: u32,
-    /// How many kinds of events are counted.
+    /// Number of counted event kinds.
     pub events: u32,
-    /// Whether there are paths.
+    /// Whether records count paths.
     pub paths: bool,
     /// Whether records count instructions in bursts; then they count no events.
     pub in_bursts: bool,
