@@ -33,7 +33,7 @@ pub type OnOutOfBudget = unsafe fn(NonNull<StoreOpaque>) -> Option<u64>;
 pub struct Events {
     /// The count at which each counter is zero: the budget, for a metered kind.
     bias: [u64; store_context::EVENT_KINDS as usize],
-    /// Where the program was stopped, if each instruction checks the budget.
+    /// Where the program stopped, if each instruction checks the budget.
     pub stop: Option<RawStop>,
     /// The callback that asks the embedder, if set.
     pub on_out_of_budget: Option<OnOutOfBudget>,

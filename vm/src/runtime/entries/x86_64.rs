@@ -361,7 +361,7 @@ pub extern "C" fn check() {
     )
 }
 
-/// See `abi::check_pinned_signature`. However far the count was below zero, it counts as one check below.
+/// See `abi::check_pinned_signature`. However far the count was below zero, it is treated as -1.
 #[unsafe(naked)]
 pub extern "C" fn check_pinned() {
     preserving!(

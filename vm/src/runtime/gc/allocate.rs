@@ -154,7 +154,7 @@ impl Heap {
         self.allocator.overflow_start = self.allocator.overflow.start;
     }
 
-    /// A block that is all zero.
+    /// Returns a zeroed block.
     fn take_block(&mut self) -> Option<usize> {
         self.allocator.spend(BLOCK)?;
         let (block, is_dirty) = self.blocks.take()?;

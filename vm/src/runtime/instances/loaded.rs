@@ -91,7 +91,7 @@ pub trait LoadedModule: Any + Debug + Send + Sync {
     /// needs it urgently.
     fn checking_code(self: Arc<Self>, func: u32, block: u32, is_stuck: bool) -> Option<usize>;
 
-    /// Has calls in bursts ask again for code that was not afforded.
+    /// Lets calls in bursts request code again that the budget did not allow.
     fn ask_again(&self);
 
     /// Reports whether a frame at a loop header has code to continue in after a burst.
