@@ -42,8 +42,7 @@ pub type OnGrowth = unsafe fn(NonNull<StoreOpaque>, Growth) -> Result<bool>;
 /// # Safety
 /// The pointer derives from an exclusive reference to the whole store, its user's data included, and nothing
 /// else uses the
-/// store meanwhile: the wasm code that it is lent to, if any, waits for this function, and has left through a
-/// trampoline.
+/// store meanwhile: the wasm code that it is lent to, if any, waits for this function, and has left in the proper way.
 pub unsafe fn memory(store: NonNull<StoreOpaque>, index: u32, delta: u64) -> Result<Option<u64>> {
     // SAFETY: the caller upholds this function's safety contract; the reference ends with the block.
     let (current, maximum) = unsafe {

@@ -21,13 +21,13 @@ use crate::{Error, ErrorKind, FuncType, HeapType, RefType, ValType};
 /// A tag: the kind of an exception.
 #[derive(Debug)]
 pub struct TagData {
-    /// Its handle.
+    /// The tag's handle.
     pub handle: Stored,
-    /// What machine code compares.
+    /// The number that machine code compares.
     pub number: u64,
-    /// What its exceptions carry.
+    /// The types of its exceptions' values.
     pub ty: FuncType,
-    /// What people call it.
+    /// Its display name.
     pub name: String,
 }
 
