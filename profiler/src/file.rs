@@ -29,7 +29,7 @@
 //! `BRST` (the number of bursts behind samples). Version 1.5 adds `CKND` (the kind of the figures of calling contexts,
 //! if not exact), `STOP` (the unfinished paths of each record, with their figures) and `TIME` (the time line).
 //! Version 1.6 adds `GAIN` (the savings of versions on the time line, by position). Version 1.7 adds `XTND` (extended
-//! paths). Version 1.8 adds `FILL`, whose content is ignored: it makes a file long enough to be unpacked (see
+//! paths). Version 1.8 adds `FILL`, which holds nothing: it makes a file long enough to be unpacked (see
 //! [`ReadLimits`]). Version 1.9 adds `SMPL` (sampled time). Version 1.10 adds
 //! `ALOC` (allocations) and `PRED` (mispredictions of a simulated branch predictor). A change to a section's
 //! content takes a
