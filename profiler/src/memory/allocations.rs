@@ -75,9 +75,9 @@ pub struct AllocationProfile {
 /// The size of a memory from some moment on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemorySize {
-    /// Nanoseconds since the program's store was made; 0 if times are not noted.
+    /// Nanoseconds since the creation of the program's store; 0 if times are not recorded.
     pub at_ns: u64,
-    /// How many bytes allocators had handed out before.
+    /// Bytes that allocators had returned before.
     pub allocated: u64,
     /// Index of the memory in the store.
     pub memory: u32,
