@@ -5,9 +5,8 @@
 //! Invariant: [`ContextTree::verify`]. A function occurs once on each path from the root: a call of a function that is
 //! already on the path leads back to its record, so the depth is at most the number of functions. Two trees with the
 //! same contexts and counts are equal.
-//! Source: Ammons, Ball & Larus 1997, section 4, with call sites distinguished. A tail call is a call like
-//! any other: its
-//! callee is a child of the record whose frame it replaces, since control came from there.
+//! Source: Ammons, Ball & Larus 1997, section 4, with call sites distinguished. A tail call is a call like any other:
+//! its callee is a child of the record whose frame it replaces, since control came from there.
 //! Oracle: `tests/it/contexts.rs`, and against traces of whole runs `spec-tests/tests/contexts.rs`.
 //!
 //! Example: `main` calls `f` at 10 and at 20, and `f` itself at 30, once each time:
@@ -103,9 +102,8 @@ pub enum Callee {
         /// Name it was imported by.
         name: String,
     },
-    /// No function: the parent, one per function, of the records of calls in contexts for which memory ran
-    /// out, and of sampled
-    /// calls below more frames than a burst could inspect.
+    /// No function: the parent, one per function, of the records of calls in contexts for which memory ran out, and of
+    /// sampled calls below more frames than a burst could inspect.
     Beyond,
     /// The engine itself, such as its compiler while the program waits for code; only in sampled time.
     Engine,

@@ -18,22 +18,20 @@
 //! ```
 //!
 //! Sections of version 1.0, each once and in any order: `HEAD` (program, module hash, runs, code figures), `FUNC`
-//! (functions), `HOST` (host calls). Version 1.1 adds, if not empty: `EVNT` (totals of events),
-//! `BLCK` (the functions with block counts only, each with its counts; a reader of version 1.0 must not
-//! see them, since it would take the missing counts of their edges for zeros). Version 1.2 adds `CNTX` (calling
-//! contexts) and `PATH` (the paths of functions whose paths were counted, by index). Version 1.3 adds `SLCT`
-//! (the functions of which only selected paths were counted, each with these; an older reader must not take these
-//! for all executed paths), `METR` (metrics, and for each function with paths, by index, the figures of each of its
-//! paths), `CMET` (metrics of calling contexts, and the figures of each record in `CNTX`) and `FLOW` (the paths of
-//! each record). Version 1.4 adds `TARG` (callees of indirect calls), `HTIM` (the time of each row in `HOST`) and
-//! `BRST` (the number of bursts behind samples). Version 1.5 adds `CKND` (the kind of the figures of calling contexts,
-//! if not exact), `STOP` (the unfinished paths of each record, with their figures) and `TIME` (the time line).
-//! Version 1.6 adds `GAIN` (the savings of versions on the time line, by position). Version 1.7 adds `XTND` (extended
-//! paths). Version 1.8 adds `FILL`, which holds nothing: it makes a file long enough to be unpacked (see
-//! [`ReadLimits`]). Version 1.9 adds `SMPL` (sampled time). Version 1.10 adds
-//! `ALOC` (allocations) and `PRED` (mispredictions of a simulated branch predictor). A change to a section's
-//! content takes a
-//! new tag.
+//! (functions), `HOST` (host calls). Version 1.1 adds, if not empty: `EVNT` (totals of events), `BLCK` (the functions
+//! with block counts only, each with its counts; a reader of version 1.0 must not see them, since it would take the
+//! missing counts of their edges for zeros). Version 1.2 adds `CNTX` (calling contexts) and `PATH` (the paths of
+//! functions whose paths were counted, by index). Version 1.3 adds `SLCT` (the functions of which only selected paths
+//! were counted, each with these; an older reader must not take these for all executed paths), `METR` (metrics, and for
+//! each function with paths, by index, the figures of each of its paths), `CMET` (metrics of calling contexts, and the
+//! figures of each record in `CNTX`) and `FLOW` (the paths of each record). Version 1.4 adds `TARG` (callees of
+//! indirect calls), `HTIM` (the time of each row in `HOST`) and `BRST` (the number of bursts behind samples). Version
+//! 1.5 adds `CKND` (the kind of the figures of calling contexts, if not exact), `STOP` (the unfinished paths of each
+//! record, with their figures) and `TIME` (the time line). Version 1.6 adds `GAIN` (the savings of versions on the time
+//! line, by position). Version 1.7 adds `XTND` (extended paths). Version 1.8 adds `FILL`, which holds nothing: it makes
+//! a file long enough to be unpacked (see [`ReadLimits`]). Version 1.9 adds `SMPL` (sampled time). Version 1.10 adds
+//! `ALOC` (allocations) and `PRED` (mispredictions of a simulated branch predictor). A change to a section's content
+//! takes a new tag.
 
 mod replace;
 mod section;

@@ -124,10 +124,9 @@ impl HostCalls {
 }
 
 impl Profile {
-    /// Sorts all lists as [`verify`](Self::verify) requires, and merges exits at one place, calls
-    /// of one host function and those of one call target. Functions with equal indices and events with equal
-    /// names are left
-    /// for `verify` to reject.
+    /// Sorts all lists as [`verify`](Self::verify) requires, and merges exits at one place, calls of one host function
+    /// and those of one call target. Functions with equal indices and events with equal names are left for `verify` to
+    /// reject.
     pub fn normalize(&mut self) {
         self.runs.sort();
         self.functions.sort_by_key(|function| function.index);

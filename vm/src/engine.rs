@@ -56,9 +56,8 @@ impl Engine {
         Ok(Engine(Arc::new(Inner { core: Arc::new(core), background, code_cache, perf })))
     }
 
-    /// Creates an engine that profiles, with default settings otherwise: from a [`ProfilingConfig`], or from
-    /// the builders of
-    /// [`ProfilingConfig::adaptive`] and [`ProfilingConfig::exact`].
+    /// Creates an engine that profiles, with default settings otherwise: from a [`ProfilingConfig`], or from the
+    /// builders of [`ProfilingConfig::adaptive`] and [`ProfilingConfig::exact`].
     ///
     /// # Errors
     /// Fails as [`Engine::new`] does, or if profile kinds conflict; the error gives the reason.
@@ -66,9 +65,8 @@ impl Engine {
         Engine::new(&profiling.into())
     }
 
-    /// Returns for how many functions our passes were proven to preserve the behaviour, and how many
-    /// functions lack a proof
-    /// and run without the passes in question: see [`Config::verify`]. Cached and baseline code are not included.
+    /// Returns for how many functions our passes were proven to preserve the behaviour, and how many functions lack a
+    /// proof and run without the passes in question: see [`Config::verify`]. Cached and baseline code are not included.
     pub fn proofs(&self) -> (u64, u64) {
         let proofs = self.0.core.compiler().proofs();
         (proofs.proven(), proofs.unproven())
@@ -156,9 +154,8 @@ impl Engine {
         policy.map_or(0, |policy| policy.trial_calls)
     }
 
-    /// Returns the thread that compiles better versions; `None` if callers wait for them, as in a child of
-    /// the process that
-    /// created the engine.
+    /// Returns the thread that compiles better versions; `None` if callers wait for them, as in a child of the process
+    /// that created the engine.
     pub(crate) fn background(&self) -> Option<&Background> {
         self.0.background.as_ref().filter(|background| background.is_here())
     }

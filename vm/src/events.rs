@@ -12,9 +12,8 @@ use crate::store::StoreInner;
 use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, Instance, Result, Store};
 
 impl<T: 'static> Store<T> {
-    /// Returns the number of events of `kind` in wasm code of this store. The count is exact, also while a
-    /// host function
-    /// runs, after a trap and after an exit.
+    /// Returns the number of events of `kind` in wasm code of this store. The count is exact, also while a host
+    /// function runs, after a trap and after an exit.
     ///
     /// # Errors
     /// Fails if the engine does not count them: see [`Config::count_events`](crate::Config::count_events).
@@ -51,11 +50,10 @@ impl<T: 'static> Store<T> {
         Ok(self.as_context().0.opaque.budget_left(kind))
     }
 
-    /// Sets the callback for an exhausted budget: `ask` returns a new budget, and the program continues, or
-    /// `None`, and the program stops. It runs like a host function: with as much stack, and it may run wasm
-    /// code of other
-    /// stores. If that much stack is not left, the program ends with
-    /// [`Trap::StackOverflow`](crate::Trap::StackOverflow). A panic propagates out of the call of the program.
+    /// Sets the callback for an exhausted budget: `ask` returns a new budget, and the program continues, or `None`, and
+    /// the program stops. It runs like a host function: with as much stack, and it may run wasm code of other stores.
+    /// If that much stack is not left, the program ends with [`Trap::StackOverflow`](crate::Trap::StackOverflow). A
+    /// panic propagates out of the call of the program.
     pub fn on_out_of_budget(&mut self, ask: impl FnMut(&mut T, i64) -> Option<u64> + Send + Sync + 'static) {
         let inner = self.as_context_mut().0;
         inner.above.on_out_of_budget = Some(Box::new(ask));

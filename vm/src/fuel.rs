@@ -7,11 +7,10 @@ use crate::runtime::instances::store::StoreOpaque;
 use crate::{AsContext, AsContextMut, Caller, Error, ErrorKind, Result, Store, StoreContextMut};
 
 impl<T: 'static> Store<T> {
-    /// Sets the fuel of wasm code of this store, replacing the previous amount. A store starts with none.
-    /// When it is used up
-    /// the program ends at the next function entry or loop header with
-    /// [`Trap::OutOfFuel`](crate::Trap::OutOfFuel), unless
-    /// [`Store::on_out_of_budget`] gives more; the same program with the same input always ends at the same place.
+    /// Sets the fuel of wasm code of this store, replacing the previous amount. A store starts with none. When it is
+    /// used up the program ends at the next function entry or loop header with
+    /// [`Trap::OutOfFuel`](crate::Trap::OutOfFuel), unless [`Store::on_out_of_budget`] gives more; the same program
+    /// with the same input always ends at the same place.
     ///
     /// # Errors
     /// Fails if the engine's code consumes no fuel: see [`Config::consume_fuel`](crate::Config::consume_fuel).
@@ -27,11 +26,10 @@ impl<T: 'static> Store<T> {
         left(&self.as_context().0.opaque)
     }
 
-    /// Makes awaited calls ([`TypedFunc::call_async`](crate::TypedFunc::call_async)) yield their thread to the
-    /// executor each time that they have consumed this much fuel (default: `None`, never), at the next
-    /// function entry or loop
-    /// header. The fuel that programs consume, and where they end without fuel, do not change. Other calls
-    /// continue at once.
+    /// Makes awaited calls ([`TypedFunc::call_async`](crate::TypedFunc::call_async)) yield their thread to the executor
+    /// each time that they have consumed this much fuel (default: `None`, never), at the next function entry or loop
+    /// header. The fuel that programs consume, and where they end without fuel, do not change. Other calls continue at
+    /// once.
     ///
     /// # Errors
     /// Fails if the interval is 0, and as [`Store::set_fuel`] does.

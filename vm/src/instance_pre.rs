@@ -9,9 +9,8 @@ use crate::runtime::instances::instantiate::Imports;
 use crate::store::{StoreContextMut, StoreInner};
 use crate::{AsContextMut, Caller, Error, ErrorKind, ExternType, FuncType, Instance, Linker, Module, Result};
 
-/// A module with all its imports, ready to be instantiated: see [`Linker::instantiate_pre`]. Cheap to clone;
-/// threads may
-/// share it, and each instantiates it in its own stores.
+/// A module with all its imports, ready to be instantiated: see [`Linker::instantiate_pre`]. Cheap to clone; threads
+/// may share it, and each instantiates it in its own stores.
 pub struct InstancePre<T: 'static> {
     module: Module,
     imports: Vec<Definition<T>>,
@@ -77,9 +76,8 @@ impl<T: 'static> InstancePre<T> {
 }
 
 impl<T: 'static> Linker<T> {
-    /// Finds the imports of `module` by name and checks their types once, for many instantiations. Later
-    /// definitions do not
-    /// affect the result.
+    /// Finds the imports of `module` by name and checks their types once, for many instantiations. Later definitions do
+    /// not affect the result.
     ///
     /// # Errors
     /// Fails if imports are missing (the error lists all of them), or have another type than the module expects.
@@ -96,12 +94,10 @@ impl<T: 'static> Linker<T> {
 
     /// Instantiates `module` and names its exports.
     ///
-    /// A *command*, which exports a function `_start` without parameters and results, lives for one call
-    /// only: each call
-    /// of one of its functions creates a new instance, which stays until the store is dropped; only its functions are
-    /// defined. Any other module is instantiated at once in `store`, and its function `_initialize` is called
-    /// if it exports
-    /// one; the linker can then be used with that store only.
+    /// A *command*, which exports a function `_start` without parameters and results, lives for one call only: each
+    /// call of one of its functions creates a new instance, which stays until the store is dropped; only its functions
+    /// are defined. Any other module is instantiated at once in `store`, and its function `_initialize` is called if it
+    /// exports one; the linker can then be used with that store only.
     ///
     /// # Errors
     /// Fails if imports do not fit, a name is taken, or the instance cannot be created.

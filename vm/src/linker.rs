@@ -12,9 +12,8 @@ use crate::store::StoreContextMut;
 use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, Extern, ExternType, Func, FuncType};
 use crate::{Instance, Memory, Module, Result, SharedMemory, Trap, Val, WasmResults, WasmRet};
 
-/// Names of importable items. Host functions defined here belong to no store: instantiating an importer adds
-/// them to its
-/// store.
+/// Names of importable items. Host functions defined here belong to no store: instantiating an importer adds them to
+/// its store.
 pub struct Linker<T: 'static> {
     engine: Engine,
     shadowing: bool,
@@ -120,8 +119,8 @@ impl<T: 'static> Linker<T> {
         self.insert(module, name, Definition::Host(Arc::new(func.into_func())))
     }
 
-    /// Defines a host function of type `ty`, which has the same representation as the closure's type but is
-    /// more specific.
+    /// Defines a host function of type `ty`, which has the same representation as the closure's type but is more
+    /// specific.
     ///
     /// # Errors
     /// Fails if the name is taken.
@@ -136,10 +135,9 @@ impl<T: 'static> Linker<T> {
         self.insert(module, name, Definition::Host(Arc::new(func)))
     }
 
-    /// Defines an async host function from a closure that takes the [`Caller`] and a value or tuple of
-    /// arguments, and returns a
-    /// boxed future. Only wasm code in a [`TypedFunc::call_async`](crate::TypedFunc::call_async) may call it, without a
-    /// synchronous call in between; any other call is an error.
+    /// Defines an async host function from a closure that takes the [`Caller`] and a value or tuple of arguments, and
+    /// returns a boxed future. Only wasm code in a [`TypedFunc::call_async`](crate::TypedFunc::call_async) may call it,
+    /// without a synchronous call in between; any other call is an error.
     ///
     /// # Errors
     /// Fails if the name is taken.
@@ -166,9 +164,8 @@ impl<T: 'static> Linker<T> {
         self.insert(module, name, Definition::Host(Arc::new(func::dynamic(ty, func))))
     }
 
-    /// Defines an async host function of type `ty`, as [`Linker::func_wrap_async`] does, from a closure that
-    /// takes arguments and
-    /// must store results of these types.
+    /// Defines an async host function of type `ty`, as [`Linker::func_wrap_async`] does, from a closure that takes
+    /// arguments and must store results of these types.
     ///
     /// # Errors
     /// Fails if the name is taken.

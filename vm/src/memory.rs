@@ -64,11 +64,9 @@ impl Memory {
         Some(SharedMemory::of_data(context.engine(), data.clone()))
     }
 
-    /// Returns the contents. For a module from a large file, this may read megabytes of data that nothing has
-    /// accessed yet. If
-    /// the file has been written to meanwhile, which is not allowed, these bytes are zeros, and the store's
-    /// code does not
-    /// continue.
+    /// Returns the contents. For a module from a large file, this may read megabytes of data that nothing has accessed
+    /// yet. If the file has been written to meanwhile, which is not allowed, these bytes are zeros, and the store's
+    /// code does not continue.
     ///
     /// # Panics
     /// Panics if the memory is shared: other threads may change its contents at any time. See [`Memory::read`].
@@ -99,9 +97,8 @@ impl Memory {
         self.data_on_demand_and_store_mut(store)
     }
 
-    /// Returns the contents and the embedder's data on behalf of wasm code that has called the host: some of
-    /// the contents are
-    /// read on first access, and must be read before they are passed to the system.
+    /// Returns the contents and the embedder's data on behalf of wasm code that has called the host: some of the
+    /// contents are read on first access, and must be read before they are passed to the system.
     pub(crate) fn data_on_demand_and_store_mut<'a, T: 'static>(
         &self,
         store: impl Into<StoreContextMut<'a, T>>,

@@ -116,9 +116,8 @@ impl<T: 'static> Store<T> {
     }
 
     /// Stops wasm code of this store with [`Trap::Deadline`](crate::Trap::Deadline) soon after an instant, as an
-    /// [`InterruptHandle`] would, and wakes a host function that waits in the system then. `None` removes the
-    /// deadline. A deadline that has stopped a call is removed. [`Store::deadline_callback`] lets the
-    /// embedder decide instead.
+    /// [`InterruptHandle`] would, and wakes a host function that waits in the system then. `None` removes the deadline.
+    /// A deadline that has stopped a call is removed. [`Store::deadline_callback`] lets the embedder decide instead.
     ///
     /// # Errors
     /// Fails if the system has no thread for a timer.
@@ -241,8 +240,8 @@ impl<T: 'static> StoreContextMut<'_, T> {
     }
 }
 
-/// A type that gives shared access to a store: [`Store`], [`Caller`](crate::Caller), the contexts, and
-/// references to them.
+/// A type that gives shared access to a store: [`Store`], [`Caller`](crate::Caller), the contexts, and references to
+/// them.
 pub trait AsContext {
     /// The type of the store's data.
     type Data: 'static;

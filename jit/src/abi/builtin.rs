@@ -76,15 +76,13 @@ builtins! {
     /// `(function, block, path register, 1 if it counts or 0) -> 0`: ends a path of burst code before a block that
     /// contains a check.
     CutPath(I32, I32, I64, I64) -> I32;
-    /// `(function, number, or -1 if it is entered, whether the path leaves it) -> status`: reports the end of
-    /// a path, or
-    /// the entry of a function, in a recorded burst.
+    /// `(function, number, or -1 if it is entered, whether the path leaves it) -> status`: reports the end of a path,
+    /// or the entry of a function, in a recorded burst.
     RecordBurst(I32, I64, I32) -> I32;
     /// `(byte offset of the instruction, address, bytes) -> status`: reports a memory access in a recorded burst.
     RecordAccess(I32, I64, I64) -> I32;
-    /// `(call record, size, count, freed block or address that receives the new one) -> status`: reports the
-    /// entry of an
-    /// allocator, see [`crate::module::Allocator`].
+    /// `(call record, size, count, freed block or address that receives the new one) -> status`: reports the entry of
+    /// an allocator, see [`crate::module::Allocator`].
     EnterAllocator(I64, I64, I64, I64) -> I32;
     /// `(call record, code of `NewBlock`, result) -> status`: reports the return of an allocator.
     LeaveAllocator(I64, I32, I64) -> I32;
@@ -96,14 +94,12 @@ builtins! {
     EndTrial() -> I32;
     /// `(tag, address of the values) -> exception, or 0 if too little stack is left`: creates an exception.
     MakeException(I32, I64) -> I64;
-    /// `(exception, or 0 for the one with which a host function failed) -> 1`: continues at the handler.
-    /// Returns only if
-    /// no handler exists, or if too little stack is left. Uses the `tail` convention, so that no register is preserved
-    /// for a handler.
+    /// `(exception, or 0 for the one with which a host function failed) -> 1`: continues at the handler. Returns only
+    /// if no handler exists, or if too little stack is left. Uses the `tail` convention, so that no register is
+    /// preserved for a handler.
     Throw(I64) -> I32;
-    /// `(memory, address, bytes, expected, nanoseconds) -> 0 if woken, 1 if the value differs from the
-    /// expected one, 2 if
-    /// the wait timed out, or 3 if it failed`. A negative timeout waits forever.
+    /// `(memory, address, bytes, expected, nanoseconds) -> 0 if woken, 1 if the value differs from the expected one, 2
+    /// if the wait timed out, or 3 if it failed`. A negative timeout waits forever.
     MemoryWait(I32, I64, I32, I64, I64) -> I32;
     /// `(memory, address, maximum number of waiters) -> number of woken waiters, or -1 if it failed`
     MemoryNotify(I32, I64, I32) -> I32;

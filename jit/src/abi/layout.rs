@@ -16,8 +16,8 @@ pub mod vmctx {
     pub const STORE: i32 = 8;
     /// Pointer to the builtin table. Never changes.
     pub const BUILTINS: i32 = 16;
-    /// Pointer to a byte that machine code reads at safepoint polls; the page is unmapped to stop the store.
-    /// Never changes.
+    /// Pointer to a byte that machine code reads at safepoint polls; the page is unmapped to stop the store. Never
+    /// changes.
     pub const POLL: i32 = 24;
     /// Opaque pointer to the runtime's instance.
     pub const INSTANCE: i32 = 32;
@@ -58,8 +58,8 @@ pub mod store_context {
     pub const TRACE_WORD: i32 = event(EVENT_KINDS);
     /// Address in the trace buffer of the next word. The page behind the buffer is not writable.
     pub const TRACE_NEXT: i32 = TRACE_WORD + 8;
-    /// Address in the buffer of data references of the next reference. The page behind that buffer is not
-    /// writable either.
+    /// Address in the buffer of data references of the next reference. The page behind that buffer is not writable
+    /// either.
     pub const REFERENCE_NEXT: i32 = TRACE_NEXT + 8;
     /// The hidden argument of a call: the address of the callee slot, see [`super::call_record`]. A frame that moves to
     /// another version by OSR passes its call record instead.
@@ -76,9 +76,8 @@ pub mod store_context {
     pub const fn metric(number: u32) -> i32 {
         METRICS + 8 * number as i32
     }
-    /// The measurements of a frame, one `i64` per metric number: the input of the version that continues the
-    /// frame, or of
-    /// the path table.
+    /// The measurements of a frame, one `i64` per metric number: the input of the version that continues the frame, or
+    /// of the path table.
     pub const MEASURED: i32 = metric(METRIC_KINDS);
     /// Returns the offset of the measurement of one metric.
     pub const fn measured(number: u32) -> i32 {
@@ -138,9 +137,8 @@ pub mod heat {
     pub const ROUND: u64 = 1;
     /// Additional increment for a call.
     pub const CALL: u64 = 1 << 32;
-    /// A function that has requested a better version requests one again after its heat has grown by the
-    /// first threshold
-    /// divided by this.
+    /// A function that has requested a better version requests one again after its heat has grown by the first
+    /// threshold divided by this.
     pub const ASKS: u32 = 4;
 }
 
@@ -175,9 +173,8 @@ pub mod trace_word {
 pub mod call_record {
     use wprof_profiler::{CALLEE_SLOT_BYTES, RECORD_HEAD_BYTES};
 
-    /// `u64`: identifies the function. The key of a wasm function is the sum of its vmctx address and its
-    /// index, which is
-    /// an address inside that vmctx and therefore unique; all other records have 0.
+    /// `u64`: identifies the function. The key of a wasm function is the sum of its vmctx address and its index, which
+    /// is an address inside that vmctx and therefore unique; all other records have 0.
     pub const KEY: i32 = 0;
     /// `u64`: the number of calls.
     pub const CALLS: i32 = 8;
@@ -187,14 +184,13 @@ pub mod call_record {
     pub const fn metric(number: u32) -> i32 {
         STARTS - 8 - 8 * number as i32
     }
-    /// Returns the offset of a `u64` before the record: the instructions counted in bursts, given the number
-    /// of metrics.
+    /// Returns the offset of a `u64` before the record: the instructions counted in bursts, given the number of
+    /// metrics.
     pub const fn ops(metrics: u32) -> i32 {
         metric(metrics)
     }
-    /// Returns the offset of a `u64` before the record: the events of one kind, given the number of metrics.
-    /// Bursts count
-    /// no events.
+    /// Returns the offset of a `u64` before the record: the events of one kind, given the number of metrics. Bursts
+    /// count no events.
     pub const fn event(metrics: u32, kind: u32) -> i32 {
         metric(metrics + kind)
     }
@@ -212,11 +208,10 @@ pub mod call_record {
     }
 }
 
-/// The rows among a function's counters that count its paths if it has too many paths for a counter each. The
-/// path number
-/// selects the row, which belongs to one path at a time; the counts of evicted paths are in the instance's path table.
-/// Where each calling context counts paths separately, the number holds the number of the call record above its low 32
-/// bits.
+/// The rows among a function's counters that count its paths if it has too many paths for a counter each. The path
+/// number selects the row, which belongs to one path at a time; the counts of evicted paths are in the instance's path
+/// table. Where each calling context counts paths separately, the number holds the number of the call record above its
+/// low 32 bits.
 pub mod path_row {
     use wprof_profiler::MAX_PATHS;
 
@@ -240,17 +235,15 @@ pub mod path_row {
     pub const fn words(figures: u32) -> u32 {
         1 + figures
     }
-    /// Multiplier of a path number, an odd factor near 2^64 over the golden ratio; the high bits of the
-    /// product select the
-    /// row (Knuth, The Art of Computer Programming 3, section 6.4).
+    /// Multiplier of a path number, an odd factor near 2^64 over the golden ratio; the high bits of the product select
+    /// the row (Knuth, The Art of Computer Programming 3, section 6.4).
     pub const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     /// Number of bits of the product below the row index.
     pub const SHIFT: u32 = 64 - COUNT.ilog2();
 }
 
-/// A data reference in its buffer. The short form is one word: the site, a byte offset in the module, above
-/// an index of 32
-/// bits. The long form has the highest bit set and holds the site and the number of words that follow: an index, and
+/// A data reference in its buffer. The short form is one word: the site, a byte offset in the module, above an index of
+/// 32 bits. The long form has the highest bit set and holds the site and the number of words that follow: an index, and
 /// perhaps a length.
 pub mod reference {
     /// The bit that marks the long form.
@@ -309,9 +302,9 @@ pub mod func_ref {
     pub const SIZE: u32 = 32;
 }
 
-/// The supertypes of a type: their number, the type itself included, then their ids, topmost first, all
-/// `u32`. Type A with
-/// `n` proper supertypes is a supertype of type B if B's display has more than `n` ids and its id number `n` is A's.
+/// The supertypes of a type: their number, the type itself included, then their ids, topmost first, all `u32`. Type A
+/// with `n` proper supertypes is a supertype of type B if B's display has more than `n` ids and its id number `n` is
+/// A's.
 pub mod display {
     /// Number of ids that follow.
     pub const LEN: i32 = 0;
@@ -369,9 +362,8 @@ pub mod global {
     pub const SIZE: u32 = super::value::SIZE;
 }
 
-/// Offsets into the vmctx of one module's instances. Counters come last, so that a counter update is one
-/// instruction with
-/// a constant displacement from the vmctx.
+/// Offsets into the vmctx of one module's instances. Counters come last, so that a counter update is one instruction
+/// with a constant displacement from the vmctx.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VmLayout {
     imported_funcs: u32,
@@ -444,8 +436,8 @@ impl VmLayout {
         self.tables + defined * table::SIZE
     }
 
-    /// Returns the offset of the definition of the module's own memory number `defined`, or of the pointer to
-    /// a shared one.
+    /// Returns the offset of the definition of the module's own memory number `defined`, or of the pointer to a shared
+    /// one.
     pub fn memory(&self, defined: u32) -> u32 {
         self.memories + defined * memory::SIZE
     }

@@ -58,12 +58,10 @@ pub fn host_call_signature(conv: CallConv) -> Signature {
     sig
 }
 
-/// The signature of the code that runs when a check fires: `(store context)`. The return address identifies
-/// the check. On
-/// return, `store_context::GO_ON` holds the address of the version that continues the frame, or 0 if the
-/// frame stays. The
-/// code changes no register except the one with the count of checks, if there is one, and does nothing if too little
-/// stack is left for the host.
+/// The signature of the code that runs when a check fires: `(store context)`. The return address identifies the check.
+/// On return, `store_context::GO_ON` holds the address of the version that continues the frame, or 0 if the frame
+/// stays. The code changes no register except the one with the count of checks, if there is one, and does nothing if
+/// too little stack is left for the host.
 pub fn check_signature() -> Signature {
     preserving(&[types::I64])
 }
@@ -75,34 +73,30 @@ pub fn check_pinned_signature() -> Signature {
 }
 
 /// The signature of the tail call by which a frame leaves for another version. The frame has stored its state in the
-/// transfer buffer and its vmctx in `store_context::LEAVING`; `store_context::GO_ON` holds the address of the
-/// version, of
-/// the same type, and the pinned register holds the store's context. No argument therefore needs a register of its own,
-/// which would constrain Cranelift's register allocator over the argument's whole live range.
+/// transfer buffer and its vmctx in `store_context::LEAVING`; `store_context::GO_ON` holds the address of the version,
+/// of the same type, and the pinned register holds the store's context. No argument therefore needs a register of its
+/// own, which would constrain Cranelift's register allocator over the argument's whole live range.
 pub fn leave_signature(ty: &FuncType) -> Signature {
     let mut sig = resume_signature(ty);
     sig.params.clear();
     sig
 }
 
-/// The signature of the code that runs when a callee slot does not hold the record of the entered function:
-/// `(vmctx, function index, its call sites, callee slot)`. On return the slot holds it. The caller has made
-/// sure that there
-/// is stack for the host. The code changes no register, so that a rare call costs its caller nothing else.
+/// The signature of the code that runs when a callee slot does not hold the record of the entered function: `(vmctx,
+/// function index, its call sites, callee slot)`. On return the slot holds it. The caller has made sure that there is
+/// stack for the host. The code changes no register, so that a rare call costs its caller nothing else.
 pub fn find_record_signature() -> Signature {
     preserving(&[types::I64, types::I32, types::I32, types::I64])
 }
 
-/// The signature of the code that updates the metric readings in the store's context: `(store context)`. The
-/// code changes
-/// no register and needs no stack beyond the return address.
+/// The signature of the code that updates the metric readings in the store's context: `(store context)`. The code
+/// changes no register and needs no stack beyond the return address.
 pub fn read_metrics_signature() -> Signature {
     preserving(&[types::I64])
 }
 
-/// The signature of the code that shows the simulated cache an access outside the most recently accessed line:
-/// `(store context, host address of the memory's byte 0, address in the memory, bytes)`. It preserves
-/// registers likewise.
+/// The signature of the code that shows the simulated cache an access outside the most recently accessed line: `(store
+/// context, host address of the memory's byte 0, address in the memory, bytes)`. It preserves registers likewise.
 pub fn touch_lines_signature() -> Signature {
     preserving(&[types::I64; 4])
 }

@@ -1,8 +1,7 @@
 //! The control-flow graph of one wasm function: basic blocks over its bytecode.
 //!
-//! Block 0 is the entry and has no predecessors. Blocks are numbered in bytecode order, so an edge whose
-//! target does not
-//! follow its source is a back edge, and every other edge goes forward: structured control flow makes the graph
+//! Block 0 is the entry and has no predecessors. Blocks are numbered in bytecode order, so an edge whose target does
+//! not follow its source is a back edge, and every other edge goes forward: structured control flow makes the graph
 //! reducible. Dead code has no blocks.
 //!
 //! A call ends its block if the function catches its exceptions; a throw always does. Edges lead to the handlers.
@@ -51,8 +50,8 @@ pub struct Edge {
     pub target: Target,
     /// Number of values that the edge carries from the top of the operand stack.
     pub arity: u32,
-    /// Stack depth at which the target expects the first value; the edge drops everything above it in the
-    /// source's stack.
+    /// Stack depth at which the target expects the first value; the edge drops everything above it in the source's
+    /// stack.
     pub height: u32,
 }
 
@@ -63,13 +62,11 @@ pub enum End {
     Jump,
     /// Pops an i32; edge 0 is taken if it is not zero, edge 1 otherwise.
     Branch,
-    /// Pops a reference; edge 0, to the label, is taken if the reference is null or non-null, as the
-    /// instruction says. The
-    /// branch carries a non-null reference along.
+    /// Pops a reference; edge 0, to the label, is taken if the reference is null or non-null, as the instruction says.
+    /// The branch carries a non-null reference along.
     NullBranch,
-    /// Tests the type of the reference on top, which stays; edge 0, to the label, is taken if the test
-    /// succeeds or fails,
-    /// as the instruction says.
+    /// Tests the type of the reference on top, which stays; edge 0, to the label, is taken if the test succeeds or
+    /// fails, as the instruction says.
     CastBranch,
     /// Pops an i32 `i`; edge `table[i]` is taken, the last entry being the default. Equal targets share an edge.
     Switch(Box<[u32]>),
@@ -95,9 +92,8 @@ pub enum Thrown {
     Caught(u32),
 }
 
-/// A handler: the exceptions it catches, and the values on the operand stack on its entry, which replace
-/// everything above
-/// the height of its edge.
+/// A handler: the exceptions it catches, and the values on the operand stack on its entry, which replace everything
+/// above the height of its edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Catch {
     /// The tag; `None` for all.
@@ -221,10 +217,9 @@ impl Cfg {
         self.blocks.iter().map(|block| (block.limit - block.start) as usize).sum()
     }
 
-    /// Reports whether OSR can enter another version at `block`: at a loop header, with a state that fits
-    /// into the transfer
-    /// buffer. In a function with very many loops and very many locals only some headers qualify, outer loops first, in
-    /// order within each depth: code for all of them would grow with the product.
+    /// Reports whether OSR can enter another version at `block`: at a loop header, with a state that fits into the
+    /// transfer buffer. In a function with very many loops and very many locals only some headers qualify, outer loops
+    /// first, in order within each depth: code for all of them would grow with the product.
     pub fn can_resume(&self, block: u32) -> bool {
         self.known.resumable.get_or_init(|| self.find_resumable())[block as usize]
     }
@@ -263,11 +258,9 @@ impl Cfg {
         self.locals.len() + operands as usize <= store_context::TRANSFER_VALUES as usize
     }
 
-    /// Reports whether stoppable code polls at node `index` of a graph, a copy of `block`: at loop headers
-    /// and at the entry
-    /// of a function that calls others. Every run of machine code therefore polls after a bounded number of
-    /// blocks, and the
-    /// caller of a short function polls after the call.
+    /// Reports whether stoppable code polls at node `index` of a graph, a copy of `block`: at loop headers and at the
+    /// entry of a function that calls others. Every run of machine code therefore polls after a bounded number of
+    /// blocks, and the caller of a short function polls after the call.
     pub fn is_stop(&self, index: usize, block: u32) -> bool {
         index == 0 && !self.is_leaf || self.blocks[block as usize].is_loop_header
     }

@@ -49,9 +49,8 @@ pub(crate) fn is_left_at(op: &Operator<'_>) -> bool {
     is_call(op) || is_throw(op)
 }
 
-/// Reports whether a frame may stop at `op` or be inspected there, a conservative answer to whether `op` may
-/// trap or call.
-/// False for the most frequent instructions that only compute, move values or branch.
+/// Reports whether a frame may stop at `op` or be inspected there, a conservative answer to whether `op` may trap or
+/// call. False for the most frequent instructions that only compute, move values or branch.
 pub(crate) fn may_stop(op: &Operator<'_>) -> bool {
     use Operator::*;
     let is_harmless = match op {
@@ -101,8 +100,8 @@ impl<'a> Operators<'a> {
         let at = self.reader.original_position() as u32;
         let op = match self.bytes.get((at - self.start) as usize) {
             None => return Ok(None),
-            // wasmparser's reader tracks the nesting of constructs, but does not know those that began before
-            // its start.
+            // wasmparser's reader tracks the nesting of constructs, but does not know those that began before its
+            // start.
             Some(&END) => self.leave(Operator::End)?,
             Some(&ELSE) => self.leave(Operator::Else)?,
             Some(_) => self.reader.read()?,
@@ -155,11 +154,9 @@ pub fn direct_calls(info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<(u32, u32)>, Bin
 const ELSE: u8 = 0x05;
 const END: u8 = 0x0b;
 
-/// Returns the number of instructions of `block` begun by a frame that stopped at byte `offset` of the
-/// module, including
-/// the one at `offset`. A frame that stopped before the block's first instruction, at a probe or for lack of
-/// stack, has an
-/// offset before the block and has begun none.
+/// Returns the number of instructions of `block` begun by a frame that stopped at byte `offset` of the module,
+/// including the one at `offset`. A frame that stopped before the block's first instruction, at a probe or for lack of
+/// stack, has an offset before the block and has begun none.
 ///
 /// # Errors
 /// Fails if the bytes differ from the validated ones.

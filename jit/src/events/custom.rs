@@ -8,10 +8,9 @@ use crate::limits::{MAX_EVENT_COST, MAX_EVENT_RULES};
 
 /// A user's definition of an event kind.
 ///
-/// A pattern is an opcode's name in the text format (`i32.load8_s`), or a prefix followed by `*`
-/// (`i32.load*`, `f64.*`, `*`). If several patterns match, the most specific decides: the whole name, else the longest
-/// prefix. Patterns that match only structure (`block`, `loop`, `else`, `end`) are rejected, since it is
-/// never executed.
+/// A pattern is an opcode's name in the text format (`i32.load8_s`), or a prefix followed by `*` (`i32.load*`, `f64.*`,
+/// `*`). If several patterns match, the most specific decides: the whole name, else the longest prefix. Patterns that
+/// match only structure (`block`, `loop`, `else`, `end`) are rejected, since it is never executed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CustomModel {
     /// The kind's name: letters, digits, `_` and `-`, at most 64; not the name of a built-in kind.

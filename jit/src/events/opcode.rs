@@ -43,8 +43,8 @@ pub(super) fn by_number() -> &'static [Option<String>] {
     &NAMES
 }
 
-/// Returns the names of all accepted opcodes, in the order of the binary format. The variants of `select`
-/// share one name.
+/// Returns the names of all accepted opcodes, in the order of the binary format. The variants of `select` share one
+/// name.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let mut last = "";
     let names = NAMES.iter().flatten().map(String::as_str);
@@ -118,9 +118,8 @@ pub enum Unit {
     Element,
 }
 
-/// Returns the unit of bulk operation `op`'s length; `None` for all other instructions. The length is the
-/// operand on top
-/// of the stack; an i32 is unsigned.
+/// Returns the unit of bulk operation `op`'s length; `None` for all other instructions. The length is the operand on
+/// top of the stack; an i32 is unsigned.
 pub fn length_unit(op: &Operator<'_>) -> Option<Unit> {
     match op {
         Operator::MemoryCopy { .. } | Operator::MemoryFill { .. } | Operator::MemoryInit { .. } => {

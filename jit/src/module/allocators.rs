@@ -1,8 +1,7 @@
 //! Allocators: the functions of a module that allocate and free its memory, recognised by name.
 //!
-//! Input: a name and a type. Output: which arguments are sizes, which one is freed, and where the new block's
-//! address is.
-//! A name has its meaning in C and Rust: `calloc` takes a count and a size, `__rust_realloc` an old and a new size.
+//! Input: a name and a type. Output: which arguments are sizes, which one is freed, and where the new block's address
+//! is. A name has its meaning in C and Rust: `calloc` takes a count and a size, `__rust_realloc` an old and a new size.
 //! A function with the name but another type is not an allocator.
 
 use wasmparser::{FuncType, ValType};
@@ -96,9 +95,8 @@ impl AllocatorKind {
     }
 }
 
-/// Reports whether a name is `known` or ends with it as the last path component, demangled (`a::known`) or as
-/// Rust mangles
-/// it (`…5known`, `…6__known` with a `_` between).
+/// Reports whether a name is `known` or ends with it as the last path component, demangled (`a::known`) or as Rust
+/// mangles it (`…5known`, `…6__known` with a `_` between).
 fn is_called(name: &str, known: &str) -> bool {
     let Some(before) = name.strip_suffix(known) else { return false };
     let digits = before.strip_suffix('_').unwrap_or(before);

@@ -161,17 +161,15 @@ pub struct ModuleInfo {
     pub code_section: Range<usize>,
     /// Facts about calls through tables.
     pub constant_tables: ConstantTables,
-    /// The functions whose allocations and frees the runtime counts, if allocations are counted. The caller
-    /// of the parser
-    /// fills this map.
+    /// The functions whose allocations and frees the runtime counts, if allocations are counted. The caller of the
+    /// parser fills this map.
     pub allocators: HashMap<u32, Allocator>,
     /// The call graph.
     pub(crate) calls: Calls,
     pub(crate) resources: Option<ValidatorResources>,
     pub(crate) features: WasmFeatures,
-    /// The module's bytes. The contents of data segments and custom sections that the caller of the parser
-    /// keeps elsewhere
-    /// are zeroed.
+    /// The module's bytes. The contents of data segments and custom sections that the caller of the parser keeps
+    /// elsewhere are zeroed.
     pub bytes: ModuleBytes,
 }
 

@@ -130,9 +130,8 @@ fn validate_all(bodies: Vec<Body<'_>>) -> Result<Vec<FunctionCalls>> {
     Ok(calls)
 }
 
-/// Validates a body as `FuncValidator::validate` does, with a limit on the operand stack, since a two-byte
-/// call may push a
-/// thousand values. Returns the function's calls.
+/// Validates a body as `FuncValidator::validate` does, with a limit on the operand stack, since a two-byte call may
+/// push a thousand values. Returns the function's calls.
 fn validate_body(
     validator: &mut FuncValidator<ValidatorResources>,
     body: &FunctionBody<'_>,

@@ -13,9 +13,8 @@ pub use passes::{Pass, PassSet, Passes, PassesError, Stage};
 /// The layout of linear memories. All memories of an engine share it, and code relies on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryStyle {
-    /// Address space reserved for a 32-bit memory, in bytes. With 4 GiB or more, a memory never moves and an
-    /// index needs no
-    /// bounds check.
+    /// Address space reserved for a 32-bit memory, in bytes. With 4 GiB or more, a memory never moves and an index
+    /// needs no bounds check.
     pub reservation: u64,
     /// Inaccessible bytes behind the reservation: constant offsets below this need no bounds check either.
     pub guard: u64,
@@ -54,9 +53,8 @@ pub struct CompilerOptions {
     pub frames_hold_vmctx: bool,
     /// The event kind that has a budget.
     pub metered: Option<u32>,
-    /// The event kind whose counter stays in the pinned register while wasm code runs instead of in memory,
-    /// where an update
-    /// would wait for the previous one to return from the store buffer.
+    /// The event kind whose counter stays in the pinned register while wasm code runs instead of in memory, where an
+    /// update would wait for the previous one to return from the store buffer.
     pub pinned: Option<u32>,
     /// Write traces. The trace word being filled occupies the pinned register, so no counter may be there.
     pub traced: bool,
@@ -88,15 +86,14 @@ pub struct CompilerOptions {
     pub flow_contexts: bool,
     /// Canonicalize every NaN that arithmetic yields.
     pub canonical_nans: bool,
-    /// Run Cranelift's verifier on everything, and prove that rewriting preserves machine code's behaviour
-    /// (slow; for tests).
+    /// Run Cranelift's verifier on everything, and prove that rewriting preserves machine code's behaviour (slow; for
+    /// tests).
     pub verify: bool,
     /// Prove for each pass over a function's CLIF, and over its finished machine code, that it preserves the function's
     /// behaviour, and undo a pass without proof.
     pub proves: bool,
-    /// Keep so many integer live ranges, and no float ones, in registers across calls in optimised code,
-    /// whatever the cost;
-    /// `None` keeps as many as pay off.
+    /// Keep so many integer live ranges, and no float ones, in registers across calls in optimised code, whatever the
+    /// cost; `None` keeps as many as pay off.
     pub across_calls: Option<u32>,
     /// Compile larger functions in parts, each on its first execution: see
     /// [`Compiler::parts`](crate::compile::Compiler::parts).
@@ -169,9 +166,8 @@ impl Default for CompilerOptions {
 }
 
 impl CompilerOptions {
-    /// Returns the number of entries and loop rounds after which a function of `bytes` of bytecode is
-    /// optimised. It grows with
-    /// the size, as the compile time that it must repay does.
+    /// Returns the number of entries and loop rounds after which a function of `bytes` of bytecode is optimised. It
+    /// grows with the size, as the compile time that it must repay does.
     pub fn hot_after(&self, bytes: usize) -> u32 {
         let times = (bytes / REPAID_BYTES).clamp(1, MOST_TIMES);
         // Code compares it as a signed number.
@@ -196,9 +192,8 @@ impl CompilerOptions {
         }
     }
 
-    /// Reports whether a counter in the store's context counts the events of `kind`. If calling contexts are
-    /// counted, call
-    /// records hold the counts, and only a budget also needs the counter.
+    /// Reports whether a counter in the store's context counts the events of `kind`. If calling contexts are counted,
+    /// call records hold the counts, and only a budget also needs the counter.
     pub fn counts_in_store(&self, kind: u32) -> bool {
         self.events_in_records == 0 || self.metered == Some(kind)
     }

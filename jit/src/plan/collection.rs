@@ -24,11 +24,9 @@ pub struct Collection {
     pub metered: Option<u32>,
     /// The interesting paths, if paths are counted and only some are of interest.
     pub interesting: Option<Interesting>,
-    /// A profile of the module, whose counts determine the placement of counters and increments. Without it,
-    /// the profile of
-    /// the interesting paths does; without either, or in functions that it does not contain, the static
-    /// estimate and the
-    /// module's branch hints do.
+    /// A profile of the module, whose counts determine the placement of counters and increments. Without it, the
+    /// profile of the interesting paths does; without either, or in functions that it does not contain, the static
+    /// estimate and the module's branch hints do.
     pub weights: Option<Arc<Profile>>,
     /// How execution is traced, if it is.
     pub tracing: Option<Tracing>,
@@ -38,9 +36,8 @@ pub struct Collection {
     pub contexts: bool,
     /// Whether allocations are counted, in calling contexts: see [`ModuleInfo::allocators`].
     pub allocations: bool,
-    /// If each calling context counts paths separately: the maximum number of paths of a function for which
-    /// its call records
-    /// have a cell per path.
+    /// If each calling context counts paths separately: the maximum number of paths of a function for which its call
+    /// records have a cell per path.
     pub flow_contexts: Option<u64>,
     /// Whether the callees of indirect calls are counted, per call site.
     pub call_targets: bool,
@@ -68,9 +65,9 @@ impl Collection {
         Ok(SmallLoop::all(info, cfg, metered)?)
     }
 
-    /// Returns the loops that burst code copies only to encounter as many checks as checking code: the loops
-    /// that checking
-    /// code unrolls. Burst code runs too rarely for countdowns to justify more code, and they remove no checks.
+    /// Returns the loops that burst code copies only to encounter as many checks as checking code: the loops that
+    /// checking code unrolls. Burst code runs too rarely for countdowns to justify more code, and they remove no
+    /// checks.
     pub(super) fn loops_in_bursts(
         &self,
         info: &ModuleInfo,
@@ -127,16 +124,12 @@ pub enum Counting {
     Chords,
     /// Each block adds its own events: the simple way, for comparison.
     PerBlock,
-    /// Each instruction adds its own events and checks the budget, so that the program stops at exactly the
-    /// instruction that
-    /// exceeds it. Slow.
+    /// Each instruction adds its own events and checks the budget, so that the program stops at exactly the instruction
+    /// that exceeds it. Slow.
     PerInstruction,
-    /// By chords, with a single budget check before the instruction at this byte of the module, where the
-    /// program stops once
-    /// the count reaches the budget. A software instruction counter thus names an instant of a run, and
-    /// finding it again
-    /// costs no more than counting. Source: Ball 1994, section 5, after
-    /// Mellor-Crummey & LeBlanc 1989.
+    /// By chords, with a single budget check before the instruction at this byte of the module, where the program stops
+    /// once the count reaches the budget. A software instruction counter thus names an instant of a run, and finding it
+    /// again costs no more than counting. Source: Ball 1994, section 5, after Mellor-Crummey & LeBlanc 1989.
     Before(u32),
 }
 
@@ -152,8 +145,8 @@ pub enum Instrumentation {
     Vertex,
     /// Paths, by a register that accumulates their numbers (Ball & Larus 1996). Path counts determine edge counts.
     Paths,
-    /// Blocks, by counters in a minimal set of blocks that determines all counts (Knuth & Stevenson 1973),
-    /// for comparison.
+    /// Blocks, by counters in a minimal set of blocks that determines all counts (Knuth & Stevenson 1973), for
+    /// comparison.
     BlockCounters,
     /// Blocks, each with its own counter: the simple way, for comparison.
     Blocks,

@@ -25,8 +25,8 @@ pub struct FunctionEvents {
     metered: Option<u32>,
     /// Whether the budget is checked wherever code may be stopped.
     is_metered_everywhere: bool,
-    /// With [`Counting::Before`], where the program may stop: block, byte offset, and the metered counter's
-    /// deficit there.
+    /// With [`Counting::Before`], where the program may stop: block, byte offset, and the metered counter's deficit
+    /// there.
     stop: Option<(u32, u32, i64)>,
 }
 
@@ -70,9 +70,8 @@ impl FunctionEvents {
         Ok(events)
     }
 
-    /// Returns the block that contains the instruction at byte `offset`, if it is in the function, and the
-    /// deficit of the
-    /// counter of `kind` before it.
+    /// Returns the block that contains the instruction at byte `offset`, if it is in the function, and the deficit of
+    /// the counter of `kind` before it.
     fn stop_before(
         &self,
         info: &ModuleInfo,
@@ -171,9 +170,9 @@ impl FunctionEvents {
         }
     }
 
-    /// Returns, by kind, the correction of each counter, modulo 2^64, for a frame that stopped at the
-    /// instruction at byte
-    /// `offset` of `block`, which has begun. An offset before the block means that none of its instructions has begun.
+    /// Returns, by kind, the correction of each counter, modulo 2^64, for a frame that stopped at the instruction at
+    /// byte `offset` of `block`, which has begun. An offset before the block means that none of its instructions has
+    /// begun.
     ///
     /// # Errors
     /// Fails if the bytes differ from the validated ones.
@@ -211,9 +210,8 @@ fn before_stop(owed: i64) -> i64 {
     owed.wrapping_add(1)
 }
 
-/// Builds the spanning tree of a function's plans. If metered, counters are exact at calls, and also wherever
-/// the budget
-/// is checked if that is more than one place.
+/// Builds the spanning tree of a function's plans. If metered, counters are exact at calls, and also wherever the
+/// budget is checked if that is more than one place.
 fn tree(cfg: &Cfg, split: &SplitCfg, weights: &EdgeWeights, collection: &Collection) -> EventTree {
     if collection.metered.is_none() {
         return EventTree::new(&split.shape, weights, &[]);

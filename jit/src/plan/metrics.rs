@@ -1,16 +1,14 @@
 //! Metrics: what is measured while a function's own code runs, and where measuring pauses and resumes.
 //!
-//! Each metric has a monotonically increasing reading. A frame keeps a sum per metric: starting to measure
-//! subtracts the
-//! reading, and stopping adds it, so that the sum ends up as the measurement. Readings exceed all sums, so the sum is
-//! negative exactly while the frame is measuring.
+//! Each metric has a monotonically increasing reading. A frame keeps a sum per metric: starting to measure subtracts
+//! the reading, and stopping adds it, so that the sum ends up as the measurement. Readings exceed all sums, so the sum
+//! is negative exactly while the frame is measuring.
 //! Source: Ammons, Ball & Larus 1997, section 3.1; as in the paper, paths are not charged for the callees of their
-//! function. In the paper the callee saves the counter of its caller; here the caller does, since callees may
-//! be the host.
+//! function. In the paper the callee saves the counter of its caller; here the caller does, since callees may be the
+//! host.
 //!
-//! Where control passes from one function to another, a single reading ends the measurement of one and begins
-//! that of the
-//! other: the caller's reading before the call, and the callee's where it returns. The host takes a reading when it
+//! Where control passes from one function to another, a single reading ends the measurement of one and begins that of
+//! the other: the caller's reading before the call, and the callee's where it returns. The host takes a reading when it
 //! returns, enters wasm code or has compiled, so that its time is charged to no function.
 
 use wasmparser::BinaryReaderError;
@@ -31,8 +29,8 @@ pub enum Metric {
     CacheMisses(CacheShape),
     /// Conditional branches that a simulated predictor mispredicts.
     Mispredictions,
-    /// An event that the operating system counts for the thread that created the store, excluding the
-    /// kernel's own work.
+    /// An event that the operating system counts for the thread that created the store, excluding the kernel's own
+    /// work.
     System(SystemEvent),
     /// The event counts of bulk-operation lengths for the kind with this name, which block counts do not determine.
     Lengths(String),
@@ -79,7 +77,7 @@ impl FunctionMetrics {
     /// Finds the calls of a function.
     ///
     /// # Errors
-    /// If the bytes are not those that were validated.
+    /// Fails if the bytes differ from the validated ones.
     pub fn new(info: &ModuleInfo, cfg: &Cfg, has_paths: bool) -> Result<FunctionMetrics, BinaryReaderError> {
         let calls = SplitCfg::new(info, cfg)?.calls().collect();
         let charges = if has_paths { Vec::new() } else { charges(cfg) };

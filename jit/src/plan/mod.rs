@@ -68,12 +68,11 @@ pub enum Plan {
     Chords(EdgePlan),
     /// Counter k of the function counts edge k of the plan; these counts determine only block counts.
     Vertex(VertexPlan),
-    /// Counter k of the function counts path k of the plan, if it [`is_dense`]; otherwise the instance has a
-    /// path table, and
-    /// some of its rows are among the counters: see [`path_row`].
+    /// Counter k of the function counts path k of the plan, if it [`is_dense`]; otherwise the instance has a path
+    /// table, and some of its rows are among the counters: see [`path_row`].
     Paths(Box<PathPlan>),
-    /// Counter k of the function counts the interesting path of cell k of the plan; the instance's table
-    /// counts other paths.
+    /// Counter k of the function counts the interesting path of cell k of the plan; the instance's table counts other
+    /// paths.
     Preferential(Box<PreferentialPaths>),
     /// Counter k of the function counts block k of the plan, where EXIT represents the calls.
     BlockCounters(BlockPlan),
@@ -99,11 +98,9 @@ impl Plan {
         }
     }
 
-    /// If paths are counted, assigns a counter to each loop whose rounds are all one path, and drops the
-    /// other loops. If
-    /// call records count paths, the counters are in these: they start so many bytes behind the record's
-    /// start, with a cell
-    /// per path up to the given number of paths.
+    /// If paths are counted, assigns a counter to each loop whose rounds are all one path, and drops the other loops.
+    /// If call records count paths, the counters are in these: they start so many bytes behind the record's start, with
+    /// a cell per path up to the given number of paths.
     fn count_rounds(&self, cfg: &Cfg, loops: &mut Vec<SmallLoop>, in_records: Option<(u32, u64)>) {
         let Some(paths) = self.paths() else { return };
         let shape = cfg.shape();
@@ -196,9 +193,8 @@ pub struct FunctionPlan {
     pub metrics: Option<FunctionMetrics>,
     /// Number of counters per path: one, and one per metric.
     pub counters_of_path: u32,
-    /// If each calling context counts its paths separately: the maximum number of paths for which call
-    /// records have a cell
-    /// per path.
+    /// If each calling context counts its paths separately: the maximum number of paths for which call records have a
+    /// cell per path.
     pub flow_contexts: Option<u64>,
     /// Where it is checked, if there are two versions.
     pub checks: Option<FunctionChecks>,
@@ -298,8 +294,8 @@ impl FunctionPlan {
         })
     }
 
-    /// Returns the loops whose checks of several rounds are counted at once: in checking code, which has no
-    /// other probes there.
+    /// Returns the loops whose checks of several rounds are counted at once: in checking code, which has no other
+    /// probes there.
     fn stripped_loops(&self, info: &ModuleInfo, collection: &Collection) -> Result<Vec<Strip>, CompileError> {
         let unrolls = collection.checks.is_some_and(|checks| checks.unroll);
         let (Some(checks), true) = (&self.checks, unrolls && collection.is_off() && !self.in_bursts) else {

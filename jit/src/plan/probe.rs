@@ -32,14 +32,12 @@ pub enum Probe {
     Budget(u32),
     /// Let the host interrupt.
     Poll,
-    /// Count down, and perhaps move to another version by OSR. The first probe of a node, since the other
-    /// version executes
-    /// the remaining ones.
+    /// Count down, and perhaps move to another version by OSR. The first probe of a node, since the other version
+    /// executes the remaining ones.
     Check,
     /// Add one to the lower half of a counter of the instance and, once it reaches the threshold, request a better
-    /// version; at a loop header, enter that version by OSR. At the function's entry, also add one to the
-    /// upper half, which
-    /// counts calls. The first probe of a node, since the better version repeats the others.
+    /// version; at a loop header, enter that version by OSR. At the function's entry, also add one to the upper half,
+    /// which counts calls. The first probe of a node, since the better version repeats the others.
     Heat(u32),
     /// Set the path register: a path begins.
     PathStart(i64),
@@ -58,9 +56,8 @@ pub enum Probe {
     StopMetrics,
     /// Charge the call record with the measurements as the function exits.
     ChargeRecord,
-    /// Count the completed path in the counter of its cell of [`Placement::cells`](super::Placement::cells),
-    /// if the cell
-    /// belongs to the path; otherwise in the instance's path table.
+    /// Count the completed path in the counter of its cell of [`Placement::cells`](super::Placement::cells), if the
+    /// cell belongs to the path; otherwise in the instance's path table.
     PreferentialEnd {
         /// Addend that turns the path register into both of the path's numbers.
         amount: i64,

@@ -1,8 +1,7 @@
 //! Calls: direct calls through code slots; calls to imports, through tables, and through function references.
 //!
 //! A table may hold functions whose type is a subtype of the call's type; the displays of types decide
-//! (`abi::display`).
-//! Final types have no subtypes, so one comparison is enough for them.
+//! (`abi::display`). Final types have no subtypes, so one comparison is enough for them.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, SigRef, Value, types};
@@ -65,9 +64,8 @@ impl Translator<'_> {
         self.builder.ins().return_call_indirect(callee.signature, callee.code, &callee.args);
     }
 
-    /// Crosses the edge and emits the callee, as one step. A host function is called and returned from
-    /// instead, since its
-    /// caller must be visible on the stack; returns `None` if the callee is always a host function.
+    /// Crosses the edge and emits the callee, as one step. A host function is called and returned from instead, since
+    /// its caller must be visible on the stack; returns `None` if the callee is always a host function.
     fn traced_tail_call(&mut self, op: &Operator<'_>, callee: Callee, probes: &Probes) -> Option<Callee> {
         let token = match (op, callee.token) {
             (Operator::ReturnCall { function_index }, _)
@@ -157,8 +155,8 @@ impl Translator<'_> {
         self.resolve(self.env.info.funcs[func as usize], slots, vmctx, None)
     }
 
-    /// Resolves the callee by its dispatch cell, if there is one: the code comes from the cell, and the
-    /// instance is this one.
+    /// Resolves the callee by its dispatch cell, if there is one: the code comes from the cell, and the instance is
+    /// this one.
     fn dispatched(&mut self, type_index: u32, table: u32) -> Option<Callee> {
         // The stop position, or the callee, must be visible.
         if self.options.precise || self.graph.in_bursts || !self.passes.has(Pass::ConstantTables) {
@@ -199,8 +197,8 @@ impl Translator<'_> {
         element.is_some_and(|element| info.types.is_subtype(element, type_index))
     }
 
-    /// Traps unless a function, possibly null, has a type or a subtype of it. Loading the type of a null
-    /// reference faults.
+    /// Traps unless a function, possibly null, has a type or a subtype of it. Loading the type of a null reference
+    /// faults.
     fn check_type(&mut self, reference: Value, type_index: u32) {
         let null = TrapCode::IndirectCallToNull.to_clif();
         let flags = MemFlagsData::new().with_aligned().with_readonly().with_trap_code(Some(null));

@@ -1,11 +1,9 @@
 //! Calling contexts: how a function finds its call record, and where its callees find theirs.
 //!
-//! A caller passes the address of a callee slot of its own record. The slot holds the record of the most
-//! recent callee at
-//! that site, initially the root's. Comparing that record's key with the callee's own key tells whether the
-//! record is the
-//! callee's: no tag is needed, and an indirect call with an unchanged callee is as fast as a direct one. Otherwise the
-//! runtime finds or creates the record and stores it in the slot.
+//! A caller passes the address of a callee slot of its own record. The slot holds the record of the most recent callee
+//! at that site, initially the root's. Comparing that record's key with the callee's own key tells whether the record
+//! is the callee's: no tag is needed, and an indirect call with an unchanged callee is as fast as a direct one.
+//! Otherwise the runtime finds or creates the record and stores it in the slot.
 //! Source: Ammons, Ball & Larus 1997, section 4.2, where the slot of an indirect call always leads to a list.
 //!
 //! A frame's record is a variable, so that nothing has to be restored after a call or a trap.
@@ -44,9 +42,8 @@ impl Translator<'_> {
         self.add_to_record(call_record::CALLS, once);
     }
 
-    /// Calls the runtime, which stores the record in the slot. If too little stack is left for the runtime,
-    /// traps with a stack
-    /// overflow.
+    /// Calls the runtime, which stores the record in the slot. If too little stack is left for the runtime, traps with
+    /// a stack overflow.
     fn ask_for_record(&mut self, sites: u32, slot: Value) {
         let trusted = MemFlagsData::trusted();
         let store = self.load_constant(types::I64, self.vmctx, vmctx::STORE);

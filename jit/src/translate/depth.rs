@@ -1,10 +1,8 @@
 //! Call depth limit: the same in every version of a function, on every machine.
 //!
-//! A store's context holds the number of further frames allowed. A function takes one at its entry, or traps
-//! before it has
-//! executed anything if none is left, and returns it when it returns or ends in a tail call. The runtime
-//! returns those of
-//! frames that an exception unwinds; the host entry returns those of frames that a trap ends.
+//! A store's context holds the number of further frames allowed. A function takes one at its entry, or traps before it
+//! has executed anything if none is left, and returns it when it returns or ends in a tail call. The runtime returns
+//! those of frames that an exception unwinds; the host entry returns those of frames that a trap ends.
 //! Invariant: nothing is inlined, so that each running function has a frame.
 
 use cranelift_codegen::ir::condcodes::IntCC;

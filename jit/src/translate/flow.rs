@@ -55,8 +55,8 @@ impl Translator<'_> {
                 self.tail_call(last, &node.wires[0].probes);
             }
             (End::Trap, _) => {
-                // Without it, Cranelift makes the branch to this block trap instead, and the frame would
-                // appear to stop there.
+                // Without it, Cranelift makes the branch to this block trap instead, and the frame would appear to stop
+                // there.
                 self.builder.ins().sequence_point();
                 self.builder.ins().trap(TrapCode::Unreachable.to_clif());
             }
@@ -68,8 +68,8 @@ impl Translator<'_> {
         }
     }
 
-    /// Returns the condition of a branch as an i32; carried operands stay, or move to where the untaken edge
-    /// expects them.
+    /// Returns the condition of a branch as an i32; carried operands stay, or move to where the untaken edge expects
+    /// them.
     fn branch_condition(&mut self, last: Option<&Operator<'_>>) -> Value {
         if let Some((_, ty, is_wanted)) = last.and_then(branch_on_cast) {
             return self.is_top_of(ty, is_wanted);
@@ -96,9 +96,8 @@ impl Translator<'_> {
         self.cross(edge, wire, &values);
     }
 
-    /// Returns the topmost operands, as many as any edge moves to other places; if no edge moves any, all of
-    /// them are in
-    /// place.
+    /// Returns the topmost operands, as many as any edge moves to other places; if no edge moves any, all of them are
+    /// in place.
     fn moved(&mut self, edges: &[Edge], wires: &[Wire]) -> Vec<Value> {
         let height = self.stack.height();
         let moves = |(edge, wire): &(&Edge, &Wire)| wire.to.is_none() || !is_in_place(edge, height);
@@ -165,11 +164,10 @@ impl Translator<'_> {
         self.builder.ins().brif(test, rare, &[], usual, &[]);
     }
 
-    /// Reports whether the profile says that a branch is usually taken, by upper bounds from the counts of
-    /// its targets, which
-    /// may have other predecessors. Excludes a branch around a loop: the header is already placed, and
-    /// testing the opposite of
-    /// the condition, often of a sum, could place the test before the addition and keep both values live.
+    /// Reports whether the profile says that a branch is usually taken, by upper bounds from the counts of its targets,
+    /// which may have other predecessors. Excludes a branch around a loop: the header is already placed, and testing
+    /// the opposite of the condition, often of a sum, could place the test before the addition and keep both values
+    /// live.
     fn is_usually_taken(&self, node: &Node) -> bool {
         let Some(all) = node.count.filter(|_| !self.goes_round(&node.wires[0])) else { return false };
         let most = |wire: &Wire| Some(self.graph.nodes[wire.to? as usize].count?.min(all));

@@ -36,9 +36,8 @@ impl Translator<'_> {
         }
     }
 
-    /// Starts or resumes measuring from the most recent reading: the caller's, or that of the callee that has
-    /// returned. In
-    /// bursts these may not measure, so the code takes a new reading.
+    /// Starts or resumes measuring from the most recent reading: the caller's, or that of the callee that has returned.
+    /// In bursts these may not measure, so the code takes a new reading.
     pub(super) fn start_metrics(&mut self) {
         self.count_start();
         if self.graph.in_bursts {
@@ -78,9 +77,8 @@ impl Translator<'_> {
         self.metrics().map(|metric| measured(self, metric)).collect()
     }
 
-    /// Restarts measuring from the most recent reading: the probe that ends a path belongs to the next path,
-    /// and needs no
-    /// further reading.
+    /// Restarts measuring from the most recent reading: the probe that ends a path belongs to the next path, and needs
+    /// no further reading.
     pub(super) fn restart_metrics(&mut self) {
         self.count_start();
         for metric in self.metrics() {

@@ -1,10 +1,9 @@
 //! The translator from block graphs to CLIF.
 //!
-//! Input: a [`Cfg`] and a [`BlockGraph`] over it. Output: a CLIF function, the wasm [`Origin`] of each source
-//! location in it, and the meaning of its marks. A node is translated from its block's bytes, given the locals
-//! and the operand stack at its entry, which are either frontend variables, which Cranelift converts to SSA
-//! form, or in the
-//! frame (`variables.rs`).
+//! Input: a [`Cfg`] and a [`BlockGraph`] over it. Output: a CLIF function, the wasm [`Origin`] of each source location
+//! in it, and the meaning of its marks. A node is translated from its block's bytes, given the locals and the operand
+//! stack at its entry, which are either frontend variables, which Cranelift converts to SSA form, or in the frame
+//! (`variables.rs`).
 //!
 //! Source: the order of branch targets and the sealing of loop headers follow measurements with Cranelift: a
 //! header is sealed as soon as its last predecessor is translated, since otherwise redundant phis remain.
@@ -413,9 +412,8 @@ impl<'a> Translator<'a> {
         Origin { func, frame, block: self.block, rounds: self.rounds, path, offset }
     }
 
-    /// Returns the trap code of the access being translated, which is unique to the access, so that a frame
-    /// is found to stop
-    /// at the right instruction, in optimised code too.
+    /// Returns the trap code of the access being translated, which is unique to the access, so that a frame is found to
+    /// stop at the right instruction, in optimised code too.
     fn access_code(&mut self, code: TrapCode) -> ir::TrapCode {
         self.origins.access(code)
     }

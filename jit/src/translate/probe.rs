@@ -198,9 +198,8 @@ impl Translator<'_> {
         }
     }
 
-    /// Checks the budget: a metered counter is above zero when no budget is left. A store to an unmapped
-    /// address then faults;
-    /// a call would cost registers even where it is never made.
+    /// Checks the budget: a metered counter is above zero when no budget is left. A store to an unmapped address then
+    /// faults; a call would cost registers even where it is never made.
     fn check_budget(&mut self, kind: u32) {
         let (exhausted, go_on) = (self.builder.create_block(), self.builder.create_block());
         self.in_place(|translator| {
@@ -216,8 +215,8 @@ impl Translator<'_> {
         }
         let nowhere = self.builder.ins().iconst(types::I64, 0);
         let flags = MemFlagsData::new().with_aligned().with_trap_code(Some(TrapCode::Budget.to_clif()));
-        // Loaded again, so that the value above has a single use, and not a constant, so that the store takes
-        // a register.
+        // Loaded again, so that the value above has a single use, and not a constant, so that the store takes a
+        // register.
         let counter = self.load_events(kind);
         self.builder.ins().store(flags, counter, nowhere, 0);
         self.builder.ins().jump(go_on, &[]);
@@ -254,9 +253,8 @@ impl Translator<'_> {
         }
     }
 
-    /// Reads the poll byte; the read faults once the store is interrupted. The read is atomic, since a loop
-    /// without stores
-    /// would otherwise read it only once.
+    /// Reads the poll byte; the read faults once the store is interrupted. The read is atomic, since a loop without
+    /// stores would otherwise read it only once.
     fn poll(&mut self) {
         let address = self.load_constant(types::I64, self.vmctx, vmctx::POLL);
         let flags = MemFlagsData::new().with_aligned().with_trap_code(Some(TrapCode::Interrupt.to_clif()));

@@ -1,16 +1,13 @@
 //! Inclusive totals of functions and call sites, with each event counted once however deep they recurse.
 //!
-//! Input: a tree, and a weight of each of its records. Output: [`Total`]s. A function's total covers the time
-//! that it was
-//! on the stack, a call site's total the time that it waited for its callee.
+//! Input: a tree, and a weight of each of its records. Output: [`Total`]s. A function's total covers the time that it
+//! was on the stack, a call site's total the time that it waited for its callee.
 //! Source: Ball, *Efficiently Counting Program Events with Support for On-line Queries*, TOPLAS 1994, section 4, the
-//! second problem. The paper subtracts a snapshot of the counter before a call from one behind it, so that
-//! each level of a
-//! recursion is counted again; here the events are in call records, and a record is below its function once.
-//! Invariant: no total exceeds the actual sum. A recursive call leads back to the function's record, so its
-//! events are not
-//! below the caller's record: [`Total::is_whole`] is false where they may be missing. They are never missing without
-//! recursion, nor for a function that only calls itself.
+//! second problem. The paper subtracts a snapshot of the counter before a call from one behind it, so that each level
+//! of a recursion is counted again; here the events are in call records, and a record is below its function once.
+//! Invariant: no total exceeds the actual sum. A recursive call leads back to the function's record, so its events are
+//! not below the caller's record: [`Total::is_whole`] is false where they may be missing. They are never missing
+//! without recursion, nor for a function that only calls itself.
 //! Oracle: `tests/it/contexts.rs`, which searches the stacks of all calls for functions and call sites.
 //!
 //! Example: `main` calls `f`, which calls `g` at 20, which calls `f`, in which 5 events happen. They are in `f`'s
@@ -50,9 +47,8 @@ impl ContextTree {
         totals
     }
 
-    /// Returns the totals by call site and callee. The events of a recursive call are in a record further up,
-    /// so a site that
-    /// only makes such calls has no events and is not whole.
+    /// Returns the totals by call site and callee. The events of a recursive call are in a record further up, so a site
+    /// that only makes such calls has no events and is not whole.
     pub fn site_totals(&self, weights: &[u64]) -> BTreeMap<CallPlace, Total> {
         let mut totals: BTreeMap<CallPlace, Total> = BTreeMap::new();
         let nothing = Total { is_whole: !self.is_cut(), ..Total::default() };
@@ -73,8 +69,8 @@ impl ContextTree {
         totals
     }
 
-    /// Returns, by record, the topmost record that calls from it or from below it lead back to; itself if
-    /// there are none.
+    /// Returns, by record, the topmost record that calls from it or from below it lead back to; itself if there are
+    /// none.
     fn reaches(&self) -> Vec<u32> {
         let mut reaches: Vec<u32> = (0..self.records.len() as u32).collect();
         for (number, record) in self.records.iter().enumerate().rev() {

@@ -2,12 +2,10 @@
 //! and source line.
 //!
 //! Source: the manual of Valgrind, "Callgrind Format Specification". Positions are module offsets and lines. A
-//! function's calls are at its first instruction. With calling contexts each call site has a line per callee;
-//! its inclusive cost contains instructions if these are known by context, otherwise only calls.
-//! A recursive call has a line without inclusive cost, if its count is known
-//! ([`Profile::call_edges`]), since the first call's cost contains its instructions. The inclusive cost of a
-//! function, as
-//! readers add it up, therefore counts everything once.
+//! function's calls are at its first instruction. With calling contexts each call site has a line per callee; its
+//! inclusive cost contains instructions if these are known by context, otherwise only calls. A recursive call has a
+//! line without inclusive cost, if its count is known ([`Profile::call_edges`]), since the first call's cost contains
+//! its instructions. The inclusive cost of a function, as readers add it up, therefore counts everything once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
@@ -65,9 +63,8 @@ fn line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
 }
 
-/// Returns the file and the name of a function. Readers merge functions with equal names in one file; a file
-/// and a function
-/// may share a name.
+/// Returns the file and the name of a function. Readers merge functions with equal names in one file; a file and a
+/// function may share a name.
 fn of_function(frame: &Frame, names: &mut Names) -> (String, String) {
     let file = frame.place.as_ref().map_or("???", |(file, _)| file.as_str());
     (names.shown(file), names.shown(&frame.name))

@@ -19,9 +19,8 @@ pub struct CodeMap {
     pub instructions: Vec<u32>,
     /// The direct calls of functions that ran, with their callees among the profile's functions, ascending by offset.
     pub calls: Vec<(u32, Callee)>,
-    /// Inlined source functions by offset of sampled places and calls: innermost first, without the function
-    /// that contains
-    /// the code.
+    /// Inlined source functions by offset of sampled places and calls: innermost first, without the function that
+    /// contains the code.
     pub inlined: BTreeMap<u32, Vec<Frame>>,
     /// Code ranges of sampled functions, ascending.
     pub bodies: Vec<CodeRange>,

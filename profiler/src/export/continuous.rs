@@ -10,9 +10,8 @@ use std::io;
 use super::{CodeMap, Origin, Samples, write_otlp, write_pprof};
 use crate::{MergeError, Profile};
 
-/// Collects profiles by origin, until they are taken. Plain data: put it behind a lock to share it between
-/// threads. Adding
-/// takes time proportional to the added profile and to the origin's.
+/// Collects profiles by origin, until they are taken. Plain data: put it behind a lock to share it between threads.
+/// Adding takes time proportional to the added profile and to the origin's.
 ///
 /// ```
 /// use wprof_profiler::Profile;

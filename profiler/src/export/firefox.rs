@@ -1,10 +1,9 @@
 //! The processed format of the Firefox Profiler: one thread per metric.
 //!
-//! Source: the types of firefox-devtools/profiler (`src/types/profile`), version 48, which newer ones upgrade. A
-//! table consists of one list per column. Samples are weighted stacks; the time of a sample, in milliseconds,
-//! is the weight
-//! of all previous ones, so that the time line has the proportions of the flame graph. Weights are doubles: exact
-//! to 2^53.
+//! Source: the types of firefox-devtools/profiler (`src/types/profile`), version 48, which newer ones upgrade. A table
+//! consists of one list per column. Samples are weighted stacks; the time of a sample, in milliseconds, is the weight
+//! of all previous ones, so that the time line has the proportions of the flame graph. Weights are doubles: exact to
+//! 2^53.
 
 use std::collections::HashMap;
 use std::io::{self, Write};

@@ -1,9 +1,8 @@
 //! A flame graph: a self-contained SVG image that any browser shows.
 //!
 //! Stacks grow upwards; a frame is as wide as its inclusive weight; its tooltip shows the figures. Opened by itself the
-//! image fits its window, a click zooms, `/` searches (`flamegraph.js`); inside a page it is a still image.
-//! Frames narrower
-//! than a tenth of a pixel are omitted to keep the image small; their weight remains visible in their callers.
+//! image fits its window, a click zooms, `/` searches (`flamegraph.js`); inside a page it is a still image. Frames
+//! narrower than a tenth of a pixel are omitted to keep the image small; their weight remains visible in their callers.
 //! In a comparison with an earlier profile, frames have the widths of the later one, and are red for an increase and
 //! blue for a decrease, more strongly for a larger change; frames that disappeared are not drawn.
 

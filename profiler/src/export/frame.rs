@@ -35,8 +35,8 @@ impl Frame {
         Self { name, place, full_name: code.full_names.get(&function.index).cloned() }
     }
 
-    /// Returns the frame of a place on a sampled stack. A function without other information gets the place
-    /// of its code there.
+    /// Returns the frame of a place on a sampled stack. A function without other information gets the place of its code
+    /// there.
     pub(super) fn of_place(callee: &Callee, offset: u32, profile: &Profile, code: &CodeMap) -> Self {
         let known = Self::of_callee(callee, profile, code);
         let is_ours = matches!(callee, Callee::Function { .. });

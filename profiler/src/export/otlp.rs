@@ -1,11 +1,9 @@
 //! OpenTelemetry's format: profiles of several origins in one protocol buffers message.
 //!
 //! Source: `opentelemetry/proto/profiles/v1development/profiles.proto`, as of version 1.9 and commit ac2c4b5, after
-//! 1.11. Each origin, with its labels, is a resource; each of its metrics is a profile, since a profile has
-//! one sample type.
-//! Stacks, functions and texts of all profiles are in one dictionary, each once. The format loses the
-//! addresses of code.
-//! Its weights are signed: larger ones than 2^63 - 1 are clamped.
+//! 1.11. Each origin, with its labels, is a resource; each of its metrics is a profile, since a profile has one sample
+//! type. Stacks, functions and texts of all profiles are in one dictionary, each once. The format loses the addresses
+//! of code. Its weights are signed: larger ones than 2^63 - 1 are clamped.
 
 use std::collections::HashMap;
 use std::io::{self, Write};

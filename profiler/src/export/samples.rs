@@ -1,10 +1,9 @@
 //! Weights by stack, one tree of stacks per metric.
 //!
 //! Input: a profile. Output: its metrics, those known by calling context first.
-//! Invariant: the weights of a metric add up to the profile's total; nodes come after their callers.
-//! Metrics known only by function have stacks of one frame, and metrics known only for the program have one
-//! stack: weights
-//! are never distributed among contexts by guess.
+//! Invariant: the weights of a metric add up to the profile's total; nodes come after their callers. Metrics known only
+//! by function have stacks of one frame, and metrics known only for the program have one stack: weights are never
+//! distributed among contexts by guess.
 //!
 //! | metric | stacks | there if the profile has |
 //! |---|---|---|
@@ -226,9 +225,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Returns the nodes of a tree's records, without weights, with the functions inlined at call sites; and
-    /// the node of each
-    /// record except the root, which represents no code.
+    /// Returns the nodes of a tree's records, without weights, with the functions inlined at call sites; and the node
+    /// of each record except the root, which represents no code.
     fn context_nodes(&mut self, tree: &ContextTree, frames: &[u32]) -> (Vec<StackNode>, Vec<u32>) {
         let (mut nodes, mut of_record): (Vec<StackNode>, Vec<u32>) = (Vec::new(), Vec::new());
         let mut known: HashMap<(u32, u32), u32> = HashMap::new();

@@ -4,11 +4,9 @@
 //! Invariant: predictions depend only on the branches, so one program with one input has the same mispredictions on any
 //! machine.
 //! Source: gshare of McFarling, *Combining Branch Predictors*, WRL Technical Note TN-36, 1993, section 7: 64 Kbit, as
-//! 2^15 two-bit counters, indexed by the exclusive or of the place, whose bits are mixed first, and the last
-//! 15 directions.
-//! Counters start at weakly not taken. Current processors predict better, so this predictor's misses are an
-//! upper bound of
-//! a kind; all predictors miss branches on unpredictable data.
+//! 2^15 two-bit counters, indexed by the exclusive or of the place, whose bits are mixed first, and the last 15
+//! directions. Counters start at weakly not taken. Current processors predict better, so this predictor's misses are an
+//! upper bound of a kind; all predictors miss branches on unpredictable data.
 //! Oracle: explicit tables and histories, in `tests/it/predictor.rs`.
 
 /// Number of bits of a counter's index, and of remembered directions.
@@ -43,9 +41,8 @@ impl BranchPredictor {
     }
 }
 
-/// Returns bits of a place that differ widely for near places: the high bits of its product with an odd
-/// number near 2^32
-/// over the golden ratio (Knuth, The Art of Computer Programming 3, section 6.4).
+/// Returns bits of a place that differ widely for near places: the high bits of its product with an odd number near
+/// 2^32 over the golden ratio (Knuth, The Art of Computer Programming 3, section 6.4).
 pub fn mixed(place: u32) -> u32 {
     place.wrapping_mul(0x9e37_79b1) >> (u32::BITS - HISTORY)
 }

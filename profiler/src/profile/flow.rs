@@ -1,9 +1,8 @@
 //! Paths in calling contexts: which path through a function ran, and from which callers.
 //!
-//! Input: a [`Profile`] whose call records have paths. Output: these paths, hottest first: with the chain of
-//! their callers
-//! they are the program's interprocedural hot paths, as far as call records distinguish them; and the instructions of
-//! each record.
+//! Input: a [`Profile`] whose call records have paths. Output: these paths, hottest first: with the chain of their
+//! callers they are the program's interprocedural hot paths, as far as call records distinguish them; and the
+//! instructions of each record.
 //! Source: Ammons, Ball & Larus 1997, sections 1.1 and 4.3.
 
 use std::collections::HashMap;
@@ -13,8 +12,7 @@ use crate::{Callee, PathCount, UnfinishedExit, UnfinishedPath};
 
 impl Profile {
     /// Returns the finished paths in each call record, with the record's number, those with the most executed
-    /// instructions
-    /// first; empty if paths were not counted there.
+    /// instructions first; empty if paths were not counted there.
     pub fn hottest_paths_in_contexts(&self) -> Vec<(u32, HotPath)> {
         let Some(contexts) = self.contexts.as_ref().filter(|contexts| contexts.has_paths) else {
             return Vec::new();

@@ -39,15 +39,13 @@ fn hex4(hash: &[u8; 32]) -> String {
 }
 
 impl Profile {
-    /// Adds another profile of the same module. Keeps only the event kinds and metrics that both have, and
-    /// calling contexts, allocations, extended paths and sampled time only if both have them. The sum has no
-    /// time line. The sum
+    /// Adds another profile of the same module. Keeps only the event kinds and metrics that both have, and calling
+    /// contexts, allocations, extended paths and sampled time only if both have them. The sum has no time line. The sum
     /// of two samples is a sample of the combined share of both runs.
     ///
     /// # Errors
-    /// Fails if the other profile belongs to another module, divides a function into other blocks, or if one
-    /// is exact and the
-    /// other a sample.
+    /// Fails if the other profile belongs to another module, divides a function into other blocks, or if one is exact
+    /// and the other a sample.
     pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
         if self.module_hash != other.module_hash {
             return Err(MergeError::OtherModule(self.module_hash, other.module_hash));

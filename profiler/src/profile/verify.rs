@@ -98,9 +98,8 @@ pub enum InvalidProfile {
 }
 
 impl Profile {
-    /// Checks order, graphs, fingerprints, places of exits, the flow law of exact counts, agreement of paths
-    /// with edges,
-    /// calling contexts and sampled stacks.
+    /// Checks order, graphs, fingerprints, places of exits, the flow law of exact counts, agreement of paths with
+    /// edges, calling contexts and sampled stacks.
     ///
     /// # Errors
     /// Returns the first violation.
@@ -134,8 +133,7 @@ impl Profile {
 
 impl Profile {
     /// Checks that paths in contexts have the profile's metrics, and that exact ones add up to those of their
-    /// functions, unless
-    /// counts have saturated.
+    /// functions, unless counts have saturated.
     fn verify_paths_in(&self, contexts: &ContextTree) -> Result<(), InvalidProfile> {
         if !contexts.has_paths {
             return Ok(());

@@ -20,8 +20,8 @@ type CoreVals = Vec<crate::Val>;
 /// Calls a lifted function. After a failure, no function of its instance can be called any more.
 ///
 /// # Errors
-/// Fails if the arguments do not match the parameter types, the function traps, or its values violate the
-/// canonical ABI.
+/// Fails if the arguments do not match the parameter types, the function traps, or its values violate the canonical
+/// ABI.
 pub fn call<T: 'static>(
     state: &Arc<State>,
     store: &mut StoreContextMut<'_, T>,

@@ -38,9 +38,8 @@ impl Func {
     /// Calls the function, including its `post-return`. There is at most one result.
     ///
     /// # Errors
-    /// Fails if the arguments do not match the parameter types or `results` does not have the number of
-    /// results; if the function
-    /// traps or a host function that it calls fails: then no function of this instance can be called any more.
+    /// Fails if the arguments do not match the parameter types or `results` does not have the number of results; if the
+    /// function traps or a host function that it calls fails: then no function of this instance can be called any more.
     ///
     /// # Panics
     /// Panics if the function belongs to another store, or if a host function that it calls panics.

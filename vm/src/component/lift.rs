@@ -14,8 +14,8 @@ use super::types::{Type, TypeKind};
 use super::val::Val;
 use crate::{AsContext, Error, ErrorKind, Result};
 
-/// Maximum bytes of host memory for the values of one call: a list of a gigabyte of booleans would take
-/// dozens of gigabytes.
+/// Maximum bytes of host memory for the values of one call: a list of a gigabyte of booleans would take dozens of
+/// gigabytes.
 const MAX_BYTES: usize = 256 << 20;
 
 /// Lifts the values of one call out of an instance.

@@ -80,8 +80,8 @@ impl<T: 'static> Linker<T> {
     /// Instantiates a component and runs the start functions of its core modules.
     ///
     /// # Errors
-    /// Fails if imports are missing (the error lists all of them) or do not fit, a limit is reached, or a
-    /// start function fails.
+    /// Fails if imports are missing (the error lists all of them) or do not fit, a limit is reached, or a start
+    /// function fails.
     ///
     /// # Panics
     /// Panics if the component belongs to another engine than the store.
@@ -267,9 +267,8 @@ fn name_of(path: &[String]) -> (&str, &str) {
     }
 }
 
-/// Returns a name without the part that may differ between compatible versions: `a:b/c@0.2` for
-/// `a:b/c@0.2.5`, `a:b/c@1`
-/// for `a:b/c@1.2.3`. Pre-release versions match only themselves.
+/// Returns a name without the part that may differ between compatible versions: `a:b/c@0.2` for `a:b/c@0.2.5`,
+/// `a:b/c@1` for `a:b/c@1.2.3`. Pre-release versions match only themselves.
 fn compatible(name: &str) -> Option<&str> {
     let (start, version) = name.split_once('@')?;
     if version.contains(['-', '+']) {
@@ -300,9 +299,8 @@ impl<'a, T: 'static> LinkerInstance<'a, T> {
         self.insert(name, Definition::Func(HostFunc::dynamic(func)))
     }
 
-    /// Defines a function with a static type: from a tuple of parameters to `()` or `(R,)`. Instantiation
-    /// checks whether a
-    /// component imports it with that type.
+    /// Defines a function with a static type: from a tuple of parameters to `()` or `(R,)`. Instantiation checks
+    /// whether a component imports it with that type.
     ///
     /// # Errors
     /// Fails if the name is taken.

@@ -3,19 +3,15 @@
 //! Input: a binary component of the component model 0.2, or its text. Output: a [`Component`], from which a [`Linker`]
 //! creates an [`Instance`], whose [`Func`]s take and return [`Val`]s.
 //!
-//! Three steps, each of which yields a value: `parse` validates and lists what each component of the file
-//! does; `inline`
-//! expands nested components statically, which leaves a flat `plan` of core modules only; `state` executes
-//! the plan in a
-//! store. All core modules run like any others, and are profiled likewise.
+//! Three steps, each of which yields a value: `parse` validates and lists what each component of the file does;
+//! `inline` expands nested components statically, which leaves a flat `plan` of core modules only; `state` executes the
+//! plan in a store. All core modules run like any others, and are profiled likewise.
 //!
 //! Calls between two components of one file go through the host: arguments are lifted to [`Val`]s and lowered again.
 //!
-//! Source: the component model's *Binary.md* and *CanonicalABI.md*. Not supported yet: async functions,
-//! streams and futures,
-//! maps and lists of fixed length, core modules and components as imports, 64-bit memories for values.
-//! Components that need
-//! one of them are rejected at load.
+//! Source: the component model's *Binary.md* and *CanonicalABI.md*. Not supported yet: async functions, streams and
+//! futures, maps and lists of fixed length, core modules and components as imports, 64-bit memories for values.
+//! Components that need one of them are rejected at load.
 //!
 //! ```
 //! use wprof::component::{Component, Linker, Val};

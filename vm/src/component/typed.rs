@@ -1,8 +1,7 @@
 //! Rust types as types of the component model, for the parameters and results of statically typed functions.
 //!
-//! Values pass between Rust and a component's memory without an intermediate [`Val`]; bytes are copied at
-//! once. `Val` itself
-//! represents any type.
+//! Values pass between Rust and a component's memory without an intermediate [`Val`]; bytes are copied at once. `Val`
+//! itself represents any type.
 
 mod compound;
 pub mod custom;
@@ -41,12 +40,10 @@ impl Iterator for Flat<'_> {
     }
 }
 
-/// A Rust type that represents types of the component model: integers, floats, `bool`, `char`, `String`,
-/// `Vec`, `Option`,
-/// `Result`, tuples, [`Resource`](super::Resource), [`ResourceAny`](super::ResourceAny), the types that
-/// [`component_types!`](crate::component_types) defines, and [`Val`] for any type. `()` represents the absent
-/// payload of a
-/// `result` case.
+/// A Rust type that represents types of the component model: integers, floats, `bool`, `char`, `String`, `Vec`,
+/// `Option`, `Result`, tuples, [`Resource`](super::Resource), [`ResourceAny`](super::ResourceAny), the types that
+/// [`component_types!`](crate::component_types) defines, and [`Val`] for any type. `()` represents the absent payload
+/// of a `result` case.
 pub trait ComponentType: Sized {
     /// # Errors
     /// Fails if the Rust type does not represent this type.

@@ -10,9 +10,8 @@ use super::typed::{Args, Returns, check_call};
 use super::unsupported;
 use crate::{AsContextMut, Error, ErrorKind, Result};
 
-/// An exported function of a component's instance with a static type: `A` is the tuple of its arguments, `R` is
-/// `()` or `(Result,)`. Values pass between Rust and the component's memory without an intermediate
-/// [`Val`](super::Val).
+/// An exported function of a component's instance with a static type: `A` is the tuple of its arguments, `R` is `()` or
+/// `(Result,)`. Values pass between Rust and the component's memory without an intermediate [`Val`](super::Val).
 ///
 /// ```
 /// use wprof::component::{Component, Linker};
@@ -66,9 +65,8 @@ impl<A: Args, R: Returns> TypedFunc<A, R> {
     /// Calls the function, including its `post-return`.
     ///
     /// # Errors
-    /// Fails if the function traps, a host function that it calls fails, or its result violates the canonical
-    /// ABI: then no
-    /// function of this instance can be called any more.
+    /// Fails if the function traps, a host function that it calls fails, or its result violates the canonical ABI: then
+    /// no function of this instance can be called any more.
     ///
     /// # Panics
     /// Panics if the function belongs to another store, or if a host function that it calls panics.

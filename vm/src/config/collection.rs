@@ -71,8 +71,8 @@ impl Config {
         }
     }
 
-    /// Checks that only paths, calling contexts and time are sampled, and that time triggers exclude a budget
-    /// of checks.
+    /// Checks that only paths, calling contexts and time are sampled, and that time triggers exclude a budget of
+    /// checks.
     fn check_samples(&self) -> Result<()> {
         let ProfilingConfig::Adaptive(adaptive) = self.profiling else { return Ok(()) };
         if !self.events.is_empty() || self.tracing.is_some() {

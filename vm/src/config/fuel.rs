@@ -8,11 +8,9 @@ use super::Config;
 pub(crate) const FUEL: &str = "fuel";
 
 impl Config {
-    /// Sets whether wasm code consumes fuel (default: no): see [`Store::set_fuel`](crate::Store::set_fuel).
-    /// Fuel is the built-in
-    /// event kind of this name, counted in addition to those of [`Config::count_events`], with a budget: it
-    /// costs what a budget
-    /// costs, and programs consume as much as in Wasmtime, or according to [`Config::fuel_costs`].
+    /// Sets whether wasm code consumes fuel (default: no): see [`Store::set_fuel`](crate::Store::set_fuel). Fuel is the
+    /// built-in event kind of this name, counted in addition to those of [`Config::count_events`], with a budget: it
+    /// costs what a budget costs, and programs consume as much as in Wasmtime, or according to [`Config::fuel_costs`].
     /// No other budget is possible then.
     pub fn consume_fuel(&mut self, enable: bool) -> &mut Self {
         self.fuel = enable;
@@ -22,9 +20,8 @@ impl Config {
         self
     }
 
-    /// Sets the fuel consumption of instructions (default: `None`, as in Wasmtime) to the costs of any event
-    /// kind: a table of
-    /// costs by instruction is an [`EventModel::custom`]. It has no effect without [`Config::consume_fuel`].
+    /// Sets the fuel consumption of instructions (default: `None`, as in Wasmtime) to the costs of any event kind: a
+    /// table of costs by instruction is an [`EventModel::custom`]. It has no effect without [`Config::consume_fuel`].
     ///
     /// ```
     /// use wprof::{Config, CustomModel, EventModel};

@@ -29,8 +29,8 @@ pub struct ExactProfile {
 }
 
 impl ProfilingConfig {
-    /// Starts a profile by bursts, to which more kinds can be added: bursts count paths, callees and the
-    /// requested kinds.
+    /// Starts a profile by bursts, to which more kinds can be added: bursts count paths, callees and the requested
+    /// kinds.
     ///
     /// ```
     /// use wprof::{Engine, ProfilingConfig};
@@ -52,9 +52,8 @@ impl ProfilingConfig {
         AdaptiveProfile { adaptive: Adaptive::default(), config: Config::new() }
     }
 
-    /// Starts a profile of the whole execution, to which more kinds can be added. It counts edges unless
-    /// another kind is
-    /// requested.
+    /// Starts a profile of the whole execution, to which more kinds can be added. It counts edges unless another kind
+    /// is requested.
     ///
     /// ```
     /// use wprof::{Engine, ProfilingConfig};

@@ -64,9 +64,8 @@ impl Config {
         self
     }
 
-    /// Sets the maximum number of basic blocks compiled at once (default: 500,000), of a function or of a
-    /// part of one. Blocks
-    /// take most of the memory during compilation, and a block may have as few as two bytes. A function with
+    /// Sets the maximum number of basic blocks compiled at once (default: 500,000), of a function or of a part of one.
+    /// Blocks take most of the memory during compilation, and a block may have as few as two bytes. A function with
     /// more blocks cannot be called.
     pub fn max_blocks(&mut self, count: usize) -> &mut Self {
         self.compiler.max_blocks = count;

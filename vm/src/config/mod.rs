@@ -160,14 +160,11 @@ impl Config {
         }
     }
 
-    /// Creates settings that minimize trusted code: code is what plain Cranelift generates from wasm. It is
-    /// optimised at
-    /// the first call, by the calling thread. None of wprof's own [passes](PassSet) run, so there is no
-    /// assembler, no unchecked
-    /// jump into tables and no pinned register; nothing is compiled ahead or recompiled from observations,
-    /// and modules are read
-    /// whole. The guards against speculative reads stay. Programs start more slowly and run longer: see
-    /// `bench-wasm/records/2026-11-27-conservative.md`.
+    /// Creates settings that minimize trusted code: code is what plain Cranelift generates from wasm. It is optimised
+    /// at the first call, by the calling thread. None of wprof's own [passes](PassSet) run, so there is no assembler,
+    /// no unchecked jump into tables and no pinned register; nothing is compiled ahead or recompiled from observations,
+    /// and modules are read whole. The guards against speculative reads stay. Programs start more slowly and run
+    /// longer: see `bench-wasm/records/2026-11-27-conservative.md`.
     pub fn conservative() -> Config {
         let mut config = Config::new();
         config.passes(PassSet::none()).strategy(Strategy::Optimized).reoptimization(None);
@@ -204,10 +201,9 @@ impl Config {
         self
     }
 
-    /// Sets an earlier profile whose edge counts place counters on rarely executed edges (default: none, an
-    /// estimate places
-    /// them). It affects only the cost of counting, not the results. All modules must be the one that the profile
-    /// describes. Code is then not cached.
+    /// Sets an earlier profile whose edge counts place counters on rarely executed edges (default: none, an estimate
+    /// places them). It affects only the cost of counting, not the results. All modules must be the one that the
+    /// profile describes. Code is then not cached.
     pub fn weights(&mut self, profile: Arc<Profile>) -> &mut Self {
         self.weights = Some(profile);
         self
@@ -244,35 +240,33 @@ impl Config {
         self
     }
 
-    /// Sets whether traces include data references (default: no): the addresses that each load, store and
-    /// bulk operation
-    /// accesses, in step with the blocks. It has no effect without [`Config::trace`] or [`Config::record_bursts`].
+    /// Sets whether traces include data references (default: no): the addresses that each load, store and bulk
+    /// operation accesses, in step with the blocks. It has no effect without [`Config::trace`] or
+    /// [`Config::record_bursts`].
     pub fn trace_references(&mut self, enable: bool) -> &mut Self {
         self.references = enable;
         self
     }
 
-    /// Sets how many bytes of a trace are collected before they are compressed as one chunk (default: 1 MiB).
-    /// A trace can be
-    /// read from any chunk on. At least 8, at most 64 MiB. Data references may take eight times as many bytes.
+    /// Sets how many bytes of a trace are collected before they are compressed as one chunk (default: 1 MiB). A trace
+    /// can be read from any chunk on. At least 8, at most 64 MiB. Data references may take eight times as many bytes.
     pub fn trace_buffer(&mut self, bytes: usize) -> &mut Self {
         self.trace_buffer = bytes.clamp(8, 64 << 20);
         self
     }
 
     /// Sets whether calling contexts are counted in all wasm code of a store (default: no): how often each function was
-    /// called, by whom, who was called by whom, …, see [`Profile::contexts`]. An adaptive profile counts the
-    /// calls in bursts.
+    /// called, by whom, who was called by whom, …, see [`Profile::contexts`]. An adaptive profile counts the calls in
+    /// bursts.
     pub fn count_contexts(&mut self, enable: bool) -> &mut Self {
         self.contexts = enable;
         self
     }
 
     /// Counts allocations in each calling context (default: no), see [`Profile::allocations`]: allocations and frees by
-    /// functions with the usual names of C and Rust allocators, such as `malloc` and `__rust_realloc`, or
-    /// with one of the given
-    /// names, and garbage-collected objects. If one allocator calls another, the outer one counts.
-    /// Calling contexts must be counted, and not in bursts. Code is then not cached.
+    /// functions with the usual names of C and Rust allocators, such as `malloc` and `__rust_realloc`, or with one of
+    /// the given names, and garbage-collected objects. If one allocator calls another, the outer one counts. Calling
+    /// contexts must be counted, and not in bursts. Code is then not cached.
     ///
     /// # Example
     /// ```
@@ -306,14 +300,11 @@ impl Config {
         self
     }
 
-    /// Sets how many times per second threads that run wasm code are sampled, to show where the time goes
-    /// (default: never; 1000
-    /// costs hardly anything): see [`Profile::time`](wprof_profiler::Profile::time). It works with every other setting,
-    /// and needs none. A timer on the thread's processor time sends it an otherwise unused real-time signal;
-    /// interrupted
-    /// system calls resume where the system allows. The kernel checks such timers at its ticks, often 250 per
-    /// second: a sample
-    /// then represents more time.
+    /// Sets how many times per second threads that run wasm code are sampled, to show where the time goes (default:
+    /// never; 1000 costs hardly anything): see [`Profile::time`](wprof_profiler::Profile::time). It works with every
+    /// other setting, and needs none. A timer on the thread's processor time sends it an otherwise unused real-time
+    /// signal; interrupted system calls resume where the system allows. The kernel checks such timers at its ticks,
+    /// often 250 per second: a sample then represents more time.
     pub fn sample_time(&mut self, rate: Option<u32>) -> &mut Self {
         self.sample_rate = rate.filter(|&rate| rate > 0);
         self
@@ -322,9 +313,8 @@ impl Config {
     /// Sets the metrics to measure (default: none), along paths and in calling contexts, whichever are counted; with an
     /// adaptive profile, in bursts. Measurements exclude callees: see
     /// [`PathCount::metrics`](wprof_profiler::PathCount::metrics) and
-    /// [`CallRecord::metrics`](wprof_profiler::CallRecord::metrics). For event kinds that are also counted,
-    /// profiles contain
-    /// the totals along paths.
+    /// [`CallRecord::metrics`](wprof_profiler::CallRecord::metrics). For event kinds that are also counted, profiles
+    /// contain the totals along paths.
     pub fn measure(&mut self, metrics: impl IntoIterator<Item = Metric>) -> &mut Self {
         self.metrics = metrics.into_iter().collect();
         self.metrics.sort();
@@ -338,11 +328,9 @@ impl Config {
         self
     }
 
-    /// With `flow_contexts`, sets the maximum number of paths of a function for which each of its call
-    /// records has a cell per
-    /// path (default: 64). Other functions count paths in rows that all their records share, which is slower,
-    /// but needs no
-    /// memory for paths that do not run.
+    /// With `flow_contexts`, sets the maximum number of paths of a function for which each of its call records has a
+    /// cell per path (default: 64). Other functions count paths in rows that all their records share, which is slower,
+    /// but needs no memory for paths that do not run.
     pub fn record_paths(&mut self, most: u32) -> &mut Self {
         self.record_paths = most.into();
         self
@@ -375,17 +363,15 @@ impl Config {
         self
     }
 
-    /// Sets whether bursts extend paths over back edges or calls (default: neither): see
-    /// [`Profile::extended`]. This slows
-    /// bursts down. It has no effect without bursts.
+    /// Sets whether bursts extend paths over back edges or calls (default: neither): see [`Profile::extended`]. This
+    /// slows bursts down. It has no effect without bursts.
     pub fn extend_paths(&mut self, extension: Option<Extension>) -> &mut Self {
         self.extension = extension;
         self
     }
 
-    /// Sets the size of the table in which bursts count paths of functions with too many paths for counters
-    /// (default: 16,384
-    /// sets of 4 entries). A full set evicts its least executed path. It has no effect without bursts.
+    /// Sets the size of the table in which bursts count paths of functions with too many paths for counters (default:
+    /// 16,384 sets of 4 entries). A full set evicts its least executed path. It has no effect without bursts.
     pub fn path_table(&mut self, shape: TableShape) -> &mut Self {
         self.path_table = shape;
         self
@@ -422,10 +408,9 @@ impl Config {
         self
     }
 
-    /// Sets whether hashes of large modules, which profiles contain, are computed while programs run
-    /// (default: yes), so that
-    /// requesting a profile does not wait for them: hashing takes 0.7 ms per MiB. Turn it off if no profile
-    /// is requested.
+    /// Sets whether hashes of large modules, which profiles contain, are computed while programs run (default: yes), so
+    /// that requesting a profile does not wait for them: hashing takes 0.7 ms per MiB. Turn it off if no profile is
+    /// requested.
     pub fn hash_ahead(&mut self, is_wanted: bool) -> &mut Self {
         self.hash_ahead = is_wanted;
         self
@@ -438,13 +423,10 @@ impl Config {
         self
     }
 
-    /// Sets the version that identifies programs for which modules compiled ahead are valid (default: `None`,
-    /// the program's
-    /// build id: only modules from the very same program). With a version of their own several programs can
-    /// share modules, such
-    /// as one that compiles and one that runs. Programs with equal versions must contain wprof built from the
-    /// same sources in
-    /// the same way; otherwise the behaviour is undefined.
+    /// Sets the version that identifies programs for which modules compiled ahead are valid (default: `None`, the
+    /// program's build id: only modules from the very same program). With a version of their own several programs can
+    /// share modules, such as one that compiles and one that runs. Programs with equal versions must contain wprof
+    /// built from the same sources in the same way; otherwise the behaviour is undefined.
     pub fn module_version(&mut self, version: Option<String>) -> &mut Self {
         self.module_version = version;
         self
@@ -456,27 +438,23 @@ impl Config {
         self
     }
 
-    /// Sets how many bytes of stack wasm code may use, rounded up to whole pages, independently of its
-    /// caller's stack (default:
-    /// `None`, all of its caller's). At least 2 MiB. Exceeding it traps with
+    /// Sets how many bytes of stack wasm code may use, rounded up to whole pages, independently of its caller's stack
+    /// (default: `None`, all of its caller's). At least 2 MiB. Exceeding it traps with
     /// [`Trap::StackOverflow`](crate::Trap::StackOverflow).
     ///
-    /// Wasm, and the host functions that it calls, then run on a stack of this size, which each thread keeps
-    /// for the next
-    /// call. Host functions need a quarter of it left, or 512 KiB (1 MiB in debug builds) if that is less.
+    /// Wasm, and the host functions that it calls, then run on a stack of this size, which each thread keeps for the
+    /// next call. Host functions need a quarter of it left, or 512 KiB (1 MiB in debug builds) if that is less.
     pub fn max_wasm_stack(&mut self, bytes: Option<usize>) -> &mut Self {
         let whole = |bytes: usize| bytes.clamp(LEAST_STACK, MOST_STACK).next_multiple_of(PAGE);
         self.max_wasm_stack = bytes.map(whole);
         self
     }
 
-    /// Sets how many frames of wasm functions a store may have on the stack at once, including those below
-    /// its host functions
-    /// (default: `None`, as many as fit). One more traps with
-    /// [`Trap::StackOverflow`](crate::Trap::StackOverflow) at its entry: at
-    /// the same place of a program on each machine and in each tier, provided that the stack is large enough
-    /// for that many,
-    /// which [`Config::max_wasm_stack`] ensures. A tail call replaces its caller; host functions do not count.
+    /// Sets how many frames of wasm functions a store may have on the stack at once, including those below its host
+    /// functions (default: `None`, as many as fit). One more traps with
+    /// [`Trap::StackOverflow`](crate::Trap::StackOverflow) at its entry: at the same place of a program on each machine
+    /// and in each tier, provided that the stack is large enough for that many, which [`Config::max_wasm_stack`]
+    /// ensures. A tail call replaces its caller; host functions do not count.
     ///
     /// Each call then costs two additions and a comparison, and no call is inlined. Not with an adaptive profile.
     pub fn max_call_depth(&mut self, frames: Option<u32>) -> &mut Self {
@@ -510,10 +488,9 @@ impl Config {
         self
     }
 
-    /// Sets the bytecode size above which optimised code of functions that consist to more than half of one
-    /// loop can be entered
-    /// at the header of that loop by OSR (default: 4000), so that frames need no version of their own; never with
-    /// `usize::MAX`.
+    /// Sets the bytecode size above which optimised code of functions that consist to more than half of one loop can be
+    /// entered at the header of that loop by OSR (default: 4000), so that frames need no version of their own; never
+    /// with `usize::MAX`.
     pub fn loop_entries_above(&mut self, bytes: usize) -> &mut Self {
         self.compiler.loop_entries_above = bytes;
         self
@@ -526,18 +503,17 @@ impl Config {
         self
     }
 
-    /// Places up to 240 bytes behind the machine code of each function; this seed determines how many. The
-    /// speed of code
-    /// depends on its address by several percent (Mytkowicz et al., *Producing Wrong Data Without Doing
-    /// Anything Obviously Wrong!*, ASPLOS 2009), so benchmarks of wprof itself compare means over several seeds.
+    /// Places up to 240 bytes behind the machine code of each function; this seed determines how many. The speed of
+    /// code depends on its address by several percent (Mytkowicz et al., *Producing Wrong Data Without Doing Anything
+    /// Obviously Wrong!*, ASPLOS 2009), so benchmarks of wprof itself compare means over several seeds.
     pub fn padding(&mut self, seed: u32) -> &mut Self {
         self.padding = Some(seed);
         self
     }
 
-    /// Limits the integer live ranges that stay in registers across calls in optimised code, and allows no
-    /// float ones; the
-    /// others are spilled, whatever the cost. For tests of wprof itself: by default as many are spilled as pays off.
+    /// Limits the integer live ranges that stay in registers across calls in optimised code, and allows no float ones;
+    /// the others are spilled, whatever the cost. For tests of wprof itself: by default as many are spilled as pays
+    /// off.
     pub fn values_across_calls(&mut self, most: u32) -> &mut Self {
         self.compiler.across_calls = Some(most);
         self

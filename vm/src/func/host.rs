@@ -134,8 +134,8 @@ fn give_back(ty: &FuncType, results: &[Val], values: &mut [VmValue], store: &mut
     Ok(())
 }
 
-/// The code of an async host function: it takes its caller and the arguments, and returns a future that may
-/// use the store.
+/// The code of an async host function: it takes its caller and the arguments, and returns a future that may use the
+/// store.
 pub(crate) type AsyncCode<T, P, R> =
     dyn for<'a> Fn(Caller<'a, T>, P) -> Box<dyn Future<Output = R> + Send + 'a> + Send + Sync;
 
@@ -195,9 +195,8 @@ impl Wait {
 
     fn until<F: Future + Send + ?Sized>(&self, future: Box<F>) -> Result<F::Output, Dropped> {
         let mut future = Pin::from(future);
-        // SAFETY: the suspender exists while this code runs on its fiber, which holds only values that can be
-        // sent to another
-        // thread; the future can be sent, too.
+        // SAFETY: the suspender exists while this code runs on its fiber, which holds only values that can be sent to
+        // another thread; the future can be sent, too.
         unsafe { self.suspender.wait(future.as_mut()) }
     }
 

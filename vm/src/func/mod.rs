@@ -99,8 +99,8 @@ impl Func {
         Func(runtime_host::add(store.as_context_mut().0, &func, None).expect("memory for a stub"))
     }
 
-    /// Creates an async host function of type `ty`, as
-    /// [`Linker::func_new_async`](crate::Linker::func_new_async) defines one.
+    /// Creates an async host function of type `ty`, as [`Linker::func_new_async`](crate::Linker::func_new_async)
+    /// defines one.
     ///
     /// # Panics
     /// Panics if the system has no memory for it.
@@ -140,9 +140,8 @@ impl Func {
     /// Calls the function.
     ///
     /// # Errors
-    /// Fails if the arguments do not match the parameter types, if `results` does not have the number of
-    /// results, if the
-    /// function traps, or if a host function that it calls fails.
+    /// Fails if the arguments do not match the parameter types, if `results` does not have the number of results, if
+    /// the function traps, or if a host function that it calls fails.
     ///
     /// # Panics
     /// Panics if the function belongs to another store, or if a host function that it calls panics.
@@ -185,9 +184,8 @@ impl Func {
         context.0.opaque.collect_if_due(&[]);
         let mut values: Values = params.iter().map(|p| p.to_vm(&mut context.0.opaque)).collect();
         values.resize(ty.array_len(), VmValue::default());
-        // SAFETY: the arguments were checked against the function's type, and there is room for all results.
-        // A caller that
-        // allows waiting vouches for the rest of the stack.
+        // SAFETY: the arguments were checked against the function's type, and there is room for all results. A caller
+        // that allows waiting vouches for the rest of the stack.
         unsafe {
             let called = match may_wait {
                 true => enter::call_or_wait(context.0, self.0, &mut values),
@@ -234,9 +232,8 @@ fn error(ended: Ended) -> Error {
     }
 }
 
-/// Reports whether a function of type `ty` can be called as one of type `wanted`: it accepts at least those
-/// parameters and
-/// returns at most those results. Declared supertypes do not matter.
+/// Reports whether a function of type `ty` can be called as one of type `wanted`: it accepts at least those parameters
+/// and returns at most those results. Declared supertypes do not matter.
 fn is_called_as(ty: &FuncType, wanted: &FuncType) -> bool {
     let all_match = |given: Vec<ValType>, expected: Vec<ValType>| {
         given.len() == expected.len() && given.iter().zip(&expected).all(|(given, ty)| given.matches(ty))

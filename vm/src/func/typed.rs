@@ -52,15 +52,13 @@ impl<P: WasmParams, R: WasmResults> TypedFunc<P, R> {
 
     /// Calls the function on its own stack, as a future. Where an async host function
     /// ([`Linker::func_wrap_async`](crate::Linker::func_wrap_async)) waits, or
-    /// [`UpdateDeadline::Yield`](crate::UpdateDeadline::Yield)
-    /// requests it, the thread returns to the executor. The future may resume on any thread; any executor that polls is
-    /// sufficient. Profiles, backtraces and limits equal those of a call that does not wait; processor time
-    /// is that of the
-    /// threads that run it. Cycles ([`Metric`](crate::Metric)) continue to count while it waits.
+    /// [`UpdateDeadline::Yield`](crate::UpdateDeadline::Yield) requests it, the thread returns to the executor. The
+    /// future may resume on any thread; any executor that polls is sufficient. Profiles, backtraces and limits equal
+    /// those of a call that does not wait; processor time is that of the threads that run it. Cycles
+    /// ([`Metric`](crate::Metric)) continue to count while it waits.
     ///
-    /// Dropping the future before it is ready ends the call as a trap would: waiting host functions are
-    /// dropped, and the counts
-    /// of the frames that ended there are exact.
+    /// Dropping the future before it is ready ends the call as a trap would: waiting host functions are dropped, and
+    /// the counts of the frames that ended there are exact.
     ///
     /// # Errors
     /// Fails as [`TypedFunc::call`] does, or if the system has no memory for a stack.
@@ -80,9 +78,8 @@ impl<P: WasmParams, R: WasmResults> TypedFunc<P, R> {
         store.opaque.collect_if_due(&[]);
         let mut values = Values::from_elem(VmValue::default(), P::LEN.max(R::LEN));
         params.store(&mut values, &mut store.opaque);
-        // SAFETY: the types were checked when `self` was created, and there is room for arguments and
-        // results. If the call may
-        // wait, it is alone on the fiber.
+        // SAFETY: the types were checked when `self` was created, and there is room for arguments and results. If the
+        // call may wait, it is alone on the fiber.
         unsafe {
             let called = match may_wait {
                 true => enter::call_or_wait(store, self.func.0, &mut values),

@@ -93,9 +93,8 @@ impl Instance {
         Ok(instance)
     }
 
-    /// Returns the newest instance of `module` in a store, including one whose start function is running or
-    /// has failed, so that
-    /// its profile is not lost, but not one whose creation failed earlier.
+    /// Returns the newest instance of `module` in a store, including one whose start function is running or has failed,
+    /// so that its profile is not lost, but not one whose creation failed earlier.
     pub fn newest_of(store: impl AsContext, module: &Module) -> Option<Instance> {
         let opaque = &store.as_context().0.opaque;
         let module = module.loaded();

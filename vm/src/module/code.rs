@@ -77,9 +77,8 @@ pub(super) struct Compiled {
     pub plan: Option<Arc<FunctionPlan>>,
     /// The parts that control has reached, without the first, if its baseline code is compiled in parts.
     pub part_code: PartCode,
-    /// OSR targets by the block of the loop header: a version that resumes there, or the code that leads into
-    /// one that is
-    /// entered there.
+    /// OSR targets by the block of the loop header: a version that resumes there, or the code that leads into one that
+    /// is entered there.
     pub resumed: HashMap<u32, usize>,
     /// The version that frames enter at its loops, if there is one.
     pub for_frames: Option<usize>,
@@ -137,15 +136,12 @@ impl Compiled {
         }
     }
 
-    /// Returns the promotion to request for a frame that is hot at the loop header `block`, or 0 for the
-    /// entry, in the baseline
-    /// code of a function with `calls` calls. A frame gets no version of its own before callers have a better
-    /// version: most hot
-    /// loops end soon and run again in a later call, and versions for frames would take most of the
-    /// compiler thread's time while a large program starts. After a single call, however, only the rest of
-    /// that call is certain
-    /// to run: a version is then requested for each loop that is hot by itself, one after the other, since
-    /// the frame may leave by the first one.
+    /// Returns the promotion to request for a frame that is hot at the loop header `block`, or 0 for the entry, in the
+    /// baseline code of a function with `calls` calls. A frame gets no version of its own before callers have a better
+    /// version: most hot loops end soon and run again in a later call, and versions for frames would take most of the
+    /// compiler thread's time while a large program starts. After a single call, however, only the rest of that call is
+    /// certain to run: a version is then requested for each loop that is hot by itself, one after the other, since the
+    /// frame may leave by the first one.
     fn wanted_at(&mut self, block: u32, calls: u64) -> Option<Promotion> {
         let is_leaf = self.plan.as_ref().is_some_and(|plan| plan.cfg.is_leaf);
         self.is_left_soon |= self.requested.is_empty() && is_leaf && calls >= MANY_CALLS;
@@ -270,9 +266,8 @@ impl ModuleCode {
 }
 
 impl ModuleInner {
-    /// Returns the address of the code of a row of code slots, which belongs to a function or a part of one.
-    /// Compiles and
-    /// publishes the code first if necessary.
+    /// Returns the address of the code of a row of code slots, which belongs to a function or a part of one. Compiles
+    /// and publishes the code first if necessary.
     ///
     /// # Errors
     /// Fails if the code is too large to compile, or if there is no memory for it.
@@ -397,9 +392,9 @@ impl ModuleInner {
         Ok(compiled)
     }
 
-    /// Handles a report that baseline code of `func`, with `calls` calls, is hot, at the loop header `block`
-    /// or, if that is 0,
-    /// at its entry. Orders better versions; returns the address of one that resumes at `block`, if available.
+    /// Handles a report that baseline code of `func`, with `calls` calls, is hot, at the loop header `block` or, if
+    /// that is 0, at its entry. Orders better versions; returns the address of one that resumes at `block`, if
+    /// available.
     pub(crate) fn request_promotion(self: &Arc<Self>, func: u32, block: u32, calls: u64) -> Option<usize> {
         if self.engine.config().strategy != Strategy::Tiered {
             return None;

@@ -165,10 +165,9 @@ impl Module {
     /// Loads a module from a file. If the module names files with its debug information (`external_debug_info`,
     /// `sourceMappingURL`), they are searched beside it on the first request for names or lines.
     ///
-    /// From a file of at least 1 MiB, data segments of that size are read only as instances access them, and
-    /// debug information
-    /// on request: the file may be removed or replaced by another, but must not be written to as long as there are
-    /// instances. If it is, code that needs more of it ends with an error, and there are no lines.
+    /// From a file of at least 1 MiB, data segments of that size are read only as instances access them, and debug
+    /// information on request: the file may be removed or replaced by another, but must not be written to as long as
+    /// there are instances. If it is, code that needs more of it ends with an error, and there are no lines.
     ///
     /// # Errors
     /// Fails if the file cannot be read, and as [`Module::new`] does.
@@ -222,8 +221,8 @@ impl Module {
     }
 
     /// Returns the DWARF discriminators and the byte offsets at which they begin, ascending. A discriminator
-    /// distinguishes
-    /// several paths through one source line, 0 for the only one. Of several rows at one offset the last is valid.
+    /// distinguishes several paths through one source line, 0 for the only one. Of several rows at one offset the last
+    /// is valid.
     pub fn discriminators(&self) -> Vec<(u32, u32)> {
         self.0.symbols().discriminators(&self.0.info)
     }
@@ -254,9 +253,8 @@ impl Module {
         self.info().export_index.get(name).map(|&entity| self.entity_type(entity))
     }
 
-    /// Returns the SHA-256 hash of the binary module without the contents of its data segments and of its
-    /// custom sections
-    /// except branch hints: of everything that its code depends on. Profiles identify their module by it.
+    /// Returns the SHA-256 hash of the binary module without the contents of its data segments and of its custom
+    /// sections except branch hints: of everything that its code depends on. Profiles identify their module by it.
     pub fn hash(&self) -> [u8; 32] {
         self.0.hash()
     }
@@ -297,8 +295,8 @@ impl Module {
         self.0.code.size()
     }
 
-    /// Returns how many functions have run so far, in any instance: those that were called, and those inlined
-    /// into them.
+    /// Returns how many functions have run so far, in any instance: those that were called, and those inlined into
+    /// them.
     pub fn ran(&self) -> usize {
         self.0.code.ran()
     }

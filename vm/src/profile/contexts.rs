@@ -56,9 +56,8 @@ pub fn paths_in_contexts(
     all
 }
 
-/// Builds the calling context tree as instance `index` sees it, with the paths of its records; `None` if
-/// contexts are not
-/// counted, or no burst has seen any.
+/// Builds the calling context tree as instance `index` sees it, with the paths of its records; `None` if contexts are
+/// not counted, or no burst has seen any.
 ///
 /// # Errors
 /// Fails if a function on the stack cannot be planned again.

@@ -1,11 +1,9 @@
 //! Profiles of instances: raw counters become counts.
 //!
-//! Input: an instance's counters, the plans that placed them, and the frames that ended, or currently are, in
-//! the middle
-//! of a block. Output: a [`Profile`], pure data.
-//! Invariant: the profile is exact at every moment at which host code runs: after the program, after a trap,
-//! and inside a
-//! host function that the program called.
+//! Input: an instance's counters, the plans that placed them, and the frames that ended, or currently are, in the
+//! middle of a block. Output: a [`Profile`], pure data.
+//! Invariant: the profile is exact at every moment at which host code runs: after the program, after a trap, and inside
+//! a host function that the program called.
 //! Source: Ball & Larus 1994, sections 3.2 and 3.3.
 
 mod columns;
@@ -52,7 +50,7 @@ pub fn call_targets(store: &StoreOpaque, index: u32) -> Vec<CallTarget> {
 /// Returns the execution count of each block of each compiled function of an instance, by function index.
 ///
 /// # Errors
-/// If the engine does not profile.
+/// Fails if the engine does not profile.
 pub fn block_counts(store: &StoreOpaque, index: u32) -> Result<Vec<(u32, Vec<u64>)>> {
     let instance = &store.instances[index as usize];
     let plans = ModuleInner::of(&instance.module).plans();
@@ -75,8 +73,8 @@ pub fn counter_cost(store: &StoreOpaque, index: u32) -> CounterCost {
     costs.fold(CounterCost::default(), CounterCost::plus)
 }
 
-/// Returns the profile of an instance, including sampled time and the time line if available; for contexts
-/// see [`of_instance`].
+/// Returns the profile of an instance, including sampled time and the time line if available; for contexts see
+/// [`of_instance`].
 pub fn with_timeline(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Profile> {
     let module = ModuleInner::of(&store.instances[index as usize].module);
     let mut profile = of_instance(store, index, module.hash(), has_contexts)?;
@@ -87,8 +85,8 @@ pub fn with_timeline(store: &StoreOpaque, index: u32, has_contexts: bool) -> Res
 }
 
 /// Returns the profile of instance number `index` of a store, without sampled time and time line: see
-/// [`Instance::profile`]. Calling contexts can only be read in host code that wasm has called, or when no
-/// wasm code runs.
+/// [`Instance::profile`]. Calling contexts can only be read in host code that wasm has called, or when no wasm code
+/// runs.
 fn of_instance(
     store: &StoreOpaque,
     index: u32,
@@ -168,9 +166,9 @@ fn sampled(store: &StoreOpaque, index: u32) -> Option<Profile> {
     of_instance(store, index, [0; 32], false).ok()
 }
 
-/// Handles the end of a round of bursts, given the number of bursts begun: orders reoptimization of the
-/// module's functions
-/// that are newly hot or have changed their behaviour. Returns the number of bursts at the end of the next round.
+/// Handles the end of a round of bursts, given the number of bursts begun: orders reoptimization of the module's
+/// functions that are newly hot or have changed their behaviour. Returns the number of bursts at the end of the next
+/// round.
 pub fn look_for_hot_code(store: &mut StoreOpaque, module: &Arc<dyn LoadedModule>, begun: u64) -> u64 {
     let sampled = first_of(store, module).and_then(|index| Some((index, sampled(store, index)?)));
     let functions = sampled.as_ref().map_or(0, |(_, profile)| profile.functions.len());
@@ -263,8 +261,8 @@ fn cut_by_func(instance: &InstanceData, versions: &[(u32, Arc<FunctionPlan>)]) -
     by_func
 }
 
-/// Returns the number of increments of optimised code for these counts: one per several rounds at an unrolled
-/// loop's latch.
+/// Returns the number of increments of optimised code for these counts: one per several rounds at an unrolled loop's
+/// latch.
 fn cost(version: &FunctionPlan, counts: &[u64]) -> CounterCost {
     let keys: u64 = paths::rows(version, counts).map(|row| row[0]).fold(0, u64::saturating_add);
     let mut increments: Vec<u64> = counts.to_vec();

@@ -207,8 +207,7 @@ impl WasiCtxBuilder {
     }
 
     /// Lets a component send HTTP requests to the hosts for which `may` returns true: `example.com`, or
-    /// `example.com:8080`.
-    /// Without it no host is allowed. Requests are not encrypted.
+    /// `example.com:8080`. Without it no host is allowed. Requests are not encrypted.
     pub fn outgoing_http(&mut self, may: impl Fn(&str) -> bool + Send + Sync + 'static) -> &mut Self {
         self.network.set_requests(may);
         self
@@ -226,9 +225,8 @@ impl WasiCtxBuilder {
         self
     }
 
-    /// Sets the maximum number of open descriptors of the program, 10,000 by default. The initial descriptors
-    /// count, but
-    /// are always available.
+    /// Sets the maximum number of open descriptors of the program, 10,000 by default. The initial descriptors count,
+    /// but are always available.
     pub fn max_descriptors(&mut self, max: usize) -> &mut Self {
         self.max_descriptors = max;
         self

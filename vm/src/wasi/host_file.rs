@@ -113,9 +113,8 @@ impl HostFile {
         !matches!(self.shape, Shape::Positioned | Shape::Sequential)
     }
 
-    /// Returns WASI's file type. Programs take a character device without positions for a terminal, so a
-    /// standard stream
-    /// is a character device only if it is a terminal.
+    /// Returns WASI's file type. Programs take a character device without positions for a terminal, so a standard
+    /// stream is a character device only if it is a terminal.
     pub fn filetype(&self, stat: &Stat) -> u8 {
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::CharacterDevice if self.is_standard() && !rustix::termios::isatty(self) => {
@@ -154,9 +153,8 @@ impl HostFile {
         }
     }
 
-    /// Writes to a file that may block. The system supports non-blocking writes for some files only: for
-    /// others the code asks
-    /// whether there is room, and writes what then fits.
+    /// Writes to a file that may block. The system supports non-blocking writes for some files only: for others the
+    /// code asks whether there is room, and writes what then fits.
     fn write_shared(&self, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
         /// The process's current position.
         const HERE: u64 = u64::MAX;

@@ -1,9 +1,9 @@
 //! WASI preview 1: the system interface of command-line programs.
 //!
 //! [`Wasi`] is the interface of a program, one method per function of `wasi_snapshot_preview1`; [`WasiCtx`] holds an
-//! implementation. [`WasiCtxBuilder`] creates the usual one: `system.rs`, whose functions are in `calls`,
-//! over `cap-std`,
-//! which confines programs to their directories, and `rustix`. `functions.rs` contains the only list of the functions.
+//! implementation. [`WasiCtxBuilder`] creates the usual one: `system.rs`, whose functions are in `calls`, over
+//! `cap-std`, which confines programs to their directories, and `rustix`. `functions.rs` contains the only list of the
+//! functions.
 //!
 //! ```no_run
 //! use wprof::wasi::{self, WasiCtx, WasiCtxBuilder};
@@ -110,9 +110,8 @@ macro_rules! define_trait {
     ($($name:ident($($arg:ident: $ty:ty),*) -> $result:ty;)*) => {
         /// An implementation of the system interface.
         ///
-        /// Each method takes the calling program, with the memory into which its pointers point, and returns
-        /// a WASI error
-        /// number (0 for success). An `Err` ends the program: [`Exit`](crate::Exit) for `proc_exit`, anything
+        /// Each method takes the calling program, with the memory into which its pointers point, and returns a WASI
+        /// error number (0 for success). An `Err` ends the program: [`Exit`](crate::Exit) for `proc_exit`, anything
         /// else as a failure of the host.
         pub trait Wasi: Send + Sync + 'static {
             $(

@@ -1,8 +1,7 @@
 //! WASI 0.2: the system interface of components.
 //!
-//! Functions of `wasi:cli`, `wasi:clocks`, `wasi:filesystem`, `wasi:io`, `wasi:random` and `wasi:sockets`, on
-//! the same base
-//! as preview 1: one [`WasiCtx`], built by a [`WasiCtxBuilder`](crate::wasi::WasiCtxBuilder), serves both. Sockets
+//! Functions of `wasi:cli`, `wasi:clocks`, `wasi:filesystem`, `wasi:io`, `wasi:random` and `wasi:sockets`, on the same
+//! base as preview 1: one [`WasiCtx`], built by a [`WasiCtxBuilder`](crate::wasi::WasiCtxBuilder), serves both. Sockets
 //! are denied unless the builder specifies the allowed addresses. Components for any version 0.2.x are supported.
 //!
 //! Invariant: all waiting happens in `wasi::wait`, where deadlines and interruptions end it; no host memory

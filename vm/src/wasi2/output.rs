@@ -1,8 +1,7 @@
 //! `output-stream` of `wasi:io/streams`.
 //!
-//! A program asks how many bytes it may write, and all of these are then accepted: bytes that the system does
-//! not take at
-//! once are kept here, and nothing more may be written until they are gone.
+//! A program asks how many bytes it may write, and all of these are then accepted: bytes that the system does not take
+//! at once are kept here, and nothing more may be written until they are gone.
 
 use std::io::IoSlice;
 use std::sync::Arc;

@@ -1,10 +1,8 @@
 //! Garbage-collected objects: structures, arrays, i31, casts.
 //!
-//! `abi::object` describes the layout of objects. Code allocates by advancing the cursor of the store's heap,
-//! and calls the
-//! runtime when the hole is full. The runtime may collect without help from this code: it scans the frames of
-//! machine code
-//! conservatively, and addresses derived from those of objects are roots too.
+//! `abi::object` describes the layout of objects. Code allocates by advancing the cursor of the store's heap, and calls
+//! the runtime when the hole is full. The runtime may collect without help from this code: it scans the frames of
+//! machine code conservatively, and addresses derived from those of objects are roots too.
 
 mod array;
 mod cast;
@@ -64,8 +62,8 @@ impl Translator<'_> {
         if object::size_of(storage) <= object::ALIGN { flags.with_aligned() } else { flags }
     }
 
-    /// Returns the flags of accesses to an object's immutable head. Not movable: the reference may be null
-    /// before its check.
+    /// Returns the flags of accesses to an object's immutable head. Not movable: the reference may be null before its
+    /// check.
     fn head_flags(&mut self) -> MemFlagsData {
         let region = self.regions.get(Region::Heads, self.builder.func);
         MemFlagsData::trusted().with_alias_region(Some(region))

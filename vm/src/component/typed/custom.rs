@@ -15,11 +15,9 @@ use crate::{Error, Result};
 /// results of host functions and [`TypedFunc`](crate::component::TypedFunc)s.
 ///
 /// A `struct` is a record, with fields in the record's order. An `enum` is a variant or an enum; a case has at most one
-/// payload type. `flags` are a set of at most 32 names. Names are the component's without its hyphens:
-/// `line-to` is the case
-/// `LineTo`, `remote-address` the field `remote_address`. Instantiation of a component, or the look-up of a
-/// function, checks
-/// that the names match.
+/// payload type. `flags` are a set of at most 32 names. Names are the component's without its hyphens: `line-to` is the
+/// case `LineTo`, `remote-address` the field `remote_address`. Instantiation of a component, or the look-up of a
+/// function, checks that the names match.
 ///
 /// ```
 /// wprof::component_types! {

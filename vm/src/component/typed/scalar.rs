@@ -10,9 +10,8 @@ use crate::component::trap;
 use crate::component::types::{Type, TypeKind};
 use crate::component::val::Val;
 
-/// Implements the traits for types, given the kind, the value of bits, and the bits of a value: small
-/// integers are extended
-/// to 32 bits.
+/// Implements the traits for types, given the kind, the value of bits, and the bits of a value: small integers are
+/// extended to 32 bits.
 macro_rules! scalars {
     ($($rust:ty, $kind:ident, $of:expr, $bits:expr;)*) => {
         $(

@@ -25,8 +25,8 @@ use crate::{Error, Result, Trap, arch};
 /// Returns the store and the index of the calling instance.
 ///
 /// # Safety
-/// For builtins only: `vmctx` belongs to the calling instance, whose store is lent to wasm, which waits for
-/// this builtin.
+/// For builtins only: `vmctx` belongs to the calling instance, whose store is lent to wasm, which waits for this
+/// builtin.
 pub(super) unsafe fn caller<'a>(vmctx: *const VmContext) -> (&'a mut StoreOpaque, u32) {
     // SAFETY: the caller upholds this function's safety contract.
     unsafe {
@@ -359,9 +359,8 @@ pub unsafe extern "C" fn promote(vmctx: *const VmContext, func: u32, block: u32)
     promoted.unwrap_or(0)
 }
 
-/// `abi::check_signature`; called by `entries::check`, which preserves all registers except the pinned one,
-/// which receives
-/// the result. If checks are not counted, that register is an ordinary one.
+/// `abi::check_signature`; called by `entries::check`, which preserves all registers except the pinned one, which
+/// receives the result. If checks are not counted, that register is an ordinary one.
 ///
 /// # Safety
 /// For machine code only, which passes its store's context; `entries` has saved `fp` and `return_pc` at `exit_fp`.

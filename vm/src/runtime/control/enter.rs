@@ -134,8 +134,8 @@ unsafe fn lend(
     limit: usize,
     body: impl FnOnce(NonNull<StoreOpaque>) -> Outcome,
 ) -> Outcome {
-    // SAFETY: the caller holds the store exclusively and lends it to this function; no Rust reference to the
-    // context exists.
+    // SAFETY: the caller holds the store exclusively and lends it to this function; no Rust reference to the context
+    // exists.
     let _lent = unsafe {
         let context = store.as_ref().context();
         let saved = (*context.as_ptr()).store;
@@ -204,10 +204,9 @@ unsafe fn call_wasm(
         interrupt,
         trap: UnsafeCell::new(None),
     };
-    // SAFETY: the trampoline and the code were compiled for the function's type; the caller guarantees that
-    // `values` fits;
-    // the activation stays in place while it is on the chain. Wasm code keeps to its instance's memory. A separate
-    // stack belongs to this entry alone.
+    // SAFETY: the trampoline and the code were compiled for the function's type; the caller guarantees that `values`
+    // fits; the activation stays in place while it is on the chain. Wasm code keeps to its instance's memory. A
+    // separate stack belongs to this entry alone.
     let trapped = activation::run(&activation, || unsafe {
         let enter = std::mem::transmute::<usize, ArrayCall>(trampoline);
         let slots = &*func.slots;

@@ -1,15 +1,13 @@
 //! Throwing: from the throwing frame to the handler, or out of wasm code.
 //!
-//! A throw is a call of the runtime that does not return. The runtime walks the frames by their frame
-//! pointers, as for a
-//! trap, up to the first frame whose call has a landing (`compile::Landing`), and resumes the thread there.
-//! The frames in between are counted like those that a trap ends: each in the block where it stopped, with its
-//! uncounted measurements. If no frame has a landing, the activation ends as after a trap, with the exception as the
-//! reason. A host function that fails with an exception enters this code from the trampoline that called it.
+//! A throw is a call of the runtime that does not return. The runtime walks the frames by their frame pointers, as for
+//! a trap, up to the first frame whose call has a landing (`compile::Landing`), and resumes the thread there. The
+//! frames in between are counted like those that a trap ends: each in the block where it stopped, with its uncounted
+//! measurements. If no frame has a landing, the activation ends as after a trap, with the exception as the reason. A
+//! host function that fails with an exception enters this code from the trampoline that called it.
 //!
-//! Machine code decides which exceptions a handler catches: a landing without a handler for an exception
-//! rethrows it. The
-//! runtime therefore only searches the calls of each frame's code.
+//! Machine code decides which exceptions a handler catches: a landing without a handler for an exception rethrows it.
+//! The runtime therefore only searches the calls of each frame's code.
 
 use std::iter;
 use std::sync::Arc;
@@ -49,9 +47,8 @@ type Frames = SmallVec<[(usize, usize); 16]>;
 /// `Builtin::MakeException`.
 ///
 /// # Safety
-/// For machine code only, which passes its own vmctx, a tag of its module, and the address of the values of
-/// an exception
-/// with that tag.
+/// For machine code only, which passes its own vmctx, a tag of its module, and the address of the values of an
+/// exception with that tag.
 pub unsafe extern "C" fn make_exception(
     vmctx: *const VmContext,
     tag: u32,
@@ -70,14 +67,12 @@ pub unsafe extern "C" fn make_exception(
     store.exceptions.insert(Arc::new(Exception::new(tag, carried)))
 }
 
-/// `Builtin::Throw`: reports whether `landed` holds the state to resume. `entries::throw` calls it on behalf
-/// of the code at
-/// return address `return_pc` with frame pointer `fp`.
+/// `Builtin::Throw`: reports whether `landed` holds the state to resume. `entries::throw` calls it on behalf of the
+/// code at return address `return_pc` with frame pointer `fp`.
 ///
 /// # Safety
-/// For `entries::throw` only: `vmctx` belongs to machine code of the newest activation, which waits for this
-/// builtin, and
-/// `pinned` is the value of its pinned register.
+/// For `entries::throw` only: `vmctx` belongs to machine code of the newest activation, which waits for this builtin,
+/// and `pinned` is the value of its pinned register.
 pub unsafe extern "C" fn throw(
     vmctx: *const VmContext,
     exception: u64,
@@ -120,9 +115,8 @@ impl StoreOpaque {
     /// Unwinds the frames of the activation up to the one with a handler, if any.
     ///
     /// # Safety
-    /// The innermost frame of the activation, which is the newest, has this frame pointer and waits for a
-    /// call that returns to
-    /// this address.
+    /// The innermost frame of the activation, which is the newest, has this frame pointer and waits for a call that
+    /// returns to this address.
     unsafe fn unwind(
         &mut self,
         activation: &Activation,

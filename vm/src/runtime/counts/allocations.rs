@@ -2,11 +2,10 @@
 //!
 //! Input: the reports of allocators at entry and exit, the objects that code allocates, and memory growth.
 //! Output: figures by call record, and totals.
-//! Invariant: allocators called by an allocator are not counted, which the chain of call records determines.
-//! A trap or a
-//! throw therefore needs no repair: the next entry discards the request of a frame that never returned.
-//! The live figures at the peak are not copied at each new peak: a context saves them before its figures first change
-//! after the most recent peak.
+//! Invariant: allocators called by an allocator are not counted, which the chain of call records determines. A trap or
+//! a throw therefore needs no repair: the next entry discards the request of a frame that never returned. The live
+//! figures at the peak are not copied at each new peak: a context saves them before its figures first change after the
+//! most recent peak.
 //! Oracle: a program that logs its own allocations, in `spec-tests/tests/allocations.rs`.
 
 use hashbrown::HashMap;
@@ -96,8 +95,8 @@ impl Allocations {
         Allocations { totals, ..Allocations::default() }
     }
 
-    /// Returns the context number of a call record; for a new record, `is_own` reports whether no allocator
-    /// surrounds it.
+    /// Returns the context number of a call record; for a new record, `is_own` reports whether no allocator surrounds
+    /// it.
     fn context(&mut self, record: u64, is_own: impl FnOnce() -> bool) -> Option<u32> {
         *self.numbers.entry(record).or_insert_with(|| {
             is_own().then(|| {

@@ -1,8 +1,7 @@
 //! The call records of a store (nodes of the calling context tree), and the handling of calls without a known record.
 //!
-//! Machine code reads keys and slots, and counts calls (`abi::call_record`); the runtime does the rest. A
-//! slot holds the
-//! record of its most recent callee. If a site has had several callees, a list holds them, most recent first.
+//! Machine code reads keys and slots, and counts calls (`abi::call_record`); the runtime does the rest. A slot holds
+//! the record of its most recent callee. If a site has had several callees, a list holds them, most recent first.
 //! Source: Ammons, Ball & Larus 1997, section 4.2. New here: slots without tags; the memory bound.
 //! Invariant: a record never moves, and lives as long as its store. The record of the running host function, or the
 //! root, is `current`; the frames of wasm code hold their own records, so a trap restores them with the frames.
@@ -109,17 +108,16 @@ struct Callees {
     records: Vec<u32>,
 }
 
-/// A cache of the records that recent calls from slots with several callees reached: pairs of a slot and a
-/// record, indexed
-/// by a hash of the slot and the record's key. `entries::find_record` reads it before it calls the runtime.
+/// A cache of the records that recent calls from slots with several callees reached: pairs of a slot and a record,
+/// indexed by a hash of the slot and the record's key. `entries::find_record` reads it before it calls the runtime.
 #[derive(Debug)]
 pub struct RecentCalls(Box<[AtomicUsize]>);
 
 impl RecentCalls {
     /// Number of bits of a pair's index.
     const BITS: u32 = 10;
-    /// Hash multiplier, an odd factor near 2^32 over the golden ratio; the high bits of the 32-bit product
-    /// are the index.
+    /// Hash multiplier, an odd factor near 2^32 over the golden ratio; the high bits of the 32-bit product are the
+    /// index.
     pub const FACTOR: i32 = 0x9e37_79b1_u32.cast_signed();
     /// Number of product bits below the index.
     pub const SHIFT: u32 = u32::BITS - Self::BITS;
@@ -243,9 +241,8 @@ impl CallRecords {
         self.recent.keep(slot, key, self.address(found));
     }
 
-    /// Returns the record of a routine called through a slot, and stores it in the slot. A new record gets
-    /// the given key and
-    /// size.
+    /// Returns the record of a routine called through a slot, and stores it in the slot. A new record gets the given
+    /// key and size.
     pub fn find(&mut self, slot: usize, routine: u32, key: u64, extent: Extent) -> u32 {
         if let Some(found) = self.in_list(slot, routine) {
             return found;

@@ -1,13 +1,11 @@
 //! Event counters, and the corrections of frames that currently are, or ended, in the middle of a function.
 //!
 //! Machine code adds to the counters in the store's context. A counter alone is exact when no wasm code of the store is
-//! on the stack. Otherwise each frame has a correction, which its position alone determines, so that queries
-//! cost nothing in
-//! code that makes none. If events are metered, the correction of a frame in a call is zero.
+//! on the stack. Otherwise each frame has a correction, which its position alone determines, so that queries cost
+//! nothing in code that makes none. If events are metered, the correction of a frame in a call is zero.
 //!
-//! If calling contexts are counted, code adds to the call record of its frame instead, and the sum over the records
-//! is the count; a kind with a budget also has its counter. Each record therefore holds the events of its
-//! function's own
+//! If calling contexts are counted, code adds to the call record of its frame instead, and the sum over the records is
+//! the count; a kind with a budget also has its counter. Each record therefore holds the events of its function's own
 //! code in its context.
 //! Source: Ball 1994, sections 3.2 and 4.
 
@@ -85,9 +83,8 @@ impl StoreOpaque {
         Ok(total)
     }
 
-    /// Returns the events that live frames have not counted in their records yet: the address of the record
-    /// and the events by
-    /// kind, modulo 2^64.
+    /// Returns the events that live frames have not counted in their records yet: the address of the record and the
+    /// events by kind, modulo 2^64.
     ///
     /// # Errors
     /// Fails as [`StoreOpaque::event_count`] does.
@@ -308,14 +305,12 @@ pub unsafe fn ask_before_call(store: NonNull<StoreOpaque>) -> Result<()> {
     }
 }
 
-/// Handles an exhausted budget: asks the embedder, and stores the reason of the trap if nothing is added.
-/// Returns whether
-/// the program continues.
+/// Handles an exhausted budget: asks the embedder, and stores the reason of the trap if nothing is added. Returns
+/// whether the program continues.
 ///
 /// # Safety
-/// The pointer derives from an exclusive reference to the whole store, its user's data included, and nothing
-/// else uses the
-/// store meanwhile: the wasm code that it is lent to, if any, waits for this function.
+/// The pointer derives from an exclusive reference to the whole store, its user's data included, and nothing else uses
+/// the store meanwhile: the wasm code that it is lent to, if any, waits for this function.
 pub unsafe fn out_of_budget(store: NonNull<StoreOpaque>) -> bool {
     // SAFETY: the caller upholds this function's safety contract; each reference ends with its line.
     unsafe {
@@ -343,9 +338,8 @@ pub unsafe fn out_of_budget(store: NonNull<StoreOpaque>) -> bool {
 /// # Safety
 /// Same as for [`out_of_budget`].
 unsafe fn let_others_run(store: NonNull<StoreOpaque>) -> bool {
-    // SAFETY: the caller upholds this function's safety contract; each reference ends with its line. A
-    // suspender exists only
-    // where everything on the stack can be sent to another thread.
+    // SAFETY: the caller upholds this function's safety contract; each reference ends with its line. A suspender exists
+    // only where everything on the stack can be sent to another thread.
     unsafe {
         let Some(suspender) = store.as_ref().suspender else { return true };
         let left = store.as_ref().leave_thread();

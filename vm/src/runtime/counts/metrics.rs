@@ -148,9 +148,8 @@ impl StoreOpaque {
         }
     }
 
-    /// Prepares the readings when the host enters wasm code, while no frame of the store measures. Bulk
-    /// operations that trapped
-    /// with lengths beyond any memory may have left a reading too large to subtract from.
+    /// Prepares the readings when the host enters wasm code, while no frame of the store measures. Bulk operations that
+    /// trapped with lengths beyond any memory may have left a reading too large to subtract from.
     pub fn enter_metrics(&mut self) {
         for (number, metric) in self.metrics.metrics.iter().enumerate() {
             if matches!(metric, Metric::Lengths(_)) {
@@ -180,9 +179,8 @@ impl StoreOpaque {
         self.metrics.metrics.first() == Some(&Metric::Cycles)
     }
 
-    /// Returns the overhead of calling a simulation: most of the minimum of many tries, since a reading must
-    /// never be below
-    /// a previous one.
+    /// Returns the overhead of calling a simulation: most of the minimum of many tries, since a reading must never be
+    /// below a previous one.
     fn way_to_simulation(&self) -> u64 {
         let context = self.context().as_ptr();
         let off = || {
@@ -202,9 +200,8 @@ impl StoreOpaque {
         least / 4 * 3
     }
 
-    /// Updates the readings that code must request. This ends, without charge, all work of the host between
-    /// the end of one
-    /// function's measuring and the beginning of another's.
+    /// Updates the readings that code must request. This ends, without charge, all work of the host between the end of
+    /// one function's measuring and the beginning of another's.
     pub fn read_metrics(&mut self) {
         for metric in 0..self.metrics.all().len() {
             if let Some(mut reading) = self.metrics.read(metric) {

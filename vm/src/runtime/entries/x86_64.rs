@@ -417,9 +417,8 @@ pub unsafe extern "C" fn enter_on_stack(
     )
 }
 
-/// The target to which the signal handler redirects a thread by [`redirect`](crate::arch::redirect): saves
-/// all registers,
-/// lets [`go_on`](resumption::go_on) change them, and resumes with them.
+/// The target to which the signal handler redirects a thread by [`redirect`](crate::arch::redirect): saves all
+/// registers, lets [`go_on`](resumption::go_on) change them, and resumes with them.
 #[unsafe(naked)]
 pub extern "C" fn resume() {
     naked_asm!(
@@ -490,8 +489,7 @@ pub extern "C" fn elem_drop() {
 ///
 /// # Safety
 /// `to` was stored by this function, or returned by [`prepare_stack`], and nothing has resumed there since.
-/// Thread-local
-/// data that the caller keeps in use may belong to another thread when this function returns.
+/// Thread-local data that the caller keeps in use may belong to another thread when this function returns.
 #[unsafe(naked)]
 pub unsafe extern "C" fn switch_stacks(from: *mut usize, to: usize) {
     naked_asm!(

@@ -83,8 +83,8 @@ impl Allocator {
 }
 
 impl Heap {
-    /// Allocates an object of type `id`, zero except for its head; returns `None` if a collection is due, or
-    /// there is no room.
+    /// Allocates an object of type `id`, zero except for its head; returns `None` if a collection is due, or there is
+    /// no room.
     ///
     /// # Panics
     /// Panics if the shape of the type is not known.
@@ -104,9 +104,8 @@ impl Heap {
         Some(self.space.address(at) as u64)
     }
 
-    /// Allows, right after a collection, the next object to have type `id` and this length, even if it
-    /// exceeds the bytes
-    /// allocated between two collections.
+    /// Allows, right after a collection, the next object to have type `id` and this length, even if it exceeds the
+    /// bytes allocated between two collections.
     ///
     /// # Panics
     /// Panics if the shape of the type is not known.

@@ -162,9 +162,8 @@ pub struct VmStoreContext {
     pub recent_calls: *const AtomicUsize,
     /// The store's demand-paged ranges, for the signal handler.
     pub demand: *const DemandList,
-    /// For the timer handler, while machine code waits for a builtin or a stub: the return address, the frame
-    /// pointer, and the
-    /// purpose (`runtime::samples`); `left_pc` is 0 otherwise.
+    /// For the timer handler, while machine code waits for a builtin or a stub: the return address, the frame pointer,
+    /// and the purpose (`runtime::samples`); `left_pc` is 0 otherwise.
     pub left_pc: usize,
     pub left_fp: usize,
     pub left_for: usize,

@@ -1,6 +1,5 @@
-//! The runtime's view of a module: the data that its code needs to run, and requests to compile it. The layer
-//! above owns
-//! the modules, compiles their functions and decides which version runs.
+//! The runtime's view of a module: the data that its code needs to run, and requests to compile it. The layer above
+//! owns the modules, compiles their functions and decides which version runs.
 //!
 //! Invariant: a module with code on the stack, or with an instance in a store, is alive: its data stays in place, and
 //! each address that it returns is that of runnable code of the requested function.
@@ -78,17 +77,17 @@ pub trait LoadedModule: Any + Debug + Send + Sync {
     /// Fails if the code cannot be compiled.
     fn code_unless(self: Arc<Self>, row: u32, is_over: &dyn Fn() -> bool) -> Result<Option<usize>>;
 
-    /// Handles a report that baseline code of a function, with `calls` calls, is hot, at the loop header
-    /// `block` or, if that
-    /// is 0, at its entry. Orders better versions; returns the address of one that resumes at `block`, if available.
+    /// Handles a report that baseline code of a function, with `calls` calls, is hot, at the loop header `block` or, if
+    /// that is 0, at its entry. Orders better versions; returns the address of one that resumes at `block`, if
+    /// available.
     fn request_promotion(self: Arc<Self>, func: u32, block: u32, calls: u64) -> Option<usize>;
 
-    /// Returns burst code of a function, entered at `block`, a loop header or 0 for its entry; `None` if not
-    /// available yet.
+    /// Returns burst code of a function, entered at `block`, a loop header or 0 for its entry; `None` if not available
+    /// yet.
     fn burst_code(self: Arc<Self>, func: u32, block: u32) -> Option<usize>;
 
-    /// Returns code of a function for the time between bursts, entered likewise; a frame that `is_stuck`
-    /// needs it urgently.
+    /// Returns code of a function for the time between bursts, entered likewise; a frame that `is_stuck` needs it
+    /// urgently.
     fn checking_code(self: Arc<Self>, func: u32, block: u32, is_stuck: bool) -> Option<usize>;
 
     /// Lets calls in bursts request code again that the budget did not allow.

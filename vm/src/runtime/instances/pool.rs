@@ -1,12 +1,10 @@
-//! Resources that instances leave for the next ones: memories with their address space and the pages of their
-//! images, and
-//! vmctxs.
+//! Resources that instances leave for the next ones: memories with their address space and the pages of their images,
+//! and vmctxs.
 //!
 //! Reserving and releasing address space, and copying data into it, takes far longer than discarding writes:
 //! the system drops the pages that an instance has written, and the next read sees the image again.
-//! Invariant: the pool holds no data of an earlier instance: a memory consists of its image and zeros,
-//! accessible up to its
-//! minimum; a vmctx is zeroed. Resources that cannot be reset are returned to the system.
+//! Invariant: the pool holds no data of an earlier instance: a memory consists of its image and zeros, accessible up to
+//! its minimum; a vmctx is zeroed. Resources that cannot be reset are returned to the system.
 
 use std::collections::HashMap;
 use std::hash::Hash;

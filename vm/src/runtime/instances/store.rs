@@ -46,9 +46,8 @@ use crate::runtime::values::table::TableData;
 use crate::runtime::values::types::TypeEntry;
 use crate::{Error, GlobalType, MemoryType, Result, StoreLimits, TableType, ValType};
 
-/// Size of the stack on which the runtime works for machine code: metrics need little, but the end of a trace
-/// chunk plans
-/// functions.
+/// Size of the stack on which the runtime works for machine code: metrics need little, but the end of a trace chunk
+/// plans functions.
 const OWN_STACK: usize = 1 << 20;
 
 /// Identifies a store within the process, so that foreign handles are detected.
@@ -160,8 +159,8 @@ pub struct StoreOpaque {
     pub timed: Option<TimedCall>,
     /// The embedder's callbacks.
     pub hooks: Hooks,
-    /// The suspender of the running code, if that runs on a fiber and everything below it there can be sent
-    /// to another thread.
+    /// The suspender of the running code, if that runs on a fiber and everything below it there can be sent to another
+    /// thread.
     pub suspender: Option<Suspender>,
 }
 
@@ -344,8 +343,8 @@ impl StoreOpaque {
         &self.interrupt
     }
 
-    /// Returns the interrupt page for use by others, whose requests take effect even where code has checks
-    /// instead of polls.
+    /// Returns the interrupt page for use by others, whose requests take effect even where code has checks instead of
+    /// polls.
     pub fn watched_interrupt(&self) -> &Arc<InterruptPage> {
         if self.bursts.is_some() {
             // Without a thread that watches, a request takes effect when a check fires on its own.
@@ -517,9 +516,8 @@ impl StoreOpaque {
         &mut self.memories[index as usize]
     }
 
-    /// Checks that all accessed data of the memories could be read from the files of their modules; if not,
-    /// no code of this
-    /// store may continue.
+    /// Checks that all accessed data of the memories could be read from the files of their modules; if not, no code of
+    /// this store may continue.
     ///
     /// # Errors
     /// Fails if some could not be read.

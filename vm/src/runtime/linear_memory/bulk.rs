@@ -144,9 +144,8 @@ impl From<Trap> for InitError {
 }
 
 impl InitError {
-    /// Returns the trap that wasm sees. An instance's own segments are dropped before its code runs, unless
-    /// its instantiation
-    /// failed: without the file they therefore behave as if dropped.
+    /// Returns the trap that wasm sees. An instance's own segments are dropped before its code runs, unless its
+    /// instantiation failed: without the file they therefore behave as if dropped.
     pub fn trap(self) -> Trap {
         match self {
             InitError::Trap(trap) => trap,

@@ -40,9 +40,9 @@ pub type OnGrowth = unsafe fn(NonNull<StoreOpaque>, Growth) -> Result<bool>;
 /// Fails if the embedder ends the program.
 ///
 /// # Safety
-/// The pointer derives from an exclusive reference to the whole store, its user's data included, and nothing
-/// else uses the
-/// store meanwhile: the wasm code that it is lent to, if any, waits for this function, and has left in the proper way.
+/// The pointer derives from an exclusive reference to the whole store, its user's data included, and nothing else uses
+/// the store meanwhile: the wasm code that it is lent to, if any, waits for this function, and has left in the proper
+/// way.
 pub unsafe fn memory(store: NonNull<StoreOpaque>, index: u32, delta: u64) -> Result<Option<u64>> {
     // SAFETY: the caller upholds this function's safety contract; the reference ends with the block.
     let (current, maximum) = unsafe {
@@ -60,9 +60,8 @@ pub unsafe fn memory(store: NonNull<StoreOpaque>, index: u32, delta: u64) -> Res
     unsafe { grow(store, growth, work) }
 }
 
-/// Grows table number `index` by `delta` elements of value `init`, likewise. With `may_stop`, an interruption
-/// of the store
-/// also leaves the table unchanged.
+/// Grows table number `index` by `delta` elements of value `init`, likewise. With `may_stop`, an interruption of the
+/// store also leaves the table unchanged.
 ///
 /// # Errors
 /// Fails as [`memory`] does.

@@ -1,13 +1,11 @@
 //! Linear memories that several stores, and therefore several threads, share.
 //!
-//! The whole maximum size of such a memory is reserved, so its base never changes, and growth makes more of
-//! it accessible,
-//! under a lock. The length is an atomic that machine code reads.
+//! The whole maximum size of such a memory is reserved, so its base never changes, and growth makes more of it
+//! accessible, under a lock. The length is an atomic that machine code reads.
 //!
-//! **Invariant**: no Rust reference to the contents is ever created, since machine code of other threads may
-//! write them at
-//! any time. The runtime reads and writes them by atomic accesses of bytes and words, in no order, as the specification
-//! describes non-atomic accesses.
+//! **Invariant**: no Rust reference to the contents is ever created, since machine code of other threads may write them
+//! at any time. The runtime reads and writes them by atomic accesses of bytes and words, in no order, as the
+//! specification describes non-atomic accesses.
 //! Source: the threads proposal, "Shared linear memory" and "Data races".
 
 use std::ops::Range;

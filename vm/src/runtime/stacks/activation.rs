@@ -40,9 +40,8 @@ pub struct RawFrame {
     pub path: Option<u64>,
     /// Its sums of metrics.
     pub sums: Sums,
-    /// The address of its call record, if it has one and anything is measured or counted there; valid if any
-    /// sum is nonzero,
-    /// or the frame has passed its entry.
+    /// The address of its call record, if it has one and anything is measured or counted there; valid if any sum is
+    /// nonzero, or the frame has passed its entry.
     pub record: Option<u64>,
 }
 
@@ -109,9 +108,8 @@ impl<'a> Linked<'a> {
 impl Drop for Linked<'_> {
     #[inline(never)]
     fn drop(&mut self) {
-        // Foreign fibers that leave in another order than they entered, or on another thread, would leave the
-        // chain pointing to
-        // dead frames. Fibers of this runtime take their part of the chain along.
+        // Foreign fibers that leave in another order than they entered, or on another thread, would leave the chain
+        // pointing to dead frames. Fibers of this runtime take their part of the chain along.
         if !ptr::eq(NEWEST.get(), self.0) {
             crate::runtime::interruption::signals::die(
                 "wasm calls of one thread must return in reverse order: do not switch fibers in between",

@@ -1,12 +1,9 @@
 //! Exceptions of a store: their representation in memory, and which of them wasm code still holds.
 //!
-//! An exception is a row of values, the first of which holds the number of its tag (`abi::exception`); an
-//! `exnref` in wasm
-//! is the address of that row. The host holds exceptions by reference counts, wasm code through the store's
-//! table of all
-//! exceptions that it knows. Collection, which runs together with that of externrefs (`externs`), removes the
-//! exceptions
-//! to which no table, global, frame or other exception refers and which the host does not hold.
+//! An exception is a row of values, the first of which holds the number of its tag (`abi::exception`); an `exnref` in
+//! wasm is the address of that row. The host holds exceptions by reference counts, wasm code through the store's table
+//! of all exceptions that it knows. Collection, which runs together with that of externrefs (`externs`), removes the
+//! exceptions to which no table, global, frame or other exception refers and which the host does not hold.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};

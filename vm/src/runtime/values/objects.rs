@@ -1,11 +1,9 @@
 //! The objects of a store: its heap, created with the first object type, the roots of objects, and collections.
 //!
-//! One collection serves objects, host values (`externs`) and exceptions, as each may refer to the others. It
-//! runs when an allocation finds no room, when the host is entered and there are many host values or
-//! exceptions, or when the
-//! embedder requests it. Roots are tables, globals, evaluated element segments, the embedder's references,
-//! and each word of
-//! the stack, of registers and of the transfer buffer: see `gc`.
+//! One collection serves objects, host values (`externs`) and exceptions, as each may refer to the others. It runs when
+//! an allocation finds no room, when the host is entered and there are many host values or exceptions, or when the
+//! embedder requests it. Roots are tables, globals, evaluated element segments, the embedder's references, and each
+//! word of the stack, of registers and of the transfer buffer: see `gc`.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -148,9 +146,8 @@ impl StoreOpaque {
         Ok(())
     }
 
-    /// Allocates an object of the type with this id, with default fields, and returns its address. All live
-    /// references must be
-    /// known: see [`StoreOpaque::collect`].
+    /// Allocates an object of the type with this id, with default fields, and returns its address. All live references
+    /// must be known: see [`StoreOpaque::collect`].
     ///
     /// # Errors
     /// Fails if there is no room besides all reachable objects.
@@ -207,10 +204,9 @@ impl StoreOpaque {
         }
     }
 
-    /// Frees objects, externrefs and exceptions without references from a table, a global, a frame of wasm
-    /// code, a live object
-    /// or exception, or `held`. Must be called in host code, when no other word is in transit except on the stack below
-    /// entries into wasm code.
+    /// Frees objects, externrefs and exceptions without references from a table, a global, a frame of wasm code, a live
+    /// object or exception, or `held`. Must be called in host code, when no other word is in transit except on the
+    /// stack below entries into wasm code.
     pub fn collect(&mut self, held: &[u64]) {
         self.take_bump();
         let live = self.roots(held);

@@ -1,8 +1,7 @@
 //! Bodies: `incoming-body`, `future-trailers` and `outgoing-body`.
 //!
-//! An incoming body is available as a whole. An outgoing body is collected, up to a limit, and sent when it
-//! is finished. The
-//! program's budget limits the memory of all bodies.
+//! An incoming body is available as a whole. An outgoing body is collected, up to a limit, and sent when it is
+//! finished. The program's budget limits the memory of all bodies.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -81,9 +81,8 @@ pub fn read_fields(lines: &mut Lines<'_, impl BufRead>) -> Result<Headers, WireE
         if fields.len() == lines.limits.fields {
             return Err(WireError::Head(lines.limits.head));
         }
-        // A line that begins with a space would continue the previous one, and a name with a space before the
-        // colon would be
-        // another field: both have been used for request smuggling.
+        // A line that begins with a space would continue the previous one, and a name with a space before the colon
+        // would be another field: both have been used for request smuggling.
         let colon = line.iter().position(|&byte| byte == b':');
         let (name, value) = colon.map(|at| (&line[..at], &line[at + 1..])).unwrap_or((&[], &[]));
         if !is_token(name) || !is_value(value) {

@@ -88,8 +88,8 @@ impl<'a, R: BufRead> Lines<'a, R> {
         Lines { from, limits: *limits, left: limits.head }
     }
 
-    /// Returns the first line of a message, behind an empty line that some clients send; `None` if the
-    /// connection has ended.
+    /// Returns the first line of a message, behind an empty line that some clients send; `None` if the connection has
+    /// ended.
     pub fn first(&mut self) -> Result<Option<Vec<u8>>, WireError> {
         if self.from.fill_buf()?.is_empty() {
             return Ok(None);

@@ -1,8 +1,7 @@
 //! HTTP/1.1 on a connection: requests and responses as bytes.
 //!
-//! Input: bytes from any peer. Output: whole [`Request`](super::Request)s and [`Response`](super::Response)s,
-//! or an error.
-//! Nothing is guessed: ambiguous input, such as two lengths of one body, is rejected.
+//! Input: bytes from any peer. Output: whole [`Request`](super::Request)s and [`Response`](super::Response)s, or an
+//! error. Nothing is guessed: ambiguous input, such as two lengths of one body, is rejected.
 //!
 //! Invariant: nothing grows beyond the limits, whatever the peer sends.
 //!
@@ -33,9 +32,8 @@ pub struct Received {
     pub keeps_alive: bool,
 }
 
-/// Reads a request; `None` if the connection ends before one begins. A client that expects permission to send
-/// a body gets
-/// it through `reply`.
+/// Reads a request; `None` if the connection ends before one begins. A client that expects permission to send a body
+/// gets it through `reply`.
 ///
 /// # Errors
 /// Fails if the request is malformed, or larger than allowed: [`WireError::status`] is the status to answer.
