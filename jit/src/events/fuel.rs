@@ -15,10 +15,10 @@
 //!   executed instruction costs 1, whether call, tail call, `if`, constant, SIMD operation or `memory.grow`. Falling
 //!   off the end of a function costs nothing; neither does a back edge nor dead code.
 //! * A bulk operation additionally costs its length operand, unsigned: for `memory.copy`, `memory.fill` and
-//! `memory.init` in bytes; for `table.copy`, `table.fill`, `table.init` and `table.grow`, and for operations on arrays
-//! except `array.new_fixed`, in elements. The charge comes before the bounds check, so an operation that traps, and a
-//! `table.grow` that fails, have been charged.
-//! `memory.grow` costs nothing per page. The charge is at most `i64::MAX`, even if a 64-bit length is larger.
+//!   `memory.init` in bytes; for `table.copy`, `table.fill`, `table.init` and `table.grow`, and for operations on
+//!   arrays except `array.new_fixed`, in elements. The charge comes before the bounds check, so an operation that
+//!   traps, and a `table.grow` that fails, have been charged. `memory.grow` costs nothing per page. The charge is at
+//!   most `i64::MAX`, even if a 64-bit length is larger.
 //! * Calls between instances of one store are calls; the store has one tank.
 //!
 //! # When the count is visible
@@ -30,15 +30,15 @@
 //! those with short constant lengths). After a call that returns, the function reloads the local.
 //!
 //! * In a host function, `Store::get_fuel` is exact: it includes everything up to and including the `call` instruction.
-//! A value that the host sets there takes effect immediately.
+//!   A value that the host sets there takes effect immediately.
 //! * After a normal end the count is exact.
 //! * After an error of a host function (`proc_exit` in WASI) the count is the exact one that the host function saw.
 //! * After `unreachable`, an access that always traps, or a `call_indirect` that finds no function of its type, the
 //!   count is exact and includes that instruction.
 //! * After any other trap (division, bounds, conversion, stack) the count is the most recently written-back value, from
-//! whichever function: it lacks the costs since the last call, return or end, including the entry of a function that
-//! trapped before its first call. Block counts do not determine this value. **This model gives the cost of the executed
-//! instructions instead**, which is never less. On stack overflow, the callee's entry is not charged.
+//!   whichever function: it lacks the costs since the last call, return or end, including the entry of a function that
+//!   trapped before its first call. Block counts do not determine this value. **This model gives the cost of the
+//!   executed instructions instead**, which is never less. On stack overflow, the callee's entry is not charged.
 //!
 //! # Instantiation
 //!
