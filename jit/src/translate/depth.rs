@@ -1,8 +1,8 @@
 //! Call depth limit: the same in every version of a function, on every machine.
 //!
 //! A store's context holds the number of further frames allowed. A function takes one at its entry, or traps before it
-//! has executed anything if none is left, and returns it when it returns or ends in a tail call. The runtime returns
-//! those of frames that an exception unwinds; the host entry returns those of frames that a trap ends.
+//! has executed anything if none is left, and gives it back when it returns or ends in a tail call. For frames that an
+//! exception unwinds, the runtime gives it back; for frames that a trap ends, the host's entry does.
 //! Invariant: nothing is inlined, so that each running function has a frame.
 
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -28,7 +28,7 @@ impl Translator<'_> {
         self.builder.ins().store(flags, rest, context, store_context::FRAMES_LEFT);
     }
 
-    /// Returns the frame at a normal exit.
+    /// Gives the frame back at a normal exit.
     pub(super) fn leave_frame(&mut self) {
         if !self.options.limits_frames {
             return;

@@ -55,7 +55,7 @@ impl std::fmt::Debug for WasiCtxBuilder {
 }
 
 impl WasiCtxBuilder {
-    /// Creates a builder with these defaults.
+    /// Creates a builder with the defaults.
     pub fn new() -> WasiCtxBuilder {
         let input = Descriptor::stream(What::Input(Cursor::default()), false);
         let output = || Descriptor::stream(What::Nothing, true);

@@ -173,7 +173,7 @@ impl StoreOpaque {
         }
     }
 
-    /// Returns the frames that an exception ended to the call depth limit, if there is one.
+    /// Gives back the frames that an exception ended, if the call depth is limited.
     fn give_back_frames(&mut self, count: usize) {
         if self.engine().config().max_call_depth.is_some() {
             // SAFETY: the context lives as long as the store; the throwing wasm code waits for this builtin.

@@ -294,7 +294,7 @@ pub unsafe fn ask_before_call(store: NonNull<StoreOpaque>) -> Result<()> {
     if !is_over {
         return Ok(());
     }
-    // SAFETY: as required above.
+    // SAFETY: the caller upholds this function's safety contract.
     if unsafe { out_of_budget(store) } {
         return Ok(());
     }

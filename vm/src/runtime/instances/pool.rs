@@ -168,7 +168,7 @@ unsafe fn reset_memory(mapping: &Mapping, minimum: u64, len: u64) -> io::Result<
 /// They are private pages of one mapping, which the caller owns, and nothing uses their contents.
 unsafe fn forget(base: NonNull<u8>, len: usize) -> io::Result<()> {
     if len > 0 {
-        // SAFETY: as required above.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { madvise(base.as_ptr().cast(), len, Advice::LinuxDontNeed)? };
     }
     Ok(())

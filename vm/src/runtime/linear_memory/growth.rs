@@ -56,7 +56,7 @@ pub unsafe fn memory(store: NonNull<StoreOpaque>, index: u32, delta: u64) -> Res
         store.note_size(index);
         Some(old)
     };
-    // SAFETY: as required above.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { grow(store, growth, work) }
 }
 
@@ -83,7 +83,7 @@ pub unsafe fn table(
     let desired = current.saturating_add(delta);
     let growth = Growth { what: Grows::Table, current, desired, maximum, has_failed: false };
     let is_to_stop = || may_stop && interrupt.stops_at_once();
-    // SAFETY: as required above.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { grow(store, growth, |store| store.table_mut(index).grow(delta, init, is_to_stop)) }
 }
 

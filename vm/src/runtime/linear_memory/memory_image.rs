@@ -44,7 +44,7 @@ impl MemoryImage {
     pub unsafe fn map(&self, base: NonNull<u8>) -> io::Result<()> {
         let Some(pages) = &self.pages else { return Ok(()) };
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::FIXED);
-        // SAFETY: as required above.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe {
             let place = base.as_ptr().add(self.bytes.start).cast();
             mmap(place, self.bytes.len(), protection, flags, pages, 0)?;
