@@ -1,12 +1,12 @@
 //! The calling context tree: how often each function was called, by whom, who was called by whom, …
 //!
-//! Input: call records as a run left them, in any order that has parents first. Output: a canonical tree, merged,
+//! Input: the call records of a run, in any order that has parents first. Output: a canonical tree that can be merged,
 //! verified, measured, and walked from either end.
-//! Invariant: [`ContextTree::verify`]. A function occurs once on each way from the root: a call of a function that is
-//! already on the way leads back to its record, so the depth is at most the number of functions. Two trees with the
+//! Invariant: [`ContextTree::verify`]. A function occurs once on each path from the root: a call of a function that is
+//! already on the path leads back to its record, so the depth is at most the number of functions. Two trees with the
 //! same contexts and counts are equal.
-//! Source: Ammons, Ball & Larus 1997, section 4, with call sites told apart. A tail call is a call like any other: its
-//! callee is a child of the record whose frame it replaces, since that is where control came from.
+//! Source: Ammons, Ball & Larus 1997, section 4, with call sites distinguished. A tail call is a call like any other:
+//! its callee is a child of the record whose frame it replaces, since control came from there.
 //! Oracle: `tests/it/contexts.rs`, and against traces of whole runs `spec-tests/tests/contexts.rs`.
 //!
 //! Example: `main` calls `f` at 10 and at 20, and `f` itself at 30, once each time:
@@ -44,42 +44,42 @@ pub use totals::{CallPlace, Total};
 pub use verify::InvalidContexts;
 pub use walk::ContextRow;
 
-/// Contexts with their counts.
+/// A calling context tree with its counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextTree {
-    /// What was called, ascending; the first is [`Callee::Root`].
+    /// The called routines, ascending; the first is [`Callee::Root`].
     pub routines: Vec<Routine>,
-    /// The root, then the others in depth-first order, those of one caller by call site and routine.
+    /// The root, then the other records in depth-first order, siblings by call site and routine.
     pub records: Vec<CallRecord>,
-    /// What was measured, ascending by name: what the columns of the records' figures are. Stored apart.
+    /// The measured metrics, ascending by name: the columns of the records' figures. Stored separately.
     #[serde(skip)]
     pub metrics: Vec<Metric>,
-    /// Whether paths were counted in each context of their own.
+    /// Whether each context counted its paths separately.
     #[serde(skip)]
     pub has_paths: bool,
-    /// How the figures were come by. Of sampled ones, a call is counted that began in a burst, in the context that it
-    /// has then. Stored apart.
+    /// How the figures were obtained. Sampled trees count the calls that began in a burst, in the context of that
+    /// moment. Stored separately.
     #[serde(skip)]
     pub kind: FigureKind,
 }
 
-/// Something that can be called.
+/// A callable entity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Routine {
-    /// What it is.
+    /// The callee.
     pub callee: Callee,
-    /// Byte offset in its module of each call that it may make, ascending; none of the host's.
+    /// Byte offset in its module of each call that it may make, ascending; empty for host functions.
     pub sites: Vec<u32>,
 }
 
-/// What a call record is of.
+/// The subject of a call record.
 ///
 /// Stored by position: append only.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Callee {
-    /// Nothing: where the host enters the program.
+    /// No function: the host's entry into the program.
     Root,
-    /// A function of the profile's module, in the instance that the profile is of.
+    /// A function of the profile's module, in the profiled instance.
     Function {
         /// Its index.
         index: u32,
@@ -95,27 +95,27 @@ pub enum Callee {
         /// Its name.
         name: Option<String>,
     },
-    /// A function of the host; without names if it was given none.
+    /// A function of the host; with empty names if it has none.
     Host {
         /// Module it was imported from.
         module: String,
         /// Name it was imported by.
         name: String,
     },
-    /// Nothing: the parent of the records of calls in contexts that there was no memory for, one a function; of
-    /// sampled calls also those below more frames than could be looked at in a burst.
+    /// No function: the parent, one per function, of the records of calls in contexts for which memory ran out, and of
+    /// sampled calls below more frames than a burst could inspect.
     Beyond,
     /// The engine itself, such as its compiler while the program waits for code; only in sampled time.
     Engine,
-    /// A function of the source whose code is a part of its caller's; only in trees that
-    /// [`Profile::with_inlined`](crate::Profile::with_inlined) gives.
+    /// A source function whose code is inlined into its caller; only in trees from
+    /// [`Profile::with_inlined`](crate::Profile::with_inlined).
     Inlined {
-        /// Its name, as debug information has it.
+        /// Its name in the debug information.
         name: String,
     },
 }
 
-/// What it is called, as its name is stored; what has none is told in angle brackets.
+/// Writes the stored name of the callee; a description in angle brackets replaces a missing name.
 impl fmt::Display for Callee {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -135,32 +135,32 @@ impl fmt::Display for Callee {
     }
 }
 
-/// The name of a function, or what browsers call one that has none.
+/// Returns the name of a function, or the name that browsers give to a function without one.
 pub(crate) fn function_name(index: u32, name: Option<&str>) -> Cow<'_, str> {
     name.map_or_else(|| format!("wasm-function[{index}]").into(), Cow::from)
 }
 
-/// What is known of one function in one context.
+/// The counts of one function in one context.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallRecord {
-    /// What was called, an index into the routines.
+    /// The called routine, an index into the routines.
     pub routine: u32,
     /// The caller's record; the root's own is 0.
     pub parent: u32,
     /// Byte offset of the call in the caller's module; 0 if the caller has no call sites.
     pub site: u32,
-    /// How often it was called in this context, recursive calls that lead back here included.
+    /// Number of calls in this context, including recursive calls that lead back here.
     pub calls: u64,
-    /// Calls of functions that are on the way to this record, ascending.
+    /// Calls of functions on the path from the root to this record, ascending.
     pub back_edges: Vec<BackEdge>,
-    /// What was measured in the function itself, callees not included, by metric of the tree. Stored apart.
+    /// The function's own measurements, without its callees, by metric of the tree. Stored separately.
     #[serde(skip)]
     pub metrics: Vec<u64>,
-    /// The paths that ran to their end in this context, ascending by number, if these were counted; their figures are
-    /// by metric of the profile. Stored apart.
+    /// The finished paths in this context, ascending by number, if counted; their figures are
+    /// by metric of the profile. Stored separately.
     #[serde(skip)]
     pub paths: Vec<PathCount>,
-    /// Those that did not, ascending by exit's place and prefix. Stored apart.
+    /// The unfinished paths, ascending by place and prefix of the exit. Stored separately.
     #[serde(skip)]
     pub unfinished: Vec<UnfinishedPath>,
 }
@@ -170,7 +170,7 @@ pub struct CallRecord {
 pub struct BackEdge {
     /// Byte offset of the call; 0 if the caller has no call sites.
     pub site: u32,
-    /// The record it leads to: the caller's own or one above it.
+    /// The record that the call leads to: the caller's own or an ancestor.
     pub to: u32,
 }
 
@@ -178,36 +178,36 @@ impl ContextTree {
     /// The root's number.
     pub const ROOT: u32 = 0;
 
-    /// What a record is of.
+    /// Returns the callee of a record.
     ///
     /// # Panics
-    /// If there is no such record.
+    /// Panics if there is no such record.
     pub fn callee(&self, record: u32) -> &Callee {
         &self.routines[self.records[record as usize].routine as usize].callee
     }
 
-    /// By record: how often it was called.
+    /// Returns the number of calls by record.
     pub fn calls(&self) -> Vec<u64> {
         self.records.iter().map(|record| record.calls).collect()
     }
 
-    /// By record: the figures of one metric.
+    /// Returns the figures of one metric by record.
     pub fn amounts(&self, column: usize) -> Vec<u64> {
         self.records.iter().map(|record| record.metrics.get(column).copied().unwrap_or(0)).collect()
     }
 
-    /// By record: the instructions that were counted in it, if they were: in bursts, or as events.
+    /// Returns the counted instructions by record, if counted: in bursts, or as events.
     pub fn instructions(&self) -> Option<Vec<u64>> {
         let column = self.metrics.iter().position(|metric| metric.name == INSTRUCTIONS)?;
         Some(self.amounts(column))
     }
 
-    /// Whether the callers of some calls are not known: see [`Callee::Beyond`].
+    /// Reports whether the callers of some calls are unknown: see [`Callee::Beyond`].
     pub fn is_cut(&self) -> bool {
         self.routines.iter().any(|routine| routine.callee == Callee::Beyond)
     }
 
-    /// The sum of two trees of one module, with the metrics that both have; counts saturate.
+    /// Returns the sum of two trees of one module, with the metrics that both have; counts saturate.
     #[must_use]
     pub fn merged(&self, other: &Self) -> Self {
         let mut log =

@@ -1,12 +1,12 @@
-//! Profiles in the formats of other tools.
+//! Exports of profiles to the formats of other tools.
 //!
-//! Input: a [`Profile`](crate::Profile), and a [`CodeMap`]: what the module itself tells of its code. Output: text or
-//! bytes, written as they are made.
-//! Between them stand three forms, so that each format is a short file: [`Samples`] (weights by stack),
+//! Input: a [`Profile`](crate::Profile), and a [`CodeMap`], the module's information about its code. Output: text or
+//! bytes, written incrementally.
+//! Three intermediate forms keep each format a short file: [`Samples`] (weights by stack),
 //! [`executions`] (counts by instruction) and [`Coverage`] (counts by source line).
-//! Invariant: the weights of a metric add up to the profile's total of it, in every format that shows stacks or
-//! instructions. What a format cannot say is left out, never made up; `docs/src/how-to/exports.md` lists it.
-//! Names are written as the profile has them: who wants them demangled does that first.
+//! Invariant: the weights of a metric add up to the profile's total, in every format that shows stacks or
+//! instructions. Data that a format cannot express is omitted, never invented; `docs/src/how-to/exports.md` lists it.
+//! Names are written as in the profile; a caller that wants them demangled does so first.
 //! Oracle: `tests/it/export.rs`, which reads each format back.
 
 mod autofdo;
@@ -55,5 +55,5 @@ pub use pprof::write_pprof;
 pub use samples::{Metric, Samples, StackNode, Unit};
 pub use speedscope::write_speedscope;
 
-/// What files say that they were written by.
+/// The name of the generating tool in exported files.
 const TOOL: &str = concat!("wprof ", env!("CARGO_PKG_VERSION"));

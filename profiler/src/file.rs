@@ -1,10 +1,10 @@
 //! The profile file.
 //!
-//! Input: a valid [`Profile`], or bytes from anywhere. Output: bytes, or the profile.
-//! Invariant: a file that was written is read back equal; any other bytes are a clear error and never a
-//! panic, and cannot make us unpack more than the limits allow. Writing replaces the old file at once or
-//! leaves it alone.
-//! What it holds: `profile.rs`. Oracle: every truncation and every flipped byte, in `tests/it/file.rs`.
+//! Input: a valid [`Profile`], or arbitrary bytes. Output: bytes, or the profile.
+//! Invariant: a written file is read back equal; any other bytes yield a clear error and never a
+//! panic, and cannot make the reader unpack more than the limits allow. Writing replaces the old file atomically or
+//! leaves it unchanged.
+//! Contents: `profile.rs`. Oracle: every truncation and every flipped byte, in `tests/it/file.rs`.
 //!
 //! Layout, integers little-endian:
 //!
@@ -18,20 +18,20 @@
 //! ```
 //!
 //! Sections of version 1.0, each once and in any order: `HEAD` (program, module hash, runs, code figures), `FUNC`
-//! (functions), `HOST` (host calls). Version 1.1 adds, if there is anything to be in them: `EVNT` (totals of events),
-//! `BLCK` (the functions of which only blocks were counted, each with its counts; a reader of version 1.0 must not
-//! see them, since it would take the missing counts of their edges for zeros). Version 1.2 adds `CNTX` (calling
-//! contexts) and `PATH` (the paths of those functions whose paths were counted, by index). Version 1.3 adds `SLCT`
-//! (the functions of which only chosen paths were counted, each with these; an older reader must not take what is
-//! there for all that ran), `METR` (metrics, and for each function with paths, by index, the figures of each of its
-//! paths), `CMET` (metrics of calling contexts, and the figures of each record in `CNTX`) and `FLOW` (the paths of
-//! each record). Version 1.4 adds `TARG` (what indirect calls called), `HTIM` (the time of each row in `HOST`) and
-//! `BRST` (how many bursts samples are from). Version 1.5 adds `CKND` (how the figures of calling contexts were come
-//! by, if not exactly), `STOP` (the unfinished paths of each record, with their figures) and `TIME` (the time line).
-//! Version 1.6 adds `GAIN` (what versions on the time line save, by position). Version 1.7 adds `XTND` (extended
-//! paths). Version 1.8 adds `FILL`, which holds nothing: with it a file is long enough to be unpacked (see
-//! [`ReadLimits`]). Version 1.9 adds `SMPL` (sampled time). Version 1.10 adds
-//! `ALOC` (what was allocated) and `PRED` (what a simulated branch predictor has missed). A change to what a section holds takes a new tag.
+//! (functions), `HOST` (host calls). Version 1.1 adds, if not empty: `EVNT` (totals of events), `BLCK` (the functions
+//! with block counts only, each with its counts; a reader of version 1.0 must not see them, since it would take the
+//! missing counts of their edges for zeros). Version 1.2 adds `CNTX` (calling contexts) and `PATH` (the paths of
+//! functions whose paths were counted, by index). Version 1.3 adds `SLCT` (the functions of which only selected paths
+//! were counted, each with these; an older reader must not take these for all executed paths), `METR` (metrics, and for
+//! each function with paths, by index, the figures of each of its paths), `CMET` (metrics of calling contexts, and the
+//! figures of each record in `CNTX`) and `FLOW` (the paths of each record). Version 1.4 adds `TARG` (callees of
+//! indirect calls), `HTIM` (the time of each row in `HOST`) and `BRST` (the number of bursts behind samples). Version
+//! 1.5 adds `CKND` (the kind of the figures of calling contexts, if not exact), `STOP` (the unfinished paths of each
+//! record, with their figures) and `TIME` (the time line). Version 1.6 adds `GAIN` (the savings of versions on the time
+//! line, by position). Version 1.7 adds `XTND` (extended paths). Version 1.8 adds `FILL`, which holds nothing: it makes
+//! a file long enough to be unpacked (see [`ReadLimits`]). Version 1.9 adds `SMPL` (sampled time). Version 1.10 adds
+//! `ALOC` (allocations) and `PRED` (mispredictions of a simulated branch predictor). A change to a section's content
+//! takes a new tag.
 
 mod replace;
 mod section;
@@ -74,24 +74,24 @@ const PRED: Tag = Tag(*b"PRED");
 const ALOC: Tag = Tag(*b"ALOC");
 const SMPL: Tag = Tag(*b"SMPL");
 
-/// Why a profile could not be read or written.
+/// The reason why a profile could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// The operating system refused.
     #[error("cannot {action} {}: {error}", .path.display())]
     Io {
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         error: std::io::Error,
     },
-    /// It does not begin like a profile.
+    /// The file does not begin like a profile.
     #[error("this is not a wprof profile: give a file that `wprof run -o` wrote")]
     Foreign,
-    /// It is of a format that this version does not know.
+    /// This version does not know the file's format.
     #[error("the profile has format {major}.{minor}, and this wprof reads {MAJOR}.x: {}", advice(*.major))]
     OtherVersion {
         /// Major version of the file.
@@ -99,7 +99,7 @@ pub enum FileError {
         /// Minor version of the file.
         minor: u16,
     },
-    /// It ends too early.
+    /// The file ends too early.
     #[error("the profile ends too early, at byte {0}: it was not copied whole, take it again")]
     Truncated(u64),
     /// A checksum fails, or the content makes no sense.
@@ -108,27 +108,27 @@ pub enum FileError {
         /// Section, or part of the file.
         part: String,
     },
-    /// It has a section that its format version does not have.
+    /// The file has a section that its format version does not have.
     #[error("the profile has an unknown section {0:?}: it is damaged, take it again")]
     UnknownSection(String),
-    /// A section is not there.
+    /// A section is missing.
     #[error("the profile lacks the section {0:?}: it is damaged, take it again")]
     MissingSection(String),
-    /// It is larger than the limits allow.
+    /// The profile exceeds the limits.
     #[error("the profile exceeds the limit of {limit} {what}: profile fewer functions or a shorter run")]
     TooLarge {
-        /// What there is too much of.
+        /// What exceeds the limit.
         what: &'static str,
         /// The limit.
         limit: u64,
     },
-    /// It would take more memory to read than [`ReadLimits`] allow.
+    /// Reading the file would take more memory than [`ReadLimits`] allow.
     #[error(
         "the profile unpacks to more than {limit} bytes, too many for a file of its length: if you trust \
              whoever made it, raise the limit of unpacked bytes"
     )]
     Expands {
-        /// How many bytes may be unpacked of a file of its length.
+        /// Maximum unpacked bytes of a file of its length.
         limit: u64,
     },
     /// The profile contradicts itself.
@@ -150,10 +150,10 @@ struct Head {
 }
 
 impl Profile {
-    /// The content of a profile file.
+    /// Returns the content of a profile file.
     ///
     /// # Errors
-    /// If the profile is invalid or exceeds a limit.
+    /// Fails if the profile is invalid or exceeds a limit.
     pub fn to_bytes(&self) -> Result<Vec<u8>, FileError> {
         self.verify()?;
         let head = Head {
@@ -246,18 +246,18 @@ impl Profile {
         writer.finish()
     }
 
-    /// The profile in the content of a file.
+    /// Reads the profile in the content of a file.
     ///
     /// # Errors
-    /// If the bytes are no profile, damaged, of another major version, too large or contradictory.
+    /// Fails if the bytes are not a profile, damaged, of another major version, too large or contradictory.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, FileError> {
         Self::from_bytes_within(bytes, &ReadLimits::default())
     }
 
-    /// The same within other limits.
+    /// Reads the profile in the content of a file, within other limits.
     ///
     /// # Errors
-    /// As [`from_bytes`](Self::from_bytes).
+    /// Fails as [`from_bytes`](Self::from_bytes) does.
     pub fn from_bytes_within(bytes: &[u8], limits: &ReadLimits) -> Result<Self, FileError> {
         let (minor, sections) = split_header(bytes, limits)?;
         let mut reader = Reader::new(bytes, sections, limits)?;
@@ -334,15 +334,15 @@ impl Profile {
     /// Reads a profile file.
     ///
     /// # Errors
-    /// As [`from_bytes`](Self::from_bytes), or if the system refuses.
+    /// Fails as [`from_bytes`](Self::from_bytes) does, or if the system refuses.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, FileError> {
         Self::read_within(path, &ReadLimits::default())
     }
 
-    /// The same within other limits.
+    /// Reads a profile file within other limits.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// Fails as [`read`](Self::read) does.
     pub fn read_within(path: impl AsRef<Path>, limits: &ReadLimits) -> Result<Self, FileError> {
         let path = path.as_ref();
         let refused = |error| FileError::Io { action: "read the profile", path: path.to_owned(), error };
@@ -352,11 +352,11 @@ impl Profile {
         Self::from_bytes_within(&bytes, limits)
     }
 
-    /// Writes a profile file. An old file of that name is replaced at once when the new one is safely on
-    /// disk, and left as it was if anything fails.
+    /// Writes a profile file. An old file of that name is replaced atomically once the new one is safely on
+    /// disk, and left unchanged if anything fails.
     ///
     /// # Errors
-    /// As [`to_bytes`](Self::to_bytes), or if the system refuses.
+    /// Fails as [`to_bytes`](Self::to_bytes) does, or if the system refuses.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), FileError> {
         let (path, bytes) = (path.as_ref(), self.to_bytes()?);
         replace::replace(path, &bytes).map_err(|error| FileError::Io {
@@ -367,7 +367,7 @@ impl Profile {
     }
 }
 
-/// Gives functions of the host their times.
+/// Adds the times of host functions.
 fn add_times(host_calls: &mut [HostCalls], times: Vec<Option<u64>>) -> Result<(), FileError> {
     if host_calls.len() != times.len() {
         return Err(FileError::Damaged { part: "the times of host calls".to_owned() });
@@ -376,7 +376,7 @@ fn add_times(host_calls: &mut [HostCalls], times: Vec<Option<u64>>) -> Result<()
     Ok(())
 }
 
-/// Gives versions on a time line what they save.
+/// Adds the savings of versions on a time line.
 fn add_benefits(timeline: Option<&mut Timeline>, benefits: Vec<(u32, Benefit)>) -> Result<(), FileError> {
     let versions = timeline.map_or(&mut [][..], |timeline| &mut timeline.versions);
     for (position, benefit) in benefits {
@@ -386,7 +386,7 @@ fn add_benefits(timeline: Option<&mut Timeline>, benefits: Vec<(u32, Benefit)>) 
     Ok(())
 }
 
-/// Gives functions, sorted by index, their paths.
+/// Adds the paths of functions, sorted by index.
 fn add_paths(functions: &mut [FunctionProfile], paths: Vec<(u32, PathProfile)>) -> Result<(), FileError> {
     for (index, paths) in paths {
         let found = functions.binary_search_by_key(&index, |function| function.index).ok();
@@ -398,7 +398,7 @@ fn add_paths(functions: &mut [FunctionProfile], paths: Vec<(u32, PathProfile)>) 
     Ok(())
 }
 
-/// Gives the paths of functions, sorted by index, their figures.
+/// Adds the figures of functions' paths, sorted by function index.
 fn add_figures(functions: &mut [FunctionProfile], figures: Vec<Vec<Vec<u64>>>) -> Result<(), FileError> {
     let mut figures = figures.into_iter();
     for paths in functions.iter_mut().filter_map(|function| function.paths.as_mut()) {
@@ -414,7 +414,7 @@ fn add_figures(functions: &mut [FunctionProfile], figures: Vec<Vec<Vec<u64>>>) -
     }
 }
 
-/// Gives a tree its metrics and its records their figures.
+/// Adds the metrics of a tree and the figures of its records.
 fn add_context_figures(
     contexts: Option<&mut ContextTree>,
     metrics: Vec<Metric>,
@@ -431,7 +431,7 @@ fn add_context_figures(
 /// A path of a call record: number, count and figures.
 type PathRow = (u64, u64, Vec<u64>);
 
-/// Gives the records of a tree their paths.
+/// Adds the paths of a tree's records.
 fn add_context_paths(contexts: Option<&mut ContextTree>, paths: Vec<Vec<PathRow>>) -> Result<(), FileError> {
     let contexts = contexts.filter(|contexts| contexts.records.len() == paths.len());
     let damaged = || FileError::Damaged { part: "the paths of calling contexts".to_owned() };
@@ -447,7 +447,7 @@ fn add_context_paths(contexts: Option<&mut ContextTree>, paths: Vec<Vec<PathRow>
 /// An unfinished path of a call record: exit, prefix and figures.
 type StopRow = (UnfinishedExit, u64, Vec<u64>);
 
-/// Gives the records of a tree their unfinished paths.
+/// Adds the unfinished paths of a tree's records.
 fn add_context_stops(contexts: Option<&mut ContextTree>, paths: Vec<Vec<StopRow>>) -> Result<(), FileError> {
     let contexts = contexts.filter(|contexts| contexts.records.len() == paths.len());
     let damaged = || FileError::Damaged { part: "the unfinished paths of calling contexts".to_owned() };
@@ -462,7 +462,7 @@ fn header(major: u16, minor: u16) -> Vec<u8> {
     [&MAGIC[..], &major.to_le_bytes(), &minor.to_le_bytes()].concat()
 }
 
-/// The minor version, and where the sections begin.
+/// Returns the minor version, and the position of the sections.
 fn split_header(bytes: &[u8], limits: &ReadLimits) -> Result<(u16, usize), FileError> {
     if bytes.len() as u64 > limits.file_bytes {
         return Err(FileError::TooLarge { what: "bytes", limit: limits.file_bytes });

@@ -1,10 +1,10 @@
 //! A profile as JSON.
 //!
-//! Input: a [`Profile`]. Output: one JSON object of a documented, stable shape, written as it is made: no
-//! more than one function is in memory twice.
-//! Where only blocks were counted, what follows from the counts of edges is null.
-//! Invariant: fields are only ever added; the object says its `format`. Counts are integers up to 2^64 - 1,
-//! beyond what readers that turn every number into a double can hold.
+//! Input: a [`Profile`]. Output: one JSON object of a documented, stable shape, written incrementally: at most
+//! one function is in memory twice.
+//! If only blocks were counted, figures that follow from edge counts are null.
+//! Invariant: fields are only ever added; the object states its `format`. Counts are integers up to 2^64 - 1,
+//! which readers that convert every number to a double cannot hold.
 //! Oracle: the golden text in `tests/it/json.rs`.
 //!
 //! ```text
@@ -60,7 +60,7 @@
 //! TIME  = { "time_ns", "samples" }
 //! ```
 //!
-//! What no test ran ([`Residual`]), paths most frequent first:
+//! The paths that no test ran ([`Residual`]), most frequent first:
 //!
 //! ```text
 //! { "format": "wprof-residual-1", "program": str, "module_hash": hex, "ran": different paths|null if unknown,
@@ -85,23 +85,23 @@ use shape::Shape;
 use crate::{Profile, Residual};
 
 impl Profile {
-    /// Writes the profile, derived figures included, as one line of JSON.
+    /// Writes the profile, including derived figures, as one line of JSON.
     ///
     /// # Errors
-    /// If `out` refuses.
+    /// Fails if writing to `out` fails.
     pub fn write_json(&self, out: impl Write) -> io::Result<()> {
         Ok(serde_json::to_writer(out, &Shape::new(self))?)
     }
 
-    /// Writes what of this profile no test ran, as one line of JSON.
+    /// Writes the part of this profile that no test ran, as one line of JSON.
     ///
     /// # Errors
-    /// If `out` refuses.
+    /// Fails if writing to `out` fails.
     pub fn write_residual_json(&self, residual: &Residual, out: impl Write) -> io::Result<()> {
         Ok(serde_json::to_writer(out, &ResidualShape::new(self, residual))?)
     }
 
-    /// The text of [`write_json`](Self::write_json), indented for people.
+    /// Returns the text of [`write_json`](Self::write_json), indented for people.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(&Shape::new(self)).expect("the shape has only string keys")
     }

@@ -1,8 +1,8 @@
-//! A profile: what ran how often, in terms of code offsets. Pure data.
+//! A profile: execution counts in terms of code offsets. Pure data.
 //!
-//! Input: exact counts and the shape of each function that ran. Output: itself, merged, written, exported.
-//! Invariant: [`Profile::verify`]; lists are sorted, graphs are graphs, and exact counts obey the flow law.
-//! It knows its module by hash, so that it is never applied to another.
+//! Input: exact counts and the shape of each function that ran. Output: the profile itself, merged, written, exported.
+//! Invariant: [`Profile::verify`]; lists are sorted, graphs are valid, and exact counts obey the flow law.
+//! A profile identifies its module by hash, so that it is never applied to another.
 //! Oracle: `tests/it/profile.rs`, which counts logged walks.
 
 mod call_edges;
@@ -45,11 +45,11 @@ use crate::{
 /// The profile of one module over one run, or over several merged ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
-    /// What the program is called, for people: a file name.
+    /// The program's display name: a file name.
     pub program: String,
-    /// A hash of what the module's code depends on; the caller chooses the function and keeps to it.
+    /// A hash of everything that the module's code depends on; the caller chooses a hash function and keeps to it.
     pub module_hash: [u8; 32],
-    /// The runs it was taken from, ascending.
+    /// The profiled runs, ascending.
     pub runs: Vec<Run>,
     /// Figures about the code.
     pub code: CodeStats,
@@ -57,28 +57,28 @@ pub struct Profile {
     pub functions: Vec<FunctionProfile>,
     /// Calls to functions of the host, ascending by name.
     pub host_calls: Vec<HostCalls>,
-    /// Totals of the kinds of events that were counted, ascending by name.
+    /// Totals of the counted event kinds, ascending by name.
     pub events: Vec<EventTotal>,
-    /// What was measured along paths, or follows from them, ascending by name: what the columns of their figures are.
+    /// The metrics measured along paths, or derived from them, ascending by name: the columns of the paths' figures.
     pub metrics: Vec<Metric>,
-    /// The calling contexts, if they were counted; those of the whole store.
+    /// The calling contexts of the whole store, if they were counted.
     pub contexts: Option<ContextTree>,
-    /// How many bursts sampled figures are from, if there are any: the independent samples of all of them.
+    /// Number of bursts behind the sampled figures, if there are any: their number of independent samples.
     pub bursts: Option<u64>,
-    /// What indirect calls called, ascending by caller and call site, if that was counted by itself. It also follows
+    /// Callees of indirect calls, ascending by caller and call site, if counted separately. They also follow
     /// from calling contexts.
     pub call_targets: Vec<CallTarget>,
-    /// The extended paths that ran most, if bursts have counted any.
+    /// The most frequent extended paths, if bursts have counted any.
     pub extended: Option<ExtendedProfile>,
-    /// Where the time went, if a timer has sampled it; that of the whole store. It has nothing to do with how other figures
-    /// were come by, and is added to none.
+    /// Sampled time of the whole store, if a timer has sampled it. It is independent of how other figures
+    /// were obtained, and is added to none.
     pub time: Option<TimeProfile>,
-    /// What was allocated, if that was counted; by calling context in the tree's figures. That of the whole store, but for
-    /// objects.
+    /// Allocations of the whole store, if they were counted, except that objects are the instance's; the tree's figures
+    /// contain them by calling context.
     pub allocations: Option<AllocationProfile>,
-    /// What a simulated predictor has missed, if there was one, ascending by place.
+    /// Outcomes of a simulated predictor, if there was one, ascending by place.
     pub branches: Vec<BranchOutcome>,
-    /// What became of the code while the program ran, if that was noted; of one run only.
+    /// The history of the code during the run, if recorded; of one run only.
     pub timeline: Option<Timeline>,
 }
 
@@ -93,7 +93,7 @@ pub struct CodeStats {
     pub counters: u64,
 }
 
-/// How often a function of the host was called.
+/// Calls of a host function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostCalls {
     /// Module it was imported from.
@@ -102,20 +102,20 @@ pub struct HostCalls {
     pub name: String,
     /// Number of calls.
     pub count: u64,
-    /// How the number was come by.
+    /// How the count was obtained.
     pub kind: FigureKind,
-    /// Real time in the function itself, in nanoseconds, if it was measured: what it calls back is not included.
+    /// Real time in the function itself, in nanoseconds, if measured, without the code that it calls back.
     #[serde(skip)]
     pub time_ns: Option<u64>,
 }
 
 impl HostCalls {
-    /// What host calls are sorted by.
+    /// Returns the sort key of host calls.
     fn key(&self) -> (&str, &str) {
         (&self.module, &self.name)
     }
 
-    /// Adds calls of the same function; the time is known if both are.
+    /// Adds calls of the same function; the time is known if both times are.
     fn add(&mut self, other: &Self) {
         self.count = self.count.saturating_add(other.count);
         self.kind = self.kind.merged(other.kind);
@@ -124,9 +124,9 @@ impl HostCalls {
 }
 
 impl Profile {
-    /// Brings all lists into the order that [`verify`](Self::verify) asks for, and adds up exits at one place, calls
-    /// of one host function and those of one call target. Functions with one index and events with one name are left
-    /// for `verify` to refuse.
+    /// Sorts all lists as [`verify`](Self::verify) requires, and merges exits at one place, calls of one host function
+    /// and those of one call target. Functions with equal indices and events with equal names are left for `verify` to
+    /// reject.
     pub fn normalize(&mut self) {
         self.runs.sort();
         self.functions.sort_by_key(|function| function.index);
@@ -154,36 +154,36 @@ impl Profile {
         self.timeline.iter_mut().for_each(Timeline::normalize);
     }
 
-    /// The profile of the function with this index, if it ran.
+    /// Returns the profile of the function with this index, if it ran.
     pub fn function(&self, index: u32) -> Option<&FunctionProfile> {
         let found = self.functions.binary_search_by_key(&index, |function| function.index);
         found.ok().map(|position| &self.functions[position])
     }
 
-    /// The share that was counted, if figures are sampled.
+    /// Returns the sampled share, if figures are sampled.
     pub fn sampled(&self) -> Option<Rate> {
         let functions = self.functions.iter().map(|function| function.kind);
         let contexts = self.contexts.iter().map(|contexts| contexts.kind);
         functions.chain(contexts).find_map(FigureKind::rate)
     }
 
-    /// The time in functions of the host, in nanoseconds, if that of all was measured; saturates.
+    /// Returns the time in host functions, in nanoseconds, if it was measured for all of them; saturates.
     pub fn host_time_ns(&self) -> Option<u64> {
         let mut times = self.host_calls.iter().map(|calls| calls.time_ns);
         times.try_fold(0_u64, |sum, time| Some(sum.saturating_add(time?)))
     }
 
-    /// Calls of all functions of the module; saturates.
+    /// Returns the calls of all functions of the module; saturates.
     pub fn calls(&self) -> u64 {
         self.functions.iter().map(FunctionProfile::calls).fold(0, u64::saturating_add)
     }
 
-    /// Instructions executed; saturates.
+    /// Returns the executed instructions; saturates.
     pub fn ops(&self) -> u64 {
         self.functions.iter().map(FunctionProfile::ops).fold(0, u64::saturating_add)
     }
 
-    /// What counting cost, beside one counter per block and one per edge, in the functions that ran.
+    /// Returns the cost of counting, beside that of one counter per block and one per edge, in the functions that ran.
     pub fn counter_costs(&self) -> CounterCosts {
         self.functions
             .iter()
@@ -191,10 +191,10 @@ impl Profile {
             .fold(CounterCosts::default(), CounterCosts::plus)
     }
 
-    /// What each placement of counters would have cost in the functions that ran and whose edges were counted.
+    /// Returns the cost that each placement of counters would have had in the functions that ran with counted edges.
     ///
     /// # Errors
-    /// If a function has no graph, which [`verify`](Self::verify) refuses.
+    /// Fails if a function has no graph, which [`verify`](Self::verify) rejects.
     pub fn placement_costs(&self) -> Result<PlacementCosts, CfgError> {
         let mut costs = self.functions.iter().map(FunctionProfile::placement_costs);
         costs.try_fold(PlacementCosts::default(), |sum, costs| Ok(sum.plus(costs?)))

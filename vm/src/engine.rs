@@ -1,4 +1,4 @@
-//! The engine: what all modules and stores share, and where code is compiled, kept and told of.
+//! The engine: the state that all modules and stores share, and the compiler, cache and registry of their code.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use crate::runtime::counts::account::{Account, ProfilingCost};
 use crate::runtime::instances::engine::EngineCore;
 use crate::{Config, Error, ProfilingConfig, Result, Trigger};
 
-/// A wasm engine. Cheap to clone; all clones are the same engine. Modules and stores work together if they are of
-/// one engine.
+/// A wasm engine. Cheap to clone; all clones are the same engine. Modules and stores work together if they belong to
+/// the same engine.
 #[derive(Clone, Debug)]
 pub struct Engine(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// What its code needs to run.
+    /// The state that its code needs to run.
     core: Arc<EngineCore>,
     background: Option<Background>,
     code_cache: Option<CodeCache>,
@@ -29,20 +29,20 @@ struct Inner {
 }
 
 impl Default for Engine {
-    /// An engine with the default settings.
+    /// Creates an engine with the default settings.
     ///
     /// # Panics
-    /// If the machine is not supported or out of memory.
+    /// Panics if the machine is not supported or out of memory.
     fn default() -> Self {
         Engine::new(&Config::new()).expect("the default configuration works on this machine")
     }
 }
 
 impl Engine {
-    /// An engine with the given settings.
+    /// Creates an engine with the given settings.
     ///
     /// # Errors
-    /// If the machine is not supported, or refuses memory for code.
+    /// Fails if the machine is not supported, or refuses memory for code.
     pub fn new(config: &Config) -> Result<Engine> {
         let core = EngineCore::new(config)?;
         let config = core.config();
@@ -56,80 +56,81 @@ impl Engine {
         Ok(Engine(Arc::new(Inner { core: Arc::new(core), background, code_cache, perf })))
     }
 
-    /// An engine that profiles, with default settings otherwise: a [`ProfilingConfig`], or what
-    /// [`ProfilingConfig::adaptive`] and [`ProfilingConfig::exact`] begin.
+    /// Creates an engine that profiles, with default settings otherwise: from a [`ProfilingConfig`], or from the
+    /// builders of [`ProfilingConfig::adaptive`] and [`ProfilingConfig::exact`].
     ///
     /// # Errors
-    /// As [`Engine::new`]; and if kinds of profiles do not go together, with the reason.
+    /// Fails as [`Engine::new`] does, or if profile kinds conflict; the error gives the reason.
     pub fn with_profiling(profiling: impl Into<Config>) -> Result<Engine> {
         Engine::new(&profiling.into())
     }
 
-    /// How many functions were proven to do behind our passes what they did before, and how many could not be and run
-    /// without the passes in question: see [`Config::verify`]. Code from the cache and baseline code are not among them.
+    /// Returns for how many functions our passes were proven to preserve the behaviour, and how many functions lack a
+    /// proof and run without the passes in question: see [`Config::verify`]. Cached and baseline code are not included.
     pub fn proofs(&self) -> (u64, u64) {
         let proofs = self.0.core.compiler().proofs();
         (proofs.proven(), proofs.unproven())
     }
 
-    /// How many memories, and how many instances without theirs, are kept for the next instances now: see
+    /// Returns how many memories, and how many instances without theirs, are currently kept for the next instances: see
     /// [`Config::pooling`].
     pub fn pooled(&self) -> (usize, usize) {
         self.0.core.pool().map_or((0, 0), |pool| pool.kept_now())
     }
 
-    /// What could not be proven of the first few functions, for those who work on the passes: see [`Config::verify`].
+    /// Returns the failed proofs of the first few functions, for developers of the passes: see [`Config::verify`].
     pub fn unproven(&self) -> Vec<String> {
         self.0.core.compiler().proofs().reports()
     }
 
-    /// Its settings.
+    /// Returns the settings.
     pub fn config(&self) -> &Config {
         self.0.core.config()
     }
 
-    /// Whether both are the same engine.
+    /// Reports whether both are the same engine.
     pub fn same(a: &Engine, b: &Engine) -> bool {
         Arc::ptr_eq(&a.0, &b.0)
     }
 
-    /// What its code needs to run.
+    /// Returns the state that its code needs to run.
     pub(crate) fn core(&self) -> &Arc<EngineCore> {
         &self.0.core
     }
 
-    /// What is collected of all functions.
+    /// Returns the data to collect about all functions.
     pub(crate) fn collection(&self) -> &Collection {
         self.0.core.collection()
     }
 
-    /// What is collected of all functions in bursts, if there are any.
+    /// Returns the data to collect about all functions in bursts, if there are bursts.
     pub(crate) fn burst_collection(&self) -> Option<&Collection> {
         self.0.core.burst_collection()
     }
 
-    /// What it has spent on an adaptive profile that is kept to an allowance: see [`Adaptive::budget`](crate::Adaptive).
+    /// Returns the cost of an adaptive profile that is limited by an allowance: see
+    /// [`Adaptive::budget`](crate::Adaptive).
     pub fn profiling_cost(&self) -> Option<ProfilingCost> {
         self.account().map(Account::cost)
     }
 
-    /// What keeps an adaptive profile to its allowance, if it has one.
+    /// Returns the account that limits an adaptive profile to its allowance, if it has one.
     pub(crate) fn account(&self) -> Option<&Account> {
         self.0.core.account().map(|account| &**account)
     }
 
-    /// Whether there are bursts.
+    /// Reports whether there are bursts.
     pub(crate) fn has_bursts(&self) -> bool {
         self.0.core.has_bursts()
     }
 
-    /// Whether the first burst does not end, so that it sees all.
+    /// Reports whether the first burst never ends, so that it sees everything.
     pub(crate) fn sees_all(&self) -> bool {
         let ProfilingConfig::Adaptive(adaptive) = self.config().profiling else { return false };
         adaptive.lengths.instrumented == BurstLengths::FOREVER && adaptive.trigger == Trigger::Checks
     }
 
-    /// How much is done for code for bursts.
+    /// Returns the tier of burst code.
     pub(crate) fn burst_tier(&self) -> Tier {
         let measures = self.burst_collection().is_some_and(|bursts| !bursts.metrics.is_empty());
         match self.config().profiling {
@@ -142,34 +143,34 @@ impl Engine {
         self.0.core.compiler()
     }
 
-    /// How hot functions are reoptimized, if they are.
+    /// Returns the policy for reoptimizing hot functions, if any.
     pub(crate) fn reoptimization(&self) -> Option<&Policy> {
         self.0.core.reoptimization()
     }
 
-    /// In how many calls of each version a better one is timed beside the one before.
+    /// Returns the number of timed calls of each version when a better version is compared with the previous one.
     pub(crate) fn trial_calls(&self) -> u32 {
         let policy = self.reoptimization().filter(|_| self.config().background_compilation);
         policy.map_or(0, |policy| policy.trial_calls)
     }
 
-    /// Where better versions are compiled; `None` if callers are to wait for them, as in a child of the process that made
-    /// the engine.
+    /// Returns the thread that compiles better versions; `None` if callers wait for them, as in a child of the process
+    /// that created the engine.
     pub(crate) fn background(&self) -> Option<&Background> {
         self.0.background.as_ref().filter(|background| background.is_here())
     }
 
-    /// Where functions are compiled ahead; `None` if they are not.
+    /// Returns the thread that compiles functions ahead; `None` if they are not.
     pub(crate) fn speculation(&self) -> Option<&Background> {
         self.background().filter(|_| self.config().speculates())
     }
 
-    /// Where machine code is kept from one run to the next.
+    /// Returns the cache of machine code between runs.
     pub(crate) fn code_cache(&self) -> Option<&CodeCache> {
         self.0.code_cache.as_ref()
     }
 
-    /// Where perf is told of code.
+    /// Returns the file that describes code to perf.
     pub(crate) fn perf(&self) -> Option<&PerfFile> {
         self.0.perf.as_ref()
     }

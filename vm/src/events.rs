@@ -1,4 +1,4 @@
-//! Counts of events, exact at every moment at which the host runs, and budgets of them.
+//! Event counts, exact at every moment at which the host runs, and event budgets.
 
 use std::ptr::NonNull;
 
@@ -12,48 +12,48 @@ use crate::store::StoreInner;
 use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, Instance, Result, Store};
 
 impl<T: 'static> Store<T> {
-    /// How many events of `kind` have happened in wasm code of this store. Exact, also while a host function runs,
-    /// after a trap and after an exit.
+    /// Returns the number of events of `kind` in wasm code of this store. The count is exact, also while a host
+    /// function runs, after a trap and after an exit.
     ///
     /// # Errors
-    /// If the engine does not count them: see [`Config::count_events`](crate::Config::count_events).
+    /// Fails if the engine does not count them: see [`Config::count_events`](crate::Config::count_events).
     pub fn event_count(&self, kind: &str) -> Result<u64> {
         event_count(self, kind)
     }
 
-    /// All counts, in the order of the configuration.
+    /// Returns all counts, in the order of the configuration.
     ///
     /// # Errors
-    /// If a function on the stack cannot be planned again.
+    /// Fails if a function on the stack cannot be planned again.
     pub fn event_counts(&self) -> Result<Vec<(String, u64)>> {
         event_counts(self)
     }
 
-    /// Lets `more` events of `kind` happen from now on. The program is stopped at the first function entry or loop
+    /// Allows `more` events of `kind` from now on. The program stops at the first function entry or loop
     /// header at which more have happened, with [`Trap::OutOfBudget`](crate::Trap::OutOfBudget); the same program
     /// with the same input always stops at the same place.
     ///
     /// # Errors
-    /// If there is no budget of this kind: see [`Config::budget`](crate::Config::budget).
+    /// Fails if this kind has no budget: see [`Config::budget`](crate::Config::budget).
     pub fn set_budget(&mut self, kind: &str, more: u64) -> Result<()> {
         let kind = metered(self.engine(), kind)?;
         self.as_context_mut().0.opaque.set_budget(kind, more);
         Ok(())
     }
 
-    /// How much is left of the budget of `kind`; negative by the overdraft.
+    /// Returns the rest of the budget of `kind`; negative by the overdraft.
     ///
     /// # Errors
-    /// As [`Store::set_budget`].
+    /// Fails as [`Store::set_budget`] does.
     pub fn budget_left(&self, kind: &str) -> Result<i64> {
         let kind = metered(self.engine(), kind)?;
         Ok(self.as_context().0.opaque.budget_left(kind))
     }
 
-    /// What happens when the budget is used up: `ask` gives how much there is from now on, and the program goes on, or
-    /// `None`, and it is stopped. It is called as a host function is: with as much stack, and it may run wasm code of other
-    /// stores. Where that much stack is not left, the program ends with
-    /// [`Trap::StackOverflow`](crate::Trap::StackOverflow). A panic goes on from the call of the program.
+    /// Sets the callback for an exhausted budget: `ask` returns a new budget, and the program continues, or `None`, and
+    /// the program stops. It runs like a host function: with as much stack, and it may run wasm code of other stores.
+    /// If that much stack is not left, the program ends with [`Trap::StackOverflow`](crate::Trap::StackOverflow). A
+    /// panic propagates out of the call of the program.
     pub fn on_out_of_budget(&mut self, ask: impl FnMut(&mut T, i64) -> Option<u64> + Send + Sync + 'static) {
         let inner = self.as_context_mut().0;
         inner.above.on_out_of_budget = Some(Box::new(ask));
@@ -61,8 +61,8 @@ impl<T: 'static> Store<T> {
     }
 }
 
-/// The instruction at which a program was stopped that checks at each, or before one: see [`Counting::PerInstruction`] and
-/// [`Counting::Before`].
+/// The instruction at which a program stopped that checks its budget at each, or before one: see
+/// [`Counting::PerInstruction`] and [`Counting::Before`].
 ///
 /// [`Counting::PerInstruction`]: crate::Counting::PerInstruction
 /// [`Counting::Before`]: crate::Counting::Before
@@ -72,13 +72,13 @@ pub struct Stop {
     pub func: u32,
     /// Byte offset of the instruction in the module.
     pub offset: u32,
-    /// The locals, parameters first, as they were before it.
+    /// The locals, parameters first, before the instruction.
     pub locals: Vec<StoppedValue>,
     /// The operand stack, bottom first.
     pub operands: Vec<StoppedValue>,
 }
 
-/// A value of a frame that was stopped.
+/// A value of a stopped frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum StoppedValue {
     /// An i32.
@@ -91,12 +91,12 @@ pub enum StoppedValue {
     F64(u64),
     /// A v128.
     V128(u128),
-    /// A reference: whether it is null.
+    /// A reference.
     Ref {
         /// Whether it is null.
         is_null: bool,
     },
-    /// One of so many that it was not kept.
+    /// A value that was not kept, because the frame has too many.
     Lost,
 }
 
@@ -115,10 +115,10 @@ impl StoppedValue {
 }
 
 impl<T: 'static> Store<T> {
-    /// Where the program was stopped when its budget was used up, if each instruction checks it, or one does.
+    /// Returns where the program stopped when its budget was exhausted, if each instruction checks it, or one does.
     ///
     /// # Errors
-    /// If the function cannot be read again.
+    /// Fails if the function cannot be read again.
     pub fn stop(&self) -> Result<Option<Stop>> {
         let Some(stop) = &self.as_context().0.opaque.events.stop else { return Ok(None) };
         let (info, origin) = (stop.frame.module.info(), stop.frame.origin);
@@ -132,19 +132,19 @@ impl<T: 'static> Store<T> {
     }
 }
 
-/// How many events of `kind` have happened; for host functions, which have a [`Caller`](crate::Caller).
+/// Returns the number of events of `kind`; for host functions, which have a [`Caller`](crate::Caller).
 ///
 /// # Errors
-/// As [`Store::event_count`].
+/// Fails as [`Store::event_count`] does.
 pub fn event_count(store: impl AsContext, kind: &str) -> Result<u64> {
     let store = &store.as_context().0.opaque;
     store.event_count(index(store.engine().collection(), kind)?)
 }
 
-/// All counts; as [`Store::event_counts`].
+/// Returns all counts, as [`Store::event_counts`] does.
 ///
 /// # Errors
-/// As there.
+/// Fails as [`Store::event_counts`] does.
 pub fn event_counts(store: impl AsContext) -> Result<Vec<(String, u64)>> {
     let store = &store.as_context().0.opaque;
     let kinds = (0..).zip(&store.engine().collection().events);
@@ -152,11 +152,11 @@ pub fn event_counts(store: impl AsContext) -> Result<Vec<(String, u64)>> {
 }
 
 impl Instance {
-    /// What a frame that stands at the instruction at byte `offset` of the module, in function `func`, adds to the
+    /// Returns what a frame at the instruction at byte `offset` of the module, in function `func`, adds to the
     /// counter of each kind: exact count = counter + corrections of all frames. Modulo 2^64.
     ///
     /// # Errors
-    /// If there is no such instruction, or the engine counts no events.
+    /// Fails if there is no such instruction, or the engine counts no events.
     pub fn query(&self, store: impl AsContext, func: u32, offset: u32) -> Result<Vec<i64>> {
         let store = &store.as_context().0.opaque;
         let module = ModuleInner::of(&store.instances[store.index(self.0) as usize].module);
@@ -188,13 +188,14 @@ fn metered(engine: &Engine, kind: &str) -> Result<u32> {
     ))
 }
 
-/// Asks the closure of a store that has one.
+/// Calls the store's closure, if it has one.
 ///
 /// # Safety
-/// `store` was derived from an exclusive reference to a whole `StoreInner<T>`, which nothing else uses meanwhile.
+/// The caller derives `store` from an exclusive reference to a whole `StoreInner<T>`, which nothing else uses
+/// meanwhile.
 #[expect(unsafe_code, reason = "the runtime knows stores without their type only")]
 unsafe fn ask_embedder<T: 'static>(store: NonNull<StoreOpaque>) -> Option<u64> {
-    // SAFETY: as required above; a store begins with its `StoreOpaque`.
+    // SAFETY: the caller guarantees a whole, exclusively borrowed store; a store begins with its `StoreOpaque`.
     let store = unsafe { &mut *store.cast::<StoreInner<T>>().as_ptr() };
     let left = store.opaque.engine().collection().metered.map_or(0, |kind| store.opaque.budget_left(kind));
     let mut ask = store.above.on_out_of_budget.take()?;

@@ -1,4 +1,4 @@
-//! Fuel: what wasm code may still do, by a name that other engines have, too.
+//! Fuel: the remaining work that wasm code may do, under the name that other engines use.
 
 use std::num::NonZeroU64;
 
@@ -7,30 +7,32 @@ use crate::runtime::instances::store::StoreOpaque;
 use crate::{AsContext, AsContextMut, Caller, Error, ErrorKind, Result, Store, StoreContextMut};
 
 impl<T: 'static> Store<T> {
-    /// Gives wasm code of this store so much fuel, instead of what it had. A store begins with none. When it is used up
-    /// the program ends at the next function entry or loop header with [`Trap::OutOfFuel`](crate::Trap::OutOfFuel), unless
-    /// [`Store::on_out_of_budget`] gives more; the same program with the same input always ends at the same place.
+    /// Sets the fuel of wasm code of this store, replacing the previous amount. A store starts with none. When it is
+    /// used up the program ends at the next function entry or loop header with
+    /// [`Trap::OutOfFuel`](crate::Trap::OutOfFuel), unless [`Store::on_out_of_budget`] gives more; the same program
+    /// with the same input always ends at the same place.
     ///
     /// # Errors
-    /// If code of the engine consumes none: see [`Config::consume_fuel`](crate::Config::consume_fuel).
+    /// Fails if the engine's code consumes no fuel: see [`Config::consume_fuel`](crate::Config::consume_fuel).
     pub fn set_fuel(&mut self, fuel: u64) -> Result<()> {
         set(&mut self.as_context_mut().0.opaque, fuel)
     }
 
-    /// How much fuel is left; 0 if more was consumed than there was, as may be between two checks.
+    /// Returns the remaining fuel; 0 if more was consumed than available, as may happen between two checks.
     ///
     /// # Errors
-    /// As [`Store::set_fuel`].
+    /// Fails as [`Store::set_fuel`] does.
     pub fn get_fuel(&self) -> Result<u64> {
         left(&self.as_context().0.opaque)
     }
 
-    /// Has calls that are awaited ([`TypedFunc::call_async`](crate::TypedFunc::call_async)) give their thread back to the
-    /// executor each time that so much fuel is consumed (default: `None`, never), at the next function entry or loop header.
-    /// What programs consume, and where they end without fuel, does not change. Other calls go on at once.
+    /// Makes awaited calls ([`TypedFunc::call_async`](crate::TypedFunc::call_async)) yield their thread to the executor
+    /// each time that they have consumed this much fuel (default: `None`, never), at the next function entry or loop
+    /// header. The fuel that programs consume, and where they end without fuel, do not change. Other calls continue at
+    /// once.
     ///
     /// # Errors
-    /// If it is 0, and as [`Store::set_fuel`].
+    /// Fails if the interval is 0, and as [`Store::set_fuel`] does.
     pub fn fuel_async_yield_interval(&mut self, interval: Option<u64>) -> Result<()> {
         let none = || Error::new(ErrorKind::Type, "an interval of 0 units of fuel: give at least 1, or None");
         let interval = interval.map(|fuel| NonZeroU64::new(fuel).ok_or_else(none)).transpose()?;
@@ -42,36 +44,36 @@ impl<T: 'static> Store<T> {
 }
 
 impl<T: 'static> Caller<'_, T> {
-    /// See [`Store::set_fuel`].
+    /// Sets the fuel: see [`Store::set_fuel`].
     ///
     /// # Errors
-    /// As there.
+    /// Fails as [`Store::set_fuel`] does.
     pub fn set_fuel(&mut self, fuel: u64) -> Result<()> {
         set(&mut self.as_context_mut().0.opaque, fuel)
     }
 
-    /// How much fuel the program that has called has left: exact up to the call.
+    /// Returns the remaining fuel of the calling program: exact up to the call.
     ///
     /// # Errors
-    /// As [`Store::set_fuel`].
+    /// Fails as [`Store::set_fuel`] does.
     pub fn get_fuel(&self) -> Result<u64> {
         left(&self.as_context().0.opaque)
     }
 }
 
 impl<T: 'static> StoreContextMut<'_, T> {
-    /// See [`Store::set_fuel`].
+    /// Sets the fuel: see [`Store::set_fuel`].
     ///
     /// # Errors
-    /// As there.
+    /// Fails as [`Store::set_fuel`] does.
     pub fn set_fuel(&mut self, fuel: u64) -> Result<()> {
         set(&mut self.0.opaque, fuel)
     }
 
-    /// See [`Store::get_fuel`].
+    /// Returns the remaining fuel: see [`Store::get_fuel`].
     ///
     /// # Errors
-    /// As there.
+    /// Fails as [`Store::get_fuel`] does.
     pub fn get_fuel(&self) -> Result<u64> {
         left(&self.0.opaque)
     }

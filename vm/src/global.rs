@@ -9,10 +9,10 @@ use crate::{AsContext, AsContextMut, Error, ErrorKind, GlobalType, Result, Val};
 pub struct Global(pub(crate) Stored);
 
 impl Global {
-    /// A global with an initial value.
+    /// Creates a global with an initial value.
     ///
     /// # Errors
-    /// If the value is of another type.
+    /// Fails if the value has another type.
     pub fn new(mut store: impl AsContextMut, ty: GlobalType, value: Val) -> Result<Global> {
         let opaque = &mut store.as_context_mut().0.opaque;
         value.check_type(&ty.content, opaque)?;
@@ -21,13 +21,13 @@ impl Global {
         Ok(Global(opaque.handle(index)))
     }
 
-    /// Its type.
+    /// Returns the global's type.
     pub fn ty(&self, store: impl AsContext) -> GlobalType {
         let opaque = &store.as_context().0.opaque;
         opaque.global_type(opaque.index(self.0))
     }
 
-    /// Its value.
+    /// Returns the global's value.
     pub fn get(&self, mut store: impl AsContextMut) -> Val {
         let opaque = &store.as_context_mut().0.opaque;
         let index = opaque.index(self.0);
@@ -35,10 +35,10 @@ impl Global {
         unsafe { Val::from_vm(opaque.global(index), &opaque.global_type(index).content, opaque) }
     }
 
-    /// Changes its value.
+    /// Sets the global's value.
     ///
     /// # Errors
-    /// If it is immutable, or the value is of another type.
+    /// Fails if the global is immutable, or the value has another type.
     pub fn set(&self, mut store: impl AsContextMut, value: Val) -> Result<()> {
         let opaque = &mut store.as_context_mut().0.opaque;
         let index = opaque.index(self.0);

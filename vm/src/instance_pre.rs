@@ -1,4 +1,4 @@
-//! Modules whose imports are found and checked once, to be instantiated many times.
+//! Modules whose imports are resolved and checked once, for many instantiations.
 
 use std::fmt;
 
@@ -9,8 +9,8 @@ use crate::runtime::instances::instantiate::Imports;
 use crate::store::{StoreContextMut, StoreInner};
 use crate::{AsContextMut, Caller, Error, ErrorKind, ExternType, FuncType, Instance, Linker, Module, Result};
 
-/// A module with all its imports, ready to be instantiated: see [`Linker::instantiate_pre`]. Cheap to clone; may be shared
-/// by threads, each of which instantiates it in stores of its own.
+/// A module with all its imports, ready to be instantiated: see [`Linker::instantiate_pre`]. Cheap to clone; threads
+/// may share it, and each instantiates it in its own stores.
 pub struct InstancePre<T: 'static> {
     module: Module,
     imports: Vec<Definition<T>>,
@@ -29,31 +29,31 @@ impl<T: 'static> fmt::Debug for InstancePre<T> {
 }
 
 impl<T: 'static> InstancePre<T> {
-    /// The module.
+    /// Returns the module.
     pub fn module(&self) -> &Module {
         &self.module
     }
 
-    /// Makes an instance, and runs its start function. Nothing is looked up or compared any more.
+    /// Creates an instance, and runs its start function, without further look-ups or type checks.
     ///
     /// # Errors
-    /// If a limit is reached, a segment does not fit, or the start function fails.
+    /// Fails if a limit is reached, a segment does not fit, or the start function fails.
     ///
     /// # Panics
-    /// If the store is of another engine, or another than the one that has what the linker was given by
+    /// Panics if the store belongs to another engine, or is not the store of the items that the linker received from
     /// [`Linker::define`] or [`Linker::instance`].
     pub fn instantiate(&self, mut store: impl AsContextMut<Data = T>) -> Result<Instance> {
         self.instantiate_in(store.as_context_mut().0, false)
     }
 
-    /// The same as a future, in which the start function may wait: see
+    /// Creates an instance as a future, in which the start function may wait: see
     /// [`TypedFunc::call_async`](crate::TypedFunc::call_async).
     ///
     /// # Errors
-    /// As [`InstancePre::instantiate`], and if the system has no memory for a stack.
+    /// Fails as [`InstancePre::instantiate`] does, or if the system has no memory for a stack.
     ///
     /// # Panics
-    /// As there, when it is polled.
+    /// Panics as [`InstancePre::instantiate`] does, when it is polled.
     pub fn instantiate_async<'a, S: Into<StoreContextMut<'a, T>>>(
         &'a self,
         store: S,
@@ -76,11 +76,11 @@ impl<T: 'static> InstancePre<T> {
 }
 
 impl<T: 'static> Linker<T> {
-    /// Finds the imports of `module` by name and checks their types, so that it can be instantiated many times without. What
-    /// is defined later changes nothing of it.
+    /// Finds the imports of `module` by name and checks their types once, for many instantiations. Later definitions do
+    /// not affect the result.
     ///
     /// # Errors
-    /// If imports are missing (all of them are listed), or of another type than the module expects.
+    /// Fails if imports are missing (the error lists all of them), or have another type than the module expects.
     pub fn instantiate_pre(&self, module: &Module) -> Result<InstancePre<T>> {
         self.check_defined(module)?;
         let mut found = Vec::new();
@@ -94,13 +94,13 @@ impl<T: 'static> Linker<T> {
 
     /// Instantiates `module` and names its exports.
     ///
-    /// A *command*, which exports a function `_start` without parameters and results, lives for one call only: each call
-    /// of one of its functions is in a new instance, which stays until the store is dropped; only functions of it are
-    /// named. Any other module is instantiated at once in `store`, and its function `_initialize` is called if it exports
-    /// one; the linker can then be used with that store only.
+    /// A *command*, which exports a function `_start` without parameters and results, lives for one call only: each
+    /// call of one of its functions creates a new instance, which stays until the store is dropped; only its functions
+    /// are defined. Any other module is instantiated at once in `store`, and its function `_initialize` is called if it
+    /// exports one; the linker can then be used with that store only.
     ///
     /// # Errors
-    /// If imports do not fit, a name is taken, or the instance cannot be made.
+    /// Fails if imports do not fit, a name is taken, or the instance cannot be created.
     pub fn module(
         &mut self,
         mut store: impl AsContextMut<Data = T>,
@@ -134,7 +134,7 @@ impl<T: 'static> Linker<T> {
     }
 }
 
-/// Whether a module exports a function that takes and returns nothing.
+/// Reports whether a module exports a function without parameters and results.
 fn is_procedure(module: &Module, name: &str) -> bool {
     module.get_export(name) == Some(ExternType::Func(FuncType::new([], [])))
 }

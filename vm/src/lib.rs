@@ -1,7 +1,7 @@
-//! A WebAssembly engine that profiles what it runs.
+//! A WebAssembly engine that profiles the programs it runs.
 //!
-//! The nouns are those of the specification and of Wasmtime: an [`Engine`] loads [`Module`]s; a [`Store`] holds
-//! [`Instance`]s and what they consist of; a [`Linker`] finds imports by name.
+//! The terms are those of the specification and of Wasmtime: an [`Engine`] loads [`Module`]s; a [`Store`] holds
+//! [`Instance`]s and their parts; a [`Linker`] finds imports by name.
 //!
 //! ```
 //! use wprof::{Engine, Linker, Module, Store};
@@ -119,7 +119,7 @@ pub use wprof_jit::plan::{Checks, Counting, EntryChecks, Interesting, Metric, Sy
 pub use wprof_jit::reoptimize::{Decision, Estimate, Policy, Refusal, SideExits, Verdict};
 pub use wprof_profiler as profiler;
 
-/// The example in the crate's README, as a test.
+/// Tests the example in the crate's README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

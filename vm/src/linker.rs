@@ -12,24 +12,24 @@ use crate::store::StoreContextMut;
 use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, Extern, ExternType, Func, FuncType};
 use crate::{Instance, Memory, Module, Result, SharedMemory, Trap, Val, WasmResults, WasmRet};
 
-/// Names for things to be imported. Host functions defined here belong to no store: they are put into a store when
-/// an instance there imports them.
+/// Names of importable items. Host functions defined here belong to no store: instantiating an importer adds them to
+/// its store.
 pub struct Linker<T: 'static> {
     engine: Engine,
     shadowing: bool,
     modules: HashMap<String, HashMap<String, Definition<T>>>,
 }
 
-/// What a name stands for.
+/// The definition of a name.
 pub(crate) enum Definition<T: 'static> {
-    /// Something in a store, of this type when it was named. It can only grow.
+    /// An item in a store, with its type when it was defined. The item can only grow.
     Extern(Extern, ExternType),
     Host(Arc<HostFunc<T>>),
     Shared(SharedMemory),
 }
 
 impl<T: 'static> Definition<T> {
-    /// Its type.
+    /// Returns the type of the definition.
     pub(crate) fn ty(&self) -> ExternType {
         match self {
             Definition::Extern(_, ty) => ty.clone(),
@@ -62,26 +62,26 @@ impl<T: 'static> std::fmt::Debug for Linker<T> {
 }
 
 impl<T: 'static> Linker<T> {
-    /// A linker without names.
+    /// Creates a linker without definitions.
     pub fn new(engine: &Engine) -> Linker<T> {
         Linker { engine: engine.clone(), shadowing: false, modules: HashMap::new() }
     }
 
-    /// The engine.
+    /// Returns the engine.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// Whether a name may be defined again (default: no).
+    /// Sets whether a name may be defined again (default: no).
     pub fn allow_shadowing(&mut self, allow: bool) -> &mut Self {
         self.shadowing = allow;
         self
     }
 
-    /// Names something that is in a store; the linker can then be used with that store only.
+    /// Defines a name for an item in a store; the linker can then be used with that store only.
     ///
     /// # Errors
-    /// If the name is taken.
+    /// Fails if the name is taken.
     pub fn define(
         &mut self,
         store: impl AsContext<Data = T>,
@@ -93,10 +93,10 @@ impl<T: 'static> Linker<T> {
         self.insert(module, name, Definition::Extern(item, item.ty(store)))
     }
 
-    /// Names a memory that is shared: each store in which an instance imports it has it then.
+    /// Defines a shared memory: every store in which an instance imports it then has it.
     ///
     /// # Errors
-    /// If the name is taken.
+    /// Fails if the name is taken.
     pub fn define_shared_memory(
         &mut self,
         module: &str,
@@ -106,10 +106,10 @@ impl<T: 'static> Linker<T> {
         self.insert(module, name, Definition::Shared(memory.clone()))
     }
 
-    /// Names a host function whose type follows from the closure's.
+    /// Defines a host function whose type follows from the closure's.
     ///
     /// # Errors
-    /// If the name is taken.
+    /// Fails if the name is taken.
     pub fn func_wrap<P, R>(
         &mut self,
         module: &str,
@@ -119,10 +119,11 @@ impl<T: 'static> Linker<T> {
         self.insert(module, name, Definition::Host(Arc::new(func.into_func())))
     }
 
-    /// Names a host function of type `ty`, which passes the same values as the closure's type but says more about them.
+    /// Defines a host function of type `ty`, which has the same representation as the closure's type but is more
+    /// specific.
     ///
     /// # Errors
-    /// If the name is taken.
+    /// Fails if the name is taken.
     pub(crate) fn wrap_as<P, R>(
         &mut self,
         module: &str,
@@ -134,12 +135,12 @@ impl<T: 'static> Linker<T> {
         self.insert(module, name, Definition::Host(Arc::new(func)))
     }
 
-    /// Names a host function that is awaited, of a closure that gets the [`Caller`] and a value or tuple of arguments, and gives a boxed
-    /// future. It may only be called by wasm code that runs in a [`TypedFunc::call_async`](crate::TypedFunc::call_async), with
-    /// no call in between that is not async; else it is an error.
+    /// Defines an async host function from a closure that takes the [`Caller`] and a value or tuple of arguments, and
+    /// returns a boxed future. Only wasm code in a [`TypedFunc::call_async`](crate::TypedFunc::call_async) may call it,
+    /// without a synchronous call in between; any other call is an error.
     ///
     /// # Errors
-    /// If the name is taken.
+    /// Fails if the name is taken.
     pub fn func_wrap_async<P: WasmResults, R: WasmRet + 'static>(
         &mut self,
         module: &str,
@@ -149,10 +150,10 @@ impl<T: 'static> Linker<T> {
         self.insert(module, name, Definition::Host(Arc::new(func::awaited(Box::new(func)))))
     }
 
-    /// Names a host function of type `ty`.
+    /// Defines a host function of type `ty`.
     ///
     /// # Errors
-    /// If the name is taken.
+    /// Fails if the name is taken.
     pub fn func_new(
         &mut self,
         module: &str,
@@ -163,11 +164,11 @@ impl<T: 'static> Linker<T> {
         self.insert(module, name, Definition::Host(Arc::new(func::dynamic(ty, func))))
     }
 
-    /// Names a host function of type `ty` that is awaited: as [`Linker::func_wrap_async`], of a closure that gets the arguments
-    /// and must leave results of these types.
+    /// Defines an async host function of type `ty`, as [`Linker::func_wrap_async`] does, from a closure that takes
+    /// arguments and must store results of these types.
     ///
     /// # Errors
-    /// If the name is taken.
+    /// Fails if the name is taken.
     pub fn func_new_async(
         &mut self,
         module: &str,
@@ -185,10 +186,10 @@ impl<T: 'static> Linker<T> {
         self.insert(module, name, Definition::Host(Arc::new(func::dynamic_awaited(ty, Box::new(func)))))
     }
 
-    /// Names all exports of an instance.
+    /// Defines all exports of an instance.
     ///
     /// # Errors
-    /// If a name is taken.
+    /// Fails if a name is taken.
     pub fn instance(
         &mut self,
         mut store: impl AsContextMut<Data = T>,
@@ -205,20 +206,20 @@ impl<T: 'static> Linker<T> {
         Ok(self)
     }
 
-    /// Gives what is named `module.name` another name.
+    /// Defines another name for the item called `module.name`.
     ///
     /// # Errors
-    /// If the old name is not defined, or the new one is taken.
+    /// Fails if the old name is not defined, or the new one is taken.
     pub fn alias(&mut self, module: &str, name: &str, as_module: &str, as_name: &str) -> Result<&mut Self> {
         let unknown = || Error::new(ErrorKind::Link, format_args!("`{module}::{name}` is not defined"));
         let definition = self.find(module, name).cloned().ok_or_else(unknown)?;
         self.insert(as_module, as_name, definition)
     }
 
-    /// Defines each import of `module` that has no definition as a function that traps.
+    /// Defines each undefined import of `module` as a function that traps.
     ///
     /// # Errors
-    /// If an import without a definition is no function.
+    /// Fails if an undefined import is not a function.
     pub fn define_unknown_imports_as_traps(&mut self, module: &Module) -> Result<()> {
         for import in module.imports() {
             if self.find(import.module(), import.name()).is_some() {
@@ -236,7 +237,7 @@ impl<T: 'static> Linker<T> {
         Ok(())
     }
 
-    /// What is named `module.name`.
+    /// Returns the item called `module.name`.
     pub fn get(&self, mut store: impl AsContextMut<Data = T>, module: &str, name: &str) -> Option<Extern> {
         let definition = self.find(module, name)?;
         place(&mut store.as_context_mut(), definition, module, name).ok()
@@ -245,18 +246,18 @@ impl<T: 'static> Linker<T> {
     /// Instantiates `module` with imports by name, and runs its start function.
     ///
     /// # Errors
-    /// If imports are missing (all of them are listed), and as [`Instance::new`].
+    /// Fails if imports are missing (the error lists all of them), and as [`Instance::new`] does.
     pub fn instantiate(&self, mut store: impl AsContextMut<Data = T>, module: &Module) -> Result<Instance> {
         let mut context = store.as_context_mut();
         let imports = self.imports_of(module, &mut context)?;
         Instance::new(context, module, &imports)
     }
 
-    /// The same as a future, in which the start function may wait: see
+    /// Instantiates `module` as a future, in which the start function may wait: see
     /// [`TypedFunc::call_async`](crate::TypedFunc::call_async).
     ///
     /// # Errors
-    /// As [`Linker::instantiate`], and if the system has no memory for a stack.
+    /// Fails as [`Linker::instantiate`] does, or if the system has no memory for a stack.
     pub fn instantiate_async<'a, S: Into<StoreContextMut<'a, T>>>(
         &'a self,
         store: S,
@@ -273,7 +274,7 @@ impl<T: 'static> Linker<T> {
         }
     }
 
-    /// What a module imports, in a store.
+    /// Returns the imports of a module, in a store.
     fn imports_of(&self, module: &Module, context: &mut StoreContextMut<'_, T>) -> Result<Vec<Extern>> {
         self.check_defined(module)?;
         module
@@ -285,10 +286,10 @@ impl<T: 'static> Linker<T> {
             .collect()
     }
 
-    /// All that is named, with module and name, in no particular order.
+    /// Returns all definitions, with module and name, in no particular order.
     ///
     /// # Panics
-    /// If the system has no memory for a host function in the store.
+    /// Panics if the system has no memory for a host function in the store.
     pub fn iter<'a>(
         &'a self,
         mut store: impl AsContextMut<Data = T> + 'a,
@@ -303,7 +304,7 @@ impl<T: 'static> Linker<T> {
     /// Checks that all imports of a module are defined.
     ///
     /// # Errors
-    /// If some are not: it lists them.
+    /// Fails if some are not defined; the error lists them.
     pub(crate) fn check_defined(&self, module: &Module) -> Result<()> {
         let missing: Vec<String> = module
             .imports()
@@ -313,7 +314,7 @@ impl<T: 'static> Linker<T> {
         if missing.is_empty() { Ok(()) } else { Err(unknown(&missing)) }
     }
 
-    /// What is named so.
+    /// Returns the definition of a name.
     pub(crate) fn find(&self, module: &str, name: &str) -> Option<&Definition<T>> {
         self.modules.get(module)?.get(name)
     }

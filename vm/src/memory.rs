@@ -16,15 +16,15 @@ use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, MemoryType, Resul
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Memory(pub(crate) Stored);
 
-/// What who wants a slice of a shared memory is told.
+/// The error message for a request of a slice of a shared memory.
 const NO_SLICE: &str =
     "a shared memory has no slice, as other threads may write to it: use Memory::read and write";
 
 impl Memory {
-    /// A zeroed memory.
+    /// Creates a zeroed memory.
     ///
     /// # Errors
-    /// If its minimum is above the limits, or the system has no address space for it.
+    /// Fails if its minimum exceeds the limits, or the system has no address space for it.
     pub fn new(mut store: impl AsContextMut, ty: MemoryType) -> Result<Memory> {
         let inner = store.as_context_mut().0;
         limiter::admit_memory(inner, ty)?;
@@ -33,17 +33,17 @@ impl Memory {
         Ok(Memory(opaque.handle(index)))
     }
 
-    /// Its type, with the current size as the minimum.
+    /// Returns the memory's type, with the current size as the minimum.
     pub fn ty(&self, store: impl AsContext) -> MemoryType {
         let opaque = &store.as_context().0.opaque;
         let memory = opaque.memory(opaque.index(self.0));
         MemoryType { minimum: memory.pages(), ..memory.ty() }
     }
 
-    /// A shared memory in a store, to be imported there.
+    /// Adds a shared memory to a store, whose instances can then import it.
     ///
     /// # Errors
-    /// If it is of another engine than the store, or the store may hold no more memories.
+    /// Fails if it belongs to another engine than the store, or the store may hold no more memories.
     pub fn from_shared(mut store: impl AsContextMut, memory: &SharedMemory) -> Result<Memory> {
         let context = store.as_context_mut();
         if !Engine::same(context.engine(), memory.engine()) {
@@ -56,7 +56,7 @@ impl Memory {
         Ok(Memory(opaque.handle(index)))
     }
 
-    /// The memory itself, if other stores can have it, too.
+    /// Returns the shared memory, if other stores can have it, too.
     pub fn shared(&self, store: impl AsContext) -> Option<SharedMemory> {
         let context = store.as_context();
         let opaque = &context.0.opaque;
@@ -64,40 +64,41 @@ impl Memory {
         Some(SharedMemory::of_data(context.engine(), data.clone()))
     }
 
-    /// Its contents. Of a module from a large file, that may read megabytes of data that nobody has touched yet. If the
-    /// file was written to meanwhile, which must not be, they are zeros, and no code of the store goes on.
+    /// Returns the contents. For a module from a large file, this may read megabytes of data that nothing has accessed
+    /// yet. If the file has been written to meanwhile, which is not allowed, these bytes are zeros, and the store's
+    /// code does not continue.
     ///
     /// # Panics
-    /// If it is shared: other threads may change what is in it at any time. See [`Memory::read`].
+    /// Panics if the memory is shared: other threads may change its contents at any time. See [`Memory::read`].
     pub fn data<'a, T: 'static>(&self, store: impl Into<StoreContext<'a, T>>) -> &'a [u8] {
         let opaque = &store.into().0.opaque;
         opaque.memory(opaque.index(self.0)).own().expect(NO_SLICE).data()
     }
 
-    /// Its contents, as [`Memory::data`].
+    /// Returns the contents mutably, as [`Memory::data`] does.
     ///
     /// # Panics
-    /// As there.
+    /// Panics as [`Memory::data`] does.
     pub fn data_mut<'a, T: 'static>(&self, store: impl Into<StoreContextMut<'a, T>>) -> &'a mut [u8] {
         self.data_and_store_mut(store).0
     }
 
-    /// Its contents and the embedder's data, both at once.
+    /// Returns the contents and the embedder's data, both at once.
     ///
     /// # Panics
-    /// As [`Memory::data`].
+    /// Panics as [`Memory::data`] does.
     pub fn data_and_store_mut<'a, T: 'static>(
         &self,
         store: impl Into<StoreContextMut<'a, T>>,
     ) -> (&'a mut [u8], &'a mut T) {
         let store = store.into();
-        // If some are lost that shows where code of the store's is to go on.
+        // If bytes are lost, the error appears where the store's code is to continue.
         let _ = self.fill(&store, 0, u64::MAX);
         self.data_on_demand_and_store_mut(store)
     }
 
-    /// The same, for what runs on behalf of wasm code that has called the host: some of the contents come when they are
-    /// touched, and must be before the system is given them.
+    /// Returns the contents and the embedder's data on behalf of wasm code that has called the host: some of the
+    /// contents are read on first access, and must be read before they are passed to the system.
     pub(crate) fn data_on_demand_and_store_mut<'a, T: 'static>(
         &self,
         store: impl Into<StoreContextMut<'a, T>>,
@@ -107,10 +108,10 @@ impl Memory {
         (inner.opaque.memory_mut(index).own_mut().expect(NO_SLICE).data_on_demand(), &mut inner.above.data)
     }
 
-    /// Sees to it that some bytes are there, as far as it has them.
+    /// Reads bytes that are still in the file, as far as the range lies in the memory.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// Fails if the bytes cannot be read.
     pub(crate) fn fill(&self, store: impl AsContext, start: u64, len: u64) -> Result<()> {
         let opaque = &store.as_context().0.opaque;
         let Some(memory) = opaque.memory(opaque.index(self.0)).own() else { return Ok(()) };
@@ -119,25 +120,25 @@ impl Memory {
         opaque.check_data()
     }
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     pub fn data_size(&self, store: impl AsContext) -> usize {
         let opaque = &store.as_context().0.opaque;
         opaque.memory(opaque.index(self.0)).len() as usize
     }
 
-    /// Size in pages of 64 KiB.
+    /// Returns the size in pages of 64 KiB.
     pub fn size(&self, store: impl AsContext) -> u64 {
         self.data_size(store) as u64 / WASM_PAGE
     }
 
-    /// Grows by `delta` pages and returns the old size.
+    /// Grows the memory by `delta` pages and returns the old size.
     ///
     /// # Errors
-    /// If that would be beyond its maximum or a limit, or a limiter does not want it.
+    /// Fails if the new size exceeds the maximum or a limit, or if a limiter denies it.
     pub fn grow(&self, mut store: impl AsContextMut, delta: u64) -> Result<u64> {
         let inner = store.as_context_mut().0;
         let index = inner.opaque.index(self.0);
-        // SAFETY: the store is whole and borrowed exclusively.
+        // SAFETY: the store is whole, and this function borrows it exclusively.
         let old = unsafe { growth::memory(NonNull::from(inner).cast(), index, delta)? };
         old.ok_or_else(|| {
             let message = format!("memory cannot grow by {delta} pages: it has a maximum, or a limit");
@@ -148,7 +149,7 @@ impl Memory {
     /// Copies bytes out of the memory.
     ///
     /// # Errors
-    /// If they do not all lie in the memory.
+    /// Fails if the range is not entirely in the memory.
     pub fn read(&self, store: impl AsContext, offset: usize, to: &mut [u8]) -> Result<(), MemoryAccessError> {
         let bytes = self.range(&store, offset, to.len())?;
         let opaque = &store.as_context().0.opaque;
@@ -159,7 +160,7 @@ impl Memory {
     /// Copies bytes into the memory.
     ///
     /// # Errors
-    /// If they do not all fit in the memory.
+    /// Fails if the range is not entirely in the memory.
     pub fn write(
         &self,
         mut store: impl AsContextMut,

@@ -1,4 +1,4 @@
-//! Stores: what instances and everything in them live in, together with data of the embedder's.
+//! Stores: the owners of instances and everything in them, together with data of the embedder.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use crate::{Engine, GcStatistics, Result, StoreLimits};
 /// Handles (`Func`, `Memory`, `Instance`, …) are small values that belong to one store; using one with another store
 /// panics. Nothing is freed before the store is dropped.
 ///
-/// A store may be sent to another thread, and be shared by threads to be read, if its data may:
+/// A store may be sent to another thread, and threads may share it for reading, if its data allows it:
 ///
 /// ```
 /// fn may_be_shared<T: Send + Sync>() {}
@@ -30,27 +30,27 @@ use crate::{Engine, GcStatistics, Result, StoreLimits};
 /// may_be_sent::<wprof::Store<std::rc::Rc<i32>>>();
 /// ```
 ///
-/// In a child process made by `fork` its copy goes on as in the parent, without threads of the parent's: nothing is
+/// In a child process created by `fork` its copy continues as in the parent, without the parent's threads: nothing is
 /// compiled in the background there, and a trace that the parent records ends.
 pub struct Store<T: 'static> {
     inner: Box<StoreInner<T>>,
 }
 
-/// What a store's context types refer to.
+/// The target of a store's context types.
 pub(crate) type StoreInner<T> = StoreWith<Embedded<T>>;
 
-/// What a store has that the runtime knows nothing of.
+/// The part of a store that the runtime does not know.
 pub struct Embedded<T: 'static> {
     pub(crate) engine: Engine,
     pub(crate) data: T,
-    /// Gives more of the budget when it is used up: gets the data and how much is left.
+    /// The callback for an exhausted budget: takes the data and the rest of the budget.
     pub(crate) on_out_of_budget: Option<Box<AskEmbedder<T>>>,
     pub(crate) hooks: Hooks<T>,
 }
 
-/// What the embedder wants to be told or asked.
+/// The embedder's callbacks.
 pub(crate) struct Hooks<T: 'static> {
-    /// Finds who says how much the store may take.
+    /// Finds the limiter of the store's resources.
     pub(crate) limiter: Option<Box<FindLimiter<T>>>,
     /// See [`Store::call_hook`].
     pub(crate) on_call: Option<Box<OnCall<T>>>,
@@ -66,18 +66,18 @@ type OnDeadline<T> = dyn FnMut(&mut T) -> Result<UpdateDeadline> + Send + Sync;
 pub(crate) type AskEmbedder<T> = dyn FnMut(&mut T, i64) -> Option<u64> + Send + Sync;
 
 impl<T: 'static> Store<T> {
-    /// An empty store.
+    /// Creates an empty store.
     ///
     /// # Panics
-    /// If the system has no memory for it; see [`Store::try_new`].
+    /// Panics if the system has no memory for it; see [`Store::try_new`].
     pub fn new(engine: &Engine, data: T) -> Store<T> {
         Store::try_new(engine, data).expect("memory for a store")
     }
 
-    /// An empty store.
+    /// Creates an empty store.
     ///
     /// # Errors
-    /// If the system has no memory for it.
+    /// Fails if the system has no memory for it.
     pub fn try_new(engine: &Engine, data: T) -> Result<Store<T>> {
         let opaque = StoreOpaque::new(engine.core(), look_for_hot_code)?;
         let hooks = Hooks { limiter: None, on_call: None, on_deadline: None };
@@ -85,12 +85,12 @@ impl<T: 'static> Store<T> {
         Ok(Store { inner: Box::new(StoreWith { opaque, above }) })
     }
 
-    /// The embedder's data.
+    /// Returns the embedder's data.
     pub fn data(&self) -> &T {
         &self.inner.above.data
     }
 
-    /// The embedder's data.
+    /// Returns the embedder's data.
     pub fn data_mut(&mut self) -> &mut T {
         &mut self.inner.above.data
     }
@@ -100,32 +100,32 @@ impl<T: 'static> Store<T> {
         self.inner.above.data
     }
 
-    /// The engine.
+    /// Returns the engine.
     pub fn engine(&self) -> &Engine {
         &self.inner.above.engine
     }
 
-    /// Sets the limits for what is made from now on. What grows keeps the limit that it was made with.
+    /// Sets the limits for items created from now on. Existing items keep the limits of their creation.
     pub fn set_limits(&mut self, limits: StoreLimits) {
         self.inner.opaque.limits = limits;
     }
 
-    /// The limits.
+    /// Returns the limits.
     pub fn limits(&self) -> StoreLimits {
         self.inner.opaque.limits
     }
 
     /// Stops wasm code of this store with [`Trap::Deadline`](crate::Trap::Deadline) soon after an instant, as an
-    /// [`InterruptHandle`] would; a host function that waits in the system then is woken. With `None` there is no
-    /// deadline any more. One that has stopped a call is over. [`Store::deadline_callback`] lets the embedder decide then.
+    /// [`InterruptHandle`] would, and wakes a host function that waits in the system then. `None` removes the deadline.
+    /// A deadline that has stopped a call is removed. [`Store::deadline_callback`] lets the embedder decide instead.
     ///
     /// # Errors
-    /// If the system has no thread for a timer.
+    /// Fails if the system has no thread for a timer.
     pub fn set_deadline(&mut self, at: Option<Instant>) -> Result<()> {
         self.inner.opaque.set_deadline(at)
     }
 
-    /// A handle with which other threads, and signal handlers, can stop wasm code of this store.
+    /// Returns a handle by which other threads, and signal handlers, can stop wasm code of this store.
     pub fn interrupt_handle(&self) -> InterruptHandle {
         InterruptHandle::new(self.inner.opaque.watched_interrupt().clone())
     }
@@ -142,22 +142,22 @@ impl<T: 'static> Store<T> {
         &mut self.inner.opaque
     }
 
-    /// Frees objects, externrefs and exceptions that nothing refers to. Happens by itself from time to time.
+    /// Frees unreferenced objects, externrefs and exceptions. Also runs automatically from time to time.
     pub fn gc(&mut self) {
         self.inner.opaque.collect(&[]);
     }
 
-    /// Allocations and collections so far; none if there are no types of objects.
+    /// Returns the statistics of allocations and collections so far; `None` if there are no object types.
     pub fn gc_statistics(&mut self) -> Option<&GcStatistics> {
         self.inner.opaque.count_objects()
     }
 
-    /// How many externrefs are held for wasm code, garbage included.
+    /// Returns the number of externrefs held for wasm code, including garbage.
     pub fn externref_count(&self) -> usize {
         self.inner.opaque.externs.len()
     }
 
-    /// How many exceptions are held for wasm code, garbage included.
+    /// Returns the number of exceptions held for wasm code, including garbage.
     pub fn exnref_count(&self) -> usize {
         self.inner.opaque.exceptions.len()
     }
@@ -169,10 +169,10 @@ impl<T: std::fmt::Debug + 'static> std::fmt::Debug for Store<T> {
     }
 }
 
-/// Shared access to a store, for a while.
+/// Temporary shared access to a store.
 pub struct StoreContext<'a, T: 'static>(pub(crate) &'a StoreInner<T>);
 
-/// Exclusive access to a store, for a while.
+/// Temporary exclusive access to a store.
 pub struct StoreContextMut<'a, T: 'static>(pub(crate) &'a mut StoreInner<T>);
 
 impl<T: 'static> Clone for StoreContext<'_, T> {
@@ -184,74 +184,75 @@ impl<T: 'static> Clone for StoreContext<'_, T> {
 impl<T: 'static> Copy for StoreContext<'_, T> {}
 
 impl<'a, T: 'static> StoreContext<'a, T> {
-    /// The embedder's data.
+    /// Returns the embedder's data.
     pub fn data(&self) -> &'a T {
         &self.0.above.data
     }
 
-    /// The engine.
+    /// Returns the engine.
     pub fn engine(&self) -> &'a Engine {
         &self.0.above.engine
     }
 }
 
 impl<T: 'static> StoreContextMut<'_, T> {
-    /// The embedder's data.
+    /// Returns the embedder's data.
     pub fn data(&self) -> &T {
         &self.0.above.data
     }
 
-    /// The embedder's data.
+    /// Returns the embedder's data.
     pub fn data_mut(&mut self) -> &mut T {
         &mut self.0.above.data
     }
 
-    /// The engine.
+    /// Returns the engine.
     pub fn engine(&self) -> &Engine {
         &self.0.above.engine
     }
 
-    /// A handle with which others can stop wasm code of this store.
+    /// Returns a handle by which others can stop wasm code of this store.
     pub fn interrupt_handle(&self) -> InterruptHandle {
         InterruptHandle::new(self.0.opaque.watched_interrupt().clone())
     }
 
-    /// See [`Store::set_limits`].
+    /// Sets the limits: see [`Store::set_limits`].
     pub fn set_limits(&mut self, limits: StoreLimits) {
         self.0.opaque.limits = limits;
     }
 
-    /// See [`Store::limits`].
+    /// Returns the limits: see [`Store::limits`].
     pub fn limits(&self) -> StoreLimits {
         self.0.opaque.limits
     }
 
-    /// See [`Store::set_deadline`].
+    /// Sets the deadline: see [`Store::set_deadline`].
     ///
     /// # Errors
-    /// As there.
+    /// Fails as [`Store::set_deadline`] does.
     pub fn set_deadline(&mut self, at: Option<Instant>) -> Result<()> {
         self.0.opaque.set_deadline(at)
     }
 
-    /// See [`Store::gc`].
+    /// Frees garbage: see [`Store::gc`].
     pub fn gc(&mut self) {
         self.0.opaque.collect(&[]);
     }
 }
 
-/// What gives shared access to a store: [`Store`], [`Caller`](crate::Caller), the contexts, and references to them.
+/// A type that gives shared access to a store: [`Store`], [`Caller`](crate::Caller), the contexts, and references to
+/// them.
 pub trait AsContext {
     /// The type of the store's data.
     type Data: 'static;
 
-    /// Shared access.
+    /// Returns shared access to the store.
     fn as_context(&self) -> StoreContext<'_, Self::Data>;
 }
 
-/// What gives exclusive access to a store.
+/// A type that gives exclusive access to a store.
 pub trait AsContextMut: AsContext {
-    /// Exclusive access.
+    /// Returns exclusive access to the store.
     fn as_context_mut(&mut self) -> StoreContextMut<'_, Self::Data>;
 }
 

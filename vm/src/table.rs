@@ -13,10 +13,10 @@ use crate::{AsContext, AsContextMut, Error, ErrorKind, Ref, Result, TableType};
 pub struct Table(pub(crate) Stored);
 
 impl Table {
-    /// A table full of `init`.
+    /// Creates a table filled with `init`.
     ///
     /// # Errors
-    /// If `init` is of another type, or the table's minimum above the limits.
+    /// Fails if `init` has another type, or the table's minimum exceeds the limits.
     pub fn new(mut store: impl AsContextMut, ty: TableType, init: Ref) -> Result<Table> {
         let inner = store.as_context_mut().0;
         init.check_type(&ty.element, &inner.opaque)?;
@@ -27,20 +27,20 @@ impl Table {
         Ok(Table(opaque.handle(index)))
     }
 
-    /// Its type, with the current size as the minimum.
+    /// Returns the table's type, with the current size as the minimum.
     pub fn ty(&self, store: impl AsContext) -> TableType {
         let opaque = &store.as_context().0.opaque;
         let table = opaque.table(opaque.index(self.0));
         TableType { minimum: table.len(), ..table.ty().clone() }
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn size(&self, store: impl AsContext) -> u64 {
         let opaque = &store.as_context().0.opaque;
         opaque.table(opaque.index(self.0)).len()
     }
 
-    /// An element; `None` beyond the end.
+    /// Returns an element; `None` beyond the end.
     pub fn get(&self, mut store: impl AsContextMut, index: u64) -> Option<Ref> {
         let opaque = &store.as_context_mut().0.opaque;
         let table = opaque.table(opaque.index(self.0));
@@ -49,10 +49,10 @@ impl Table {
         Some(unsafe { Ref::from_word(word, &table.ty().element, opaque) })
     }
 
-    /// Changes an element.
+    /// Sets an element.
     ///
     /// # Errors
-    /// If it is beyond the end, or `value` is of another type.
+    /// Fails if the index is beyond the end, or `value` has another type.
     pub fn set(&self, mut store: impl AsContextMut, index: u64, value: Ref) -> Result<()> {
         let opaque = &mut store.as_context_mut().0.opaque;
         let table = opaque.index(self.0);
@@ -66,16 +66,16 @@ impl Table {
         Ok(())
     }
 
-    /// Grows by `delta` elements of value `init` and returns the old size.
+    /// Grows the table by `delta` elements of value `init` and returns the old size.
     ///
     /// # Errors
-    /// If that would be beyond its maximum or a limit, or a limiter does not want it, or `init` is of another type.
+    /// Fails if the new size exceeds the maximum or a limit, if a limiter denies it, or if `init` has another type.
     pub fn grow(&self, mut store: impl AsContextMut, delta: u64, init: Ref) -> Result<u64> {
         let inner = store.as_context_mut().0;
         let table = inner.opaque.index(self.0);
         init.check_type(&inner.opaque.table(table).ty().element, &inner.opaque)?;
         let word = init.to_word(&mut inner.opaque);
-        // SAFETY: the store is whole and borrowed exclusively.
+        // SAFETY: the store is whole, and this function borrows it exclusively.
         let old = unsafe { growth::table(NonNull::from(inner).cast(), table, delta, word, false)? };
         old.ok_or_else(|| {
             let message = format!("table cannot grow by {delta} elements: it has a maximum, or a limit");

@@ -1,8 +1,8 @@
-//! Builtins: the runtime functions that machine code calls for what it does not do inline.
+//! Builtins: the runtime functions that machine code calls for operations it does not inline.
 //!
-//! They have the platform's C convention and take the vmctx first. Their addresses stand in a table that the vmctx
-//! points to, in the order of [`Builtin::ALL`]. One whose result is a *status* returns 0 (i32) if it succeeded; the
-//! caller traps with `TrapCode::Host` otherwise.
+//! A builtin uses the platform's C calling convention and takes the vmctx as its first parameter. The vmctx points to a
+//! table of builtin addresses in the order of [`Builtin::ALL`]. A builtin that returns a *status* returns 0 (i32) on
+//! success; otherwise the caller traps with `TrapCode::Host`.
 
 use cranelift_codegen::ir::{AbiParam, Signature, Type, types};
 use cranelift_codegen::isa::CallConv;
@@ -12,7 +12,7 @@ const I64: Type = types::I64;
 
 macro_rules! builtins {
     ($($(#[doc = $doc:literal])* $name:ident($($param:ident),*) -> $result:ident;)*) => {
-        /// One runtime function. Its documentation gives the parameters that follow the vmctx.
+        /// A runtime function. The documentation of each variant lists the parameters after the vmctx.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u32)]
         pub enum Builtin { $($(#[doc = $doc])* $name,)* }
@@ -21,7 +21,7 @@ macro_rules! builtins {
             /// All builtins, in table order.
             pub const ALL: &'static [Builtin] = &[$(Builtin::$name),*];
 
-            /// CLIF signature, the vmctx included.
+            /// Returns the CLIF signature, including the vmctx parameter.
             pub fn signature(self, conv: CallConv) -> Signature {
                 let (params, result): (&[Type], Type) = match self {
                     $(Builtin::$name => (&[$($param),*], $result),)*
@@ -37,8 +37,7 @@ macro_rules! builtins {
     };
 }
 
-/// What the builtins that make memories and tables grow give, instead of an old size or -1, if the caller is to trap with
-/// `TrapCode::Host`.
+/// The result of a grow builtin, in place of an old size or -1, that tells the caller to trap with `TrapCode::Host`.
 pub const GROW_TRAPS: i64 = -2;
 
 builtins! {
@@ -62,48 +61,49 @@ builtins! {
     TableInit(I32, I32, I64, I32, I32) -> I32;
     /// `(element segment) -> 0`
     ElemDrop(I32) -> I32;
-    /// `(function, block) -> code address or 0`: called by baseline code when a function turns out to be hot. Where
-    /// `block` heads a loop, an address is that of a better version which resumes there; see
+    /// `(function, block) -> code address or 0`: baseline code reports that a function is hot. If `block` is a loop
+    /// header, a nonzero result is the address of a better version that resumes there by OSR; see
     /// [`super::store_context::TRANSFER`].
     Promote(I32, I32) -> I64;
-    /// `(function, number) -> status`: counts a path in the instance's table.
+    /// `(function, number) -> status`: counts a path in the instance's path table.
     CountPath(I32, I64) -> I32;
-    /// `(function, address of a row, key) -> status`: makes a row of the table of paths that of another path, see
+    /// `(function, address of a row, key) -> status`: assigns a row of the path table to another path, see
     /// [`super::path_row`].
     TakeRow(I32, I64, I64) -> I32;
-    /// `(first cell of the call, function reference) -> status`: an indirect call calls another function than the
-    /// last time.
+    /// `(first cell of the call, function reference) -> status`: reports that the callee of an indirect call differs
+    /// from the previous callee.
     CountTarget(I32, I64) -> I32;
-    /// `(function, block, path register, 1 if it counts or 0) -> 0`: a path of code for bursts ends before a block in which
-    /// there is a check.
+    /// `(function, block, path register, 1 if it counts or 0) -> 0`: ends a path of burst code before a block that
+    /// contains a check.
     CutPath(I32, I32, I64, I64) -> I32;
-    /// `(function, number, or -1 if it is entered, whether the path leaves it) -> status`: a path has ended, or a
-    /// function begun, in a burst that is recorded.
+    /// `(function, number, or -1 if it is entered, whether the path leaves it) -> status`: reports the end of a path,
+    /// or the entry of a function, in a recorded burst.
     RecordBurst(I32, I64, I32) -> I32;
-    /// `(byte offset of the instruction, address, bytes) -> status`: memory is touched in a burst that is recorded.
+    /// `(byte offset of the instruction, address, bytes) -> status`: reports a memory access in a recorded burst.
     RecordAccess(I32, I64, I64) -> I32;
-    /// `(call record, size, count, block to be taken back or where the new one is to be told) -> status`: an allocator is
-    /// entered, see [`crate::module::Allocator`].
+    /// `(call record, size, count, freed block or address that receives the new one) -> status`: reports the entry of
+    /// an allocator, see [`crate::module::Allocator`].
     EnterAllocator(I64, I64, I64, I64) -> I32;
-    /// `(call record, code of `NewBlock`, result) -> status`: it returns.
+    /// `(call record, code of `NewBlock`, result) -> status`: reports the return of an allocator.
     LeaveAllocator(I64, I32, I64) -> I32;
-    /// `(call record, function, type index, bytes) -> status`: an object has been made.
+    /// `(call record, function, type index, bytes) -> status`: reports the allocation of an object.
     CountObject(I64, I32, I32, I64) -> I32;
-    /// `(function) -> trial bits`: a function is called of which two versions are timed. See [`super::trial`].
+    /// `(function) -> trial bits`: reports a call of a function with two timed versions. See [`super::trial`].
     BeginTrial(I32) -> I32;
-    /// `() -> 0`: the call that is timed has returned.
+    /// `() -> 0`: reports the return of the timed call.
     EndTrial() -> I32;
-    /// `(tag, address of the values) -> exception, or 0 if too little stack is left`.
+    /// `(tag, address of the values) -> exception, or 0 if too little stack is left`: creates an exception.
     MakeException(I32, I64) -> I64;
-    /// `(exception, or 0 for that with which a host function has failed) -> 1`: goes on where it is caught, and comes back
-    /// only if there is none, or too little stack. Of the `tail` convention, so that no register is kept for a handler.
+    /// `(exception, or 0 for the one with which a host function failed) -> 1`: continues at the handler. Returns only
+    /// if no handler exists, or if too little stack is left. Uses the `tail` convention, so that no register is
+    /// preserved for a handler.
     Throw(I64) -> I32;
-    /// `(memory, address, bytes, expected, nanoseconds) -> 0 if it was woken, 1 if something else than expected is there,
-    /// 2 if the time has passed, or 3 if it failed`. Time that is negative has no end.
+    /// `(memory, address, bytes, expected, nanoseconds) -> 0 if woken, 1 if the value differs from the expected one, 2
+    /// if the wait timed out, or 3 if it failed`. A negative timeout waits forever.
     MemoryWait(I32, I64, I32, I64, I64) -> I32;
-    /// `(memory, address, at most so many) -> how many were woken, or -1 if it failed`
+    /// `(memory, address, maximum number of waiters) -> number of woken waiters, or -1 if it failed`
     MemoryNotify(I32, I64, I32) -> I32;
-    /// `(type id, length) -> object, or 0 if there is no room`: see [`super::object`]. May collect.
+    /// `(type id, length) -> object, or 0 if there is no room`: see [`super::object`]. May run a garbage collection.
     Allocate(I32, I32) -> I64;
     /// `(type id, data segment, src, len) -> array, or 0 if it failed`
     ArrayNewData(I32, I32, I32, I32) -> I64;
@@ -120,7 +120,7 @@ builtins! {
 }
 
 impl Builtin {
-    /// Byte offset of this builtin's address in the builtin table.
+    /// Returns the byte offset of this builtin's address in the builtin table.
     pub fn offset(self) -> i32 {
         self as i32 * 8
     }

@@ -1,15 +1,15 @@
 //! The contract between machine code and the runtime: layouts, calling convention, trap codes, builtins.
 //!
-//! Defined once, here. The translator emits accesses at these offsets; `vm` declares `#[repr(C)]` structures and
-//! tests each field with `offset_of!` against the same constants.
+//! This module defines the contract once. The translator emits accesses at these offsets; `vm` declares `#[repr(C)]`
+//! structures and tests each field with `offset_of!` against the same constants.
 //!
-//! **Calls.** Every wasm function has the `tail` convention and the parameters
-//! `(vmctx, caller_vmctx, wasm params…)`. `vmctx` is the callee's instance. A function of the same module is called
-//! through its code slot, whose address is a constant in the code; any other through a [`func_ref`].
+//! **Calls.** Every wasm function has the `tail` convention and the parameters `(vmctx, caller_vmctx, wasm params…)`.
+//! `vmctx` belongs to the callee's instance. Code calls a function of the same module through its code slot, whose
+//! address is a constant in the code, and any other function through a [`func_ref`].
 //!
-//! **Traps.** Every trap is a hardware trap at a recorded pc, also the ones the host raises: a builtin or host
-//! function that fails leaves its reason in the store and reports failure, and the code that called it executes a
-//! trap instruction with the code [`TrapCode::Host`].
+//! **Traps.** Every trap is a hardware trap at a recorded pc, including the traps that the host raises: a builtin or
+//! host function that fails stores its reason in the store and reports failure, and its caller executes a trap
+//! instruction with the code [`TrapCode::Host`].
 //!
 //! **Values in memory** (globals, host calls) take 16 bytes, little endian, in the low bytes.
 //! A `funcref` is a pointer to a [`func_ref`] or null; an `externref` is a 64-bit handle, 0 for null.
@@ -34,8 +34,8 @@ pub use signature::{
 };
 pub use trap::TrapCode;
 
-/// What code is given for its caller's vmctx, which is an address, by frames that enter it at a loop header: the number
-/// of that, from here on; see `graph::loop_entry`.
+/// The first of the numbers that replace the caller's vmctx, an address, when a frame enters code at a loop header by
+/// OSR: the loop entry's number counts from here; see `graph::loop_entry`.
 pub const LOOP_ENTRY: i64 = 1;
-/// How many loops of a function frames can enter, which are no addresses of a vmctx.
+/// Maximum number of loop entries of a function. These numbers are never addresses of a vmctx.
 pub const MOST_LOOP_ENTRIES: usize = 64;

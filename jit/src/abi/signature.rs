@@ -24,15 +24,15 @@ pub fn wasm_signature(ty: &FuncType) -> Signature {
     sig
 }
 
-/// Whether the results of a function of type `ty` are too many for so many registers of each class.
+/// Reports whether a function of type `ty` returns more results than so many registers of each class hold.
 pub(crate) fn returns_in_memory(ty: &FuncType, registers: usize) -> bool {
     let is_vector = |ty: &&ValType| matches!(ty, ValType::F32 | ValType::F64 | ValType::V128);
     let vectors = ty.results().iter().filter(is_vector).count();
     vectors.max(ty.results().len() - vectors) > registers
 }
 
-/// A version of a function of type `ty` that resumes in its middle: `tail`, `(vmctx, caller_vmctx) -> results`. Locals
-/// and operands come through the transfer buffer.
+/// The signature of a version that resumes in the middle of a function of type `ty` (OSR):
+/// `tail`, `(vmctx, caller_vmctx) -> results`. The transfer buffer holds the locals and operands.
 pub fn resume_signature(ty: &FuncType) -> Signature {
     let mut sig = wasm_signature(ty);
     sig.params.truncate(2);
@@ -41,7 +41,7 @@ pub fn resume_signature(ty: &FuncType) -> Signature {
 
 /// The host-to-wasm trampoline:
 /// `(callee vmctx, caller vmctx, code address, values, activation) -> 1 if it trapped`.
-/// `values` holds the arguments and afterwards the results, 16 bytes each.
+/// `values` holds the arguments on entry and the results on return, 16 bytes each.
 pub fn array_call_signature(conv: CallConv) -> Signature {
     let mut sig = Signature::new(conv);
     sig.params.extend([AbiParam::new(types::I64); 5]);
@@ -49,8 +49,8 @@ pub fn array_call_signature(conv: CallConv) -> Signature {
     sig
 }
 
-/// A host function as the wasm-to-host trampoline calls it:
-/// `(host context, caller vmctx, values) -> status`, 0 if it succeeded. `values` as above.
+/// The signature of a host function as the wasm-to-host trampoline calls it:
+/// `(host context, caller vmctx, values) -> status`, 0 on success. `values` is as in [`array_call_signature`].
 pub fn host_call_signature(conv: CallConv) -> Signature {
     let mut sig = Signature::new(conv);
     sig.params.extend([AbiParam::new(types::I64); 3]);
@@ -58,56 +58,56 @@ pub fn host_call_signature(conv: CallConv) -> Signature {
     sig
 }
 
-/// What machine code calls where a check fires: `(store context)`. The place of the call says which check it is.
-/// Afterwards `store_context::GO_ON` has the address of the version in which the frame goes on, or 0 if it stays. It
-/// changes no register but that with the count of checks, if there is one, and does nothing if too little stack is
-/// left for the host.
+/// The signature of the code that runs when a check fires: `(store context)`. The return address identifies the check.
+/// On return, `store_context::GO_ON` holds the address of the version that continues the frame, or 0 if the frame
+/// stays. The code changes no register except the one with the count of checks, if there is one, and does nothing if
+/// too little stack is left for the host.
 pub fn check_signature() -> Signature {
     preserving(&[types::I64])
 }
 
-/// The same where a check that counts in the pinned register fires: that holds the store's context instead, so that
-/// no other register is needed, and afterwards the count.
+/// The signature of the code that runs when a check that counts in the pinned register fires. The pinned register holds
+/// the store's context on entry, so that no other register is needed, and the count of checks on return.
 pub fn check_pinned_signature() -> Signature {
     preserving(&[])
 }
 
-/// What a frame tail-calls that leaves its state in the transfer buffer and its vmctx in `store_context::LEAVING`, to
-/// go on in the version that is in `store_context::GO_ON`, of the same type. The pinned register holds the store's
-/// context. So no argument has to be in a register of its own, which Cranelift's register allocator would heed
-/// wherever the argument lives.
+/// The signature of the tail call by which a frame leaves for another version. The frame has stored its state in the
+/// transfer buffer and its vmctx in `store_context::LEAVING`; `store_context::GO_ON` holds the address of the version,
+/// of the same type, and the pinned register holds the store's context. No argument therefore needs a register of its
+/// own, which would constrain Cranelift's register allocator over the argument's whole live range.
 pub fn leave_signature(ty: &FuncType) -> Signature {
     let mut sig = resume_signature(ty);
     sig.params.clear();
     sig
 }
 
-/// What machine code calls where a callee slot does not hold the record of the function that is entered: `(vmctx,
-/// function index, its call sites, callee slot)`. Afterwards the slot does. The caller has made sure that there is
-/// stack for the host. It changes no register, so that code that has to call it only seldom is none the worse.
+/// The signature of the code that runs when a callee slot does not hold the record of the entered function: `(vmctx,
+/// function index, its call sites, callee slot)`. On return the slot holds it. The caller has made sure that there is
+/// stack for the host. The code changes no register, so that a rare call costs its caller nothing else.
 pub fn find_record_signature() -> Signature {
     preserving(&[types::I64, types::I32, types::I32, types::I64])
 }
 
-/// Brings the readings of metrics in the store's context up to date: `(store context)`. It changes no register and
-/// needs no stack but for the return address.
+/// The signature of the code that updates the metric readings in the store's context: `(store context)`. The code
+/// changes no register and needs no stack beyond the return address.
 pub fn read_metrics_signature() -> Signature {
     preserving(&[types::I64])
 }
 
-/// Lets the simulated cache see an access that is not all in the line that was touched last: `(store context, address
-/// in the host of the memory's byte 0, address in the memory, bytes)`. As above.
+/// The signature of the code that shows the simulated cache an access outside the most recently accessed line: `(store
+/// context, host address of the memory's byte 0, address in the memory, bytes)`. It preserves registers likewise.
 pub fn touch_lines_signature() -> Signature {
     preserving(&[types::I64; 4])
 }
 
-/// Lets the simulated predictor see a branch: `(store context, byte offset in the module, not 0 if it is taken, vmctx)`. As
-/// above.
+/// The signature of the code that shows the simulated predictor a branch:
+/// `(store context, byte offset in the module, nonzero if taken, vmctx)`. It preserves registers likewise.
 pub fn see_branch_signature() -> Signature {
     preserving(&[types::I64, types::I32, types::I32, types::I64])
 }
 
-/// Code that changes no register and has no results.
+/// Returns the signature of code that changes no register and has no results.
 fn preserving(params: &[Type]) -> Signature {
     let mut sig = Signature::new(CallConv::PreserveAll);
     sig.params.extend(params.iter().copied().map(AbiParam::new));

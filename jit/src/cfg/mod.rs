@@ -1,10 +1,10 @@
 //! The control-flow graph of one wasm function: basic blocks over its bytecode.
 //!
-//! Block 0 is the entry and has no predecessors. Blocks are numbered in bytecode order, so an edge to a block that
-//! is not behind its source is a back edge, and every other edge goes forward: structured control flow makes the
-//! graph reducible. Dead code has no blocks.
+//! Block 0 is the entry and has no predecessors. Blocks are numbered in bytecode order, so an edge whose target does
+//! not follow its source is a back edge, and every other edge goes forward: structured control flow makes the graph
+//! reducible. Dead code has no blocks.
 //!
-//! A call whose exceptions the function catches ends its block, as a throw does in any case: edges lead to handlers.
+//! A call ends its block if the function catches its exceptions; a throw always does. Edges lead to the handlers.
 
 mod atomics;
 mod build;
@@ -34,38 +34,39 @@ pub(crate) use ops::{Call, Operators, is_call, is_left_at, is_throw, may_stop};
 pub use ops::{direct_calls, instruction_offsets, is_structure, ops_executed};
 pub use stack::{StackId, TypeStacks};
 
-/// Where an edge leads.
+/// The target of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
     /// A block of the same function.
     Block(u32),
-    /// Out of the function.
+    /// The function's exit.
     Exit,
 }
 
-/// One way out of a block.
+/// An edge out of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// Where to.
+    /// The target.
     pub target: Target,
-    /// How many values from the top of the operand stack go along.
+    /// Number of values that the edge carries from the top of the operand stack.
     pub arity: u32,
-    /// The depth at which the target expects the first of them; what lies above in the source's stack is dropped.
+    /// Stack depth at which the target expects the first value; the edge drops everything above it in the source's
+    /// stack.
     pub height: u32,
 }
 
-/// How a block ends, and so what its edges mean.
+/// How a block ends, which gives its edges their meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// One edge, always taken.
     Jump,
     /// Pops an i32; edge 0 is taken if it is not zero, edge 1 otherwise.
     Branch,
-    /// Pops a reference; edge 0, to the label, is taken if it is null, or if it is not, as the instruction says. One that is
-    /// not null goes along.
+    /// Pops a reference; edge 0, to the label, is taken if the reference is null or non-null, as the instruction says.
+    /// The branch carries a non-null reference along.
     NullBranch,
-    /// Looks at the type of the reference on top, which stays; edge 0, to the label, is taken if it is the one that the
-    /// instruction asks for, or if it is not.
+    /// Tests the type of the reference on top, which stays; edge 0, to the label, is taken if the test succeeds or
+    /// fails, as the instruction says.
     CastBranch,
     /// Pops an i32 `i`; edge `table[i]` is taken, the last entry being the default. Equal targets share an edge.
     Switch(Box<[u32]>),
@@ -73,46 +74,47 @@ pub enum End {
     TailCall,
     /// No edge: the block always traps.
     Trap,
-    /// A call; its results lie on the operand stack behind edge 0. The other edges are those of the handlers, in order.
+    /// A call; edge 0 leads to its continuation with the results on the operand stack. The other edges lead to the
+    /// handlers, in order.
     Call(Box<[Catch]>),
-    /// A throw; its edges are those of the handlers.
+    /// A throw; its edges lead to the handlers.
     Throw(Thrown, Box<[Catch]>),
 }
 
-/// What a throw throws.
+/// The exception that a throw throws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thrown {
-    /// A new exception, with this tag.
+    /// A new exception with this tag.
     New(u32),
     /// The operand on top.
     Reference,
-    /// The operand at this depth, which the bytecode does not see, and which stays.
+    /// The operand at this depth, which the bytecode does not see. It stays on the stack.
     Caught(u32),
 }
 
-/// Which exceptions a handler is for, and what it finds on the operand stack: values that replace what is there above the
-/// height of its edge.
+/// A handler: the exceptions it catches, and the values on the operand stack on its entry, which replace everything
+/// above the height of its edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Catch {
     /// The tag; `None` for all.
     pub tag: Option<u32>,
-    /// Where it finds the exception itself, besides what that carries if it has this tag.
+    /// Where the handler finds the exception itself, besides the exception's values if `tag` is set.
     pub reference: Reference,
 }
 
 /// Where a handler finds an exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reference {
-    /// Nowhere.
+    /// Not on the stack.
     None,
-    /// Above what it carries.
+    /// Above the exception's values.
     Above,
-    /// Below.
+    /// Below the exception's values.
     Below,
 }
 
 impl End {
-    /// The handlers, and the number of the edge that leads to the first of them.
+    /// Returns the number of the edge to the first handler, and the handlers.
     pub fn catches(&self) -> (usize, &[Catch]) {
         match self {
             End::Call(catches) => (1, catches),
@@ -121,7 +123,7 @@ impl End {
         }
     }
 
-    /// Whether the block never goes on but by an exception.
+    /// Whether the block continues only through an exception.
     pub fn is_failure(&self) -> bool {
         matches!(self, End::Trap | End::Throw(..))
     }
@@ -130,28 +132,28 @@ impl End {
 /// A basic block.
 #[derive(Clone, Debug)]
 pub struct Block {
-    /// Byte offset in the module of its first instruction.
+    /// Byte offset in the module of the block's first instruction.
     pub start: u32,
-    /// Byte offset of the instruction that ends it; equal to `limit` if it just falls through.
+    /// Byte offset of the instruction that ends the block; equal to `limit` if the block falls through.
     pub end: u32,
-    /// Byte offset behind its last instruction.
+    /// Byte offset behind the block's last instruction.
     pub limit: u32,
-    /// Number of instructions, those that only mark structure (`block`, `loop`, `else`, `end`) not counted.
+    /// Number of instructions, without pure structure (`block`, `loop`, `else`, `end`).
     pub ops: u32,
     /// Types of the operand stack at entry.
     pub stack: StackId,
     /// Whether a back edge leads here.
     pub is_loop_header: bool,
-    /// How it ends.
+    /// How the block ends.
     pub how: End,
-    /// Its edges.
+    /// The block's outgoing edges.
     pub edges: SmallVec<[Edge; 2]>,
 }
 
 /// A call of a function by its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirectCall {
-    /// The block that it is in.
+    /// The block that contains the call.
     pub block: u32,
     /// The function index, which may be an import's.
     pub callee: u32,
@@ -170,7 +172,7 @@ pub struct Cfg {
     pub blocks: Vec<Block>,
     /// The direct calls, in bytecode order.
     pub calls: Vec<DirectCall>,
-    /// Whether it calls nothing, through tables neither.
+    /// Whether the function makes no calls, direct or indirect.
     pub is_leaf: bool,
     /// Operand stack types that blocks refer to.
     pub stacks: TypeStacks,
@@ -179,12 +181,12 @@ pub struct Cfg {
     known: Known,
 }
 
-/// What follows from the blocks, once somebody has asked for it.
+/// Facts derived from the blocks, computed on first use.
 #[derive(Clone, Debug, Default)]
 struct Known {
     shape: OnceLock<profiler::Cfg>,
     loops: OnceLock<Loops>,
-    /// By block, whether a frame can go on there in another version.
+    /// By block, whether OSR can enter another version there.
     resumable: OnceLock<Vec<bool>>,
 }
 
@@ -194,7 +196,7 @@ impl Cfg {
         self.known.shape.get_or_init(|| self.new_shape())
     }
 
-    /// The loops of that.
+    /// Returns the loops of the graph.
     pub fn loops(&self) -> &Loops {
         self.known.loops.get_or_init(|| Loops::new(self.shape(), &DepthFirst::new(self.shape())))
     }
@@ -215,9 +217,9 @@ impl Cfg {
         self.blocks.iter().map(|block| (block.limit - block.start) as usize).sum()
     }
 
-    /// Whether a frame can go on in another version at `block`: at a loop header, with a state that fits into the
-    /// transfer buffer. In a function of very many loops with very many locals it can at some of the headers only, the
-    /// first ones of each depth, outer loops first: code for all would have the size of their product.
+    /// Reports whether OSR can enter another version at `block`: at a loop header, with a state that fits into the
+    /// transfer buffer. In a function with very many loops and very many locals only some headers qualify, outer loops
+    /// first, in order within each depth: code for all of them would grow with the product.
     pub fn can_resume(&self, block: u32) -> bool {
         self.known.resumable.get_or_init(|| self.find_resumable())[block as usize]
     }
@@ -239,12 +241,12 @@ impl Cfg {
         resumable
     }
 
-    /// How many values all transfers of a version of this function may store together.
+    /// Returns the number of values that all OSR exits of a version of this function may store together.
     pub(crate) fn most_transferred(&self) -> usize {
         limits::TRANSFERRED_ALWAYS + limits::TRANSFERRED_PER_BYTE * self.bytes()
     }
 
-    /// How many values a frame takes along that goes on at the entry of `block` in other code.
+    /// Returns the number of values that a frame takes along when OSR enters other code at `block`.
     pub(crate) fn state_size(&self, block: u32) -> usize {
         let operands = self.stacks.height(self.blocks[block as usize].stack) as usize;
         self.liveness.count(block).unwrap_or(self.locals.len()) + operands
@@ -256,14 +258,14 @@ impl Cfg {
         self.locals.len() + operands as usize <= store_context::TRANSFER_VALUES as usize
     }
 
-    /// Whether code that can be stopped asks at node `index` of a graph, a copy of `block`: at loop headers and at
-    /// the entry of a function that calls others. So every run of machine code asks after a bounded number of blocks,
-    /// and who calls what ends soon asks behind the call.
+    /// Reports whether stoppable code polls at node `index` of a graph, a copy of `block`: at loop headers and at the
+    /// entry of a function that calls others. Every run of machine code therefore polls after a bounded number of
+    /// blocks, and the caller of a short function polls after the call.
     pub fn is_stop(&self, index: usize, block: u32) -> bool {
         index == 0 && !self.is_leaf || self.blocks[block as usize].is_loop_header
     }
 
-    /// The edges by which calls return whose exceptions are caught, as they mostly do; ascending.
+    /// Returns the normal-return edges of calls whose exceptions are caught, ascending; these are the likely edges.
     pub(crate) fn returns_of_calls(&self) -> Vec<EdgeId> {
         let mut next = 0;
         let calls = self.blocks.iter().filter_map(|block| {
@@ -274,21 +276,21 @@ impl Cfg {
         calls.collect()
     }
 
-    /// Whether any exception is caught in the function.
+    /// Reports whether the function catches any exception.
     pub fn catches(&self) -> bool {
         self.blocks.iter().any(|block| !block.how.catches().1.is_empty())
     }
 
-    /// The block that holds byte `offset` of the module; `None` for dead code.
+    /// Returns the block that contains byte `offset` of the module; `None` for dead code.
     pub fn block_at(&self, offset: u32) -> Option<u32> {
         let i = self.blocks.partition_point(|b| b.limit <= offset);
         self.blocks.get(i).filter(|b| b.start <= offset).map(|_| i as u32)
     }
 
-    /// Checks what the documentation promises.
+    /// Checks the invariants that the documentation states.
     ///
     /// # Errors
-    /// The first violation.
+    /// Returns the first violation.
     pub fn verify(&self) -> Result<(), String> {
         let count = self.blocks.len() as u32;
         let mut targeted = vec![false; self.blocks.len()];

@@ -1,27 +1,27 @@
-//! What counts as an executed instruction.
+//! The definition of an executed instruction.
 
 use wasmparser::{BinaryReader, BinaryReaderError, Operator, OperatorsReader};
 
 use super::Cfg;
 use crate::module::ModuleInfo;
 
-/// Whether `op` only marks structure: it is never executed and not counted.
+/// Reports whether `op` only marks structure: the engine neither executes nor counts it.
 pub fn is_structure(op: &Operator<'_>) -> bool {
     use Operator::*;
     let catches = matches!(op, TryTable { .. } | Try { .. } | Catch { .. } | CatchAll | Delegate { .. });
     catches || matches!(op, Block { .. } | Loop { .. } | Else | End)
 }
 
-/// What an instruction calls, also without coming back.
+/// The callee of an instruction that calls, tail calls included.
 pub(crate) enum Call {
     /// The function of this index.
     Direct(u32),
-    /// One that a table holds, or that a reference is to.
+    /// A function from a table or a reference.
     Indirect,
 }
 
 impl Call {
-    /// The call that `op` is, if it is one.
+    /// Returns the call that `op` makes, if any.
     pub(crate) fn of(op: &Operator<'_>) -> Option<Call> {
         match *op {
             Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
@@ -34,23 +34,23 @@ impl Call {
     }
 }
 
-/// Whether `op` calls a function and comes back.
+/// Reports whether `op` calls a function and returns.
 pub(crate) fn is_call(op: &Operator<'_>) -> bool {
     matches!(op, Operator::Call { .. } | Operator::CallIndirect { .. } | Operator::CallRef { .. })
 }
 
-/// Whether `op` throws an exception.
+/// Reports whether `op` throws an exception.
 pub(crate) fn is_throw(op: &Operator<'_>) -> bool {
     matches!(op, Operator::Throw { .. } | Operator::ThrowRef | Operator::Rethrow { .. })
 }
 
-/// Whether control leaves the frame at `op` and may come back to it, maybe with an exception.
+/// Reports whether control leaves the frame at `op` and may return to it, perhaps with an exception.
 pub(crate) fn is_left_at(op: &Operator<'_>) -> bool {
     is_call(op) || is_throw(op)
 }
 
-/// Whether a frame may stop at `op`, or be looked at: it may trap or call, as far as is known. Not the most frequent
-/// ones of those that only compute, move values or branch.
+/// Reports whether a frame may stop at `op` or be inspected there, a conservative answer to whether `op` may trap or
+/// call. False for the most frequent instructions that only compute, move values or branch.
 pub(crate) fn may_stop(op: &Operator<'_>) -> bool {
     use Operator::*;
     let is_harmless = match op {
@@ -79,28 +79,29 @@ pub(crate) fn may_stop(op: &Operator<'_>) -> bool {
     !is_harmless
 }
 
-/// A reader of instructions from anywhere in a function body, where constructs end that began before.
+/// A reader of instructions from any position in a function body, where constructs end that began earlier.
 pub(crate) struct Operators<'a> {
     bytes: &'a [u8],
     start: u32,
-    /// Of what follows the last such end.
+    /// Reads the bytes after the most recent such end.
     reader: OperatorsReader<'a>,
 }
 
 impl<'a> Operators<'a> {
-    /// Reads bytes `start..limit` of the module.
+    /// Creates a reader of bytes `start..limit` of the module.
     pub(crate) fn new(info: &'a ModuleInfo, start: u32, limit: u32) -> Operators<'a> {
         let bytes = &info.bytes[start as usize..limit as usize];
         let reader = BinaryReader::new_features(bytes, u64::from(start), info.features);
         Operators { bytes, start, reader: OperatorsReader::new(reader) }
     }
 
-    /// The next instruction and its byte offset in the module; `None` at the end.
+    /// Returns the next instruction and its byte offset in the module; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<(Operator<'a>, u32)>, BinaryReaderError> {
         let at = self.reader.original_position() as u32;
         let op = match self.bytes.get((at - self.start) as usize) {
             None => return Ok(None),
-            // wasmparser's reader follows the nesting of constructs, but knows none from before its start.
+            // wasmparser's reader tracks the nesting of constructs, but does not know those that began before its
+            // start.
             Some(&END) => self.leave(Operator::End)?,
             Some(&ELSE) => self.leave(Operator::Else)?,
             Some(_) => self.reader.read()?,
@@ -116,10 +117,10 @@ impl<'a> Operators<'a> {
     }
 }
 
-/// The byte offset in the module of each instruction of a function that is executed, dead code not included; ascending.
+/// Returns the byte offsets in the module of a function's executed instructions, without dead code, ascending.
 ///
 /// # Errors
-/// If the bytes are not those that were validated.
+/// Fails if the bytes differ from the validated ones.
 pub fn instruction_offsets(info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<u32>, BinaryReaderError> {
     let mut offsets = Vec::new();
     for block in &cfg.blocks {
@@ -133,10 +134,10 @@ pub fn instruction_offsets(info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<u32>, Bin
     Ok(offsets)
 }
 
-/// The direct calls of a function, tail calls too, dead code not included: byte offset in the module and callee, ascending.
+/// Returns the direct calls of a function, including tail calls, without dead code: byte offset and callee, ascending.
 ///
 /// # Errors
-/// If the bytes are not those that were validated.
+/// Fails if the bytes differ from the validated ones.
 pub fn direct_calls(info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<(u32, u32)>, BinaryReaderError> {
     let mut calls = Vec::new();
     for block in &cfg.blocks {
@@ -153,12 +154,12 @@ pub fn direct_calls(info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<(u32, u32)>, Bin
 const ELSE: u8 = 0x05;
 const END: u8 = 0x0b;
 
-/// How many instructions of `block` a frame has begun that stopped at byte `offset` of the module; the one at `offset`
-/// counts. A frame that stopped before the block's first instruction, at a probe or for want of stack, has an offset
-/// before the block: it has begun none.
+/// Returns the number of instructions of `block` begun by a frame that stopped at byte `offset` of the module,
+/// including the one at `offset`. A frame that stopped before the block's first instruction, at a probe or for lack of
+/// stack, has an offset before the block and has begun none.
 ///
 /// # Errors
-/// If the bytes are not those that were validated.
+/// Fails if the bytes differ from the validated ones.
 pub fn ops_executed(info: &ModuleInfo, cfg: &Cfg, block: u32, offset: u32) -> Result<u32, BinaryReaderError> {
     let block = &cfg.blocks[block as usize];
     let mut operators = Operators::new(info, block.start, block.limit);

@@ -1,4 +1,4 @@
-//! Kinds of events that a user defines: rules from patterns of opcode names to costs.
+//! User-defined event kinds: rules that map patterns of opcode names to costs.
 
 use hashbrown::HashSet;
 
@@ -6,16 +6,16 @@ use super::model::{EventModel, matches};
 use super::{BUILT_IN, opcode};
 use crate::limits::{MAX_EVENT_COST, MAX_EVENT_RULES};
 
-/// A user's definition of a kind of event.
+/// A user's definition of an event kind.
 ///
-/// A pattern is an opcode's name in the text format (`i32.load8_s`), or the start of one with a `*` behind it
-/// (`i32.load*`, `f64.*`, `*`). Where several fit, the most specific decides: the whole name, else the longest start.
-/// Patterns that fit only structure (`block`, `loop`, `else`, `end`) are refused: that is never executed.
+/// A pattern is an opcode's name in the text format (`i32.load8_s`), or a prefix followed by `*` (`i32.load*`, `f64.*`,
+/// `*`). If several patterns match, the most specific decides: the whole name, else the longest prefix. Patterns that
+/// match only structure (`block`, `loop`, `else`, `end`) are rejected, since it is never executed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CustomModel {
-    /// What to call it: letters, digits, `_` and `-`, at most 64; no built-in kind's name.
+    /// The kind's name: letters, digits, `_` and `-`, at most 64; not the name of a built-in kind.
     pub name: String,
-    /// Events of an instruction that no rule fits.
+    /// Events of an instruction that no rule matches.
     pub default: u64,
     /// Events of each function entry.
     pub entry: u64,
@@ -23,45 +23,45 @@ pub struct CustomModel {
     pub back_edge: u64,
     /// Events of instructions, by pattern.
     pub cost: Vec<(String, u64)>,
-    /// Events of each unit of a bulk operation's length, by pattern; each must fit a bulk operation.
+    /// Events per unit of a bulk operation's length, by pattern; each pattern must match a bulk operation.
     pub per_unit: Vec<(String, u64)>,
 }
 
-/// What is wrong with a definition.
+/// An error in a definition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// The name cannot be one.
+    /// The name is malformed.
     #[error("bad name `{0}`: give letters, digits, `_` or `-`, at most 64")]
     BadName(String),
-    /// The name means something else.
+    /// The name belongs to a built-in kind.
     #[error("`{0}` is a built-in kind: choose another name")]
     BuiltIn(String),
-    /// No opcode fits a pattern.
+    /// No opcode matches the pattern.
     #[error("no instruction is called `{pattern}`{}", hint(near))]
     Unknown {
         /// The pattern.
         pattern: String,
-        /// Names that look like it.
+        /// Similar names.
         near: Vec<String>,
     },
-    /// A `*` that is not at the end.
+    /// The pattern has a `*` before its end.
     #[error("bad pattern `{0}`: `*` can only be at the end")]
     BadPattern(String),
-    /// The pattern fits only what is never executed.
+    /// The pattern matches only instructions that are never executed.
     #[error("`{0}` only marks structure and is never executed: it can have no cost")]
     Structure(String),
-    /// A cost by length for instructions that have none.
+    /// The rule charges by length, but its instructions have none.
     #[error(
         "`{0}` has no length: only copy, fill, init and grow of memories and tables, and new, fill, copy and init of arrays, can cost by unit"
     )]
     NoLength(String),
-    /// Two rules for one pattern.
+    /// Two rules have the same pattern.
     #[error("`{0}` has two costs: keep one")]
     Duplicate(String),
-    /// A cost beyond the limit.
+    /// A cost exceeds the limit.
     #[error("the cost of `{0}` is too large: give at most {MAX_EVENT_COST}")]
     TooLarge(String),
-    /// More rules than the limit.
+    /// The number of rules exceeds the limit.
     #[error("{0} rules are too many: give at most {MAX_EVENT_RULES}")]
     TooMany(usize),
 }
@@ -74,10 +74,10 @@ fn hint(near: &[String]) -> String {
 }
 
 impl EventModel {
-    /// A kind of event as a user defined it.
+    /// Creates the event kind of a user's definition.
     ///
     /// # Errors
-    /// The first thing that is wrong with the definition.
+    /// Returns the first error in the definition.
     pub fn custom(definition: &CustomModel) -> Result<EventModel, ModelError> {
         let CustomModel { name, default, entry, back_edge, cost, per_unit } = definition;
         check_name(name)?;
@@ -107,7 +107,7 @@ fn check_cost(what: &str, cost: u64) -> Result<(), ModelError> {
     if cost > MAX_EVENT_COST { Err(ModelError::TooLarge(what.to_string())) } else { Ok(()) }
 }
 
-/// Checks that each pattern fits some opcode that can have such a cost; else `unfit` says what is wrong.
+/// Checks that each pattern matches some opcode that can have such a cost; otherwise `unfit` creates the error.
 fn check_rules(
     rules: &[(String, u64)],
     can_cost: fn(&str) -> bool,
@@ -142,10 +142,10 @@ fn check_pattern(
     if fitting.any(can_cost) { Ok(()) } else { Err(unfit(pattern.to_string())) }
 }
 
-/// How many names an error offers.
+/// Maximum number of names that an error suggests.
 const HINTS: usize = 3;
 
-/// Names that differ from `pattern` in few letters, closest first.
+/// Returns the names within a small edit distance of `pattern`, closest first.
 fn near(pattern: &str) -> Vec<String> {
     let wanted = pattern.trim_end_matches('*');
     if wanted.len() > 64 {
@@ -158,7 +158,7 @@ fn near(pattern: &str) -> Vec<String> {
     close.into_iter().take(HINTS).map(|(_, name)| name.to_string()).collect()
 }
 
-/// How many letters to insert, delete, replace, or swap with the next.
+/// Returns the edit distance: insertions, deletions, replacements, and swaps of neighbours.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];

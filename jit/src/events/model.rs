@@ -1,27 +1,27 @@
-//! A kind of event, and what each opcode costs.
+//! An event kind, and the cost of each opcode.
 
 use wasmparser::Operator;
 
 use super::opcode;
 
-/// A kind of event: what an executed instruction, a function entry and a back edge count for.
+/// An event kind: the number of events per executed instruction, function entry and back edge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventModel {
-    /// What it is called.
+    /// The name of the kind.
     pub name: String,
     /// Events of each function entry. Entries of host functions do not count.
     pub entry: u64,
     /// Events of each back edge taken.
     pub back_edge: u64,
-    /// By opcode number. Each is at most `limits::MAX_EVENT_COST`, so that no function is long enough for a sum to
+    /// By opcode number. Each cost is at most `limits::MAX_EVENT_COST`, so that no function is long enough for a sum to
     /// overflow.
     costs: Vec<u64>,
-    /// By opcode number; not zero only for bulk operations.
+    /// By opcode number; nonzero only for bulk operations.
     per_unit: Vec<u64>,
 }
 
 impl EventModel {
-    /// A model whose rules are known to be right; entries and back edges are no events.
+    /// Creates a model from valid rules; entries and back edges cause no events.
     pub(super) fn new(
         name: &str,
         default: u64,
@@ -37,41 +37,41 @@ impl EventModel {
         }
     }
 
-    /// The same with events of entries and back edges.
+    /// Sets the events of entries and back edges.
     pub(super) fn with_edges(self, entry: u64, back_edge: u64) -> EventModel {
         EventModel { entry, back_edge, ..self }
     }
 
-    /// The same costs by another name.
+    /// Renames the model.
     #[must_use]
     pub fn named(self, name: &str) -> EventModel {
         EventModel { name: name.to_string(), ..self }
     }
 
-    /// Events of one execution of `op`, besides what its length costs.
+    /// Returns the events of one execution of `op`, without the charge for its length.
     pub fn cost(&self, op: &Operator<'_>) -> u64 {
         opcode::number(op).and_then(|number| self.costs.get(number)).copied().unwrap_or(0)
     }
 
-    /// Events of each unit of the length of bulk operation `op`; 0 for all other instructions. See
+    /// Returns the events per unit of the length of bulk operation `op`; 0 for all other instructions. See
     /// [`length_unit`](super::length_unit).
     pub fn per_unit(&self, op: &Operator<'_>) -> u64 {
         opcode::number(op).and_then(|number| self.per_unit.get(number)).copied().unwrap_or(0)
     }
 
-    /// As [`EventModel::cost`], by the opcode's name in the text format; `None` if the engine accepts no such opcode.
+    /// Returns [`EventModel::cost`] by the opcode's text-format name; `None` if the engine accepts no such opcode.
     pub fn cost_named(&self, name: &str) -> Option<u64> {
         let number = opcode::by_number().iter().position(|known| known.as_deref() == Some(name))?;
         self.costs.get(number).copied()
     }
 
-    /// Whether lengths of bulk operations count, so that blocks alone do not determine the total.
+    /// Reports whether lengths of bulk operations count, so that block counts alone do not determine the total.
     pub fn charges_lengths(&self) -> bool {
         self.per_unit.iter().any(|&cost| cost != 0)
     }
 }
 
-/// The cost of each opcode by number: that of the most specific rule for it, `default` without one; 0 if the opcode
+/// Returns the cost of each opcode by number: that of the most specific matching rule, or `default`; 0 if the opcode
 /// cannot have a cost.
 fn resolve(default: u64, rules: &[(&str, u64)], can_cost: fn(&str) -> bool) -> Vec<u64> {
     let cost = |name: &String| {
@@ -82,7 +82,7 @@ fn resolve(default: u64, rules: &[(&str, u64)], can_cost: fn(&str) -> bool) -> V
     names.map(|name| name.as_ref().filter(|name| can_cost(name)).map_or(0, cost)).collect()
 }
 
-/// Whether `pattern`, a name or the start of one with a `*` behind it, fits `name`.
+/// Reports whether `pattern`, a name or a prefix followed by `*`, matches `name`.
 pub(super) fn matches(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(start) => name.starts_with(start),
@@ -90,7 +90,7 @@ pub(super) fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// Longer starts are more specific, and a whole name is more so than any start of it.
+/// Orders patterns: a longer prefix is more specific, and a whole name is more specific than any prefix of it.
 fn specificity(pattern: &str) -> (usize, bool) {
     match pattern.strip_suffix('*') {
         Some(start) => (start.len(), false),

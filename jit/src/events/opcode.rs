@@ -1,7 +1,7 @@
-//! Opcodes by number and by name.
+//! Opcode numbers and names.
 //!
-//! The list is wasmparser's own, so that an opcode that it learns has a number here too. Only opcodes of proposals
-//! that the engine accepts have names: those are the ones a cost can be given to.
+//! The list is wasmparser's own, so that every opcode that wasmparser adds has a number here too. Only opcodes of
+//! accepted proposals have names, since only these can have a cost.
 
 use std::sync::LazyLock;
 
@@ -17,7 +17,7 @@ macro_rules! define_opcodes {
         /// Proposal and visitor method of each opcode, by number.
         const OPCODES: &[(&str, &str)] = &[$((stringify!($proposal), stringify!($visit))),*];
 
-        /// The number of `op`'s opcode; `None` if wasmparser lists it nowhere.
+        /// Returns the number of `op`'s opcode; `None` if wasmparser does not list it.
         pub(super) fn number(op: &Operator<'_>) -> Option<usize> {
             match op {
                 $(Operator::$op { .. } => Some(Number::$op as usize),)*
@@ -28,7 +28,7 @@ macro_rules! define_opcodes {
 }
 wasmparser::for_each_operator!(define_opcodes);
 
-/// Prefixes that the text format sets off with a dot.
+/// Prefixes that the text format separates with a dot.
 const SPACES: &[&str] = &[
     "i32", "i64", "f32", "f64", "v128", "i8x16", "i16x8", "i32x4", "i64x2", "f32x4", "f64x2", "local",
     "global", "memory", "table", "data", "elem", "ref", "struct", "array", "i31", "any", "extern",
@@ -38,20 +38,20 @@ static NAMES: LazyLock<Vec<Option<String>>> = LazyLock::new(|| {
     OPCODES.iter().map(|(proposal, visit)| accepted(proposal).then(|| text(visit))).collect()
 });
 
-/// The name of each opcode in the text format, by number; `None` if the engine does not accept it.
+/// Returns the text-format name of each opcode, by number; `None` if the engine does not accept it.
 pub(super) fn by_number() -> &'static [Option<String>] {
     &NAMES
 }
 
-/// The names of all opcodes that the engine accepts, in the order of the binary format. The forms of `select` share
-/// theirs.
+/// Returns the names of all accepted opcodes, in the order of the binary format. The variants of `select` share one
+/// name.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let mut last = "";
     let names = NAMES.iter().flatten().map(String::as_str);
     names.filter(move |name| std::mem::replace(&mut last, name) != *name)
 }
 
-/// Whether the opcode called `name` only marks structure.
+/// Reports whether the opcode called `name` only marks structure.
 pub(super) fn is_structure_name(name: &str) -> bool {
     matches!(
         name,
@@ -79,13 +79,13 @@ fn accepted(proposal: &str) -> bool {
     }
 }
 
-/// From `visit_i32_load8_s` to `i32.load8_s`.
+/// Converts `visit_i32_load8_s` to `i32.load8_s`.
 fn text(visit: &str) -> String {
     let name = visit.strip_prefix("visit_").unwrap_or(visit);
     if name.starts_with("typed_select") {
         return "select".to_string();
     }
-    // One instruction of the text format, with the type that follows it.
+    // The text format has one instruction; the type follows it.
     if let Some(name) = ["ref_test", "ref_cast"].into_iter().find(|known| name.starts_with(known)) {
         return name.replacen('_', ".", 1);
     }
@@ -98,7 +98,7 @@ fn text(visit: &str) -> String {
     }
 }
 
-/// From `atomic_rmw8_add_u` to `atomic.rmw8.add_u`; anything else as it is.
+/// Converts `atomic_rmw8_add_u` to `atomic.rmw8.add_u`; returns any other name unchanged.
 fn atomic(name: &str) -> String {
     let Some(name) = name.strip_prefix("atomic_") else { return name.to_string() };
     match name.split_once('_') {
@@ -107,7 +107,7 @@ fn atomic(name: &str) -> String {
     }
 }
 
-/// What the length of a bulk operation counts.
+/// The unit of a bulk operation's length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// Bytes of memory.
@@ -118,8 +118,8 @@ pub enum Unit {
     Element,
 }
 
-/// What the length of bulk operation `op` counts; `None` for all other instructions. The length is the operand on top
-/// of the stack; an i32 is unsigned.
+/// Returns the unit of bulk operation `op`'s length; `None` for all other instructions. The length is the operand on
+/// top of the stack; an i32 is unsigned.
 pub fn length_unit(op: &Operator<'_>) -> Option<Unit> {
     match op {
         Operator::MemoryCopy { .. } | Operator::MemoryFill { .. } | Operator::MemoryInit { .. } => {
@@ -142,12 +142,12 @@ pub fn length_unit(op: &Operator<'_>) -> Option<Unit> {
     }
 }
 
-/// Whether the work of `op` depends on an operand: whether it has a [`length_unit`].
+/// Reports whether the work of `op` depends on an operand, that is, whether `op` has a [`length_unit`].
 pub fn is_dynamic(op: &Operator<'_>) -> bool {
     length_unit(op).is_some()
 }
 
-/// As [`is_dynamic`], by name.
+/// Same as [`is_dynamic`], by name.
 pub(super) fn is_dynamic_name(name: &str) -> bool {
     match name.split_once('.') {
         Some(("memory" | "table", operation)) => matches!(operation, "copy" | "fill" | "init" | "grow"),

@@ -1,22 +1,21 @@
-//! Unrolling: small loops copied several times, so that what is done once a round is done once in several rounds.
+//! Loop unrolling: copies small loops several times, so that per-round work runs once per several rounds.
 //!
-//! Input: a graph that has the blocks to unroll at most once, with its probes, and the [`SmallLoop`]s to unroll.
-//! Output: the same graph with the loops' blocks copied; the last copy leads back to the first. Polls stay in the
-//! first copy. What the latch adds to counters is left to the last copy's latch, for all rounds, and to the wires out
-//! of the loop, for those that were made: there a round costs nothing. A frame that stops in copy k owes k rounds, a
-//! constant of the place ([`Node::rounds`]), as with the queries of Ball, *Efficiently Counting Program Events*,
-//! TOPLAS 1994. Paths are put off likewise where all rounds are one path ([`RoundPath`](crate::plan::RoundPath)): a frame's first round,
-//! which begins with another path, is made in a copy of its own.
-//! A loop that counts ([`Countdown`](crate::plan::Countdown)) makes its first rounds in copies that test. Behind these is a test for several
-//! rounds ([`Lacking::Rounds`]), and copies for them, all but the last without tests of their own. Where too few
-//! rounds are left they are made in the copies that test, so a bound that is not met exactly does no harm.
-//! A budget is checked in the first copy only, and ahead, for the rounds of all copies ([`Lacking::Budget`]): where
-//! it might run out in them, the loop goes on in a plain copy, which checks in each round. So the program stops where
-//! it would stop in plain code.
-//! Code for bursts copies the same loops, so that it comes to as many checks as checking code does: else a burst
-//! would see fewer rounds of them than of others, for the time between bursts that they take. Nothing is put off
-//! there.
-//! Invariant: nothing in a loop that is unrolled can look at a counter, but for frames that stop.
+//! Input: a graph that contains each block to unroll at most once, with its probes, and the [`SmallLoop`]s to unroll.
+//! Output: the same graph with the loops' blocks copied; the last copy leads back to the first. Polls stay in the first
+//! copy. The latch's counter updates move to the latch of the last copy, for all rounds, and to the wires out of the
+//! loop, for the rounds made so far: inside the loop a round costs nothing. A frame that stops in copy k owes k rounds,
+//! a constant of the place ([`Node::rounds`]), as with the queries of Ball, *Efficiently Counting Program Events*,
+//! TOPLAS 1994. Path counts are deferred likewise if all rounds are one path ([`RoundPath`](crate::plan::RoundPath)):
+//! the first round of a frame, which begins with another path, has a copy of its own.
+//! A counted loop ([`Countdown`](crate::plan::Countdown)) makes its first rounds in copies that test. They lead to a
+//! test for several rounds ([`Lacking::Rounds`]) and to copies for these rounds, all but the last without tests of
+//! their own. If too few rounds are left, the copies that test make them, so an inexact bound does no harm.
+//! A budget is checked in the first copy only, ahead of time for the rounds of all copies ([`Lacking::Budget`]): if it
+//! might run out in them, the loop continues in a plain copy, which checks in each round. The program therefore stops
+//! exactly where plain code would stop.
+//! Burst code copies the same loops, so that it encounters as many checks as checking code does: otherwise bursts would
+//! undersample these loops relative to their time between bursts. Nothing is deferred there.
+//! Invariant: nothing inside an unrolled loop can read a counter, except for frames that stop.
 //! Oracle: exact profiles of programs under unrolled code, `spec-tests/tests/oracle.rs`.
 //!
 //! Example: a loop of one block `b`, whose latch counts, becomes `b0 b1 b2 b3`; the wire `b3 -> b0` counts 4, a wire
@@ -26,12 +25,12 @@ use super::{BlockGraph, Guard, Lacking, Node, Wire};
 use crate::cfg::Cfg;
 use crate::plan::{Probe, Probes, SmallLoop};
 
-/// With fewer rounds left than so many times the copies of a loop these are not entered: most loops make few rounds,
-/// and each test that differs from one time to the next costs a jump that is predicted wrongly.
+/// Minimum number of passes over all copies for which the copies without tests are entered: most loops make few rounds,
+/// and a test whose outcome varies costs a mispredicted jump.
 const LEAST_PASSES: u32 = 4;
 
 impl SmallLoop {
-    /// Whether the loop is in the graph, and all that its rounds do is counting, which can be put off, and polling.
+    /// Reports whether the loop is in the graph, and its rounds only count, which can be deferred, and poll.
     fn fits(&self, graph: &BlockGraph, node_of: &[Option<u32>]) -> bool {
         self.blocks.iter().all(|&block| {
             let node = node_of[block as usize].map(|node| &graph.nodes[node as usize]);
@@ -56,7 +55,7 @@ impl SmallLoop {
         })
     }
 
-    /// The copy to which the loop is entered.
+    /// Returns the copy at which the loop is entered.
     fn first_copy(&self) -> Copy {
         match self.countdown {
             Some(_) => Copy::Tested(0),
@@ -65,14 +64,14 @@ impl SmallLoop {
         }
     }
 
-    /// The other copies, in the order in which they lie.
+    /// Returns the other copies, in layout order.
     fn other_copies(&self) -> impl Iterator<Item = Copy> {
         let tested = self.countdown.map_or(0..0, |_| 0..self.copies).map(Copy::Tested);
         let all = tested.chain((0..self.copies).map(Copy::Round));
         all.filter(|copy| *copy != self.first_copy()).chain(self.metered.map(|_| Copy::Plain))
     }
 
-    /// The edge that the branch of a block is sure to go along in a copy.
+    /// Returns the edge that a block's branch certainly takes in a copy.
     fn sure_edge(&self, block: u32, copy: Copy) -> Option<u32> {
         let is_sure = matches!(copy, Copy::Round(round) if round + 1 < self.copies);
         let countdown = self.countdown.filter(|countdown| is_sure && countdown.block == block)?;
@@ -81,7 +80,7 @@ impl SmallLoop {
 }
 
 impl BlockGraph {
-    /// The same graph with those of `loops` unrolled whose blocks it has once. `first` is the function's first counter.
+    /// Unrolls those of `loops` whose blocks the graph contains once. `first` is the function's first counter.
     #[must_use]
     pub fn unrolled(self, cfg: &Cfg, loops: &[SmallLoop], first: u32) -> BlockGraph {
         let mut node_of = vec![None; cfg.blocks.len()];
@@ -110,21 +109,21 @@ impl BlockGraph {
     }
 }
 
-/// Where the copies of a loop are to lie.
+/// The layout of a loop's copies.
 struct Copies<'a> {
     found: &'a SmallLoop,
-    /// Old indices of its nodes, ascending.
+    /// Old indices of the loop's nodes, ascending.
     nodes: Vec<u32>,
-    /// What is to be added for each round.
+    /// The counter updates per round.
     added: Probes,
-    /// What its latch does to the path register in each round, as other wires change it.
+    /// The latch's update of the path register in each round, if other wires change the register.
     restart: Option<Probe>,
-    /// New index of the first node of its second copy. The copies lie one behind the other, each in the old order.
+    /// New index of the first node of the second copy. The copies are contiguous, each in the old order.
     second: u32,
 }
 
 impl<'a> Copies<'a> {
-    /// Those of a loop; not laid out yet. `first` is the function's first counter.
+    /// Creates the copies of a loop, without a layout. `first` is the function's first counter.
     fn new(old: &BlockGraph, found: &'a SmallLoop, first: u32, node_of: impl Fn(u32) -> u32) -> Copies<'a> {
         let wires = |block: u32| &old.nodes[node_of(block) as usize].wires;
         let (block, edge) = found.latch;
@@ -139,21 +138,21 @@ impl<'a> Copies<'a> {
     }
 }
 
-/// Which copy of a loop.
+/// A copy of a loop.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Copy {
-    /// The one for the first round of a frame whose path is another one than that of the next rounds.
+    /// The copy for the first round of a frame, if its path differs from that of the next rounds.
     Entered,
-    /// The one for a round, from 0 on.
+    /// The copy for a round, from 0 on.
     Round(u32),
-    /// The same where it is not sure that there is one.
+    /// The copy for a round, from 0 on, that tests whether there is one.
     Tested(u32),
-    /// The one that does everything in each round.
+    /// The copy that does everything in each round.
     Plain,
 }
 
 impl Copy {
-    /// How many rounds are made before it that are counted later.
+    /// Returns the number of previous rounds whose counts are deferred.
     fn rounds(self) -> u32 {
         match self {
             Copy::Round(round) | Copy::Tested(round) => round,
@@ -161,7 +160,7 @@ impl Copy {
         }
     }
 
-    /// The copy for the next round, of a loop with so many.
+    /// Returns the copy for the next round, given the number of copies.
     fn next(self, copies: u32) -> Copy {
         match self {
             Copy::Entered => Copy::Round(0),
@@ -173,19 +172,19 @@ impl Copy {
     }
 }
 
-/// A graph in the making.
+/// A graph under construction.
 struct Unrolling<'a> {
     old: &'a BlockGraph,
     loops: Vec<Copies<'a>>,
-    /// By old index: the loop that the node is in.
+    /// By old index, the loop that contains the node.
     loop_of: Vec<Option<usize>>,
-    /// By old index: the new one of the first copy.
+    /// By old index, the new index of the first copy.
     first: Vec<u32>,
     nodes: Vec<Node>,
 }
 
 impl<'a> Unrolling<'a> {
-    /// Finds out where all copies will be: behind the last node of their loop, so that its header is sealed soon.
+    /// Computes the places of all copies: behind the last node of their loop, so that its header is sealed early.
     fn new(
         old: &'a BlockGraph,
         node_of: &[Option<u32>],
@@ -213,7 +212,7 @@ impl<'a> Unrolling<'a> {
         Unrolling { old, loops: all, loop_of, first, nodes: Vec::with_capacity(next as usize) }
     }
 
-    /// Adds the first copy of a node and, behind the last one of a loop, the other copies of the loop.
+    /// Adds the first copy of a node and, behind the last node of a loop, the loop's other copies.
     fn copy_rounds(&mut self, index: u32, node: &Node) {
         let Some(found) = self.loop_of[index as usize] else { return self.copy_outside(node) };
         let small = self.loops[found].found;
@@ -263,7 +262,7 @@ impl<'a> Unrolling<'a> {
         self.nodes.push(node);
     }
 
-    /// The way out of the header of the first copy for a round.
+    /// Returns the guard at the header of the first copy for a round.
     fn guard(&self, header: u32, found: usize) -> Option<Guard> {
         let small = self.loops[found].found;
         let budget = |(kind, most)| {
@@ -277,7 +276,8 @@ impl<'a> Unrolling<'a> {
         small.metered.map(budget).or(small.countdown.map(rounds))
     }
 
-    /// Moves what the latch adds from the wire of a node in `copy` to the wires where it is added for several.
+    /// Moves the latch's updates from the wire of a node in `copy` to the wires where they are added for several
+    /// rounds.
     fn put_off(&self, found: usize, wire: &mut Wire, copy: Copy, is_latch: bool) {
         let Copies { found: small, added, restart, .. } = &self.loops[found];
         let leaves = wire.to.is_none_or(|to| self.loop_of[to as usize] != Some(found));
@@ -293,7 +293,7 @@ impl<'a> Unrolling<'a> {
         }
     }
 
-    /// The new index of a copy of an old node.
+    /// Returns the new index of a copy of an old node.
     fn copy_of(&self, node: u32, found: usize, copy: Copy) -> u32 {
         let copies = &self.loops[found];
         let Some(before) = copies.found.other_copies().position(|other| other == copy) else {

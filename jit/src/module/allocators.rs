@@ -1,12 +1,12 @@
-//! Allocators: functions of a module that hand out its memory and take it back, by their names.
+//! Allocators: the functions of a module that allocate and free its memory, recognised by name.
 //!
-//! Input: a name and a type. Output: which arguments are sizes, which one is taken back, and where the new block is.
-//! A name means what it means in C and Rust: `calloc` has a count and a size, `__rust_realloc` an old and a new size.
-//! What has the name and another type is no allocator.
+//! Input: a name and a type. Output: which arguments are sizes, which one is freed, and where the new block's address
+//! is. A name has its meaning in C and Rust: `calloc` takes a count and a size, `__rust_realloc` an old and a new size.
+//! A function with the name but another type is not an allocator.
 
 use wasmparser::{FuncType, ValType};
 
-/// What a function does that hands out memory or takes it back.
+/// The signature of a function that allocates or frees memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AllocatorKind {
     /// `(size, …) -> block`
@@ -21,13 +21,13 @@ pub enum AllocatorKind {
     RustRealloc,
     /// `(alignment, size) -> block`
     AlignedAlloc,
-    /// `(address for the block, alignment, size) -> 0 if that was possible`
+    /// `(address that receives the block's address, alignment, size) -> 0 on success`
     PosixMemalign,
     /// `(block, …)`
     Free,
 }
 
-/// Each kind with what it is called, and the names that functions of the kind have.
+/// Each kind with its name, and the names of functions of the kind.
 const KINDS: [(AllocatorKind, &str, &[&str]); 8] = [
     (
         AllocatorKind::Malloc,
@@ -78,25 +78,25 @@ const KINDS: [(AllocatorKind, &str, &[&str]); 8] = [
 ];
 
 impl AllocatorKind {
-    /// The kind that is called so, such as `malloc`.
+    /// Returns the kind with this name, such as `malloc`.
     pub fn called(name: &str) -> Option<AllocatorKind> {
         KINDS.iter().find(|(_, called, _)| *called == name).map(|(kind, ..)| *kind)
     }
 
-    /// What all kinds are called.
+    /// Returns the names of all kinds.
     pub fn all() -> impl Iterator<Item = &'static str> {
         KINDS.iter().map(|(_, called, _)| *called)
     }
 
-    /// The kind that a function of this name usually is of. Of Rust's mangled names the last part counts.
+    /// Returns the usual kind of a function with this name. For Rust's mangled names the last path component decides.
     pub fn usual(name: &str) -> Option<AllocatorKind> {
         let has = |names: &[&str]| names.iter().any(|known| is_called(name, known));
         KINDS.iter().find(|(.., names)| has(names)).map(|(kind, ..)| *kind)
     }
 }
 
-/// Whether a name is `known`, or ends with it as the last part of a path, demangled (`a::known`) or as Rust mangles it
-/// (`…5known`, `…6__known` with a `_` between).
+/// Reports whether a name is `known` or ends with it as the last path component, demangled (`a::known`) or as Rust
+/// mangles it (`…5known`, `…6__known` with a `_` between).
 fn is_called(name: &str, known: &str) -> bool {
     let Some(before) = name.strip_suffix(known) else { return false };
     let digits = before.strip_suffix('_').unwrap_or(before);
@@ -104,32 +104,32 @@ fn is_called(name: &str, known: &str) -> bool {
     before.is_empty() || before.ends_with("::") || is_mangled
 }
 
-/// Where an allocator leaves the address of a new block.
+/// The place where an allocator leaves the address of a new block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NewBlock {
-    /// There is none.
+    /// The function allocates no block.
     None,
-    /// It is the result; 0 if there was no room.
+    /// The result; 0 if the allocation failed.
     Result,
-    /// In memory 0, where this argument says, if the result is 0.
+    /// Memory 0 at the address in this argument, if the result is 0.
     Behind(u32),
 }
 
-/// The arguments of an allocator, by their numbers.
+/// The roles of an allocator's arguments, by argument number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Allocator {
-    /// How many bytes are wanted.
+    /// The requested bytes.
     pub size: Option<u32>,
-    /// How often as many.
+    /// The factor of the requested bytes.
     pub count: Option<u32>,
-    /// The block that is taken back if all goes well; 0 is none.
+    /// The block that a successful call frees; 0 for none.
     pub freed: Option<u32>,
     /// The new block.
     pub new: NewBlock,
 }
 
 impl Allocator {
-    /// What a function of this kind and type does; `None` if its type is another.
+    /// Returns the roles of a function of this kind and type; `None` if the type does not match the kind.
     pub fn new(kind: AllocatorKind, ty: &FuncType) -> Option<Allocator> {
         let of = |size, count, freed, new| Allocator { size, count, freed, new };
         let found = match kind {

@@ -1,6 +1,6 @@
-//! A parsed and validated module: everything but the function bodies, which stay bytes until they are needed.
+//! A parsed and validated module without its function bodies, which stay bytes until they are needed.
 //!
-//! Index spaces are wasm's: imports first. `imported_*` says how many of each are imports.
+//! Index spaces are wasm's: imports first. `imported_*` fields count the imports of each space.
 
 mod allocators;
 mod branch_hints;
@@ -31,7 +31,7 @@ pub use parse::{ModuleError, features, parse};
 pub use toggles::{Proposal, check_allowed};
 pub use types::{Types, with_references};
 
-/// What an import or export is, with its index in its index space.
+/// The kind of an import or export, with its index in its index space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Entity {
     /// Function index.
@@ -49,11 +49,11 @@ pub enum Entity {
 /// One import.
 #[derive(Clone, Debug)]
 pub struct Import {
-    /// The module it is imported from.
+    /// The module that provides it.
     pub module: String,
-    /// Its name there.
+    /// Its name in that module.
     pub name: String,
-    /// What it becomes here.
+    /// The entity that it defines in this module.
     pub entity: Entity,
 }
 
@@ -66,7 +66,7 @@ pub struct Global {
     pub init: Option<ConstExpr>,
 }
 
-/// When a segment is applied.
+/// The time at which a segment is applied.
 #[derive(Clone, Debug)]
 pub enum SegmentMode {
     /// At instantiation, to table or memory `target`.
@@ -87,25 +87,25 @@ pub enum SegmentMode {
 pub enum ElementItems {
     /// Function indices.
     Funcs(Vec<u32>),
-    /// One expression an element.
+    /// One expression per element.
     Exprs(Vec<ConstExpr>),
 }
 
 /// An element segment.
 #[derive(Clone, Debug)]
 pub struct ElementSegment {
-    /// When it is applied.
+    /// The time at which it is applied.
     pub mode: SegmentMode,
-    /// What it holds.
+    /// The segment's items.
     pub items: ElementItems,
 }
 
 /// A data segment.
 #[derive(Clone, Debug)]
 pub struct DataSegment {
-    /// When it is applied.
+    /// The time at which it is applied.
     pub mode: SegmentMode,
-    /// Its bytes, as a range of the module's.
+    /// Its bytes, as a range of the module's bytes.
     pub bytes: Range<usize>,
 }
 
@@ -124,7 +124,7 @@ pub struct ModuleInfo {
     pub bodies: Vec<Range<usize>>,
     /// Tables.
     pub tables: Vec<TableType>,
-    /// What the elements of each table that is no import are at first, unless that is null.
+    /// Initial value of the elements of each defined table, unless null.
     pub table_inits: Vec<Option<ConstExpr>>,
     /// How many tables are imports.
     pub imported_tables: u32,
@@ -136,7 +136,7 @@ pub struct ModuleInfo {
     pub globals: Vec<Global>,
     /// How many globals are imports.
     pub imported_globals: u32,
-    /// Type index of each tag of exceptions.
+    /// Type index of each exception tag.
     pub tags: Vec<u32>,
     /// How many tags are imports.
     pub imported_tags: u32,
@@ -150,26 +150,26 @@ pub struct ModuleInfo {
     pub elements: Vec<ElementSegment>,
     /// Data segments.
     pub data: Vec<DataSegment>,
-    /// Defined functions that can be reached as values (exported, in a segment, in a global), ascending: each has a
-    /// func_ref in the vmctx. Imported functions bring theirs along.
+    /// Defined functions that are reachable as values (exported, in a segment, in a global), ascending: each has a
+    /// func_ref in the vmctx. Imported functions bring their own.
     pub escaped_funcs: Vec<u32>,
     /// Custom sections: name and byte range of the contents.
     pub custom_sections: Vec<(String, Range<usize>)>,
-    /// Which way branches likely go, if the module tells.
+    /// Branch hints, if the module has any.
     pub branch_hints: BranchHints,
     /// Byte range of the code section's contents; DWARF addresses are relative to its start.
     pub code_section: Range<usize>,
-    /// What is known of calls through tables.
+    /// Facts about calls through tables.
     pub constant_tables: ConstantTables,
-    /// The functions that are told of whenever they hand out memory or take it back, if allocations are counted. Whoever
-    /// parses the module finds them.
+    /// The functions whose allocations and frees the runtime counts, if allocations are counted. The caller of the
+    /// parser fills this map.
     pub allocators: HashMap<u32, Allocator>,
-    /// Who calls whom.
+    /// The call graph.
     pub(crate) calls: Calls,
     pub(crate) resources: Option<ValidatorResources>,
     pub(crate) features: WasmFeatures,
-    /// The module's bytes; zeros instead of contents of data segments and custom sections that whoever parsed it keeps
-    /// elsewhere.
+    /// The module's bytes. The contents of data segments and custom sections that the caller of the parser keeps
+    /// elsewhere are zeroed.
     pub bytes: ModuleBytes,
 }
 
@@ -183,35 +183,35 @@ impl std::fmt::Debug for ModuleInfo {
 }
 
 impl ModuleInfo {
-    /// The type of function `func`.
+    /// Returns the type of function `func`.
     pub fn func_type(&self, func: u32) -> &FuncType {
         self.types.func(self.funcs[func as usize])
     }
 
-    /// Whether `func` may be called as one of type `ty`: its own is equal to that, or below it.
+    /// Reports whether `func` may be called as a function of type `ty`: its own type equals `ty` or is a subtype of it.
     pub fn is_func_of(&self, func: u32, ty: u32) -> bool {
         self.types.is_subtype(self.funcs[func as usize], ty)
     }
 
-    /// The type of tag `tag`: its parameters are what its exceptions carry.
+    /// Returns the type of tag `tag`, whose parameters are the values of its exceptions.
     pub fn tag_type(&self, tag: u32) -> &FuncType {
         self.types.func(self.tags[tag as usize])
     }
 
-    /// Number of functions with a body here.
+    /// Returns the number of functions with a body in this module.
     pub fn defined_funcs(&self) -> u32 {
         self.bodies.len() as u32
     }
 
-    /// The bytes of a defined function's body.
+    /// Returns the byte range of a defined function's body.
     pub fn body(&self, func: u32) -> Range<usize> {
         self.bodies[(func - self.imported_funcs) as usize].clone()
     }
 
-    /// How many locals a defined function has, parameters included.
+    /// Counts the locals of a defined function, including parameters.
     ///
     /// # Errors
-    /// If the bytes are not those that were validated.
+    /// Fails if the bytes differ from the validated ones.
     pub fn count_locals(&self, func: u32) -> Result<u64, BinaryReaderError> {
         let body = self.body(func);
         let reader = BinaryReader::new(&self.bytes[body.clone()], body.start as u64);
@@ -222,34 +222,34 @@ impl ModuleInfo {
         Ok(count)
     }
 
-    /// Whether `func` is an import.
+    /// Reports whether `func` is an import.
     pub fn is_imported_func(&self, func: u32) -> bool {
         func < self.imported_funcs
     }
 
-    /// Position of `func` in `escaped_funcs`.
+    /// Returns the position of `func` in `escaped_funcs`.
     pub fn escaped_index(&self, func: u32) -> Option<u32> {
         self.escaped_funcs.binary_search(&func).ok().map(|i| i as u32)
     }
 
-    /// The type of global `global`'s value.
+    /// Returns the type of global `global`'s value.
     pub fn global_type(&self, global: u32) -> ValType {
         self.globals[global as usize].ty.content_type
     }
 
-    /// The defined function whose body holds byte `offset` of the module.
+    /// Returns the defined function whose body contains byte `offset` of the module.
     pub fn func_at(&self, offset: usize) -> Option<u32> {
         let i = self.bodies.partition_point(|b| b.end <= offset);
         let body = self.bodies.get(i)?;
         body.contains(&offset).then_some(i as u32 + self.imported_funcs)
     }
 
-    /// The contents of the first custom section called `name`.
+    /// Returns the contents of the first custom section called `name`.
     pub fn custom_section(&self, name: &str) -> Option<&[u8]> {
         self.custom_section_range(name).map(|range| &self.bytes[range])
     }
 
-    /// Where these are in the module.
+    /// Returns the byte range in the module of the contents of the first custom section called `name`.
     pub fn custom_section_range(&self, name: &str) -> Option<Range<usize>> {
         let (_, range) = self.custom_sections.iter().find(|(n, _)| n == name)?;
         Some(range.clone())

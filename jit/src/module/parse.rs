@@ -1,8 +1,8 @@
 //! Parsing and validating a whole module, once, at load.
 //!
-//! Input: bytes of a binary module. Output: [`ModuleInfo`]. Function bodies are validated, on all cores when there
+//! Input: bytes of a binary module. Output: [`ModuleInfo`]. Function bodies are validated, on all cores if there
 //! are many, and otherwise left alone.
-//! Source: WebAssembly 3.0, threads, and exceptions as they were before.
+//! Source: WebAssembly 3.0, threads, and legacy exceptions.
 
 use std::ops::Range;
 
@@ -20,13 +20,13 @@ use super::{
 use crate::limits::MAX_OPERANDS;
 use crate::parallel::share_out;
 
-/// Why bytes are not a module that this engine accepts.
+/// The reason why this engine rejects a module.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message} (at offset {offset:#x})")]
 pub struct ModuleError {
     /// Byte offset in the input.
     pub offset: usize,
-    /// What is wrong, lower case, without a full stop.
+    /// Description of the error, lower case, without a full stop.
     pub message: String,
 }
 
@@ -62,7 +62,7 @@ pub fn features() -> WasmFeatures {
 /// Parses and validates `bytes`.
 ///
 /// # Errors
-/// The first thing that is malformed, invalid, or outside [`features`], with its offset.
+/// Returns the first malformed, invalid or unsupported construct (see [`features`]), with its offset.
 pub fn parse(bytes: impl Into<ModuleBytes>) -> Result<ModuleInfo> {
     let bytes = bytes.into();
     accepted(&bytes).map_err(|error| proposals::explained(&bytes, error))
@@ -93,7 +93,7 @@ fn accepted(bytes: &ModuleBytes) -> Result<ModuleInfo> {
 
 type Body<'a> = (FuncToValidate<ValidatorResources>, FunctionBody<'a>);
 
-/// Bytes of code below which starting threads does not pay.
+/// Minimum code size in bytes for which starting threads pays off.
 const PARALLEL_FROM: usize = 1 << 16;
 
 fn validate_bodies(mut bodies: Vec<Body<'_>>) -> Result<Vec<FunctionCalls>> {
@@ -102,7 +102,7 @@ fn validate_bodies(mut bodies: Vec<Body<'_>>) -> Result<Vec<FunctionCalls>> {
         return validate_all(bodies);
     }
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-    // Neighbours go to different threads, so that one region of large functions is shared out.
+    // Neighbouring functions go to different threads, so that a region of large functions is distributed.
     let mut shares: Vec<Vec<Body<'_>>> = (0..threads).map(|_| Vec::new()).collect();
     for (i, body) in bodies.drain(..).enumerate() {
         shares[i % threads].push(body);
@@ -130,8 +130,8 @@ fn validate_all(bodies: Vec<Body<'_>>) -> Result<Vec<FunctionCalls>> {
     Ok(calls)
 }
 
-/// `FuncValidator::validate`, with a limit on the operand stack: a call of two bytes may push a thousand values.
-/// Gives what the function calls.
+/// Validates a body as `FuncValidator::validate` does, with a limit on the operand stack, since a two-byte call may
+/// push a thousand values. Returns the function's calls.
 fn validate_body(
     validator: &mut FuncValidator<ValidatorResources>,
     body: &FunctionBody<'_>,

@@ -1,4 +1,4 @@
-//! What code generators are told.
+//! Options of the code generators.
 
 mod part_sizes;
 mod passes;
@@ -10,13 +10,13 @@ use crate::limits::MAX_BLOCKS;
 pub use part_sizes::PartSizes;
 pub use passes::{Pass, PassSet, Passes, PassesError, Stage};
 
-/// How linear memories are laid out; every memory of an engine is laid out so, and code relies on it.
+/// The layout of linear memories. All memories of an engine share it, and code relies on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryStyle {
-    /// Address space reserved for a 32-bit memory, in bytes. With 4 GiB or more a memory never moves and an index
-    /// needs no check.
+    /// Address space reserved for a 32-bit memory, in bytes. With 4 GiB or more, a memory never moves and an index
+    /// needs no bounds check.
     pub reservation: u64,
-    /// Inaccessible bytes behind the reservation: constant offsets below this need no check either.
+    /// Inaccessible bytes behind the reservation: constant offsets below this need no bounds check either.
     pub guard: u64,
 }
 
@@ -27,7 +27,7 @@ impl Default for MemoryStyle {
 }
 
 impl MemoryStyle {
-    /// Whether 32-bit memories are fully reserved, so that they never move and guard pages catch bad indices.
+    /// Reports whether 32-bit memories are fully reserved, so that they never move and guard pages catch bad indices.
     pub fn is_static(&self) -> bool {
         self.reservation >= 4 << 30
     }
@@ -42,83 +42,85 @@ pub struct CompilerOptions {
     pub spectre_guards: bool,
     /// Poll for interruption at function entries and loop headers.
     pub polls: bool,
-    /// Stop at known instructions only, as exact counts need, but not those of bursts: stacks overflow at entries,
-    /// and every access has a trap site of its own.
+    /// Stop at known instructions only, as exact counts outside bursts need: stack overflow occurs at entries,
+    /// and every access has its own trap site.
     pub precise: bool,
-    /// Count the frames of functions, and let their number have a limit.
+    /// Count function frames, so that their number can be limited.
     pub limits_frames: bool,
-    /// Leave locals and operands in the transfer buffer where the budget is used up.
+    /// Store locals and operands in the transfer buffer when the budget is exhausted.
     pub capture_state: bool,
-    /// Frames of precise code hold their vmctx, so that what they count belongs to the right instance.
+    /// Frames of precise code hold their vmctx, so that their counts belong to the right instance.
     pub frames_hold_vmctx: bool,
-    /// The kind of events of which there is a budget.
+    /// The event kind that has a budget.
     pub metered: Option<u32>,
-    /// The kind of events whose counter is kept in the pinned register while wasm code runs, instead of in memory:
-    /// there an update does not have to wait for the one before it to come back from the store buffer.
+    /// The event kind whose counter stays in the pinned register while wasm code runs instead of in memory, where an
+    /// update would wait for the previous one to return from the store buffer.
     pub pinned: Option<u32>,
-    /// Write traces. The word that is being filled takes the pinned register, and no counter may be there.
+    /// Write traces. The trace word being filled occupies the pinned register, so no counter may be there.
     pub traced: bool,
     /// Write the data references of traces.
     pub references: bool,
-    /// Record data references in bursts that are recorded.
+    /// Record data references in recorded bursts.
     pub logs_references: bool,
-    /// Code checks whether to go on in another version, and counts checks in the pinned register.
+    /// Code checks whether to move to another version by OSR, and counts checks in the pinned register.
     pub checked: bool,
-    /// A simulated predictor sees all conditional branches.
+    /// A simulated branch predictor sees all conditional branches.
     pub predicts: bool,
-    /// Objects that are made are counted in their calling contexts.
+    /// Count allocated objects in their calling contexts.
     pub allocations: bool,
-    /// Calling contexts are counted, and what callers pass for that takes the pinned register if nothing else does.
+    /// Count calling contexts; the callee slot that callers pass takes the pinned register if nothing else does.
     pub contexts: bool,
-    /// Keep of all code which instruction it comes from: [`MachineCode::positions`](crate::code::MachineCode::positions).
+    /// Keep the originating instruction of all code: [`MachineCode::positions`](crate::code::MachineCode::positions).
     pub positions: bool,
-    /// How many kinds of events are counted in call records.
+    /// Number of event kinds that call records count.
     pub events_in_records: u32,
-    /// How many metrics are measured.
+    /// Number of measured metrics.
     pub metrics: u32,
-    /// Whether their readings must be asked for.
+    /// Whether code must request metric readings.
     pub reads_metrics: bool,
-    /// By kind of events, the metric that lengths of bulk operations add to, if there is one.
+    /// By event kind, the metric to which lengths of bulk operations add, if any.
     pub lengths: Vec<Option<u32>>,
     /// The simulated cache that sees all loads and stores.
     pub cache: Option<CacheShape>,
-    /// Paths are counted in each calling context of their own.
+    /// Count paths separately in each calling context.
     pub flow_contexts: bool,
-    /// Make every NaN that arithmetic yields the canonical one.
+    /// Canonicalize every NaN that arithmetic yields.
     pub canonical_nans: bool,
-    /// Run Cranelift's verifier on everything, and prove that rewritten machine code does what it did (slow; tests do).
+    /// Run Cranelift's verifier on everything, and prove that rewriting preserves machine code's behaviour (slow; for
+    /// tests).
     pub verify: bool,
-    /// Prove of each pass over a function's CLIF, and of those over its finished machine code, that it left what the
-    /// function does as it was; what cannot be proven is undone.
+    /// Prove for each pass over a function's CLIF, and over its finished machine code, that it preserves the function's
+    /// behaviour, and undo a pass without proof.
     pub proves: bool,
-    /// Let so many integers be alive across calls in optimised code, and no floats, whatever that costs; as many as pay
-    /// with `None`.
+    /// Keep so many integer live ranges, and no float ones, in registers across calls in optimised code, whatever the
+    /// cost; `None` keeps as many as pay off.
     pub across_calls: Option<u32>,
-    /// Larger functions are compiled in parts, where control comes to them: see [`Compiler::parts`](crate::compile::Compiler::parts).
+    /// Compile larger functions in parts, each on its first execution: see
+    /// [`Compiler::parts`](crate::compile::Compiler::parts).
     pub part_sizes: PartSizes,
-    /// No code is made of more basic blocks, copies included: they take most of the memory that compiling needs.
+    /// Maximum number of basic blocks of compiled code, copies included: blocks dominate the compiler's memory use.
     pub max_blocks: usize,
-    /// Optimised code of larger functions, in bytes of bytecode, can be entered at the header of their main loop.
+    /// Optimised code of functions above this many bytes of bytecode can be entered at the header of their main loop.
     pub loop_entries_above: usize,
-    /// Larger functions have one version for frames, which these enter at any of its loops: see
+    /// Functions above this size have one OSR version, which frames enter at any of its loops: see
     /// [`Compiler::entered_at_loops`](crate::compile::Compiler::entered_at_loops).
     pub shared_loops_above: usize,
-    /// After how many entries and rounds of loops in baseline code a small function is worth optimising: see
-    /// [`CompilerOptions::hot_after`]. `None` if none ever is.
+    /// Number of entries and loop rounds in baseline code after which optimising a small function pays off: see
+    /// [`CompilerOptions::hot_after`]. `None` disables optimisation.
     pub hot: Option<u32>,
-    /// What is done beyond plain Cranelift.
+    /// The passes beyond plain Cranelift.
     pub passes: PassSet,
-    /// Make code as for a processor of which only Cranelift knows: without a baseline code generator, passes over
+    /// Generate code as for a processor that only Cranelift supports: without a baseline code generator, passes over
     /// finished machine code, and a pinned register.
     pub plain: bool,
-    /// Whether there is a register to keep something in while wasm code runs; the code generator says so.
+    /// Whether a register can be pinned while wasm code runs; the code generator decides.
     pub has_pinned_register: bool,
 }
 
-/// The bytecode whose optimisation [`CompilerOptions::hot`] rounds repay. So cc1, compiling a hundred lines on one
-/// core, spends 0.6 of 8.5 s on optimised versions; where size does not count, 5.0 of 11.4 s.
+/// Bytes of bytecode whose optimisation [`CompilerOptions::hot`] rounds repay. With this value cc1, compiling a hundred
+/// lines on one core, spends 0.6 of 8.5 s on optimised versions; with size ignored, 5.0 of 11.4 s.
 const REPAID_BYTES: usize = 100;
-/// However large a function is, a million rounds are enough.
+/// Upper bound of the factor: a million rounds suffice for a function of any size.
 const MOST_TIMES: usize = 1000;
 
 impl Default for CompilerOptions {
@@ -164,20 +166,20 @@ impl Default for CompilerOptions {
 }
 
 impl CompilerOptions {
-    /// After how many entries and rounds of loops a function of `bytes` of bytecode is optimised: what compiling it
-    /// takes, which they have to repay, grows with its size.
+    /// Returns the number of entries and loop rounds after which a function of `bytes` of bytecode is optimised. It
+    /// grows with the size, as the compile time that it must repay does.
     pub fn hot_after(&self, bytes: usize) -> u32 {
         let times = (bytes / REPAID_BYTES).clamp(1, MOST_TIMES);
-        // Code compares it as a number with a sign.
+        // Code compares it as a signed number.
         self.hot.unwrap_or(u32::MAX).saturating_mul(times as u32).min(i32::MAX as u32)
     }
 
-    /// The same where there is a pinned register, or none: then all is in memory.
+    /// Sets whether there is a pinned register; without one, everything stays in memory.
     pub(crate) fn with_pinned_register(self, has_pinned_register: bool) -> CompilerOptions {
         CompilerOptions { has_pinned_register, pinned: self.pinned.filter(|_| has_pinned_register), ..self }
     }
 
-    /// The offset in the store's context of what is kept in the pinned register while wasm code runs.
+    /// Returns the offset in the store's context of the value in the pinned register while wasm code runs.
     pub fn pinned_cell(&self) -> Option<i32> {
         if !self.has_pinned_register {
             return None;
@@ -190,23 +192,23 @@ impl CompilerOptions {
         }
     }
 
-    /// Whether a counter in the store's context has the events of `kind`. Where calling contexts are counted, call records
-    /// have them, and only a budget needs the counter as well.
+    /// Reports whether a counter in the store's context counts the events of `kind`. If calling contexts are counted,
+    /// call records hold the counts, and only a budget also needs the counter.
     pub fn counts_in_store(&self, kind: u32) -> bool {
         self.events_in_records == 0 || self.metered == Some(kind)
     }
 
-    /// Whether frames keep the address of their call record where the walk of a stack finds it.
+    /// Reports whether frames keep the address of their call record where the stack walk finds it.
     pub(crate) fn frames_hold_record(&self) -> bool {
         self.metrics > 0 || self.flow_contexts || self.events_in_records > 0
     }
 
-    /// Whether anybody wants to know of each data reference.
+    /// Reports whether each data reference is recorded.
     pub(crate) fn records_references(&self) -> bool {
         self.references || self.logs_references
     }
 
-    /// Whether that is what callers pass to their callees.
+    /// Reports whether the pinned register holds the callee slot.
     pub(crate) fn pins_callee_slot(&self) -> bool {
         self.pinned_cell() == Some(store_context::CALLEE_SLOT)
     }

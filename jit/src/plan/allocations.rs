@@ -1,14 +1,14 @@
-//! Allocations: where an allocator says what it is asked for, and what came of it.
+//! Allocations: where an allocator reports its request and its result.
 //!
-//! At its entry an allocator says what is asked for, since its arguments may change later, and where it returns which
-//! block it has made. One that traps, throws or ends in a tail call has made none.
+//! An allocator reports its request at its entry, since its arguments may change later, and the new block where it
+//! returns. An allocator that traps, throws or ends in a tail call has allocated none.
 
 use super::{Placement, Probe};
 use crate::cfg::{Cfg, End, Target};
 use crate::module::{Allocator, NewBlock};
 
 impl Allocator {
-    /// Places what is said at the entry, behind the search for the call record, and at each return.
+    /// Places the report at the entry, behind the search for the call record, and the one at each return.
     pub(super) fn place(&self, cfg: &Cfg, to: &mut Placement) {
         to.entry().insert(1, Probe::EnterAllocator(*self));
         for (block, index) in cfg.blocks.iter().zip(0..) {
@@ -24,7 +24,7 @@ impl Allocator {
 }
 
 impl NewBlock {
-    /// What the runtime is told of an allocator's result.
+    /// Returns the code that tells the runtime the meaning of an allocator's result.
     pub fn code(self) -> u32 {
         match self {
             NewBlock::None => 0,

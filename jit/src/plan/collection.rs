@@ -1,4 +1,4 @@
-//! What an engine collects, and what its code has to do for that.
+//! The data that an engine collects, and the code that collecting needs.
 
 use std::sync::Arc;
 
@@ -11,48 +11,48 @@ use crate::events::EventModel;
 use crate::module::ModuleInfo;
 use crate::options::CompilerOptions;
 
-/// What an engine collects of all functions.
+/// The data that an engine collects about all functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Collection {
-    /// What is counted by counters of the instance.
+    /// Data that instance counters count.
     pub counters: Instrumentation,
-    /// Kinds of events that are counted, each by a counter of the store.
+    /// Counted event kinds, each with a counter of the store.
     pub events: Vec<EventModel>,
     /// How events are counted.
     pub counting: Counting,
-    /// The kind, an index into `events`, of which there is a budget: it is checked at entries and loop headers.
+    /// The kind, an index into `events`, that has a budget, checked at entries and loop headers.
     pub metered: Option<u32>,
-    /// Which paths are interesting, if any, where paths are counted.
+    /// The interesting paths, if paths are counted and only some are of interest.
     pub interesting: Option<Interesting>,
-    /// A profile of the module, by whose counts counters and increments are placed; without it by that of the
-    /// interesting paths; without either, or in functions that it does not know, by the static estimate, and the
-    /// module's branch hints.
+    /// A profile of the module, whose counts determine the placement of counters and increments. Without it, the
+    /// profile of the interesting paths does; without either, or in functions that it does not contain, the static
+    /// estimate and the module's branch hints do.
     pub weights: Option<Arc<Profile>>,
-    /// How everything that runs is traced, if it is.
+    /// How execution is traced, if it is.
     pub tracing: Option<Tracing>,
-    /// Whether traces have data references too.
+    /// Whether traces include data references.
     pub references: bool,
     /// Whether calling contexts are counted.
     pub contexts: bool,
     /// Whether allocations are counted, in calling contexts: see [`ModuleInfo::allocators`].
     pub allocations: bool,
-    /// If paths are counted in each calling context of their own: up to how many a function has, its call records
-    /// have a cell for each.
+    /// If each calling context counts paths separately: the maximum number of paths of a function for which its call
+    /// records have a cell per path.
     pub flow_contexts: Option<u64>,
-    /// Whether the callees of indirect calls are counted, by call site.
+    /// Whether the callees of indirect calls are counted, per call site.
     pub call_targets: bool,
-    /// What is measured along paths and in calling contexts, ascending.
+    /// Metrics measured along paths and in calling contexts, ascending.
     pub metrics: Vec<Metric>,
-    /// Where code checks whether to go on in another version, if there are two.
+    /// Where code checks whether to move to another version, if there are two.
     pub checks: Option<Checks>,
-    /// Whether this is of code that runs in bursts only.
+    /// Whether the code runs in bursts only.
     pub in_bursts: bool,
-    /// Whether such code records what happens in them, in order.
+    /// Whether burst code records events in order.
     pub records_bursts: bool,
 }
 
 impl Collection {
-    /// The loops of a function that may be unrolled, with what they count put off: none if every round is told of, or
+    /// Returns the loops of a function that may be unrolled with deferred counts: none if every round is reported, or
     /// in bursts.
     pub(super) fn loops(&self, info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<SmallLoop>, CompileError> {
         let is_told = self.tracing.is_some() || !self.metrics.is_empty() || self.in_bursts;
@@ -65,8 +65,9 @@ impl Collection {
         Ok(SmallLoop::all(info, cfg, metered)?)
     }
 
-    /// The loops that code for bursts copies only to have as many checks as checking code: those that this unrolls.
-    /// It runs too seldom to be worth more code for countdowns, which take none off.
+    /// Returns the loops that burst code copies only to encounter as many checks as checking code: the loops that
+    /// checking code unrolls. Burst code runs too rarely for countdowns to justify more code, and they remove no
+    /// checks.
     pub(super) fn loops_in_bursts(
         &self,
         info: &ModuleInfo,
@@ -82,7 +83,7 @@ impl Collection {
         }
     }
 
-    /// By kind of events, the metric of its lengths, if they are measured.
+    /// Returns the metric of bulk-operation lengths by event kind, if measured.
     pub fn lengths(&self) -> Vec<Option<u32>> {
         let of = |name: &str| {
             let is_its = |metric: &Metric| matches!(metric, Metric::Lengths(kind) if kind == name);
@@ -91,24 +92,24 @@ impl Collection {
         self.events.iter().map(|model| of(&model.name)).collect()
     }
 
-    /// Whether a budget is checked wherever code may be stopped, not before one instruction only.
+    /// Reports whether a budget is checked wherever code may be stopped, not before one instruction only.
     pub(super) fn is_checked_at_stops(&self) -> bool {
         self.metered.is_some() && !matches!(self.counting, Counting::Before(_))
     }
 
-    /// How many kinds of events call records have: all, where calling contexts are counted.
+    /// Returns the number of event kinds in call records: all of them if calling contexts are counted.
     pub fn events_in_records(&self) -> u32 {
         if self.contexts { self.events.len() as u32 } else { 0 }
     }
 
-    /// What an earlier run says of a function of this shape: that of the weights, or of the interesting paths.
+    /// Returns the profile of a function of this shape from an earlier run: the weights' or the interesting paths'.
     pub fn earlier(&self, func: u32, shape: &profiler::Cfg) -> Option<&FunctionProfile> {
         let interesting = self.interesting.as_ref().map(|interesting| &interesting.profile);
         let function = self.weights.as_ref().or(interesting)?.function(func);
         function.filter(|function| function.fingerprint == shape.fingerprint())
     }
 
-    /// Whether nothing is collected.
+    /// Reports whether nothing is collected.
     pub fn is_off(&self) -> bool {
         let counts = self.counters != Instrumentation::Off || !self.events.is_empty() || self.contexts;
         !counts && self.tracing.is_none()
@@ -121,19 +122,18 @@ pub enum Counting {
     /// By increments on the chords of a maximum spanning tree.
     #[default]
     Chords,
-    /// Each block adds its own: the simple way, for comparison.
+    /// Each block adds its own events: the simple way, for comparison.
     PerBlock,
-    /// Each instruction adds its own, and checks the budget, so that the program stops at the very instruction that
-    /// exceeds it. Slow.
+    /// Each instruction adds its own events and checks the budget, so that the program stops at exactly the instruction
+    /// that exceeds it. Slow.
     PerInstruction,
-    /// By chords, and the budget is checked at one place only: before the instruction at this byte of the module, where
-    /// the program stops if as much has happened as the budget allows. So a software instruction counter names an
-    /// instant of a run, and finding it again costs no more than counting. Source: Ball 1994, section 5, after
-    /// Mellor-Crummey & LeBlanc 1989.
+    /// By chords, with a single budget check before the instruction at this byte of the module, where the program stops
+    /// once the count reaches the budget. A software instruction counter thus names an instant of a run, and finding it
+    /// again costs no more than counting. Source: Ball 1994, section 5, after Mellor-Crummey & LeBlanc 1989.
     Before(u32),
 }
 
-/// What is counted by a version of a function.
+/// What a version of a function counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Instrumentation {
     /// Nothing.
@@ -141,20 +141,21 @@ pub enum Instrumentation {
     Off,
     /// Edges, by counters on the chords of a maximum spanning tree (Ball & Larus 1994, section 3.2).
     Chords,
-    /// Blocks, by counters on as few edges as tell their counts (Ball & Larus 1994, section 3.3).
+    /// Blocks, by counters on a minimal set of edges that determines their counts (Ball & Larus 1994, section 3.3).
     Vertex,
-    /// Paths, by a register that makes up their numbers (Ball & Larus 1996). Edges follow.
+    /// Paths, by a register that accumulates their numbers (Ball & Larus 1996). Path counts determine edge counts.
     Paths,
-    /// Blocks, by counters in as few blocks as tell the counts of all (Knuth & Stevenson 1973), for comparison.
+    /// Blocks, by counters in a minimal set of blocks that determines all counts (Knuth & Stevenson 1973), for
+    /// comparison.
     BlockCounters,
-    /// Blocks, each by its own counter: the simple way, for comparison.
+    /// Blocks, each with its own counter: the simple way, for comparison.
     Blocks,
-    /// Edges, each by its own counter: the simplest way, the oracle of [`Instrumentation::Chords`].
+    /// Edges, each with its own counter: the simplest way, the oracle of [`Instrumentation::Chords`].
     Edges,
 }
 
 impl CompilerOptions {
-    /// The same for code that collects. Where more than totals is collected, the embedder can always interrupt.
+    /// Adapts the options to code that collects. If it collects more than totals, the embedder can always interrupt it.
     #[must_use]
     pub fn collecting(self, collection: &Collection) -> CompilerOptions {
         let is_profiled = collection.counters != Instrumentation::Off;
@@ -162,7 +163,7 @@ impl CompilerOptions {
         let events_in_records = collection.events_in_records();
         let first = (!collection.events.is_empty() && events_in_records == 0).then_some(0);
         CompilerOptions {
-            // A check can be made to fire.
+            // The runtime can make a check fire, so polls are not needed.
             polls: (self.polls || is_profiled || traced) && collection.checks.is_none(),
             checked: collection.checks.is_some(),
             precise: !collection.is_off() && !collection.in_bursts,

@@ -1,4 +1,4 @@
-//! Where a function counts its events, and what a frame that stops in it has to correct.
+//! The events of a function: where it counts them, and the corrections for a frame that stops in it.
 //!
 //! Source: Ball, *Efficiently Counting Program Events with Support for On-line Queries*, TOPLAS 1994; the plans are
 //! [`EventPlan`]s of the function's [`SplitCfg`].
@@ -15,25 +15,26 @@ use crate::module::ModuleInfo;
 /// The events of one function.
 #[derive(Clone, Debug)]
 pub struct FunctionEvents {
-    /// The graph that the plans are of.
+    /// The graph of the plans.
     pub split: SplitCfg,
-    /// By kind.
+    /// The plans, by event kind.
     pub plans: Vec<EventPlan>,
-    /// Instructions that count for themselves: block, byte offset, and the events of each kind. Only with
+    /// Instructions that count individually: block, byte offset, and the events of each kind. Only with
     /// [`Counting::PerInstruction`].
     pub steps: Vec<(u32, u32, Vec<u64>)>,
     metered: Option<u32>,
     /// Whether the budget is checked wherever code may be stopped.
     is_metered_everywhere: bool,
-    /// With [`Counting::Before`], where the program may stop: block, byte offset, and what the metered counter lacks there.
+    /// With [`Counting::Before`], where the program may stop: block, byte offset, and the metered counter's deficit
+    /// there.
     stop: Option<(u32, u32, i64)>,
 }
 
 impl FunctionEvents {
-    /// Plans the kinds of events of `collection`, by what is `expected`, of a function whose `loops` are unrolled.
+    /// Plans the event kinds of `collection`, weighted by `expected`, for a function whose `loops` are unrolled.
     ///
     /// # Errors
-    /// If the bytes are not those that were validated.
+    /// Fails if the bytes differ from the validated ones.
     pub fn new(
         info: &ModuleInfo,
         cfg: &Cfg,
@@ -69,8 +70,8 @@ impl FunctionEvents {
         Ok(events)
     }
 
-    /// The block that the instruction at byte `offset` is in, if it is in the function, and what the counter of `kind`
-    /// lacks before it.
+    /// Returns the block that contains the instruction at byte `offset`, if it is in the function, and the deficit of
+    /// the counter of `kind` before it.
     fn stop_before(
         &self,
         info: &ModuleInfo,
@@ -91,11 +92,11 @@ impl FunctionEvents {
         Ok(None)
     }
 
-    /// By kind, what to add to each counter for a frame that was stopped before an instruction, with
+    /// Returns, by kind, the correction of each counter for a frame that was stopped before an instruction with
     /// [`Counting::Before`]; `None` at any other instruction.
     ///
     /// # Errors
-    /// If the bytes are not those that were validated.
+    /// Fails if the bytes differ from the validated ones.
     pub fn owed_before(
         &self,
         info: &ModuleInfo,
@@ -120,7 +121,7 @@ impl FunctionEvents {
                 self.place_increment(to, edge, Probe::Event { kind, amount });
             }
             for &(part, amount) in &plan.around {
-                // The edge before the part is its call's, and its only one.
+                // The edge before the part belongs to its call and is its only one.
                 let call = self.split.shape.in_edges(part)[0];
                 let Place::Call { block, call } = self.split.places[call.index()] else { continue };
                 let inner = to.around(block, call);
@@ -135,7 +136,7 @@ impl FunctionEvents {
         }
     }
 
-    /// Lets each instruction count for itself and check the budget, or one instruction check it, if that is wanted.
+    /// Places per-instruction counts and budget checks, or the check of one instruction, if requested.
     pub fn place_steps(&self, to: &mut Placement) {
         if let (Some((block, offset, owed)), Some(kind)) = (self.stop, self.metered) {
             let amount = before_stop(owed);
@@ -155,25 +156,26 @@ impl FunctionEvents {
         }
     }
 
-    /// Where the budget is checked after calls, if it is checked wherever code may be stopped.
+    /// Returns the places of budget checks after calls, if the budget is checked wherever code may be stopped.
     pub fn checked_calls(&self) -> Option<impl Iterator<Item = (u32, u32)>> {
         self.is_metered_everywhere.then(|| self.split.calls())
     }
 
     fn place_increment(&self, to: &mut Placement, edge: EdgeId, probe: Probe) {
         match self.split.places.get(edge.index()) {
-            // The closing edge: at entry, before anything else.
+            // The closing edge: at entry, before all other probes.
             None => to.entry().insert(0, probe),
             Some(&Place::Edge { block, edge }) => to.edge(block, edge).push(probe),
             Some(&Place::Call { block, call }) => to.around(block, call).before.push(probe),
         }
     }
 
-    /// What to add to each counter for a frame that stopped at the instruction at byte `offset` of `block`, the one at
-    /// `offset` having begun: by kind, modulo 2^64. An offset before the block means that nothing of it was begun.
+    /// Returns, by kind, the correction of each counter, modulo 2^64, for a frame that stopped at the instruction at
+    /// byte `offset` of `block`, which has begun. An offset before the block means that none of its instructions has
+    /// begun.
     ///
     /// # Errors
-    /// If the bytes are not those that were validated.
+    /// Fails if the bytes differ from the validated ones.
     pub fn corrections(
         &self,
         info: &ModuleInfo,
@@ -186,7 +188,7 @@ impl FunctionEvents {
         let mut sums: Vec<i64> = self
             .plans
             .iter()
-            // What stands around the call has been added before it.
+            // The amount around the call has already been added before the call.
             .map(|plan| match position.at_call && plan.around.iter().any(|&(at, _)| at == part) {
                 true => 0,
                 false => plan.queries[part.index()],
@@ -202,14 +204,14 @@ impl FunctionEvents {
     }
 }
 
-/// What is added to the counter before a check at one instruction: what it lacks there, and one more, since a check fires
-/// when more has happened than is allowed, and here as much is enough.
+/// Returns the amount added to the counter before a check at one instruction: its deficit plus one, since a check fires
+/// when the count exceeds the budget, and here reaching the budget is enough.
 fn before_stop(owed: i64) -> i64 {
     owed.wrapping_add(1)
 }
 
-/// The tree of a function's plans. Metered, the counters are exact at calls, and wherever the budget is checked if that is
-/// more than one place.
+/// Builds the spanning tree of a function's plans. If metered, counters are exact at calls, and also wherever the
+/// budget is checked if that is more than one place.
 fn tree(cfg: &Cfg, split: &SplitCfg, weights: &EdgeWeights, collection: &Collection) -> EventTree {
     if collection.metered.is_none() {
         return EventTree::new(&split.shape, weights, &[]);
@@ -225,7 +227,7 @@ fn tree(cfg: &Cfg, split: &SplitCfg, weights: &EdgeWeights, collection: &Collect
     EventTree::with_exact(&split.shape, weights, &behind_calls, &checked)
 }
 
-/// By kind, by edge, the closing edge last.
+/// Returns the events by kind and edge, the closing edge last.
 fn edge_events(split: &SplitCfg, models: &[EventModel], of_parts: &[Vec<u64>]) -> Vec<Vec<u64>> {
     let edge = |kind: usize, edge: EdgeId| {
         let ends = split.shape.edge(edge);
@@ -238,7 +240,7 @@ fn edge_events(split: &SplitCfg, models: &[EventModel], of_parts: &[Vec<u64>]) -
     (0..models.len()).map(of_kind).collect()
 }
 
-/// By executed instruction: block, byte offset, events by kind.
+/// Returns block, byte offset, and events by kind for each executed instruction.
 fn steps(
     info: &ModuleInfo,
     cfg: &Cfg,
@@ -256,7 +258,7 @@ fn steps(
     Ok(all)
 }
 
-/// By part, by kind.
+/// Returns the events by part and kind.
 fn part_events(
     info: &ModuleInfo,
     cfg: &Cfg,

@@ -1,14 +1,15 @@
-//! Metrics: what is measured while a function's own code runs, and where the measuring stops and goes on.
+//! Metrics: what is measured while a function's own code runs, and where measuring pauses and resumes.
 //!
-//! Each metric has a reading that only grows. A frame keeps a sum for each: starting to measure takes the reading
-//! off, and stopping adds it, so that in the end the sum is what was measured. Readings are above all sums, so the
-//! sum of a frame that is measuring is negative, and of one that is not it is not.
-//! Source: Ammons, Ball & Larus 1997, section 3.1; like theirs, paths do not pay for what their function calls. There
-//! the callee keeps the counter of its caller; here the caller does, since callees may be the host.
+//! Each metric has a monotonically increasing reading. A frame keeps a sum per metric: starting to measure subtracts
+//! the reading, and stopping adds it, so that the sum ends up as the measurement. Readings exceed all sums, so the sum
+//! is negative exactly while the frame is measuring.
+//! Source: Ammons, Ball & Larus 1997, section 3.1; as in the paper, paths are not charged for the callees of their
+//! function. In the paper the callee saves the counter of its caller; here the caller does, since callees may be the
+//! host.
 //!
-//! Where control goes from one function to another, one reading ends what the one measures and begins what the other
-//! does: that of the caller before the call, and that of the callee where it returns. The host reads when it returns,
-//! enters wasm code or has compiled, so that its time is nobody's.
+//! Where control passes from one function to another, a single reading ends the measurement of one and begins that of
+//! the other: the caller's reading before the call, and the callee's where it returns. The host takes a reading when it
+//! returns, enters wasm code or has compiled, so that its time is charged to no function.
 
 use wasmparser::BinaryReaderError;
 use wprof_profiler::CacheShape;
@@ -19,23 +20,24 @@ use super::{Placement, Probe};
 use crate::cfg::{Cfg, Target};
 use crate::module::ModuleInfo;
 
-/// Something that has a reading. Metrics of a collection are ascending, so that cycles are the first.
+/// A quantity with a reading. The metrics of a collection are ascending, so that cycles come first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Metric {
     /// Ticks of the host's time-stamp counter.
     Cycles,
     /// Lines that loads and stores miss in a simulated data cache.
     CacheMisses(CacheShape),
-    /// Conditional branches that a simulated predictor guesses wrong.
+    /// Conditional branches that a simulated predictor mispredicts.
     Mispredictions,
-    /// What the operating system counts of the thread that made the store, its own work not included.
+    /// An event that the operating system counts for the thread that created the store, excluding the kernel's own
+    /// work.
     System(SystemEvent),
-    /// What the lengths of bulk operations are as events of the kind with this name: their blocks do not tell it.
+    /// The event counts of bulk-operation lengths for the kind with this name, which block counts do not determine.
     Lengths(String),
 }
 
 impl Metric {
-    /// What it is called.
+    /// Returns the metric's name.
     pub fn name(&self) -> &str {
         match self {
             Metric::Cycles => "cycles",
@@ -46,12 +48,12 @@ impl Metric {
         }
     }
 
-    /// Whether code must ask for its reading; otherwise that is always up to date.
+    /// Reports whether code must request a reading; otherwise the reading is always up to date.
     pub(crate) fn is_read(&self) -> bool {
         matches!(self, Metric::Cycles | Metric::System(_))
     }
 
-    /// The cache that it simulates.
+    /// Returns the simulated cache.
     pub fn cache(&self) -> Option<CacheShape> {
         match self {
             Metric::CacheMisses(shape) => Some(*shape),
@@ -60,14 +62,14 @@ impl Metric {
     }
 }
 
-/// Where a function stops to measure.
+/// The places where a function stops measuring.
 #[derive(Clone, Debug)]
 pub struct FunctionMetrics {
-    /// Its calls but for tail calls: block and byte offset of each.
+    /// The function's calls except tail calls: block and byte offset of each.
     pub calls: Vec<(u32, u32)>,
-    /// Where it charges its call record, if paths do not: where it is left, by block and edge. The paper (section
-    /// 4.3) reads at back edges too, for loops that do not end; here frames on the stack tell what they have
-    /// measured.
+    /// Where the function charges its call record, if paths do not: its exits, by block and edge. The paper (section
+    /// 4.3) also reads at back edges, for loops that do not end; here the frames on the stack provide their
+    /// measurements.
     charges: Vec<(u32, u32)>,
 }
 
@@ -75,15 +77,15 @@ impl FunctionMetrics {
     /// Finds the calls of a function.
     ///
     /// # Errors
-    /// If the bytes are not those that were validated.
+    /// Fails if the bytes differ from the validated ones.
     pub fn new(info: &ModuleInfo, cfg: &Cfg, has_paths: bool) -> Result<FunctionMetrics, BinaryReaderError> {
         let calls = SplitCfg::new(info, cfg)?.calls().collect();
         let charges = if has_paths { Vec::new() } else { charges(cfg) };
         Ok(FunctionMetrics { calls, charges })
     }
 
-    /// Lets the function measure. Last of all that stands at a place, so that other probes there are not measured where
-    /// that can be.
+    /// Places the probes that measure, after all other probes at a place, so that these are not measured where
+    /// that is possible.
     pub(super) fn place(&self, to: &mut Placement) {
         to.entry().push(Probe::StartMetrics);
         for &(block, call) in &self.calls {
@@ -97,7 +99,7 @@ impl FunctionMetrics {
     }
 }
 
-/// The edges by which the function is left.
+/// Returns the edges that leave the function.
 fn charges(cfg: &Cfg) -> Vec<(u32, u32)> {
     let edges = (0..).zip(&cfg.blocks).flat_map(|(block, found)| {
         let exits = (0..).zip(&found.edges).filter(|(_, edge)| edge.target == Target::Exit);

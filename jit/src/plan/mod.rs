@@ -1,7 +1,8 @@
 //! Plans: what is counted in a function, and where.
 //!
-//! Input: a function and a [`Collection`], what its engine collects. Output: a [`FunctionPlan`], which all versions of
-//! the function share: each turns it into probes of its block graph, and whoever reads counters reads them by it.
+//! Input: a function and a [`Collection`], the data that its engine collects. Output: a [`FunctionPlan`], which all
+//! versions of the function share: each version turns it into probes of its block graph, and readers of the counters
+//! interpret them by it.
 
 mod allocations;
 mod block_effect;
@@ -58,21 +59,22 @@ use crate::limits::MAX_DENSE_PATHS;
 use crate::module::{Allocator, ModuleInfo};
 use interesting::plan_paths;
 
-/// Which counters mean what in one compiled function.
+/// The meaning of the counters of one compiled function.
 #[derive(Clone, Debug)]
 pub enum Plan {
     /// No counters.
     Off,
     /// Counter k of the function counts chord k of the plan.
     Chords(EdgePlan),
-    /// Counter k of the function counts edge k of the plan; only the counts of blocks follow.
+    /// Counter k of the function counts edge k of the plan; these counts determine only block counts.
     Vertex(VertexPlan),
-    /// Counter k of the function counts path k of the plan, if it [`is_dense`]; else the instance has a table, of which
-    /// rows are among the counters: see [`path_row`].
+    /// Counter k of the function counts path k of the plan, if it [`is_dense`]; otherwise the instance has a path
+    /// table, and some of its rows are among the counters: see [`path_row`].
     Paths(Box<PathPlan>),
-    /// Counter k of the function counts the interesting path of cell k of the plan; others are in the instance's table.
+    /// Counter k of the function counts the interesting path of cell k of the plan; the instance's table counts other
+    /// paths.
     Preferential(Box<PreferentialPaths>),
-    /// Counter k of the function counts block k of the plan, where EXIT stands for the calls.
+    /// Counter k of the function counts block k of the plan, where EXIT represents the calls.
     BlockCounters(BlockPlan),
     /// Counter k of the function counts block k of the CFG.
     Blocks,
@@ -81,7 +83,7 @@ pub enum Plan {
 }
 
 impl Plan {
-    /// Number of counters.
+    /// Returns the number of counters.
     pub fn counters(&self, cfg: &Cfg) -> u32 {
         match self {
             Plan::Off => 0,
@@ -96,9 +98,9 @@ impl Plan {
         }
     }
 
-    /// Gives the loops all of whose rounds are one path a counter for it, and forgets others, if paths are counted;
-    /// in call records, if paths are counted there: so many bytes behind their start, with a cell for each path up to
-    /// so many.
+    /// If paths are counted, assigns a counter to each loop whose rounds are all one path, and drops the other loops.
+    /// If call records count paths, the counters are in these: they start so many bytes behind the record's start, with
+    /// a cell per path up to the given number of paths.
     fn count_rounds(&self, cfg: &Cfg, loops: &mut Vec<SmallLoop>, in_records: Option<(u32, u64)>) {
         let Some(paths) = self.paths() else { return };
         let shape = cfg.shape();
@@ -124,7 +126,7 @@ impl Plan {
         });
     }
 
-    /// What each edge does to the path register, if paths are counted.
+    /// Returns the updates of the path register by edge, if paths are counted.
     pub fn paths(&self) -> Option<&PathPlan> {
         match self {
             Plan::Paths(plan) => Some(plan),
@@ -134,26 +136,26 @@ impl Plan {
     }
 }
 
-/// Whether each path of a function has a counter of its own.
+/// Reports whether each path of a function has its own counter.
 pub fn is_dense(plan: &PathPlan) -> bool {
     plan.numbering.paths() <= MAX_DENSE_PATHS
 }
 
-/// What call records of a function have behind the callee slots, for its paths.
+/// The path data of a function's call records, behind the callee slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordCells {
-    /// So many cells: one for each path, then for each metric one for each path.
+    /// So many cells: one per path, then for each metric one per path.
     Counters(u32),
-    /// The number of path 0 in the record, by which paths are counted in rows (see [`path_row::first_in`]); then a
-    /// cell for each loop whose rounds are one path.
+    /// The number of path 0 in the record, under which rows count paths (see [`path_row::first_in`]); then a
+    /// cell per loop whose rounds are one path.
     Number {
-        /// How many such loops there are.
+        /// Number of such loops.
         rounds: u32,
     },
 }
 
 impl RecordCells {
-    /// How many words that is.
+    /// Returns the number of words.
     pub fn words(self) -> u32 {
         match self {
             RecordCells::Counters(cells) => cells,
@@ -162,51 +164,51 @@ impl RecordCells {
     }
 }
 
-/// What all versions of a function share: its blocks, and how to read its counters.
+/// The data that all versions of a function share: its blocks, and the interpretation of its counters.
 #[derive(Clone, Debug)]
 pub struct FunctionPlan {
     /// The function's blocks.
     pub cfg: Arc<Cfg>,
-    /// What its counters count.
+    /// The meaning of its counters.
     pub plan: Plan,
     /// Index of its first counter in the instance's counter array.
     pub first_counter: u32,
     /// Where its events are counted, if any are.
     pub events: Option<FunctionEvents>,
-    /// What it writes into the trace, if there is one.
+    /// Its trace writes, if there is a trace.
     pub trace: Option<FunctionTrace>,
-    /// Loops that are unrolled in optimised code.
+    /// Loops that optimised code unrolls.
     pub loops: Vec<SmallLoop>,
-    /// Loops that are checked once in several rounds there.
+    /// Loops that optimised code checks once per several rounds.
     pub strips: Vec<Strip>,
-    /// How often an earlier run came along each prefix of a path, if paths are counted and there is one.
+    /// Execution counts from an earlier run of each prefix of a path, if paths are counted and such a run exists.
     pub prefixes: Option<PrefixCounts>,
     /// Its calls, if calling contexts are counted.
     pub contexts: Option<FunctionContexts>,
-    /// What it says of its arguments and its result, if it is an allocator and allocations are counted.
+    /// Its argument and result roles, if it is an allocator and allocations are counted.
     pub allocator: Option<Allocator>,
     /// Its indirect calls, if their callees are counted.
     pub targets: Option<FunctionTargets>,
-    /// Where it stops to measure, if anything is measured.
+    /// Where it stops measuring, if anything is measured.
     pub metrics: Option<FunctionMetrics>,
-    /// How many counters each path of its own has, if paths have any: one, and one for each metric.
+    /// Number of counters per path: one, and one per metric.
     pub counters_of_path: u32,
-    /// If its paths are counted in each calling context of their own: up to how many it has, call records have a cell
-    /// for each.
+    /// If each calling context counts its paths separately: the maximum number of paths for which call records have a
+    /// cell per path.
     pub flow_contexts: Option<u64>,
     /// Where it is checked, if there are two versions.
     pub checks: Option<FunctionChecks>,
-    /// Whether this is of its code for bursts.
+    /// Whether the plan is for its burst code.
     pub in_bursts: bool,
-    /// Whether that records what happens, in order.
+    /// Whether its burst code records events in order.
     pub records_bursts: bool,
 }
 
 impl FunctionPlan {
-    /// Plans function `func` as `collection` wants it; its counters start at index `first_counter`.
+    /// Plans function `func` for `collection`; its counters start at index `first_counter`.
     ///
     /// # Errors
-    /// If the function exceeds a limit.
+    /// Fails if the function exceeds a limit.
     pub fn new(
         info: &ModuleInfo,
         func: u32,
@@ -220,10 +222,10 @@ impl FunctionPlan {
         Ok(FunctionPlan { strips, ..plan })
     }
 
-    /// The same for baseline code, which unrolls nothing: if counters do not depend on loops, it knows of none.
+    /// Plans baseline code, which unrolls nothing: if counters do not depend on loops, the plan contains no loops.
     ///
     /// # Errors
-    /// As [`FunctionPlan::new`].
+    /// Same as [`FunctionPlan::new`].
     pub fn baseline(
         info: &ModuleInfo,
         func: u32,
@@ -292,7 +294,8 @@ impl FunctionPlan {
         })
     }
 
-    /// The loops whose checks of several rounds are counted at once: in checking code, which has no other probes in them.
+    /// Returns the loops whose checks of several rounds are counted at once: in checking code, which has no other
+    /// probes there.
     fn stripped_loops(&self, info: &ModuleInfo, collection: &Collection) -> Result<Vec<Strip>, CompileError> {
         let unrolls = collection.checks.is_some_and(|checks| checks.unroll);
         let (Some(checks), true) = (&self.checks, unrolls && collection.is_off() && !self.in_bursts) else {
@@ -301,7 +304,7 @@ impl FunctionPlan {
         Ok(Strip::all(info, &self.cfg, &checks.headers, &self.loops)?)
     }
 
-    /// Where the probes of the plan stand.
+    /// Returns the places of the plan's probes.
     pub fn placement(&self) -> Placement {
         let mut to = Placement::new(&self.cfg);
         to.in_bursts = self.in_bursts;
@@ -335,7 +338,7 @@ impl FunctionPlan {
         to
     }
 
-    /// What a round of each of its `loops` adds to counters, where it is added for several.
+    /// Returns the counter updates per round of each of its `loops`, where they are deferred.
     pub fn rounds(&self) -> Vec<Probes> {
         if self.loops.is_empty() {
             return Vec::new();
@@ -348,24 +351,25 @@ impl FunctionPlan {
         self.loops.iter().map(&mut added).collect()
     }
 
-    /// What each round that a frame in `block` owes adds to counters: see [`BlockGraph::unrolled`](crate::graph::BlockGraph::unrolled).
+    /// Returns the counter updates per owed round of a frame in `block`: see
+    /// [`BlockGraph::unrolled`](crate::graph::BlockGraph::unrolled).
     pub fn owed(&self, block: u32) -> Probes {
         let around = self.loops.iter().position(|found| found.blocks.contains(&block));
         around.map_or_else(Probes::new, |around| self.rounds().swap_remove(around))
     }
 
-    /// How many counters it takes from `first_counter` on: those of what it counts and measures, the cells of its
-    /// indirect calls, and one for heat.
+    /// Returns the number of counters from `first_counter` on: counts and measurements, the cells of its
+    /// indirect calls, and one heat counter.
     pub fn counters(&self) -> u32 {
         self.heat_counter() - self.first_counter + 1
     }
 
-    /// Index of the first cell of its indirect calls.
+    /// Returns the index of the first cell of its indirect calls.
     pub fn first_target_cell(&self) -> u32 {
         self.first_counter + self.own_counters()
     }
 
-    /// How many counters it has for what it counts, and behind these for what it measures along paths.
+    /// Returns the number of counters for counts and, behind these, for measurements along paths.
     pub fn own_counters(&self) -> u32 {
         let counters = self.plan.counters(&self.cfg);
         match &self.plan {
@@ -379,7 +383,7 @@ impl FunctionPlan {
         }
     }
 
-    /// Whether its counters begin with rows of the table of paths.
+    /// Reports whether its counters begin with rows of the path table.
     pub fn has_path_rows(&self) -> bool {
         let Plan::Paths(plan) = &self.plan else { return false };
         match self.flow_contexts {
@@ -388,17 +392,17 @@ impl FunctionPlan {
         }
     }
 
-    /// The path of the rounds of the loop around a block, if that is unrolled and paths are counted.
+    /// Returns the path of the rounds of the loop around a block, if that loop is unrolled and paths are counted.
     pub fn round_path(&self, block: u32) -> Option<RoundPath> {
         self.loops.iter().find(|found| found.blocks.contains(&block))?.path
     }
 
-    /// How many of its loops have a counter for their round path that nothing else counts with.
+    /// Returns the number of its loops that have a dedicated counter for their round path.
     fn extra_counters(&self) -> u32 {
         self.loops.iter().filter(|found| found.path.is_some()).count() as u32
     }
 
-    /// What each of its call records has behind the callee slots.
+    /// Returns the path data of each of its call records, behind the callee slots.
     pub fn record_cells(&self) -> RecordCells {
         match &self.plan {
             Plan::Paths(_) if self.flow_contexts.is_some() && self.has_path_rows() => {
@@ -411,7 +415,7 @@ impl FunctionPlan {
         }
     }
 
-    /// Where its paths are counted, if in each calling context of their own.
+    /// Returns the place of its path counts if each calling context counts separately.
     fn record_path_cells(&self) -> PathCells {
         let behind = self.contexts.as_ref().map_or(0, FunctionContexts::behind);
         match self.record_cells() {
@@ -424,13 +428,13 @@ impl FunctionPlan {
         }
     }
 
-    /// Index of the counter of its heat.
+    /// Returns the index of its heat counter.
     pub(crate) fn heat_counter(&self) -> u32 {
         self.first_target_cell() + self.targets.as_ref().map_or(0, FunctionTargets::cells)
     }
 }
 
-/// The plan of a function's counters, by what is expected.
+/// Plans a function's counters by the expected counts.
 fn plan(cfg: &Cfg, collection: &Collection, expected: &Expected, loops: &[SmallLoop]) -> Plan {
     let instrumentation = collection.counters;
     match instrumentation {
@@ -451,12 +455,12 @@ fn plan(cfg: &Cfg, collection: &Collection, expected: &Expected, loops: &[SmallL
     }
 }
 
-/// The weights by which counters are placed: how often an edge is expected to do what stands on it.
+/// Returns the weights that determine counter placement: the expected executions of the updates on each edge.
 pub fn edge_weights(shape: &profiler::Cfg, expected: &Expected, loops: &[SmallLoop]) -> EdgeWeights {
     unrolled_weights(shape, expected, loops.iter().map(|found| (found.latch_id, found.copies)))
 }
 
-/// The same, given the latches and how often their loops are copied.
+/// Returns these weights, given the latches and the number of copies of their loops.
 fn unrolled_weights(
     shape: &profiler::Cfg,
     expected: &Expected,

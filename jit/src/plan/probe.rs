@@ -1,137 +1,137 @@
-//! Probes: what a version of a function does besides what the wasm code says.
+//! Probes: the actions of a version of a function beyond the wasm code's own.
 
 use smallvec::SmallVec;
 
 use crate::module::{Allocator, NewBlock};
 
-/// Something that a version of a function does besides what the wasm code says.
+/// An action of a version of a function beyond the wasm code's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
     /// Add to a counter of the instance.
     Count {
-        /// Which one.
+        /// The counter's index.
         counter: u32,
-        /// How much.
+        /// The amount.
         by: u32,
     },
     /// Add to a word of the frame's call record.
     CountInRecord {
-        /// How many bytes behind its start.
+        /// Byte offset in the record.
         offset: u32,
-        /// How much.
+        /// The amount.
         by: u32,
     },
     /// Add to a counter of the store's events.
     Event {
-        /// Which one.
+        /// The event kind.
         kind: u32,
-        /// How much, modulo 2^64.
+        /// The amount, modulo 2^64.
         amount: i64,
     },
-    /// Stop, or let the host decide, if there are more events of the kind than the budget allows.
+    /// Stop, or let the host decide, if the events of the kind exceed the budget.
     Budget(u32),
     /// Let the host interrupt.
     Poll,
-    /// Count down, and perhaps go on in another version. Stands first among a node's probes: that version does what the
-    /// others do.
+    /// Count down, and perhaps move to another version by OSR. The first probe of a node, since the other version
+    /// executes the remaining ones.
     Check,
-    /// Add one to the lower half of a counter of the instance and, when that is high enough, ask for a better
-    /// version; at a loop header, go on in it. At the function's entry, add one to the upper half, too: that counts
-    /// calls. Stands first among a node's probes: the better version repeats the others.
+    /// Add one to the lower half of a counter of the instance and, once it reaches the threshold, request a better
+    /// version; at a loop header, enter that version by OSR. At the function's entry, also add one to the upper half,
+    /// which counts calls. The first probe of a node, since the better version repeats the others.
     Heat(u32),
     /// Set the path register: a path begins.
     PathStart(i64),
     /// Add to the path register, modulo 2^64.
     PathAdd(i64),
-    /// Count the path that ends, and what was measured along it.
+    /// Count the completed path and its measurements.
     PathEnd {
-        /// What to add to the path register to have its number.
+        /// Addend that turns the path register into the path number.
         amount: i64,
-        /// Where it is counted.
+        /// The place of the count.
         cells: PathCells,
     },
-    /// Begin to measure, or go on with it after a call, from the last reading on.
+    /// Start measuring, or resume after a call, from the most recent reading on.
     StartMetrics,
-    /// Keep what was measured until a call has returned: callees are not measured.
+    /// Suspend measuring until a call has returned: callees are not measured.
     StopMetrics,
-    /// Charge the call record with what was measured, as the function is left.
+    /// Charge the call record with the measurements as the function exits.
     ChargeRecord,
-    /// Count the path that ends in the counter of its cell of [`Placement::cells`](super::Placement::cells), if it
-    /// is that cell's path; else in the instance's table of paths.
+    /// Count the completed path in the counter of its cell of [`Placement::cells`](super::Placement::cells), if the
+    /// cell belongs to the path; otherwise in the instance's path table.
     PreferentialEnd {
-        /// What to add to the path register to have both its numbers.
+        /// Addend that turns the path register into both of the path's numbers.
         amount: i64,
-        /// The counter of cell 0, which those of the others follow; `None` if paths with cells are not counted.
+        /// The counter of cell 0, followed by those of the other cells; `None` if paths with cells are not counted.
         counters: Option<u32>,
     },
     /// Append bits to the trace, the lowest first.
     Emit {
-        /// They are its low bits.
+        /// Word whose low bits are appended.
         value: u32,
-        /// How many, at most 32.
+        /// Number of bits, at most 32.
         bits: u8,
     },
-    /// Find the call record of the function, which is being entered, and count the call.
+    /// Find the call record of the function being entered, and count the call.
     FindRecord {
-        /// How many callee slots it has.
+        /// Number of callee slots of the record.
         sites: u32,
     },
-    /// Say what an allocator, which is being entered, is asked for.
+    /// Report the request of the allocator being entered.
     EnterAllocator(Allocator),
-    /// Say what an allocator that returns has made.
+    /// Report the result of the allocator that returns.
     LeaveAllocator(NewBlock),
-    /// Pass a callee slot, by its number, to the function that is called next.
+    /// Pass a callee slot, by number, to the next callee.
     PassSlot(u32),
-    /// Count the callee of the indirect call that comes next, in the counters from this one on: see
+    /// Count the callee of the next indirect call, in the counters from this one on: see
     /// `plan::FunctionTargets`.
     CountTarget(u32),
-    /// Count so many instructions in the frame's call record, if the frame counts what it does in bursts.
+    /// Count so many instructions in the frame's call record, if the frame counts in bursts.
     CountOps(u32),
-    /// Record that the function is entered in a burst.
+    /// Record a function entry in a burst.
     RecordEntry,
-    /// Record the path that ends in a burst, which is counted next.
+    /// Record the completed path in a burst; the next probe counts it.
     RecordPath {
-        /// What is missing in its register.
+        /// Addend missing from the path register.
         amount: i64,
-        /// Whether the function is left, instead of gone round in.
+        /// Whether the path leaves the function instead of ending at a back edge.
         leaves: bool,
     },
 }
 
-/// Where the paths of a function are counted, and what was measured along them.
+/// The place of the counts of a function's paths and of their measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathCells {
-    /// In counters of the instance: one a path, then for each metric one a path.
+    /// In counters of the instance: one per path, then for each metric one per path.
     Instance {
-        /// That of path 0.
+        /// The counter of path 0.
         first: u32,
-        /// How many paths there are.
+        /// Number of paths.
         paths: u32,
     },
-    /// Likewise, but behind the callee slots of the frame's call record.
+    /// In the same arrangement behind the callee slots of the frame's call record.
     Record {
         /// Bytes from the record's start to the cell of path 0.
         first: u32,
-        /// How many paths there are.
+        /// Number of paths.
         paths: u32,
     },
-    /// In the rows of the instance's table that are among its counters: see [`crate::abi::path_row`].
+    /// In the rows of the instance's path table that are among its counters: see [`crate::abi::path_row`].
     Rows {
         /// The first word of row 0.
         first: u32,
-        /// Bytes from the start of the frame's call record to the number of path 0 in it, if each record has paths of
-        /// its own.
+        /// Bytes from the start of the frame's call record to the number of path 0 in it, if each record counts paths
+        /// separately.
         in_record: Option<u32>,
     },
 }
 
 impl Probe {
-    /// Add one to a counter of the instance.
+    /// Creates a probe that adds one to a counter of the instance.
     pub fn count(counter: u32) -> Probe {
         Probe::Count { counter, by: 1 }
     }
 
-    /// What adds as much as this one does in so many rounds.
+    /// Returns the probe that adds as much as so many rounds of this one.
     pub(crate) fn times(&self, rounds: u32) -> Probe {
         match *self {
             Probe::Count { counter, by } => Probe::Count { counter, by: by * rounds },
@@ -143,7 +143,7 @@ impl Probe {
         }
     }
 
-    /// Adds itself to what is counted there already.
+    /// Adds this probe to an equal update in `probes`, or appends it.
     pub(crate) fn merge_into(self, probes: &mut Probes) {
         for there in probes.iter_mut() {
             match (there, self) {
@@ -172,5 +172,5 @@ impl Probe {
     }
 }
 
-/// Probes of one place, in order.
+/// The probes of one place, in order.
 pub type Probes = SmallVec<[Probe; 1]>;

@@ -1,4 +1,4 @@
-//! Allocations: what the runtime is told of allocators, and of objects that code makes.
+//! Allocations: reports to the runtime about allocators and about objects that code allocates.
 
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
@@ -7,7 +7,7 @@ use crate::abi::{Builtin, TrapCode};
 use crate::module::{Allocator, NewBlock};
 
 impl Translator<'_> {
-    /// Says what an allocator is asked for.
+    /// Reports the request of an allocator.
     pub(super) fn enter_allocator(&mut self, of: &Allocator) {
         let behind = match of.new {
             NewBlock::Behind(argument) => Some(argument),
@@ -20,7 +20,7 @@ impl Translator<'_> {
         self.tell(Builtin::EnterAllocator, &[record, size, count, old]);
     }
 
-    /// Says what an allocator that returns has made.
+    /// Reports the result of an allocator that returns.
     pub(super) fn leave_allocator(&mut self, new: NewBlock) {
         let result = match (new, self.leaving.first()) {
             (NewBlock::None, _) | (_, None) => self.builder.ins().iconst(types::I64, 0),
@@ -31,7 +31,7 @@ impl Translator<'_> {
         self.tell(Builtin::LeaveAllocator, &[record, new, result]);
     }
 
-    /// Says that an object of this type has been made, if allocations are counted.
+    /// Reports the allocation of an object of this type, if allocations are counted.
     pub(super) fn count_object(&mut self, ty: u32, bytes: Value) {
         if self.options.allocations {
             let record = self.own_record();

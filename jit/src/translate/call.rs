@@ -1,7 +1,7 @@
-//! Calls: direct through code slots; to imports, through tables and by reference through function references.
+//! Calls: direct calls through code slots; calls to imports, through tables, and through function references.
 //!
-//! A table may hold functions of a type below that of the call: then the displays of types tell (`abi::display`). Of
-//! final types there are none, so that one comparison is enough.
+//! A table may hold functions whose type is a subtype of the call's type; the displays of types decide
+//! (`abi::display`). Final types have no subtypes, so one comparison is enough for them.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, SigRef, Value, types};
@@ -23,7 +23,7 @@ pub(super) struct Callee {
     pub(super) signature: SigRef,
     pub(super) code: Value,
     pub(super) args: Vec<Value>,
-    /// Its token in the trace, an `i64`, where only the run knows it.
+    /// The callee's token in the trace, an `i64`, if it is known only at run time.
     token: Option<Value>,
 }
 
@@ -39,17 +39,17 @@ impl Translator<'_> {
         true
     }
 
-    /// The callee of a call, which is named in the trace.
+    /// Returns the callee of a call, and emits its token into the trace.
     pub(super) fn named_callee(&mut self, op: &Operator<'_>) -> Option<Callee> {
         let callee = self.callee(op)?;
         if let Some(token) = callee.token {
-            // Until the callee is named nothing of the call has happened: see `FunctionTrace::frame`.
+            // Nothing of the call has happened before the callee is emitted: see `FunctionTrace::frame`.
             self.emit(Bits::Token { token, value: 0, bits: 0 }, self.offset - 1);
         }
         Some(callee)
     }
 
-    /// A tail call ends the frame: its edge is crossed once nothing can trap here any more.
+    /// Translates a tail call, which ends the frame: crosses its edge once nothing can trap here any more.
     pub(super) fn tail_call(&mut self, op: &Operator<'_>, probes: &Probes) {
         let mut callee = self.callee(op).expect("the block ends in a tail call");
         if self.options.traced {
@@ -64,8 +64,8 @@ impl Translator<'_> {
         self.builder.ins().return_call_indirect(callee.signature, callee.code, &callee.args);
     }
 
-    /// Crosses the edge and names the callee, as one step. A host function is called and returned from instead, as its
-    /// caller must be seen on the stack; `None` if it always is one.
+    /// Crosses the edge and emits the callee, as one step. A host function is called and returned from instead, since
+    /// its caller must be visible on the stack; returns `None` if the callee is always a host function.
     fn traced_tail_call(&mut self, op: &Operator<'_>, callee: Callee, probes: &Probes) -> Option<Callee> {
         let token = match (op, callee.token) {
             (Operator::ReturnCall { function_index }, _)
@@ -94,7 +94,7 @@ impl Translator<'_> {
         Some(callee)
     }
 
-    /// Ends the frame if the token is that of the host.
+    /// Calls a host function and ends the frame if the token is the host's.
     fn call_host_and_return(&mut self, token: Value, callee: &Callee, probes: &Probes) {
         let host = i64::from(HOST_CALLEE);
         let is_host = self.builder.ins().icmp_imm_s(IntCC::Equal, token, host);
@@ -118,7 +118,7 @@ impl Translator<'_> {
         self.builder.ins().return_(&results);
     }
 
-    /// Resolves the callee of a call instruction and pops what it takes.
+    /// Resolves the callee of a call instruction and pops the instruction's operands.
     fn callee(&mut self, op: &Operator<'_>) -> Option<Callee> {
         if Call::of(op).is_some() {
             self.pass_counted();
@@ -131,7 +131,7 @@ impl Translator<'_> {
                 self.dispatched(type_index, table_index)
                     .unwrap_or_else(|| self.through_table(type_index, table_index)),
             ),
-            // A trap at a dispatch cell is the callee's, so its caller must be on the stack.
+            // A trap at a dispatch cell occurs in the callee, so its caller must be on the stack.
             Operator::ReturnCallIndirect { type_index, table_index } => {
                 Some(self.through_table(type_index, table_index))
             }
@@ -155,9 +155,10 @@ impl Translator<'_> {
         self.resolve(self.env.info.funcs[func as usize], slots, vmctx, None)
     }
 
-    /// The callee by its dispatch cell, if there is one: the cell, the code, and the instance, which is this one.
+    /// Resolves the callee by its dispatch cell, if there is one: the code comes from the cell, and the instance is
+    /// this one.
     fn dispatched(&mut self, type_index: u32, table: u32) -> Option<Callee> {
-        // Where it stops must be seen, or who is called.
+        // The stop position, or the callee, must be visible.
         if self.options.precise || self.graph.in_bursts || !self.passes.has(Pass::ConstantTables) {
             return None;
         }
@@ -188,7 +189,7 @@ impl Translator<'_> {
         self.referenced(type_index, reference, TrapCode::IndirectCallToNull)
     }
 
-    /// Whether all that is in a table, but null, is of a type.
+    /// Reports whether all non-null elements of a table have a type.
     fn holds_only(&self, table: u32, type_index: u32) -> bool {
         let info = self.env.info;
         let element = info.tables[table as usize].element_type.type_index();
@@ -196,7 +197,8 @@ impl Translator<'_> {
         element.is_some_and(|element| info.types.is_subtype(element, type_index))
     }
 
-    /// Traps unless a function, maybe null, is of a type or of one below it. Loading the type of a null reference faults.
+    /// Traps unless a function, possibly null, has a type or a subtype of it. Loading the type of a null reference
+    /// faults.
     fn check_type(&mut self, reference: Value, type_index: u32) {
         let null = TrapCode::IndirectCallToNull.to_clif();
         let flags = MemFlagsData::new().with_aligned().with_readonly().with_trap_code(Some(null));
@@ -218,7 +220,7 @@ impl Translator<'_> {
         self.builder.switch_to_block(fits);
     }
 
-    /// Traps unless a type is above the one with this display, or is that.
+    /// Traps unless a type equals the type with this display or is a supertype of it.
     fn check_above(&mut self, display: Value, type_index: u32) {
         let depth = self.env.info.types.depth(type_index);
         let flags = MemFlagsData::trusted().with_readonly();
@@ -237,9 +239,9 @@ impl Translator<'_> {
         self.builder.ins().icmp(IntCC::NotEqual, id, expected)
     }
 
-    /// The callee that a reference, maybe null, is to.
+    /// Resolves the callee of a reference, which may be null.
     fn referenced(&mut self, type_index: u32, reference: Value, null: TrapCode) -> Callee {
-        // Loading from a null reference faults; that is the null check, before anything of the call is counted.
+        // The load from a null reference faults: this is the null check, before anything of the call is counted.
         let flags = MemFlagsData::new().with_aligned().with_readonly().with_trap_code(Some(null.to_clif()));
         let slots = self.builder.ins().load(types::I64, flags, reference, func_ref::SLOTS);
         self.count_target(reference);
@@ -252,7 +254,7 @@ impl Translator<'_> {
         self.resolve(type_index, slots, vmctx, token)
     }
 
-    /// The callee behind a row of code slots.
+    /// Resolves the callee of a row of code slots.
     fn resolve(&mut self, type_index: u32, slots: Value, vmctx: Value, token: Option<Value>) -> Callee {
         let ty = self.env.info.types.func(type_index);
         let operands = self.pop_many(ty.params().len());

@@ -1,10 +1,10 @@
-//! Calling contexts: how a function comes by its call record, and says where its callees find theirs.
+//! Calling contexts: how a function finds its call record, and where its callees find theirs.
 //!
-//! Whoever calls passes the address of a callee slot of its own record. A callee slot holds the record of the last
-//! callee at that site, and at first the root. One comparison of that record's key with the callee's own tells
-//! whether it is the callee's: no tag is needed, and an indirect call that goes where it went last is as fast as a
-//! direct one. Otherwise the runtime looks for the record, or makes it, and leaves it in the slot.
-//! Source: Ammons, Ball & Larus 1997, section 4.2. There the slot of an indirect call always leads to a list.
+//! A caller passes the address of a callee slot of its own record. The slot holds the record of the most recent callee
+//! at that site, initially the root's. Comparing that record's key with the callee's own key tells whether the record
+//! is the callee's: no tag is needed, and an indirect call with an unchanged callee is as fast as a direct one.
+//! Otherwise the runtime finds or creates the record and stores it in the slot.
+//! Source: Ammons, Ball & Larus 1997, section 4.2, where the slot of an indirect call always leads to a list.
 //!
 //! A frame's record is a variable, so that nothing has to be restored after a call or a trap.
 
@@ -18,7 +18,7 @@ use crate::abi::{TrapCode, call_record, find_record_signature, store_context, vm
 use crate::code::RECORD_SLOT;
 
 impl Translator<'_> {
-    /// Finds the call record of the function that is entered, and counts the call.
+    /// Finds the call record of the function being entered, and counts the call.
     pub(super) fn find_record(&mut self, sites: u32) {
         let flags = self.counter_flags();
         let slot = self.passed();
@@ -42,7 +42,8 @@ impl Translator<'_> {
         self.add_to_record(call_record::CALLS, once);
     }
 
-    /// Lets the runtime leave the record in the slot. A frame above which it cannot run does not fit on the stack.
+    /// Calls the runtime, which stores the record in the slot. If too little stack is left for the runtime, traps with
+    /// a stack overflow.
     fn ask_for_record(&mut self, sites: u32, slot: Value) {
         let trusted = MemFlagsData::trusted();
         let store = self.load_constant(types::I64, self.vmctx, vmctx::STORE);
@@ -65,20 +66,20 @@ impl Translator<'_> {
         self.builder.ins().store(flags, new, record, offset);
     }
 
-    /// Passes the slot of a call site to whatever is called there.
+    /// Passes the slot of a call site to its callee.
     pub(super) fn pass_slot(&mut self, site: u32) {
         let record = self.own_record();
         let slot = self.builder.ins().iadd_imm_s(record, i64::from(call_record::slot(site)));
         self.pass(slot);
     }
 
-    /// The record of this frame, for the version in which it goes on.
+    /// Passes the record of this frame to the version that continues it.
     pub(super) fn pass_record(&mut self) {
         let record = self.own_record();
         self.pass(record);
     }
 
-    /// Takes the record from the version in which the frame was before.
+    /// Takes the record from the version that the frame has left.
     pub(super) fn take_record(&mut self) {
         let record = self.passed();
         self.define_record(record);
@@ -93,7 +94,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Leaves the record in the frame, so that whoever walks the stack charges it, or knows whose path has not ended.
+    /// Keeps the record in the frame, where the stack walk charges it or finds the owner of an unfinished path.
     fn keep_record(&mut self, record: Value) {
         let key = StackSlotKey::new(RECORD_SLOT);
         let slot = StackSlotData::new_with_key(StackSlotKind::ExplicitSlot, 8, 3, key);

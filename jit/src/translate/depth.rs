@@ -1,9 +1,9 @@
-//! The number of frames, where it has a limit: the same in every version of a function, on every machine.
+//! Call depth limit: the same in every version of a function, on every machine.
 //!
-//! A store's context has the number of frames that there may still be. A function that is entered takes one from it, or traps
-//! before it has done anything if there is none, and gives it back where it returns or ends in a tail call. What the frames
-//! that an exception drops have taken, the runtime gives back; of those that a trap ends, whoever entered them.
-//! Invariant: nothing is inlined, so that each function that runs has a frame.
+//! A store's context holds the number of further frames allowed. A function takes one at its entry, or traps before it
+//! has executed anything if none is left, and gives it back when it returns or ends in a tail call. For frames that an
+//! exception unwinds, the runtime gives it back; for frames that a trap ends, the host's entry does.
+//! Invariant: nothing is inlined, so that each running function has a frame.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, types};
@@ -12,12 +12,12 @@ use super::Translator;
 use crate::abi::{TrapCode, store_context};
 
 impl Translator<'_> {
-    /// A function is entered by a call.
+    /// Takes a frame at the entry of a function by a call.
     pub(super) fn enter_frame(&mut self) {
         if !self.options.limits_frames {
             return;
         }
-        // Who looks where the frame has stopped finds it before its first instruction, as where a stack ends.
+        // The recorded stop position is before the frame's first instruction, as on stack overflow.
         self.block = self.graph.nodes[0].block;
         self.at(self.cfg.blocks[self.block as usize].start - 1);
         let (flags, context) = (self.counter_flags(), self.store_context());
@@ -28,7 +28,7 @@ impl Translator<'_> {
         self.builder.ins().store(flags, rest, context, store_context::FRAMES_LEFT);
     }
 
-    /// It ends by itself.
+    /// Gives the frame back at a normal exit.
     pub(super) fn leave_frame(&mut self) {
         if !self.options.limits_frames {
             return;

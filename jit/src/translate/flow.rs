@@ -1,7 +1,7 @@
-//! Ends of blocks: jumps, branches, switches, returns.
+//! Block ends: jumps, branches, switches, returns.
 //!
-//! An edge that moves operands, has probes or leaves the function gets a CLIF block of its own; Cranelift makes the
-//! empty ones vanish.
+//! An edge that moves operands, has probes or leaves the function gets its own CLIF block; Cranelift removes the
+//! empty ones.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value};
@@ -55,7 +55,8 @@ impl Translator<'_> {
                 self.tail_call(last, &node.wires[0].probes);
             }
             (End::Trap, _) => {
-                // Else Cranelift lets the branch that leads here trap instead: the frame would seem to stop there.
+                // Without it, Cranelift makes the branch to this block trap instead, and the frame would appear to stop
+                // there.
                 self.builder.ins().sequence_point();
                 self.builder.ins().trap(TrapCode::Unreachable.to_clif());
             }
@@ -67,7 +68,8 @@ impl Translator<'_> {
         }
     }
 
-    /// What a branch tests, as an i32; operands that go along are left, or sent where the edge not taken has them.
+    /// Returns the condition of a branch as an i32; carried operands stay, or move to where the untaken edge expects
+    /// them.
     fn branch_condition(&mut self, last: Option<&Operator<'_>>) -> Value {
         if let Some((_, ty, is_wanted)) = last.and_then(branch_on_cast) {
             return self.is_top_of(ty, is_wanted);
@@ -86,7 +88,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Crosses an edge unconditionally.
+    /// Crosses an edge unconditionally, with its operands.
     pub(super) fn go_along(&mut self, edge: &Edge, wire: &Wire) {
         let (edges, wires) = (std::slice::from_ref(edge), std::slice::from_ref(wire));
         let values = self.moved(edges, wires);
@@ -94,8 +96,8 @@ impl Translator<'_> {
         self.cross(edge, wire, &values);
     }
 
-    /// The topmost operands, as many as any edge takes to where they are not; all of them are where they belong if it
-    /// is none.
+    /// Returns the topmost operands, as many as any edge moves to other places; if no edge moves any, all of them are
+    /// in place.
     fn moved(&mut self, edges: &[Edge], wires: &[Wire]) -> Vec<Value> {
         let height = self.stack.height();
         let moves = |(edge, wire): &(&Edge, &Wire)| wire.to.is_none() || !is_in_place(edge, height);
@@ -104,13 +106,13 @@ impl Translator<'_> {
         self.top(most as usize)
     }
 
-    /// Crosses an edge unconditionally, from here, with `values` as the operands that go along.
+    /// Crosses an edge unconditionally from the current position, with `values` as the carried operands.
     fn cross(&mut self, edge: &Edge, wire: &Wire, values: &[Value]) {
         let moves = !is_in_place(edge, self.stack.height());
         self.cross_and(moves, edge, wire, values);
     }
 
-    /// The same where `values` are nowhere on the operand stack.
+    /// Crosses an edge with `values` that are not on the operand stack.
     pub(super) fn cross_with(&mut self, edge: &Edge, wire: &Wire, values: &[Value]) {
         self.cross_and(true, edge, wire, values);
     }
@@ -134,7 +136,7 @@ impl Translator<'_> {
         self.go_to(to);
     }
 
-    /// Prepares a conditional branch: sends the operands home and decides where each edge lands.
+    /// Prepares a conditional branch: stores the operands in their homes and decides where each edge lands.
     fn landings(&mut self, edges: &[Edge], wires: &[Wire]) -> Branch {
         let values = self.moved(edges, wires);
         self.flush(operands_behind(edges, wires));
@@ -153,7 +155,7 @@ impl Translator<'_> {
         Branch { values, landings }
     }
 
-    /// Branches so that the usual way falls through: that is Cranelift's second one.
+    /// Emits a branch whose usual direction, Cranelift's second target, falls through.
     fn branch(&mut self, condition: Value, (taken, not_taken): (ir::Block, ir::Block), is_usual: bool) {
         let (test, rare, usual) = match is_usual {
             true => (self.zero_test(condition), not_taken, taken),
@@ -162,9 +164,10 @@ impl Translator<'_> {
         self.builder.ins().brif(test, rare, &[], usual, &[]);
     }
 
-    /// Whether a branch is taken more often than not, as far as a profile tells: by what its targets, which others
-    /// may lead to, ran at most. Not one that goes round a loop: the header has its place already, and the opposite
-    /// of what is tested, often a sum, may be tested before it is added up, which keeps both alive.
+    /// Reports whether the profile says that a branch is usually taken, by upper bounds from the counts of its targets,
+    /// which may have other predecessors. Excludes a branch around a loop: the header is already placed, and testing
+    /// the opposite of the condition, often of a sum, could place the test before the addition and keep both values
+    /// live.
     fn is_usually_taken(&self, node: &Node) -> bool {
         let Some(all) = node.count.filter(|_| !self.goes_round(&node.wires[0])) else { return false };
         let most = |wire: &Wire| Some(self.graph.nodes[wire.to? as usize].count?.min(all));
@@ -182,7 +185,7 @@ impl Translator<'_> {
         to.frame == self.frame && self.cfg.blocks[to.block as usize].is_loop_header
     }
 
-    /// Fills the blocks that edges have for themselves.
+    /// Fills the blocks that belong to edges.
     fn land(&mut self, branch: Branch, edges: &[Edge], wires: &[Wire]) {
         let values = branch.values;
         for ((landing, edge), wire) in branch.landings.iter().zip(edges).zip(wires) {
@@ -198,26 +201,26 @@ impl Translator<'_> {
     }
 }
 
-/// Whether the operands that an edge takes along are at home where its target expects them, given the height of the
+/// Reports whether the operands that an edge carries are already where its target expects them, given the height of the
 /// stack.
 fn is_in_place(edge: &Edge, height: u32) -> bool {
     edge.arity == 0 || edge.height + edge.arity == height
 }
 
-/// How many operands a node may find that is next.
+/// Returns the maximum number of operands at the entry of a successor.
 pub(super) fn operands_behind(edges: &[Edge], wires: &[Wire]) -> u32 {
     let inner = edges.iter().zip(wires).filter(|(_, wire)| wire.to.is_some());
     inner.map(|(edge, _)| edge.height + edge.arity).max().unwrap_or(0)
 }
 
-/// A conditional branch that is being translated.
+/// A conditional branch under translation.
 struct Branch {
     /// The operands that any of its edges moves.
     values: Vec<Value>,
     landings: SmallVec<[Landing; 2]>,
 }
 
-/// The target of one edge of a conditional branch: a node's block, or a block of the edge's `own`.
+/// The target of one edge of a conditional branch: a node's block, or the edge's `own` block.
 struct Landing {
     block: ir::Block,
     own: bool,

@@ -1,6 +1,6 @@
 //! Metrics: the sums of the frame, and the accesses that the simulated cache sees.
 //!
-//! The sums stay in the frame, where the walk of a stack finds them; see `plan::metrics` for what they mean.
+//! The sums stay in the frame, where the stack walk finds them; see `plan::metrics` for their meaning.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
@@ -14,11 +14,11 @@ use crate::abi::{
 };
 use crate::code::METRICS_SLOT;
 
-/// What was measured, by metric.
+/// Measurements by metric.
 pub(super) type Measured = SmallVec<[Value; 2]>;
 
 impl Translator<'_> {
-    /// Gives the function its sums, if anything is measured: zero, or those of the frame that goes on.
+    /// Creates the function's sums, if anything is measured: zero, or those of the frame that OSR moved here.
     pub(super) fn begin_metrics(&mut self) {
         if self.options.metrics == 0 {
             return;
@@ -36,8 +36,8 @@ impl Translator<'_> {
         }
     }
 
-    /// Begins to measure, or goes on with it, from the last reading on: that of the caller, or of the callee that
-    /// returns. In bursts these may not measure.
+    /// Starts or resumes measuring from the most recent reading: the caller's, or that of the callee that has returned.
+    /// In bursts these may not measure, so the code takes a new reading.
     pub(super) fn start_metrics(&mut self) {
         self.count_start();
         if self.graph.in_bursts {
@@ -50,14 +50,14 @@ impl Translator<'_> {
         }
     }
 
-    /// Measures no more until that starts again.
+    /// Suspends measuring until the next start.
     pub(super) fn stop_metrics(&mut self) {
         for (metric, sum) in self.measured().into_iter().enumerate() {
             self.set_sum(metric as u32, sum);
         }
     }
 
-    /// What has been measured, if it is to be counted.
+    /// Returns the measurements, zeroed if they do not count in bursts.
     pub(super) fn counted_measured(&mut self) -> Measured {
         let mut measured = self.measured();
         if self.graph.in_bursts {
@@ -67,7 +67,7 @@ impl Translator<'_> {
         measured
     }
 
-    /// What has been measured, at the end of a path. The sums are as they were.
+    /// Returns the measurements at the end of a path, without changing the sums.
     fn measured(&mut self) -> Measured {
         self.read_metrics();
         let measured = |translator: &mut Self, metric| {
@@ -77,8 +77,8 @@ impl Translator<'_> {
         self.metrics().map(|metric| measured(self, metric)).collect()
     }
 
-    /// Measures anew from the last reading on: what ends a path is part of the next one, and costs it no further
-    /// reading.
+    /// Restarts measuring from the most recent reading: the probe that ends a path belongs to the next path, and needs
+    /// no further reading.
     pub(super) fn restart_metrics(&mut self) {
         self.count_start();
         for metric in self.metrics() {
@@ -88,13 +88,13 @@ impl Translator<'_> {
         }
     }
 
-    /// Charges the call record with what was measured.
+    /// Charges the call record with the measurements.
     pub(super) fn end_measuring(&mut self) {
         let measured = self.counted_measured();
         self.charge_record(&measured);
     }
 
-    /// The same, if calling contexts are counted.
+    /// Charges the call record with `measured`, if calling contexts are counted.
     pub(super) fn charge_record(&mut self, measured: &[Value]) {
         if self.options.contexts {
             for (metric, &value) in (0..).zip(measured) {
@@ -103,7 +103,7 @@ impl Translator<'_> {
         }
     }
 
-    /// A function has started to measure.
+    /// Counts a start of measuring.
     fn count_start(&mut self) {
         if self.options.contexts && self.options.metrics > 0 {
             let once = self.once();
@@ -111,21 +111,21 @@ impl Translator<'_> {
         }
     }
 
-    /// Leaves what was measured where another version of the function will find it.
+    /// Passes measurements to another version of the function.
     pub(super) fn pass_measured(&mut self, measured: &[Value]) {
         for (metric, &value) in (0..).zip(measured) {
             self.store_metric_cell(store_context::measured(metric), value);
         }
     }
 
-    /// The sums as they are, for another version.
+    /// Passes the current sums to another version by OSR.
     pub(super) fn transfer_metrics(&mut self) {
         let sums: Measured = self.metrics().map(|metric| self.sum(metric)).collect();
         self.pass_measured(&sums);
     }
 
-    /// Lets the simulated cache, if there is one, see an access at this distance from the byte `start` of the host.
-    /// Only if it is not all in the line that was touched last, which is the one used last of its set anyway.
+    /// Shows the simulated cache, if there is one, an access at this distance from the host address `start`, unless
+    /// it lies within the most recently accessed line, which is the most recently used one of its set anyway.
     pub(super) fn touch(&mut self, start: Value, address: Value, bytes: u64) {
         let Some(shape) = self.options.cache else { return };
         let context = self.store_context();
@@ -148,7 +148,7 @@ impl Translator<'_> {
         self.builder.switch_to_block(go_on);
     }
 
-    /// Lets the simulated predictor, if there is one, see the branch at the end of a block.
+    /// Shows the simulated predictor, if there is one, the branch at the end of a block.
     pub(super) fn see_branch(&mut self, is_taken: Value) {
         if !self.options.predicts {
             return;
@@ -178,7 +178,7 @@ impl Translator<'_> {
         self.builder.ins().call_indirect(signature, code, &[context]);
     }
 
-    /// What is measured has grown by so much.
+    /// Adds an amount to the reading of a metric.
     pub(super) fn add_to_reading(&mut self, metric: u32, amount: Value) {
         let old = self.reading(metric);
         let new = self.builder.ins().iadd(old, amount);

@@ -1,12 +1,12 @@
-//! The translator: any block graph to CLIF.
+//! The translator from block graphs to CLIF.
 //!
-//! Input: a [`Cfg`] and a [`BlockGraph`] over it. Output: a CLIF function, the wasm [`Origin`] of each source
-//! location in it, and what the marks in it stand for. A node is translated from its block's bytes, given the locals
-//! and the operand stack at its entry, which are frontend variables, of which Cranelift makes SSA form, or in the
-//! frame (`variables.rs`).
+//! Input: a [`Cfg`] and a [`BlockGraph`] over it. Output: a CLIF function, the wasm [`Origin`] of each source location
+//! in it, and the meaning of its marks. A node is translated from its block's bytes, given the locals and the operand
+//! stack at its entry, which are either frontend variables, which Cranelift converts to SSA form, or in the frame
+//! (`variables.rs`).
 //!
-//! Source: the order of branch targets and the sealing of loop headers follow what was measured for Cranelift: a
-//! header is sealed as soon as its last predecessor is there, else redundant phis stay.
+//! Source: the order of branch targets and the sealing of loop headers follow measurements with Cranelift: a
+//! header is sealed as soon as its last predecessor is translated, since otherwise redundant phis remain.
 
 mod allocation;
 mod atomic;
@@ -75,17 +75,17 @@ use variables::{Homes, Local};
 
 type Result<T> = std::result::Result<T, CompileError>;
 
-/// What belongs to a translated function.
+/// The results of translating a function.
 pub(crate) struct Translated {
-    /// What its source locations stand for.
+    /// The meaning of its source locations.
     pub origins: Origins,
-    /// The checks of which it has marks.
+    /// The checks that its marks refer to.
     pub checks: Vec<Check>,
     /// The dispatches whose cells it reads, ascending.
     pub dispatches: Vec<u32>,
 }
 
-/// Translates `graph` into `func`, which `isa` makes machine code of.
+/// Translates `graph` into `func`, which `isa` compiles to machine code.
 pub(crate) fn translate(
     env: &ModuleEnv<'_>,
     options: &CompilerOptions,
@@ -129,73 +129,73 @@ pub(crate) fn translate(
 struct Translator<'a> {
     env: &'a ModuleEnv<'a>,
     options: &'a CompilerOptions,
-    /// What is done for this function.
+    /// The passes enabled for this function.
     passes: Passes,
     isa: &'a dyn TargetIsa,
     target: &'a dyn Target,
-    /// Of the function itself.
+    /// The CFG of the function itself.
     own: &'a Cfg,
     cfg: &'a Cfg,
     graph: &'a BlockGraph,
     builder: FunctionBuilder<'a>,
     /// Index of the node being translated.
     node: usize,
-    /// By the header's node, the strips of loops of which not all latches are translated.
+    /// Open strips by the header's node: strips of loops with untranslated latches.
     strips: HashMap<u32, OpenStrip>,
     regions: Regions,
     /// The CLIF block of each node.
     blocks: Vec<ir::Block>,
-    /// Incoming wires of each node that are not translated yet.
+    /// Number of untranslated incoming wires of each node.
     pending: Vec<u32>,
-    /// What leads to some of the blocks, where frames enter a loop.
+    /// The code that leads to some of the blocks, if frames enter a loop by OSR.
     approach: Option<Approach>,
     vmctx: Value,
-    /// Those of each frame; nothing of a frame that was not entered yet.
+    /// The locals of each frame; empty for a frame that has not been entered.
     locals: Vec<Vec<Local>>,
-    /// Those whose value is known.
+    /// The locals with known values.
     known: Vec<u32>,
-    /// So many of these stay known across calls.
+    /// Number of locals that stay known across calls.
     settled: usize,
     homes: Homes,
-    /// The frame of the node being translated, as in [`Node::frame`](crate::graph::Node::frame); `cfg` is its
-    /// function's.
+    /// The frame of the node being translated, as in [`Node::frame`](crate::graph::Node::frame); `cfg` belongs to its
+    /// function.
     frame: u32,
     /// The operand stacks around inlined calls.
     around_calls: AroundCalls,
-    /// The frame's call record, where calling contexts are counted.
+    /// The frame's call record, if calling contexts are counted.
     record: Option<Variable>,
-    /// The results, where an edge is crossed by which the function returns.
+    /// The results, while an edge that returns from the function is crossed.
     leaving: SmallVec<[Value; 1]>,
-    /// Where the callee of the indirect call that comes next is counted.
+    /// The counter cell for the callee of the next indirect call.
     target_cell: Option<u32>,
     stack: OperandStack,
-    /// A memory and the address of its byte 0, if the node has read that already.
+    /// A memory and the address of its byte 0, if the node has already loaded it.
     base: Option<(u32, Value)>,
-    /// Addresses that the node has computed already, with their memory and index: the last ones.
+    /// The most recent addresses that the node has computed, with their memory and index.
     addresses: VecDeque<(u32, Value, Value)>,
-    /// By id of a type, how functions of it are called.
+    /// Signatures of functions by type id.
     signatures: HashMap<u32, SigRef>,
-    /// How builtins are called.
+    /// Signatures of builtins.
     builtins: HashMap<Builtin, SigRef>,
-    /// By node of a function that calls nothing, where a frame may stop or be looked at.
+    /// By node of a leaf function, whether a frame may stop or be inspected there.
     stops: Option<Vec<bool>>,
     path: Option<PathRegister>,
-    /// What the frame has measured, by metric.
+    /// The frame's measurements, by metric.
     sums: Option<ir::StackSlot>,
-    /// In code for bursts, what the frame adds to counters.
+    /// In burst code, the frame's increment of counters.
     counted: Option<ir::StackSlot>,
-    /// Where throws leave what an exception carries.
+    /// Where throws store the values of an exception.
     carried: Option<ir::StackSlot>,
     origins: Origins,
     checks: Vec<Check>,
     dispatches: BTreeSet<u32>,
-    /// The way out of the node by which a frame leaves for better code, if its check may take it too; it has the
-    /// address.
+    /// The exit of the node by which a frame moves to better code, if its check may use it too; it has the
+    /// address as a parameter.
     leave_when_hot: Option<ir::Block>,
-    /// The block being translated, and the byte of the instruction.
+    /// The block being translated, and the byte offset of the instruction.
     block: u32,
     offset: u32,
-    /// Of the node: see [`Node::rounds`](crate::graph::Node::rounds).
+    /// The rounds of the node: see [`Node::rounds`](crate::graph::Node::rounds).
     rounds: u32,
 }
 
@@ -268,7 +268,7 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// The start of instrumented code: what stops here stops before the first block's first instruction.
+    /// Begins instrumented code: a stop here is a stop before the first block's first instruction.
     fn enter_visibly(&mut self) {
         let first = &self.cfg.blocks[self.graph.nodes[0].block as usize];
         self.block = self.graph.nodes[0].block;
@@ -279,7 +279,7 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// Finds out where a frame of a function that calls nothing may stop or be looked at.
+    /// Determines where a frame of a leaf function may stop or be inspected.
     fn find_stops(&mut self) -> Result<()> {
         if self.own.is_leaf {
             let stops = |node: &Node| Ok(node.may_stop() || self.operators_may_stop(node)?);
@@ -299,7 +299,7 @@ impl<'a> Translator<'a> {
         Ok(false)
     }
 
-    /// Defines the locals: parameters, which are those of block `entry`, then zeros.
+    /// Defines the locals: the parameters of block `entry`, then zeros.
     fn enter_function(&mut self, entry: ir::Block) {
         let mut zeros: Vec<(ir::Type, Value)> = Vec::new();
         for (index, &ty) in self.cfg.locals.iter().enumerate() {
@@ -322,7 +322,7 @@ impl<'a> Translator<'a> {
         let node = &self.graph.nodes[index];
         self.enter_node(index);
         let block = &self.cfg.blocks[node.block as usize];
-        // Before the first instruction: see `cfg::ops_executed`.
+        // The position before the first instruction: see `cfg::ops_executed`.
         self.at(node.start - 1);
         if let Some(elsewhere) = node.elsewhere {
             self.go_elsewhere(elsewhere);
@@ -380,7 +380,7 @@ impl<'a> Translator<'a> {
         }
         let block = &self.cfg.blocks[node.block as usize];
         let is_rare = node.count == Some(0) || block.how.is_failure();
-        // Cranelift would put the entry, too, behind the rest.
+        // Cranelift would move the entry behind the rest, too.
         if index > 0 && is_rare {
             self.builder.set_cold_block(self.blocks[index]);
         }
@@ -391,14 +391,14 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// What follows comes from the instruction at byte `offset` of the module.
+    /// Attributes the following code to the instruction at byte `offset` of the module.
     fn at(&mut self, offset: u32) {
         self.offset = offset;
         let location = self.origins.at(self.origin(offset));
         self.builder.set_srcloc(location);
     }
 
-    /// Translates what computes with the pinned register alone: see [`Fact::InPlace`].
+    /// Translates operations on the pinned register alone: see [`Fact::InPlace`].
     fn in_place(&mut self, translate: impl FnOnce(&mut Self)) {
         let location = self.builder.srcloc();
         self.builder.set_srcloc(self.origins.with(location, Fact::InPlace));
@@ -412,26 +412,26 @@ impl<'a> Translator<'a> {
         Origin { func, frame, block: self.block, rounds: self.rounds, path, offset }
     }
 
-    /// The trap code of an access that is translated now, which is the access's own: so a frame is seen to stop at the
-    /// right instruction, in optimised code too.
+    /// Returns the trap code of the access being translated, which is unique to the access, so that a frame is found to
+    /// stop at the right instruction, in optimised code too.
     fn access_code(&mut self, code: TrapCode) -> ir::TrapCode {
         self.origins.access(code)
     }
 
-    /// The CLIF block that wires lead to from the node being translated to node `to`.
+    /// Returns the CLIF block that wires from the node being translated to node `to` lead to.
     fn block_of(&self, to: u32) -> ir::Block {
         let before = self.approach.as_ref().and_then(|approach| approach.block(self.node, to));
         before.unwrap_or(self.blocks[to as usize])
     }
 
-    /// Goes on at node `to`.
+    /// Jumps to node `to`.
     fn go_to(&mut self, to: u32) {
         let block = self.block_of(to);
         self.builder.ins().jump(block, &[]);
         self.arrived(to);
     }
 
-    /// One wire of those that lead to node `to` is translated.
+    /// Records that one of the wires to node `to` is translated.
     fn arrived(&mut self, to: u32) {
         if let Some(before) = self.approach.as_mut().and_then(|approach| approach.before(self.node, to)) {
             return before.arrived(&mut self.builder);
@@ -462,7 +462,7 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// Locals, and what only moves operands.
+    /// Translates accesses to locals, and instructions that only move operands.
     fn variable(&mut self, op: &Operator<'_>) -> bool {
         match *op {
             Operator::Nop => {}
@@ -503,18 +503,18 @@ impl<'a> Translator<'a> {
         self.builder.inst_results(call)[0]
     }
 
-    /// The context of the store that the instance is in.
+    /// Returns the context of the store that owns the instance.
     fn store_context(&mut self) -> Value {
         self.load_constant(types::I64, self.vmctx, vmctx::STORE)
     }
 
-    /// Of accesses to what only probes touch: counters, call records, cells of the store's context.
+    /// Returns the flags of accesses that only probes make: counters, call records, cells of the store's context.
     fn counter_flags(&mut self) -> MemFlagsData {
         let region = self.regions.get(Region::Counters, self.builder.func);
         MemFlagsData::trusted().with_alias_region(Some(region))
     }
 
-    /// Loads what never changes while the instance lives.
+    /// Loads a value that never changes while the instance lives.
     fn load_constant(&mut self, ty: ir::Type, base: Value, offset: i32) -> Value {
         let flags = MemFlagsData::trusted().with_readonly().with_can_move();
         self.builder.ins().load(ty, flags, base, offset)

@@ -1,4 +1,4 @@
-//! Probes: what a version of a function does besides the wasm code.
+//! Probes: the actions of a version of a function beyond the wasm code's own.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
@@ -56,7 +56,7 @@ impl Translator<'_> {
         }
     }
 
-    /// What something adds to its count that happens now.
+    /// Returns the count of a single occurrence at this point.
     pub(super) fn once(&mut self) -> Value {
         match self.graph.in_bursts {
             true => self.counted(),
@@ -76,7 +76,7 @@ impl Translator<'_> {
         self.at(here);
     }
 
-    /// One add to memory: counters lie at a constant distance from the vmctx. Gives the new count.
+    /// Adds to a counter, an add to memory at a constant distance from the vmctx. Returns the new count.
     pub(super) fn count(&mut self, counter: u32, by: u64) -> Value {
         let offset =
             i32::try_from(self.env.layout.counter(counter)).expect("the runtime bounds the counters");
@@ -87,13 +87,13 @@ impl Translator<'_> {
         new
     }
 
-    /// One add to memory, in the store's context.
+    /// Adds a constant to the events of a kind.
     fn add_events(&mut self, kind: u32, amount: i64) {
         let amount = self.builder.ins().iconst(types::I64, amount);
         self.add_event_value(kind, amount);
     }
 
-    /// The same for call records, where calling contexts are counted: there it is the events of each context.
+    /// Adds to the events of a kind: in the call record, if calling contexts are counted, and in the store's context.
     fn add_event_value(&mut self, kind: u32, amount: Value) {
         if self.options.events_in_records > 0 {
             self.add_to_record(call_record::event(self.options.metrics, kind), amount);
@@ -129,8 +129,8 @@ impl Translator<'_> {
         self.builder.ins().load(types::I64, flags, context, offset)
     }
 
-    /// Goes to the other copy of the node's block if there is not what the guard wants. Locals and operands are the
-    /// same.
+    /// Branches to the other copy of the node's block if the guard's condition fails. Locals and operands are the
+    /// same there.
     pub(super) fn guard(&mut self, guard: &Guard) {
         let is_lacking = match &guard.when {
             Lacking::Budget { kind, most } => {
@@ -150,7 +150,7 @@ impl Translator<'_> {
         self.builder.switch_to_block(go_on);
     }
 
-    /// Whether one of the next `tests` tests of a loop may end it.
+    /// Computes whether one of the next `tests` tests of a loop may end it.
     fn may_end(&mut self, countdown: &Countdown, tests: u32) -> Value {
         let local = self.read_local(countdown.local);
         let plus = self.countdown_constant(countdown, countdown.plus);
@@ -167,7 +167,7 @@ impl Translator<'_> {
             }
             GoesOn::Below(order) | GoesOn::Above(order) => order,
         };
-        // With 64 bits, so that nothing overflows.
+        // In 64 bits, so that nothing overflows.
         let [first, bound] = [first, bound].map(|value| match order.is_signed {
             true => self.builder.ins().sextend(types::I64, value),
             false => self.builder.ins().uextend(types::I64, value),
@@ -182,7 +182,7 @@ impl Translator<'_> {
         self.builder.ins().icmp(ends_if, last, bound)
     }
 
-    /// What a countdown's local is compared with.
+    /// Returns the value with which a countdown's local is compared.
     pub(super) fn countdown_bound(&mut self, countdown: &Countdown) -> Value {
         match countdown.bound {
             Bound::Constant(bound) => self.countdown_constant(countdown, bound),
@@ -190,7 +190,7 @@ impl Translator<'_> {
         }
     }
 
-    /// A constant of as many bits as a countdown counts with.
+    /// Returns a constant of the countdown's width.
     pub(super) fn countdown_constant(&mut self, countdown: &Countdown, value: i64) -> Value {
         match countdown.is_64 {
             true => self.builder.ins().iconst(types::I64, value),
@@ -198,8 +198,8 @@ impl Translator<'_> {
         }
     }
 
-    /// A metered counter is above zero when there is no budget left. Then a store faults, to nowhere: a call
-    /// would cost registers also where it is never made.
+    /// Checks the budget: a metered counter is above zero when no budget is left. A store to an unmapped address then
+    /// faults; a call would cost registers even where it is never made.
     fn check_budget(&mut self, kind: u32) {
         let (exhausted, go_on) = (self.builder.create_block(), self.builder.create_block());
         self.in_place(|translator| {
@@ -215,7 +215,8 @@ impl Translator<'_> {
         }
         let nowhere = self.builder.ins().iconst(types::I64, 0);
         let flags = MemFlagsData::new().with_aligned().with_trap_code(Some(TrapCode::Budget.to_clif()));
-        // Read again, as the one above is used once, and not a constant, so that it is a store of a register.
+        // Loaded again, so that the value above has a single use, and not a constant, so that the store takes a
+        // register.
         let counter = self.load_events(kind);
         self.builder.ins().store(flags, counter, nowhere, 0);
         self.builder.ins().jump(go_on, &[]);
@@ -223,7 +224,7 @@ impl Translator<'_> {
         self.builder.switch_to_block(go_on);
     }
 
-    /// Counts the units of a bulk operation's length, the operand on top, where they are events.
+    /// Counts the units of a bulk operation's length, the operand on top, if they are events.
     pub(super) fn count_length(&mut self, op: &Operator<'_>) {
         if self.env.events.is_empty() || !is_dynamic(op) {
             return;
@@ -237,7 +238,7 @@ impl Translator<'_> {
             let length = self.top(1)[0];
             let length = self.extend_index(length, is_64);
             let length = match is_64 {
-                // As Wasmtime's fuel, and no sensible length is longer.
+                // As Wasmtime's fuel does; no sensible length is longer.
                 true => {
                     let most = self.builder.ins().iconst(types::I64, i64::MAX);
                     self.builder.ins().umin(length, most)
@@ -252,16 +253,16 @@ impl Translator<'_> {
         }
     }
 
-    /// Reads the poll byte; the read faults when the store has been interrupted. Atomic, since a loop without stores
-    /// would otherwise read it only once.
+    /// Reads the poll byte; the read faults once the store is interrupted. The read is atomic, since a loop without
+    /// stores would otherwise read it only once.
     fn poll(&mut self) {
         let address = self.load_constant(types::I64, self.vmctx, vmctx::POLL);
         let flags = MemFlagsData::new().with_aligned().with_trap_code(Some(TrapCode::Interrupt.to_clif()));
         self.builder.ins().atomic_load(types::I32, flags, address);
     }
 
-    /// Reads the lowest byte of the frame, so that a stack that is too small for it ends here, before anything was
-    /// executed, and not at whatever instruction happens to use the frame first.
+    /// Reads the lowest byte of the frame, so that a stack overflow occurs here, before anything was
+    /// executed, and not at whichever instruction first uses the frame.
     pub(super) fn touch_stack(&mut self) {
         let lowest = self.builder.ins().get_stack_pointer(types::I64);
         let flags =
@@ -269,7 +270,7 @@ impl Translator<'_> {
         self.builder.ins().atomic_load(types::I32, flags, lowest);
     }
 
-    /// Leaves the vmctx in the frame, so that whoever walks the stack finds out whose frame it is.
+    /// Keeps the vmctx in the frame, where the stack walk finds the frame's instance.
     pub(super) fn keep_vmctx(&mut self) {
         let key = StackSlotKey::new(VMCTX_SLOT);
         let slot = StackSlotData::new_with_key(StackSlotKind::ExplicitSlot, 8, 3, key);

@@ -1,39 +1,39 @@
-//! What functions and call sites have with all that they call, each event once however deep they recurse.
+//! Inclusive totals of functions and call sites, with each event counted once however deep they recurse.
 //!
-//! Input: a tree, and a weight of each of its records. Output: [`Total`]s. A function's is what happened while it was on
-//! the stack, a call site's what happened while it waited for its callee.
+//! Input: a tree, and a weight of each of its records. Output: [`Total`]s. A function's total covers the time that it
+//! was on the stack, a call site's total the time that it waited for its callee.
 //! Source: Ball, *Efficiently Counting Program Events with Support for On-line Queries*, TOPLAS 1994, section 4, the
-//! second problem. There a snapshot of the counter before a call is taken from one behind it, so that each level of a
-//! recursion is counted again; here the events are in call records, and a record is below its function once.
-//! Invariant: no total is more than there was. A call of a function that is on the way leads back to its record, so what
-//! happens then is not below the caller's: [`Total::is_whole`] tells where that may be lacking. It never is without
-//! recursion, nor for a function that only calls itself.
-//! Oracle: `tests/it/contexts.rs`, which looks for functions and call sites in the stacks of all calls.
+//! second problem. The paper subtracts a snapshot of the counter before a call from one behind it, so that each level
+//! of a recursion is counted again; here the events are in call records, and a record is below its function once.
+//! Invariant: no total exceeds the actual sum. A recursive call leads back to the function's record, so its events are
+//! not below the caller's record: [`Total::is_whole`] is false where they may be missing. They are never missing
+//! without recursion, nor for a function that only calls itself.
+//! Oracle: `tests/it/contexts.rs`, which searches the stacks of all calls for functions and call sites.
 //!
-//! Example: `main` calls `f`, which calls `g` at 20, which calls `f`, at which time 5 events happen. They are in `f`'s
-//! record, so `f`'s total is whole, and that of `g` and of the call at 20 lack 5.
+//! Example: `main` calls `f`, which calls `g` at 20, which calls `f`, in which 5 events happen. They are in `f`'s
+//! record, so `f`'s total is whole, and the totals of `g` and of the call at 20 lack 5.
 
 use std::collections::BTreeMap;
 
 use super::ContextTree;
 
-/// Where something is summed up.
+/// A sum over a function or call site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Total {
-    /// What the routine had itself; of a call site, its callees.
+    /// The routine's own sum; for a call site, that of its callees.
     pub own: u64,
-    /// The same with all that these called.
+    /// The own sum and that of all descendants.
     pub inclusive: u64,
-    /// Whether the inclusive sum is all; otherwise there was at least so much.
+    /// Whether the inclusive sum is complete; otherwise it is a lower bound.
     pub is_whole: bool,
 }
 
-/// A call site, and what it calls: the caller, a position in the tree's routines; byte offset of the call, 0 if the caller
+/// A call site and callee: the caller, a position in the tree's routines; the byte offset of the call, 0 if the caller
 /// has no call sites; the callee, a position in the routines.
 pub type CallPlace = (u32, u32, u32);
 
 impl ContextTree {
-    /// By routine. `weights` has one of each record; sums saturate.
+    /// Returns the totals by routine. `weights` has one entry per record; sums saturate.
     pub fn totals(&self, weights: &[u64]) -> Vec<Total> {
         let nothing = Total { is_whole: !self.is_cut(), ..Total::default() };
         let mut totals = vec![nothing; self.routines.len()];
@@ -47,8 +47,8 @@ impl ContextTree {
         totals
     }
 
-    /// By call site and callee. What happens in a recursive call is in a record further up, so a site that only makes
-    /// such calls has nothing, and is not whole.
+    /// Returns the totals by call site and callee. The events of a recursive call are in a record further up, so a site
+    /// that only makes such calls has no events and is not whole.
     pub fn site_totals(&self, weights: &[u64]) -> BTreeMap<CallPlace, Total> {
         let mut totals: BTreeMap<CallPlace, Total> = BTreeMap::new();
         let nothing = Total { is_whole: !self.is_cut(), ..Total::default() };
@@ -69,7 +69,8 @@ impl ContextTree {
         totals
     }
 
-    /// By record, the one furthest up that calls lead back to from it or from below it; itself if none do.
+    /// Returns, by record, the topmost record that calls from it or from below it lead back to; itself if there are
+    /// none.
     fn reaches(&self) -> Vec<u32> {
         let mut reaches: Vec<u32> = (0..self.records.len() as u32).collect();
         for (number, record) in self.records.iter().enumerate().rev() {

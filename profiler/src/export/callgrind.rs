@@ -1,12 +1,11 @@
-//! Callgrind's format, which `callgrind_annotate` and KCachegrind read: instructions and calls by function, instruction
+//! Callgrind's format, as `callgrind_annotate` and KCachegrind read it: instructions and calls by function, instruction
 //! and source line.
 //!
-//! Source: the manual of Valgrind, "Callgrind Format Specification". Positions are offsets in the module and lines. A
-//! function's calls are at its first instruction. With calling contexts each call site has a line for each callee;
-//! its inclusive cost has instructions where these are known by context, else calls only.
-//! A recursive call has a line without inclusive cost, where it is known how often it was made
-//! ([`Profile::call_edges`]): what it executes is part of the first call's. So the inclusive cost of a function, as
-//! readers add it up, has everything once.
+//! Source: the manual of Valgrind, "Callgrind Format Specification". Positions are module offsets and lines. A
+//! function's calls are at its first instruction. With calling contexts each call site has a line per callee; its
+//! inclusive cost contains instructions if these are known by context, otherwise only calls. A recursive call has a
+//! line without inclusive cost, if its count is known ([`Profile::call_edges`]), since the first call's cost contains
+//! its instructions. The inclusive cost of a function, as readers add it up, therefore counts everything once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
@@ -17,7 +16,7 @@ use crate::{CallEdge, Callee, ContextTree, FunctionProfile, Profile};
 /// Writes a profile.
 ///
 /// # Errors
-/// If `out` refuses.
+/// Fails if writing to `out` fails.
 pub fn write_callgrind(profile: &Profile, code: &CodeMap, mut out: impl Write) -> io::Result<()> {
     let command = profile.runs.first().map_or(String::new(), |run| run.args.join(" "));
     writeln!(out, "# callgrind format\nversion: 1\ncreator: {TOOL}\ncmd: {}", line(&command))?;
@@ -42,7 +41,7 @@ pub fn write_callgrind(profile: &Profile, code: &CodeMap, mut out: impl Write) -
     Ok(())
 }
 
-/// Names are written in full once, then as numbers.
+/// The names written so far: a name appears in full once, then as a number.
 #[derive(Default)]
 struct Names(HashMap<String, usize>);
 
@@ -59,12 +58,13 @@ impl Names {
     }
 }
 
-/// Text on one line.
+/// Returns text on one line.
 fn line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
 }
 
-/// Functions of one name in one file would be one to readers; the name of a file may be that of a function.
+/// Returns the file and the name of a function. Readers merge functions with equal names in one file; a file and a
+/// function may share a name.
 fn of_function(frame: &Frame, names: &mut Names) -> (String, String) {
     let file = frame.place.as_ref().map_or("???", |(file, _)| file.as_str());
     (names.shown(file), names.shown(&frame.name))
@@ -102,11 +102,11 @@ struct Call {
     callee: Frame,
     target: (u32, u32),
     calls: u64,
-    /// Instructions and calls, with all that is called.
+    /// Inclusive instructions and calls.
     inclusive: [u64; 2],
 }
 
-/// By function: its calls, ascending by site.
+/// Returns the calls by function, ascending by site.
 fn calls_by_caller(profile: &Profile, code: &CodeMap, tree: &ContextTree) -> BTreeMap<u32, Vec<Call>> {
     let inclusive = inclusive(profile, tree);
     let mut by_caller: BTreeMap<u32, Vec<Call>> = BTreeMap::new();
@@ -124,7 +124,7 @@ fn calls_by_caller(profile: &Profile, code: &CodeMap, tree: &ContextTree) -> BTr
     by_caller
 }
 
-/// The direct calls of a function, which follow from its blocks; what is called in all is not known.
+/// Returns the direct calls of a function, derived from its block counts; inclusive costs are unknown.
 fn direct_calls(profile: &Profile, code: &CodeMap, caller: &FunctionProfile) -> Vec<Call> {
     let rows = executions(caller, code).into_iter().filter(|row| row.count > 0);
     let calls = rows.filter_map(|row| {
@@ -137,8 +137,8 @@ fn direct_calls(profile: &Profile, code: &CodeMap, caller: &FunctionProfile) -> 
     calls.collect()
 }
 
-/// Instructions and calls with all that is called, by caller, site and callee. Those of a recursive call are the
-/// first call's.
+/// Returns inclusive instructions and calls by caller, site and callee. The first call's cost includes recursive
+/// calls.
 fn inclusive(profile: &Profile, tree: &ContextTree) -> HashMap<(u32, u32, u32), [u64; 2]> {
     let instructions = profile.instructions_in_contexts().unwrap_or_else(|| vec![0; tree.records.len()]);
     let inclusive = tree.inclusive(&instructions).into_iter().zip(tree.inclusive(&tree.calls()));

@@ -1,6 +1,6 @@
-//! What a module tells of its code besides its profile: source lines and instructions.
+//! The module's information about its code besides its profile: source lines and instructions.
 //!
-//! Invariant: `lines` and `instructions` ascend by offset. All of it may be empty, when the module is not at hand or
+//! Invariant: `lines` and `instructions` ascend by offset. All of it may be empty, if the module is unavailable or
 //! has no debug information.
 
 use std::collections::BTreeMap;
@@ -13,24 +13,24 @@ use crate::{Callee, CodeRange, FunctionProfile};
 pub struct CodeMap {
     /// Source files.
     pub files: Vec<String>,
-    /// From where on code comes from which line; a row holds up to the next.
+    /// Source lines by start offset; a row extends to the next.
     pub lines: Vec<LineRow>,
-    /// Offset of each instruction that counts as one, in the functions that ran or are idle.
+    /// Offset of each counted instruction, in the functions that ran or are idle.
     pub instructions: Vec<u32>,
-    /// The direct calls of functions that ran, ascending by offset: what each calls, of the profile's functions.
+    /// The direct calls of functions that ran, with their callees among the profile's functions, ascending by offset.
     pub calls: Vec<(u32, Callee)>,
-    /// By offset, of places that were sampled or call: the source functions that are inlined there, the innermost first, without the
-    /// function that the code is of.
+    /// Inlined source functions by offset of sampled places and calls: innermost first, without the function that
+    /// contains the code.
     pub inlined: BTreeMap<u32, Vec<Frame>>,
-    /// Where the code of functions lies that were sampled, ascending.
+    /// Code ranges of sampled functions, ascending.
     pub bodies: Vec<CodeRange>,
-    /// The functions that did not run, all counts 0, for those who want to know what did not; ascending by index.
+    /// The functions that did not run, with all counts 0, for reports about unexecuted code; ascending by index.
     pub idle: Vec<FunctionProfile>,
-    /// By function: its name in full, where the profile has a short one.
+    /// Full names by function, where the profile has short ones.
     pub full_names: BTreeMap<u32, String>,
 }
 
-/// Code from `offset` on comes from a line, or from none.
+/// The source line, or its absence, of code from `offset` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineRow {
     /// Code offset.
@@ -44,23 +44,23 @@ pub struct LineRow {
 pub struct SourceLine {
     /// Position in the list of files.
     pub file: u32,
-    /// From 1.
+    /// Line number, from 1.
     pub line: u32,
 }
 
 impl CodeMap {
-    /// The line that the code at `offset` comes from.
+    /// Returns the line of the code at `offset`.
     pub fn line_at(&self, offset: u32) -> Option<SourceLine> {
         let next = self.lines.partition_point(|row| row.offset <= offset);
         self.lines[..next].last()?.line
     }
 
-    /// The first line that a function's code comes from: compilers give some instructions none.
+    /// Returns the first line of a function's code: compilers give no line to some instructions.
     pub fn line_of(&self, function: &FunctionProfile) -> Option<SourceLine> {
         self.first_line(function.code)
     }
 
-    /// The first line of the function that the code at `offset` is of, if its body is known.
+    /// Returns the first line of the function that contains the code at `offset`, if its body is known.
     pub(super) fn first_line_of_function_at(&self, offset: u32) -> Option<SourceLine> {
         let behind = self.bodies.partition_point(|body| body.start <= offset);
         let body = self.bodies.get(behind.checked_sub(1)?).filter(|body| offset < body.end)?;
@@ -74,12 +74,12 @@ impl CodeMap {
         })
     }
 
-    /// The path of a file; empty if there is no such file.
+    /// Returns the path of a file; empty if there is no such file.
     pub fn file(&self, line: SourceLine) -> &str {
         self.files.get(line.file as usize).map_or("", String::as_str)
     }
 
-    /// The instructions from `start` to `end`, which is excluded.
+    /// Returns the instructions from `start` to `end`, exclusive.
     pub(super) fn instructions_in(&self, start: u32, end: u32) -> &[u32] {
         let position = |offset: u32| self.instructions.partition_point(|&found| found < offset);
         &self.instructions[position(start)..position(end).max(position(start))]

@@ -1,8 +1,8 @@
-//! Profiles that are exported again and again: of many origins, such as the tenants of a service.
+//! Continuous export of profiles from many origins, such as the tenants of a service.
 //!
-//! Input: profiles of what has run, each with its origin, as it ends or is looked at. Output: what has come since the last time,
-//! to be pushed to, or pulled by, whoever collects profiles.
-//! Invariant: what an origin is given, goes out once.
+//! Input: profiles with their origins, as runs end or are inspected. Output: the additions since the previous export,
+//! for a push to, or a pull by, a collector of profiles.
+//! Invariant: every addition of an origin is exported once.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,8 +10,8 @@ use std::io;
 use super::{CodeMap, Origin, Samples, write_otlp, write_pprof};
 use crate::{MergeError, Profile};
 
-/// Collects profiles by origin, until they are taken. Plain data: who shares it between threads puts it behind a lock; adding
-/// takes time in proportion to the profile that is added and to the origin's.
+/// Collects profiles by origin, until they are taken. Plain data: put it behind a lock to share it between threads.
+/// Adding takes time proportional to the added profile and to the origin's.
 ///
 /// ```
 /// use wprof_profiler::Profile;
@@ -26,23 +26,23 @@ use crate::{MergeError, Profile};
 /// ```
 #[derive(Clone, Debug)]
 pub struct ProfileExporter {
-    /// By origin, and of an origin by module.
+    /// Profiles by origin and module.
     profiles: BTreeMap<(Origin, [u8; 32]), Profile>,
     most: usize,
     dropped: u64,
 }
 
 impl ProfileExporter {
-    /// One that has nothing yet, and will hold no more than so many origins and modules at once: those that come later are
-    /// dropped, and counted, until what is there is taken.
+    /// Creates an empty exporter that holds at most so many pairs of origin and module at once: further ones are
+    /// dropped, and counted, until the held ones are taken.
     pub fn new(most: usize) -> ProfileExporter {
         ProfileExporter { profiles: BTreeMap::new(), most, dropped: 0 }
     }
 
-    /// Adds what has run for an origin: of an instance whose profile was added before, only what has come since.
+    /// Adds the profile of a run to an origin. Of an instance whose profile was added before, pass only the additions.
     ///
     /// # Errors
-    /// If the origin has a profile of the same module that was taken in another way.
+    /// Fails if the origin has a profile of the same module that was taken in another way.
     pub fn add(&mut self, origin: Origin, profile: &Profile) -> Result<(), MergeError> {
         let key = (origin, profile.module_hash);
         if let Some(known) = self.profiles.get_mut(&key) {
@@ -56,20 +56,20 @@ impl ProfileExporter {
         Ok(())
     }
 
-    /// Whether there is nothing to be exported.
+    /// Reports whether there is nothing to export.
     pub fn is_empty(&self) -> bool {
         self.profiles.is_empty()
     }
 
-    /// How many profiles were dropped since the exporter was made.
+    /// Returns the number of profiles dropped since the exporter was created.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Takes all as one message for OpenTelemetry: see [`write_otlp`].
+    /// Takes all profiles as one OpenTelemetry message: see [`write_otlp`].
     ///
     /// # Errors
-    /// If memory refuses, which it does not.
+    /// Fails if writing to memory fails, which does not happen.
     pub fn take_otlp(&mut self) -> io::Result<Vec<u8>> {
         let taken = std::mem::take(&mut self.profiles);
         let with_samples = |((origin, _), profile): ((Origin, _), Profile)| {
@@ -82,10 +82,10 @@ impl ProfileExporter {
         Ok(bytes)
     }
 
-    /// Takes all as files of pprof, one for each origin and module: see [`write_pprof`].
+    /// Takes all profiles as pprof files, one per origin and module: see [`write_pprof`].
     ///
     /// # Errors
-    /// As [`ProfileExporter::take_otlp`].
+    /// Fails as [`ProfileExporter::take_otlp`] does.
     pub fn take_pprof(&mut self) -> io::Result<Vec<(Origin, Vec<u8>)>> {
         let taken = std::mem::take(&mut self.profiles);
         let written = |((origin, _), profile): ((Origin, _), Profile)| {

@@ -1,7 +1,7 @@
 //! The format of V8's profiler (`.cpuprofile`), for the performance panels of Chromium and editors: one metric.
 //!
 //! Source: "Chrome DevTools Protocol", `Profiler.Profile`. A stack is a node, which names its children; each has one
-//! sample, before which as much time passes as it weighs. Times lose what is less than a microsecond; of counts, one is
+//! sample, preceded by a time delta equal to its weight. Times below a microsecond are lost; a count is
 //! shown as a microsecond.
 
 use std::io::{self, Write};
@@ -39,13 +39,13 @@ struct CallFrame<'a> {
     column_number: i64,
 }
 
-/// The id of the root, behind which those of nodes follow.
+/// The id of the root, followed by those of the nodes.
 const ROOT: u64 = 1;
 
 /// Writes a metric.
 ///
 /// # Errors
-/// If `out` refuses.
+/// Fails if writing to `out` fails.
 pub fn write_cpuprofile(samples: &Samples, metric: &Metric, out: impl Write) -> io::Result<()> {
     let weight = |weight: u64| match metric.unit {
         Unit::Count | Unit::Bytes => weight,

@@ -1,9 +1,9 @@
-//! The processed format of the Firefox Profiler: one thread for each metric.
+//! The processed format of the Firefox Profiler: one thread per metric.
 //!
-//! Source: the types of firefox-devtools/profiler (`src/types/profile`), version 48, which newer ones upgrade. A
-//! table is a list for each column. Samples are weighted stacks; the time of a sample is the weight of all before it,
-//! in place of milliseconds, so that the time line has the proportions of the flame graph. Weights are doubles: exact
-//! to 2^53.
+//! Source: the types of firefox-devtools/profiler (`src/types/profile`), version 48, which newer ones upgrade. A table
+//! consists of one list per column. Samples are weighted stacks; the time of a sample, in milliseconds, is the weight
+//! of all previous ones, so that the time line has the proportions of the flame graph. Weights are doubles: exact to
+//! 2^53.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -149,10 +149,10 @@ struct NativeSymbolTable {
     length: usize,
 }
 
-/// Writes all metrics; `started` is when the program started, in seconds since 1970.
+/// Writes all metrics; `started` is the start of the program, in seconds since 1970.
 ///
 /// # Errors
-/// If `out` refuses.
+/// Fails if writing to `out` fails.
 pub fn write_firefox(samples: &Samples, started: u64, out: impl Write) -> io::Result<()> {
     let meta = Meta {
         interval: 1.0,
@@ -196,7 +196,7 @@ fn thread<'a>(samples: &'a Samples, metric: &'a Metric, position: usize) -> Thre
     }
 }
 
-/// The names of all frames, then files; and by frame the position of its file.
+/// Returns the names of all frames, then of files; and by frame the position of its file.
 fn strings(samples: &Samples) -> (Vec<&str>, Vec<Option<usize>>) {
     let mut strings: Vec<&str> = samples.frames.iter().map(|frame| frame.name.as_str()).collect();
     let mut known = HashMap::new();
@@ -247,7 +247,7 @@ fn stack_table(metric: &Metric) -> StackTable {
     }
 }
 
-/// A frame is a function: both have the same number.
+/// Creates the frame table. A frame is a function: both have the same number.
 fn frame_table(samples: &Samples) -> FrameTable {
     let length = samples.frames.len();
     FrameTable {

@@ -1,10 +1,10 @@
-//! A flame graph: an SVG image that any browser shows, without anything to fetch.
+//! A flame graph: a self-contained SVG image that any browser shows.
 //!
-//! Stacks grow upwards; a frame is as wide as its weight with callees; the tooltip tells the figures. Opened by itself the
-//! image fits its window, a click zooms, `/` searches (`flamegraph.js`); inside a page it is a still image. Frames narrower
-//! than a tenth of a pixel are left out, so the image stays small; their weight remains visible in their callers.
-//! Beside an earlier profile frames have the widths of the later one, and are red where there is more than before,
-//! blue where there is less, the more so the more it changed; what is gone is not drawn.
+//! Stacks grow upwards; a frame is as wide as its inclusive weight; its tooltip shows the figures. Opened by itself the
+//! image fits its window, a click zooms, `/` searches (`flamegraph.js`); inside a page it is a still image. Frames
+//! narrower than a tenth of a pixel are omitted to keep the image small; their weight remains visible in their callers.
+//! In a comparison with an earlier profile, frames have the widths of the later one, and are red for an increase and
+//! blue for a decrease, more strongly for a larger change; frames that disappeared are not drawn.
 
 use std::io::{self, Write};
 
@@ -15,28 +15,28 @@ use super::{Differential, Metric, Samples, TOOL, Unit};
 const WIDTH: f64 = 1200.0;
 const ROW: u64 = 16;
 const MARGIN: u64 = 24;
-/// Narrower frames are not drawn.
+/// Minimum width of a drawn frame.
 const NARROWEST: f64 = 0.1;
-/// Width of a letter of the text in frames.
+/// Width of a letter in frames.
 const LETTER: f64 = 6.6;
 
-/// Zooms and searches.
+/// The script that zooms and searches.
 const SCRIPT: &str = include_str!("flamegraph.js");
 
-/// Writes one metric. `about` stands before the metric in the title: the program, and when it ran.
+/// Writes one metric. `about`, the program and the time of its run, precedes the metric in the title.
 ///
 /// # Errors
-/// If `out` refuses.
+/// Fails if writing to `out` fails.
 pub fn write_flamegraph(samples: &Samples, metric: &Metric, about: &str, out: impl Write) -> io::Result<()> {
     let image = Image::new(samples, metric, None);
     let title = format!("{about} · {}: {} in all", metric.name, amount(metric.unit, image.total));
     image.write(&title, out)
 }
 
-/// Writes one metric beside what it was before; `about` as for [`write_flamegraph`].
+/// Writes one metric in comparison with an earlier profile; `about` is as for [`write_flamegraph`].
 ///
 /// # Errors
-/// If `out` refuses.
+/// Fails if writing to `out` fails.
 pub fn write_differential_flamegraph(changes: &Differential, about: &str, out: impl Write) -> io::Result<()> {
     let Some(metric) = changes.samples.metrics.first() else { return Ok(()) };
     let image = Image::new(&changes.samples, metric, Some(&changes.before));
@@ -48,7 +48,7 @@ pub fn write_differential_flamegraph(changes: &Differential, about: &str, out: i
 
 struct Image<'a> {
     samples: &'a Samples,
-    /// By node of the metric, if there is an earlier profile.
+    /// Earlier weights by node of the metric, if there is an earlier profile.
     before: Option<&'a [f64]>,
     unit: Unit,
     spans: Vec<Span>,
@@ -118,7 +118,7 @@ impl<'a> Image<'a> {
     }
 }
 
-/// So much of a metric, with its unit.
+/// Formats an amount of a metric with its unit.
 fn amount(unit: Unit, amount: u64) -> String {
     match unit {
         Unit::Count | Unit::Bytes => amount.to_string(),
@@ -126,7 +126,7 @@ fn amount(unit: Unit, amount: u64) -> String {
     }
 }
 
-/// A name in so many letters; one that is cut ends in an ellipsis.
+/// Truncates a name to so many letters; a truncated name ends in an ellipsis.
 fn fitting(name: &str, letters: usize) -> String {
     match name.chars().count() <= letters {
         true => name.to_owned(),
@@ -134,14 +134,14 @@ fn fitting(name: &str, letters: usize) -> String {
     }
 }
 
-/// A warm colour that depends on the name alone, so that two images of one program can be compared.
+/// Returns a warm colour that depends only on the name, so that two images of one program can be compared.
 fn color(name: &str) -> String {
     let sum = name.bytes().fold(5381_u32, |sum, byte| sum.wrapping_mul(33) ^ u32::from(byte));
     let (green, blue) = (90 + sum % 130, 40 + sum / 131 % 40);
     format!("rgb(235,{green},{blue})")
 }
 
-/// Red for more, blue for less, stronger the more it changed.
+/// Returns red for an increase, blue for a decrease, stronger for a larger change.
 fn color_of_change(before: f64, after: f64) -> String {
     let strength = ((after - before).abs() / before.max(after).max(1.0)).sqrt();
     let faded = (240.0 - 150.0 * strength) as u8;

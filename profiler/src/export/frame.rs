@@ -1,17 +1,17 @@
-//! A function as it stands on a stack.
+//! A function as it appears on a stack.
 
 use super::CodeMap;
 use crate::contexts::function_name;
 use crate::{Callee, FunctionProfile, HostCalls, Profile};
 
-/// A name and, if known, a place.
+/// A function name and, if known, its place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Frame {
     /// Name of the function.
     pub name: String,
     /// Source file, and line of its first instruction.
     pub place: Option<(String, u32)>,
-    /// The name in full, if that says more.
+    /// The full name, if it differs.
     pub full_name: Option<String>,
 }
 
@@ -35,7 +35,8 @@ impl Frame {
         Self { name, place, full_name: code.full_names.get(&function.index).cloned() }
     }
 
-    /// What runs at a place on a sampled stack. A function of which nothing else is known has the place of what it does.
+    /// Returns the frame of a place on a sampled stack. A function without other information gets the place of its code
+    /// there.
     pub(super) fn of_place(callee: &Callee, offset: u32, profile: &Profile, code: &CodeMap) -> Self {
         let known = Self::of_callee(callee, profile, code);
         let is_ours = matches!(callee, Callee::Function { .. });
@@ -44,7 +45,7 @@ impl Frame {
         Self { place: known.place.or(place), ..known }
     }
 
-    /// What a call record is of; functions that ran also have their place.
+    /// Returns the frame of a call record's subject; functions that ran also have their place.
     pub(super) fn of_callee(callee: &Callee, profile: &Profile, code: &CodeMap) -> Self {
         let ran = match callee {
             Callee::Function { index, .. } => profile.function(*index),
@@ -58,7 +59,7 @@ impl Frame {
         ran.map_or_else(other, |function| Self::of_function(function, code))
     }
 
-    /// The name in full.
+    /// Returns the full name.
     pub(super) fn full_name(&self) -> &str {
         self.full_name.as_ref().unwrap_or(&self.name)
     }

@@ -1,9 +1,9 @@
-//! OpenTelemetry's format: profiles of several origins in one message of protocol buffers.
+//! OpenTelemetry's format: profiles of several origins in one protocol buffers message.
 //!
-//! Source: `opentelemetry/proto/profiles/v1development/profiles.proto`, as it is since version 1.9 and at commit ac2c4b5, after
-//! 1.11. Each origin, with its labels, is a resource; each metric of it is a profile, as one has one type of samples. Stacks,
-//! functions and texts of all are in one dictionary, each once. Loses the addresses of code. Weights are signed in it: larger
-//! ones than 2^63 - 1 are cut.
+//! Source: `opentelemetry/proto/profiles/v1development/profiles.proto`, as of version 1.9 and commit ac2c4b5, after
+//! 1.11. Each origin, with its labels, is a resource; each of its metrics is a profile, since a profile has one sample
+//! type. Stacks, functions and texts of all profiles are in one dictionary, each once. The format loses the addresses
+//! of code. Its weights are signed: larger ones than 2^63 - 1 are clamped.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use super::protobuf::Message;
 use super::{Frame, Metric, Samples, TOOL};
 use crate::Profile;
 
-/// Where samples come from: what a message says of a resource, and the span that they are of.
+/// The origin of samples: the resource of a message, and the span that they belong to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin {
     /// Names and values: `service.name`, a tenant, an instance.
@@ -22,7 +22,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// That of some labels.
+    /// Creates the origin of some labels.
     pub fn new<N: Into<String>, V: Into<String>>(labels: impl IntoIterator<Item = (N, V)>) -> Origin {
         let labels = labels.into_iter().map(|(name, value)| (name.into(), value.into()));
         Origin { labels: labels.collect(), span: None }
@@ -51,7 +51,7 @@ mod profile {
 /// Writes the message `ProfilesData` of all metrics of some profiles.
 ///
 /// # Errors
-/// If `out` refuses.
+/// Fails if writing to `out` fails.
 pub fn write_otlp<'a>(
     profiles: impl IntoIterator<Item = (&'a Origin, &'a Samples, &'a Profile)>,
     mut out: impl Write,
@@ -63,7 +63,7 @@ pub fn write_otlp<'a>(
     out.write_all(file.finish().as_bytes())
 }
 
-/// A table of the dictionary, whose first entry stands for nothing.
+/// A table of the dictionary, whose first entry is empty.
 struct Table<K> {
     field: u64,
     numbers: HashMap<K, u64>,
@@ -75,7 +75,7 @@ impl<K: std::hash::Hash + Eq> Table<K> {
         Table { field, numbers: HashMap::new(), next: 1 }
     }
 
-    /// The number of something, which `entry` is in the dictionary if it is new.
+    /// Returns the number of a key; a new key gets the dictionary entry that `entry` creates.
     fn number(&mut self, key: K, dictionary: &mut Message, entry: impl FnOnce() -> Message) -> u64 {
         let (field, next) = (self.field, &mut self.next);
         *self.numbers.entry(key).or_insert_with(|| {
@@ -157,7 +157,7 @@ impl File {
         made
     }
 
-    /// A frame is a function and its one location, with the same number.
+    /// Returns the number of a frame, which is a function and its only location, both with the same number.
     fn frame(&mut self, frame: &Frame) -> u64 {
         let (file, line) = frame.place.as_ref().map_or(("", 0), |(file, line)| (file, u64::from(*line)));
         let (name, full_name) = (self.string(&frame.name), self.string(frame.full_name()));

@@ -1,8 +1,8 @@
-//! pprof's format: a gzipped message of protocol buffers, with a sample type for each metric.
+//! pprof's format: a gzipped protocol buffers message, with one sample type per metric.
 //!
-//! Source: `proto/profile.proto` of pprof. A stack is a sample, whose values are 0 but for its metric's; a frame is a
-//! function, and a location of it. Loses the addresses of code, which pprof would look up in
-//! native binaries. Weights are signed in it: larger ones than 2^63 - 1 are cut.
+//! Source: `proto/profile.proto` of pprof. A stack is a sample, whose values are 0 except its metric's; a frame is a
+//! function and a location in it. The format loses the addresses of code, which pprof would look up in
+//! native binaries. Its weights are signed: larger ones than 2^63 - 1 are clamped.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -25,10 +25,10 @@ mod field {
     pub(super) const DEFAULT_SAMPLE_TYPE: u64 = 14;
 }
 
-/// Writes all metrics; `profile` tells when the program ran.
+/// Writes all metrics; `profile` provides the time of the run.
 ///
 /// # Errors
-/// If `out` refuses.
+/// Fails if writing to `out` fails.
 pub fn write_pprof(samples: &Samples, profile: &Profile, mut out: impl Write) -> io::Result<()> {
     let mut file = File::default();
     file.strings.number("");
@@ -40,7 +40,7 @@ pub fn write_pprof(samples: &Samples, profile: &Profile, mut out: impl Write) ->
     out.write_all(&gzip(file.finish().as_bytes()))
 }
 
-/// The table of strings; the first must be empty.
+/// The string table; its first string must be empty.
 #[derive(Default)]
 struct Strings {
     numbers: HashMap<String, u64>,
@@ -59,7 +59,7 @@ impl Strings {
     }
 }
 
-/// What pprof's users know a metric as.
+/// Returns pprof's usual name of a metric.
 fn usual_name(name: &str) -> &str {
     match name {
         "allocated-bytes" => "alloc_space",
@@ -102,7 +102,7 @@ impl File {
         }
     }
 
-    /// A frame is a function and its one location, with the same number.
+    /// Adds a frame, which is a function and its only location, both with the same number.
     fn add_frame(&mut self, frame: &Frame, id: u64) {
         let (file, first_line) =
             frame.place.as_ref().map_or(("", 0), |(file, line)| (file, u64::from(*line)));

@@ -1,7 +1,7 @@
-//! A message of protocol buffers, field by field.
+//! A protocol buffers message, encoded field by field.
 //!
 //! Source: the encoding of proto3: a key (field number and wire type), then the value. Fields that are 0 or empty are
-//! left out, as they may be.
+//! omitted, as the encoding allows.
 
 const VARINT: u64 = 0;
 const FIXED: u64 = 1;
@@ -12,12 +12,12 @@ const BYTES: u64 = 2;
 pub(super) struct Message(Vec<u8>);
 
 impl Message {
-    /// No fields.
+    /// Creates a message without fields.
     pub(super) const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// A number, or a boolean as 0 or 1; negative ones are given as two's complement.
+    /// Adds a number, or a boolean as 0 or 1; negative numbers are in two's complement.
     pub(super) fn number(&mut self, field: u64, value: u64) -> &mut Self {
         if value != 0 {
             self.key(field, VARINT).varint(value);
@@ -25,22 +25,22 @@ impl Message {
         self
     }
 
-    /// One element of repeated messages, or a message.
+    /// Adds an element of repeated messages, or a message.
     pub(super) fn message(&mut self, field: u64, value: &Message) -> &mut Self {
         self.key(field, BYTES).bytes(&value.0)
     }
 
-    /// One element of repeated strings, also if it is empty.
+    /// Adds an element of repeated strings, even if it is empty.
     pub(super) fn string(&mut self, field: u64, value: &str) -> &mut Self {
         self.key(field, BYTES).bytes(value.as_bytes())
     }
 
-    /// Bytes.
+    /// Adds bytes.
     pub(super) fn data(&mut self, field: u64, value: &[u8]) -> &mut Self {
         self.key(field, BYTES).bytes(value)
     }
 
-    /// A number of 64 bits, always as many.
+    /// Adds a 64-bit number of fixed length.
     pub(super) fn fixed(&mut self, field: u64, value: u64) -> &mut Self {
         if value != 0 {
             self.key(field, FIXED).0.extend_from_slice(&value.to_le_bytes());
@@ -48,7 +48,7 @@ impl Message {
         self
     }
 
-    /// Repeated numbers, packed.
+    /// Adds repeated numbers, packed.
     pub(super) fn numbers(&mut self, field: u64, values: impl IntoIterator<Item = u64>) -> &mut Self {
         let mut packed = Message::new();
         for value in values {
@@ -57,7 +57,7 @@ impl Message {
         if packed.0.is_empty() { self } else { self.message(field, &packed) }
     }
 
-    /// The encoded message.
+    /// Returns the encoded message.
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.0
     }

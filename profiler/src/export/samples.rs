@@ -1,9 +1,9 @@
-//! Weights by stack, one tree of stacks for each metric.
+//! Weights by stack, one tree of stacks per metric.
 //!
-//! Input: a profile. Output: the metrics that it has, those known by calling context first.
-//! Invariant: the weights of a metric add up to the profile's total; nodes come after their callers.
-//! What is known by function only has stacks of one frame, and what is known of the program only has one stack: nothing
-//! is shared out among contexts by guess.
+//! Input: a profile. Output: its metrics, those known by calling context first.
+//! Invariant: the weights of a metric add up to the profile's total; nodes come after their callers. Metrics known only
+//! by function have stacks of one frame, and metrics known only for the program have one stack: weights are never
+//! distributed among contexts by guess.
 //!
 //! | metric | stacks | there if the profile has |
 //! |---|---|---|
@@ -25,25 +25,25 @@ use crate::{ALLOCATION_COLUMNS, Callee, ContextTree, FunctionProfile, INSTRUCTIO
 pub struct Samples {
     /// Frames, each once.
     pub frames: Vec<Frame>,
-    /// Metrics, the one to be shown first first.
+    /// Metrics, the default one first.
     pub metrics: Vec<Metric>,
 }
 
-/// One kind of weight.
+/// A kind of weight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metric {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What it is counted in.
+    /// Its unit.
     pub unit: Unit,
     /// The tree of stacks, each node after its caller.
     pub nodes: Vec<StackNode>,
 }
 
-/// What a metric is counted in.
+/// The unit of a metric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
-    /// Whatever its name says.
+    /// A count of the events that the metric's name states.
     #[default]
     Count,
     /// Time.
@@ -53,7 +53,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// As files say it.
+    /// Returns the unit's name in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Count => "count",
@@ -63,7 +63,7 @@ impl Unit {
     }
 }
 
-/// A weight in a file: counts are whole, times are in a format's own unit.
+/// A weight in a file: counts are whole, times are in the format's own unit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub(super) enum Amount {
@@ -72,7 +72,7 @@ pub(super) enum Amount {
 }
 
 impl Unit {
-    /// A weight, of which a format counts times in units of so many nanoseconds.
+    /// Returns a weight for a format whose time unit is so many nanoseconds.
     pub(super) fn amount(self, weight: u64, nanoseconds: f64) -> Amount {
         match self {
             Self::Count | Self::Bytes => Amount::Whole(weight),
@@ -88,17 +88,17 @@ pub struct StackNode {
     pub caller: Option<u32>,
     /// Position in the list of frames.
     pub frame: u32,
-    /// Weight of this very stack, longer ones not included.
+    /// Weight of exactly this stack, without longer ones.
     pub weight: u64,
 }
 
 impl Metric {
-    /// The sum of all weights; saturates.
+    /// Returns the sum of all weights; saturates.
     pub fn total(&self) -> u64 {
         self.nodes.iter().map(|node| node.weight).fold(0, u64::saturating_add)
     }
 
-    /// The frames of a stack, outermost first.
+    /// Returns the frames of a stack, outermost first.
     pub(super) fn stack(&self, node: usize) -> Vec<u32> {
         let mut frames = vec![self.nodes[node].frame];
         let mut at = self.nodes[node].caller;
@@ -111,14 +111,14 @@ impl Metric {
         frames
     }
 
-    /// The stacks that have weight.
+    /// Returns the stacks with weight.
     pub(super) fn weighted(&self) -> impl Iterator<Item = (usize, &StackNode)> {
         self.nodes.iter().enumerate().filter(|(_, node)| node.weight > 0)
     }
 }
 
 impl Samples {
-    /// All metrics of a profile: time, instructions, calls, then others.
+    /// Collects all metrics of a profile: time, instructions, calls, then others.
     pub fn new(profile: &Profile, code: &CodeMap) -> Self {
         let mut samples = Builder { profile, code, frames: BTreeMap::new(), metrics: Vec::new() };
         if let Some(time) = profile.time.as_ref().filter(|time| time.total().samples > 0) {
@@ -142,7 +142,7 @@ impl Samples {
         samples.finish()
     }
 
-    /// The metric with a name, or the first.
+    /// Returns the metric with a name, or the first.
     pub fn metric(&self, name: Option<&str>) -> Option<&Metric> {
         match name {
             Some(name) => self.metrics.iter().find(|metric| metric.name == name),
@@ -171,7 +171,7 @@ impl Builder<'_> {
         self.metrics.push(Metric { name: name.to_owned(), unit, nodes });
     }
 
-    /// Sampled stacks. A function that calls itself is one frame; a place in it comes with the source functions that are
+    /// Adds sampled stacks. Direct recursion is one frame; a place in a function is followed by the source functions
     /// inlined there.
     fn add_time(&mut self, time: &TimeProfile) {
         let mut nodes: Vec<StackNode> = Vec::new();
@@ -225,8 +225,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The nodes of a tree's records, without weights, with what is inlined where calls are made; and the node of each
-    /// record but the root, which is nothing that runs.
+    /// Returns the nodes of a tree's records, without weights, with the functions inlined at call sites; and the node
+    /// of each record except the root, which represents no code.
     fn context_nodes(&mut self, tree: &ContextTree, frames: &[u32]) -> (Vec<StackNode>, Vec<u32>) {
         let (mut nodes, mut of_record): (Vec<StackNode>, Vec<u32>) = (Vec::new(), Vec::new());
         let mut known: HashMap<(u32, u32), u32> = HashMap::new();
@@ -249,7 +249,7 @@ impl Builder<'_> {
         (nodes, of_record)
     }
 
-    /// A metric that is known by function.
+    /// Adds a metric known by function.
     fn add_flat(&mut self, name: &str, weight: impl Fn(&FunctionProfile) -> u64) {
         let profile = self.profile;
         let node = |function: &FunctionProfile| {
@@ -260,7 +260,7 @@ impl Builder<'_> {
         self.add(name, nodes);
     }
 
-    /// Adds calls of the host to the last metric.
+    /// Adds host calls to the last metric.
     fn add_host_calls(&mut self) {
         for calls in &self.profile.host_calls {
             let frame = self.number(Frame::of_host(calls));
@@ -269,7 +269,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The totals of events, but of those that are known more closely.
+    /// Adds the totals of events, except those known in more detail.
     fn add_events(&mut self) {
         let known: Vec<String> = self.metrics.iter().map(|metric| metric.name.clone()).collect();
         for total in self.profile.events.iter().filter(|total| !known.contains(&total.name)) {

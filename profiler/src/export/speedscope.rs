@@ -1,7 +1,7 @@
-//! Speedscope's own format: one sampled profile for each metric.
+//! Speedscope's own format: one sampled profile per metric.
 //!
-//! Source: its JSON schema, `file-format-schema.json`. A stack is a list of frames, outermost first. Loses nothing of
-//! [`Samples`], but readers hold weights in doubles, which are exact to 2^53.
+//! Source: its JSON schema, `file-format-schema.json`. A stack is a list of frames, outermost first. The format loses
+//! nothing of [`Samples`], but readers hold weights in doubles, which are exact to 2^53.
 
 use std::io::{self, Write};
 
@@ -48,10 +48,10 @@ struct SampledProfile<'a> {
     weights: Vec<u64>,
 }
 
-/// Writes all metrics; `program` is what they are of.
+/// Writes all metrics of `program`.
 ///
 /// # Errors
-/// If `out` refuses.
+/// Fails if writing to `out` fails.
 pub fn write_speedscope(samples: &Samples, program: &str, out: impl Write) -> io::Result<()> {
     let file = File {
         schema: "https://www.speedscope.app/file-format-schema.json",

@@ -1,4 +1,4 @@
-//! The JSON shape of what was allocated.
+//! The JSON shape of allocations.
 
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
-//! The JSON shape as types: what the fields are called and in which order they come.
+//! The JSON shape as types: the names and the order of the fields.
 //!
-//! Invariant: independent of how the profile file is laid out; renaming a field of [`Profile`] changes
+//! Invariant: independent of the layout of the profile file; renaming a field of [`Profile`] changes
 //! nothing here.
 
 use serde::{Serialize, Serializer};
@@ -76,7 +76,7 @@ impl<'a> Shape<'a> {
     }
 }
 
-/// Shapes each function only when its turn comes.
+/// Serializes functions one by one, creating the shape of each on its turn.
 fn one_by_one<S: Serializer>(functions: &[FunctionProfile], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(functions.iter().map(FunctionShape::new))
 }
@@ -289,7 +289,7 @@ impl EdgeShape {
     }
 }
 
-/// What an edge stands for, and which case of a switch.
+/// Returns the name of an edge kind, and the case of a switch.
 pub(super) fn kind_name(kind: EdgeKind) -> (&'static str, Option<u32>) {
     match kind {
         EdgeKind::Jump => ("jump", None),
@@ -351,7 +351,7 @@ struct UnfinishedPathShape<'a> {
 }
 
 impl<'a> PathsShape<'a> {
-    /// The paths of a function, if they were counted and are its own.
+    /// Creates the shape of a function's paths, if they were counted and belong to it.
     fn new(function: &'a FunctionProfile) -> Option<Self> {
         let (paths, cfg, numbering) =
             (function.paths.as_ref()?, function.cfg().ok()?, function.path_numbering()?);

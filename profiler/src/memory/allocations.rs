@@ -1,15 +1,15 @@
-//! Allocations: what a program asked its allocators for, and what became of it.
+//! Allocations: what a program requested from its allocators, and the fate of the blocks.
 //!
-//! Input: what the runtime has counted. Output: totals, how long blocks lived, how memories grew, and what objects were
-//! made. What each calling context has allocated is in the tree: see [`COLUMNS`].
+//! Input: the counts of the runtime. Output: totals, lifetimes of blocks, growth of memories, and allocated
+//! objects. The tree contains the allocations of each calling context: see [`COLUMNS`].
 //! Invariant: the columns of a tree add up to the totals; figures of merged profiles are sums, which saturate.
-//! Lives are told in bytes that were allocated meanwhile, so they are the same in each run. Source: Jones, Hosking &
+//! Lifetimes are measured in bytes allocated meanwhile, so they are the same in each run. Source: Jones, Hosking &
 //! Moss, The Garbage Collection Handbook, section 10, "lifetime".
 
 use serde::{Deserialize, Serialize};
 
-/// The metrics that a calling context tree has of allocations, ascending. `allocated-bytes` and `allocations` have
-/// objects of the garbage collector in them; `lifetime-bytes` is the sum of the lives of blocks that were freed.
+/// The allocation metrics of a calling context tree, ascending. `allocated-bytes` and `allocations` include
+/// garbage-collected objects; `lifetime-bytes` is the sum of the lifetimes of freed blocks.
 pub const COLUMNS: [&str; 8] = [
     "allocated-bytes",
     "allocations",
@@ -21,25 +21,25 @@ pub const COLUMNS: [&str; 8] = [
     "peak-bytes",
 ];
 
-/// How many kinds of lives are told apart: less than 1 byte, than 2, than 4, …, and all others.
+/// Number of lifetime classes: less than 1 byte, than 2, than 4, …, and all others.
 pub const LIVES: usize = 42;
 
-/// The kind of a life in which so many bytes were allocated.
+/// Returns the class of a lifetime during which so many bytes were allocated.
 pub fn life(bytes: u64) -> usize {
     (u64::BITS - bytes.leading_zeros()).min(LIVES as u32 - 1) as usize
 }
 
-/// Some blocks.
+/// A number of blocks and their size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blocks {
-    /// How many.
+    /// Number of blocks.
     pub blocks: u64,
-    /// How many bytes were asked for in all.
+    /// Total requested bytes.
     pub bytes: u64,
 }
 
 impl Blocks {
-    /// Both together; saturates.
+    /// Returns the sum of both; saturates.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -49,57 +49,57 @@ impl Blocks {
     }
 }
 
-/// What was allocated.
+/// The allocations of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllocationProfile {
-    /// The blocks that allocators have handed out. One that was made larger or smaller is another one.
+    /// The blocks that allocators have returned. A resized block counts as another one.
     pub allocated: Blocks,
-    /// Those taken back.
+    /// The freed blocks.
     pub freed: Blocks,
-    /// Those that nobody had given back in the end.
+    /// The blocks that were not freed by the end.
     pub live: Blocks,
-    /// Those that were live when the most bytes were; of merged profiles the sum.
+    /// The blocks that were live when the live bytes peaked; in merged profiles, the sum.
     pub peak: Blocks,
-    /// Allocated blocks that were not followed, since too many were live: they are in `allocated` only.
+    /// Allocated blocks that were not tracked, since too many were live: they count in `allocated` only.
     pub untracked: u64,
-    /// Calls that took back what no allocator was seen to hand out.
+    /// Frees of blocks whose allocation was not seen.
     pub unknown_frees: u64,
-    /// How many of the freed blocks had each kind of life: see [`life`].
+    /// Number of freed blocks by lifetime class: see [`life`].
     pub lives: Vec<u64>,
-    /// How large memories were, ascending by time; of one run only, of many steps some.
+    /// Memory sizes, ascending by time; of one run only, and a selection if there are many steps.
     pub memories: Vec<MemorySize>,
-    /// The objects of the garbage collector that were made, ascending by function and type.
+    /// The garbage-collected objects that were allocated, ascending by function and type.
     pub objects: Vec<ObjectCount>,
 }
 
-/// How large a memory was from some moment on.
+/// The size of a memory from some moment on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemorySize {
-    /// Nanoseconds since the program's store was made; 0 if times are not noted.
+    /// Nanoseconds since the creation of the program's store; 0 if times are not recorded.
     pub at_ns: u64,
-    /// How many bytes allocators had handed out before.
+    /// Bytes that allocators had returned before.
     pub allocated: u64,
-    /// Which memory of the store.
+    /// Index of the memory in the store.
     pub memory: u32,
-    /// Its pages of 64 KiB.
+    /// Its size in pages of 64 KiB.
     pub pages: u64,
 }
 
-/// Objects of one type that one function has made.
+/// Objects of one type that one function has allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectCount {
     /// Index of the function.
     pub function: u32,
     /// Index of the type.
     pub ty: u32,
-    /// How many.
+    /// Number of objects.
     pub count: u64,
-    /// How many bytes they took.
+    /// Their size in bytes.
     pub bytes: u64,
 }
 
 impl AllocationProfile {
-    /// Whether the lists are in order and have no more than they can have.
+    /// Reports whether the lists are sorted and within their limits.
     pub(crate) fn is_valid(&self) -> bool {
         let key = |object: &ObjectCount| (object.function, object.ty);
         self.lives.len() <= LIVES
@@ -107,13 +107,13 @@ impl AllocationProfile {
             && self.memories.is_sorted_by_key(|size| size.at_ns)
     }
 
-    /// What the collector's objects took in all; saturates.
+    /// Returns the total of garbage-collected objects; saturates.
     pub fn objects(&self) -> Blocks {
         let all = self.objects.iter().map(|object| Blocks { blocks: object.count, bytes: object.bytes });
         all.fold(Blocks::default(), Blocks::plus)
     }
 
-    /// The sum of what two runs have allocated.
+    /// Returns the sum of the allocations of two runs.
     #[must_use]
     pub(crate) fn merged(&self, other: &Self) -> Self {
         let mut lives = vec![0_u64; self.lives.len().max(other.lives.len())];

@@ -1,4 +1,4 @@
-//! Memory: data references, which are a simulated cache and streams of accesses that repeat, allocations, and a simulated
+//! Memory: data references (a simulated cache, and repeated access streams), allocations, and a simulated
 //! branch predictor.
 
 pub mod allocations;

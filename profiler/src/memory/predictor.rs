@@ -1,26 +1,26 @@
-//! A simulated branch predictor: how many conditional branches of a program a processor would guess wrong.
+//! A simulated branch predictor: the number of conditional branches that a processor would mispredict.
 //!
-//! Input: branches, in order, each with its place and which way it went. Output: whether each was guessed.
-//! Invariant: what it says depends on the branches alone, so one program with one input has the same mispredictions on any
+//! Input: branches in order, each with its place and direction. Output: whether each was predicted.
+//! Invariant: predictions depend only on the branches, so one program with one input has the same mispredictions on any
 //! machine.
 //! Source: gshare of McFarling, *Combining Branch Predictors*, WRL Technical Note TN-36, 1993, section 7: 64 Kbit, as
-//! 2^15 counters of two bits, chosen by the place, whose bits are mixed first, and the last 15 ways, which are exclusively or'ed.
-//! Counters begin at weakly not taken. Processors of today guess better, so what this one misses is an upper bound of a
-//! kind; what depends on data that nobody can foresee, all of them miss.
-//! Oracle: tables and histories that are written out, in `tests/it/predictor.rs`.
+//! 2^15 two-bit counters, indexed by the exclusive or of the place, whose bits are mixed first, and the last 15
+//! directions. Counters start at weakly not taken. Current processors predict better, so this predictor's misses are an
+//! upper bound of a kind; all predictors miss branches on unpredictable data.
+//! Oracle: explicit tables and histories, in `tests/it/predictor.rs`.
 
-/// How many bits choose a counter, and how many ways are remembered.
+/// Number of bits of a counter's index, and of remembered directions.
 pub const HISTORY: u32 = 15;
 
-/// Counters from here on guess that the branch is taken.
+/// Minimum counter value that predicts taken.
 const TAKEN: u8 = 2;
 const MOST: u8 = 3;
 
-/// What has been learned of branches.
+/// The learned behaviour of branches.
 #[derive(Clone, Debug)]
 pub struct BranchPredictor {
     counters: Vec<u8>,
-    /// The last ways, the newest lowest; 1 is taken.
+    /// The last directions, the newest in the lowest bit; 1 is taken.
     history: u32,
 }
 
@@ -31,7 +31,7 @@ impl Default for BranchPredictor {
 }
 
 impl BranchPredictor {
-    /// The branch at `place` goes one way. Whether that was guessed.
+    /// Records the direction of the branch at `place`. Returns whether it was predicted.
     pub fn predict(&mut self, place: u32, is_taken: bool) -> bool {
         let counter = &mut self.counters[(mixed(place) ^ self.history) as usize];
         let is_guessed = (*counter >= TAKEN) == is_taken;
@@ -41,13 +41,13 @@ impl BranchPredictor {
     }
 }
 
-/// Bits of a place, of which those of near ones are far apart: the high bits of its product with an odd number near 2^32 over
-/// the golden ratio (Knuth, The Art of Computer Programming 3, section 6.4).
+/// Returns bits of a place that differ widely for near places: the high bits of its product with an odd number near
+/// 2^32 over the golden ratio (Knuth, The Art of Computer Programming 3, section 6.4).
 pub fn mixed(place: u32) -> u32 {
     place.wrapping_mul(0x9e37_79b1) >> (u32::BITS - HISTORY)
 }
 
-/// What became of a conditional branch.
+/// The outcomes of a conditional branch.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
@@ -56,16 +56,16 @@ pub struct BranchOutcome {
     pub function: u32,
     /// Byte offset in the module.
     pub offset: u32,
-    /// How often it was executed.
+    /// Number of executions.
     pub executed: u64,
-    /// How often it was taken.
+    /// Number of times that it was taken.
     pub taken: u64,
-    /// How often the simulated predictor guessed wrong.
+    /// Number of mispredictions of the simulated predictor.
     pub mispredicted: u64,
 }
 
 impl BranchOutcome {
-    /// Adds what the same branch did elsewhere; saturates.
+    /// Adds the outcomes of the same branch from elsewhere; saturates.
     pub(crate) fn add(&mut self, other: &Self) {
         self.executed = self.executed.saturating_add(other.executed);
         self.taken = self.taken.saturating_add(other.taken);

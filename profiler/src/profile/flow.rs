@@ -1,8 +1,8 @@
-//! Paths in calling contexts: which way through a function, called from where.
+//! Paths in calling contexts: which path through a function ran, and from which callers.
 //!
-//! Input: a [`Profile`] whose call records have paths. Output: these, hottest first: with the chain of their callers
-//! they are the program's interprocedural hot paths, as far as call records tell them apart; and the instructions of
-//! each record.
+//! Input: a [`Profile`] whose call records have paths. Output: these paths, hottest first: with the chain of their
+//! callers they are the program's interprocedural hot paths, as far as call records distinguish them; and the
+//! instructions of each record.
 //! Source: Ammons, Ball & Larus 1997, sections 1.1 and 4.3.
 
 use std::collections::HashMap;
@@ -11,8 +11,8 @@ use super::{FunctionProfile, HotPath, Profile};
 use crate::{Callee, PathCount, UnfinishedExit, UnfinishedPath};
 
 impl Profile {
-    /// The paths that ran to their end in each call record, with its number, those with the most executed instructions
-    /// first; none if they were not counted there.
+    /// Returns the finished paths in each call record, with the record's number, those with the most executed
+    /// instructions first; empty if paths were not counted there.
     pub fn hottest_paths_in_contexts(&self) -> Vec<(u32, HotPath)> {
         let Some(contexts) = self.contexts.as_ref().filter(|contexts| contexts.has_paths) else {
             return Vec::new();
@@ -32,8 +32,8 @@ impl Profile {
         list
     }
 
-    /// The instructions that the function of each call record executed in that context, callees not included; `None`
-    /// if neither they nor paths were counted there, or records do not tell all of them. Saturates.
+    /// Returns the instructions that the function of each call record executed in that context, without callees; `None`
+    /// if neither instructions nor paths were counted there, or if records do not account for all of them. Saturates.
     pub fn instructions_in_contexts(&self) -> Option<Vec<u64>> {
         let contexts = self.contexts.as_ref()?;
         let counted = contexts.instructions();
@@ -59,7 +59,7 @@ impl Profile {
 }
 
 impl FunctionProfile {
-    /// The instructions executed on paths that did not run to their end; saturates.
+    /// Returns the instructions executed on unfinished paths; saturates.
     fn ops_of_unfinished(&self, paths: &[UnfinishedPath]) -> u64 {
         let (Some(numbering), Ok(cfg)) = (self.path_numbering(), self.cfg()) else { return 0 };
         let ops = |path: &UnfinishedPath| {

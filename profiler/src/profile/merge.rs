@@ -1,8 +1,8 @@
 //! The sum of two profiles of one module.
 //!
 //! Input: two valid profiles. Output: one that describes the runs of both.
-//! Invariant: commutative and associative; sums saturate at 2^64 - 1 (which keeps both laws, and which
-//! [`Profile::verify`] then excuses from the flow law); the sum of edge counts and block counts is one of block
+//! Invariant: commutative and associative; sums saturate at 2^64 - 1 (which preserves both laws, and which
+//! [`Profile::verify`] then exempts from the flow law); the sum of edge counts and block counts consists of block
 //! counts; on an error the receiver is unchanged.
 //! Oracle: the laws, and the profile of the concatenated logs, in `tests/it/merge.rs`.
 
@@ -10,21 +10,21 @@ use super::{CodeStats, FunctionProfile, Profile, event_total};
 use crate::counts::metric;
 use crate::{BlockCounts, ContextTree, FigureKind, Metric};
 
-/// Why two profiles have no sum.
+/// The reason why two profiles have no sum.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
-    /// They are of different modules.
+    /// The profiles belong to different modules.
     #[error(
         "the profiles are of different modules ({}… and {}…): merge only profiles of one build",
         hex4(.0), hex4(.1)
     )]
     OtherModule([u8; 32], [u8; 32]),
-    /// One is exact and the other a sample.
+    /// One profile is exact and the other a sample.
     #[error(
         "one profile is exact and the other a sample, so their counts have no sum: merge profiles that were taken alike"
     )]
     OtherKind,
-    /// They are of one module but divide a function differently.
+    /// The profiles belong to one module but divide a function differently.
     #[error(
         "the profiles divide function {index} into blocks differently: take both with the same version of wprof"
     )]
@@ -39,13 +39,13 @@ fn hex4(hash: &[u8; 32]) -> String {
 }
 
 impl Profile {
-    /// Adds another profile of the same module. Of events and metrics only the kinds that both have are kept, and
-    /// calling contexts, allocations, extended paths and sampled time only if both have them. The sum has no time line. Two samples
-    /// are one of the share of both runs that they have together.
+    /// Adds another profile of the same module. Keeps only the event kinds and metrics that both have, and calling
+    /// contexts, allocations, extended paths and sampled time only if both have them. The sum has no time line. The sum
+    /// of two samples is a sample of the combined share of both runs.
     ///
     /// # Errors
-    /// If the other is of another module, or divides a function into other blocks, or one is exact and the other a
-    /// sample.
+    /// Fails if the other profile belongs to another module, divides a function into other blocks, or if one is exact
+    /// and the other a sample.
     pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
         if self.module_hash != other.module_hash {
             return Err(MergeError::OtherModule(self.module_hash, other.module_hash));
@@ -79,7 +79,7 @@ impl Profile {
         }
         let both = self.allocations.as_ref().zip(other.allocations.as_ref());
         self.allocations = both.map(|(ours, theirs)| ours.merged(theirs));
-        // Two runs have no common one.
+        // Two runs have no common time line.
         self.timeline = None;
         self.bursts = match (self.bursts, other.bursts) {
             (Some(ours), Some(theirs)) => Some(ours.saturating_add(theirs)),
@@ -89,7 +89,7 @@ impl Profile {
         Ok(())
     }
 
-    /// The calling contexts with only some of the metrics of paths.
+    /// Returns the calling contexts with only some of the path metrics.
     fn contexts_with(&self, kept: &[Metric]) -> Option<ContextTree> {
         let columns = metric::columns(&self.metrics, kept);
         let mut contexts = self.contexts.clone()?;
@@ -103,7 +103,7 @@ impl Profile {
         Some(contexts)
     }
 
-    /// The functions with only some of the metrics.
+    /// Returns the functions with only some of the metrics.
     fn with_metrics(&self, kept: &[Metric]) -> Vec<FunctionProfile> {
         let columns = metric::columns(&self.metrics, kept);
         let mut functions = self.functions.clone();
@@ -113,7 +113,7 @@ impl Profile {
     }
 }
 
-/// The union of two sorted lists, with the sum where an index is in both.
+/// Returns the union of two sorted lists, with the sum where an index is in both.
 fn merge_functions(a: &[FunctionProfile], b: &[FunctionProfile]) -> Result<Vec<FunctionProfile>, MergeError> {
     let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
     let mut sum = Vec::with_capacity(a.len().max(b.len()));
@@ -159,7 +159,7 @@ impl FunctionProfile {
         BlockCounts { blocks: self.block_counts(), entries: self.calls() }
     }
 
-    /// Whether both describe the same blocks and edges.
+    /// Reports whether both describe the same blocks and edges.
     pub(super) fn has_shape_of(&self, other: &Self) -> bool {
         let edge = |edge: &super::EdgeProfile| (edge.from, edge.to, edge.kind);
         self.fingerprint == other.fingerprint
@@ -178,7 +178,7 @@ impl BlockCounts {
 }
 
 impl CodeStats {
-    /// Both were measured on one module: the larger figure is the later one.
+    /// Merges figures of one module: the larger figure is the later one.
     fn merged(self, other: Self) -> Self {
         Self {
             functions: self.functions.max(other.functions),
@@ -188,7 +188,7 @@ impl CodeStats {
     }
 }
 
-/// Of two names the first that is not empty, in an order that does not depend on the arguments'.
+/// Returns the first non-empty name, in an order that does not depend on the arguments' order.
 fn first_name<'a>(a: &'a str, b: &'a str) -> &'a str {
     match (a.is_empty(), b.is_empty()) {
         (true, _) => b,

@@ -1,8 +1,8 @@
-//! What makes a profile valid.
+//! The conditions of a valid profile.
 //!
-//! Input: a [`Profile`], perhaps read from a file. Output: the first thing wrong with it.
-//! Invariant: linear time, and bounded by a constant for all paths together; all that is checked here may be relied on everywhere
-//! else.
+//! Input: a [`Profile`], perhaps read from a file. Output: the first violation.
+//! Invariant: linear time, bounded by a constant for all paths together; all other code may rely on everything that is
+//! checked here.
 //! Oracle: broken profiles, in `tests/it/profile.rs`.
 
 use std::collections::BTreeMap;
@@ -15,73 +15,73 @@ use crate::{
     TimeProfile, Timeline,
 };
 
-/// What is wrong with a profile.
+/// A violation in a profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidProfile {
-    /// A list is not in its order, or has an item twice.
+    /// A list is not sorted, or contains an item twice.
     #[error("the {list} are not in order: normalize the profile first")]
     Unsorted {
-        /// Which list.
+        /// The list.
         list: &'static str,
     },
-    /// The blocks and edges of a function are no graph.
+    /// The blocks and edges of a function do not form a graph.
     #[error("function {index} has no control-flow graph: {error}")]
     BadGraph {
         /// Index of the function.
         index: u32,
-        /// What is wrong with it.
+        /// The violation in the graph.
         error: CfgError,
     },
-    /// The fingerprint is not that of the graph.
+    /// The fingerprint does not match the graph.
     #[error("function {index} has the fingerprint of another graph")]
     WrongFingerprint {
         /// Index of the function.
         index: u32,
     },
-    /// A frame ended where no block is, or after the last instruction of its block.
+    /// A frame ended outside all blocks, or after the last instruction of its block.
     #[error("function {index} has a frame that ended outside {block}")]
     BadExit {
         /// Index of the function.
         index: u32,
-        /// The block given.
+        /// The given block.
         block: BlockId,
     },
-    /// The counts of blocks are not those of its blocks, or stand beside counts of edges.
+    /// Block counts do not match the blocks, or exist beside edge counts.
     #[error("function {index} has counts of other blocks, or of edges as well as of blocks")]
     WrongCounts {
         /// Index of the function.
         index: u32,
     },
-    /// A path is none of the function's, or there are too many.
+    /// A path is not one of the function's, or there are too many.
     #[error("function {index} has paths that are not its own: {error}")]
     BadPaths {
         /// Index of the function.
         index: u32,
-        /// What is wrong with them.
+        /// The violation in the paths.
         error: PropagateError,
     },
-    /// The paths of all functions are too much to follow.
+    /// The paths of all functions are too long in total.
     #[error("the paths of all functions cross more than {MAX_ALL_PATH_STEPS} edges: count edges only")]
     TooManySteps,
-    /// The counts of paths do not say what those of edges and of frames that ended say.
+    /// The path counts contradict the counts of edges and of ended frames.
     #[error("function {index} has paths and edges with counts that contradict each other")]
     WrongPaths {
         /// Index of the function.
         index: u32,
     },
-    /// A path has not one figure for each metric.
+    /// A path does not have exactly one figure per metric.
     #[error("function {index} has a path without one figure for each metric")]
     WrongFigures {
         /// Index of the function.
         index: u32,
     },
-    /// The paths in calling contexts are not those of their functions.
+    /// The paths in calling contexts do not match those of their functions.
     #[error("function {index} has other paths in all its calling contexts together")]
     OtherPathsInContexts {
         /// Index of the function.
         index: u32,
     },
-    /// Not as much left a block as entered it.
+    /// A block's incoming and outgoing counts differ.
     #[error("function {index} has counts that contradict each other at {block}")]
     Imbalance {
         /// Index of the function.
@@ -89,20 +89,20 @@ pub enum InvalidProfile {
         /// The block.
         block: BlockId,
     },
-    /// The calling contexts are no tree of calls.
+    /// The calling contexts do not form a tree of calls.
     #[error(transparent)]
     Contexts(#[from] InvalidContexts),
-    /// Sampled stacks are no tree.
+    /// The sampled stacks do not form a tree.
     #[error(transparent)]
     Time(#[from] InvalidTime),
 }
 
 impl Profile {
-    /// Checks order, graphs, fingerprints, places of exits, the flow law of exact counts, that paths agree with edges,
-    /// calling contexts and sampled stacks.
+    /// Checks order, graphs, fingerprints, places of exits, the flow law of exact counts, agreement of paths with
+    /// edges, calling contexts and sampled stacks.
     ///
     /// # Errors
-    /// The first thing found wrong.
+    /// Returns the first violation.
     pub fn verify(&self) -> Result<(), InvalidProfile> {
         let sorted =
             |list, sorted: bool| if sorted { Ok(()) } else { Err(InvalidProfile::Unsorted { list }) };
@@ -132,8 +132,8 @@ impl Profile {
 }
 
 impl Profile {
-    /// Paths in contexts have the profile's metrics, and exact ones are together those of their functions, unless
-    /// counts have saturated.
+    /// Checks that paths in contexts have the profile's metrics, and that exact ones add up to those of their
+    /// functions, unless counts have saturated.
     fn verify_paths_in(&self, contexts: &ContextTree) -> Result<(), InvalidProfile> {
         if !contexts.has_paths {
             return Ok(());
@@ -169,7 +169,7 @@ impl Profile {
 }
 
 impl FunctionProfile {
-    /// The paths may cross so many edges, which are taken off.
+    /// Verifies the function, and subtracts the edges that its paths cross from the remaining `steps`.
     fn verify(&self, steps: &mut usize) -> Result<(), InvalidProfile> {
         let index = self.index;
         let cfg = self.cfg().map_err(|error| InvalidProfile::BadGraph { index, error })?;
@@ -201,7 +201,7 @@ impl FunctionProfile {
         }
     }
 
-    /// Paths are the graph's, and exact ones say exactly what edges and exits say, unless counts have saturated.
+    /// Checks that paths belong to the graph, and that exact ones match edges and exits, unless counts have saturated.
     fn verify_paths(&self, cfg: &Cfg, paths: &PathProfile, steps: &mut usize) -> Result<(), InvalidProfile> {
         let index = self.index;
         let numbering = PathNumbering::new(cfg);
@@ -220,7 +220,7 @@ impl FunctionProfile {
         if fits { Ok(()) } else { Err(InvalidProfile::WrongPaths { index }) }
     }
 
-    /// What is known of block counts without those of edges, unless they have saturated: each block began at least
+    /// Checks the conditions of block counts without edge counts, unless they have saturated: each block began at least
     /// as often as frames ended in it, and ENTRY as often as the function was called.
     fn verify_blocks(&self, counts: &BlockCounts) -> Result<(), InvalidProfile> {
         let index = self.index;
@@ -239,7 +239,7 @@ impl FunctionProfile {
         }
     }
 
-    /// The flow law, for exact counts that have not saturated.
+    /// Checks the flow law, for exact counts that have not saturated.
     fn verify_flow(&self) -> Result<(), InvalidProfile> {
         let mut counts =
             self.edges.iter().map(|edge| edge.count).chain(self.exits.iter().map(|exit| exit.count));
@@ -255,7 +255,7 @@ impl FunctionProfile {
             excess[exit.block.index()] -= i128::from(exit.count);
             excess[self.blocks.len()] += i128::from(exit.count);
         }
-        // The closing edge carries what arrived at EXIT back to ENTRY.
+        // The closing edge carries the count of EXIT back to ENTRY.
         let calls = excess.pop().unwrap_or(0);
         excess[BlockId::ENTRY.index()] += calls;
         match excess.iter().position(|&excess| excess != 0) {

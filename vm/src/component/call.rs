@@ -14,13 +14,14 @@ use super::val::Val;
 use crate::store::StoreContextMut;
 use crate::{Error, ErrorKind, Result, ValType};
 
-/// Core values for a call of one result or none.
+/// Core values of a call with at most one result.
 type CoreVals = Vec<crate::Val>;
 
-/// Calls a lifted function. Where it fails, no function of its instance can be called any more.
+/// Calls a lifted function. After a failure, no function of its instance can be called any more.
 ///
 /// # Errors
-/// If the arguments are not of its types, it traps, or what it passes is not as the canonical ABI prescribes.
+/// Fails if the arguments do not match the parameter types, the function traps, or its values violate the canonical
+/// ABI.
 pub fn call<T: 'static>(
     state: &Arc<State>,
     store: &mut StoreContextMut<'_, T>,
@@ -39,10 +40,10 @@ pub fn call<T: 'static>(
     call_with(state, store, &lifted, |lower| lower_args(&lifted.ty, args, lower), result)
 }
 
-/// The same where others lower the arguments and lift the result.
+/// Calls a lifted function with custom lowering of the arguments and lifting of the result.
 ///
 /// # Errors
-/// As [`call`].
+/// Fails as [`call`] does.
 pub fn call_with<T: 'static, R>(
     state: &Arc<State>,
     store: &mut StoreContextMut<'_, T>,
@@ -76,7 +77,7 @@ fn entered<T: 'static, R>(
     let params: CoreVals = core_type.params().zip(flat).map(|(ty, bits)| core(ty, bits)).collect();
     let mut results: CoreVals = core_type.results().map(|ty| crate::Val::default_for(&ty)).collect();
     func.call(&mut *store, &params, &mut results)?;
-    // A result cannot have borrowed handles.
+    // A result cannot contain borrowed handles.
     let mut loans = Loans::default();
     let mut lift = Lift::new(&*store, options, state, &mut loans);
     let flat: Vec<u64> = results.iter().map(bits).collect();
@@ -111,7 +112,7 @@ fn check_args(ty: &FuncType, args: &[Val]) -> Result<()> {
     ty.params.iter().zip(args).try_for_each(check)
 }
 
-/// A core value of a type from its bits.
+/// Returns a core value of a type from its bits.
 pub fn core(ty: ValType, bits: u64) -> crate::Val {
     match ty {
         ValType::I64 => crate::Val::I64(bits as i64),
@@ -121,7 +122,7 @@ pub fn core(ty: ValType, bits: u64) -> crate::Val {
     }
 }
 
-/// The bits of a core value.
+/// Returns the bits of a core value.
 pub fn bits(value: &crate::Val) -> u64 {
     match value {
         crate::Val::I32(value) => u64::from(*value as u32),

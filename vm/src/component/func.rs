@@ -13,7 +13,7 @@ use super::unsupported;
 use super::val::Val;
 use crate::{AsContextMut, Error, ErrorKind, Result};
 
-/// A function that an instance of a component exports.
+/// An exported function of a component's instance.
 #[derive(Clone)]
 pub struct Func {
     pub(super) state: Arc<State>,
@@ -22,27 +22,27 @@ pub struct Func {
 }
 
 impl Func {
-    /// Its type.
+    /// Returns the function's type.
     pub fn ty(&self) -> &FuncType {
         &self.ty
     }
 
-    /// The same function with Rust types.
+    /// Returns the same function with Rust types.
     ///
     /// # Errors
-    /// If these do not stand for its own.
+    /// Fails if these do not represent the function's own types.
     pub fn typed<A: Args, R: Returns>(&self) -> Result<TypedFunc<A, R>> {
         TypedFunc::new(self.clone())
     }
 
-    /// Calls it, `post-return` included. Results are one value or none.
+    /// Calls the function, including its `post-return`. There is at most one result.
     ///
     /// # Errors
-    /// If the arguments are not of its types or `results` has another length than it has results; if it traps or a host
-    /// function that it calls fails: then no function of this instance can be called any more.
+    /// Fails if the arguments do not match the parameter types or `results` does not have the number of results; if the
+    /// function traps or a host function that it calls fails: then no function of this instance can be called any more.
     ///
     /// # Panics
-    /// If it is another store's, or a host function that it calls panics.
+    /// Panics if the function belongs to another store, or if a host function that it calls panics.
     pub fn call(&self, mut store: impl AsContextMut, params: &[Val], results: &mut [Val]) -> Result<()> {
         let wanted = usize::from(self.ty.result.is_some());
         if results.len() != wanted {

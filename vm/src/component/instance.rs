@@ -17,7 +17,7 @@ use crate::{Error, ErrorKind, Result};
 pub struct Instance(pub(super) Arc<State>);
 
 impl Instance {
-    /// The function that it exports: by its `name`, or as `instance#name` if an exported instance has it.
+    /// Returns an exported function: by its `name`, or as `instance#name` if an exported instance contains it.
     pub fn get_func(&self, name: &str) -> Option<Func> {
         let mut exports = &self.0.component.plan().exports;
         let mut path = name.split('#').peekable();
@@ -33,27 +33,27 @@ impl Instance {
         None
     }
 
-    /// The same with Rust types for its parameters and result.
+    /// Returns an exported function with Rust types for its parameters and result.
     ///
     /// # Errors
-    /// If there is no such function, or these types do not stand for its own.
+    /// Fails if there is no such function, or if these types do not represent its own.
     pub fn get_typed_func<A: Args, R: Returns>(&self, name: &str) -> Result<TypedFunc<A, R>> {
         let missing = || Error::new(ErrorKind::Link, format_args!("no function is exported as `{name}`"));
         let func = self.get_func(name).ok_or_else(missing)?;
         func.typed().map_err(|error| error.context(format_args!("export `{name}`")))
     }
 
-    /// The component that it is an instance of.
+    /// Returns the instance's component.
     pub fn component(&self) -> &Component {
         &self.0.component
     }
 
-    /// The instances of its core modules, in the order in which they were made.
+    /// Returns the instances of its core modules, in order of creation.
     pub fn core_instances(&self) -> Vec<crate::Instance> {
         self.0.core_instances()
     }
 
-    /// The resources of the component, its own and those that it imports: by the numbers that its types have.
+    /// Returns the component's resource types, its own and imported ones, by the numbers that its types use.
     pub fn resource_types(&self) -> &[ResourceType] {
         &self.0.resources
     }

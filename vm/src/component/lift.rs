@@ -14,10 +14,11 @@ use super::types::{Type, TypeKind};
 use super::val::Val;
 use crate::{AsContext, Error, ErrorKind, Result};
 
-/// Bytes of the host's that the values of one call may take: a list of a gigabyte of booleans would take dozens.
+/// Maximum bytes of host memory for the values of one call: a list of a gigabyte of booleans would take dozens of
+/// gigabytes.
 const MAX_BYTES: usize = 256 << 20;
 
-/// Lifts values of one call out of an instance.
+/// Lifts the values of one call out of an instance.
 pub struct Lift<'a> {
     memory: &'a [u8],
     encoding: Encoding,
@@ -27,12 +28,12 @@ pub struct Lift<'a> {
     loans: &'a mut Loans,
 }
 
-/// What was lent to a call: it comes back when the call ends.
+/// The loans of a call, which end with it.
 #[derive(Default)]
 pub struct Loans {
-    /// Handles of the instance that lends them, with their resources.
+    /// Handles of the lending instance, with their resources.
     handles: Vec<(u32, u32)>,
-    /// What the borrower has of them, which is then nothing.
+    /// The borrower's resources, which become invalid.
     borrowed: Vec<ResourceAny>,
 }
 
@@ -62,13 +63,13 @@ impl<'a> Lift<'a> {
         Lift { memory, encoding, instance, state, left: MAX_BYTES, loans }
     }
 
-    /// The value at an address, which must be aligned.
+    /// Lifts the value at an address, which must be aligned.
     pub(super) fn load_aligned(&mut self, ty: &Type, at: u32) -> Result<Val> {
         check_aligned(ty, at)?;
         self.load(ty, u64::from(at))
     }
 
-    /// A value from core values, as bits.
+    /// Lifts a value from core values, as bits.
     pub(super) fn flat(&mut self, ty: &Type, values: &mut Flat<'_>) -> Result<Val> {
         let mut next = || values.next().unwrap_or_default();
         Ok(match ty.kind() {
@@ -128,7 +129,7 @@ impl<'a> Lift<'a> {
         })
     }
 
-    /// A value that is one core value.
+    /// Lifts a value with a single core value.
     fn scalar(&mut self, ty: &Type, bits: u64) -> Result<Val> {
         Ok(match ty.kind() {
             TypeKind::Bool => Val::Bool(bits as u32 != 0),
@@ -162,12 +163,12 @@ impl<'a> Lift<'a> {
         Ok(Val::Resource(ResourceAny::new(self.state.resources[resource as usize].clone(), rep, true, home)))
     }
 
-    /// What an owned handle stands for, which the instance has no more.
+    /// Removes an owned handle from the instance and returns its representation.
     pub(super) fn own_rep(&mut self, handle: u32, resource: u32) -> Result<u32> {
         self.state.with_handles(self.instance, |handles| handles.remove_owned(handle, resource))
     }
 
-    /// What a handle stands for, which is lent to the call.
+    /// Borrows a handle for the call and returns its representation.
     pub(super) fn borrow_rep(&mut self, handle: u32, resource: u32) -> Result<u32> {
         self.charge(size_of::<(u32, u32)>())?;
         let rep = self.state.with_handles(self.instance, |handles| {
@@ -200,14 +201,14 @@ impl<'a> Lift<'a> {
         self.elements(element, at, length, size_of::<Val>(), Lift::load).map(Val::List)
     }
 
-    /// A list of bytes.
+    /// Lifts a list of bytes.
     pub(super) fn byte_list(&mut self, at: u32, length: u32) -> Result<Vec<u8>> {
         let bytes = self.bytes(u64::from(at), u64::from(length))?;
         self.charge(bytes.len())?;
         Ok(bytes.to_vec())
     }
 
-    /// The values of a list, each of which takes so many bytes of the host's.
+    /// Lifts the values of a list, each of which takes so many bytes of host memory.
     pub(super) fn elements<V>(
         &mut self,
         element: &Type,
@@ -228,12 +229,12 @@ impl<'a> Lift<'a> {
         (0..u64::from(length)).map(|index| load(self, element, u64::from(at) + index * size)).collect()
     }
 
-    /// An address and a length.
+    /// Reads an address and a length.
     pub(super) fn pair(&self, at: u64) -> Result<(u32, u32)> {
         Ok((self.integer(at, 4)? as u32, self.integer(at + 4, 4)? as u32))
     }
 
-    /// An integer of so many bytes.
+    /// Reads an integer of so many bytes.
     pub(super) fn integer(&self, at: u64, size: u32) -> Result<u64> {
         let mut bytes = [0; 8];
         bytes[..size as usize].copy_from_slice(self.bytes(at, u64::from(size))?);
@@ -247,7 +248,7 @@ impl<'a> Lift<'a> {
         })
     }
 
-    /// Counts what the host needs for values.
+    /// Charges host memory for values.
     fn charge(&mut self, bytes: usize) -> Result<()> {
         self.left = self.left.checked_sub(bytes).ok_or_else(|| {
             let message =
@@ -258,7 +259,7 @@ impl<'a> Lift<'a> {
     }
 }
 
-/// Fails unless a value of a type can be at an address.
+/// Fails unless an address is aligned for a value of a type.
 pub fn check_aligned(ty: &Type, at: u32) -> Result<()> {
     match at.is_multiple_of(ty.align()) {
         true => Ok(()),
@@ -266,7 +267,7 @@ pub fn check_aligned(ty: &Type, at: u32) -> Result<()> {
     }
 }
 
-/// What a case of a type holds.
+/// Returns the payload type of a case.
 pub fn case(ty: &Type, number: u32) -> Result<Option<&Type>> {
     let case = ty.cases().get(number as usize);
     let unknown =

@@ -20,13 +20,13 @@ use super::val::Val;
 use crate::store::StoreContextMut;
 use crate::{AsContextMut, Engine, Error, ErrorKind, Func, Result, ValType};
 
-/// What is done when an owned resource of the host's is dropped.
+/// The destructor that runs when an owned host resource is dropped.
 type Destructor<T> = dyn Fn(StoreContextMut<'_, T>, u32) -> Result<()> + Send + Sync + 'static;
 
-/// Names for what components import.
+/// Definitions of components' imports.
 ///
-/// An import `pkg:name/interface@0.2.5` is also found as `@0.2.0`, or whatever version with the same first two numbers is
-/// defined.
+/// An import `pkg:name/interface@0.2.5` also matches a definition `@0.2.0`, or any version with the same first two
+/// numbers.
 pub struct Linker<T: 'static> {
     engine: Engine,
     shadowing: bool,
@@ -41,49 +41,50 @@ enum Definition<T: 'static> {
     Instance(Names<T>),
 }
 
-/// The names in an instance that components import, or those outside of any.
+/// The names in an imported instance, or those outside of any.
 pub struct LinkerInstance<'a, T: 'static> {
     shadowing: bool,
     names: &'a mut Names<T>,
 }
 
 impl<T: 'static> Linker<T> {
-    /// A linker without names.
+    /// Creates a linker without definitions.
     pub fn new(engine: &Engine) -> Linker<T> {
         Linker { engine: engine.clone(), shadowing: false, root: Names(HashMap::new()) }
     }
 
-    /// The engine.
+    /// Returns the engine.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// Whether a name may be defined again (default: no).
+    /// Sets whether a name may be defined again (default: no).
     pub fn allow_shadowing(&mut self, allow: bool) -> &mut Self {
         self.shadowing = allow;
         self
     }
 
-    /// Names of what is imported by itself.
+    /// Returns the names of top-level imports.
     pub fn root(&mut self) -> LinkerInstance<'_, T> {
         LinkerInstance { shadowing: self.shadowing, names: &mut self.root }
     }
 
-    /// Names of what an imported instance has, such as `wasi:cli/stdout@0.2.0`. It is made if it is not there.
+    /// Returns the names in an imported instance, such as `wasi:cli/stdout@0.2.0`. Creates it if necessary.
     ///
     /// # Errors
-    /// If the name is one of something else.
+    /// Fails if the name belongs to another kind of item.
     pub fn instance(&mut self, name: &str) -> Result<LinkerInstance<'_, T>> {
         self.root().into_instance(name)
     }
 
-    /// Instantiates a component, with the start functions of its core modules.
+    /// Instantiates a component and runs the start functions of its core modules.
     ///
     /// # Errors
-    /// If imports are missing (all of them are listed) or do not fit, a limit is reached, or a start function fails.
+    /// Fails if imports are missing (the error lists all of them) or do not fit, a limit is reached, or a start
+    /// function fails.
     ///
     /// # Panics
-    /// If the component is of another engine than the store.
+    /// Panics if the component belongs to another engine than the store.
     pub fn instantiate(
         &self,
         mut store: impl AsContextMut<Data = T>,
@@ -122,7 +123,7 @@ impl<T: 'static> Linker<T> {
         Err(Error::new(ErrorKind::Link, message))
     }
 
-    /// Fails unless host functions with a static type have the types with which they are imported.
+    /// Fails unless statically typed host functions match the types of their imports.
     fn check_types(&self, plan: &Plan, resources: &[ResourceType]) -> Result<()> {
         for import in &plan.imports {
             if let (Imported::Func(ty), Some(Definition::Func(func))) =
@@ -135,7 +136,7 @@ impl<T: 'static> Linker<T> {
         Ok(())
     }
 
-    /// The types of the plan's resources: the host's, and new ones.
+    /// Returns the types of the plan's resources: the host's, and new ones.
     fn resources(&self, plan: &Plan) -> Vec<ResourceType> {
         let mut all: Vec<ResourceType> = (0..plan.resources.len())
             .map(|index| ResourceType::named(&format!("resource {index}")))
@@ -230,7 +231,7 @@ impl<T: 'static> Names<T> {
         self.0.get(name).or_else(|| self.0.get(self.known(name)?))
     }
 
-    /// The name under which one is defined that fits.
+    /// Returns the defined name that matches a name.
     fn known(&self, name: &str) -> Option<&str> {
         if let Some((known, _)) = self.0.get_key_value(name) {
             return Some(known);
@@ -240,7 +241,7 @@ impl<T: 'static> Names<T> {
     }
 }
 
-/// The interface and the name of a function, for profiles.
+/// Returns the interface and the name of a function, for profiles.
 fn function_name(plan: &Plan, target: Target) -> (&str, String) {
     match target {
         Target::Imported(index) => {
@@ -251,7 +252,7 @@ fn function_name(plan: &Plan, target: Target) -> (&str, String) {
     }
 }
 
-/// The same for a resource.
+/// Returns the interface and the name of a resource, for profiles.
 fn resource_name(plan: &Plan, resource: u32) -> (&str, &str) {
     let is_it = |item: &Imported| matches!(item, Imported::Resource(index) if *index == resource);
     let import = plan.imports.iter().find(|import| is_it(&import.item));
@@ -266,8 +267,8 @@ fn name_of(path: &[String]) -> (&str, &str) {
     }
 }
 
-/// A name without what may differ between versions that fit each other: `a:b/c@0.2` of `a:b/c@0.2.5`, `a:b/c@1` of
-/// `a:b/c@1.2.3`. Versions before a release fit only themselves.
+/// Returns a name without the part that may differ between compatible versions: `a:b/c@0.2` for `a:b/c@0.2.5`,
+/// `a:b/c@1` for `a:b/c@1.2.3`. Pre-release versions match only themselves.
 fn compatible(name: &str) -> Option<&str> {
     let (start, version) = name.split_once('@')?;
     if version.contains(['-', '+']) {
@@ -285,11 +286,11 @@ fn compatible(name: &str) -> Option<&str> {
 }
 
 impl<'a, T: 'static> LinkerInstance<'a, T> {
-    /// Names a function. The closure gets arguments of the types with which it is imported, and must leave a result of the
-    /// type, where there is room for one.
+    /// Defines a function. The closure takes arguments of the imported parameter types, and must store a result of the
+    /// result type, if there is one.
     ///
     /// # Errors
-    /// If the name is taken.
+    /// Fails if the name is taken.
     pub fn func_new(
         &mut self,
         name: &str,
@@ -298,11 +299,11 @@ impl<'a, T: 'static> LinkerInstance<'a, T> {
         self.insert(name, Definition::Func(HostFunc::dynamic(func)))
     }
 
-    /// Names a function with a static type: of a tuple of parameters, to `()` or `(R,)`. Whether a component imports it with
-    /// that type is seen when it is instantiated.
+    /// Defines a function with a static type: from a tuple of parameters to `()` or `(R,)`. Instantiation checks
+    /// whether a component imports it with that type.
     ///
     /// # Errors
-    /// If the name is taken.
+    /// Fails if the name is taken.
     pub fn func_wrap<P: Params, R: Results>(
         &mut self,
         name: &str,
@@ -311,10 +312,10 @@ impl<'a, T: 'static> LinkerInstance<'a, T> {
         self.insert(name, Definition::Func(HostFunc::typed(func)))
     }
 
-    /// Names a resource of the host's. The closure gets the number that represents one, when a component drops it.
+    /// Defines a host resource. The closure takes a resource's representation number when a component drops it.
     ///
     /// # Errors
-    /// If the name is taken.
+    /// Fails if the name is taken.
     pub fn resource(
         &mut self,
         name: &str,
@@ -324,10 +325,10 @@ impl<'a, T: 'static> LinkerInstance<'a, T> {
         self.insert(name, Definition::Resource(ty, Arc::new(destructor)))
     }
 
-    /// Names of what an instance within this one has.
+    /// Returns the names in an instance within this one.
     ///
     /// # Errors
-    /// If the name is one of something else.
+    /// Fails if the name belongs to another kind of item.
     pub fn instance(&mut self, name: &str) -> Result<LinkerInstance<'_, T>> {
         LinkerInstance { shadowing: self.shadowing, names: self.names }.into_instance(name)
     }

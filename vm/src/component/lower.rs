@@ -2,7 +2,7 @@
 //!
 //! Source: *CanonicalABI.md*, "Storing", "Flat Lowering".
 //!
-//! Invariant: values were checked against their types before.
+//! Invariant: the values have been checked against their types.
 
 use super::lift::check_aligned;
 use super::resource::ResourceAny;
@@ -14,12 +14,12 @@ use super::val::{Val, mismatch};
 use crate::store::StoreContextMut;
 use crate::{AsContext, Error, ErrorKind, Result};
 
-/// Lowers values of one call into an instance.
+/// Lowers the values of one call into an instance.
 pub struct Lower<'a, 's, T: 'static> {
     store: &'a mut StoreContextMut<'s, T>,
     options: Options,
     state: &'a State,
-    /// What the host has lent to the call.
+    /// The resources that the host has lent to the call.
     lent: &'a mut Vec<ResourceAny>,
 }
 
@@ -33,7 +33,7 @@ impl<'a, 's, T: 'static> Lower<'a, 's, T> {
         Lower { store, options: *options, state, lent }
     }
 
-    /// The core values of a value, as bits.
+    /// Appends the core values of a value, as bits.
     pub(super) fn flat(&mut self, ty: &Type, value: &Val, to: &mut Vec<u64>) -> Result<()> {
         match (ty.kind(), value) {
             (TypeKind::String, Val::String(text)) => {
@@ -69,7 +69,7 @@ impl<'a, 's, T: 'static> Lower<'a, 's, T> {
         Ok(())
     }
 
-    /// Room for a value that is passed in memory, with the value in it.
+    /// Allocates room for a value that is passed in memory, and stores the value there.
     pub(super) fn allocate(&mut self, ty: &Type, value: &Val) -> Result<u32> {
         let at = self.reserve(ty.align(), u64::from(ty.size()))?;
         self.store(ty, value, at)?;
@@ -82,7 +82,7 @@ impl<'a, 's, T: 'static> Lower<'a, 's, T> {
         self.check_bounds(at, u64::from(ty.size()))
     }
 
-    /// Puts a value where there is room for it.
+    /// Stores a value where there is room for it.
     pub(super) fn store(&mut self, ty: &Type, value: &Val, at: u32) -> Result<()> {
         match (ty.kind(), value) {
             (TypeKind::String, Val::String(text)) => {
@@ -117,7 +117,7 @@ impl<'a, 's, T: 'static> Lower<'a, 's, T> {
         }
     }
 
-    /// The bits of a value that is one core value: small integers are extended to 32.
+    /// Returns the bits of a value with a single core value: small integers are extended to 32 bits.
     fn scalar(&mut self, ty: &Type, value: &Val) -> Result<u64> {
         Ok(match (value, ty.kind()) {
             (Val::Bool(value), _) => u64::from(*value),
@@ -148,17 +148,17 @@ impl<'a, 's, T: 'static> Lower<'a, 's, T> {
         })
     }
 
-    /// A handle of the instance for a resource that is passed on to it.
+    /// Creates a handle of the instance for a resource whose ownership passes to it.
     pub(super) fn own_rep(&self, resource: u32, rep: u32) -> Result<u32> {
         self.state.with_handles(self.options.instance, |handles| handles.add(resource, rep, true))
     }
 
-    /// A handle of the instance for a resource that is lent to the call.
+    /// Creates a handle of the instance for a resource that is lent to the call.
     pub(super) fn lend_rep(&mut self, resource: u32, rep: u32) -> Result<u32> {
         self.state.lend_to(self.options.instance, resource, rep)
     }
 
-    /// A list of bytes, copied at once.
+    /// Lowers a list of bytes with a single copy.
     pub(super) fn byte_list(&mut self, bytes: &[u8]) -> Result<(u32, u32)> {
         let at = self.reserve(1, bytes.len() as u64)?;
         self.write(at, bytes)?;
@@ -186,7 +186,7 @@ impl<'a, 's, T: 'static> Lower<'a, 's, T> {
         Ok((at, values.len() as u32))
     }
 
-    /// Has the instance give us memory.
+    /// Allocates memory in the instance.
     pub(super) fn reserve(&mut self, align: u32, size: u64) -> Result<u32> {
         let Ok(bytes) = i32::try_from(size) else {
             return Err(trap(format_args!("value of {size} bytes is too long")));

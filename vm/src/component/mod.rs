@@ -1,17 +1,17 @@
-//! Components: core modules that are wired together, with functions over values of the component model.
+//! Components: core modules that are linked together, with functions over values of the component model.
 //!
-//! Input: a binary component of the component model 0.2, or its text. Output: a [`Component`], which a [`Linker`] makes
-//! an [`Instance`] of, whose [`Func`]s take and give [`Val`]s.
+//! Input: a binary component of the component model 0.2, or its text. Output: a [`Component`], from which a [`Linker`]
+//! creates an [`Instance`], whose [`Func`]s take and return [`Val`]s.
 //!
-//! Three steps, each a value: `parse` validates and lists what each component of the file does; `inline` instantiates
-//! nested components on paper, so that a flat `plan` is left that knows only core modules; `state` carries it out in a
-//! store. All core modules run as any others, and are profiled so.
+//! Three steps, each of which yields a value: `parse` validates and lists what each component of the file does;
+//! `inline` expands nested components statically, which leaves a flat `plan` of core modules only; `state` executes the
+//! plan in a store. All core modules run like any others, and are profiled likewise.
 //!
 //! Calls between two components of one file go through the host: arguments are lifted to [`Val`]s and lowered again.
 //!
-//! Source: the component model's *Binary.md* and *CanonicalABI.md*. Not there yet: async functions, streams and futures,
-//! maps and lists of fixed length, core modules and components as imports, 64-bit memories for values. What needs one of
-//! them is refused when it is loaded.
+//! Source: the component model's *Binary.md* and *CanonicalABI.md*. Not supported yet: async functions, streams and
+//! futures, maps and lists of fixed length, core modules and components as imports, 64-bit memories for values.
+//! Components that need one of them are rejected at load.
 //!
 //! ```
 //! use wprof::component::{Component, Linker, Val};
@@ -82,12 +82,12 @@ pub use val::Val;
 
 use crate::{Error, ErrorKind};
 
-/// A trap as the canonical ABI prescribes it.
+/// Creates a trap that the canonical ABI prescribes.
 fn trap(why: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Trap, format_args!("wasm trap: {why}"))
 }
 
-/// What a component needs and is not here yet.
+/// Creates the error for an unsupported feature of a component.
 fn unsupported(what: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Module, format_args!("the component uses {what}, which is not supported yet"))
 }

@@ -1,7 +1,7 @@
-//! Rust types as types of the component model: what host functions with a static type take and give.
+//! Rust types as types of the component model, for the parameters and results of statically typed functions.
 //!
-//! Values go between Rust and a component's memory without a [`Val`] in between; bytes are copied at once. `Val` itself is of
-//! any type.
+//! Values pass between Rust and a component's memory without an intermediate [`Val`]; bytes are copied at once. `Val`
+//! itself represents any type.
 
 mod compound;
 pub mod custom;
@@ -40,90 +40,90 @@ impl Iterator for Flat<'_> {
     }
 }
 
-/// A Rust type that stands for types of the component model: integers, floats, `bool`, `char`, `String`, `Vec`, `Option`,
-/// `Result`, tuples, [`Resource`](super::Resource), [`ResourceAny`](super::ResourceAny), what
-/// [`component_types!`](crate::component_types) defines, and [`Val`] for any type. `()` stands for what a case of a `result` does
-/// not hold.
+/// A Rust type that represents types of the component model: integers, floats, `bool`, `char`, `String`, `Vec`,
+/// `Option`, `Result`, tuples, [`Resource`](super::Resource), [`ResourceAny`](super::ResourceAny), the types that
+/// [`component_types!`](crate::component_types) defines, and [`Val`] for any type. `()` represents the absent payload
+/// of a `result` case.
 pub trait ComponentType: Sized {
     /// # Errors
-    /// If it does not stand for this type.
+    /// Fails if the Rust type does not represent this type.
     #[doc(hidden)]
     fn check(ty: &Type, resources: &[ResourceType]) -> Result<()>;
 
-    /// The same for what a case of a `result` holds, if anything.
+    /// Checks the payload of a `result` case, if any.
     ///
     /// # Errors
-    /// If it does not stand for it.
+    /// Fails if the Rust type does not represent the payload.
     #[doc(hidden)]
     fn check_case(ty: Option<&Type>, resources: &[ResourceType]) -> Result<()> {
         ty.map_or_else(|| Err(unfit("nothing")), |ty| Self::check(ty, resources))
     }
 }
 
-/// A type of which components pass values to the host.
+/// A type whose values components pass to the host.
 pub trait Lift: ComponentType {
-    /// From core values.
+    /// Lifts a value from core values.
     ///
     /// # Errors
-    /// If they stand for none.
+    /// Fails if they represent no value.
     #[doc(hidden)]
     fn flat(lift: &mut Lifting<'_>, ty: &Type, values: &mut Flat<'_>) -> Result<Self>;
 
-    /// From memory.
+    /// Lifts a value from memory.
     ///
     /// # Errors
-    /// If what is there stands for none.
+    /// Fails if the memory contents represent no value.
     #[doc(hidden)]
     fn load(lift: &mut Lifting<'_>, ty: &Type, at: u64) -> Result<Self>;
 
-    /// A list of them.
+    /// Lifts a list of values.
     ///
     /// # Errors
-    /// As the above.
+    /// Fails as [`Self::load`] does.
     #[doc(hidden)]
     fn list(lift: &mut Lifting<'_>, element: &Type, at: u32, length: u32) -> Result<Vec<Self>> {
         lift.elements(element, at, length, size_of::<Self>(), Self::load)
     }
 
-    /// What a case of a `result` holds, from core values.
+    /// Lifts the payload of a `result` case from core values.
     ///
     /// # Errors
-    /// As the above.
+    /// Fails as [`Self::flat`] does.
     #[doc(hidden)]
     fn flat_case(lift: &mut Lifting<'_>, ty: Option<&Type>, values: &mut Flat<'_>) -> Result<Self> {
         ty.map_or_else(|| Err(unfit("nothing")), |ty| Self::flat(lift, ty, values))
     }
 
-    /// The same from memory.
+    /// Lifts the payload of a `result` case from memory.
     ///
     /// # Errors
-    /// As the above.
+    /// Fails as [`Self::load`] does.
     #[doc(hidden)]
     fn load_case(lift: &mut Lifting<'_>, ty: Option<&Type>, at: u64) -> Result<Self> {
         ty.map_or_else(|| Err(unfit("nothing")), |ty| Self::load(lift, ty, at))
     }
 }
 
-/// A type of which the host passes values to components.
+/// A type whose values the host passes to components.
 pub trait Lower: ComponentType {
-    /// To core values.
+    /// Lowers the value to core values.
     ///
     /// # Errors
-    /// If the component has no room for what is passed in memory.
+    /// Fails if the component has no room for the part that is passed in memory.
     #[doc(hidden)]
     fn flat<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, to: &mut Vec<u64>) -> Result<()>;
 
-    /// To memory.
+    /// Lowers the value to memory.
     ///
     /// # Errors
-    /// If the component has no room for what is passed by a pointer.
+    /// Fails if the component has no room for the part that is passed by a pointer.
     #[doc(hidden)]
     fn store<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, at: u32) -> Result<()>;
 
-    /// A list of them.
+    /// Lowers a list of values.
     ///
     /// # Errors
-    /// As the above.
+    /// Fails as [`Self::store`] does.
     #[doc(hidden)]
     fn list<T: 'static>(
         list: Vec<Self>,
@@ -138,10 +138,10 @@ pub trait Lower: ComponentType {
         Ok((at, length as u32))
     }
 
-    /// What a case of a `result` holds, to core values.
+    /// Lowers the payload of a `result` case to core values.
     ///
     /// # Errors
-    /// As the above.
+    /// Fails as [`Self::flat`] does.
     #[doc(hidden)]
     fn flat_case<T: 'static>(
         self,
@@ -152,10 +152,10 @@ pub trait Lower: ComponentType {
         ty.map_or_else(|| Err(unfit("nothing")), |ty| self.flat(lower, ty, to))
     }
 
-    /// The same to memory.
+    /// Lowers the payload of a `result` case to memory.
     ///
     /// # Errors
-    /// As the above.
+    /// Fails as [`Self::store`] does.
     #[doc(hidden)]
     fn store_case<T: 'static>(
         self,
@@ -195,20 +195,20 @@ impl Lower for Val {
     }
 }
 
-/// Checks what a host function gives.
+/// Checks the result of a host function.
 ///
 /// # Errors
-/// If it is not of the type.
+/// Fails if the value does not have the type.
 pub fn of_host(value: &Val, ty: &Type) -> Result<()> {
     value.check(ty).map_err(|error| Error::new(ErrorKind::Type, format_args!("host function: {error}")))
 }
 
-/// The host's type is another one.
+/// Creates the error for a host type that does not match.
 fn unfit(ty: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Link, format_args!("the component has {ty}"))
 }
 
-/// Fails unless the type is as it is to be.
+/// Fails unless the type has the expected kind.
 fn fits(ty: &Type, is_it: impl FnOnce(&TypeKind) -> bool) -> Result<()> {
     if is_it(ty.kind()) { Ok(()) } else { Err(unfit(ty)) }
 }

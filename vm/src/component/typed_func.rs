@@ -1,4 +1,4 @@
-//! Exported functions whose parameters and result are Rust types.
+//! Exported functions with Rust types for parameters and result.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,8 +10,8 @@ use super::typed::{Args, Returns, check_call};
 use super::unsupported;
 use crate::{AsContextMut, Error, ErrorKind, Result};
 
-/// A function that an instance of a component exports, of a type that is known: `A` is the tuple of its arguments, `R` is
-/// `()` or `(Result,)`. Values go between Rust and the component's memory without a [`Val`](super::Val) in between.
+/// An exported function of a component's instance with a static type: `A` is the tuple of its arguments, `R` is `()` or
+/// `(Result,)`. Values pass between Rust and the component's memory without an intermediate [`Val`](super::Val).
 ///
 /// ```
 /// use wprof::component::{Component, Linker};
@@ -46,7 +46,7 @@ impl<A, R> Clone for TypedFunc<A, R> {
 
 impl<A: Args, R: Returns> TypedFunc<A, R> {
     /// # Errors
-    /// If the function has another type.
+    /// Fails if the function has another type.
     pub(super) fn new(func: Func) -> Result<TypedFunc<A, R>> {
         check_call::<A, R>(&func.ty, &func.state.resources).map_err(|error| {
             Error::new(ErrorKind::Type, format_args!("{} is another type: {error}", func.ty))
@@ -57,19 +57,19 @@ impl<A: Args, R: Returns> TypedFunc<A, R> {
         Ok(TypedFunc { func, index, of: PhantomData })
     }
 
-    /// The function.
+    /// Returns the function without its static type.
     pub fn func(&self) -> &Func {
         &self.func
     }
 
-    /// Calls it, `post-return` included.
+    /// Calls the function, including its `post-return`.
     ///
     /// # Errors
-    /// If it traps, a host function that it calls fails, or what it gives is not as the canonical ABI prescribes: then no
-    /// function of this instance can be called any more.
+    /// Fails if the function traps, a host function that it calls fails, or its result violates the canonical ABI: then
+    /// no function of this instance can be called any more.
     ///
     /// # Panics
-    /// If it is another store's, or a host function that it calls panics.
+    /// Panics if the function belongs to another store, or if a host function that it calls panics.
     pub fn call(&self, mut store: impl AsContextMut, args: A) -> Result<R> {
         let (store, state) = (&mut store.as_context_mut(), &self.func.state);
         let lifted = state.lifted(store, self.index)?;

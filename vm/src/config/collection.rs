@@ -1,4 +1,4 @@
-//! What an engine collects, as its settings ask for it, and which of them contradict each other.
+//! The data that an engine collects according to its settings, and conflicts between these.
 
 use wprof_jit::abi::store_context::{EVENT_KINDS, METRIC_KINDS};
 use wprof_jit::compile::CompilerOptions;
@@ -17,18 +17,18 @@ impl Config {
         own.collecting(collection)
     }
 
-    /// What is collected of all functions.
+    /// Returns the data to collect about all functions.
     ///
     /// # Errors
-    /// If there are too many kinds of events, two of one name, the budget is of none of them, or what is asked for
-    /// cannot be had together.
+    /// Fails if there are too many event kinds, two of one name, if the budget's kind is not counted, or if settings
+    /// conflict.
     pub(crate) fn collection(&self) -> Result<Collection> {
         self.check_events()?;
         self.check_samples()?;
         self.check_interesting()?;
         self.check_metrics()?;
         self.check_allocations()?;
-        // With bursts, contexts and metrics are of what runs in these.
+        // With bursts, contexts and metrics cover only the code in bursts.
         let is_sampled = self.checks().is_some();
         let metrics = self.metrics.iter().cloned().chain(self.lengths()).filter(|_| !is_sampled);
         Ok(Collection {
@@ -51,7 +51,7 @@ impl Config {
         })
     }
 
-    /// Kinds of events are few, and each has a name of its own, as the budget's has to be one of them.
+    /// Checks that event kinds are few and uniquely named, and that the budget's kind is one of them.
     fn check_events(&self) -> Result<()> {
         let names: Vec<&str> = self.events.iter().map(|model| model.name.as_str()).collect();
         if names.len() > EVENT_KINDS as usize {
@@ -71,7 +71,8 @@ impl Config {
         }
     }
 
-    /// What is sampled are paths and calling contexts, and time is no budget of checks.
+    /// Checks that only paths, calling contexts and time are sampled, and that time triggers exclude a budget of
+    /// checks.
     fn check_samples(&self) -> Result<()> {
         let ProfilingConfig::Adaptive(adaptive) = self.profiling else { return Ok(()) };
         if !self.events.is_empty() || self.tracing.is_some() {
@@ -88,7 +89,7 @@ impl Config {
         }
     }
 
-    /// What is measured is measured of something, and has a name of its own.
+    /// Checks that metrics have something to be measured along, and unique names.
     fn check_metrics(&self) -> Result<()> {
         let counts_paths = self.profiling == ProfilingConfig::Exact(Collect::Paths);
         let is_sampled = self.checks().is_some();
@@ -117,7 +118,7 @@ impl Config {
         Ok(())
     }
 
-    /// Allocations are counted in contexts, all of them.
+    /// Checks that allocations are counted in contexts, and exactly.
     fn check_allocations(&self) -> Result<()> {
         match self.allocators.is_some() && (self.checks().is_some() || !self.contexts) {
             true => {
@@ -127,15 +128,15 @@ impl Config {
         }
     }
 
-    /// What paths have besides that follows from lengths of bulk operations; nothing is measured along interesting
-    /// ones.
+    /// Returns the metrics of bulk-operation lengths that paths also need; nothing is measured along interesting
+    /// paths.
     fn lengths(&self) -> impl Iterator<Item = Metric> {
         let has_them = self.profiling == ProfilingConfig::Exact(Collect::Paths) && self.interesting.is_none();
         let kinds = self.events.iter().filter(move |model| has_them && model.charges_lengths());
         kinds.map(|model| Metric::Lengths(model.name.clone()))
     }
 
-    /// Interesting paths are of an engine that counts paths, and are paths.
+    /// Checks that interesting paths belong to an engine that counts paths, and that their profile has paths.
     fn check_interesting(&self) -> Result<()> {
         let Some(interesting) = &self.interesting else { return Ok(()) };
         if self.profiling != ProfilingConfig::Exact(Collect::Paths) {
@@ -149,7 +150,7 @@ impl Config {
         Ok(())
     }
 
-    /// What is collected of all functions in bursts, if there are any.
+    /// Returns the data to collect about all functions in bursts, if there are any.
     pub(crate) fn burst_collection(&self) -> Option<Collection> {
         let (counters, weights) = (Instrumentation::Paths, self.weights.clone());
         let checks = Some(self.checks()?);
@@ -170,7 +171,7 @@ impl Config {
         })
     }
 
-    /// Where code is checked, if there are to be bursts.
+    /// Returns where code is checked, if there are bursts.
     pub(super) fn checks(&self) -> Option<Checks> {
         match self.profiling {
             ProfilingConfig::Adaptive(adaptive) => Some(adaptive.checks),
@@ -188,7 +189,7 @@ fn wrong(message: impl std::fmt::Display) -> Result<()> {
     Err(Error::new(ErrorKind::Limit, message))
 }
 
-/// A name that is there twice.
+/// Returns a duplicate name.
 fn twice<'a>(names: &[&'a str]) -> Option<&'a str> {
     (1..names.len()).find(|&i| names[..i].contains(&names[i])).map(|i| names[i])
 }

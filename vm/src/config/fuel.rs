@@ -1,17 +1,17 @@
-//! Fuel: events with a budget, by the name that other engines have for them.
+//! Fuel: events with a budget, under the name that other engines use.
 
 use wprof_jit::events::EventModel;
 
 use super::Config;
 
-/// The kind of events that fuel is.
+/// The event kind of fuel.
 pub(crate) const FUEL: &str = "fuel";
 
 impl Config {
-    /// Whether wasm code consumes fuel (default: no): see [`Store::set_fuel`](crate::Store::set_fuel). Fuel is the built-in
-    /// kind of events of this name, which is counted besides those of [`Config::count_events`], and the budget is one of
-    /// it: it costs what a budget does, and programs consume as much as they do in Wasmtime, or what [`Config::fuel_costs`] says.
-    /// There is no other budget then.
+    /// Sets whether wasm code consumes fuel (default: no): see [`Store::set_fuel`](crate::Store::set_fuel). Fuel is the
+    /// built-in event kind of this name, counted in addition to those of [`Config::count_events`], with a budget: it
+    /// costs what a budget costs, and programs consume as much as in Wasmtime, or according to [`Config::fuel_costs`].
+    /// No other budget is possible then.
     pub fn consume_fuel(&mut self, enable: bool) -> &mut Self {
         self.fuel = enable;
         self.events.retain(|model| model.name != FUEL);
@@ -20,8 +20,8 @@ impl Config {
         self
     }
 
-    /// What instructions consume (default: `None`, as much as in Wasmtime), with the costs of any kind of events: a table of
-    /// costs by instruction is an [`EventModel::custom`]. It has no effect without [`Config::consume_fuel`].
+    /// Sets the fuel consumption of instructions (default: `None`, as in Wasmtime) to the costs of any event kind: a
+    /// table of costs by instruction is an [`EventModel::custom`]. It has no effect without [`Config::consume_fuel`].
     ///
     /// ```
     /// use wprof::{Config, CustomModel, EventModel};
@@ -47,7 +47,7 @@ impl Config {
         self
     }
 
-    /// Sees to it that fuel is counted if it is consumed.
+    /// Ensures that fuel is counted if it is consumed.
     pub(super) fn keep_fuel(&mut self) {
         if !self.fuel {
             return;
@@ -58,7 +58,7 @@ impl Config {
         self.budget = Some(FUEL.into());
     }
 
-    /// Whether stores begin without fuel.
+    /// Reports whether stores start without fuel.
     pub(crate) fn consumes_fuel(&self) -> bool {
         self.fuel && self.meters(FUEL)
     }

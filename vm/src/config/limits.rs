@@ -1,30 +1,30 @@
-//! How much a module may ask for, and how memories lie.
+//! Limits of modules, and the layout of memories.
 
 use wprof_jit::compile::MemoryStyle;
 
 use super::Config;
 use crate::StoreLimits;
 
-/// Memories are reserved whole if so many of them fit into the address space that the process may have.
+/// Number of memories that must fit into the process's address space for memories to be reserved whole.
 const MEMORIES_WITHIN_LIMIT: u64 = 4;
-/// What is inaccessible behind memories that are not: all indices into them are checked.
+/// Inaccessible bytes behind memories that are not reserved whole, whose indices are all checked.
 const SMALL_GUARD: u64 = 1 << 16;
 
 impl Config {
-    /// Address space reserved per 32-bit memory, in bytes (default: 4 GiB, which saves all bounds checks).
+    /// Sets the address space reserved per 32-bit memory, in bytes (default: 4 GiB, which saves all bounds checks).
     pub fn memory_reservation(&mut self, bytes: u64) -> &mut Self {
         self.compiler.memory = MemoryStyle { reservation: round(bytes), ..self.compiler.memory };
         self
     }
 
-    /// Inaccessible address space behind a memory, in bytes (default: 32 MiB).
+    /// Sets the inaccessible address space behind a memory, in bytes (default: 32 MiB).
     pub fn memory_guard_size(&mut self, bytes: u64) -> &mut Self {
         self.compiler.memory = MemoryStyle { guard: round(bytes), ..self.compiler.memory };
         self
     }
 
-    /// The same where this process may have no more than `limit` bytes of address space: memories are reserved whole only
-    /// if that is room for several.
+    /// Adapts the settings to a process limit of `limit` bytes of address space: memories are reserved whole only
+    /// if several of them fit.
     #[must_use]
     pub(crate) fn within(&self, limit: Option<u64>) -> Config {
         let mut config = self.clone();
@@ -32,47 +32,47 @@ impl Config {
         if limit.is_some_and(|limit| (reservation + guard).saturating_mul(MEMORIES_WITHIN_LIMIT) > limit) {
             config.memory_reservation(0).memory_guard_size(guard.min(SMALL_GUARD));
         }
-        // What is inlined has no frame that could count.
+        // Inlined calls have no frame that could be counted.
         if let Some(policy) = config.reoptimization.as_mut().filter(|_| config.max_call_depth.is_some()) {
             (policy.inlining, policy.guesses) = (false, false);
         }
         config
     }
 
-    /// Limits of stores that do not set their own.
+    /// Sets the limits of stores that do not set their own.
     pub fn limits(&mut self, limits: StoreLimits) -> &mut Self {
         self.limits = limits;
         self
     }
 
-    /// The largest binary module accepted, in bytes (default: 1 GiB).
+    /// Sets the maximum size of a binary module, in bytes (default: 1 GiB).
     pub fn max_module_size(&mut self, bytes: usize) -> &mut Self {
         self.max_module_size = bytes;
         self
     }
 
-    /// The most functions that a module may have, imports included (default: 1,000,000).
+    /// Sets the maximum number of functions of a module, including imports (default: 1,000,000).
     pub fn max_functions(&mut self, count: u32) -> &mut Self {
         self.max_functions = count;
         self
     }
 
-    /// The largest body of a function, in bytes (default: 7,654,321, as browsers have it). The time to compile a
-    /// function grows with its size: this is how to bound it.
+    /// Sets the maximum size of a function body, in bytes (default: 7,654,321, as in browsers). The time to compile a
+    /// function grows with its size, so this limit bounds it.
     pub fn max_function_size(&mut self, bytes: u32) -> &mut Self {
         self.max_function_size = bytes;
         self
     }
 
-    /// The most basic blocks of which code is made at once (default: 500,000), of a function or of a part of one. They
-    /// take most of the memory while a function is compiled, and a block may have as few as two bytes. A function that
-    /// has more cannot be called.
+    /// Sets the maximum number of basic blocks compiled at once (default: 500,000), of a function or of a part of one.
+    /// Blocks take most of the memory during compilation, and a block may have as few as two bytes. A function with
+    /// more blocks cannot be called.
     pub fn max_blocks(&mut self, count: usize) -> &mut Self {
         self.compiler.max_blocks = count;
         self
     }
 
-    /// The most locals that a function may have, parameters included (default: 50,000, which is the format's own
+    /// Sets the maximum number of locals of a function, including parameters (default: 50,000, the format's own
     /// limit).
     pub fn max_locals(&mut self, count: u32) -> &mut Self {
         self.max_locals = count;
@@ -80,7 +80,7 @@ impl Config {
     }
 }
 
-/// Up to a whole number of wasm pages.
+/// Rounds up to a whole number of wasm pages.
 fn round(bytes: u64) -> u64 {
     bytes.checked_next_multiple_of(1 << 16).unwrap_or(bytes & !0xffff)
 }

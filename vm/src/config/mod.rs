@@ -1,4 +1,4 @@
-//! How an engine is set up.
+//! The configuration of an engine.
 
 mod collection;
 mod fuel;
@@ -29,24 +29,24 @@ pub use profiling::{Adaptive, Collect, ProfilingConfig, Trigger};
 
 use crate::StoreLimits;
 
-/// The least that wasm code and what it calls can do with: the compiler runs there, too, with a quarter of it.
+/// Minimum stack size for wasm code and its callees: the compiler also runs there, with a quarter of it.
 const LEAST_STACK: usize = 2 << 20;
-/// More is as good as no limit.
+/// Maximum stack size; more is equivalent to no limit.
 const MOST_STACK: usize = 1 << 40;
 const PAGE: usize = 4096;
 
-/// How many extended paths an instance counts, about.
+/// Approximate number of extended paths that an instance counts.
 const EXTENDED_PATHS: usize = 1 << 12;
 
-/// How functions come by their code.
+/// How functions are compiled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strategy {
-    /// Compiled as fast as can be at the first call; optimised when hot, also in the middle of a loop.
+    /// Baseline code at the first call; optimised when hot, even in the middle of a loop (OSR).
     #[default]
     Tiered,
-    /// Optimised at the first call.
+    /// Optimised code at the first call.
     Optimized,
-    /// Compiled as fast as can be at the first call, and never optimised.
+    /// Baseline code at the first call, never optimised.
     Baseline,
 }
 
@@ -108,7 +108,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The default settings: no profiling, guards against speculative reads, 32-bit memories fully reserved.
+    /// Creates the default settings: no profiling, guards against speculative reads, 32-bit memories fully reserved.
     pub fn new() -> Config {
         Config {
             compiler: CompilerOptions::default(),
@@ -160,11 +160,11 @@ impl Config {
         }
     }
 
-    /// Settings for those who want to trust as little code as possible: code is what plain Cranelift makes of wasm. It
-    /// is optimised at the first call, by the thread that calls. There are no [passes](PassSet) of wprof's own, and so no
-    /// assembler and no jump into tables without checks, and no register is taken from it; nothing is compiled ahead or anew by what was seen of it, and
-    /// modules are read whole. The guards against speculative reads stay. Programs start more slowly and take longer:
-    /// see `bench-wasm/records/2026-11-27-conservative.md`.
+    /// Creates settings that minimize trusted code: code is what plain Cranelift generates from wasm. It is optimised
+    /// at the first call, by the calling thread. None of wprof's own [passes](PassSet) run, so there is no assembler,
+    /// no unchecked jump into tables and no pinned register; nothing is compiled ahead or recompiled from observations,
+    /// and modules are read whole. The guards against speculative reads stay. Programs start more slowly and run
+    /// longer: see `bench-wasm/records/2026-11-27-conservative.md`.
     pub fn conservative() -> Config {
         let mut config = Config::new();
         config.passes(PassSet::none()).strategy(Strategy::Optimized).reoptimization(None);
@@ -173,13 +173,13 @@ impl Config {
         config
     }
 
-    /// Whether and what to profile (default: off).
+    /// Sets whether and what to profile (default: off).
     pub fn profiling(&mut self, profiling: ProfilingConfig) -> &mut Self {
         self.profiling = profiling;
         self
     }
 
-    /// Kinds of events that are counted in all wasm code of a store (default: none): see
+    /// Sets the event kinds to count in all wasm code of a store (default: none): see
     /// [`Store::event_count`](crate::Store::event_count). At most 16.
     pub fn count_events(&mut self, kinds: impl IntoIterator<Item = EventModel>) -> &mut Self {
         self.events = kinds.into_iter().collect();
@@ -187,13 +187,13 @@ impl Config {
         self
     }
 
-    /// How events are counted (default: with the fewest increments).
+    /// Sets how events are counted (default: with the fewest increments).
     pub fn event_counting(&mut self, counting: Counting) -> &mut Self {
         self.counting = counting;
         self
     }
 
-    /// The kind of events, one of those that are counted, of which a store has a budget (default: none): see
+    /// Sets the counted event kind for which a store has a budget (default: none): see
     /// [`Store::set_budget`](crate::Store::set_budget).
     pub fn budget(&mut self, kind: impl Into<String>) -> &mut Self {
         self.budget = Some(kind.into());
@@ -201,71 +201,72 @@ impl Config {
         self
     }
 
-    /// An earlier profile, by whose counts of edges counters are placed where control seldom comes (default: none, they
-    /// are placed by an estimate). It changes no result, only what counting costs. All modules must be the one that it
-    /// is of. Code is then not cached.
+    /// Sets an earlier profile whose edge counts place counters on rarely executed edges (default: none, an estimate
+    /// places them). It affects only the cost of counting, not the results. All modules must be the one that the
+    /// profile describes. Code is then not cached.
     pub fn weights(&mut self, profile: Arc<Profile>) -> &mut Self {
         self.weights = Some(profile);
         self
     }
 
-    /// How hot functions are made better by what is known of them: from bursts, or from [`Config::profile_use`]
-    /// (default: the reoptimizer's own policy). `None`: they are not. Code that counts everything is never
+    /// Sets the policy for reoptimizing hot functions by observations: from bursts, or from [`Config::profile_use`]
+    /// (default: the reoptimizer's own policy). `None` disables it. Code that counts everything is never
     /// reoptimized.
     pub fn reoptimization(&mut self, policy: Option<Policy>) -> &mut Self {
         self.reoptimization = policy;
         self
     }
 
-    /// An earlier profile, by which hot functions are made better as soon as they are optimised (default: none). All
-    /// modules must be the one that it is of. Code is then not cached.
+    /// Sets an earlier profile that guides the optimisation of hot functions from the start (default: none). All
+    /// modules must be the one that the profile describes. Code is then not cached.
     pub fn profile_use(&mut self, profile: Arc<Profile>) -> &mut Self {
         self.advice = Some(profile);
         self
     }
 
-    /// Paths that are interesting (default: none), of an engine that counts paths. In functions that have too many
-    /// paths for a counter each, interesting paths are counted without the table that the others need; or, if they
-    /// are not to be counted, profiles have the others alone. Their profile takes the place of [`Config::weights`]
-    /// where there are none, and loops are compiled for its paths. All modules must be the one that the interesting
-    /// paths are of. Code is then not cached.
+    /// Sets the interesting paths of an engine that counts paths (default: none). In functions with too many
+    /// paths for a counter each, interesting paths are counted without the table that other paths need; or, if they
+    /// are not to be counted, profiles contain only the other paths. Their profile replaces [`Config::weights`]
+    /// if none are set, and loops are compiled for its paths. All modules must be the one that the interesting
+    /// paths belong to. Code is then not cached.
     pub fn interesting_paths(&mut self, interesting: Interesting) -> &mut Self {
         self.interesting = Some(interesting);
         self
     }
 
-    /// Makes all code write a trace (default: no), which [`Store::record_trace`](crate::Store::record_trace) keeps.
+    /// Makes all code write a trace (default: no), which [`Store::record_trace`](crate::Store::record_trace) stores.
     pub fn trace(&mut self, how: Tracing) -> &mut Self {
         self.tracing = Some(how);
         self
     }
 
-    /// Whether traces have data references too (default: no): what each load, store and bulk operation touches, in step
-    /// with the blocks. It has no effect without [`Config::trace`] or [`Config::record_bursts`].
+    /// Sets whether traces include data references (default: no): the addresses that each load, store and bulk
+    /// operation accesses, in step with the blocks. It has no effect without [`Config::trace`] or
+    /// [`Config::record_bursts`].
     pub fn trace_references(&mut self, enable: bool) -> &mut Self {
         self.references = enable;
         self
     }
 
-    /// How many bytes of a trace are collected before they are compressed as one chunk (default: 1 MiB): a trace can be
-    /// read from each chunk on. At least 8, at most 64 MiB. Of data references there may be eight times as many.
+    /// Sets how many bytes of a trace are collected before they are compressed as one chunk (default: 1 MiB). A trace
+    /// can be read from any chunk on. At least 8, at most 64 MiB. Data references may take eight times as many bytes.
     pub fn trace_buffer(&mut self, bytes: usize) -> &mut Self {
         self.trace_buffer = bytes.clamp(8, 64 << 20);
         self
     }
 
-    /// Whether calling contexts are counted in all wasm code of a store (default: no): how often each function was
-    /// called, by whom, who was called by whom, …, see [`Profile::contexts`]. With an adaptive profile the calls in
-    /// bursts are.
+    /// Sets whether calling contexts are counted in all wasm code of a store (default: no): how often each function was
+    /// called, by whom, who was called by whom, …, see [`Profile::contexts`]. An adaptive profile counts the calls in
+    /// bursts.
     pub fn count_contexts(&mut self, enable: bool) -> &mut Self {
         self.contexts = enable;
         self
     }
 
-    /// Counts allocations in each calling context (default: not), see [`Profile::allocations`]: what functions hand out and
-    /// take back that are called as allocators of C and Rust usually are, such as `malloc` and `__rust_realloc`, or have one
-    /// of the names given, and objects of the garbage collector. Of allocators that others call the outer one counts.
-    /// Calling contexts must be counted, and not in bursts. Code is then not cached.
+    /// Counts allocations in each calling context (default: no), see [`Profile::allocations`]: allocations and frees by
+    /// functions with the usual names of C and Rust allocators, such as `malloc` and `__rust_realloc`, or with one of
+    /// the given names, and garbage-collected objects. If one allocator calls another, the outer one counts. Calling
+    /// contexts must be counted, and not in bursts. Code is then not cached.
     ///
     /// # Example
     /// ```
@@ -283,251 +284,255 @@ impl Config {
         self
     }
 
-    /// How many bytes of memory the call records of a store may take (default: 256 MiB, enough for more than a
-    /// million). When they are used up, calls in new contexts are counted by function only, under
+    /// Sets how many bytes of memory the call records of a store may take (default: 256 MiB, enough for more than a
+    /// million). Once they are used up, calls in new contexts are counted by function only, under
     /// [`Callee::Beyond`](wprof_profiler::Callee::Beyond).
     pub fn context_memory(&mut self, bytes: usize) -> &mut Self {
         self.context_memory = bytes;
         self
     }
 
-    /// Tells Linux perf where the code of which function is, in a file of the process (default: no). Code from the code
-    /// cache would have no lines, so there is no cache then. Of several engines in a process only one can do so.
+    /// Writes a map of the generated code for Linux perf, in a file per process (default: no). Code from the code
+    /// cache would have no lines, so the cache is disabled. Only one engine per process can do so.
     pub fn perf(&mut self, format: PerfFormat) -> &mut Self {
         self.perf = Some(format);
         self.compiler.positions = format == PerfFormat::Jitdump;
         self
     }
 
-    /// How often a second threads that run wasm code are looked at, to tell where the time goes (default: not at all; 1000
-    /// costs hardly anything): see [`Profile::time`](wprof_profiler::Profile::time). It works with every other setting,
-    /// and does not need any. A timer that counts the thread's processor time sends it a signal, a real-time one that
-    /// nobody uses; interrupted system calls go on where the system lets them. The kernel looks at such timers at its
-    /// ticks, often 250 a second: a sample then stands for more time.
+    /// Sets how many times per second threads that run wasm code are sampled, to show where the time goes (default:
+    /// never; 1000 costs hardly anything): see [`Profile::time`](wprof_profiler::Profile::time). It works with every
+    /// other setting, and needs none. A timer on the thread's processor time sends it an otherwise unused real-time
+    /// signal; interrupted system calls resume where the system allows. The kernel checks such timers at its ticks,
+    /// often 250 per second: a sample then represents more time.
     pub fn sample_time(&mut self, rate: Option<u32>) -> &mut Self {
         self.sample_rate = rate.filter(|&rate| rate > 0);
         self
     }
 
-    /// What is measured (default: nothing), along paths and in calling contexts, whichever are counted; with an
-    /// adaptive profile, in bursts. What callees cost is left out: see
+    /// Sets the metrics to measure (default: none), along paths and in calling contexts, whichever are counted; with an
+    /// adaptive profile, in bursts. Measurements exclude callees: see
     /// [`PathCount::metrics`](wprof_profiler::PathCount::metrics) and
-    /// [`CallRecord::metrics`](wprof_profiler::CallRecord::metrics). Of events that are counted too, the totals along
-    /// paths follow.
+    /// [`CallRecord::metrics`](wprof_profiler::CallRecord::metrics). For event kinds that are also counted, profiles
+    /// contain the totals along paths.
     pub fn measure(&mut self, metrics: impl IntoIterator<Item = Metric>) -> &mut Self {
         self.metrics = metrics.into_iter().collect();
         self.metrics.sort();
         self
     }
 
-    /// Whether paths are counted in each calling context of their own (default: no): see
+    /// Sets whether paths are counted separately in each calling context (default: no): see
     /// [`CallRecord::paths`](wprof_profiler::CallRecord::paths). Paths and contexts must be counted.
     pub fn flow_contexts(&mut self, enable: bool) -> &mut Self {
         self.flow_contexts = enable;
         self
     }
 
-    /// With `flow_contexts`, up to how many paths of a function each of its call records has a cell for each
-    /// (default: 64). Others are counted in rows that all its records share, which takes longer, but no memory for
-    /// paths that do not run.
+    /// With `flow_contexts`, sets the maximum number of paths of a function for which each of its call records has a
+    /// cell per path (default: 64). Other functions count paths in rows that all their records share, which is slower,
+    /// but needs no memory for paths that do not run.
     pub fn record_paths(&mut self, most: u32) -> &mut Self {
         self.record_paths = most.into();
         self
     }
 
-    /// Whether profiles tell how long functions of the host run (default: no): see
-    /// [`HostCalls::time_ns`](wprof_profiler::HostCalls::time_ns). Takes two readings of the time-stamp counter a call.
+    /// Sets whether profiles contain the run time of host functions (default: no): see
+    /// [`HostCalls::time_ns`](wprof_profiler::HostCalls::time_ns). Each call then reads the time-stamp counter twice.
     pub fn time_host_calls(&mut self, enable: bool) -> &mut Self {
         self.times_host_calls = enable;
         self
     }
 
-    /// Whether each allocation of an object collects garbage first (default: no), for tests.
+    /// Sets whether each object allocation collects garbage first (default: no), for tests.
     pub fn gc_stress(&mut self, enable: bool) -> &mut Self {
         self.gc_stress = enable;
         self
     }
 
-    /// Whether profiles have a time line (default: no), [`Profile::timeline`]: when which code was compiled and why,
-    /// and when bursts ran. Times are never the same twice.
+    /// Sets whether profiles have a time line (default: no), [`Profile::timeline`]: when and why code was compiled,
+    /// and when bursts ran. Times differ between runs.
     pub fn time_line(&mut self, enable: bool) -> &mut Self {
         self.has_time_line = enable;
         self
     }
 
-    /// Whether bursts can be recorded (default: no), which makes what runs in them slower: see
+    /// Sets whether bursts can be recorded (default: no), which slows them down: see
     /// [`Store::record_bursts`](crate::Store::record_bursts). It has no effect without bursts.
     pub fn record_bursts(&mut self, enable: bool) -> &mut Self {
         self.record_bursts = enable;
         self
     }
 
-    /// Over what bursts extend paths (default: nothing), back edges or calls: see [`Profile::extended`]. Makes what
-    /// runs in bursts slower. It has no effect without bursts.
+    /// Sets whether bursts extend paths over back edges or calls (default: neither): see [`Profile::extended`]. This
+    /// slows bursts down. It has no effect without bursts.
     pub fn extend_paths(&mut self, extension: Option<Extension>) -> &mut Self {
         self.extension = extension;
         self
     }
 
-    /// How large the table is in which bursts count paths of functions that have too many for counters (default: 16,384
-    /// sets of 4 entries). Where a set is full the path that ran least gives way. It has no effect without bursts.
+    /// Sets the size of the table in which bursts count paths of functions with too many paths for counters (default:
+    /// 16,384 sets of 4 entries). A full set evicts its least executed path. It has no effect without bursts.
     pub fn path_table(&mut self, shape: TableShape) -> &mut Self {
         self.path_table = shape;
         self
     }
 
-    /// How functions come by their code (default: tiered).
+    /// Sets how functions are compiled (default: tiered).
     pub fn strategy(&mut self, strategy: Strategy) -> &mut Self {
         self.strategy = strategy;
         self
     }
 
-    /// Whether hot functions are optimised by another thread while the program goes on (default: yes). Otherwise the
+    /// Sets whether another thread optimises hot functions while the program continues (default: yes). Otherwise the
     /// program waits, so that the same input goes through the same versions.
     pub fn background_compilation(&mut self, enable: bool) -> &mut Self {
         self.background_compilation = enable;
         self
     }
 
-    /// Whether functions, and parts of large ones, are compiled by another thread before they are called, as soon as
-    /// a function runs that is likely to call them (default: if there is more than one core). Of the tiered strategy
-    /// with background compilation only. It changes neither results nor profiles, but when things are compiled
-    /// depends on time. Where there are bursts, frames that wait in loops of large functions then have theirs compiled
+    /// Sets whether another thread compiles functions, and parts of large ones, ahead of their first call, as soon as
+    /// a likely caller runs (default: if there is more than one core). Applies to the tiered strategy
+    /// with background compilation only. It changes neither results nor profiles, but compile times vary between runs.
+    /// If there are bursts, versions for frames that wait in loops of large functions are then compiled
     /// in two steps, the first of which takes less time.
     pub fn speculative_compilation(&mut self, enable: bool) -> &mut Self {
         self.speculative_compilation = enable;
         self
     }
 
-    /// A folder in which machine code is kept from one run to the next (default: none). It is made if need be, and not
-    /// used if others may write to it: what is in it runs with the rights of this process. Nothing is stored unless
+    /// Sets a folder that keeps machine code between runs (default: none). It is created if necessary, and not
+    /// used if others may write to it, since its code runs with the rights of this process. Nothing is stored unless
     /// [`Module::update_code_cache`](crate::Module::update_code_cache) is called.
     pub fn code_cache(&mut self, folder: impl Into<PathBuf>) -> &mut Self {
         self.code_cache = Some(folder.into());
         self
     }
 
-    /// Whether hashes of large modules, which profiles have, are computed while programs run (default: yes), so that who
-    /// asks for a profile need not wait: that takes 0.7 ms for each MiB. Turn it off where nobody asks.
+    /// Sets whether hashes of large modules, which profiles contain, are computed while programs run (default: yes), so
+    /// that requesting a profile does not wait for them: hashing takes 0.7 ms per MiB. Turn it off if no profile is
+    /// requested.
     pub fn hash_ahead(&mut self, is_wanted: bool) -> &mut Self {
         self.hash_ahead = is_wanted;
         self
     }
 
-    /// Whether data segments of megabytes and debug information of a module's file are read when they are needed
-    /// (default: yes), rather than at load. The file must not be written to then while the module is used.
+    /// Sets whether data segments of megabytes and debug information of a module's file are read on demand
+    /// (default: yes), rather than at load. The file must then not be written to while the module is used.
     pub fn demand_paging(&mut self, enable: bool) -> &mut Self {
         self.demand_paging = enable;
         self
     }
 
-    /// What tells whether modules that were compiled ahead are for this program (default: `None`, by the build id of the program:
-    /// only what the very same program made). With a version of the embedder's own several programs can share them, such as
-    /// one that compiles and one that runs: as long as it is the same, so must be everything that wprof is built of and
-    /// how, or undefined behaviour follows.
+    /// Sets the version that identifies programs for which modules compiled ahead are valid (default: `None`, the
+    /// program's build id: only modules from the very same program). With a version of their own several programs can
+    /// share modules, such as one that compiles and one that runs. Programs with equal versions must contain wprof
+    /// built from the same sources in the same way; otherwise the behaviour is undefined.
     pub fn module_version(&mut self, version: Option<String>) -> &mut Self {
         self.module_version = version;
         self
     }
 
-    /// What is kept of instances for the next ones (default: `None`, nothing).
+    /// Sets which resources of instances are kept for the next ones (default: `None`, none).
     pub fn pooling(&mut self, pooling: Option<PoolingConfig>) -> &mut Self {
         self.pooling = pooling;
         self
     }
 
-    /// How many bytes of stack wasm code may use, rounded up to whole pages, whatever its caller's stack has (default: `None`,
-    /// all of its caller's). At least 2 MiB. What needs more traps with [`Trap::StackOverflow`](crate::Trap::StackOverflow).
+    /// Sets how many bytes of stack wasm code may use, rounded up to whole pages, independently of its caller's stack
+    /// (default: `None`, all of its caller's). At least 2 MiB. Exceeding it traps with
+    /// [`Trap::StackOverflow`](crate::Trap::StackOverflow).
     ///
-    /// Wasm, and the host functions that it calls, then run on a stack of this size, which each thread keeps for the next
-    /// call. Host functions are not called with less than a quarter of it left, or 512 KiB (1 MiB in debug builds) if that is less.
+    /// Wasm, and the host functions that it calls, then run on a stack of this size, which each thread keeps for the
+    /// next call. Host functions need a quarter of it left, or 512 KiB (1 MiB in debug builds) if that is less.
     pub fn max_wasm_stack(&mut self, bytes: Option<usize>) -> &mut Self {
         let whole = |bytes: usize| bytes.clamp(LEAST_STACK, MOST_STACK).next_multiple_of(PAGE);
         self.max_wasm_stack = bytes.map(whole);
         self
     }
 
-    /// How many frames of wasm functions a store may have on the stack at once, those below its host functions included
-    /// (default: `None`, as many as fit). One more traps with [`Trap::StackOverflow`](crate::Trap::StackOverflow) at its entry: at
-    /// the same place of a program on each machine and in each tier, provided that the stack is large enough for so many, which
-    /// [`Config::max_wasm_stack`] sees to. A tail call takes the place of its caller; host functions do not count.
+    /// Sets how many frames of wasm functions a store may have on the stack at once, including those below its host
+    /// functions (default: `None`, as many as fit). One more traps with
+    /// [`Trap::StackOverflow`](crate::Trap::StackOverflow) at its entry: at the same place of a program on each machine
+    /// and in each tier, provided that the stack is large enough for that many, which [`Config::max_wasm_stack`]
+    /// ensures. A tail call replaces its caller; host functions do not count.
     ///
-    /// Each call then takes two additions and a comparison, and no call is inlined. Not with an adaptive profile.
+    /// Each call then costs two additions and a comparison, and no call is inlined. Not with an adaptive profile.
     pub fn max_call_depth(&mut self, frames: Option<u32>) -> &mut Self {
         self.max_call_depth = frames;
         self
     }
 
-    /// The folder that programs of one user share as a code cache; `None` if the environment names no place for it.
+    /// Returns the folder that programs of one user share as a code cache; `None` if the environment determines none.
     pub fn default_code_cache() -> Option<PathBuf> {
         Some(Config::user_caches()?.join("code"))
     }
 
-    /// The folder for what programs of one user keep, other than of code.
+    /// Returns the folder for other data that programs of one user keep.
     pub(crate) fn user_caches() -> Option<PathBuf> {
         let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let caches = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
         Some(caches.join("wprof"))
     }
 
-    /// After how many entries and rounds of loops a function is optimised, for each 100 bytes of its bytecode
-    /// (default: 1000). What optimising takes grows with the size, and has to be repaid.
+    /// Sets after how many entries and loop rounds a function is optimised, per 100 bytes of its bytecode
+    /// (default: 1000). The cost of optimisation grows with the size, and has to be repaid.
     pub fn promote_after(&mut self, count: u32) -> &mut Self {
         self.compiler.hot = Some(count.max(1));
         self
     }
 
-    /// Functions of more bytes of bytecode are compiled in parts at first, each when control first comes to it
-    /// (default: 4000); never with `usize::MAX`. Only code that counts nothing exactly is.
+    /// Sets the bytecode size above which functions are first compiled in parts, each when control first reaches it
+    /// (default: 4000); never with `usize::MAX`. Applies only to code that counts nothing exactly.
     pub fn parts_above(&mut self, bytes: usize) -> &mut Self {
         self.compiler.part_sizes = PartSizes::above(bytes);
         self
     }
 
-    /// Optimised code of functions of more bytes of bytecode, more than half of which are one loop, can be entered by
-    /// frames at the header of that loop (default: 4000), so that they need no version of their own; of none with
-    /// `usize::MAX`.
+    /// Sets the bytecode size above which optimised code of functions that consist to more than half of one loop can be
+    /// entered at the header of that loop by OSR (default: 4000), so that frames need no version of their own; never
+    /// with `usize::MAX`.
     pub fn loop_entries_above(&mut self, bytes: usize) -> &mut Self {
         self.compiler.loop_entries_above = bytes;
         self
     }
 
-    /// Functions of more bytes of bytecode (default: 1000) have one version for frames that come from other versions,
-    /// which these enter at any of its loops; smaller ones have one for each loop where frames come.
+    /// Sets the bytecode size (default: 1000) above which a function has one version for frames from other versions,
+    /// which they enter at any of its loops; smaller functions have one per loop where frames arrive.
     pub fn shared_loops_above(&mut self, bytes: usize) -> &mut Self {
         self.compiler.shared_loops_above = bytes;
         self
     }
 
-    /// Puts up to 240 bytes behind the machine code of each function, as many as follow from this number. How fast
-    /// code is depends on where it lies, by several percent (Mytkowicz et al., *Producing Wrong Data Without Doing
-    /// Anything Obviously Wrong!*, ASPLOS 2009), so benchmarks of wprof itself compare means over several numbers.
+    /// Places up to 240 bytes behind the machine code of each function; this seed determines how many. The speed of
+    /// code depends on its address by several percent (Mytkowicz et al., *Producing Wrong Data Without Doing Anything
+    /// Obviously Wrong!*, ASPLOS 2009), so benchmarks of wprof itself compare means over several seeds.
     pub fn padding(&mut self, seed: u32) -> &mut Self {
         self.padding = Some(seed);
         self
     }
 
-    /// Lets no more than so many integers, and no floats, be alive across calls in optimised code; others wait in the
-    /// frame, whatever that costs. For tests of wprof itself: by default as many wait as pay.
+    /// Limits the integer live ranges that stay in registers across calls in optimised code, and allows no float ones;
+    /// the others are spilled, whatever the cost. For tests of wprof itself: by default as many are spilled as pays
+    /// off.
     pub fn values_across_calls(&mut self, most: u32) -> &mut Self {
         self.compiler.across_calls = Some(most);
         self
     }
 
-    /// What is done to make code better than plain Cranelift does (default: all). What programs do does not depend on
-    /// it: a fault that goes away without a pass is in that pass.
+    /// Sets the optimisations beyond plain Cranelift (default: all). Program behaviour does not depend on
+    /// them: a fault that disappears without a pass is a fault in that pass.
     pub fn passes(&mut self, passes: PassSet) -> &mut Self {
         self.compiler.passes = passes;
         self
     }
 
-    /// Whether memory and table accesses are guarded against speculative out-of-bounds reads (default: yes).
+    /// Sets whether memory and table accesses are guarded against speculative out-of-bounds reads (default: yes).
     pub fn spectre_guards(&mut self, enable: bool) -> &mut Self {
         self.compiler.spectre_guards = enable;
         self
     }
 
-    /// Whether loops and entries of functions that call poll for interruption (default: no). Without it an
+    /// Sets whether loops, and entries of functions that call, poll for interruption (default: no). Without polls an
     /// interruption takes effect at the next call of a host function. Profiled code always polls: its counts are
     /// exact only if it stops at known instructions.
     pub fn interruptible(&mut self, enable: bool) -> &mut Self {
@@ -535,73 +540,73 @@ impl Config {
         self
     }
 
-    /// Whether every NaN that arithmetic yields is the canonical one, so that results do not depend on the processor
+    /// Sets whether every NaN that arithmetic yields is canonicalized, so that results do not depend on the processor
     /// (default: no).
     pub fn canonical_nans(&mut self, enable: bool) -> &mut Self {
         self.compiler.canonical_nans = enable;
         self
     }
 
-    /// Whether all code is checked that is compiled (default: no). Cranelift verifies what it is given, as it always does
-    /// in debug builds. And each pass over a function, over its CLIF or its finished machine code, must be proven to
-    /// leave what it does as it was: the same stores, calls, traps, branches and results. Where that cannot be proven the
-    /// function runs without that pass; [`Engine::proofs`](crate::Engine::proofs) tells how often,
-    /// [`Engine::unproven`](crate::Engine::unproven) why.
+    /// Sets whether all compiled code is checked (default: no). Cranelift then verifies its input, as it always does
+    /// in debug builds. Each pass over a function's CLIF or finished machine code must also be proven to
+    /// preserve the function's behaviour: the same stores, calls, traps, branches and results. Without a proof the
+    /// function runs without that pass; [`Engine::proofs`](crate::Engine::proofs) counts these cases, and
+    /// [`Engine::unproven`](crate::Engine::unproven) gives the reasons.
     pub fn verify(&mut self, enable: bool) -> &mut Self {
         self.compiler.verify = enable || cfg!(debug_assertions);
         self.compiler.proves = enable;
         self
     }
 
-    /// How often a second threads are sampled, if they are.
+    /// Returns the sampling rate of threads in samples per second, if they are sampled.
     pub(crate) fn sampled_rate(&self) -> Option<u32> {
         self.sample_rate
     }
 
-    /// Whether anything but events is counted.
+    /// Reports whether anything but events is counted.
     pub fn profiles(&self) -> bool {
         self.profiling != ProfilingConfig::Off
     }
 
-    /// Whether all code writes a trace.
+    /// Reports whether all code writes a trace.
     pub fn traces(&self) -> bool {
         self.tracing.is_some()
     }
 
-    /// Whether events of `kind` are counted.
+    /// Reports whether events of `kind` are counted.
     pub fn counts(&self, kind: &str) -> bool {
         self.events.iter().any(|model| model.name == kind)
     }
 
-    /// Whether there is a budget of events of `kind`.
+    /// Reports whether events of `kind` have a budget.
     pub fn meters(&self, kind: &str) -> bool {
         self.budget.as_deref() == Some(kind)
     }
 
-    /// Whether bursts can be recorded.
+    /// Reports whether bursts can be recorded.
     pub(crate) fn records_bursts(&self) -> bool {
         self.record_bursts && self.checks().is_some()
     }
 
-    /// An empty table of extended paths, if bursts are to count them.
+    /// Creates an empty table of extended paths, if bursts count them.
     pub(crate) fn extended_paths(&self) -> Option<ExtendedPaths> {
         let extension = self.extension.filter(|_| self.checks().is_some())?;
         Some(ExtendedPaths::bounded(extension, EXTENDED_PATHS))
     }
 
-    /// Whether functions are compiled ahead.
+    /// Reports whether functions are compiled ahead.
     pub(crate) fn speculates(&self) -> bool {
         self.speculative_compilation && self.background_compilation && self.strategy == Strategy::Tiered
     }
 
-    /// Whether code is kept for other runs.
+    /// Reports whether code is cached for other runs.
     pub(crate) fn caches(&self) -> bool {
         let has_profile = self.weights.is_some() || self.interesting.is_some() || self.advice.is_some();
         !has_profile && self.perf.is_none() && self.allocators.is_none()
     }
 }
 
-/// Processors that this process may use.
+/// Returns the number of processors that this process may use.
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get())
 }

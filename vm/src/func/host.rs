@@ -12,7 +12,7 @@ use crate::runtime::stacks::fiber::{Dropped, Suspender};
 use crate::store::{Embedded, StoreInner};
 use crate::{AsContext, AsContextMut, Error, ErrorKind, FuncType, Result, Val, ValType};
 
-/// What a host function may return: nothing, a value, a tuple of values, or a `Result` of those.
+/// The return type of a host function: nothing, a value, a tuple of values, or a `Result` of those.
 pub trait WasmRet {
     #[doc(hidden)]
     type Values: WasmParams;
@@ -37,10 +37,10 @@ impl<R: WasmParams> WasmRet for Result<R, Error> {
     }
 }
 
-/// A host function that belongs to no store yet.
+/// A host function that is not in a store yet.
 pub type HostFunc<T> = RuntimeFunc<Embedded<T>>;
 
-/// A closure that can be a host function of a store with data `T`. `P` and `R` are found by inference.
+/// A closure that can be a host function of a store with data `T`. The compiler infers `P` and `R`.
 pub trait IntoFunc<T: 'static, P, R>: Send + Sync + 'static {
     #[doc(hidden)]
     fn into_func(self) -> HostFunc<T>;
@@ -102,7 +102,7 @@ macro_rules! closures {
 closures! { () }
 each_tuple!(closures);
 
-/// A host function of type `ty`.
+/// Creates a host function of type `ty`.
 pub(crate) fn dynamic<T: 'static>(
     ty: FuncType,
     func: impl Fn(Caller<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
@@ -117,14 +117,14 @@ pub(crate) fn dynamic<T: 'static>(
     HostFunc { ty, code }
 }
 
-/// The arguments of a call, and places for its results.
+/// Returns the arguments of a call, and places for its results.
 fn passed(ty: &FuncType, values: &[VmValue], store: &StoreOpaque) -> (Vec<Val>, Vec<Val>) {
     // SAFETY: the caller passes values of the parameters' types, from this store.
     let params = values.iter().zip(ty.params()).map(|(v, ty)| unsafe { Val::from_vm(*v, &ty, store) });
     (params.collect(), ty.results().map(|ty| Val::default_for(&ty)).collect())
 }
 
-/// Gives the results to whoever has called, if they are of the right types.
+/// Stores the results for the caller, if they have the right types.
 fn give_back(ty: &FuncType, results: &[Val], values: &mut [VmValue], store: &mut StoreOpaque) -> Result<()> {
     for ((result, ty), value) in results.iter().zip(ty.results()).zip(values) {
         let checked = result.check_type(&ty, store);
@@ -134,11 +134,12 @@ fn give_back(ty: &FuncType, results: &[Val], values: &mut [VmValue], store: &mut
     Ok(())
 }
 
-/// What an async host function does: it gets its caller and the arguments, and gives a future that may use the store.
+/// The code of an async host function: it takes its caller and the arguments, and returns a future that may use the
+/// store.
 pub(crate) type AsyncCode<T, P, R> =
     dyn for<'a> Fn(Caller<'a, T>, P) -> Box<dyn Future<Output = R> + Send + 'a> + Send + Sync;
 
-/// A host function that is awaited.
+/// Creates an async host function.
 pub(crate) fn awaited<T: 'static, P: WasmResults, R: WasmRet + 'static>(
     func: Box<AsyncCode<T, P, R>>,
 ) -> HostFunc<T> {
@@ -153,12 +154,12 @@ pub(crate) fn awaited<T: 'static, P: WasmResults, R: WasmRet + 'static>(
     HostFunc { ty: FuncType::new(P::types(), R::Values::types()), code }
 }
 
-/// What an async host function of a given type does: it gets its caller, the arguments and places for the results.
+/// The code of an async host function of a dynamic type: it takes its caller, the arguments and places for the results.
 pub(crate) type DynamicAsyncCode<T> = dyn for<'a> Fn(Caller<'a, T>, &'a [Val], &'a mut [Val]) -> Box<dyn Future<Output = Result<()>> + Send + 'a>
     + Send
     + Sync;
 
-/// A host function of type `ty` that is awaited.
+/// Creates an async host function of type `ty`.
 pub(crate) fn dynamic_awaited<T: 'static>(ty: FuncType, func: Box<DynamicAsyncCode<T>>) -> HostFunc<T> {
     let types = ty.clone();
     let code = Box::new(move |store: &mut StoreInner<T>, instance, values: &mut [VmValue]| {
@@ -172,7 +173,7 @@ pub(crate) fn dynamic_awaited<T: 'static>(ty: FuncType, func: Box<DynamicAsyncCo
     HostFunc { ty, code }
 }
 
-/// A host function that waits, and what is to be known of that afterwards.
+/// The wait of a host function, with the state that its end needs.
 struct Wait {
     suspender: Suspender,
     left: Duration,
@@ -181,21 +182,21 @@ struct Wait {
 
 impl Wait {
     /// # Errors
-    /// If the call that this is in is not awaited.
+    /// Fails if the surrounding call is not awaited.
     fn begin<T: 'static>(store: &mut StoreInner<T>) -> Result<Wait> {
         let Some(suspender) = store.opaque.suspender else {
             let message = "an async host function was called in a call that is not async: use call_async";
             return Err(Error::new(ErrorKind::Host, message));
         };
-        // What it takes says nothing about the code.
+        // The duration of the wait says nothing about the code.
         store.opaque.drop_timed_call();
         Ok(Wait { suspender, left: store.opaque.leave_thread(), before: suspender.waited() })
     }
 
     fn until<F: Future + Send + ?Sized>(&self, future: Box<F>) -> Result<F::Output, Dropped> {
         let mut future = Pin::from(future);
-        // SAFETY: the suspender is there as we run on its fiber, with nothing below that could not be sent; and so can the
-        // future.
+        // SAFETY: the suspender exists while this code runs on its fiber, which holds only values that can be sent to
+        // another thread; the future can be sent, too.
         unsafe { self.suspender.wait(future.as_mut()) }
     }
 

@@ -1,7 +1,7 @@
 //! Functions, as the embedder sees them.
 #![allow(unsafe_code, reason = "calls machine code with values of checked types")]
 
-/// Defines something for tuples of one to sixteen values: hands a macro their names and positions.
+/// Expands a macro for tuples of one to sixteen values: passes it their names and positions.
 macro_rules! each_tuple {
     ($define:ident) => {
         $define! {
@@ -62,10 +62,10 @@ pub struct Func(pub(crate) FuncPtr);
 type Values = SmallVec<[VmValue; 4]>;
 
 impl Func {
-    /// A host function of type `ty`. The closure gets arguments of these types, and must leave results of these.
+    /// Creates a host function of type `ty`. The closure takes arguments, and must store results, of these types.
     ///
     /// # Panics
-    /// If the system has no memory for it.
+    /// Panics if the system has no memory for it.
     pub fn new<T: 'static>(
         mut store: impl AsContextMut<Data = T>,
         ty: FuncType,
@@ -75,7 +75,7 @@ impl Func {
         Func(runtime_host::add(store.as_context_mut().0, &func, None).expect("memory for a stub"))
     }
 
-    /// The same, with a module and a name for profiles.
+    /// Creates a host function with a module and a name for profiles.
     pub(crate) fn named<T: 'static>(
         mut store: impl AsContextMut<Data = T>,
         (module, name): (&str, &str),
@@ -86,11 +86,11 @@ impl Func {
         Func(runtime_host::add(store.as_context_mut().0, &func, name).expect("memory for a stub"))
     }
 
-    /// A host function whose type follows from the closure's: up to 16 parameters, the first of which may be a
+    /// Creates a host function whose type follows from the closure's: up to 16 parameters, the first of which may be a
     /// [`Caller`], and a value, a tuple of values, or a [`Result`] of those.
     ///
     /// # Panics
-    /// If the system has no memory for it.
+    /// Panics if the system has no memory for it.
     pub fn wrap<T: 'static, P, R>(
         mut store: impl AsContextMut<Data = T>,
         func: impl IntoFunc<T, P, R>,
@@ -99,10 +99,11 @@ impl Func {
         Func(runtime_host::add(store.as_context_mut().0, &func, None).expect("memory for a stub"))
     }
 
-    /// A host function of type `ty` that is awaited, as [`Linker::func_new_async`](crate::Linker::func_new_async) names one.
+    /// Creates an async host function of type `ty`, as [`Linker::func_new_async`](crate::Linker::func_new_async)
+    /// defines one.
     ///
     /// # Panics
-    /// If the system has no memory for it.
+    /// Panics if the system has no memory for it.
     pub fn new_async<T: 'static>(
         mut store: impl AsContextMut<Data = T>,
         ty: FuncType,
@@ -119,10 +120,10 @@ impl Func {
         Func(runtime_host::add(store.as_context_mut().0, &func, None).expect("memory for a stub"))
     }
 
-    /// A host function that is awaited, as [`Linker::func_wrap_async`](crate::Linker::func_wrap_async) names one.
+    /// Creates an async host function, as [`Linker::func_wrap_async`](crate::Linker::func_wrap_async) defines one.
     ///
     /// # Panics
-    /// If the system has no memory for it.
+    /// Panics if the system has no memory for it.
     pub fn wrap_async<T: 'static, P: WasmResults, R: WasmRet + 'static>(
         mut store: impl AsContextMut<Data = T>,
         func: impl for<'a> Fn(Caller<'a, T>, P) -> Box<dyn Future<Output = R> + Send + 'a> + Send + Sync + 'static,
@@ -131,30 +132,30 @@ impl Func {
         Func(runtime_host::add(store.as_context_mut().0, &func, None).expect("memory for a stub"))
     }
 
-    /// Its type.
+    /// Returns the function's type.
     pub fn ty(&self, store: impl AsContext) -> FuncType {
         store.as_context().0.opaque.func_type(self.0).func_type()
     }
 
-    /// Calls it.
+    /// Calls the function.
     ///
     /// # Errors
-    /// If the arguments are not of its types or `results` has another length than it has results; if it traps, or a
-    /// host function that it calls fails.
+    /// Fails if the arguments do not match the parameter types, if `results` does not have the number of results, if
+    /// the function traps, or if a host function that it calls fails.
     ///
     /// # Panics
-    /// If it is another store's, or a host function that it calls panics.
+    /// Panics if the function belongs to another store, or if a host function that it calls panics.
     pub fn call(&self, mut store: impl AsContextMut, params: &[Val], results: &mut [Val]) -> Result<()> {
         self.call_in(store.as_context_mut().0, params, results, false)
     }
 
-    /// Calls it on a stack of its own, as a future: see [`TypedFunc::call_async`].
+    /// Calls the function on its own stack, as a future: see [`TypedFunc::call_async`].
     ///
     /// # Errors
-    /// As [`Func::call`], and if the system has no memory for a stack.
+    /// Fails as [`Func::call`] does, or if the system has no memory for a stack.
     ///
     /// # Panics
-    /// As [`Func::call`], when it is polled.
+    /// Panics as [`Func::call`] does, when it is polled.
     pub fn call_async<'a, T: Send + 'static, S: Into<StoreContextMut<'a, T>>>(
         &self,
         store: S,
@@ -165,7 +166,7 @@ impl Func {
         on_fiber(store, move |store| func.call_in(store, params, results, true))
     }
 
-    /// Calls it; if it may wait, this is all that is on the fiber.
+    /// Calls the function. If it may wait, this call must be alone on its fiber.
     pub(crate) fn call_in<T: 'static>(
         &self,
         store: &mut StoreInner<T>,
@@ -183,8 +184,8 @@ impl Func {
         context.0.opaque.collect_if_due(&[]);
         let mut values: Values = params.iter().map(|p| p.to_vm(&mut context.0.opaque)).collect();
         values.resize(ty.array_len(), VmValue::default());
-        // SAFETY: the arguments were checked against the function's type, and there is room for all results. Whoever lets it
-        // wait vouches for what is on the stack.
+        // SAFETY: the arguments were checked against the function's type, and there is room for all results. A caller
+        // that allows waiting vouches for the rest of the stack.
         unsafe {
             let called = match may_wait {
                 true => enter::call_or_wait(context.0, self.0, &mut values),
@@ -193,16 +194,16 @@ impl Func {
             called.map_err(error)?;
         }
         for ((result, value), ty) in results.iter_mut().zip(&values).zip(ty.results()) {
-            // SAFETY: the function has left results of its types.
+            // SAFETY: the function has stored results of its types.
             *result = unsafe { Val::from_vm(*value, &ty, &context.0.opaque) };
         }
         Ok(())
     }
 
-    /// The same function with its type known, for faster calls.
+    /// Returns the same function with a static type, for faster calls.
     ///
     /// # Errors
-    /// If its type is another.
+    /// Fails if the function has another type.
     pub fn typed<P: WasmParams, R: WasmResults>(&self, store: impl AsContext) -> Result<TypedFunc<P, R>> {
         let ty = self.ty(store);
         let wanted = FuncType::new(P::types(), R::types());
@@ -213,17 +214,17 @@ impl Func {
     }
 }
 
-/// Has something done on a stack of its own, as a future, that calls wasm code which may wait.
+/// Runs `work`, which may wait in wasm code, on its own stack, as a future.
 pub(crate) async fn on_fiber<'a, T: Send + 'static, R: Send + 'a>(
     store: &'a mut StoreInner<T>,
     work: impl FnOnce(&mut StoreInner<T>) -> Result<R> + Send + 'a,
 ) -> Result<R> {
-    // SAFETY: the store's data may be sent.
+    // SAFETY: the store's data implements `Send`.
     let call = unsafe { fiber::on_fiber(store, work) };
     call.map_err(|e| Error::system("no memory for a stack", e))?.await
 }
 
-/// The error of a call that has ended early.
+/// Converts an early end of a call to its error.
 fn error(ended: Ended) -> Error {
     match ended.frames {
         Some(frames) => ended.error.with_backtrace(WasmBacktrace::new(frames)),
@@ -231,8 +232,8 @@ fn error(ended: Ended) -> Error {
     }
 }
 
-/// Whether a function of type `ty` takes and gives what one of type `wanted` does, or takes more and gives less. Which
-/// types it has above it does not matter.
+/// Reports whether a function of type `ty` can be called as one of type `wanted`: it accepts at least those parameters
+/// and returns at most those results. Declared supertypes do not matter.
 fn is_called_as(ty: &FuncType, wanted: &FuncType) -> bool {
     let all_match = |given: Vec<ValType>, expected: Vec<ValType>| {
         given.len() == expected.len() && given.iter().zip(&expected).all(|(given, ty)| given.matches(ty))

@@ -1,4 +1,4 @@
-//! Functions whose type is known to the Rust compiler.
+//! Functions with a type that the Rust compiler knows.
 
 use std::marker::PhantomData;
 
@@ -29,41 +29,42 @@ impl<P, R> std::fmt::Debug for TypedFunc<P, R> {
 }
 
 impl<P: WasmParams, R: WasmResults> TypedFunc<P, R> {
-    /// `func`, whose type has been checked.
+    /// Wraps `func`, whose type has been checked.
     pub(super) fn new(func: Func) -> TypedFunc<P, R> {
         TypedFunc { func, ty: PhantomData }
     }
 
-    /// The function without its type.
+    /// Returns the function without its static type.
     pub fn func(&self) -> &Func {
         &self.func
     }
 
-    /// Calls it.
+    /// Calls the function.
     ///
     /// # Errors
-    /// If it traps, or a host function that it calls fails.
+    /// Fails if the function traps, or if a host function that it calls fails.
     ///
     /// # Panics
-    /// If it is another store's, or a host function that it calls panics.
+    /// Panics if the function belongs to another store, or if a host function that it calls panics.
     pub fn call(&self, mut store: impl AsContextMut, params: P) -> Result<R> {
         self.call_in(store.as_context_mut().0, params, false)
     }
 
-    /// Calls it on a stack of its own, as a future: where an async host function
-    /// ([`Linker::func_wrap_async`](crate::Linker::func_wrap_async)) waits, or [`UpdateDeadline::Yield`](crate::UpdateDeadline::Yield)
-    /// says so, the thread goes back to the executor. The future may go on on any thread; no executor is needed but one that
-    /// polls. Profiles, backtraces and limits are those of a call that does not wait; processor time is that of the threads
-    /// that run it. Cycles ([`Metric`](crate::Metric)) go on while it waits.
+    /// Calls the function on its own stack, as a future. Where an async host function
+    /// ([`Linker::func_wrap_async`](crate::Linker::func_wrap_async)) waits, or
+    /// [`UpdateDeadline::Yield`](crate::UpdateDeadline::Yield) requests it, the thread returns to the executor. The
+    /// future may resume on any thread; any executor that polls is sufficient. Profiles, backtraces and limits equal
+    /// those of a call that does not wait; processor time is that of the threads that run it. Cycles
+    /// ([`Metric`](crate::Metric)) continue to count while it waits.
     ///
-    /// If it is dropped before it is ready the call ends as by a trap: host functions that wait are dropped, and counts of frames that
-    /// ended there are exact.
+    /// Dropping the future before it is ready ends the call as a trap would: waiting host functions are dropped, and
+    /// the counts of the frames that ended there are exact.
     ///
     /// # Errors
-    /// As [`TypedFunc::call`], and if the system has no memory for a stack.
+    /// Fails as [`TypedFunc::call`] does, or if the system has no memory for a stack.
     ///
     /// # Panics
-    /// As [`TypedFunc::call`], when it is polled.
+    /// Panics as [`TypedFunc::call`] does, when it is polled.
     pub fn call_async<'a, T: Send + 'static, S: Into<StoreContextMut<'a, T>>>(
         &self,
         store: S,
@@ -77,8 +78,8 @@ impl<P: WasmParams, R: WasmResults> TypedFunc<P, R> {
         store.opaque.collect_if_due(&[]);
         let mut values = Values::from_elem(VmValue::default(), P::LEN.max(R::LEN));
         params.store(&mut values, &mut store.opaque);
-        // SAFETY: the types were checked when this was made, and there is room for arguments and results. If it may wait, this
-        // is all that is on the fiber.
+        // SAFETY: the types were checked when `self` was created, and there is room for arguments and results. If the
+        // call may wait, it is alone on the fiber.
         unsafe {
             let called = match may_wait {
                 true => enter::call_or_wait(store, self.func.0, &mut values),

@@ -29,12 +29,12 @@ pub struct Export<'i> {
 }
 
 impl<'i> Export<'i> {
-    /// Its name.
+    /// Returns the export's name.
     pub fn name(&self) -> &'i str {
         self.name
     }
 
-    /// What it is.
+    /// Returns the exported item.
     pub fn into_extern(self) -> Extern {
         self.item
     }
@@ -45,10 +45,10 @@ impl Instance {
     /// function. [`Linker`](crate::Linker) finds imports by name.
     ///
     /// # Errors
-    /// If the imports do not fit, a limit is reached, a segment does not fit, or the start function fails.
+    /// Fails if the imports do not fit, a limit is reached, a segment does not fit, or the start function fails.
     ///
     /// # Panics
-    /// If the module is of another engine than the store, or an import of another store.
+    /// Panics if the module belongs to another engine than the store, or an import to another store.
     pub fn new(mut store: impl AsContextMut, module: &Module, imports: &[Extern]) -> Result<Instance> {
         let context = store.as_context_mut();
         check_engine(&context, module);
@@ -56,13 +56,13 @@ impl Instance {
         Instance::with_imports(context.0, module, imports, false)
     }
 
-    /// The same as a future, in which the start function may wait: see [`TypedFunc::call_async`].
+    /// Instantiates `module` as a future, in which the start function may wait: see [`TypedFunc::call_async`].
     ///
     /// # Errors
-    /// As [`Instance::new`], and if the system has no memory for a stack.
+    /// Fails as [`Instance::new`] does, or if the system has no memory for a stack.
     ///
     /// # Panics
-    /// As [`Instance::new`], when it is polled.
+    /// Panics as [`Instance::new`] does, when it is polled.
     pub fn new_async<'a, T: Send + 'static, S: Into<StoreContextMut<'a, T>>>(
         store: S,
         module: &'a Module,
@@ -75,7 +75,7 @@ impl Instance {
         })
     }
 
-    /// The same, with imports that were checked. If it may wait, this is all that is on the fiber.
+    /// Instantiates `module` with checked imports. If it may wait, this call must be alone on its fiber.
     pub(crate) fn with_imports<T: 'static>(
         store: &mut StoreInner<T>,
         module: &Module,
@@ -93,8 +93,8 @@ impl Instance {
         Ok(instance)
     }
 
-    /// The newest instance of `module` in a store: also one whose start function runs or has failed, so that its profile
-    /// is not lost; but none that could not be made before that.
+    /// Returns the newest instance of `module` in a store, including one whose start function is running or has failed,
+    /// so that its profile is not lost, but not one whose creation failed earlier.
     pub fn newest_of(store: impl AsContext, module: &Module) -> Option<Instance> {
         let opaque = &store.as_context().0.opaque;
         let module = module.loaded();
@@ -103,29 +103,29 @@ impl Instance {
         Some(Instance(opaque.handle(index as u32)))
     }
 
-    /// What it is an instance of.
+    /// Returns the instance's module.
     pub fn module<'a, T: 'static>(&self, store: impl Into<StoreContext<'a, T>>) -> &'a Module {
         let opaque = &store.into().0.opaque;
         let handle = &opaque.instances[opaque.index(self.0) as usize].handle;
         handle.downcast_ref().expect("instances are made of modules")
     }
 
-    /// What it exports as `name`.
+    /// Returns the export called `name`.
     pub fn get_export(&self, mut store: impl AsContextMut, name: &str) -> Option<Extern> {
         let opaque = &store.as_context_mut().0.opaque;
         let entity = opaque.instances[opaque.index(self.0) as usize].export(name)?;
         Some(self.entity(opaque, entity))
     }
 
-    /// The function that it exports as `name`.
+    /// Returns the function exported as `name`.
     pub fn get_func(&self, store: impl AsContextMut, name: &str) -> Option<Func> {
         self.get_export(store, name)?.into_func()
     }
 
-    /// The function that it exports as `name`, with its type known.
+    /// Returns the function exported as `name`, with a static type.
     ///
     /// # Errors
-    /// If there is none, or its type is another.
+    /// Fails if there is none, or its type is another.
     pub fn get_typed_func<P: WasmParams, R: WasmResults>(
         &self,
         mut store: impl AsContextMut,
@@ -137,27 +137,27 @@ impl Instance {
         func.typed(store).map_err(|e| e.context(format_args!("function `{name}`")))
     }
 
-    /// The memory that it exports as `name`.
+    /// Returns the memory exported as `name`.
     pub fn get_memory(&self, store: impl AsContextMut, name: &str) -> Option<Memory> {
         self.get_export(store, name)?.into_memory()
     }
 
-    /// The table that it exports as `name`.
+    /// Returns the table exported as `name`.
     pub fn get_table(&self, store: impl AsContextMut, name: &str) -> Option<Table> {
         self.get_export(store, name)?.into_table()
     }
 
-    /// The global that it exports as `name`.
+    /// Returns the global exported as `name`.
     pub fn get_global(&self, store: impl AsContextMut, name: &str) -> Option<Global> {
         self.get_export(store, name)?.into_global()
     }
 
-    /// The tag that it exports as `name`.
+    /// Returns the tag exported as `name`.
     pub fn get_tag(&self, store: impl AsContextMut, name: &str) -> Option<Tag> {
         self.get_export(store, name)?.into_tag()
     }
 
-    /// All that it exports, in the module's order.
+    /// Returns all exports, in the module's order.
     pub fn exports<'a, T: 'static>(
         &self,
         store: impl Into<StoreContext<'a, T>>,
@@ -168,10 +168,10 @@ impl Instance {
         exports.iter().map(move |(name, entity)| Export { name, item: instance.entity(opaque, *entity) })
     }
 
-    /// Its function number `index`, which is imported or used as a value somewhere.
+    /// Returns function number `index`, which is imported or used as a value somewhere.
     fn func(&self, store: &StoreOpaque, index: u32) -> Func {
         let pointer = store.instances[store.index(self.0) as usize].func_ref(index);
-        // SAFETY: it comes from an instance of this store.
+        // SAFETY: the pointer comes from an instance of this store.
         Func(unsafe { store.func_handle(pointer) })
     }
 
@@ -194,12 +194,12 @@ fn check_engine<T: 'static>(context: &StoreContextMut<'_, T>, module: &Module) {
 }
 
 impl<T: 'static> Caller<'_, T> {
-    /// The instance that called; none if the host itself did.
+    /// Returns the calling instance; `None` if the host itself called.
     pub fn instance(&self) -> Option<Instance> {
         self.instance_index().map(|index| Instance(self.as_context().0.opaque.handle(index)))
     }
 
-    /// What the calling instance exports as `name`.
+    /// Returns the export called `name` of the calling instance.
     pub fn get_export(&mut self, name: &str) -> Option<Extern> {
         self.instance()?.get_export(self, name)
     }

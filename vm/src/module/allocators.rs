@@ -1,12 +1,12 @@
-//! The allocators of a module: those of its functions that are called like one and have its type.
+//! The allocators of a module: functions with the name and type of an allocator.
 
 use hashbrown::HashMap;
 use wprof_jit::module::{Allocator, AllocatorKind, Entity, ModuleInfo};
 
 use super::names::{Names, demangle};
 
-/// By function what it does, for functions with a usual name or one of those given, as it stands in the module or in the
-/// source. An exported name counts as well as that in the name section.
+/// Finds the allocators among the functions with a usual or a given name, in the form of the module or of the source,
+/// and returns their roles by function. Exported names count as well as those in the name section.
 pub fn find(info: &ModuleInfo, also: &[(String, AllocatorKind)]) -> HashMap<u32, Allocator> {
     let names = Names::read(info, || None);
     let exported = info.exports.iter().filter_map(|(name, entity)| match entity {
@@ -15,7 +15,7 @@ pub fn find(info: &ModuleInfo, also: &[(String, AllocatorKind)]) -> HashMap<u32,
     });
     let given = |name: &str| {
         let long = if also.is_empty() { String::new() } else { demangle(name) };
-        // C++ functions have their parameters behind their names.
+        // C++ names end with their parameters.
         let short = long.split_once('(').map_or(long.as_str(), |(before, _)| before);
         let is_it = |(wanted, _): &&(String, AllocatorKind)| [name, &long, short].contains(&wanted.as_str());
         also.iter().find(is_it).map(|(_, kind)| *kind)

@@ -1,9 +1,9 @@
-//! The compiled functions of a module, and their way up through the tiers.
+//! The compiled functions of a module, and their promotion through the tiers.
 //!
-//! Invariant: counter indices are given out once per module, so that the counters of all its instances mean the
-//! same; all versions of a function use the same counters. Code is in the registry before its address is published.
-//! Invariant: code is published when its function is called for the first time, also if it was compiled before: what is
-//! published is what was called.
+//! Invariant: counter indices are assigned once per module, so that the counters of all its instances have the same
+//! meaning; all versions of a function use the same counters. Code is registered before its address is published.
+//! Invariant: code is published at the first call of its function, even if it was compiled earlier: the published
+//! functions are the called ones.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -28,13 +28,13 @@ use crate::runtime::code::{CodeArena, no_code_memory, registry};
 use crate::runtime::counts::cpu_time;
 use crate::{Engine, Result, Strategy};
 
-/// How many better versions a function may have, whatever its size. Each loop wants several, and a hostile function
+/// Maximum number of better versions of a function of any size. Each loop may need several, and a hostile function
 /// of a megabyte has a hundred thousand loops.
 const MOST_VERSIONS: usize = 3;
-/// A function may have so many that their bytes of wasm code together are no more than this.
+/// A function may have so many versions that their bytes of wasm code do not exceed this in total.
 const MOST_BYTES: usize = 1 << 20;
 
-/// A function that is hot after so many calls makes few rounds in each.
+/// Number of calls after which a hot leaf function is assumed to make few rounds per call.
 const MANY_CALLS: u64 = 8;
 
 /// The code of one module.
@@ -42,75 +42,75 @@ const MANY_CALLS: u64 = 8;
 pub struct ModuleCode {
     pub(super) arena: CodeArena,
     pub(super) first: FirstCompilations,
-    /// The functions whose baseline code is compiled in parts, as long as most callers run that.
+    /// The functions whose baseline code is compiled in parts, while most callers run it.
     pub(super) parted: Mutex<HashMap<u32, Arc<PartedFunction>>>,
-    /// How many parts control has come to, but for the first ones.
+    /// Number of parts that control has reached, without the first ones.
     pub(super) called_parts: AtomicUsize,
     /// The functions that have been called.
     pub(super) functions: RwLock<HashMap<u32, Compiled>>,
-    /// What is known of the functions.
+    /// The observations about the functions.
     pub(super) advice: RwLock<Option<Arc<Advice>>>,
-    /// What was compiled.
+    /// The compiled versions.
     pub(super) versions: Mutex<Vec<CompiledVersion>>,
-    /// The better versions that are being timed.
+    /// The better versions under timing.
     pub(super) trials: Mutex<Trials>,
-    /// Functions whose code for bursts was not afforded when calls in bursts wanted it.
+    /// Functions for which calls in bursts wanted burst code that the budget did not allow.
     pub(super) put_off: Mutex<Vec<u32>>,
-    /// Nanoseconds that better versions for callers took the compiler since then.
+    /// Nanoseconds that the compiler has since spent on better versions for callers.
     pub(super) better: AtomicU64,
-    /// How many functions are new or better since the code was last stored or loaded.
+    /// Number of new or improved functions since the code was last stored or loaded.
     pub(super) changes: AtomicU32,
 }
 
-/// What there is of one function.
+/// The state of one function.
 #[derive(Debug)]
 pub(super) struct Compiled {
     pub address: usize,
     pub first_counter: u32,
-    /// How many counters it has; the last one is its heat.
+    /// Number of its counters; the last one is its heat.
     pub counters: u32,
-    /// What to compile ahead when it is called, by rows of code slots.
+    /// Rows of code slots to compile ahead when the function is called.
     pub likely_next: Vec<u32>,
-    /// `None` when not profiling, and for code from the cache: it is made again faster than it is worth keeping. Code
-    /// of which interesting paths are told from others reads the plan's cells, so that it stays here as long as the
+    /// `None` when not profiling, and for code from the cache, since rebuilding a plan costs less than keeping it. Code
+    /// that distinguishes interesting paths reads the plan's cells, so the plan then lives as long as the
     /// code.
     pub plan: Option<Arc<FunctionPlan>>,
-    /// The parts that control has come to, but for the first, if its baseline code is compiled in parts.
+    /// The parts that control has reached, without the first, if its baseline code is compiled in parts.
     pub part_code: PartCode,
-    /// What frames go on in at a loop header, by its block: a version that resumes there, or what leads into one that is
-    /// entered there.
+    /// OSR targets by the block of the loop header: a version that resumes there, or the code that leads into one that
+    /// is entered there.
     pub resumed: HashMap<u32, usize>,
     /// The version that frames enter at its loops, if there is one.
     pub for_frames: Option<usize>,
-    /// How often baseline code asked for a better version, by the block where it was hot.
+    /// Number of requests of baseline code for a better version, by the block where it was hot.
     pub asked: HashMap<u32, u32>,
-    /// What has been asked for already.
+    /// The promotions that have been requested.
     pub requested: HashSet<Promotion>,
     /// Whether its callers have a better version.
     pub promoted: bool,
-    /// By what its optimised versions were made; `None` if by nothing but itself.
+    /// The basis of its optimised versions; `None` without advice.
     pub basis: Option<Basis>,
-    /// The phase that the next better version is to be made for.
+    /// The phase for which the next better version is made.
     pub phase: Option<Phase>,
-    /// How often it has come into a new one.
+    /// Number of phase changes.
     pub phases: u32,
-    /// How many instructions of it a profile had seen when it was last decided whether to make it better.
+    /// Number of its instructions in a profile at the most recent decision whether to improve it.
     pub known: u64,
-    /// Whether frames leave it soon after they have come to a loop: it calls nothing, and was called several times before
+    /// Whether frames leave it soon after reaching a loop: it is a leaf, and was called several times before
     /// it was hot.
     pub is_left_soon: bool,
-    /// Of code from the code cache: what it was expected to save when it was made.
+    /// For code from the code cache: the saving that was expected when it was compiled.
     pub saved: f64,
-    /// Why no better version was made when it was last looked for one.
+    /// The reason why the most recent attempt made no better version.
     pub refused: Option<LittleGain>,
     /// Whether its code comes from the code cache.
     pub restored: bool,
-    /// Its code for bursts.
+    /// Its burst code.
     pub bursts: BurstCode,
 }
 
 impl Compiled {
-    /// Its first version, of which nothing was asked yet.
+    /// Creates the state of a first version without requests.
     pub fn new(address: usize, first_counter: u32, counters: u32) -> Compiled {
         Compiled {
             address,
@@ -136,12 +136,12 @@ impl Compiled {
         }
     }
 
-    /// What is wanted by a frame that is hot at the loop header `block`, or 0 for the entry, in the baseline code of
-    /// a function that was called `calls` times. A frame wants nothing of its own before there is a better version
-    /// for callers: most hot loops end soon and come again by a call, and versions for frames would take most of the
-    /// compiler thread's time while a large program starts. But where there was one call only, all that is known to
-    /// come is the rest of that: so a version is wanted for a loop that is hot by itself, one after the other, for
-    /// with the first one the frame may leave.
+    /// Returns the promotion to request for a frame that is hot at the loop header `block`, or 0 for the entry, in the
+    /// baseline code of a function with `calls` calls. A frame gets no version of its own before callers have a better
+    /// version: most hot loops end soon and run again in a later call, and versions for frames would take most of the
+    /// compiler thread's time while a large program starts. After a single call, however, only the rest of that call is
+    /// certain to run: a version is then requested for each loop that is hot by itself, one after the other, since the
+    /// frame may leave by the first one.
     fn wanted_at(&mut self, block: u32, calls: u64) -> Option<Promotion> {
         let is_leaf = self.plan.as_ref().is_some_and(|plan| plan.cfg.is_leaf);
         self.is_left_soon |= self.requested.is_empty() && is_leaf && calls >= MANY_CALLS;
@@ -160,19 +160,19 @@ impl Compiled {
         (self.promoted || asked >= heat::ASKS && is_alone()).then_some(Promotion::Resume(block))
     }
 
-    /// What the version for its callers was expected to save.
+    /// Returns the expected saving of the version for its callers.
     pub fn saves(&self) -> f64 {
         self.basis.as_ref().map_or(self.saved, |basis| basis.saved)
     }
 
-    /// Whether it has run so often that it has better code than at first.
+    /// Reports whether it has run often enough to have better code than at first.
     pub fn is_hot(&self) -> bool {
         self.promoted || self.restored || !self.resumed.is_empty() || self.for_frames.is_some()
     }
 }
 
 impl ModuleCode {
-    /// No function compiled yet.
+    /// Creates the code of a module without compiled functions.
     pub fn new(engine: &Engine) -> ModuleCode {
         let arena = CodeArena::new(engine.core().code_space().clone(), engine.config().padding);
         ModuleCode {
@@ -190,26 +190,26 @@ impl ModuleCode {
         }
     }
 
-    /// The same with what a profile tells, if there is one.
+    /// Adds the advice of a profile, if there is one.
     pub fn advised(mut self, profile: Option<&Profile>) -> ModuleCode {
         self.advice = RwLock::new(profile.map(|profile| Arc::new(Advice::new(profile))));
         self
     }
 
-    /// Sets what is known of the functions, if anything is.
+    /// Sets the advice about the functions, if there is any.
     pub(super) fn set_advice(&self, advice: Option<Arc<Advice>>) {
         if advice.is_some() {
             *self.advice.write().unwrap_or_else(PoisonError::into_inner) = advice;
         }
     }
 
-    /// Number of functions that have been called or compiled for it, and bytes of address space.
+    /// Returns the number of called or precompiled functions, and the bytes of address space.
     pub fn size(&self) -> (usize, usize) {
         let ready = self.first.lock().ready.len();
         (ready + self.called(), self.arena.size())
     }
 
-    /// Number of functions that have been called, or are inlined into these.
+    /// Returns the number of functions that have been called, or are inlined into these.
     pub fn ran(&self) -> usize {
         let functions = self.functions.read().unwrap_or_else(PoisonError::into_inner);
         let mut inlined: HashSet<u32> = HashSet::new();
@@ -219,7 +219,7 @@ impl ModuleCode {
         functions.len() + inlined.len()
     }
 
-    /// Bytes of the code that callers come to, or will when they call, and of the parts that belong to it.
+    /// Returns the bytes of the code that current or future callers run, including its parts.
     pub fn bytes(&self) -> usize {
         let first = self.first.lock();
         let functions = self.functions.read().unwrap_or_else(PoisonError::into_inner);
@@ -228,7 +228,7 @@ impl ModuleCode {
         addresses.filter_map(|&address| registry::find(address)).map(|object| object.size()).sum()
     }
 
-    /// Why no better versions of functions were made, by ascending index.
+    /// Returns the reasons why no better versions of functions were made, by ascending index.
     pub(super) fn refused(&self) -> Vec<(u32, LittleGain)> {
         let functions = self.functions.read().unwrap_or_else(PoisonError::into_inner);
         let refused = functions.iter().filter_map(|(&func, compiled)| Some((func, compiled.refused?)));
@@ -237,7 +237,7 @@ impl ModuleCode {
         refused
     }
 
-    /// Number of functions that have been called.
+    /// Returns the number of functions that have been called.
     pub(super) fn called(&self) -> usize {
         self.functions.read().unwrap_or_else(PoisonError::into_inner).len()
     }
@@ -247,13 +247,13 @@ impl ModuleCode {
         functions.get(&func).map(|c| c.address)
     }
 
-    /// What there is of a function that has been called.
+    /// Applies `at` to the state of a function that has been called.
     pub(super) fn look<R>(&self, func: u32, at: impl FnOnce(&Compiled) -> R) -> Option<R> {
         let functions = self.functions.read().unwrap_or_else(PoisonError::into_inner);
         functions.get(&func).map(at)
     }
 
-    /// There is a better version for callers, which was begun at `began`.
+    /// Records a better version for callers, whose compilation began at `began`.
     pub(super) fn note_better(&self, began: Instant) {
         self.changes.fetch_add(1, Ordering::Relaxed);
         self.better.fetch_add(began.elapsed().as_nanos() as u64, Ordering::Relaxed);
@@ -266,11 +266,11 @@ impl ModuleCode {
 }
 
 impl ModuleInner {
-    /// The address of the code behind a row of code slots, a function's or a part of one, which is compiled and
-    /// published now if need be.
+    /// Returns the address of the code of a row of code slots, which belongs to a function or a part of one. Compiles
+    /// and publishes the code first if necessary.
     ///
     /// # Errors
-    /// If it is too large to compile, or there is no memory for its code.
+    /// Fails if the code is too large to compile, or if there is no memory for it.
     pub(crate) fn code_of(self: &Arc<Self>, row: u32) -> Result<usize> {
         if self.is_part(row) {
             return self.code_of_part(row);
@@ -286,11 +286,11 @@ impl ModuleInner {
             return Ok(self.called_in_burst(func, entry));
         }
         let code = self.compile(func, tier)?;
-        // Where no burst runs, code for bursts counts nothing.
+        // Outside bursts, burst code counts nothing.
         Ok(if self.engine.sees_all() { self.called_in_burst(func, code) } else { code })
     }
 
-    /// Compiles `func` in `tier` and publishes it, unless there is code for it already.
+    /// Compiles `func` in `tier` and publishes it, unless it already has code.
     pub(crate) fn compile(self: &Arc<Self>, func: u32, tier: Tier) -> Result<usize> {
         let known = |_: &_| self.code.address(func);
         let claim = match self.code.first.claim(func, known, || self.help()) {
@@ -320,9 +320,9 @@ impl ModuleInner {
         Ok(address)
     }
 
-    /// Counts a function as called that was compiled before; gives its address if it was.
+    /// Marks a precompiled function as called; returns its address if it was precompiled.
     fn take_ready(&self, func: u32) -> Option<usize> {
-        // Held so that whoever keeps the code for the next run finds the function at one of both places.
+        // The lock is held so that storing the code for the next run finds the function in one of both places.
         let mut first = self.code.first.lock();
         let compiled = first.ready.remove(&func)?;
         let address = compiled.address;
@@ -330,10 +330,10 @@ impl ModuleInner {
         Some(address)
     }
 
-    /// Compiles `func` in `tier`, unless there is code for it already, and has it wait for its first call.
+    /// Compiles `func` in `tier`, unless it already has code, and keeps the code for its first call.
     ///
     /// # Errors
-    /// As [`ModuleInner::code_of`].
+    /// Fails as [`ModuleInner::code_of`] does.
     pub(crate) fn prepare(self: &Arc<Self>, func: u32, tier: Tier) -> Result<()> {
         let known = |first: &State| {
             let is_known = first.ready.contains_key(&func) || self.code.address(func).is_some();
@@ -347,7 +347,7 @@ impl ModuleInner {
         Ok(())
     }
 
-    /// Compiles the claimed function for the first time, because it is called or before that.
+    /// Compiles the claimed function for the first time, at its first call or ahead of it.
     pub(super) fn first_version(
         self: &Arc<Self>,
         claim: &Claim<'_>,
@@ -392,15 +392,16 @@ impl ModuleInner {
         Ok(compiled)
     }
 
-    /// Baseline code of `func`, which was called `calls` times, is hot, at the loop header `block` or, if that is 0,
-    /// at its entry. Orders better versions; gives the address of one that resumes at `block` if there is one.
+    /// Handles a report that baseline code of `func`, with `calls` calls, is hot, at the loop header `block` or, if
+    /// that is 0, at its entry. Orders better versions; returns the address of one that resumes at `block`, if
+    /// available.
     pub(crate) fn request_promotion(self: &Arc<Self>, func: u32, block: u32, calls: u64) -> Option<usize> {
         if self.engine.config().strategy != Strategy::Tiered {
             return None;
         }
         if let Some(wanted) = self.code.update(func, |compiled| compiled.wanted_at(block, calls))? {
             self.order_promotion(func, wanted);
-            // The code cache has versions for callers only.
+            // The code cache contains versions for callers only.
             if wanted != Promotion::Entry && self.engine.code_cache().is_some() {
                 self.order(func, Promotion::Entry, Task::PromoteForNextRun(Promotion::Entry));
             }
@@ -412,7 +413,7 @@ impl ModuleInner {
         self.order(func, promotion, Task::Promote(promotion));
     }
 
-    /// Has a better version made, unless it was ordered before or there are enough.
+    /// Orders a better version, unless it was ordered before or there are enough.
     fn order(self: &Arc<Self>, func: u32, promotion: Promotion, task: Task) {
         let most = MOST_VERSIONS.max(MOST_BYTES / self.info.body(func).len().max(1));
         let is_new =
@@ -429,7 +430,7 @@ impl ModuleInner {
         }
     }
 
-    /// Index of the counter of `func`'s heat, and its value from which on it is hot.
+    /// Returns the index of the heat counter of `func`, and the value from which it is hot.
     pub(crate) fn heat(&self, func: u32) -> Option<(u32, u32)> {
         let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
         let compiled = functions.get(&func)?;
@@ -440,7 +441,7 @@ impl ModuleInner {
     /// Compiles and publishes a better version.
     ///
     /// # Errors
-    /// As [`ModuleInner::code_of`]; the function then stays as it is.
+    /// Fails as [`ModuleInner::code_of`] does; the function then keeps its code.
     pub(crate) fn promote(self: &Arc<Self>, func: u32, promotion: Promotion) -> Result<()> {
         let before = cpu_time::of_thread();
         let done = self.compile_version(func, promotion);
@@ -460,7 +461,7 @@ impl ModuleInner {
     }
 
     fn compile_for_callers(self: &Arc<Self>, func: u32) -> Result<()> {
-        // A frame may have been faster that has come to the main loop.
+        // A frame at the main loop may already have promoted the function.
         if self.code.look(func, |compiled| compiled.promoted) == Some(true) {
             return Ok(());
         }
@@ -485,7 +486,7 @@ impl ModuleInner {
     pub(super) fn place(self: &Arc<Self>, func: u32, mut code: MachineCode) -> Result<usize> {
         self.slots.fill(&self.info, &code.dispatches);
         if self.engine.perf().is_some() {
-            // It is told of one place for each function.
+            // perf gets a single address range per function.
             code.cold = None;
         }
         let told = self.engine.perf().map(|_| (code.bytes.clone(), code.positions.clone()));
@@ -499,7 +500,7 @@ impl ModuleInner {
         Ok(address)
     }
 
-    /// The source lines of code, given what it comes from; a line holds until the next.
+    /// Returns the source lines of code, given its positions; a line extends to the next.
     fn lines(&self, positions: &Positions) -> Vec<(u32, String, u32)> {
         let line = |position: Position| {
             let symbol = self.symbols().at(&self.info, position.offset).into_iter().next()?;
@@ -524,7 +525,7 @@ impl ModuleInner {
     }
 }
 
-/// By what a version was made, if a profile told anything.
+/// Returns the basis of a version, if a profile gave advice.
 fn basis(func: u32, advice: Option<Arc<Advice>>, decisions: Option<&[Decision]>) -> Option<Basis> {
     let (advice, decisions) = advice.zip(decisions)?;
     Some(Basis::new(func, advice, decisions))

@@ -1,4 +1,4 @@
-//! Modules as the layers below see them: the runtime, and the thread that compiles.
+//! Modules as the lower layers see them: the runtime, and the compiler thread.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use crate::runtime::linear_memory::memory_image::{MemoryImage, images_of};
 use crate::runtime::values::types::TypeEntry;
 
 impl Module {
-    /// The module as the runtime sees it.
+    /// Returns the module as the runtime sees it.
     pub(crate) fn loaded(&self) -> Arc<dyn LoadedModule> {
         self.0.clone()
     }
 
-    /// The module that the runtime has.
+    /// Returns the module of a runtime handle.
     pub(crate) fn of(loaded: &Arc<dyn LoadedModule>) -> Module {
         let inner: Arc<dyn Any + Send + Sync> = loaded.clone();
         Module(inner.downcast().expect("no other modules are loaded"))
@@ -32,13 +32,13 @@ impl Module {
 }
 
 impl ModuleInner {
-    /// What the clones of a module share that the runtime has.
+    /// Returns the shared state of a module from a runtime handle.
     pub(crate) fn of(loaded: &Arc<dyn LoadedModule>) -> &ModuleInner {
         let inner: &dyn Any = &**loaded;
         inner.downcast_ref().expect("no other modules are loaded")
     }
 
-    /// Whose a piece of code is that is one of function `func`.
+    /// Returns the owner of a piece of code of function `func`.
     pub(super) fn owner(self: &Arc<Self>, func: u32) -> Owner {
         let module: Arc<dyn LoadedModule> = self.clone();
         (Arc::downgrade(&module), func)
@@ -67,7 +67,7 @@ impl LoadedModule for ModuleInner {
     }
 
     fn memory_images(&self) -> Option<&[Arc<MemoryImage>]> {
-        // What is read late is shared by the file's image.
+        // Data that is read late belongs to the file's image.
         let make = || self.image.is_none().then(|| images_of(&self.info)).flatten();
         self.memory_images.get_or_init(make).as_deref()
     }

@@ -60,31 +60,31 @@ use names::Names;
 use parts::PartRows;
 use symbols::{DebugFile, Symbols};
 
-/// A module, ready to be instantiated. Cheap to clone; all clones share its code, and so do its instances, whichever
-/// store and thread they are in.
+/// A module, ready to be instantiated. Cheap to clone; all clones and all instances, in any
+/// store and thread, share its code.
 #[derive(Clone, Debug)]
 pub struct Module(Arc<ModuleInner>);
 
-/// What the clones of a module share.
+/// The state that the clones of a module share.
 #[derive(Debug)]
 pub struct ModuleInner {
     engine: Engine,
     info: ModuleInfo,
     layout: VmLayout,
-    /// The function types, which keep their ids.
+    /// The function types, which keep their type ids alive.
     types: Vec<Arc<TypeEntry>>,
     type_ids: Vec<u32>,
     slots: CodeSlots,
-    /// What its code has for its constants, if it is compiled for being kept and not for being run.
+    /// The constants of its code, if the code is compiled to be stored and not to run.
     stand_ins: Option<StandInConstants>,
     part_rows: PartRows,
     code: ModuleCode,
     hash: ModuleHash,
     names: OnceLock<Names>,
     symbols: OnceLock<Symbols>,
-    /// The file that it was read from, which others may lie beside.
+    /// The file that it was read from; companion files may lie beside it.
     file: Option<PathBuf>,
-    /// Its bytes again, with those that are late, if it was read from a large file.
+    /// The image of its file, which provides the late bytes, if it was read from a large file.
     image: Option<Arc<Image>>,
     memory_images: OnceLock<Option<Vec<Arc<MemoryImage>>>>,
     debug_file: OnceLock<Option<DebugFile>>,
@@ -95,9 +95,9 @@ impl Module {
     /// Loads a binary module or, with feature `wat`, one in the text format.
     ///
     /// # Errors
-    /// If it is malformed, invalid, larger than the configuration allows, or another than the one that
+    /// Fails if the module is malformed, invalid, larger than the configuration allows, or not the one that
     /// [`Config::weights`](crate::Config::weights) or [`Config::interesting_paths`](crate::Config::interesting_paths)
-    /// are of.
+    /// describe.
     pub fn new(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Module> {
         let bytes = bytes.as_ref();
         check_size(engine, bytes.len() as u64)?;
@@ -162,77 +162,78 @@ impl Module {
         Ok(Module(inner))
     }
 
-    /// Loads a module from a file. If it names files with its debug information (`external_debug_info`,
-    /// `sourceMappingURL`), these are looked for beside it when somebody asks for names or lines.
+    /// Loads a module from a file. If the module names files with its debug information (`external_debug_info`,
+    /// `sourceMappingURL`), they are searched beside it on the first request for names or lines.
     ///
-    /// Of a file of 1 MiB and more, data segments of that size are only read as instances touch them, and debug information
-    /// when somebody asks: it may be removed or replaced by another, but must not be written to as long as there are
-    /// instances. If it is, whoever needs more of it ends with an error, and there are no lines.
+    /// From a file of at least 1 MiB, data segments of that size are read only as instances access them, and debug
+    /// information on request: the file may be removed or replaced by another, but must not be written to as long as
+    /// there are instances. If it is, code that needs more of it ends with an error, and there are no lines.
     ///
     /// # Errors
-    /// If it cannot be read, and as [`Module::new`].
+    /// Fails if the file cannot be read, and as [`Module::new`] does.
     pub fn from_file(engine: &Engine, path: impl AsRef<Path>) -> Result<Module> {
         let path = path.as_ref();
         let load = || Module::load(engine, file::read(engine, path)?, Some(path));
         load().map_err(|e| e.context(path.display()))
     }
 
-    /// Checks a binary module without keeping anything of it.
+    /// Checks a binary module without keeping it.
     ///
     /// # Errors
-    /// As [`Module::new`].
+    /// Fails as [`Module::new`] does.
     pub fn validate(engine: &Engine, bytes: &[u8]) -> Result<()> {
         check_size(engine, bytes.len() as u64)?;
         parse(engine, bytes.into()).map(drop)
     }
 
-    /// The engine it was loaded into.
+    /// Returns the engine that loaded the module.
     pub fn engine(&self) -> &Engine {
         &self.0.engine
     }
 
-    /// Its name, from the name section.
+    /// Returns the module's name from the name section.
     pub fn name(&self) -> Option<&str> {
         self.0.names().module()
     }
 
-    /// The name of a function: from the name section, or else the name it is exported or imported by. Mangled as it
-    /// is in the module: see [`demangle`].
+    /// Returns the name of a function: from the name section, or else its export or import name. The name is mangled as
+    /// in the module: see [`demangle`].
     pub fn func_name(&self, func: u32) -> Option<&str> {
         self.0.names().func(func)
     }
 
-    /// The functions and source lines that the code at byte `offset` of the module comes from, innermost inlined
-    /// function first; nothing without debug information.
+    /// Returns the functions and source lines of the code at byte `offset` of the module, innermost inlined
+    /// function first; empty without debug information.
     pub fn symbols_at(&self, offset: u32) -> Vec<FrameSymbol> {
         self.0.symbols().at(&self.0.info, offset)
     }
 
-    /// The source lines of all its code, ascending by offset; a row holds up to the next. Nothing without debug
+    /// Returns the source lines of all code, ascending by offset; a row extends to the next. Empty without debug
     /// information.
     pub fn source_rows(&self) -> Vec<SourceRow> {
         self.0.symbols().rows(&self.0.info)
     }
 
-    /// The file with debug information, or the address of one, that the module names and that was not found beside it;
-    /// nothing if there is debug information. Nothing is fetched from the network.
+    /// Returns the file with debug information, or its address, that the module names and that was not found beside it;
+    /// `None` if there is debug information. Nothing is fetched from the network.
     pub fn missing_debug_info(&self) -> Option<&str> {
         self.0.symbols().missing(&self.0.info)
     }
 
-    /// From which byte offset on code has which DWARF discriminator, ascending: what tells several ways through one
-    /// source line apart, 0 for the only one. Of several rows at one offset the last holds.
+    /// Returns the DWARF discriminators and the byte offsets at which they begin, ascending. A discriminator
+    /// distinguishes several paths through one source line, 0 for the only one. Of several rows at one offset the last
+    /// is valid.
     pub fn discriminators(&self) -> Vec<(u32, u32)> {
         self.0.symbols().discriminators(&self.0.info)
     }
 
-    /// The source line that each function is defined at, by its name in [`symbols_at`](Self::symbols_at); nothing
+    /// Returns the source line of each function's definition, by its name in [`symbols_at`](Self::symbols_at); empty
     /// without DWARF.
     pub fn definition_lines(&self) -> std::collections::HashMap<String, u32> {
         self.0.symbols().definitions().into_iter().collect()
     }
 
-    /// What it imports, in order.
+    /// Returns the imports, in order.
     pub fn imports(&self) -> impl ExactSizeIterator<Item = ImportType<'_>> {
         self.info().imports.iter().map(|i| ImportType {
             module: &i.module,
@@ -242,27 +243,27 @@ impl Module {
         })
     }
 
-    /// What it exports, in order.
+    /// Returns the exports, in order.
     pub fn exports(&self) -> impl ExactSizeIterator<Item = ExportType<'_>> {
         self.info().exports.iter().map(|(name, entity)| ExportType { name, source: self, entity: *entity })
     }
 
-    /// The type of an export.
+    /// Returns the type of an export.
     pub fn get_export(&self, name: &str) -> Option<ExternType> {
         self.info().export_index.get(name).map(|&entity| self.entity_type(entity))
     }
 
-    /// The SHA-256 hash of the binary module without the contents of its data segments and of its custom sections, branch
-    /// hints excepted: of all that its code depends on. By it profiles know what they are of.
+    /// Returns the SHA-256 hash of the binary module without the contents of its data segments and of its custom
+    /// sections except branch hints: of everything that its code depends on. Profiles identify their module by it.
     pub fn hash(&self) -> [u8; 32] {
         self.0.hash()
     }
 
-    /// The binary module. Of a large file, large data segments and debug information are only read here, or when they are
-    /// needed, and [`info`](Self::info) has zeros in their place.
+    /// Returns the binary module. For a large file, large data segments and debug information are read only here or on
+    /// demand, and [`info`](Self::info) has zeros in their place.
     ///
     /// # Errors
-    /// If they cannot be read, or the file has changed since the module was loaded.
+    /// Fails if they cannot be read, or if the file has changed since the module was loaded.
     pub fn bytes(&self) -> Result<Cow<'_, [u8]>> {
         match self.0.image() {
             Some(image) => {
@@ -272,35 +273,36 @@ impl Module {
         }
     }
 
-    /// The parsed module.
+    /// Returns the parsed module.
     pub fn info(&self) -> &ModuleInfo {
         &self.0.info
     }
 
-    /// Compiles and optimises all functions now rather than when they are called and hot. Each is published when it is
-    /// called for the first time.
+    /// Compiles and optimises all functions now rather than when they are called and hot. Each is published at its
+    /// first call.
     ///
     /// # Errors
-    /// If a function is too large for the code generator.
+    /// Fails if a function is too large for the code generator.
     pub fn compile_all(&self) -> Result<()> {
         let info = self.info();
         (info.imported_funcs..info.funcs.len() as u32)
             .try_for_each(|func| self.0.prepare(func, Tier::Optimized))
     }
 
-    /// How many functions have been compiled so far, because they were called, by [`compile_all`](Self::compile_all) or in
-    /// an earlier run; and the bytes of address space that their code takes.
+    /// Returns the number of functions compiled so far, by a call, by [`compile_all`](Self::compile_all) or in
+    /// an earlier run, and the bytes of address space that their code takes.
     pub fn compiled(&self) -> (usize, usize) {
         self.0.code.size()
     }
 
-    /// How many of its functions have run so far, in any instance: those that were called, and those inlined into them.
+    /// Returns how many functions have run so far, in any instance: those that were called, and those inlined into
+    /// them.
     pub fn ran(&self) -> usize {
         self.0.code.ran()
     }
 
-    /// Bytes of the code that callers of the compiled functions come to, all its parts that are compiled included;
-    /// other versions of them are not included.
+    /// Returns the bytes of the code that callers of the compiled functions run, including all compiled parts;
+    /// other versions are not included.
     pub fn code_bytes(&self) -> usize {
         self.0.code.bytes()
     }
@@ -319,7 +321,7 @@ impl Module {
         }
     }
 
-    /// Its types, by type index.
+    /// Returns the types by type index.
     pub(crate) fn types(&self) -> &[Arc<TypeEntry>] {
         &self.0.types
     }
@@ -334,7 +336,7 @@ impl ModuleInner {
         self.hash.get(&self.info.bytes)
     }
 
-    /// Has the hash computed before the first profile asks for it, if that takes long.
+    /// Orders the computation of the hash ahead of the first profile, if it takes long.
     fn order_hash(self: &Arc<Self>) {
         let is_asked_for = self.engine.has_bursts() && self.engine.config().hash_ahead;
         let is_wanted = is_asked_for && !self.hash.is_quick();
@@ -343,7 +345,7 @@ impl ModuleInner {
         }
     }
 
-    /// Computes a piece of the hash, and has the next ordered if there is one.
+    /// Computes a piece of the hash, and orders the next if there is one.
     pub(crate) fn advance_hash(self: &Arc<Self>) {
         self.hash.advance(&self.info.bytes);
         self.order_hash();
@@ -353,12 +355,12 @@ impl ModuleInner {
         &self.info
     }
 
-    /// Its bytes again, with those that are late; nothing if none are.
+    /// Returns the image of its file, which provides the late bytes; `None` if none are late.
     pub(crate) fn image(&self) -> Option<&Arc<Image>> {
         self.image.as_ref()
     }
 
-    /// The contents of the first custom section called `name`, nothing if there is none or it cannot be read any more.
+    /// Returns the contents of the first custom section called `name`; `None` if it is missing or no longer readable.
     fn custom_section(&self, name: &str) -> Option<Arc<[u8]>> {
         let bytes = self.info.custom_section_range(name)?;
         match self.image().filter(|image| image.is_late(&bytes)) {
@@ -388,7 +390,7 @@ impl ModuleInner {
     }
 }
 
-/// The slots of a module, and what was kept of its code if they are where they were then.
+/// Creates the slots of a module, and returns the cached code if its slots have the same address as before.
 fn slots(
     engine: &Engine,
     info: &ModuleInfo,
@@ -406,13 +408,13 @@ fn slots(
     Ok((slots, cached.filter(|_| is_usable)))
 }
 
-/// What there is of a module's code when it is loaded.
+/// The stored code of a module at load.
 enum Kept {
-    /// What the engine's code cache has.
+    /// The entry in the engine's code cache, if any.
     InCache,
-    /// This.
+    /// This code.
     Artifact(CachedModule),
-    /// Nothing, and code is to have stand-ins for its constants.
+    /// None; the compiled code gets stand-ins for its constants.
     StandIns(StandIns),
 }
 
@@ -433,7 +435,7 @@ impl StandInConstants {
     }
 }
 
-/// The slots of a module of which nothing is compiled yet, at a given address if it matters.
+/// Creates the slots of a module without compiled code, at the given address if it matters.
 fn lazy_slots(
     engine: &Engine,
     info: &ModuleInfo,
@@ -493,7 +495,7 @@ fn check_limits(engine: &Engine, info: &ModuleInfo) -> Result<()> {
     Ok(())
 }
 
-/// Profiles that the engine was given must be of this module.
+/// Checks that the profiles given to the engine describe this module.
 fn check_profiles(engine: &Engine, hash: impl Fn() -> [u8; 32]) -> Result<()> {
     let config = engine.config();
     let interesting = config.interesting.as_ref().map(|interesting| &interesting.profile);
@@ -513,7 +515,7 @@ fn check_profiles(engine: &Engine, hash: impl Fn() -> [u8; 32]) -> Result<()> {
     Ok(())
 }
 
-/// What was left to be read later must be what is not needed to compile.
+/// Checks that the bytes left to be read later are not needed for compilation.
 fn check_late(image: &Image, info: &ModuleInfo) -> Result<()> {
     match image.late().all(|late| file::are_late(late, info)) {
         true => Ok(()),
@@ -521,12 +523,12 @@ fn check_late(image: &Image, info: &ModuleInfo) -> Result<()> {
     }
 }
 
-/// A binary module starts with a zero byte, which no text does.
+/// Reports whether bytes are a binary module: it starts with a zero byte, which no text does.
 fn is_binary(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\0")
 }
 
-/// Text becomes binary.
+/// Converts text to binary.
 #[cfg(feature = "wat")]
 pub(crate) fn binary(bytes: ModuleBytes) -> Result<ModuleBytes> {
     if is_binary(&bytes) {

@@ -1,6 +1,6 @@
-//! The names of a module and its functions, for people.
+//! The names of a module and its functions, for display.
 //!
-//! From the "name" custom section as far as it can be read, the module's own or that of its debug file, or else from
+//! They come from the readable part of the "name" custom section of the module or its debug file, or else from
 //! exports and imports. Bad data is ignored.
 
 use std::fmt::{self, Write};
@@ -17,7 +17,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Collects the names of `info`. If it has no name section, `other` is asked for one.
+    /// Collects the names of `info`. If it has no name section, `other` provides one.
     pub fn read<'s>(info: &'s ModuleInfo, other: impl FnOnce() -> Option<&'s [u8]>) -> Names {
         let mut names = Names::default();
         if let Some(section) = info.custom_section("name").or_else(other) {
@@ -32,17 +32,17 @@ impl Names {
         names
     }
 
-    /// The module's name.
+    /// Returns the module's name.
     pub fn module(&self) -> Option<&str> {
         self.module.as_deref()
     }
 
-    /// The name of function `func`.
+    /// Returns the name of function `func`.
     pub fn func(&self, func: u32) -> Option<&str> {
         self.funcs.get(&func).map(String::as_str)
     }
 
-    /// All functions that have names, with these.
+    /// Returns all functions with names.
     pub fn funcs(&self) -> impl Iterator<Item = (u32, &str)> {
         self.funcs.iter().map(|(&func, name)| (func, name.as_str()))
     }
@@ -68,8 +68,8 @@ impl Names {
     }
 }
 
-/// A mangled Rust or C++ name as it stood in the source, unless that is longer than 64 KiB: each part of a mangled name
-/// can repeat all parts before it. Any other name as it is.
+/// Returns the source form of a mangled Rust or C++ name, unless it is longer than 64 KiB: each part of a mangled name
+/// can repeat all parts before it. Returns any other name unchanged.
 pub fn demangle(name: &str) -> String {
     demangle_rust(name).or_else(|| demangle_cpp(name)).unwrap_or_else(|| name.to_string())
 }
@@ -88,7 +88,7 @@ fn demangle_cpp(name: &str) -> Option<String> {
     Some(text.0)
 }
 
-/// A text of no more than [`MOST_DEMANGLED`] bytes.
+/// A text of at most [`MOST_DEMANGLED`] bytes.
 #[derive(Default)]
 struct Short(String);
 
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(demangle("memcpy"), "memcpy");
     }
 
-    /// Each of the substitutions stands for the type before it, twice.
+    /// Each of the substitutions contains the previous type twice.
     #[test]
     fn names_that_repeat_themselves_without_end_stay_mangled() {
         let pair = |of: &str| format!("St4pairI{of}{of}E");
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn a_damaged_name_section_gives_the_names_before_the_damage() {
         let mut names = Names::default();
-        // Function names: 2 of them, the second one cut off.
+        // Function names: two of them, the second one truncated.
         names.add_section(&[1, 7, 2, 0, 1, b'a', 1, 9, b'b']);
         assert_eq!(names.func(0), Some("a"));
         assert_eq!(names.func(1), None);

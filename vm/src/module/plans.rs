@@ -1,4 +1,4 @@
-//! The plans of a module's functions, by which their counters are read, and how many counters there may be.
+//! The plans of a module's functions, which interpret their counters, and the limits of the number of counters.
 
 use std::sync::{Arc, PoisonError};
 
@@ -13,7 +13,7 @@ use crate::runtime::instances::vmctx;
 use crate::{Collect, Error, ErrorKind, ProfilingConfig, Result};
 
 impl ModuleInner {
-    /// How to read the counters of each compiled function, by ascending function index; nothing when not profiling.
+    /// Returns the plan of each compiled function, by ascending function index; empty when not profiling.
     pub(crate) fn plans(&self) -> Vec<(u32, Arc<FunctionPlan>)> {
         if self.engine.collection().is_off() {
             return Vec::new();
@@ -25,10 +25,10 @@ impl ModuleInner {
         compiled.into_iter().filter_map(|func| Some((func, self.plan_of(func)?))).collect()
     }
 
-    /// What a frame that stopped at `place` has to add to the counter of each kind of events.
+    /// Returns the correction of each event counter for a frame that stopped at `place`.
     ///
     /// # Errors
-    /// If the function exceeds a limit.
+    /// Fails if the function exceeds a limit.
     pub(crate) fn event_corrections(&self, place: &Origin) -> Result<Vec<i64>> {
         let func = place.func;
         let plan = match self.plan_of(func) {
@@ -49,10 +49,10 @@ impl ModuleInner {
         Ok(sums)
     }
 
-    /// The same for a frame that was stopped at the one place where a budget is checked; `None` anywhere else.
+    /// Returns the corrections for a frame that stopped at the only place with a budget check; `None` anywhere else.
     ///
     /// # Errors
-    /// As there.
+    /// Fails as [`Self::event_corrections`] does.
     pub(crate) fn events_owed_before(&self, place: &Origin) -> Result<Option<Vec<i64>>> {
         let Some(plan) = self.any_plan_of(place.func) else { return Ok(None) };
         let models = &self.engine.collection().events;
@@ -60,10 +60,10 @@ impl ModuleInner {
         Ok(events.owed_before(&self.info, &plan.cfg, models, (place.block, place.offset))?)
     }
 
-    /// The same, given only the offset.
+    /// Returns [`Self::event_corrections`], given only the offset.
     ///
     /// # Errors
-    /// As there, or if there is no code at the offset.
+    /// Fails as [`Self::event_corrections`] does, or if there is no code at the offset.
     pub(crate) fn event_corrections_at(&self, func: u32, offset: u32) -> Result<Vec<i64>> {
         let cfg = wprof_jit::cfg::build(&self.info, func)?;
         let block = cfg.block_at(offset).ok_or_else(|| {
@@ -72,24 +72,24 @@ impl ModuleInner {
         self.event_corrections(&Origin { func, frame: 0, block, rounds: 0, path: None, offset })
     }
 
-    /// The functions that have been compiled.
+    /// Returns the compiled functions.
     pub(crate) fn compiled_functions(&self) -> Vec<u32> {
         let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
         functions.keys().copied().collect()
     }
 
-    /// The plan of a function, which may have been compiled or not; `None` if it cannot be.
+    /// Returns the plan of a function, compiled or not; `None` if it cannot be planned.
     pub(crate) fn any_plan_of(&self, func: u32) -> Option<Arc<FunctionPlan>> {
         let anew = || FunctionPlan::new(&self.info, func, self.engine.collection(), 0).ok().map(Arc::new);
         self.plan_of(func).or_else(anew)
     }
 
-    /// How many counters an instance has room for.
+    /// Returns the number of counters that an instance has room for.
     pub(crate) fn counter_capacity(&self) -> u64 {
         let heat = u64::from(self.info.defined_funcs());
         match self.engine.config().profiling {
             ProfilingConfig::Off => heat,
-            // Each function may have many, most of which are never touched.
+            // Each function may have many counters, most of which are never accessed.
             ProfilingConfig::Exact(Collect::Paths) | ProfilingConfig::Adaptive(_) => {
                 vmctx::counter_capacity(&self.layout, self.engine.core().most_counters())
             }
@@ -99,7 +99,7 @@ impl ModuleInner {
         }
     }
 
-    /// The plan of a function that has been compiled.
+    /// Returns the plan of a compiled function.
     pub(super) fn plan_of(&self, func: u32) -> Option<Arc<FunctionPlan>> {
         let (plan, first_counter) = {
             let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
@@ -111,14 +111,14 @@ impl ModuleInner {
         })
     }
 
-    /// The first of `count` counters for the claimed function. Half of all there may be are for functions that are
-    /// called.
+    /// Reserves `count` counters for the claimed function and returns the first. Half of the capacity is reserved for
+    /// functions that are called.
     pub(super) fn counters(&self, claim: &Claim<'_>, count: u32, is_called: bool) -> Result<u32> {
         let limit = self.counter_capacity() / if is_called { 1 } else { 2 };
         claim.counters(count, limit).ok_or_else(|| too_many_counters(claim.func()))
     }
 
-    /// The first of `count` counters for code of `func` for bursts.
+    /// Reserves `count` counters for burst code of `func` and returns the first.
     pub(super) fn burst_counters(&self, func: u32, count: u32) -> Result<u32> {
         let first = self.code.first.lock().counters.of_bursts(count, self.counter_capacity());
         first.ok_or_else(|| too_many_counters(func))

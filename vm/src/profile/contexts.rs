@@ -1,4 +1,4 @@
-//! The calling contexts of a store as a tree with names, figures and paths.
+//! The calling context tree of a store, with names, figures and paths.
 
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ use crate::runtime::counts::call_records::{CallRecords, Called, Calls};
 use crate::runtime::counts::metrics::Measured;
 use crate::runtime::instances::store::StoreOpaque;
 
-/// The paths of the functions of an instance in each of their call records that has any, by function: those
-/// counted in the record, in rows and the rest of the instance's table, and those that frames which stop have not
-/// counted.
+/// Returns, by function of an instance, the path counts in each of its call records that has any: those
+/// counted in the record, in rows and the rest of the instance's table, and those that stopped frames have not
+/// counted yet.
 pub fn paths_in_contexts(
     store: &StoreOpaque,
     instance: u32,
@@ -56,11 +56,11 @@ pub fn paths_in_contexts(
     all
 }
 
-/// The calling contexts as instance `index` sees them, with the paths of these records; `None` if they are not
-/// counted, or no burst has seen any.
+/// Builds the calling context tree as instance `index` sees it, with the paths of its records; `None` if contexts are
+/// not counted, or no burst has seen any.
 ///
 /// # Errors
-/// If a function on the stack cannot be planned again.
+/// Fails if a function on the stack cannot be planned again.
 pub fn context_tree(store: &StoreOpaque, index: u32, paths: PathsOfRecords) -> Result<Option<ContextTree>> {
     let routine = |called: &Called| match called {
         Called::Root => Routine { callee: Callee::Root, sites: Vec::new() },
@@ -79,12 +79,12 @@ pub fn context_tree(store: &StoreOpaque, index: u32, paths: PathsOfRecords) -> R
     let tree = tree(contexts, measured, paths, beside, routine);
     let Some(rate) = store.burst_rate() else { return Ok(Some(tree)) };
     let tree = ContextTree { kind: FigureKind::Sampled { rate }, ..tree.pruned() };
-    // The root is always there.
+    // The root always exists.
     Ok((tree.records.len() > 1).then_some(tree))
 }
 
-/// The events of each record, by number, by the name of their kind: those of the function's own code, live frames
-/// included.
+/// Returns the events of each record by kind name: those of the function's own code, including live
+/// frames.
 fn events<'a>(store: &'a StoreOpaque, contexts: &CallRecords) -> Result<Vec<(&'a str, Vec<u64>)>> {
     let collection = store.engine().counted();
     let live = store.live_events()?;
@@ -102,7 +102,7 @@ fn events<'a>(store: &'a StoreOpaque, contexts: &CallRecords) -> Result<Vec<(&'a
     Ok(kinds.map(of_kind).collect())
 }
 
-/// What was allocated in each record, by number, by the name of the figure.
+/// Returns the allocations of each record by figure name.
 fn allocations<'a>(all: &Allocations, contexts: &CallRecords) -> Vec<(&'a str, Vec<u64>)> {
     let mut by_record = vec![Allocated::default(); contexts.all().count()];
     for (address, of) in all.contexts() {
@@ -121,8 +121,8 @@ fn wasm_routine(store: &StoreOpaque, seen_from: u32, instance: u32, index: u32) 
     Routine { callee: store.function_of(seen_from, instance, index), sites }
 }
 
-/// The tree, given what each routine is to its readers, what live frames have measured that is not charged yet, and
-/// what has been counted `beside` that, by name and record.
+/// Builds the tree, given the routines as readers see them, the uncharged measurements of live frames, and
+/// the additional counts `beside` these, by name and record.
 fn tree(
     contexts: &CallRecords,
     (columns, live): (&mut Columns<'_>, &[(u64, Measured)]),
@@ -167,7 +167,7 @@ fn tree(
     ContextLog { routines, records: all, links, metrics, has_paths, ..ContextLog::default() }.tree()
 }
 
-/// Adds what was counted in each record to what was measured there, if anything was.
+/// Adds the counts of each record as a column to its measurements, if there are any.
 fn add_figures(name: &str, figures: &[u64], metrics: &mut Vec<Metric>, records: &mut [CallRecord]) {
     if figures.is_empty() {
         return;

@@ -1,9 +1,9 @@
 //! Profiles of instances: raw counters become counts.
 //!
-//! Input: an instance's counters, the plans they were placed by, and the frames that ended, or stand, in the middle
-//! of a block. Output: a [`Profile`], pure data.
-//! Invariant: exact at every moment at which host code runs: after the program, after a trap, and inside a host
-//! function that the program called.
+//! Input: an instance's counters, the plans that placed them, and the frames that ended, or currently are, in the
+//! middle of a block. Output: a [`Profile`], pure data.
+//! Invariant: the profile is exact at every moment at which host code runs: after the program, after a trap, and inside
+//! a host function that the program called.
 //! Source: Ball & Larus 1994, sections 3.2 and 3.3.
 
 mod columns;
@@ -38,7 +38,8 @@ use crate::{Error, ErrorKind, Module, Result};
 use columns::Columns;
 use paths::{Counted, InContexts, PathsOfRecords};
 
-/// What the indirect calls of an instance's functions have called so far: see [`Instance::call_targets`](crate::Instance).
+/// Returns the callees of the indirect calls of an instance's functions so far: see
+/// [`Instance::call_targets`](crate::Instance).
 pub fn call_targets(store: &StoreOpaque, index: u32) -> Vec<CallTarget> {
     let Some(rate) = store.burst_rate() else { return Vec::new() };
     let plans = ModuleInner::of(&store.instances[index as usize].module).burst_plans();
@@ -46,10 +47,10 @@ pub fn call_targets(store: &StoreOpaque, index: u32) -> Vec<CallTarget> {
     plans.iter().flat_map(|(_, plan)| store.call_targets(index, plan, kind)).collect()
 }
 
-/// How often each block of each compiled function of an instance began, by function index.
+/// Returns the execution count of each block of each compiled function of an instance, by function index.
 ///
 /// # Errors
-/// If the engine does not profile.
+/// Fails if the engine does not profile.
 pub fn block_counts(store: &StoreOpaque, index: u32) -> Result<Vec<(u32, Vec<u64>)>> {
     let instance = &store.instances[index as usize];
     let plans = ModuleInner::of(&instance.module).plans();
@@ -63,7 +64,7 @@ pub fn block_counts(store: &StoreOpaque, index: u32) -> Result<Vec<(u32, Vec<u64
     plans.into_iter().map(counts).collect()
 }
 
-/// How many counters the functions of an instance have, and what they cost: see
+/// Returns the number of counters of an instance's functions and their cost: see
 /// [`Instance::counter_cost`](crate::Instance).
 pub fn counter_cost(store: &StoreOpaque, index: u32) -> CounterCost {
     let instance = &store.instances[index as usize];
@@ -72,7 +73,8 @@ pub fn counter_cost(store: &StoreOpaque, index: u32) -> CounterCost {
     costs.fold(CounterCost::default(), CounterCost::plus)
 }
 
-/// The profile of an instance, with sampled time and the time line if there are any; for contexts see [`of_instance`].
+/// Returns the profile of an instance, including sampled time and the time line if available; for contexts see
+/// [`of_instance`].
 pub fn with_timeline(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Profile> {
     let module = ModuleInner::of(&store.instances[index as usize].module);
     let mut profile = of_instance(store, index, module.hash(), has_contexts)?;
@@ -82,8 +84,9 @@ pub fn with_timeline(store: &StoreOpaque, index: u32, has_contexts: bool) -> Res
     Ok(profile)
 }
 
-/// The profile without sampled time and time line of instance number `index` of a store: see [`Instance::profile`]. Calling contexts
-/// can only be read where host code runs that wasm has called, or nobody.
+/// Returns the profile of instance number `index` of a store, without sampled time and time line: see
+/// [`Instance::profile`]. Calling contexts can only be read in host code that wasm has called, or when no wasm code
+/// runs.
 fn of_instance(
     store: &StoreOpaque,
     index: u32,
@@ -157,14 +160,15 @@ fn of_instance(
     }
 }
 
-/// What bursts have seen so far of the code of instance number `index` of a store, for its module to go by; `None` if
-/// it cannot be said. It does not have the module's hash, which takes long for large ones.
+/// Returns the observations of bursts so far about the code of instance number `index` of a store, for its module's
+/// reoptimizer; `None` if unavailable. It lacks the module's hash, which takes long for large modules.
 fn sampled(store: &StoreOpaque, index: u32) -> Option<Profile> {
     of_instance(store, index, [0; 32], false).ok()
 }
 
-/// A round of bursts is over, of which so many have begun: has functions of the module reoptimized that they have shown
-/// to be hot, or to do something else than before. Gives after how many bursts the next round is over.
+/// Handles the end of a round of bursts, given the number of bursts begun: orders reoptimization of the module's
+/// functions that are newly hot or have changed their behaviour. Returns the number of bursts at the end of the next
+/// round.
 pub fn look_for_hot_code(store: &mut StoreOpaque, module: &Arc<dyn LoadedModule>, begun: u64) -> u64 {
     let sampled = first_of(store, module).and_then(|index| Some((index, sampled(store, index)?)));
     let functions = sampled.as_ref().map_or(0, |(_, profile)| profile.functions.len());
@@ -177,36 +181,36 @@ pub fn look_for_hot_code(store: &mut StoreOpaque, module: &Arc<dyn LoadedModule>
     next
 }
 
-/// The same of the first instance of a module, with the time line.
+/// Returns the current profile of the first instance of a module, with the time line.
 pub fn so_far(store: &StoreOpaque, module: &Arc<dyn LoadedModule>) -> Option<Profile> {
     with_timeline(store, first_of(store, module)?, false).ok()
 }
 
-/// The number of the first instance of a module.
+/// Returns the number of the first instance of a module.
 fn first_of(store: &StoreOpaque, module: &Arc<dyn LoadedModule>) -> Option<u32> {
     let is_of = |instance: &InstanceData| loaded::same(&instance.module, module);
     store.instances.iter().position(is_of).map(|index| index as u32)
 }
 
-/// The frames of a function that ended or stand in the middle of a block.
+/// The frames of a function that ended or currently are in the middle of a block.
 #[derive(Default)]
 pub struct Exits {
-    /// How many, by place.
+    /// Number of frames, by place.
     pub frames: HashMap<Stop, Stopped>,
-    /// Rounds of loops that have not been counted.
+    /// Uncounted rounds of loops.
     pub owed: Vec<Owed>,
 }
 
-/// Rounds of the loop around a block that frames have made and not counted.
+/// Rounds of the loop around a block that frames have made but not counted.
 pub struct Owed {
     block: u32,
     rounds: u64,
-    /// The call record of the frames, if paths are counted there.
+    /// The call record of the frames, if call records count paths.
     record: Option<u64>,
 }
 
 impl Owed {
-    /// The path of the rounds with their number, and the address of the call record in which they are counted.
+    /// Returns the path of the rounds with their number, and the address of the call record that counts them.
     pub fn in_record(&self, version: &FunctionPlan) -> Option<(u64, Counted)> {
         let path = version.round_path(self.block)?;
         Some((self.record?, (path.id, vec![self.rounds])))
@@ -237,8 +241,8 @@ fn exits_by_func(store: &StoreOpaque, index: u32) -> HashMap<u32, Exits> {
     by_func
 }
 
-/// The paths that bursts have cut at checks, as frames that stopped before the block of the check; those that had only
-/// come to it have executed nothing.
+/// Returns the paths that bursts have cut at checks, as frames that stopped before the check's block, except
+/// empty ones.
 fn cut_by_func(instance: &InstanceData, versions: &[(u32, Arc<FunctionPlan>)]) -> HashMap<u32, Exits> {
     let mut by_func: HashMap<u32, Exits> = HashMap::new();
     for (&(func, block, register), &stopped) in &instance.cut {
@@ -257,7 +261,8 @@ fn cut_by_func(instance: &InstanceData, versions: &[(u32, Arc<FunctionPlan>)]) -
     by_func
 }
 
-/// How many increments optimised code makes for these counts: one in several rounds for the latch of an unrolled loop.
+/// Returns the number of increments of optimised code for these counts: one per several rounds at an unrolled loop's
+/// latch.
 fn cost(version: &FunctionPlan, counts: &[u64]) -> CounterCost {
     let keys: u64 = paths::rows(version, counts).map(|row| row[0]).fold(0, u64::saturating_add);
     let mut increments: Vec<u64> = counts.to_vec();
@@ -273,12 +278,12 @@ fn cost(version: &FunctionPlan, counts: &[u64]) -> CounterCost {
     CounterCost { counters: counts.len() as u64, increments }
 }
 
-/// In how many places a function counts.
+/// Returns the number of places where a function counts.
 fn placed(version: &FunctionPlan) -> u64 {
     version.plan.paths().map_or_else(|| version.plan.counters(&version.cfg).into(), PathPlan::places)
 }
 
-/// Adds to counters at the function's entry the calls that did not come to them, but ended in the entry.
+/// Adds, to counters at the function's entry, the calls that ended in the prologue before they were counted.
 fn add_overflowed(instance: &InstanceData, func: u32, version: &FunctionPlan, counters: &mut [u64]) {
     let in_prologue = |origin: &Origin| {
         origin.func == func && origin.block == 0 && origin.offset < version.cfg.blocks[0].start
@@ -287,14 +292,14 @@ fn add_overflowed(instance: &InstanceData, func: u32, version: &FunctionPlan, co
         instance.overflowed.iter().filter(|(origin, _)| in_prologue(origin)).map(|(_, n)| n).sum();
     let is_at_entry = |index: usize| match &version.plan {
         Plan::Blocks => index == 0,
-        // EXIT stands for the calls.
+        // EXIT represents the calls.
         Plan::BlockCounters(plan) => [0, version.cfg.blocks.len()].contains(&plan.counted[index].index()),
         _ => false,
     };
     (0..).zip(counters).filter(|(index, _)| is_at_entry(*index)).for_each(|(_, counter)| *counter += calls);
 }
 
-/// Adds rounds of unrolled loops that their frames did not come to count.
+/// Adds the rounds of unrolled loops that their frames have not counted.
 fn add_owed(exits: Option<&Exits>, version: &FunctionPlan, counters: &mut [u64]) {
     for &Owed { block, rounds, .. } in exits.iter().flat_map(|e| &e.owed) {
         for probe in version.owed(block) {
@@ -305,7 +310,7 @@ fn add_owed(exits: Option<&Exits>, version: &FunctionPlan, counters: &mut [u64])
     }
 }
 
-/// What the counters of one function say.
+/// The interpretation of one function's counters.
 enum Counts {
     Edges(EdgeCounts),
     Paths(EdgeCounts, PathProfile),
@@ -313,7 +318,7 @@ enum Counts {
 }
 
 impl Counts {
-    /// `None` if nothing is counted.
+    /// Reads the counts; `None` if nothing is counted.
     fn read(
         instance: &InstanceData,
         (func, version): (u32, &FunctionPlan),
@@ -343,13 +348,13 @@ impl Counts {
             Plan::BlockCounters(plan) => {
                 propagate_block_counters(shape, plan, &counters, &exits).map(Counts::Blocks)
             }
-            // Nothing leads to the entry but calls.
+            // Only calls lead to the entry.
             Plan::Blocks => Ok(Counts::Blocks(BlockCounts { entries: counters[0], blocks: counters })),
         };
         counts.map(Some).map_err(|e| context(e.into()))
     }
 
-    /// Whether the function ran. Of one that is in a loop all the time no call may have been counted in bursts.
+    /// Reports whether the function ran. Bursts may have counted no call of a function that stays in a loop.
     fn any(&self) -> bool {
         match self {
             Counts::Edges(counts) | Counts::Paths(counts, _) => counts.blocks.iter().any(|&count| count > 0),
@@ -364,7 +369,7 @@ impl Counts {
         }
     }
 
-    /// The counts of edges, 0 if they are not known, those of blocks if they are all that is known, and paths.
+    /// Returns edge counts, 0 if unknown; block counts if these are all that is known; and paths.
     fn split(self, edges: usize) -> (Vec<u64>, Option<BlockCounts>, Option<PathProfile>) {
         match self {
             Counts::Edges(counts) => (counts.edges, None, None),
@@ -373,7 +378,7 @@ impl Counts {
         }
     }
 
-    /// What it cost to count them.
+    /// Returns the cost of counting.
     fn cost(&self, version: &FunctionPlan, counters: &[u64]) -> CounterCost {
         match (self, version.plan.paths()) {
             (Counts::Paths(counts, _), Some(plan)) => plan.cost(counts),
@@ -382,7 +387,7 @@ impl Counts {
     }
 }
 
-/// By call record, its paths.
+/// Returns the paths of each call record.
 fn paths_of_records(
     store: &StoreOpaque,
     instance: &InstanceData,
@@ -391,7 +396,7 @@ fn paths_of_records(
 ) -> Result<PathsOfRecords> {
     let mut all = PathsOfRecords::new();
     let Some(contexts) = store.contexts.as_ref().filter(|_| store.has_flow()) else { return Ok(all) };
-    // What is taken off is said once, where functions have their paths.
+    // The profile states the subtracted amounts once, with the functions' paths.
     let mut columns = Columns::new(store);
     for (func, version) in versions {
         let Plan::Paths(plan) = &version.plan else { continue };
@@ -406,7 +411,7 @@ fn paths_of_records(
     Ok(all)
 }
 
-/// The profile of one function; `None` if it did not run, or is not counted.
+/// Returns the profile of one function; `None` if it did not run, or is not counted.
 fn function(
     instance: &InstanceData,
     (func, version): (u32, &FunctionPlan),
@@ -434,19 +439,19 @@ fn function(
 }
 
 impl Module {
-    /// The profile of a function that did not run: its blocks and edges, with all counts 0.
+    /// Returns the profile of a function that did not run: its blocks and edges, with all counts 0.
     ///
     /// # Errors
-    /// If the function exceeds a limit of the compiler.
+    /// Fails if the function exceeds a limit of the compiler.
     ///
     /// # Panics
-    /// If it has no body here.
+    /// Panics if the function has no body in this module.
     pub fn idle_function(&self, func: u32) -> Result<FunctionProfile> {
         Ok(idle(self, &wprof_jit::cfg::build(self.info(), func)?))
     }
 }
 
-/// The profile of a function before it runs.
+/// Returns the profile of a function before it runs.
 fn idle(module: &Module, cfg: &Cfg) -> FunctionProfile {
     let (body, shape) = (module.info().body(cfg.func), cfg.shape());
     FunctionProfile {
@@ -464,10 +469,10 @@ fn idle(module: &Module, cfg: &Cfg) -> FunctionProfile {
     }
 }
 
-/// Frames that stopped at an instruction.
+/// Returns the exit of frames that stopped at an instruction.
 ///
 /// # Errors
-/// If the bytes are not those that were validated.
+/// Fails if the bytes differ from the validated ones.
 pub fn unfinished_exit(info: &ModuleInfo, cfg: &Cfg, at: Origin, count: u64) -> Result<UnfinishedExit> {
     let ops_executed = ops_executed(info, cfg, at.block, at.offset)?;
     Ok(UnfinishedExit { block: BlockId(at.block), offset: at.offset, ops_executed, count })

@@ -1,16 +1,16 @@
-//! Memory of the host's for what a program passes on as a whole: bodies of HTTP.
+//! Host memory for data that a program passes on as a whole: HTTP bodies.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes that all bodies of a program may take together.
+/// Maximum bytes of all bodies of a program together.
 const MOST_BYTES: usize = 256 << 20;
 
-/// How much a program may have. Clones are the same.
+/// The memory budget of a program. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Budget(Arc<AtomicUsize>);
 
-/// Some of it, which comes back when it is dropped.
+/// A part of the budget, which is returned on drop.
 #[derive(Debug)]
 pub struct Charge {
     budget: Budget,
@@ -24,14 +24,14 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Nothing so far.
+    /// Creates an empty charge.
     pub fn charge(&self) -> Charge {
         Charge { budget: self.clone(), bytes: 0 }
     }
 }
 
 impl Charge {
-    /// Takes so many bytes more; whether there are as many.
+    /// Adds bytes to the charge; reports whether the budget had that many.
     pub fn grow(&mut self, bytes: usize) -> bool {
         let take = |left: usize| left.checked_sub(bytes);
         let is_there = self.budget.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok();

@@ -1,4 +1,4 @@
-//! What a program gets to see of the system.
+//! The resources of the system that a program can access.
 
 use std::io::Cursor;
 use std::net::SocketAddr;
@@ -23,19 +23,19 @@ use super::system::System;
 use super::{Implementation, WasiCtx};
 use crate::{Error, ErrorKind, Result};
 
-/// How many descriptors a program may have open unless told otherwise. The process has a limit, too, for all of its
+/// Default maximum number of open descriptors of a program. The process has a limit, too, for all of its
 /// programs and itself.
 const MAX_DESCRIPTORS: usize = 10_000;
 
-/// Builds the usual [`WasiCtx`]: no arguments, no environment, no files, empty input and no output unless told
-/// otherwise; the real clocks, and random numbers from the system.
+/// Builds the usual [`WasiCtx`]. By default it has no arguments, no environment, no files, empty input and no output;
+/// the real clocks, and random numbers from the system.
 pub struct WasiCtxBuilder {
     args: Strings,
     env: Strings,
     clocks: Option<Box<dyn Clocks>>,
     random: Random,
     standard: [Descriptor; 3],
-    /// Folders, then sockets: descriptors from 3 on.
+    /// Directories, then sockets: descriptors from 3 on.
     folders: Vec<Descriptor>,
     sockets: Vec<Descriptor>,
     network: NetworkRights,
@@ -55,7 +55,7 @@ impl std::fmt::Debug for WasiCtxBuilder {
 }
 
 impl WasiCtxBuilder {
-    /// Nothing to see.
+    /// Creates a builder with the defaults.
     pub fn new() -> WasiCtxBuilder {
         let input = Descriptor::stream(What::Input(Cursor::default()), false);
         let output = || Descriptor::stream(What::Nothing, true);
@@ -75,7 +75,7 @@ impl WasiCtxBuilder {
     /// Adds an argument; the first one is the program's name.
     ///
     /// # Errors
-    /// If it contains a zero byte, or all of them are too long for a program's memory.
+    /// Fails if it contains a zero byte, or if all arguments together are too long for a program's memory.
     pub fn arg(&mut self, arg: &str) -> Result<&mut Self> {
         self.args.push("argument", arg)?;
         Ok(self)
@@ -84,7 +84,7 @@ impl WasiCtxBuilder {
     /// Adds arguments.
     ///
     /// # Errors
-    /// As [`WasiCtxBuilder::arg`].
+    /// Fails as [`WasiCtxBuilder::arg`] does.
     pub fn args<S: AsRef<str>>(&mut self, args: impl IntoIterator<Item = S>) -> Result<&mut Self> {
         for arg in args {
             self.arg(arg.as_ref())?;
@@ -95,14 +95,14 @@ impl WasiCtxBuilder {
     /// Adds an environment variable.
     ///
     /// # Errors
-    /// If name or value contain a zero byte, or all of them are too long for a program's memory.
+    /// Fails if the name or value contains a zero byte, or if all of them together are too long for a program's memory.
     pub fn env(&mut self, name: &str, value: &str) -> Result<&mut Self> {
         self.env.push("environment variable", &format!("{name}={value}"))?;
         Ok(self)
     }
 
-    /// Makes the process's standard input, output and error the program's. Output is written through at once. Whether
-    /// they are files or terminals, they are streams for the program: it can neither go back in them nor shorten them.
+    /// Gives the program the process's standard input, output and error. Output is not buffered. Even if they
+    /// are files or terminals, the program sees streams: it can neither seek in them nor truncate them.
     pub fn inherit_stdio(&mut self) -> &mut Self {
         let [stdin, stdout, stderr] =
             [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];
@@ -112,7 +112,7 @@ impl WasiCtxBuilder {
         self
     }
 
-    /// Makes `input` all of the program's standard input.
+    /// Sets the entire contents of the program's standard input.
     pub fn stdin_bytes(&mut self, input: impl Into<Vec<u8>>) -> &mut Self {
         self.standard[0] = Descriptor::stream(What::Input(Cursor::new(input.into())), false);
         self
@@ -130,18 +130,18 @@ impl WasiCtxBuilder {
         self
     }
 
-    /// Lets the program use the directory `host`, which it sees as `guest`.
+    /// Gives the program access to the directory `host`, under the path `guest`.
     ///
     /// # Errors
-    /// If the directory cannot be opened.
+    /// Fails if the directory cannot be opened.
     pub fn preopened_dir(&mut self, host: impl AsRef<Path>, guest: impl AsRef<Path>) -> Result<&mut Self> {
         self.preopen(host.as_ref(), guest.as_ref(), true)
     }
 
-    /// The same, but the program may change nothing in it, nor in what is below.
+    /// Gives the program read-only access to a directory and everything below it.
     ///
     /// # Errors
-    /// If the directory cannot be opened.
+    /// Fails if the directory cannot be opened.
     pub fn preopened_dir_read_only(
         &mut self,
         host: impl AsRef<Path>,
@@ -162,24 +162,24 @@ impl WasiCtxBuilder {
         Ok(self)
     }
 
-    /// Gives the program a socket, which listens or is connected: the descriptor behind those of directories and of
-    /// sockets before.
+    /// Gives the program a socket, which listens or is connected, as the descriptor after those of directories and of
+    /// earlier sockets.
     ///
     /// # Errors
-    /// If it is no socket.
+    /// Fails if it is not a socket.
     pub fn preopened_socket(&mut self, socket: impl Into<OwnedFd>) -> Result<&mut Self> {
         let socket = HostFile::socket(socket.into()).map_err(|e| Error::system("cannot use a socket", e))?;
         self.sockets.push(Descriptor::socket(socket, 0));
         Ok(self)
     }
 
-    /// Lets a component use the network: all addresses, and names as well. Without this and
+    /// Lets a component use the network: all addresses, and name look-up. Without this and
     /// [`socket_addr_check`](WasiCtxBuilder::socket_addr_check) it has no sockets.
     pub fn inherit_network(&mut self) -> &mut Self {
         self.allow_ip_name_lookup(true).socket_addr_check(|_, _| true)
     }
 
-    /// Lets a component have TCP and UDP sockets, with the addresses for which this returns true.
+    /// Lets a component use TCP and UDP sockets with the addresses for which `check` returns true.
     pub fn socket_addr_check(
         &mut self,
         check: impl Fn(SocketAddr, SocketAddrUse) -> bool + Send + Sync + 'static,
@@ -188,13 +188,13 @@ impl WasiCtxBuilder {
         self
     }
 
-    /// Sets whether a component that has sockets has those for TCP (default: yes).
+    /// Sets whether a component with sockets has TCP sockets (default: yes).
     pub fn allow_tcp(&mut self, allow: bool) -> &mut Self {
         self.network.allow_tcp(allow);
         self
     }
 
-    /// Sets whether a component that has sockets has those for UDP (default: yes).
+    /// Sets whether a component with sockets has UDP sockets (default: yes).
     pub fn allow_udp(&mut self, allow: bool) -> &mut Self {
         self.network.allow_udp(allow);
         self
@@ -206,8 +206,8 @@ impl WasiCtxBuilder {
         self
     }
 
-    /// Lets a component send requests of HTTP to the hosts for which this returns true: `example.com`, or `example.com:8080`.
-    /// Without it there is no host for it. Requests are not encrypted.
+    /// Lets a component send HTTP requests to the hosts for which `may` returns true: `example.com`, or
+    /// `example.com:8080`. Without it no host is allowed. Requests are not encrypted.
     pub fn outgoing_http(&mut self, may: impl Fn(&str) -> bool + Send + Sync + 'static) -> &mut Self {
         self.network.set_requests(may);
         self
@@ -219,20 +219,20 @@ impl WasiCtxBuilder {
         self
     }
 
-    /// Makes random numbers the same in all runs with this seed. Then they are not fit for secrets.
+    /// Makes random numbers the same in all runs with this seed. They are then unsuitable for secrets.
     pub fn random_seed(&mut self, seed: u64) -> &mut Self {
         self.random = Random::Seeded(seed);
         self
     }
 
-    /// Sets how many descriptors the program may have open, 10,000 by default. Those that it has at the beginning count, but
-    /// are there in any case.
+    /// Sets the maximum number of open descriptors of the program, 10,000 by default. The initial descriptors count,
+    /// but are always available.
     pub fn max_descriptors(&mut self, max: usize) -> &mut Self {
         self.max_descriptors = max;
         self
     }
 
-    /// The context. The builder begins anew.
+    /// Builds the context, and resets the builder.
     pub fn build(&mut self) -> WasiCtx {
         let builder = std::mem::take(self);
         let initial = builder.standard.into_iter().chain(builder.folders).chain(builder.sockets);

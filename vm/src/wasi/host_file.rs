@@ -1,8 +1,8 @@
-//! Files of the host that are not folders: regular ones, devices, pipes, terminals, sockets.
+//! Host files other than directories: regular files, devices, pipes, terminals, sockets.
 //!
-//! **Invariant**: no call of the system here waits, but for the disk: whoever has to wait does so in
-//! [`wait`](super::wait), which can be interrupted. Files that are opened for a program never block. Those that it
-//! shares with this process do as the process has them, as others see that, too; so the system is asked before.
+//! **Invariant**: no system call here waits, except for the disk: waiting happens in
+//! [`wait`](super::wait), which can be interrupted. Files opened for a program are non-blocking. Files shared with this
+//! process keep the process's mode, which other processes observe too, so the code asks the system for readiness first.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -18,16 +18,16 @@ use smallvec::SmallVec;
 use super::constants::filetype;
 use super::wait::ready;
 
-/// What goes at once into whatever is ready for writing (Linux's `PIPE_BUF`).
+/// Maximum size of an atomic write to a ready file (Linux's `PIPE_BUF`).
 const AT_ONCE: usize = 4096;
 
-/// A file of the host's.
+/// A host file.
 #[derive(Debug)]
 pub struct HostFile {
     fd: Fd,
-    /// What kind of file it is.
+    /// The kind of the file.
     pub shape: Shape,
-    /// Whether the system can be told for one write not to wait.
+    /// Whether the system supports non-blocking for a single write.
     has_nowait: AtomicBool,
 }
 
@@ -37,18 +37,18 @@ enum Fd {
     Standard(BorrowedFd<'static>),
 }
 
-/// Kinds of files, by what differs in their use.
+/// Kinds of files, by the differences in their use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Has positions: a regular file or a block device.
+    /// A file with positions: a regular file or a block device.
     Positioned,
-    /// The same as a standard stream, which goes on where the process is.
+    /// Such a file as a standard stream, which continues at the process's position.
     Sequential,
-    /// One may have to wait for it: a pipe, a terminal, another device.
+    /// A file that may require waiting: a pipe, a terminal, another device.
     Stream,
-    /// A socket with another side.
+    /// A connected socket.
     Connection,
-    /// A socket that others connect to.
+    /// A listening socket.
     Listener,
 }
 
@@ -62,7 +62,7 @@ impl AsFd for HostFile {
 }
 
 impl HostFile {
-    /// A file that was opened for the program, and does not block.
+    /// Wraps a file that was opened for the program, and does not block.
     pub fn opened(fd: OwnedFd, file_type: FileType) -> HostFile {
         let shape = match file_type {
             FileType::RegularFile | FileType::BlockDevice => Shape::Positioned,
@@ -71,9 +71,9 @@ impl HostFile {
         HostFile { fd: Fd::Own(fd), shape, has_nowait: AtomicBool::new(false) }
     }
 
-    /// A standard stream of this process.
+    /// Wraps a standard stream of this process.
     pub fn standard(fd: BorrowedFd<'static>) -> HostFile {
-        // If it is not there, whoever uses it is told so.
+        // If the stream does not exist, its use fails.
         let file_type = fstat(fd).map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode));
         let shape = match file_type {
             FileType::RegularFile | FileType::BlockDevice | FileType::Directory => Shape::Sequential,
@@ -82,10 +82,10 @@ impl HostFile {
         HostFile { fd: Fd::Standard(fd), shape, has_nowait: AtomicBool::new(true) }
     }
 
-    /// A socket, which is made not to block.
+    /// Wraps a socket, and makes it non-blocking.
     ///
     /// # Errors
-    /// If it is none.
+    /// Fails if it is not a socket.
     pub fn socket(fd: OwnedFd) -> Result<HostFile, Errno> {
         let shape =
             if rustix::net::sockopt::socket_acceptconn(&fd)? { Shape::Listener } else { Shape::Connection };
@@ -93,28 +93,28 @@ impl HostFile {
         Ok(HostFile { fd: Fd::Own(fd), shape, has_nowait: AtomicBool::new(false) })
     }
 
-    /// A socket of the program's own, which does not block.
+    /// Wraps a non-blocking socket of the program's own.
     pub fn connection(fd: OwnedFd) -> HostFile {
         HostFile { fd: Fd::Own(fd), shape: Shape::Connection, has_nowait: AtomicBool::new(false) }
     }
 
-    /// Whether it is a standard stream of this process.
+    /// Reports whether the file is a standard stream of this process.
     pub fn is_standard(&self) -> bool {
         matches!(self.fd, Fd::Standard(_))
     }
 
-    /// Whether it is a socket that the program was given.
+    /// Reports whether the file is a socket that the program was given.
     pub fn is_socket(&self) -> bool {
         matches!(self.shape, Shape::Connection | Shape::Listener)
     }
 
-    /// Whether one may have to wait for it.
+    /// Reports whether the file may require waiting.
     pub fn may_wait(&self) -> bool {
         !matches!(self.shape, Shape::Positioned | Shape::Sequential)
     }
 
-    /// WASI's type for it. Programs take a character device without positions for a terminal, so that a standard stream
-    /// is one only if it is a terminal.
+    /// Returns WASI's file type. Programs take a character device without positions for a terminal, so a standard
+    /// stream is a character device only if it is a terminal.
     pub fn filetype(&self, stat: &Stat) -> u8 {
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::CharacterDevice if self.is_standard() && !rustix::termios::isatty(self) => {
@@ -124,14 +124,14 @@ impl HostFile {
         }
     }
 
-    /// Reads once, from a position if it has any.
+    /// Reads once, from a position if the file has positions.
     ///
     /// # Errors
-    /// The system's; `AGAIN` if there is nothing yet.
+    /// Returns the system's error; `AGAIN` if there is no data yet.
     pub fn read(&self, slices: &mut [IoSliceMut<'_>], position: u64) -> Result<usize, Errno> {
         match self.shape {
             Shape::Positioned => match rustix::io::preadv(self, &mut *slices, position) {
-                // No file is as long as that: it is behind the end.
+                // No file is that long: the position is beyond the end.
                 Err(Errno::INVAL) if is_beyond(position, slices) => Ok(0),
                 done => done,
             },
@@ -140,10 +140,10 @@ impl HostFile {
         }
     }
 
-    /// Writes once, at a position if it has any.
+    /// Writes once, at a position if the file has positions.
     ///
     /// # Errors
-    /// The system's; `AGAIN` if there is no room yet.
+    /// Returns the system's error; `AGAIN` if there is no room yet.
     pub fn write(&self, slices: &[IoSlice<'_>], position: u64) -> Result<usize, Errno> {
         match self.shape {
             Shape::Positioned => rustix::io::pwritev(self, slices, position),
@@ -153,10 +153,10 @@ impl HostFile {
         }
     }
 
-    /// Writes to what may block. The system cannot be told not to wait for all files: for others it is asked whether there
-    /// is room, and given what has room then.
+    /// Writes to a file that may block. The system supports non-blocking writes for some files only: for others the
+    /// code asks whether there is room, and writes what then fits.
     fn write_shared(&self, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
-        /// At the position where the process is.
+        /// The process's current position.
         const HERE: u64 = u64::MAX;
         if self.has_nowait.load(Ordering::Relaxed) {
             match rustix::io::pwritev2(self, slices, HERE, ReadWriteFlags::NOWAIT) {
@@ -172,10 +172,10 @@ impl HostFile {
         rustix::io::writev(self, &beginning(slices, AT_ONCE))
     }
 
-    /// Receives once; whether some of a message did not fit, too.
+    /// Receives once; also reports whether a part of a message did not fit.
     ///
     /// # Errors
-    /// The system's; `AGAIN` if there is nothing yet.
+    /// Returns the system's error; `AGAIN` if there is no data yet.
     pub fn receive(&self, slices: &mut [IoSliceMut<'_>], is_peek: bool) -> Result<(usize, bool), Errno> {
         let flags = if is_peek { RecvFlags::PEEK } else { RecvFlags::empty() };
         let received = rustix::net::recvmsg(self, slices, &mut RecvAncillaryBuffer::default(), flags)?;
@@ -185,19 +185,19 @@ impl HostFile {
     /// Sends once.
     ///
     /// # Errors
-    /// The system's; `AGAIN` if there is no room yet.
+    /// Returns the system's error; `AGAIN` if there is no room yet.
     pub fn send(&self, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
         rustix::net::sendmsg(self, slices, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL)
     }
 }
 
-/// Whether so much behind a position is more than the system can name.
+/// Reports whether a range from a position exceeds the system's largest position.
 fn is_beyond(position: u64, slices: &[IoSliceMut<'_>]) -> bool {
     let len: usize = slices.iter().map(|slice| slice.len()).sum();
     position.saturating_add(len as u64) > i64::MAX as u64
 }
 
-/// The first bytes of some buffers.
+/// Returns the first bytes of some buffers.
 fn beginning<'a>(slices: &'a [IoSlice<'_>], mut len: usize) -> SmallVec<[IoSlice<'a>; 4]> {
     let cut = slices.iter().map_while(|slice| {
         let part = &slice[..slice.len().min(len)];
@@ -207,7 +207,7 @@ fn beginning<'a>(slices: &'a [IoSlice<'_>], mut len: usize) -> SmallVec<[IoSlice
     cut.collect()
 }
 
-/// WASI's number for a type of files.
+/// Returns WASI's number for a file type.
 pub fn filetype_of(file_type: FileType) -> u8 {
     match file_type {
         FileType::RegularFile => filetype::REGULAR_FILE,

@@ -1,8 +1,9 @@
 //! WASI preview 1: the system interface of command-line programs.
 //!
-//! [`Wasi`] is what a program can ask for, one method per function of `wasi_snapshot_preview1`; [`WasiCtx`] holds an
-//! implementation. [`WasiCtxBuilder`] makes the usual one: `system.rs`, whose functions are in `calls`, over `cap-std`,
-//! which keeps programs within their folders, and `rustix`. The list of functions stands once, in `functions.rs`.
+//! [`Wasi`] is the interface of a program, one method per function of `wasi_snapshot_preview1`; [`WasiCtx`] holds an
+//! implementation. [`WasiCtxBuilder`] creates the usual one: `system.rs`, whose functions are in `calls`, over
+//! `cap-std`, which confines programs to their directories, and `rustix`. `functions.rs` contains the only list of the
+//! functions.
 //!
 //! ```no_run
 //! use wprof::wasi::{self, WasiCtx, WasiCtxBuilder};
@@ -58,25 +59,25 @@ use crate::{AsContextMut, Caller, Error, ErrorKind, Extern, Linker, Memory, Resu
 /// The module name that programs import these functions from.
 pub const MODULE: &str = "wasi_snapshot_preview1";
 
-/// The module name of the version before, preview 0: the same functions with other layouts of some structures.
+/// The module name of the previous version, preview 0: the same functions with other layouts of some structures.
 pub const MODULE_OF_PREVIEW_0: &str = "wasi_unstable";
 
 /// The state of one program's system interface.
 pub struct WasiCtx(Implementation);
 
 enum Implementation {
-    /// The usual one, which has WASI 0.2 as well.
+    /// The usual implementation, which also provides WASI 0.2.
     Usual(Box<System>),
     Own(Box<dyn Wasi>),
 }
 
 impl WasiCtx {
-    /// A context with an implementation of one's own, of preview 1 only.
+    /// Creates a context with a custom implementation, of preview 1 only.
     pub fn new(implementation: impl Wasi) -> WasiCtx {
         WasiCtx(Implementation::Own(Box::new(implementation)))
     }
 
-    /// Its functions, for who calls them from another engine than this.
+    /// Returns the context's functions, for callers from another engine.
     pub fn functions(&mut self) -> &mut dyn Wasi {
         match &mut self.0 {
             Implementation::Usual(system) => &mut **system,
@@ -84,10 +85,10 @@ impl WasiCtx {
         }
     }
 
-    /// The usual implementation.
+    /// Returns the usual implementation.
     ///
     /// # Errors
-    /// If it has one of its own.
+    /// Fails if the context has a custom implementation.
     pub(crate) fn system(&mut self) -> Result<&mut System> {
         match &mut self.0 {
             Implementation::Usual(system) => Ok(system),
@@ -109,15 +110,15 @@ macro_rules! define_trait {
     ($($name:ident($($arg:ident: $ty:ty),*) -> $result:ty;)*) => {
         /// An implementation of the system interface.
         ///
-        /// Each method gets the program that calls, with the memory into which its pointers point, and returns an error
-        /// number of WASI's (0 for success). An `Err` ends the program: [`Exit`](crate::Exit) for `proc_exit`, anything
+        /// Each method takes the calling program, with the memory into which its pointers point, and returns a WASI
+        /// error number (0 for success). An `Err` ends the program: [`Exit`](crate::Exit) for `proc_exit`, anything
         /// else as a failure of the host.
         pub trait Wasi: Send + Sync + 'static {
             $(
                 #[doc = concat!("`", stringify!($name), "`")]
                 ///
                 /// # Errors
-                /// What ends the program.
+                /// Returns the error that ends the program.
                 fn $name(&mut self, guest: &mut Guest<'_>, $($arg: $ty),*) -> Result<$result>;
             )*
         }
@@ -126,7 +127,7 @@ macro_rules! define_trait {
         /// context in its data.
         ///
         /// # Errors
-        /// If one of the names is taken.
+        /// Fails if one of the names is taken.
         pub fn add_to_linker<T: 'static>(
             linker: &mut Linker<T>,
             context: impl Fn(&mut T) -> &mut WasiCtx + Copy + Send + Sync + 'static,
@@ -149,7 +150,7 @@ macro_rules! define_trait {
 
 crate::wasi_preview1!(define_trait);
 
-/// The memory of the program that calls.
+/// Returns the memory of the calling program.
 fn memory<T>(caller: &mut Caller<'_, T>) -> Result<Memory> {
     caller
         .get_export("memory")

@@ -1,11 +1,11 @@
-//! What a program may do with the network.
+//! The rights of a program to use the network.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use rustix::io::Errno;
 
-/// What an address is used for, which a check may allow or not.
+/// The use of an address, which a check may allow or deny.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SocketAddrUse {
@@ -25,13 +25,13 @@ pub enum SocketAddrUse {
     UdpReceive,
 }
 
-/// Whether an address may be used.
+/// The check whether an address may be used.
 type Check = dyn Fn(SocketAddr, SocketAddrUse) -> bool + Send + Sync;
 
-/// Whether a host, with a port if one is named, may be sent requests of HTTP.
+/// The check whether HTTP requests may be sent to a host, with a port if one is named.
 type MayRequest = dyn Fn(&str) -> bool + Send + Sync;
 
-/// What a program may do: nothing, unless there is a check.
+/// The rights of a program: none, unless there is a check.
 #[derive(Clone, Default)]
 pub struct NetworkRights {
     check: Option<Arc<Check>>,
@@ -62,28 +62,28 @@ impl NetworkRights {
         self.requests = Some(Arc::new(may_request));
     }
 
-    /// Whether a host may be sent requests of HTTP.
+    /// Reports whether HTTP requests may be sent to a host.
     pub fn may_request(&self, authority: &str) -> bool {
         self.requests.as_ref().is_some_and(|may_request| may_request(authority))
     }
 
-    /// Whether there may be TCP sockets.
+    /// Reports whether TCP sockets are allowed.
     pub fn has_tcp(&self) -> bool {
         self.check.is_some() && !self.no_tcp
     }
 
-    /// Whether there may be UDP sockets.
+    /// Reports whether UDP sockets are allowed.
     pub fn has_udp(&self) -> bool {
         self.check.is_some() && !self.no_udp
     }
 
-    /// Whether names may be looked up.
+    /// Reports whether name look-up is allowed.
     pub fn has_lookup(&self) -> bool {
         self.lookup
     }
 
     /// # Errors
-    /// If an address may not be used for this.
+    /// Fails if the address may not be used this way.
     pub fn check(&self, address: SocketAddr, used: SocketAddrUse) -> Result<(), Errno> {
         match &self.check {
             Some(check) if check(address, used) => Ok(()),

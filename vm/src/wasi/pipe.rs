@@ -1,4 +1,4 @@
-//! Streams in memory, in place of the process's.
+//! In-memory streams that replace the process's.
 
 use std::io::IoSlice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use super::budget::Charge;
 
-/// Where a program's output is collected. Clones are the same pipe.
+/// The collected output of a program. Clones are the same pipe.
 #[derive(Clone, Debug, Default)]
 pub struct OutputPipe(Arc<Mutex<Collected>>);
 
@@ -15,38 +15,38 @@ pub struct OutputPipe(Arc<Mutex<Collected>>);
 struct Collected {
     bytes: Vec<u8>,
     limit: Option<usize>,
-    /// What it takes of a budget that it has with others.
+    /// The pipe's part of a shared budget.
     charge: Option<Charge>,
 }
 
 impl OutputPipe {
-    /// An empty one, which takes whatever the program writes.
+    /// Creates an empty pipe, which accepts all output of the program.
     pub fn new() -> OutputPipe {
         OutputPipe::default()
     }
 
-    /// An empty one for at most `limit` bytes; beyond that, the program is told that there is no space left.
+    /// Creates an empty pipe for at most `limit` bytes; further writes fail for lack of space.
     pub fn with_limit(limit: usize) -> OutputPipe {
         OutputPipe(Arc::new(Mutex::new(Collected { limit: Some(limit), ..Collected::default() })))
     }
 
-    /// The same, but it takes what it needs from a budget.
+    /// Creates an empty pipe with a limit, charged to a budget.
     pub(crate) fn with_charge(limit: usize, charge: Charge) -> OutputPipe {
         let (limit, charge) = (Some(limit), Some(charge));
         OutputPipe(Arc::new(Mutex::new(Collected { bytes: Vec::new(), limit, charge })))
     }
 
-    /// What was written so far.
+    /// Returns the output so far.
     pub fn contents(&self) -> Vec<u8> {
         self.lock().bytes.clone()
     }
 
-    /// How many bytes were written so far.
+    /// Returns the number of bytes written so far.
     pub(crate) fn len(&self) -> usize {
         self.lock().bytes.len()
     }
 
-    /// Takes out what was written so far.
+    /// Takes the output so far.
     pub(crate) fn take(&self) -> Vec<u8> {
         std::mem::take(&mut self.lock().bytes)
     }

@@ -1,4 +1,4 @@
-//! The usual implementation: the host's system, as far as the program was given it.
+//! The usual implementation: the host's system, as far as the program has access.
 
 use std::sync::Mutex;
 
@@ -14,18 +14,18 @@ use super::strings::Strings;
 use crate::Result;
 use crate::component::ResourceTable;
 
-/// What one program has of the host. Its functions are in `calls`.
+/// The host resources of one program. Its functions are in `calls`.
 pub struct System {
     pub args: Strings,
     pub env: Strings,
     pub clocks: Box<dyn Clocks>,
     pub random: Random,
     pub descriptors: Descriptors,
-    /// What a component may do with the network.
+    /// The rights of a component to use the network.
     pub network: NetworkRights,
-    /// What bodies of HTTP may take.
+    /// The memory budget of HTTP bodies.
     pub bodies: Budget,
-    /// What a component has of WASI 0.2. Nobody waits for the lock: whoever has the system has it alone.
+    /// The WASI 0.2 resources of a component. The lock is never contended: its user holds the system exclusively.
     pub resources: Mutex<ResourceTable>,
 }
 

@@ -1,4 +1,4 @@
-//! Answers that come from a thread: programs wait for them by a descriptor.
+//! Answers from other threads: programs wait for them by a descriptor.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,9 +10,9 @@ use crate::wasi::fail::Outcome;
 use crate::wasi::host_file::HostFile;
 
 struct Shared<T> {
-    /// Whether it is there, and the answer, if nobody has taken it.
+    /// Whether the answer is available, and the answer, unless it has been taken.
     told: Mutex<(bool, Option<T>)>,
-    /// Can be read when it is there.
+    /// A descriptor that is readable once the answer is available.
     signal: Arc<HostFile>,
 }
 
@@ -22,10 +22,10 @@ impl<T> Shared<T> {
     }
 }
 
-/// An answer that comes some time. It counts as an open file.
+/// A future answer. It counts as an open file.
 pub struct Answer<T>(Arc<Shared<T>>);
 
-/// Who gives it.
+/// The sender of an answer.
 pub struct Teller<T>(Arc<Shared<T>>);
 
 impl<T> Clone for Teller<T> {
@@ -34,10 +34,10 @@ impl<T> Clone for Teller<T> {
     }
 }
 
-/// Both ends.
+/// Creates both ends.
 ///
 /// # Errors
-/// If the system has no more descriptors.
+/// Fails if the system has no more descriptors.
 pub fn answer<T>() -> Outcome<(Answer<T>, Teller<T>)> {
     let signal = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
     let signal = Arc::new(HostFile::opened(signal, FileType::Unknown));
@@ -48,7 +48,7 @@ pub fn answer<T>() -> Outcome<(Answer<T>, Teller<T>)> {
 impl<T> Teller<T> {
     pub fn tell(&self, answer: T) {
         *self.0.lock() = (true, Some(answer));
-        // Nobody else writes to it, so there is room.
+        // Nothing else writes to it, so there is room.
         let _ = rustix::io::write(&*self.0.signal, &1_u64.to_ne_bytes());
     }
 }
@@ -58,17 +58,17 @@ impl<T> Answer<T> {
         Wish::File(self.0.signal.clone(), PollFlags::IN)
     }
 
-    /// Whether it is there, or has been.
+    /// Reports whether the answer is, or has been, available.
     pub fn is_there(&self) -> bool {
         self.0.lock().0
     }
 
-    /// Takes it.
+    /// Takes the answer.
     pub fn take(&self) -> Option<T> {
         self.0.lock().1.take()
     }
 
-    /// Looks at it.
+    /// Applies `look` to the answer.
     pub fn with<R>(&self, look: impl FnOnce(&mut T) -> R) -> Option<R> {
         self.0.lock().1.as_mut().map(look)
     }

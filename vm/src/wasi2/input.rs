@@ -16,28 +16,28 @@ use crate::wasi::fail::{Fail, Outcome};
 use crate::wasi::guest::Guest;
 use crate::wasi::host_file::HostFile;
 
-/// The most bytes that one call reads: programs go on with the rest.
+/// Maximum bytes that one call reads: programs continue with the rest.
 pub const MOST: u64 = 1 << 20;
 
-/// What can be read from.
+/// A readable stream.
 pub struct InputStream {
     source: Source,
-    /// Whether it is at its end or has failed.
+    /// Whether the stream has ended or failed.
     is_over: bool,
-    /// Whether it counts as an open file.
+    /// Whether the stream counts as an open file.
     is_leased: bool,
 }
 
 enum Source {
-    /// The program's standard input, if that is in memory.
+    /// The program's standard input, if it is in memory.
     Memory,
     Bytes(Cursor<Vec<u8>>),
-    /// A file, from a position if it has any.
+    /// A file, read from a position if it has positions.
     File(Arc<HostFile>, u64),
 }
 
 impl InputStream {
-    /// Standard input.
+    /// Creates the stream of standard input.
     pub fn standard(what: &What) -> InputStream {
         let source = match what {
             What::File(file) => Source::File(file.clone(), 0),
@@ -46,32 +46,32 @@ impl InputStream {
         InputStream { source, is_over: false, is_leased: false }
     }
 
-    /// What is behind a position of a file.
+    /// Creates a stream of a file from a position on.
     pub fn of_file(file: Arc<HostFile>, position: u64) -> InputStream {
         InputStream { source: Source::File(file, position), is_over: false, is_leased: true }
     }
 
-    /// What is in memory.
+    /// Creates a stream of bytes in memory.
     pub fn of_bytes(bytes: Vec<u8>) -> InputStream {
         InputStream { source: Source::Bytes(Cursor::new(bytes)), is_over: false, is_leased: false }
     }
 
-    /// What comes in by a connection, which counts as an open file itself.
+    /// Creates the input stream of a connection, which itself counts as an open file.
     pub fn of_connection(file: Arc<HostFile>) -> InputStream {
         InputStream { source: Source::File(file, 0), is_over: false, is_leased: false }
     }
 
-    /// Whether it reads from a file.
+    /// Reports whether the stream reads from a file.
     pub fn is_of(&self, file: &Arc<HostFile>) -> bool {
         matches!(&self.source, Source::File(own, _) if Arc::ptr_eq(own, file))
     }
 
-    /// Nothing is read any more.
+    /// Ends the stream.
     pub fn close(&mut self) {
         self.is_over = true;
     }
 
-    /// What there is to wait for before something can be read.
+    /// Returns the wait condition for reading.
     pub fn wish(&self) -> Wish {
         match &self.source {
             Source::File(file, _) if file.may_wait() && !self.is_over => {
@@ -82,10 +82,10 @@ impl InputStream {
     }
 }
 
-/// Reads at most so many bytes; none if there are none yet and nothing is to wait.
+/// Reads at most so many bytes; none if there are none yet and the call does not wait.
 ///
 /// # Errors
-/// If the stream is at its end, or fails.
+/// Fails if the stream has ended, or fails.
 pub fn take(host: &mut Host<'_>, stream: &Resource<InputStream>, len: u64, waits: bool) -> Streamed<Vec<u8>> {
     let Host { guest, system } = host;
     if table(system).get(stream)?.is_over {
@@ -121,7 +121,7 @@ pub fn take(host: &mut Host<'_>, stream: &Resource<InputStream>, len: u64, waits
     }
 }
 
-/// Reads once from a file; nothing if there is nothing yet.
+/// Reads once from a file; `None` if there is no data yet.
 fn read(
     guest: &Guest<'_>,
     (file, position): (&HostFile, &mut u64),

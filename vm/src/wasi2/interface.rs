@@ -1,4 +1,4 @@
-//! Interfaces as linkers have them: names of functions, and how they fail.
+//! Interfaces in linkers: names of functions, and their kinds of failure.
 
 use rustix::io::Errno;
 
@@ -12,7 +12,7 @@ use crate::wasi::fail::{Fail, Outcome};
 use crate::wasi::guest::Guest;
 use crate::{Error, ErrorKind, Result};
 
-/// The version under which interfaces are defined; linkers find it for all that fit.
+/// The version under which interfaces are defined; linkers find it for all compatible versions.
 const VERSION: &str = "0.2.6";
 
 /// Finds a context in a store's data.
@@ -27,12 +27,12 @@ pub struct Interface<'l, T: 'static, C> {
 }
 
 impl<'l, T: 'static, C: Context<T>> Interface<'l, T, C> {
-    /// The interface with a name, such as `wasi:io/poll`.
+    /// Creates the interface with a name, such as `wasi:io/poll`.
     pub fn new(linker: &'l mut Linker<T>, name: &str, context: C) -> Result<Self> {
         Ok(Interface { names: linker.instance(&format!("{name}@{VERSION}"))?, context })
     }
 
-    /// A function that gives a value.
+    /// Defines a function that returns a value.
     pub fn func<P: Params, R: Lower + 'static>(
         &mut self,
         name: &str,
@@ -42,13 +42,13 @@ impl<'l, T: 'static, C: Context<T>> Interface<'l, T, C> {
         self.names.func_wrap(name, move |mut store, params| Ok((ended(&mut store, context, params, func)?,)))
     }
 
-    /// A function that gives nothing.
+    /// Defines a function that returns nothing.
     pub fn action<P: Params>(&mut self, name: &str, func: fn(&mut Host<'_>, P) -> Outcome) -> Result<()> {
         let context = self.context;
         self.names.func_wrap(name, move |mut store, params| ended(&mut store, context, params, func))
     }
 
-    /// A function that gives a value or an error code of the file system's.
+    /// Defines a function that returns a value or an error code of the file system.
     pub fn fallible<P: Params, R: Lower + 'static>(
         &mut self,
         name: &str,
@@ -61,7 +61,7 @@ impl<'l, T: 'static, C: Context<T>> Interface<'l, T, C> {
         })
     }
 
-    /// A function of a stream's.
+    /// Defines a function of a stream.
     pub fn streamed<P: Params, R: Lower + 'static>(
         &mut self,
         name: &str,
@@ -78,7 +78,7 @@ impl<'l, T: 'static, C: Context<T>> Interface<'l, T, C> {
         })
     }
 
-    /// A function of the network's.
+    /// Defines a function of the network.
     pub fn networked<P: Params, R: Lower + 'static>(
         &mut self,
         name: &str,
@@ -95,7 +95,7 @@ impl<'l, T: 'static, C: Context<T>> Interface<'l, T, C> {
         })
     }
 
-    /// A resource, and what is done when one is dropped.
+    /// Defines a resource, and the action when one is dropped.
     pub fn resource<R: 'static>(
         &mut self,
         name: &str,
@@ -108,13 +108,13 @@ impl<'l, T: 'static, C: Context<T>> Interface<'l, T, C> {
     }
 }
 
-/// Drops a resource that nothing else is done for.
+/// Drops a resource without further action.
 pub fn drop_it<R: 'static>(host: &mut Host<'_>, resource: Resource<R>) -> Outcome {
     host.table().delete(resource)?;
     Ok(())
 }
 
-/// Calls a function that has no error codes to give.
+/// Calls a function without error codes.
 fn ended<T: 'static, P, R>(
     store: &mut StoreContextMut<'_, T>,
     context: impl Context<T>,
@@ -124,15 +124,15 @@ fn ended<T: 'static, P, R>(
     of_none(with(store, context, |host| func(host, params))?)
 }
 
-/// What only ends the program.
+/// Converts an error that can only end the program.
 fn of_none<R>(outcome: std::result::Result<R, Errno>) -> Result<R> {
     outcome.map_err(|errno| Error::new(ErrorKind::Host, format_args!("WASI: {errno}")))
 }
 
-/// Calls a function: gives its value or its error code.
+/// Calls a function and returns its value or its error code.
 ///
 /// # Errors
-/// What ends the program.
+/// Returns the error that ends the program.
 fn with<T: 'static, R>(
     store: &mut StoreContextMut<'_, T>,
     context: impl Context<T>,

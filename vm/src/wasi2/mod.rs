@@ -1,13 +1,13 @@
 //! WASI 0.2: the system interface of components.
 //!
-//! Functions of `wasi:cli`, `wasi:clocks`, `wasi:filesystem`, `wasi:io`, `wasi:random` and `wasi:sockets`, over what
-//! preview 1 has as well: one [`WasiCtx`], made by a [`WasiCtxBuilder`](crate::wasi::WasiCtxBuilder), serves both. Sockets
-//! are refused unless the builder was told which addresses may be used. A component that was made for any version 0.2.x is served.
+//! Functions of `wasi:cli`, `wasi:clocks`, `wasi:filesystem`, `wasi:io`, `wasi:random` and `wasi:sockets`, on the same
+//! base as preview 1: one [`WasiCtx`], built by a [`WasiCtxBuilder`](crate::wasi::WasiCtxBuilder), serves both. Sockets
+//! are denied unless the builder specifies the allowed addresses. Components for any version 0.2.x are supported.
 //!
-//! Invariant: whatever waits does so in `wasi::wait`, where deadlines and interruptions end it; no memory of the host's
+//! Invariant: all waiting happens in `wasi::wait`, where deadlines and interruptions end it; no host memory
 //! grows with a number that a component chooses, beyond fixed limits; misused handles trap.
 //!
-//! Source: the WIT packages `wasi:*@0.2.6`; where they leave it open we do as Wasmtime.
+//! Source: the WIT packages `wasi:*@0.2.6`; where they leave a choice this implementation follows Wasmtime.
 //!
 //! ```no_run
 //! use wprof::component::{Component, Linker, Val};
@@ -50,13 +50,13 @@ use crate::component::{Instance, Linker, Val};
 use crate::wasi::WasiCtx;
 use crate::{AsContextMut, Error, ErrorKind, Exit, Result};
 
-/// What a command exports to be run, without its version.
+/// The interface that a command exports to be run, without its version.
 const RUN: &str = "wasi:cli/run@0.2.";
 
 /// Defines all functions of WASI 0.2; `context` finds a store's context in its data.
 ///
 /// # Errors
-/// If one of the names is taken.
+/// Fails if one of the names is taken.
 pub fn add_to_linker<T: 'static>(
     linker: &mut Linker<T>,
     context: impl Fn(&mut T) -> &mut WasiCtx + Copy + Send + Sync + 'static,
@@ -72,7 +72,7 @@ pub fn add_to_linker<T: 'static>(
     sockets::define(linker, context)
 }
 
-/// The function by which a command is run, `wasi:cli/run#run` of any version 0.2.x, if an instance exports it.
+/// Returns the function that runs a command, `wasi:cli/run#run` of any version 0.2.x, if an instance exports it.
 pub fn run_name(funcs: impl IntoIterator<Item = impl AsRef<str>>) -> Option<String> {
     let is_it = |name: &str| name.starts_with(RUN) && name.ends_with("#run");
     funcs.into_iter().find(|name| is_it(name.as_ref())).map(|name| name.as_ref().to_owned())
@@ -81,7 +81,7 @@ pub fn run_name(funcs: impl IntoIterator<Item = impl AsRef<str>>) -> Option<Stri
 /// Runs a command.
 ///
 /// # Errors
-/// [`Exit`] if it ends itself or fails, with its exit code; if it traps, or is no command.
+/// Returns [`Exit`] with the exit code if the command exits or fails; fails also if it traps, or is not a command.
 pub fn run(mut store: impl AsContextMut, command: &Instance) -> Result<()> {
     let names = command.component().funcs().into_iter().map(|(name, _)| name);
     let func = run_name(names).and_then(|name| command.get_func(&name));

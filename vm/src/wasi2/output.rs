@@ -1,7 +1,7 @@
 //! `output-stream` of `wasi:io/streams`.
 //!
-//! A program asks how many bytes it may write, and then all of them are taken: what the system does not take at once is kept
-//! here, and nothing more may be written until that is gone.
+//! A program asks how many bytes it may write, and all of these are then accepted: bytes that the system does not take
+//! at once are kept here, and nothing more may be written until they are gone.
 
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -25,23 +25,23 @@ use crate::wasi::guest::Guest;
 use crate::wasi::host_file::{HostFile, Shape};
 use crate::wasi::wait::ready;
 
-/// How many bytes may be written at once.
+/// Maximum bytes of one permit.
 const PERMIT: u64 = 64 << 10;
-/// How many bytes functions take that write and wait.
+/// Maximum bytes that the functions that write and wait take.
 const MOST_AT_ONCE: u64 = 4096;
 
-/// What can be written to.
+/// A writable stream.
 pub struct OutputStream {
     sink: Sink,
-    /// What was taken and is not written yet.
+    /// Accepted bytes that are not written yet.
     pending: Vec<u8>,
-    /// How many bytes the program may write now.
+    /// Bytes that the program may write now.
     permit: u64,
-    /// Whether it has failed.
+    /// Whether the stream has failed.
     is_over: bool,
-    /// Whether the connection ends when nothing is pending.
+    /// Whether the connection ends once nothing is pending.
     ends: bool,
-    /// Whether it counts as an open file.
+    /// Whether the stream counts as an open file.
     is_leased: bool,
 }
 
@@ -51,7 +51,7 @@ enum Sink {
     Nothing,
 }
 
-/// Where in a file with positions is written.
+/// The write position in a file with positions.
 pub enum Place {
     At(u64),
     End,
@@ -62,7 +62,7 @@ impl OutputStream {
         OutputStream { sink, pending: Vec::new(), permit: 0, is_over: false, ends: false, is_leased }
     }
 
-    /// Standard output or error.
+    /// Creates the stream of standard output or error.
     pub fn standard(what: &What) -> OutputStream {
         let sink = match what {
             What::File(file) => Sink::File(file.clone(), Place::At(0)),
@@ -72,40 +72,40 @@ impl OutputStream {
         OutputStream::new(sink, false)
     }
 
-    /// A file.
+    /// Creates a stream to a file.
     pub fn of_file(file: Arc<HostFile>, place: Place) -> OutputStream {
         OutputStream::new(Sink::File(file, place), true)
     }
 
-    /// What is collected in memory.
+    /// Creates a stream that is collected in memory.
     pub fn of_pipe(pipe: OutputPipe) -> OutputStream {
         OutputStream::new(Sink::Memory(pipe), false)
     }
 
-    /// What goes out by a connection, which counts as an open file itself.
+    /// Creates the output stream of a connection, which itself counts as an open file.
     pub fn of_connection(file: Arc<HostFile>) -> OutputStream {
         OutputStream::new(Sink::File(file, Place::At(0)), false)
     }
 
-    /// Whether it writes to a file.
+    /// Reports whether the stream writes to a file.
     pub fn is_of(&self, file: &Arc<HostFile>) -> bool {
         matches!(&self.sink, Sink::File(own, _) if Arc::ptr_eq(own, file))
     }
 
-    /// Nothing more may be written to a connection: the other side is told so when what was taken is written.
+    /// Closes the stream of a connection: the peer is notified once the accepted bytes are written.
     ///
     /// # Errors
-    /// The system's.
+    /// Returns the system's error.
     pub fn close(&mut self, guest: &Guest<'_>) -> Outcome {
         (self.is_over, self.ends) = (true, true);
         match self.drain(guest, false) {
             Err(StreamFail::End(fail)) => Err(fail),
-            // The other side has gone.
+            // The peer has closed the connection.
             _ => Ok(()),
         }
     }
 
-    /// What there is to wait for before something can be written.
+    /// Returns the wait condition for writing.
     pub fn wish(&self) -> Wish {
         match &self.sink {
             Sink::File(file, _) if file.may_wait() && !self.is_over => {
@@ -115,7 +115,7 @@ impl OutputStream {
         }
     }
 
-    /// Writes what is pending, as far as that can be done at once, or all of it.
+    /// Writes the pending bytes, as far as possible at once, or all of them if `waits`.
     fn drain(&mut self, guest: &Guest<'_>, waits: bool) -> Streamed {
         while !self.pending.is_empty() {
             match self.sink.write(&self.pending) {
@@ -138,7 +138,7 @@ impl OutputStream {
         }
     }
 
-    /// Takes all of some bytes.
+    /// Accepts all of some bytes.
     fn put(&mut self, guest: &Guest<'_>, bytes: Vec<u8>, waits: bool) -> Streamed {
         match self.pending.is_empty() {
             true => self.pending = bytes,
@@ -147,7 +147,7 @@ impl OutputStream {
         self.drain(guest, waits)
     }
 
-    /// Whether all writes wait: what is pending for a standard stream would be lost where a program ends itself.
+    /// Reports whether all writes wait: pending bytes of a standard stream would be lost when a program exits.
     fn waits(&self) -> bool {
         !self.is_leased
     }
@@ -156,7 +156,7 @@ impl OutputStream {
         if self.is_over { Err(StreamFail::Closed) } else { Ok(()) }
     }
 
-    /// How many bytes may be written now.
+    /// Returns the number of bytes that may be written now.
     fn permitted(&mut self, guest: &Guest<'_>) -> Streamed<u64> {
         self.check_open()?;
         self.drain(guest, false)?;
@@ -171,7 +171,7 @@ impl OutputStream {
         Ok(self.permit)
     }
 
-    /// Uses up a permission.
+    /// Uses a part of the permit.
     fn use_permit(&mut self, len: u64) -> Streamed {
         let left = self.permit.checked_sub(len);
         let more =
@@ -189,7 +189,7 @@ impl Sink {
             Sink::Nothing => Ok(bytes.len()),
             Sink::Memory(pipe) => pipe.write(slices),
             Sink::File(file, Place::End) if file.shape == Shape::Positioned => {
-                // Whoever else writes to it: one after the other.
+                // Appends, so that concurrent writers do not overwrite each other.
                 rustix::io::pwritev2(&**file, slices, 0, ReadWriteFlags::APPEND)
             }
             Sink::File(file, Place::End) => file.write(slices, 0),
@@ -204,7 +204,7 @@ impl Sink {
 
 type Stream = Resource<OutputStream>;
 
-/// Does something with a stream.
+/// Applies an operation to a stream.
 fn on<R>(
     host: &mut Host<'_>,
     stream: &Stream,
@@ -276,7 +276,7 @@ pub fn blocking_splice(host: &mut Host<'_>, params: (Stream, Resource<InputStrea
     spliced(host, params, true)
 }
 
-/// Writes what is read from another stream.
+/// Writes the data read from another stream.
 fn spliced(
     host: &mut Host<'_>,
     (stream, from, len): (Stream, Resource<InputStream>, u64),
@@ -299,7 +299,7 @@ pub fn subscribe(host: &mut Host<'_>, (stream,): (Stream,)) -> Outcome<Resource<
     Ok(host.table().push_child(Pollable::Output(stream.rep()), &stream)?)
 }
 
-/// What was taken is written first, however long that takes.
+/// Drops a stream after writing its accepted bytes, however long that takes.
 pub fn drop(host: &mut Host<'_>, stream: Stream) -> Outcome {
     let mut stream = host.table().delete(stream)?;
     let drained = stream.drain(&host.guest, true);
@@ -307,7 +307,7 @@ pub fn drop(host: &mut Host<'_>, stream: Stream) -> Outcome {
         host.give_back();
     }
     match drained {
-        // Nobody is there to be told of other errors.
+        // Nobody is left to receive other errors.
         Err(StreamFail::End(fail)) => Err(fail),
         _ => Ok(()),
     }

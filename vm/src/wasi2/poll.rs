@@ -22,28 +22,28 @@ use crate::wasi::fail::{Fail, Outcome};
 use crate::wasi::host_file::HostFile;
 use crate::wasi::wait::wait_until;
 
-/// What is waited for.
+/// The subject of a wait.
 #[derive(Clone, Copy)]
 pub enum Pollable {
-    /// A stream from which something can be read, by its number.
+    /// A stream that becomes readable, by its number.
     Input(u32),
-    /// A stream to which something can be written.
+    /// A stream that becomes writable, by its number.
     Output(u32),
     /// A TCP socket that connects or listens.
     Tcp(u32),
-    /// Datagrams that come in.
+    /// Incoming datagrams.
     Incoming(u32),
-    /// Room for datagrams.
+    /// Room for outgoing datagrams.
     Outgoing(u32),
-    /// Addresses that are looked up.
+    /// Addresses under look-up.
     Addresses(u32),
-    /// A response of HTTP.
+    /// An HTTP response.
     Response(u32),
     /// A time of the monotonic clock, in nanoseconds.
     At(u64),
 }
 
-/// What a pollable comes down to now.
+/// The current wait condition of a pollable.
 pub enum Wish {
     Ready,
     File(Arc<HostFile>, PollFlags),
@@ -79,7 +79,7 @@ fn poll(host: &mut Host<'_>, (list,): (Vec<Resource<Pollable>>,)) -> Outcome<Vec
     Ok((0..).zip(&list).filter(is_ready).map(|(index, _)| index).collect())
 }
 
-/// What pollables come down to, by their numbers, and whether they are ready. A list may have one any number of times.
+/// The wait conditions of pollables by number, and whether they are ready. A list may contain one any number of times.
 type States = BTreeMap<u32, (Wish, bool)>;
 
 fn states(host: &mut Host<'_>, list: &[Resource<Pollable>]) -> Outcome<States> {
@@ -110,7 +110,7 @@ fn wish(host: &mut Host<'_>, pollable: Pollable) -> Outcome<Wish> {
     })
 }
 
-/// Waits until one of them is ready, or only looks; notes which are.
+/// Waits until one of them is ready, or only polls; records the ready ones.
 fn wait(host: &mut Host<'_>, states: &mut States, only_looks: bool) -> Outcome {
     let (guest, clocks) = (&host.guest, &*host.system.clocks);
     let now = || nanoseconds(clocks.now(Clock::Monotonic));

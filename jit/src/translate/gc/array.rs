@@ -1,4 +1,4 @@
-//! Arrays. What touches many elements calls the runtime.
+//! Arrays. Operations on many elements call the runtime.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
@@ -52,7 +52,7 @@ impl Translator<'_> {
         true
     }
 
-    /// What changes many elements.
+    /// Translates instructions that change many elements.
     fn many_elements(&mut self, op: &Operator<'_>) -> bool {
         match *op {
             Operator::ArrayFill { array_type_index } => {
@@ -96,7 +96,7 @@ impl Translator<'_> {
         self.allocate(ty, length, size)
     }
 
-    /// How many bytes an array of this length takes.
+    /// Returns the size in bytes of an array of this length.
     fn size_of_array(&mut self, ty: u32, length: Value) -> Value {
         let element = object::size_of(self.element_of(ty));
         let wide = self.builder.ins().uextend(types::I64, length);
@@ -105,7 +105,7 @@ impl Translator<'_> {
         self.builder.ins().band_imm_s(bytes, -i64::from(ALIGN))
     }
 
-    /// An index times the size of an element.
+    /// Multiplies an index by the size of an element.
     fn scale(&mut self, index: Value, element: u32) -> Value {
         let shift = self.builder.ins().iconst(types::I64, i64::from(element.trailing_zeros()));
         self.builder.ins().ishl(index, shift)
@@ -125,7 +125,7 @@ impl Translator<'_> {
         self.push(array);
     }
 
-    /// A new array with a part of a segment.
+    /// Creates an array from a part of a segment.
     fn new_from(&mut self, builtin: Builtin, ty: u32, segment: u32) {
         let (length, start) = (self.pop(), self.pop());
         let id = self.index(self.env.type_ids[ty as usize]);
@@ -139,14 +139,14 @@ impl Translator<'_> {
         self.push(array);
     }
 
-    /// The length of an array; traps if that is null.
+    /// Returns the length of an array; traps if it is null.
     fn length(&mut self, array: Value) -> Value {
         self.check_null(array);
         let flags = self.head_flags();
         self.builder.ins().load(types::I32, flags, array, object::LENGTH)
     }
 
-    /// [`FIELDS`] before an element; traps if there is none.
+    /// Returns the address [`FIELDS`] bytes before an element; traps if there is no such element.
     fn element_address(&mut self, storage: StorageType, array: Value, index: Value) -> Value {
         let length = self.length(array);
         let is_bad = self.builder.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, index, length);

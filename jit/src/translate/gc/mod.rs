@@ -1,8 +1,8 @@
-//! Garbage collection: structures, arrays, i31, casts.
+//! Garbage-collected objects: structures, arrays, i31, casts.
 //!
-//! How objects lie in memory is in `abi::object`. Code allocates by moving the cursor of the store's heap, and calls the
-//! runtime where the hole is full; that may collect, which needs no help from here: the frames of machine code are roots as
-//! they are, and so are addresses derived from those of objects.
+//! `abi::object` describes the layout of objects. Code allocates by advancing the cursor of the store's heap, and calls
+//! the runtime when the hole is full. The runtime may collect without help from this code: it scans the frames of
+//! machine code conservatively, and addresses derived from those of objects are roots too.
 
 mod array;
 mod cast;
@@ -17,7 +17,7 @@ use super::region::Region;
 use crate::abi::object::{self, StructLayout};
 use crate::abi::{Builtin, TrapCode, clif_type, store_context};
 
-/// How a field or element is read that is narrower than its value.
+/// How to extend a field or element that is narrower than its value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extend {
     No,
@@ -30,7 +30,7 @@ impl Translator<'_> {
         self.structure(op) || self.array(op) || self.cast(op)
     }
 
-    /// The fields of a structure type.
+    /// Returns the fields of a structure type.
     fn fields(&self, ty: u32) -> &[FieldType] {
         match &self.env.info.types.get(ty).composite_type.inner {
             CompositeInnerType::Struct(of) => &of.fields,
@@ -42,7 +42,7 @@ impl Translator<'_> {
         StructLayout::new(self.fields(ty))
     }
 
-    /// What elements of an array type are.
+    /// Returns the storage type of an array type's elements.
     fn element_of(&self, ty: u32) -> StorageType {
         match &self.env.info.types.get(ty).composite_type.inner {
             CompositeInnerType::Array(of) => of.0.element_type,
@@ -55,14 +55,15 @@ impl Translator<'_> {
         self.builder.ins().trapz(reference, TrapCode::NullReference.to_clif());
     }
 
-    /// Of accesses to objects, which are there and aligned as far as 8 bytes go.
+    /// Returns the flags of accesses to objects, which are mapped, and aligned up to 8 bytes.
     fn object_flags(&mut self, storage: StorageType) -> MemFlagsData {
         let region = self.regions.get(Region::Objects, self.builder.func);
         let flags = MemFlagsData::new().with_notrap().with_alias_region(Some(region));
         if object::size_of(storage) <= object::ALIGN { flags.with_aligned() } else { flags }
     }
 
-    /// Of what never changes while an object lives. Not to be moved: the reference may be null where it is not checked yet.
+    /// Returns the flags of accesses to an object's immutable head. Not movable: the reference may be null before its
+    /// check.
     fn head_flags(&mut self) -> MemFlagsData {
         let region = self.regions.get(Region::Heads, self.builder.func);
         MemFlagsData::trusted().with_alias_region(Some(region))
@@ -90,7 +91,7 @@ impl Translator<'_> {
         };
     }
 
-    /// A new object of `size` bytes, zero but for its head.
+    /// Allocates an object of `size` bytes, zero except for its head.
     fn allocate(&mut self, ty: u32, length: Value, size: Value) -> Value {
         let store = self.store_context();
         let flags = self.counter_flags();
@@ -132,7 +133,7 @@ impl Translator<'_> {
         self.builder.ins().store(flags, length, object, object::LENGTH);
     }
 
-    /// The two halves of a value, for the runtime.
+    /// Returns the two halves of a value, as the runtime takes them.
     fn halves(&mut self, storage: StorageType, value: Value) -> [Value; 2] {
         let zero = self.builder.ins().iconst(types::I64, 0);
         let bits = MemFlagsData::new();

@@ -1,4 +1,4 @@
-//! Stand-ins for imports that nobody has defined.
+//! Stand-ins for undefined imports.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use crate::component::types::{FuncType, Type, TypeKind};
 use crate::component::val::Val;
 use crate::{Error, Result, Trap};
 
-/// Resources of the host's, by their numbers in the component.
+/// Host resources, by their numbers in the component.
 type Resources = HashMap<u32, ResourceType>;
 
 impl<T: 'static> Linker<T> {
-    /// Defines each import of a component that has no definition: functions trap, and there are none of the resources.
+    /// Defines each undefined import of a component: functions trap, and resources have no values.
     ///
     /// # Errors
-    /// If an import has the name of something else.
+    /// Fails if an import has the name of another kind of item.
     pub fn define_unknown_imports_as_traps(&mut self, component: &Component) -> Result<()> {
         self.define_unknown(component, |names, name, shown, _, _| {
             names.func_new(name, move |_, _, _| {
@@ -29,11 +29,11 @@ impl<T: 'static> Linker<T> {
         })
     }
 
-    /// Defines each import of a component that has no definition: functions give zeros, and what is most like it: empty
+    /// Defines each undefined import of a component: functions return zeros or the nearest equivalents: empty
     /// strings and lists, the first case, `none`, success, and resources with the number 0.
     ///
     /// # Errors
-    /// If an import has the name of something else.
+    /// Fails if an import has the name of another kind of item.
     pub fn define_unknown_imports_as_zeros(&mut self, component: &Component) -> Result<()> {
         self.define_unknown(component, |names, name, _, ty, resources| {
             let (ty, resources) = (ty.clone(), resources.clone());
@@ -63,7 +63,7 @@ impl<T: 'static> Linker<T> {
             let shown = import.path.join("#");
             let mut names = self.root();
             for instance in instances {
-                // Other functions of the same interface may be there under another version.
+                // Other functions of the same interface may be defined under another version.
                 let known = names.names.known(instance).unwrap_or(instance).to_owned();
                 names = names.into_instance(&known)?;
             }
@@ -80,7 +80,7 @@ impl<T: 'static> Linker<T> {
     }
 }
 
-/// The value of a type that is most like zero.
+/// Returns the value of a type that is most like zero.
 fn zero(ty: &Type, resources: &Resources) -> Result<Val> {
     let boxed = |ty: &Option<Type>| ty.as_ref().map(|ty| zero(ty, resources).map(Box::new)).transpose();
     Ok(match ty.kind() {
@@ -117,7 +117,7 @@ fn zero(ty: &Type, resources: &Resources) -> Result<Val> {
     })
 }
 
-/// There is no such value: a resource of the component's own, for instance.
+/// Creates the error for a type without such a value, for instance a resource of the component's own.
 fn none(ty: &Type) -> Error {
     let trap = Error::from(Trap::UnreachableCodeReached);
     trap.context(format_args!(

@@ -1,4 +1,4 @@
-//! Types whose values hold others.
+//! Types whose values contain others.
 
 use super::{ComponentType, Flat, Lift, Lower, fits, unfit};
 use crate::Result;
@@ -167,24 +167,24 @@ fn cases(ty: &Type) -> [Option<&Type>; 2] {
     [0, 1].map(|case| ty.cases().get(case).and_then(Option::as_ref))
 }
 
-/// A case: its number, and what it holds.
+/// A case: its number, and its payload type.
 pub type Case<'t> = (u32, Option<&'t Type>);
 
-/// Which case core values are, and those of what it holds. All cases have as many as the largest.
+/// Returns the case of core values, and those of its payload. All cases have as many core values as the largest.
 pub fn flat_case<'t, 'v>(ty: &'t Type, values: &mut Flat<'v>) -> Result<(Case<'t>, Flat<'v>)> {
     let number = values.next().unwrap_or_default() as u32;
     let held = case(ty, number)?;
     Ok(((number, held), values.first(ty.flat().len() - 1)))
 }
 
-/// Which case is in memory, and where what it holds is.
+/// Returns the case in memory, and the address of its payload.
 pub fn loaded_case<'t>(lift: &mut Lifting<'_>, ty: &'t Type, at: u64) -> Result<(Case<'t>, u64)> {
     let (size, held_at) = ty.case_layout();
     let number = lift.integer(at, size)? as u32;
     Ok(((number, case(ty, number)?), at + u64::from(held_at)))
 }
 
-/// As what a case of a `result` does not hold, and a tuple without fields.
+/// Represents the absent payload of a `result` case, and a tuple without fields.
 impl ComponentType for () {
     fn check(ty: &Type, _: &[ResourceType]) -> Result<()> {
         fits(ty, |kind| matches!(kind, TypeKind::Tuple(types) if types.is_empty()))
@@ -236,7 +236,7 @@ impl Lower for () {
     }
 }
 
-/// Tuples: a type parameter, and the index of the field, for each field.
+/// Implements the traits for tuples, given a type parameter and an index for each field.
 macro_rules! tuples {
     ($(($($field:ident $index:tt),+))*) => {
         $(

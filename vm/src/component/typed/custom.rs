@@ -1,6 +1,6 @@
-//! Rust types of one's own: structs as records, enums as variants and enums, sets of flags.
+//! User-defined Rust types: structs as records, enums as variants and enums, sets of flags.
 //!
-//! The macro only writes out the types and loops over their fields and cases; what each step does is here.
+//! The macro only expands the types and loops over their fields and cases; this module implements each step.
 
 pub use super::Flat;
 use super::compound::{flat_case as any_flat_case, loaded_case as any_loaded_case};
@@ -11,13 +11,13 @@ use crate::component::resource::ResourceType;
 use crate::component::types::{Type, TypeKind};
 use crate::{Error, Result};
 
-/// Defines Rust types that stand for records, variants, enums and flags of the component model, so that host functions
-/// and [`TypedFunc`](crate::component::TypedFunc)s take and give them.
+/// Defines Rust types that represent records, variants, enums and flags of the component model, for the parameters and
+/// results of host functions and [`TypedFunc`](crate::component::TypedFunc)s.
 ///
-/// A `struct` is a record, with fields in the record's order. An `enum` is a variant or an enum; what a case holds is one
-/// type. `flags` are a set of at most 32 names. Names are the component's without its hyphens: `line-to` is the case
-/// `LineTo`, `remote-address` the field `remote_address`. That they are the same is checked when a component is
-/// instantiated or a function is looked up.
+/// A `struct` is a record, with fields in the record's order. An `enum` is a variant or an enum; a case has at most one
+/// payload type. `flags` are a set of at most 32 names. Names are the component's without its hyphens: `line-to` is the
+/// case `LineTo`, `remote-address` the field `remote_address`. Instantiation of a component, or the look-up of a
+/// function, checks that the names match.
 ///
 /// ```
 /// wprof::component_types! {
@@ -147,7 +147,7 @@ macro_rules! component_types {
                 ty: &$crate::component::Type,
                 values: &mut $crate::component::custom::Flat<'_>,
             ) -> $crate::Result<Self> {
-                // Not all enums have cases that hold something.
+                // An enum may have no case with a payload.
                 let _ = &lift;
                 let (number, _held, mut _values) = $crate::component::custom::flat_case(ty, values)?;
                 let mut numbers = 0..;
@@ -239,19 +239,19 @@ macro_rules! component_types {
             const NAMES: &[&str] = &[$(stringify!($flag)),*];
             $crate::component_types! { @flags 0, $($(#[$flag_meta])* $flag,)* }
 
-            /// All of them.
+            /// Returns all flags.
             #[allow(dead_code)]
             $vis const fn all() -> Self {
                 Self(((1_u64 << Self::NAMES.len()) - 1) as u32)
             }
 
-            /// None of them.
+            /// Returns no flags.
             #[allow(dead_code)]
             $vis const fn empty() -> Self {
                 Self(0)
             }
 
-            /// Whether all of some are among them.
+            /// Reports whether all of `some` are set.
             #[allow(dead_code)]
             $vis const fn contains(self, some: Self) -> bool {
                 self.0 & some.0 == some.0
@@ -325,11 +325,11 @@ macro_rules! component_types {
     (@flags $number:expr,) => {};
 }
 
-/// Whether a Rust type stands for a type.
+/// Checks that a Rust type represents a type.
 type Check = fn(&Type, &[ResourceType]) -> Result<()>;
 
 /// # Errors
-/// If the type is no record with these fields.
+/// Fails if the type is not a record with these fields.
 pub fn check_fields(ty: &Type, resources: &[ResourceType], ours: &[(&str, Check)]) -> Result<()> {
     let TypeKind::Record(theirs) = ty.kind() else { return Err(unfit(ty)) };
     if theirs.len() != ours.len() {
@@ -342,7 +342,7 @@ pub fn check_fields(ty: &Type, resources: &[ResourceType], ours: &[(&str, Check)
 }
 
 /// # Errors
-/// If the type is no variant or enum with these cases.
+/// Fails if the type is not a variant or enum with these cases.
 pub fn check_cases(ty: &Type, resources: &[ResourceType], ours: &[(&str, Option<Check>)]) -> Result<()> {
     let names: Vec<&String> = match ty.kind() {
         TypeKind::Variant(cases) => cases.iter().map(|(name, _)| name).collect(),
@@ -364,7 +364,7 @@ pub fn check_cases(ty: &Type, resources: &[ResourceType], ours: &[(&str, Option<
 }
 
 /// # Errors
-/// If the type is no flags with these names.
+/// Fails if the type is not a flags type with these names.
 pub fn check_flags(ty: &Type, ours: &[&str]) -> Result<()> {
     match ty.kind() {
         TypeKind::Flags(theirs)
@@ -377,12 +377,12 @@ pub fn check_flags(ty: &Type, ours: &[&str]) -> Result<()> {
     }
 }
 
-/// The check for what a case holds, if it holds anything.
+/// Returns the check for the payload of a case, if it has one.
 pub fn only<const N: usize>(checks: [Check; N]) -> Option<Check> {
     checks.first().copied()
 }
 
-/// Whether a name of a component's is one of Rust's: they differ in hyphens, underscores and capitals.
+/// Reports whether a component's name matches a Rust name: they may differ in hyphens, underscores and capitals.
 fn is_same(name: &str, rust: &str) -> bool {
     let rust = rust.strip_prefix("r#").unwrap_or(rust);
     let letters = |name: &str| {
@@ -392,30 +392,30 @@ fn is_same(name: &str, rust: &str) -> bool {
     letters(name) == letters(rust)
 }
 
-/// Where the fields of a record are, and their types.
+/// Returns the offsets and types of a record's fields.
 pub fn fields(ty: &Type) -> impl Iterator<Item = (u32, &Type)> {
     ty.fields()
 }
 
 /// # Errors
-/// If there is none, which checks exclude.
+/// Fails if there is no further field, which checks exclude.
 pub fn next<'t>(fields: &mut impl Iterator<Item = (u32, &'t Type)>) -> Result<(u32, &'t Type)> {
     fields.next().ok_or_else(|| unfit("fewer fields"))
 }
 
-/// Which case core values are, what it holds, and the values of that.
+/// Returns the case of core values, its payload type, and the values of the payload.
 ///
 /// # Errors
-/// If there is no such case.
+/// Fails if there is no such case.
 pub fn flat_case<'t, 'v>(ty: &'t Type, values: &mut Flat<'v>) -> Result<(u32, Option<&'t Type>, Flat<'v>)> {
     let ((number, held), values) = any_flat_case(ty, values)?;
     Ok((number, held, values))
 }
 
-/// Which case is in memory, what it holds, and where that is.
+/// Returns the case in memory, its payload type, and the address of the payload.
 ///
 /// # Errors
-/// If there is no such case.
+/// Fails if there is no such case.
 pub fn loaded_case<'t>(
     lift: &mut Lifting<'_>,
     ty: &'t Type,
@@ -425,20 +425,20 @@ pub fn loaded_case<'t>(
     Ok((number, held, at))
 }
 
-/// What a case holds.
+/// Returns the payload type of a case.
 pub fn held(ty: &Type, number: u32) -> Option<&Type> {
     ty.cases().get(number as usize).and_then(Option::as_ref)
 }
 
-/// How many core values a type has.
+/// Returns the number of core values of a type.
 pub fn flat_count(ty: &Type) -> usize {
     ty.flat().len()
 }
 
-/// Writes which case a value is: gives the place for what it holds.
+/// Writes the case number of a value; returns the address for its payload.
 ///
 /// # Errors
-/// If that is out of bounds.
+/// Fails if the case is out of bounds.
 pub fn store_case<T: 'static>(
     lower: &mut Lowering<'_, '_, T>,
     ty: &Type,
@@ -449,16 +449,16 @@ pub fn store_case<T: 'static>(
     Ok(at + held_at)
 }
 
-/// The bits of flags in memory.
+/// Returns the bits of flags in memory.
 ///
 /// # Errors
-/// If they are out of bounds.
+/// Fails if they are out of bounds.
 pub fn load_bits(lift: &Lifting<'_>, ty: &Type, at: u64) -> Result<u32> {
     Ok(lift.integer(at, ty.size())? as u32)
 }
 
 /// # Errors
-/// If they are out of bounds.
+/// Fails if the flags are out of bounds.
 pub fn store_bits<T: 'static>(
     lower: &mut Lowering<'_, '_, T>,
     ty: &Type,
@@ -467,7 +467,7 @@ pub fn store_bits<T: 'static>(
     lower.write(at, &bits.to_le_bytes()[..ty.size() as usize])
 }
 
-/// No case of ours has a number, which checks exclude.
+/// Creates the error for a number without a Rust case, which checks exclude.
 pub fn no_case(ty: &Type) -> Error {
     unfit(ty)
 }

@@ -1,4 +1,4 @@
-//! What functions take and give.
+//! Parameters and results of functions.
 
 use super::{ComponentType, Flat, Lift, Lower, unfit};
 use crate::Result;
@@ -7,7 +7,7 @@ use crate::component::lower::Lower as Lowering;
 use crate::component::resource::ResourceType;
 use crate::component::types::{FuncType, MAX_FLAT_PARAMS, MAX_FLAT_RESULTS, Type};
 
-/// Parameters of a function: a tuple of what components pass.
+/// Parameters of a function: a tuple of values that components pass.
 pub trait Params: Lift + 'static {}
 
 impl<P: Lift + 'static> Params for P {}
@@ -15,14 +15,14 @@ impl<P: Lift + 'static> Params for P {}
 /// Results of a function: `()` or `(R,)`.
 pub trait Results: 'static {
     /// # Errors
-    /// If the function gives something else.
+    /// Fails if the function has another result.
     #[doc(hidden)]
     fn check(ty: Option<&Type>, resources: &[ResourceType]) -> Result<()>;
 
-    /// Passes it to the component: as the core value that it is, or to the address that is given.
+    /// Passes the result to the component: as its core value, or at the given address.
     ///
     /// # Errors
-    /// If the component has no room for it.
+    /// Fails if the component has no room for it.
     #[doc(hidden)]
     fn lower<T: 'static>(
         self,
@@ -64,10 +64,10 @@ impl<R: Lower + 'static> Results for (R,) {
     }
 }
 
-/// Arguments with which a function of a component is called: a tuple of what the host passes.
+/// Arguments of a call of a component's function: a tuple of values that the host passes.
 pub trait Args: Lower + 'static {
     /// # Errors
-    /// If the component has no room for them.
+    /// Fails if the component has no room for the arguments.
     #[doc(hidden)]
     fn lower<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &FuncType) -> Result<Vec<u64>> {
         if ty.flat_params().len() > MAX_FLAT_PARAMS {
@@ -83,15 +83,15 @@ pub trait Args: Lower + 'static {
 
 impl<A: Lower + 'static> Args for A {}
 
-/// What a function of a component gives: `()` or `(R,)`.
+/// Result of a component's function: `()` or `(R,)`.
 pub trait Returns: Sized + 'static {
     /// # Errors
-    /// If the function gives something else.
+    /// Fails if the function has another result.
     #[doc(hidden)]
     fn check(ty: Option<&Type>, resources: &[ResourceType]) -> Result<()>;
 
     /// # Errors
-    /// If what the component gives stands for none.
+    /// Fails if the component's result represents no value.
     #[doc(hidden)]
     fn lift(lift: &mut Lifting<'_>, ty: &FuncType, flat: &[u64]) -> Result<Self>;
 }
@@ -122,19 +122,19 @@ impl<R: Lift + 'static> Returns for (R,) {
     }
 }
 
-/// Whether a component's function has these parameters and results.
+/// Checks that a component's function has these parameters and results.
 ///
 /// # Errors
-/// If it does not; the error says why.
+/// Fails if it does not; the error says why.
 pub fn check_call<A: ComponentType, R: Returns>(ty: &FuncType, resources: &[ResourceType]) -> Result<()> {
     A::check(&ty.tuple, resources).map_err(|error| error.context("parameters"))?;
     R::check(ty.result.as_ref(), resources).map_err(|error| error.context("result"))
 }
 
-/// Whether a host function with these parameters and results can be a component's import.
+/// Checks that a host function with these parameters and results can be a component's import.
 ///
 /// # Errors
-/// If it cannot; the error says why.
+/// Fails if it cannot; the error says why.
 pub fn check<P: ComponentType, R: Results>(ty: &FuncType, resources: &[ResourceType]) -> Result<()> {
     P::check(&ty.tuple, resources).map_err(|error| error.context("parameters"))?;
     R::check(ty.result.as_ref(), resources).map_err(|error| error.context("result"))

@@ -1,4 +1,4 @@
-//! Types whose values are one core value.
+//! Types whose values are a single core value.
 
 use super::{ComponentType, Flat, Lift, Lower, fits, unfit};
 use crate::Result;
@@ -10,7 +10,8 @@ use crate::component::trap;
 use crate::component::types::{Type, TypeKind};
 use crate::component::val::Val;
 
-/// For each type its kind, its value from bits, and the bits of a value: small integers are extended to 32.
+/// Implements the traits for types, given the kind, the value of bits, and the bits of a value: small integers are
+/// extended to 32 bits.
 macro_rules! scalars {
     ($($rust:ty, $kind:ident, $of:expr, $bits:expr;)*) => {
         $(
@@ -162,7 +163,7 @@ impl<R: 'static> Lower for Resource<R> {
     }
 }
 
-/// A resource of any type, the component's own ones too.
+/// A resource of any type, including the component's own.
 impl ComponentType for ResourceAny {
     fn check(ty: &Type, _: &[ResourceType]) -> Result<()> {
         fits(ty, |kind| matches!(kind, TypeKind::Own(_) | TypeKind::Borrow(_)))

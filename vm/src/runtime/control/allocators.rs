@@ -1,4 +1,4 @@
-//! What allocators and code that makes objects tell the runtime: builtins, where allocations are counted.
+//! Builtins by which allocators, and code that allocates objects, report to the runtime if allocations are counted.
 
 use wprof_jit::module::NewBlock;
 
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn count_object(
     0
 }
 
-/// The address that stands at another one in memory 0 of an instance, if there is one.
+/// Reads the pointer at an address in memory 0 of an instance; `None` if it is out of bounds.
 fn pointer_at(store: &StoreOpaque, instance: u32, address: u64) -> Option<u64> {
     let memory = store.memory(*store.instances[instance as usize].memories.first()?);
     let size = if memory.ty().is_64 { 8 } else { 4 };

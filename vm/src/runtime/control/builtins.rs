@@ -1,7 +1,7 @@
-//! What machine code calls for operations that it does not do inline: `abi::Builtin`.
+//! The builtins that machine code calls for operations that it does not inline: `abi::Builtin`.
 //!
-//! Reached through `entries`, which checks first that enough stack is left. A status of 1 makes the caller trap, with
-//! the reason that is left in the store.
+//! Calls go through `entries`, which first checks that enough stack is left. A status of 1 makes the caller trap, with
+//! the reason stored in the store.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
@@ -22,12 +22,13 @@ use crate::runtime::samples::FOR_ENGINE;
 use crate::runtime::values::arrays;
 use crate::{Error, Result, Trap, arch};
 
-/// The store and the index of the instance that called.
+/// Returns the store and the index of the calling instance.
 ///
 /// # Safety
-/// For builtins only: `vmctx` is the calling instance's, and its store is lent to wasm, which waits for us.
+/// For builtins only: `vmctx` belongs to the calling instance, whose store is lent to wasm, which waits for this
+/// builtin.
 pub(super) unsafe fn caller<'a>(vmctx: *const VmContext) -> (&'a mut StoreOpaque, u32) {
-    // SAFETY: as required above.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe {
         let vmctx = &*vmctx;
         (&mut *(*vmctx.store).store, vmctx.instance as u32)
@@ -44,7 +45,7 @@ fn status(store: &mut StoreOpaque, result: Result<(), Trap>) -> u32 {
     }
 }
 
-/// Defines builtins that return a status; each calls an operation on many values.
+/// Defines builtins that return a status; each performs an operation on many values.
 macro_rules! bulk_operations {
     ($($name:ident($($arg:ident: $ty:ty),*) = $operation:expr;)*) => {
         $(
@@ -95,7 +96,7 @@ pub unsafe extern "C" fn allocate(vmctx: *const VmContext, id: u32, length: u32)
 /// `Builtin::ArrayNewData`.
 ///
 /// # Safety
-/// As of [`allocate`].
+/// Same as for [`allocate`].
 pub unsafe extern "C" fn array_new_data(
     vmctx: *const VmContext,
     id: u32,
@@ -112,7 +113,7 @@ pub unsafe extern "C" fn array_new_data(
 /// `Builtin::ArrayNewElem`.
 ///
 /// # Safety
-/// As of [`allocate`].
+/// Same as for [`allocate`].
 pub unsafe extern "C" fn array_new_elem(
     vmctx: *const VmContext,
     id: u32,
@@ -134,34 +135,34 @@ pub unsafe extern "C" fn memory_grow(vmctx: *const VmContext, memory: u32, delta
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
     let memory = store.instances[instance as usize].memories[memory as usize];
-    // SAFETY: as above; the store is whole where it is lent from, and not used meanwhile.
+    // SAFETY: as above; the store is whole at the origin of the loan, and nothing else uses it meanwhile.
     unsafe { grow((*vmctx).store, |store| growth::memory(store, memory, delta)) }
 }
 
-/// Has something grow, which the embedder may be asked about, and gives its old size, -1 or [`GROW_TRAPS`].
+/// Performs a growth, about which the embedder may be asked, and returns the old size, -1 or [`GROW_TRAPS`].
 ///
 /// # Safety
-/// For builtins only that are called by way of `entries`: the context is that of the calling instance's store.
+/// For builtins called through `entries` only: the context belongs to the calling instance's store.
 unsafe fn grow(
     context: *mut VmStoreContext,
     work: impl FnOnce(NonNull<StoreOpaque>) -> Result<Option<u64>>,
 ) -> u64 {
-    // The frame that a function would have made.
-    // SAFETY: as required above; `entries` has left there who calls.
+    // The frame record that a function prologue would create.
+    // SAFETY: the caller upholds this function's safety contract; `entries` has stored the calling frame there.
     let frame = unsafe { [(*context).left_fp, (*context).left_pc] };
     let work = |store| catch_unwind(AssertUnwindSafe(|| work(store)));
-    // SAFETY: the frame is there as long as the work takes, which does not panic.
+    // SAFETY: the frame record lives during the work, which does not panic.
     let pending = match unsafe { deadline::leave(context, frame.as_ptr().expose_provenance(), work) } {
         Ok(Ok(old)) => return old.unwrap_or(u64::MAX),
         Ok(Err(error)) => Pending::Error(error),
         Err(panic) => Pending::Panic(panic),
     };
-    // SAFETY: the store is lent to wasm, which waits for us.
+    // SAFETY: the store is lent to wasm, which waits for this builtin.
     unsafe { *(*(*context).store).pending.get_mut() = Some(pending) };
     GROW_TRAPS as u64
 }
 
-/// What `Builtin::MemoryWait` gives if it failed.
+/// The result of a failed `Builtin::MemoryWait`.
 const WAIT_FAILED: u32 = 3;
 
 /// `Builtin::MemoryWait`.
@@ -182,13 +183,13 @@ pub unsafe extern "C" fn memory_wait(
         Ok(memory) => memory,
         Err(trap) => return fail(store, trap, WAIT_FAILED),
     };
-    // SAFETY: as above; the reference of above is not used any more. `entries` has left there who calls.
+    // SAFETY: as above; the previous reference is no longer used. `entries` has stored the calling frame there.
     let (context, frame) = unsafe {
         let context = (*vmctx).store;
         (context, [(*context).left_fp, (*context).left_pc])
     };
     let exit_fp = frame.as_ptr().expose_provenance();
-    // SAFETY: the frame is there as long as the wait takes, and the store is lent to wasm, which waits for us.
+    // SAFETY: the frame record lives during the wait, and the store is lent to wasm, which waits for this builtin.
     let check = || match unsafe { deadline::act_for_wasm(context, exit_fp) } {
         true => Ok(()),
         false => Err(WAIT_FAILED),
@@ -208,7 +209,7 @@ pub unsafe extern "C" fn memory_notify(vmctx: *const VmContext, memory: u32, add
     result.unwrap_or_else(|trap| fail(store, trap, u32::MAX))
 }
 
-/// Leaves a trap in the store, and gives what says that there is one.
+/// Stores a trap in the store, and returns the result that signals it.
 fn fail<R>(store: &mut StoreOpaque, trap: Trap, result: R) -> R {
     *store.pending.get_mut() = Some(Pending::Error(trap.into()));
     result
@@ -247,7 +248,7 @@ pub unsafe extern "C" fn take_row(vmctx: *const VmContext, func: u32, row: *mut 
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
     let figures = 1 + store.metrics.all().len() as u32;
-    // SAFETY: so many words belong to the row, and machine code waits for us.
+    // SAFETY: the row consists of that many words, and machine code waits for this builtin.
     let row = unsafe { std::slice::from_raw_parts_mut(row, path_row::words(figures) as usize) };
     store.instances[instance as usize].paths.empty_row(func, row);
     row[0] = key;
@@ -281,7 +282,7 @@ pub unsafe extern "C" fn cut_path(
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
     if counts > 0 {
-        // SAFETY: the context lives as long as the store, and machine code, which has left there what was measured, waits.
+        // SAFETY: the context lives as long as the store; machine code, which has stored the measurements there, waits.
         let measured = unsafe { (*store.context().as_ptr()).measured }.map(i64::cast_unsigned);
         let measured = if store.metrics.all().is_empty() { Measured::default() } else { measured };
         let cut = store.instances[instance as usize].cut.entry((func, block, register)).or_default();
@@ -358,11 +359,11 @@ pub unsafe extern "C" fn promote(vmctx: *const VmContext, func: u32, block: u32)
     promoted.unwrap_or(0)
 }
 
-/// `abi::check_signature`; called by `entries::check`, which keeps all registers but the pinned one: that is to hold
-/// what this gives. Where checks are not counted it is a register as any other.
+/// `abi::check_signature`; called by `entries::check`, which preserves all registers except the pinned one, which
+/// receives the result. If checks are not counted, that register is an ordinary one.
 ///
 /// # Safety
-/// For machine code only, which passes its store's context; `exit_fp` is where `entries` has saved `fp` and `return_pc`.
+/// For machine code only, which passes its store's context; `entries` has saved `fp` and `return_pc` at `exit_fp`.
 pub unsafe extern "C" fn check(
     context: *mut VmStoreContext,
     return_pc: usize,
@@ -370,7 +371,7 @@ pub unsafe extern "C" fn check(
     fp: usize,
     exit_fp: usize,
 ) -> i64 {
-    // SAFETY: machine code passes its store's context, and has the store on loan.
+    // SAFETY: machine code passes its store's context, and the store is lent to it.
     unsafe {
         let are_counted = (*context).pinned == store_context::CHECKS as usize;
         if are_counted {
@@ -388,7 +389,7 @@ pub unsafe extern "C" fn check(
     }
 }
 
-/// `abi::find_record_signature`; called by `entries::find_record`, which keeps all registers.
+/// `abi::find_record_signature`; called by `entries::find_record`, which preserves all registers.
 ///
 /// # Safety
 /// For machine code only, which passes its own vmctx.
@@ -403,17 +404,17 @@ pub unsafe extern "C" fn find_record(vmctx: *const VmContext, func: u32, sites: 
     store.read_metrics();
 }
 
-/// `abi::touch_lines_signature`; called by `entries::touch_lines`, which keeps all registers.
+/// `abi::touch_lines_signature`; called by `entries::touch_lines`, which preserves all registers.
 ///
 /// # Safety
 /// For machine code only, which passes its store's context.
 pub unsafe extern "C" fn touch_lines(context: *mut VmStoreContext, start: u64, address: u64, bytes: u64) {
-    // SAFETY: the store is lent to wasm, which waits for us.
+    // SAFETY: the store is lent to wasm, which waits for this builtin.
     let store = unsafe { &mut *(*context).store };
     store.unmeasured(|store| store.touch_lines(start, address, bytes));
 }
 
-/// `abi::see_branch_signature`; called by `entries::see_branch`, which keeps all registers.
+/// `abi::see_branch_signature`; called by `entries::see_branch`, which preserves all registers.
 ///
 /// # Safety
 /// For machine code only, which passes its store's context and its own vmctx.
@@ -428,12 +429,12 @@ pub unsafe extern "C" fn see_branch(
     store.unmeasured(|store| store.see_branch(instance, place, is_taken != 0));
 }
 
-/// `abi::read_metrics_signature`; called by `entries::read_metrics`, which keeps all registers.
+/// `abi::read_metrics_signature`; called by `entries::read_metrics`, which preserves all registers.
 ///
 /// # Safety
 /// For machine code only, which passes its store's context.
 pub unsafe extern "C" fn read_metrics(context: *mut VmStoreContext) {
-    // SAFETY: the store is lent to wasm, which waits for us.
+    // SAFETY: the store is lent to wasm, which waits for this builtin.
     let store = unsafe { &mut *(*context).store };
     store.read_metrics();
 }

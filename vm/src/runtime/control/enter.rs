@@ -1,4 +1,4 @@
-//! Entering wasm code, and what comes back: results, or a trap with its backtrace.
+//! Entries into wasm code, and their outcomes: results, or a trap with its backtrace.
 
 use std::cell::UnsafeCell;
 use std::panic::resume_unwind;
@@ -23,12 +23,12 @@ use crate::runtime::stacks::stack::{self, Place};
 use crate::runtime::stacks::{alt_stack, frames};
 use crate::{Error, Trap, arch};
 
-/// How a call has ended early.
+/// The early end of a call.
 #[derive(Debug)]
 pub struct Ended {
-    /// By what.
+    /// The reason.
     pub error: Error,
-    /// The wasm frames that were there, innermost first, if wasm code has trapped.
+    /// The wasm frames at the trap, innermost first, if wasm code has trapped.
     pub frames: Option<Vec<Frame>>,
 }
 
@@ -38,43 +38,43 @@ impl From<Error> for Ended {
     }
 }
 
-/// How a call has ended.
+/// The outcome of a call.
 pub type Outcome = Result<(), Ended>;
 
-/// Calls `func`, which takes its arguments from `values` and leaves its results there.
+/// Calls `func`, which takes its arguments from `values` and stores its results there.
 ///
 /// # Errors
-/// Whatever ended it early.
+/// Returns the reason of an early end.
 ///
 /// # Panics
-/// If `func` is another store's, or a host function panics.
+/// Panics if `func` belongs to another store, or a host function panics.
 ///
 /// # Safety
-/// `values` has room for all arguments and results, and holds arguments of the types of `func`, whose references are
-/// this store's.
+/// `values` has room for all arguments and results, and holds arguments of the types of `func`, whose references belong
+/// to this store.
 pub unsafe fn call<D>(store: &mut StoreWith<D>, func: FuncPtr, values: &mut [VmValue]) -> Outcome {
-    // Whoever calls keeps on the stack what they like, so that it must stay where it is.
+    // The caller's frames may hold values that cannot be sent, so the stack must stay on its thread.
     let suspender = store.opaque.suspender.take();
-    // SAFETY: as required above.
+    // SAFETY: the caller upholds this function's safety contract.
     let outcome = unsafe { call_or_wait(store, func, values) };
     store.opaque.suspender = suspender;
     outcome
 }
 
-/// The same where the call may wait, if it is on a fiber.
+/// Calls `func`; the call may wait, if it is on a fiber.
 ///
 /// # Errors
-/// As [`call`].
+/// Fails as [`call`] does.
 ///
 /// # Panics
-/// As [`call`].
+/// Panics as [`call`] does.
 ///
 /// # Safety
-/// As [`call`]; what the caller has on the stack may go to another thread.
+/// Same as for [`call`]; the caller's values on the stack can be sent to another thread.
 pub unsafe fn call_or_wait<D>(store: &mut StoreWith<D>, func: FuncPtr, values: &mut [VmValue]) -> Outcome {
     let entry = store.opaque.func_type(func);
     debug_assert!(values.len() >= entry.ty.array_len());
-    // SAFETY: the store is whole and borrowed exclusively.
+    // SAFETY: the store is whole, and this function borrows it exclusively.
     unsafe { deadline::act_before_call(NonNull::from(&mut *store).cast())? };
     store.opaque.check_data()?;
     store.opaque.heed_tick();
@@ -87,7 +87,7 @@ pub unsafe fn call_or_wait<D>(store: &mut StoreWith<D>, func: FuncPtr, values: &
         None => Target::Wasm(store.opaque.func_ref(func), store.opaque.engine().host_to_wasm(&entry)?),
     };
     let place = match &target {
-        // It runs where we are, and enters wasm by a call of its own.
+        // The host function runs on the current stack, and enters wasm by its own calls.
         Target::Host(_) => Place::Here(0..0),
         Target::Wasm(..) => Place::find(store.opaque.engine().config().max_wasm_stack)
             .map_err(|e| Error::system("no memory for a stack", e))?,
@@ -97,7 +97,7 @@ pub unsafe fn call_or_wait<D>(store: &mut StoreWith<D>, func: FuncPtr, values: &
         store.tell_of(CallHook::CallingWasm)?;
     }
     let lent = NonNull::from(&mut *store).cast::<StoreOpaque>();
-    // SAFETY: `StoreWith` begins with its `StoreOpaque`; the pointer is derived from the exclusive reference, which
+    // SAFETY: `StoreWith` begins with its `StoreOpaque`; the pointer derives from the exclusive reference, which
     // is not used meanwhile.
     let outcome =
         unsafe { lend(lent, place.limit(), |store| target.call(store, &place, values.as_mut_ptr())) };
@@ -117,24 +117,25 @@ impl Target {
     unsafe fn call(&self, store: NonNull<StoreOpaque>, place: &Place, values: *mut VmValue) -> Outcome {
         match self {
             Target::Host(context) => {
-                // SAFETY: the caller of `call` vouches for the values, and the store is lent.
+                // SAFETY: the caller of `call` guarantees the values, and the store is lent.
                 let failed = unsafe { host::call(*context, values) } != 0;
-                // SAFETY: the host function has given the store back.
+                // SAFETY: the host function has returned the store.
                 if failed { Err(unsafe { take_pending(store) }.into()) } else { Ok(()) }
             }
-            // SAFETY: likewise; the trampoline was made for the function's type.
+            // SAFETY: likewise; the trampoline was compiled for the function's type.
             Target::Wasm(func, trampoline) => unsafe { call_wasm(store, func, (*trampoline, place), values) },
         }
     }
 }
 
-/// Lends the store to what `body` calls.
+/// Lends the store to the callees of `body`.
 unsafe fn lend(
     store: NonNull<StoreOpaque>,
     limit: usize,
     body: impl FnOnce(NonNull<StoreOpaque>) -> Outcome,
 ) -> Outcome {
-    // SAFETY: the caller holds the store exclusively and lent it to us; no Rust reference to the context exists.
+    // SAFETY: the caller holds the store exclusively and lends it to this function; no Rust reference to the context
+    // exists.
     let _lent = unsafe {
         let context = store.as_ref().context();
         let saved = (*context.as_ptr()).store;
@@ -146,7 +147,7 @@ unsafe fn lend(
     body(store)
 }
 
-/// Gives the store back to whoever had it before, also when a host function's panic goes on from here.
+/// Returns the store to its previous holder, even when a host function's panic unwinds.
 struct Lent {
     context: NonNull<VmStoreContext>,
     saved: *mut StoreOpaque,
@@ -170,10 +171,10 @@ unsafe fn call_wasm(
     values: *mut VmValue,
 ) -> Outcome {
     alt_stack::ensure();
-    // SAFETY: the caller's pointer is to a whole store, which is lent.
+    // SAFETY: the caller's pointer refers to a whole store, which is lent.
     unsafe { events::ask_before_call(store)? };
     let (span, in_burst);
-    // SAFETY: the store is exclusively ours until wasm code runs.
+    // SAFETY: this function holds the store exclusively until wasm code runs.
     let (context, interrupt) = unsafe {
         let store = &mut *store.as_ptr();
         if store.depth == 0 {
@@ -203,9 +204,9 @@ unsafe fn call_wasm(
         interrupt,
         trap: UnsafeCell::new(None),
     };
-    // SAFETY: the trampoline and the code were compiled for the function's type; `values` fits by the caller's
-    // promise; the activation stays in place while it is on the chain. Wasm code keeps to its instance's memory. The
-    // stack, if it is another one, is ours for this entry.
+    // SAFETY: the trampoline and the code were compiled for the function's type; the caller guarantees that `values`
+    // fits; the activation stays in place while it is on the chain. Wasm code keeps to its instance's memory. A
+    // separate stack belongs to this entry alone.
     let trapped = activation::run(&activation, || unsafe {
         let enter = std::mem::transmute::<usize, ArrayCall>(trampoline);
         let slots = &*func.slots;
@@ -217,7 +218,7 @@ unsafe fn call_wasm(
             Some(top) => entries::enter_on_stack(func.vmctx, func.vmctx, code, values, vm, enter, top),
         }
     });
-    // SAFETY: wasm code has ended: the store is exclusively ours again.
+    // SAFETY: wasm code has ended, so this function holds the store exclusively again.
     let store = unsafe {
         (*context).exit_fp = activation.saved_exit_fp;
         (*context).host = activation.saved_host;
@@ -236,7 +237,7 @@ unsafe fn call_wasm(
     Err(trap_error(store, record))
 }
 
-/// The error of a trap.
+/// Converts a trap to an error, after counting the frames that it ended.
 fn trap_error(store: &mut StoreOpaque, record: TrapRecord) -> Ended {
     if record.code == Some(TrapCode::Budget) {
         store.refuse_for_lack_of_stack();
@@ -267,10 +268,10 @@ unsafe fn take_pending(store: NonNull<StoreOpaque>) -> Error {
     host_error(unsafe { &mut *store.as_ptr() })
 }
 
-/// Why the host made wasm code trap.
+/// Returns the reason for which the host made wasm code trap.
 fn host_error(store: &mut StoreOpaque) -> Error {
     match store.pending.get_mut().take() {
-        // Data that could not be read stops whoever has touched it; the signal handler does not ask why.
+        // Unreadable data stops the code that accesses it; the signal handler does not determine the reason.
         None => store.check_data().err().unwrap_or_else(|| Trap::StackOverflow.into()),
         Some(Pending::Error(error)) => error,
         Some(Pending::Panic(payload)) => resume_unwind(payload),

@@ -1,4 +1,4 @@
-//! Passing control between the host and machine code: calls, traps, throws, changes of version.
+//! Transfer of control between the host and machine code: calls, traps, throws, on-stack replacement.
 
 pub mod allocators;
 pub mod builtins;

@@ -1,13 +1,13 @@
-//! Throwing: from the frame that throws to the one that catches, or out of wasm code.
+//! Throwing: from the throwing frame to the handler, or out of wasm code.
 //!
-//! A throw is a call of the runtime that does not come back. It walks the frames by their frame pointers, as a trap does,
-//! up to the first that goes on behind a call with a landing (`compile::Landing`), and lets the thread continue there.
-//! The frames in between are booked as those that a trap ends: each in the block that it stopped in, with what it
-//! measured and has not counted. If none catches, the activation ends as after a trap, with the exception as the reason.
-//! A host function that fails with an exception leads here from the trampoline that called it.
+//! A throw is a call of the runtime that does not return. The runtime walks the frames by their frame pointers, as for
+//! a trap, up to the first frame whose call has a landing (`compile::Landing`), and resumes the thread there. The
+//! frames in between are counted like those that a trap ends: each in the block where it stopped, with its uncounted
+//! measurements. If no frame has a landing, the activation ends as after a trap, with the exception as the reason. A
+//! host function that fails with an exception enters this code from the trampoline that called it.
 //!
-//! Which exceptions a handler is for is said in code: a landing that has no handler for one throws it again. So what is
-//! done here for each frame is a search among the calls of its code.
+//! Machine code decides which exceptions a handler catches: a landing without a handler for an exception rethrows it.
+//! The runtime therefore only searches the calls of each frame's code.
 
 use std::iter;
 use std::sync::Arc;
@@ -27,10 +27,10 @@ use crate::runtime::values::exceptions::{Exception, ThrownException};
 use crate::{Result, arch};
 use wprof_jit::abi::TrapCode;
 
-/// Of more frames it is not kept where an exception was thrown.
+/// Maximum number of frames recorded for the place where an exception was thrown.
 const MOST_FRAMES: usize = 64;
 
-/// Where a thread goes on, and the registers with which it does.
+/// The address at which a thread resumes, and its registers there.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Landed {
@@ -41,14 +41,14 @@ pub struct Landed {
     pub pinned: i64,
 }
 
-/// Frames by where they go on, and their frame pointers.
+/// Frames: the address at which each resumes, and its frame pointer.
 type Frames = SmallVec<[(usize, usize); 16]>;
 
 /// `Builtin::MakeException`.
 ///
 /// # Safety
-/// For machine code only, which passes its own vmctx, a tag of its module, and the address of what an exception with that
-/// carries.
+/// For machine code only, which passes its own vmctx, a tag of its module, and the address of the values of an
+/// exception with that tag.
 pub unsafe extern "C" fn make_exception(
     vmctx: *const VmContext,
     tag: u32,
@@ -56,23 +56,23 @@ pub unsafe extern "C" fn make_exception(
 ) -> u64 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    // What the exception will carry is on the stack.
+    // The values of the exception are still on the stack.
     store.collect_if_due(&[]);
     let tag = store.tags[store.instances[instance as usize].tags[tag as usize] as usize].clone();
     let carried = match tag.ty.params().len() {
         0 => &[][..],
-        // SAFETY: so many values are there, and machine code waits for us.
+        // SAFETY: that many values exist, and machine code waits for this builtin.
         count => unsafe { std::slice::from_raw_parts(carried, count) },
     };
     store.exceptions.insert(Arc::new(Exception::new(tag, carried)))
 }
 
-/// `Builtin::Throw`: whether `landed` says where to go on. Called by `entries::throw` on behalf of the code that the call
-/// returns to at `return_pc`, whose frame pointer is `fp`.
+/// `Builtin::Throw`: reports whether `landed` holds the state to resume. `entries::throw` calls it on behalf of the
+/// code at return address `return_pc` with frame pointer `fp`.
 ///
 /// # Safety
-/// For `entries::throw` only: `vmctx` is that of machine code of the newest activation, which waits for us, and what it has
-/// in the pinned register is `pinned`.
+/// For `entries::throw` only: `vmctx` belongs to machine code of the newest activation, which waits for this builtin,
+/// and `pinned` is the value of its pinned register.
 pub unsafe extern "C" fn throw(
     vmctx: *const VmContext,
     exception: u64,
@@ -81,10 +81,10 @@ pub unsafe extern "C" fn throw(
     pinned: i64,
     landed: *mut Landed,
 ) -> u32 {
-    // SAFETY: as required above; the activation is on the chain.
+    // SAFETY: the caller upholds this function's safety contract; the activation is on the chain.
     let (store, activation) = unsafe { (caller(vmctx).0, &*activation::newest()) };
     let Some(exception) = store.take_thrown(exception) else { return 0 };
-    // SAFETY: as required above; nobody else refers to the place for the answer.
+    // SAFETY: the caller upholds this function's safety contract; nothing else refers to the place for the answer.
     unsafe {
         resume::store_pinned(activation, pinned);
         *landed = store.unwind(activation, (return_pc, fp), exception);
@@ -94,38 +94,38 @@ pub unsafe extern "C" fn throw(
 }
 
 impl StoreOpaque {
-    /// The exception of a word, or for 0 that with which a host function has failed, if it has so failed.
+    /// Returns the exception of a word, or for 0 the exception with which a host function has failed, if any.
     fn take_thrown(&mut self, word: u64) -> Option<Arc<Exception>> {
         if let Some(exception) = self.exceptions.get(word) {
             return Some(exception);
         }
         let thrown = self.thrown()?;
-        // To another store it is an error as any other.
+        // In another store the exception is an ordinary error.
         let is_ours = thrown.store() == self.id();
         is_ours.then(|| *self.pending.get_mut() = None)?;
         Some(thrown)
     }
 
-    /// The exception that is the reason why wasm code ends, if one is.
+    /// Returns the exception that is the reason for the end of wasm code, if any.
     pub fn thrown(&mut self) -> Option<Arc<Exception>> {
         let Some(Pending::Error(error)) = self.pending.get_mut() else { return None };
         Some(error.downcast_ref::<ThrownException>()?.0.clone())
     }
 
-    /// Drops the frames of the activation up to that which catches, if one does.
+    /// Unwinds the frames of the activation up to the one with a handler, if any.
     ///
     /// # Safety
-    /// The innermost frame of the activation, the newest, has this frame pointer and waits for a call that returns to
-    /// this address.
+    /// The innermost frame of the activation, which is the newest, has this frame pointer and waits for a call that
+    /// returns to this address.
     unsafe fn unwind(
         &mut self,
         activation: &Activation,
         (return_pc, fp): (usize, usize),
         exception: Arc<Exception>,
     ) -> Landed {
-        // SAFETY: the trampoline has written it.
+        // SAFETY: the trampoline has written `fp`.
         let end = unsafe { (*activation.vm.get()).fp };
-        // SAFETY: as required above.
+        // SAFETY: the caller upholds this function's safety contract.
         let mut all = iter::once((return_pc, fp)).chain(unsafe { walk::returns(fp, end) });
         let mut ended = Frames::new();
         let mut caught = None;
@@ -135,7 +135,7 @@ impl StoreOpaque {
                 caught = Some(((pc, fp), landing, frame));
                 break;
             }
-            // The trampoline that has called a host function is none of the program's frames.
+            // The trampoline that called a host function is not a frame of the program.
             if !(ended.is_empty() && object.is_some_and(|object| object.function.is_none())) {
                 ended.push((pc, fp));
             }
@@ -155,7 +155,7 @@ impl StoreOpaque {
         };
         if let Some(((pc, fp), landing, frame)) = caught {
             self.give_back_frames(ended.len());
-            // SAFETY: as above; the frame that catches and those below it stay.
+            // SAFETY: as above; the frame with the handler and those below it stay.
             let done = self.end_frames(record, || unsafe { raw_from((pc, fp), end) });
             let word = self.exception_word(Some(exception));
             match done {
@@ -165,7 +165,7 @@ impl StoreOpaque {
         } else {
             *self.pending.get_mut() = Some(Pending::Error(ThrownException(exception).into_error()));
         }
-        // SAFETY: as in `resume`: only this thread touches it, and the host only looks after wasm code has ended.
+        // SAFETY: as in `resume`: only this thread accesses it, and the host reads it only after wasm code has ended.
         unsafe {
             *activation.trap.get() = Some(record());
             let vm = &*activation.vm.get();
@@ -173,15 +173,15 @@ impl StoreOpaque {
         }
     }
 
-    /// So many frames do not return, which each count as one where their number is limited.
+    /// Gives back the frames that an exception ended, if the call depth is limited.
     fn give_back_frames(&mut self, count: usize) {
         if self.engine().config().max_call_depth.is_some() {
-            // SAFETY: the context lives as long as the store; the wasm code that has thrown waits for us.
+            // SAFETY: the context lives as long as the store; the throwing wasm code waits for this builtin.
             unsafe { (*self.context().as_ptr()).frames_left += count as i64 };
         }
     }
 
-    /// Books the frames that an exception has ended.
+    /// Counts the frames that an exception has ended.
     fn end_frames(
         &mut self,
         record: impl FnOnce() -> TrapRecord,
@@ -201,7 +201,7 @@ impl StoreOpaque {
         Ok(())
     }
 
-    /// Whether anything is counted for which it matters where frames end.
+    /// Reports whether anything is counted that depends on where frames end.
     fn looks_at_ended_frames(&self) -> bool {
         let is_exact = matches!(self.engine().config().profiling, crate::ProfilingConfig::Exact(_));
         is_exact
@@ -211,8 +211,8 @@ impl StoreOpaque {
     }
 }
 
-/// Whether the frame that throws, the innermost of those that end, is in a landing: then an exception has come back to the
-/// same instruction before.
+/// Reports whether the throwing frame, the innermost of those that end, is in a landing: then an exception has already
+/// returned to the same instruction.
 fn is_thrown_again(thrower: (usize, usize), ended: &[(usize, usize)]) -> bool {
     let Some(object) = registry::find_return(thrower.0).filter(|_| ended.first() == Some(&thrower)) else {
         return false;
@@ -226,25 +226,25 @@ fn is_thrown_again(thrower: (usize, usize), ended: &[(usize, usize)]) -> bool {
 /// The frames wait for callees.
 unsafe fn raw(frames: &[(usize, usize)]) -> ManyFrames {
     let object = |pc| registry::find_return(pc);
-    // SAFETY: as required above.
+    // SAFETY: the caller upholds this function's safety contract.
     frames.iter().map(|&(pc, fp)| unsafe { walk::frame(pc, object(pc).as_deref(), fp) }).collect()
 }
 
 /// # Safety
-/// The frame, which is in an activation whose trampoline has frame pointer `end`, waits for a callee.
+/// The frame waits for a callee, and is in an activation whose trampoline has frame pointer `end`.
 unsafe fn raw_from((pc, fp): (usize, usize), end: usize) -> ManyFrames {
-    // SAFETY: as required above.
+    // SAFETY: the caller upholds this function's safety contract.
     let own = unsafe { raw(&[(pc, fp)]) };
     // SAFETY: likewise.
     own.iter().chain(unsafe { walk::callers(fp, end) }).collect()
 }
 
 impl CodeObject {
-    /// Where a call that returns to `pc` goes on if an exception comes back, and how far below the frame pointer the
-    /// stack pointer is there.
+    /// Returns where a call with return address `pc` resumes when an exception comes back, and the distance of the
+    /// stack pointer below the frame pointer there.
     fn landing_of(&self, pc: usize) -> Option<(usize, usize)> {
         let landings = &self.code.landings;
-        // Of trampolines, only the entry has one, for traps.
+        // Among trampolines, only the entry trampoline has a landing, for traps.
         if landings.is_empty() || self.function.is_none() {
             return None;
         }

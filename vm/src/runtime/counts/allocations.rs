@@ -1,36 +1,36 @@
-//! Allocations of a store: by calling context what was handed out, taken back, and live when the most was.
+//! Allocations of a store: allocated, freed and peak live memory by calling context.
 //!
-//! Input: what allocators say when they are entered and left, the objects that code makes, and memories that grow.
+//! Input: the reports of allocators at entry and exit, the objects that code allocates, and memory growth.
 //! Output: figures by call record, and totals.
-//! Invariant: allocators that an allocator calls are not counted, which the chain of call records tells; so a trap or a
-//! throw leaves nothing to mend: what a frame that never returned has asked for is forgotten at the next entry.
-//! What was live at the peak is not copied at each new one: a context keeps what it had when the peak was last
-//! passed and before its figures changed.
+//! Invariant: allocators called by an allocator are not counted, which the chain of call records determines. A trap or
+//! a throw therefore needs no repair: the next entry discards the request of a frame that never returned. The live
+//! figures at the peak are not copied at each new peak: a context saves them before its figures first change after the
+//! most recent peak.
 //! Oracle: a program that logs its own allocations, in `spec-tests/tests/allocations.rs`.
 
 use hashbrown::HashMap;
 use wprof_profiler::{AllocationProfile, Blocks, LIVES, MemorySize, ObjectCount, life};
 
-/// The most live blocks that are followed: a hundred bytes of ours each.
+/// Maximum number of tracked live blocks: each takes a hundred bytes of host memory.
 const MOST_BLOCKS: usize = 1 << 22;
 
-/// The most steps of memories that are kept.
+/// Maximum number of recorded memory sizes.
 const MOST_SIZES: usize = 1 << 12;
 
-/// What is known of the allocations of one call record.
+/// The allocation figures of one call record.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Allocated {
     pub allocated: Blocks,
     pub freed: u64,
     pub lifetime: u64,
     pub live: Blocks,
-    /// What was live at the peak, if nothing has changed since peak number `peaks`.
+    /// The live figures at the peak, if nothing has changed since peak number `peaks`.
     pub peak: Blocks,
     peaks: u64,
 }
 
 impl Allocated {
-    /// The figures of `wprof_profiler::ALLOCATION_COLUMNS`.
+    /// Returns the figures in the order of `wprof_profiler::ALLOCATION_COLUMNS`.
     pub fn columns(&self) -> [u64; 8] {
         let Allocated { allocated, live, peak, .. } = self;
         [
@@ -45,7 +45,7 @@ impl Allocated {
         ]
     }
 
-    /// Before anything changes: what was live at the last peak, if that was since the last change.
+    /// Saves the live figures as those of the most recent peak, before the first change after it.
     fn settle(&mut self, peaks: u64) {
         if self.peaks < peaks {
             (self.peak, self.peaks) = (self.live, peaks);
@@ -53,49 +53,50 @@ impl Allocated {
     }
 }
 
-/// A block that was handed out.
+/// An allocated block.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     context: u32,
     bytes: u64,
-    /// How much had been allocated before.
+    /// Bytes allocated before it.
     born: u64,
 }
 
-/// What an allocator was asked for that has not returned.
+/// The request of an allocator that has not returned.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     context: u32,
     bytes: u64,
-    /// The block to be taken back, or where the new one is to be told.
+    /// The freed block, or the address that receives the new one.
     old: u64,
 }
 
 /// The allocations of a store.
 #[derive(Debug, Default)]
 pub struct Allocations {
-    /// By address of the call record its number here; `None` if it is of an allocator that another one has called.
+    /// Context number by the address of the call record; `None` for an allocator that another one called.
     numbers: HashMap<u64, Option<u32>>,
-    /// By number: the address of the record, and its figures.
+    /// By context number: the address of the record, and its figures.
     contexts: Vec<(u64, Allocated)>,
-    /// By instance and address.
+    /// Live blocks by instance and address.
     blocks: HashMap<(u32, u64), Block>,
     asked: Option<Asked>,
-    /// How many peaks there were.
+    /// Number of peaks.
     peaks: u64,
     totals: AllocationProfile,
-    /// By instance, function and type.
+    /// Objects by instance, function and type.
     objects: HashMap<(u32, u32, u32), Blocks>,
 }
 
 impl Allocations {
-    /// Nothing yet.
+    /// Creates empty figures.
     pub fn new() -> Allocations {
         let totals = AllocationProfile { lives: vec![0; LIVES], ..AllocationProfile::default() };
         Allocations { totals, ..Allocations::default() }
     }
 
-    /// The number of the context of a call record; `is_own` tells of a new one whether no allocator is around it.
+    /// Returns the context number of a call record; for a new record, `is_own` reports whether no allocator surrounds
+    /// it.
     fn context(&mut self, record: u64, is_own: impl FnOnce() -> bool) -> Option<u32> {
         *self.numbers.entry(record).or_insert_with(|| {
             is_own().then(|| {
@@ -105,20 +106,20 @@ impl Allocations {
         })
     }
 
-    /// An allocator is entered.
+    /// Records the entry of an allocator.
     pub fn enter(&mut self, record: u64, (bytes, old): (u64, u64), is_own: impl FnOnce() -> bool) {
         if let Some(context) = self.context(record, is_own) {
             self.asked = Some(Asked { context, bytes, old });
         }
     }
 
-    /// The argument of an allocator that returns now; `None` if it does not count.
+    /// Returns the old-block argument of a returning allocator; `None` if the call does not count.
     pub fn old_of(&self, record: u64) -> Option<u64> {
         let asked = self.asked?;
         (self.contexts[asked.context as usize].0 == record).then_some(asked.old)
     }
 
-    /// An allocator of an instance returns, and has handed out `new`, if any, for what it takes back.
+    /// Records the return of an instance's allocator, which freed `freed` and allocated `new`, if any.
     pub fn leave(&mut self, instance: u32, freed: Option<u64>, new: Option<u64>) {
         let Some(asked) = self.asked.take() else { return };
         if let Some(freed) = freed.filter(|&freed| freed != 0) {
@@ -136,7 +137,7 @@ impl Allocations {
         }
     }
 
-    /// A block is no more.
+    /// Records the end of a block.
     fn end(&mut self, block: Block) {
         let gone = Blocks { blocks: 1, bytes: block.bytes };
         let lived = self.totals.allocated.bytes - block.born - block.bytes;
@@ -153,10 +154,10 @@ impl Allocations {
     fn allocate(&mut self, instance: u32, address: u64, asked: Asked) {
         let more = Blocks { blocks: 1, bytes: asked.bytes };
         let born = self.totals.allocated.bytes;
-        // No memory has so many bytes; whoever says so would have our sums saturate.
+        // No memory has that many bytes; accepting the claim would saturate the sums.
         let Some(_) = born.checked_add(asked.bytes) else { return };
         let (number, key) = (asked.context as usize, (instance, address));
-        // Where an allocator that we do not know has taken it back.
+        // An unknown allocator has freed the block in between.
         if let Some(before) = self.blocks.remove(&key) {
             self.end(before);
         }
@@ -177,7 +178,7 @@ impl Allocations {
         }
     }
 
-    /// A function of an instance has made an object.
+    /// Records an object that a function of an instance has allocated.
     pub fn count_object(&mut self, record: u64, (instance, func, ty): (u32, u32, u32), bytes: u64) {
         let more = Blocks { blocks: 1, bytes };
         let all = self.objects.entry((instance, func, ty)).or_default();
@@ -188,7 +189,7 @@ impl Allocations {
         }
     }
 
-    /// A memory has so many pages from now on.
+    /// Records the new size of a memory.
     pub fn resize(&mut self, at_ns: u64, memory: u32, pages: u64) {
         let sizes = &mut self.totals.memories;
         if sizes.len() == MOST_SIZES {
@@ -202,7 +203,7 @@ impl Allocations {
         sizes.push(MemorySize { at_ns, allocated, memory, pages });
     }
 
-    /// By address of their call records, the figures of all contexts that have any.
+    /// Returns the figures of all contexts that have any, by the address of their call records.
     pub fn contexts(&self) -> impl Iterator<Item = (u64, Allocated)> {
         self.contexts.iter().map(|&(record, mut of)| {
             of.settle(self.peaks);
@@ -210,7 +211,7 @@ impl Allocations {
         })
     }
 
-    /// The totals, with the objects that functions of an instance have made.
+    /// Returns the totals, with the objects that functions of an instance have allocated.
     pub fn profile(&self, instance: u32) -> AllocationProfile {
         let own = self.objects.iter().filter(|((of, ..), _)| *of == instance);
         let mut objects: Vec<ObjectCount> = own

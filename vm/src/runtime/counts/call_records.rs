@@ -1,10 +1,10 @@
-//! The call records of a store, and what becomes of calls that machine code finds no record for.
+//! The call records of a store (nodes of the calling context tree), and the handling of calls without a known record.
 //!
-//! Machine code reads keys and slots, and counts calls (`abi::call_record`); the rest is ours. A slot holds the
-//! record of its last callee. Where a site has had several, all of them are in a list, the last one first.
-//! Source: Ammons, Ball & Larus 1997, section 4.2. Ours: slots without tags; the bound.
-//! Invariant: a record never moves, and lives as long as its store. The record of the host function that runs, or the
-//! root, is `current`; those of wasm frames are in the frames, so a trap restores them with these.
+//! Machine code reads keys and slots, and counts calls (`abi::call_record`); the runtime does the rest. A slot holds
+//! the record of its most recent callee. If a site has had several callees, a list holds them, most recent first.
+//! Source: Ammons, Ball & Larus 1997, section 4.2. New here: slots without tags; the memory bound.
+//! Invariant: a record never moves, and lives as long as its store. The record of the running host function, or the
+//! root, is `current`; the frames of wasm code hold their own records, so a trap restores them with the frames.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -15,46 +15,46 @@ use wprof_jit::abi::{call_record, path_row};
 use wprof_jit::plan::RecordCells;
 use wprof_profiler::CALLEE_SLOT_BYTES;
 
-/// Something that has call records.
+/// The subject of a call record.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Called {
-    /// Nothing: the root.
+    /// No function: the root.
     Root,
-    /// A function of an instance, by their indices.
+    /// A function of an instance, by instance and function index.
     Wasm(u32, u32),
-    /// A function of the host, by module and name if it has these.
+    /// A host function, by module and name if it has these.
     Host(Option<(String, String)>),
-    /// Nothing: the parent of records beyond the bound.
+    /// No function: the parent of records beyond the memory bound.
     Beyond,
 }
 
-/// A call record, and where it is in the tree.
+/// A call record, and its place in the tree.
 #[derive(Debug)]
 struct Record {
-    /// What machine code knows of it. The record begins behind what was measured.
+    /// The words that machine code accesses. The record's address is behind the measurements.
     words: Box<[AtomicU64]>,
-    /// How many words that is.
+    /// Number of words before the record's address.
     before: u32,
-    /// How many words there are behind the callee slots.
+    /// Number of words behind the callee slots.
     cells: u32,
     routine: u32,
     parent: u32,
-    /// Which of the parent's slots it was first called through.
+    /// The parent's slot of the first call.
     slot: u32,
 }
 
 impl Record {
-    /// Where machine code finds it.
+    /// Returns the address that machine code uses.
     fn address(&self) -> usize {
         self.words[self.before as usize..].as_ptr().expose_provenance()
     }
 
-    /// The word at a distance in bytes from the start.
+    /// Returns the word at a byte offset from the start.
     fn word(&self, offset: u32) -> &AtomicU64 {
         &self.words[self.before as usize + offset as usize / 8]
     }
 
-    /// The word that is so far before the start.
+    /// Returns the word at a byte offset before the start.
     fn word_before(&self, offset: i32) -> &AtomicU64 {
         &self.words[self.before as usize - offset.unsigned_abs() as usize / 8]
     }
@@ -65,33 +65,33 @@ impl Record {
     }
 }
 
-/// What a call record says to its readers.
+/// The contents of a call record, for readers.
 #[derive(Clone, Copy, Debug)]
 pub struct Calls {
-    /// What was called, by its number.
+    /// Number of the callee's routine.
     pub routine: u32,
-    /// The record of the caller, by its number.
+    /// Number of the caller's record.
     pub parent: u32,
-    /// Which of its slots it was first called through.
+    /// The caller's slot of the first call.
     pub slot: u32,
-    /// How often.
+    /// Number of calls.
     pub calls: u64,
 }
 
-/// How large a record is.
+/// The size of a record.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
-    /// How many callee slots it has.
+    /// Number of callee slots.
     pub sites: u32,
-    /// What is behind them.
+    /// The cells behind the slots.
     pub cells: RecordCells,
 }
 
 impl Extent {
-    /// One callee slot and nothing else, as the root has.
+    /// One callee slot and no cells, as in the root.
     pub const ONE: Extent = Extent { sites: 1, cells: RecordCells::Counters(0) };
 
-    /// In bytes, what comes before the record not included.
+    /// Returns the size in bytes, without the words before the record.
     fn bytes(self) -> usize {
         call_record::slot(self.sites) as usize + 8 * self.cells.words() as usize
     }
@@ -100,25 +100,26 @@ impl Extent {
 /// All callees of a slot.
 #[derive(Debug)]
 struct Callees {
-    /// The record that the slot is of.
+    /// The record that contains the slot.
     from: u32,
-    /// Its number there.
+    /// The slot's number in the record.
     slot: u32,
-    /// The last one first.
+    /// The callees' records, most recent first.
     records: Vec<u32>,
 }
 
-/// Which record calls of late have led to from slots with several callees: pairs of a slot and a record, at a place
-/// that the slot and the record's key choose. Read by `entries::find_record` before it asks us.
+/// A cache of the records that recent calls from slots with several callees reached: pairs of a slot and a record,
+/// indexed by a hash of the slot and the record's key. `entries::find_record` reads it before it calls the runtime.
 #[derive(Debug)]
 pub struct RecentCalls(Box<[AtomicUsize]>);
 
 impl RecentCalls {
-    /// How many bits the number of a pair has.
+    /// Number of bits of a pair's index.
     const BITS: u32 = 10;
-    /// The high bits of the 32 of the product with it choose the pair: an odd factor near 2^32 over the golden ratio.
+    /// Hash multiplier, an odd factor near 2^32 over the golden ratio; the high bits of the 32-bit product are the
+    /// index.
     pub const FACTOR: i32 = 0x9e37_79b1_u32.cast_signed();
-    /// How many bits of the product lie below them.
+    /// Number of product bits below the index.
     pub const SHIFT: u32 = u32::BITS - Self::BITS;
 
     fn none() -> RecentCalls {
@@ -138,48 +139,48 @@ impl RecentCalls {
 pub struct CallRecords {
     routines: Vec<Called>,
     routine_of: HashMap<Called, u32>,
-    /// The root first.
+    /// The records, the root first.
     records: Vec<Record>,
     by_address: BTreeMap<usize, u32>,
-    /// By address of the slot, where it has had several callees.
+    /// By address of the slot, if it has had several callees.
     lists: HashMap<usize, Callees>,
     recent: RecentCalls,
     current: u32,
-    /// How many more bytes of records there may be.
+    /// Number of bytes that new records may still take.
     room: usize,
-    /// The parent of all records since a context has found no room, and of those whose callers are not known.
+    /// The parent of all records since memory ran out, and of those with unknown callers.
     beyond: Option<u32>,
     has: Figures,
 }
 
-/// What records have besides calls.
+/// The figures of records besides calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Figures {
-    /// How many metrics are measured.
+    /// Number of measured metrics.
     pub metrics: u32,
-    /// How many kinds of events are counted.
+    /// Number of counted event kinds.
     pub events: u32,
-    /// Whether there are paths.
+    /// Whether records count paths.
     pub paths: bool,
-    /// Whether there are instructions that bursts have counted; then no events.
+    /// Whether records count instructions in bursts; then they count no events.
     pub in_bursts: bool,
 }
 
 impl Figures {
-    /// How many words of a record are before what machine code takes for its start.
+    /// Returns the number of words before a record's address.
     fn words_before(self) -> u32 {
         call_record::words_before(self.metrics, self.events + u32::from(self.in_bursts))
     }
 }
 
-/// About how many bytes we keep of a record besides those that machine code knows.
+/// Approximate number of bytes of bookkeeping per record, besides those that machine code accesses.
 const BOOKKEEPING: usize = 96;
 
-/// The number of the root.
+/// The number of the root record.
 pub const ROOT: u32 = 0;
 
 impl CallRecords {
-    /// No calls yet. Records may take `room` bytes, and then one more for each function.
+    /// Creates an empty tree. Records may take `room` bytes, and beyond that one more record per function.
     pub fn new(room: usize, has: Figures) -> CallRecords {
         let mut all = CallRecords {
             routines: Vec::new(),
@@ -198,12 +199,12 @@ impl CallRecords {
         all
     }
 
-    /// What calls of late have led to, where `entries::find_record` looks.
+    /// Returns the address of the cache of recent calls that `entries::find_record` reads.
     pub fn recent_calls(&self) -> *const AtomicUsize {
         self.recent.0.as_ptr()
     }
 
-    /// The number of something that can be called.
+    /// Returns the number of a routine.
     pub fn routine(&mut self, called: Called) -> u32 {
         *self.routine_of.entry(called).or_insert_with_key(|called| {
             self.routines.push(called.clone());
@@ -211,37 +212,37 @@ impl CallRecords {
         })
     }
 
-    /// The slot of whatever the host enters now.
+    /// Returns the slot for the function that the host enters now.
     pub fn entry_slot(&self) -> usize {
         self.slot_address(self.current, 0)
     }
 
-    /// Wasm calls the host function of a routine, through a slot. Gives the record to go back to.
+    /// Records a call of a host function's routine from wasm, through a slot. Returns the record to restore afterwards.
     pub fn enter_host(&mut self, slot: usize, routine: u32) -> u32 {
         let record = self.count(slot, routine, 0, Extent::ONE);
         std::mem::replace(&mut self.current, record)
     }
 
-    /// A host function has ended.
+    /// Records the end of a host function.
     pub fn leave_host(&mut self, outer: u32) {
         self.current = outer;
     }
 
-    /// Counts a call that does not count itself; arguments and result as of `find`.
+    /// Counts a call that does not count itself; arguments and result are those of `find`.
     pub fn count(&mut self, slot: usize, routine: u32, key: u64, extent: Extent) -> u32 {
         let record = self.find(slot, routine, key, extent);
         self.records[record as usize].word(call_record::CALLS as u32).fetch_add(1, Ordering::Relaxed);
         record
     }
 
-    /// The same as `find`, for machine code, which will find it itself the next time.
+    /// Runs `find` for machine code, which will find the record itself the next time.
     pub fn find_and_keep(&mut self, slot: usize, routine: u32, key: u64, extent: Extent) {
         let found = self.find(slot, routine, key, extent);
         self.recent.keep(slot, key, self.address(found));
     }
 
-    /// The record of a routine that is called through a slot, which holds it then. A new one has a key, and is so
-    /// large.
+    /// Returns the record of a routine called through a slot, and stores it in the slot. A new record gets the given
+    /// key and size.
     pub fn find(&mut self, slot: usize, routine: u32, key: u64, extent: Extent) -> u32 {
         if let Some(found) = self.in_list(slot, routine) {
             return found;
@@ -261,7 +262,7 @@ impl CallRecords {
         found
     }
 
-    /// The record of a routine in a slot's list. It moves to the list's front, and into the slot.
+    /// Finds the record of a routine in a slot's list, and moves it to the list's front and into the slot.
     fn in_list(&mut self, slot: usize, routine: u32) -> Option<u32> {
         let list = self.lists.get_mut(&slot)?;
         let at = list.records.iter().position(|&record| self.records[record as usize].routine == routine)?;
@@ -276,7 +277,7 @@ impl CallRecords {
         self.records[record as usize].word(call_record::slot(slot)).store(address, Ordering::Relaxed);
     }
 
-    /// The record of a routine on the way from `from` up: then the call is recursive.
+    /// Returns the record of a routine on the path from `from` up; if there is one, the call is recursive.
     fn on_the_way(&self, from: u32, routine: u32) -> Option<u32> {
         let mut at = from;
         while at != ROOT {
@@ -288,7 +289,7 @@ impl CallRecords {
         None
     }
 
-    /// A new record. Where there is no room for one, that which all calls of the routine share from now on.
+    /// Creates a record. If there is no room for one, returns the record that all further calls of the routine share.
     fn make(&mut self, routine: u32, from: u32, slot: u32, key: u64, extent: Extent) -> u32 {
         let before = self.has.words_before() as usize * 8;
         let bytes = before + extent.bytes() + BOOKKEEPING;
@@ -296,7 +297,7 @@ impl CallRecords {
             self.room -= bytes;
             return self.add(routine, from, slot, key, extent);
         }
-        // From now on no context is new.
+        // No further context gets a record.
         self.room = 0;
         let beyond = self.beyond();
         let shared = self.slot_address(beyond, 0);
@@ -308,7 +309,7 @@ impl CallRecords {
         })
     }
 
-    /// The callee slot for calls whose callers are not known.
+    /// Returns the callee slot for calls with unknown callers.
     pub fn unknown_caller(&mut self) -> usize {
         let beyond = self.beyond();
         self.slot_address(beyond, 0)
@@ -342,29 +343,29 @@ impl CallRecords {
         number
     }
 
-    /// Where machine code finds a record.
+    /// Returns the address of a record that machine code uses.
     pub fn address(&self, record: u32) -> usize {
         self.records[record as usize].address()
     }
 
-    /// What an address is the record of, and what is on the way to it, the nearest first.
+    /// Returns the subjects of the record at an address and of its ancestors, the nearest first.
     pub fn way_up(&self, address: u64) -> impl Iterator<Item = &Called> {
         let called = |record: u32| &self.routines[self.records[record as usize].routine as usize];
         let up = |&record: &u32| (record != ROOT).then(|| self.records[record as usize].parent);
         std::iter::successors(self.record_at(address), up).map(called)
     }
 
-    /// The record at an address.
+    /// Returns the record at an address.
     pub fn record_at(&self, address: u64) -> Option<u32> {
         self.by_address.get(&(address as usize)).copied()
     }
 
-    /// Where it finds one of its slots.
+    /// Returns the address of a record's slot.
     pub fn slot_address(&self, record: u32, slot: u32) -> usize {
         self.records[record as usize].address() + call_record::slot(slot) as usize
     }
 
-    /// The record that a slot is of, and its number there.
+    /// Returns the record that contains a slot, and the slot's number in it.
     fn place(&self, slot: usize) -> (u32, u32) {
         let (start, &record) = self.by_address.range(..=slot).next_back().expect("a slot of this store's");
         let number = (slot - start - call_record::slot(0) as usize) / CALLEE_SLOT_BYTES as usize;
@@ -372,14 +373,14 @@ impl CallRecords {
         (record, number as u32)
     }
 
-    /// The record in a slot; `None` if nothing was called through it yet.
+    /// Returns the record in a slot; `None` if nothing has been called through it.
     fn in_slot(&self, record: u32, slot: u32) -> Option<u32> {
         let address = self.records[record as usize].word(call_record::slot(slot)).load(Ordering::Relaxed);
         let found = self.by_address[&(address as usize)];
         (found != ROOT).then_some(found)
     }
 
-    /// Charges the record at an address with what was measured.
+    /// Charges the record at an address with measurements.
     pub fn charge(&self, address: u64, measured: &Measured) {
         let Some(record) = self.record_at(address) else { return };
         let record = &self.records[record as usize];
@@ -395,13 +396,13 @@ impl CallRecords {
         self.records[record as usize].word_before(offset).fetch_add(more, Ordering::Relaxed);
     }
 
-    /// The events of one kind in each record, by number, modulo 2^64.
+    /// Returns the events of one kind in each record, by number, modulo 2^64.
     pub fn events(&self, kind: u32) -> impl Iterator<Item = u64> {
         let offset = call_record::event(self.has.metrics, kind);
         self.records.iter().map(move |record| record.word_before(offset).load(Ordering::Relaxed))
     }
 
-    /// The records of an instance's functions: number, function, and what is behind the callee slots.
+    /// Returns the records of an instance's functions: number, function, and the cells behind the callee slots.
     pub fn cells_of(&self, instance: u32) -> impl Iterator<Item = (u32, u32, Vec<u64>)> {
         (0..).zip(&self.records).filter_map(move |(number, record)| {
             let Called::Wasm(of, func) = self.routines[record.routine as usize] else { return None };
@@ -411,7 +412,7 @@ impl CallRecords {
         })
     }
 
-    /// What each record was charged with, and how often it started to measure.
+    /// Returns the measurements charged to each record, and how often it started to measure.
     pub fn charged(&self) -> Vec<(Measured, u64)> {
         let of = |record: &Record| {
             let word = |offset: i32| record.word_before(offset).load(Ordering::Relaxed);
@@ -423,24 +424,24 @@ impl CallRecords {
         self.records.iter().map(of).collect()
     }
 
-    /// How many instructions bursts have counted in each record, by number; nothing without bursts.
+    /// Returns the number of instructions that bursts have counted in each record, by number; empty without bursts.
     pub fn ops(&self) -> Vec<u64> {
         let offset = call_record::ops(self.has.metrics);
         let records = self.records.iter().filter(|_| self.has.in_bursts);
         records.map(|record| record.word_before(offset).load(Ordering::Relaxed)).collect()
     }
 
-    /// What has records, by the numbers that these have of it.
+    /// Returns the subjects of records, by routine number.
     pub fn routines(&self) -> &[Called] {
         &self.routines
     }
 
-    /// Whether records have paths.
+    /// Reports whether records count paths.
     pub fn has_paths(&self) -> bool {
         self.has.paths
     }
 
-    /// All records by their numbers, the root first.
+    /// Returns all records by number, the root first.
     pub fn all(&self) -> impl Iterator<Item = Calls> {
         self.records.iter().map(|record| Calls {
             routine: record.routine,
@@ -450,7 +451,7 @@ impl CallRecords {
         })
     }
 
-    /// The calls that led up: from a slot of a record to another record.
+    /// Returns the recursive calls: from a slot of a record to another record.
     pub fn recursive_calls(&self) -> impl Iterator<Item = (u32, u32, u32)> {
         let slots = (0..)
             .zip(&self.records)
@@ -463,7 +464,7 @@ impl CallRecords {
         })
     }
 
-    /// All that was called through a slot.
+    /// Returns all records called through a slot.
     fn callees(&self, record: u32, slot: u32) -> Vec<u32> {
         match self.lists.get(&self.slot_address(record, slot)) {
             Some(list) => list.records.clone(),

@@ -1,12 +1,12 @@
-//! Counters of events, and what the frames that stand, or ended, in the middle of a function have to correct.
+//! Event counters, and the corrections of frames that currently are, or ended, in the middle of a function.
 //!
 //! Machine code adds to the counters in the store's context. A counter alone is exact when no wasm code of the store is
-//! on the stack. Otherwise each frame has a correction, which its place alone determines, so that a query costs the
-//! code that does not ask nothing. Where events are metered, the correction of a frame in a call is zero.
+//! on the stack. Otherwise each frame has a correction, which its position alone determines, so that queries cost
+//! nothing in code that makes none. If events are metered, the correction of a frame in a call is zero.
 //!
-//! Where calling contexts are counted, code adds to the call record of its frame instead, and the sum over the records
-//! is the count; a kind with a budget has its counter as well. So each record has the events of its function's own code
-//! in its context.
+//! If calling contexts are counted, code adds to the call record of its frame instead, and the sum over the records is
+//! the count; a kind with a budget also has its counter. Each record therefore holds the events of its function's own
+//! code in its context.
 //! Source: Ball 1994, sections 3.2 and 4.
 
 use std::num::NonZeroU64;
@@ -23,38 +23,38 @@ use crate::runtime::stacks::frames::{self, Frame};
 use crate::runtime::stacks::walk;
 use crate::{Error, OutOfBudget, Result, Trap};
 
-/// What the host does when a budget is used up: how much it adds to it, or `None` to end the program.
+/// The host's callback for an exhausted budget: returns the amount to add, or `None` to end the program.
 pub type OnOutOfBudget = unsafe fn(NonNull<StoreOpaque>) -> Option<u64>;
 
-/// Events of a store beside what machine code counts.
+/// The state of a store's events besides the counters of machine code.
 #[derive(Debug, Default)]
 pub struct Events {
-    /// What a counter's zero stands for: the budget, for a metered kind.
+    /// The count at which each counter is zero: the budget, for a metered kind.
     bias: [u64; store_context::EVENT_KINDS as usize],
-    /// Where the program was stopped, if each instruction checks the budget.
+    /// Where the program stopped, if each instruction checks the budget.
     pub stop: Option<RawStop>,
-    /// Asks the embedder, if it wants to be asked.
+    /// The callback that asks the embedder, if set.
     pub on_out_of_budget: Option<OnOutOfBudget>,
-    /// What is left of the budget besides: it is given out in portions, behind each of which others come first.
+    /// The rest of the budget: it is granted in portions, with a yield to other calls after each.
     reserve: u64,
-    /// How large these are.
+    /// The size of a portion.
     portion: Option<NonZeroU64>,
 }
 
-/// A frame that was stopped in mid-function.
+/// A frame that stopped in the middle of a function.
 #[derive(Debug)]
 pub struct RawStop {
-    /// Where.
+    /// Its position.
     pub frame: Frame,
-    /// Its locals and operands, as many as fit into the transfer buffer.
+    /// Its locals and operands, as far as they fit into the transfer buffer.
     pub values: Vec<VmValue>,
 }
 
-/// A metered counter without a budget starts so far below zero.
+/// The distance below zero at which a metered counter without a budget starts.
 const UNLIMITED: u64 = i64::MAX as u64;
 
 impl StoreOpaque {
-    /// Prepares the counter of the metered kind: no budget is set yet.
+    /// Prepares the counter of the metered kind, before a budget is set.
     pub fn start_metering(&mut self) {
         if let Some(kind) = self.engine().collection().metered {
             let limit = if self.engine().config().consumes_fuel() { 0 } else { UNLIMITED };
@@ -62,10 +62,10 @@ impl StoreOpaque {
         }
     }
 
-    /// The exact number of events of `kind`, while the host runs.
+    /// Returns the exact number of events of `kind`, while the host runs.
     ///
     /// # Errors
-    /// If a function on the stack cannot be planned again.
+    /// Fails if a function on the stack cannot be planned again.
     pub fn event_count(&self, kind: u32) -> Result<u64> {
         let counted = self.raw_events(kind);
         if self.depth == 0 || self.engine().collection().metered.is_some() {
@@ -83,11 +83,11 @@ impl StoreOpaque {
         Ok(total)
     }
 
-    /// What frames that are live have not counted in their records yet: the address of the record and the events by
-    /// kind, modulo 2^64.
+    /// Returns the events that live frames have not counted in their records yet: the address of the record and the
+    /// events by kind, modulo 2^64.
     ///
     /// # Errors
-    /// As [`StoreOpaque::event_count`].
+    /// Fails as [`StoreOpaque::event_count`] does.
     pub fn live_events(&self) -> Result<Vec<(u64, Vec<u64>)>> {
         let mut frames: HashMap<(usize, u64), u64> = HashMap::new();
         if self.engine().counted().events_in_records() > 0 {
@@ -105,9 +105,9 @@ impl StoreOpaque {
         found.collect()
     }
 
-    /// The frames of this store that are live.
+    /// Visits the live frames of this store.
     fn visit_live(&self, mut visit: impl FnMut(RawFrame)) {
-        // SAFETY: a reference to a store is only held by host code.
+        // SAFETY: only host code holds a reference to a store.
         unsafe {
             walk::live(usize::MAX, |frame, context| {
                 if std::ptr::eq(context, self.context().as_ptr()) {
@@ -117,10 +117,10 @@ impl StoreOpaque {
         }
     }
 
-    /// Adds what the frames that a trap has ended have not counted.
+    /// Adds the uncounted events of the frames that a trap has ended.
     ///
     /// # Errors
-    /// As [`StoreOpaque::event_count`].
+    /// Fails as [`StoreOpaque::event_count`] does.
     pub fn settle_events(&mut self, record: &TrapRecord) -> Result<()> {
         let collection = self.engine().collection();
         if collection.events.is_empty() {
@@ -128,7 +128,7 @@ impl StoreOpaque {
         }
         let stops_anywhere = collection.counting == Counting::PerInstruction;
         let mut stop = None;
-        // A frame that did not fit on the stack has not counted its entry either, and is none.
+        // A call that overflowed the stack has not counted its entry either, and has no frame.
         if let Some(frame) = frames::of_fault(record.top.pc).filter(|_| !frames::is_unborn(record)) {
             let before = match self.is_refused_budget() {
                 true => frame.module.events_owed_before(&frame.origin)?,
@@ -155,7 +155,7 @@ impl StoreOpaque {
         Ok(())
     }
 
-    /// Counts events by kind that a frame with this call record has not counted, in all places where code counts them.
+    /// Adds uncounted events by kind of a frame with this call record to all counters that code would update.
     fn add_owed(&mut self, record: Option<u64>, owed: &[u64]) {
         for (kind, &more) in (0..).zip(owed).filter(|(_, more)| **more != 0) {
             if self.has_counter(kind) {
@@ -173,14 +173,14 @@ impl StoreOpaque {
         }
     }
 
-    /// Lets `more` events of the metered `kind` happen from now on.
+    /// Allows `more` events of the metered `kind` from now on.
     pub fn set_budget(&mut self, kind: u32, more: u64) {
         let first = self.events.portion.map_or(more, |portion| more.min(portion.get()));
         self.events.reserve = more - first;
         self.set_event_limit(kind, self.raw_events(kind).saturating_add(first));
     }
 
-    /// Has calls that are awaited let others come first each time that so many events of the metered `kind` have happened.
+    /// Makes awaited calls yield to others each time that so many events of the metered `kind` have happened.
     pub fn yield_each(&mut self, kind: u32, portion: Option<NonZeroU64>) {
         self.events.portion = portion;
         if let Ok(left) = u64::try_from(self.budget_left(kind)) {
@@ -188,7 +188,7 @@ impl StoreOpaque {
         }
     }
 
-    /// Gives out the next portion of the budget; whether there was one.
+    /// Grants the next portion of the budget; reports whether there was one.
     fn take_portion(&mut self) -> bool {
         let reserve = self.events.reserve;
         let Some(kind) = self.engine().collection().metered.filter(|_| reserve > 0) else { return false };
@@ -198,21 +198,21 @@ impl StoreOpaque {
         true
     }
 
-    /// How many events of the metered `kind` are left of the budget; negative by the overdraft.
+    /// Returns the rest of the budget of the metered `kind`; negative by the overdraft.
     pub fn budget_left(&self, kind: u32) -> i64 {
         let reserve = i64::try_from(self.events.reserve).unwrap_or(i64::MAX);
         self.context_events(kind).wrapping_neg().saturating_add(reserve)
     }
 
-    /// A check has found the budget used up where too little stack is left to ask the embedder. If nobody is to be
-    /// asked, the reason to trap is that; else it is the stack.
+    /// Handles an exhausted budget where too little stack is left to ask the embedder. If there is no callback, the
+    /// exhausted budget is the reason of the trap; otherwise the stack is.
     pub fn refuse_for_lack_of_stack(&mut self) {
         if self.events.on_out_of_budget.is_none() {
             self.refuse_budget();
         }
     }
 
-    /// Leaves the reason to trap: there is no more.
+    /// Stores the exhausted budget as the reason of the trap.
     fn refuse_budget(&mut self) {
         let Some(kind) = self.engine().collection().metered else { return };
         let overdraft = self.context_events(kind).unsigned_abs();
@@ -223,7 +223,7 @@ impl StoreOpaque {
         *self.pending.get_mut() = Some(Pending::Error(error));
     }
 
-    /// Whether the program ends because a check has found the budget used up.
+    /// Reports whether the program ends because a check has found the budget exhausted.
     fn is_refused_budget(&mut self) -> bool {
         match self.pending.get_mut() {
             Some(Pending::Error(error)) => error.trap() == Some(Trap::OutOfBudget),
@@ -231,7 +231,7 @@ impl StoreOpaque {
         }
     }
 
-    /// Whether more events than the budget allows have happened.
+    /// Reports whether more events than the budget allows have happened.
     fn is_over_budget(&self) -> bool {
         self.engine().collection().metered.is_some_and(|kind| self.context_events(kind) > 0)
     }
@@ -245,13 +245,13 @@ impl StoreOpaque {
         RawStop { frame, values: values.to_vec() }
     }
 
-    /// Whether the store's context has a counter of this kind: see `CompilerOptions::counts_in_store`.
+    /// Reports whether the store's context has a counter of this kind: see `CompilerOptions::counts_in_store`.
     fn has_counter(&self, kind: u32) -> bool {
         let collection = self.engine().collection();
         collection.events_in_records() == 0 || collection.metered == Some(kind)
     }
 
-    /// What code has counted.
+    /// Returns the events counted by code.
     fn raw_events(&self, kind: u32) -> u64 {
         match &self.contexts {
             Some(contexts) if !self.has_counter(kind) => contexts.events(kind).fold(0, u64::wrapping_add),
@@ -270,7 +270,7 @@ impl StoreOpaque {
         unsafe { (&raw const (*self.context().as_ptr()).events[kind as usize]).read() }
     }
 
-    /// Makes `limit` events of `kind` in all the zero of its counter. So far away that the difference fits.
+    /// Moves the zero of the counter of `kind` to a total of `limit` events, capped so that the difference fits.
     fn set_event_limit(&mut self, kind: u32, limit: u64) {
         let count = self.raw_events(kind);
         self.events.bias[kind as usize] = limit.min(count.saturating_add(UNLIMITED));
@@ -278,23 +278,23 @@ impl StoreOpaque {
     }
 }
 
-/// Wasm is called: what calls nothing does not check the budget itself.
+/// Checks the budget at a call of wasm, since a leaf function does not check it.
 ///
 /// # Errors
-/// If the budget is used up, and the embedder gives no more.
+/// Fails if the budget is exhausted, and the embedder adds nothing.
 ///
 /// # Safety
-/// As [`out_of_budget`].
+/// Same as for [`out_of_budget`].
 pub unsafe fn ask_before_call(store: NonNull<StoreOpaque>) -> Result<()> {
     let is_over = {
-        // SAFETY: as required above; the reference ends with the block.
+        // SAFETY: the caller upholds this function's safety contract; the reference ends with the block.
         let store = unsafe { store.as_ref() };
         store.is_over_budget() && !matches!(store.engine().collection().counting, Counting::Before(_))
     };
     if !is_over {
         return Ok(());
     }
-    // SAFETY: as required above.
+    // SAFETY: the caller upholds this function's safety contract.
     if unsafe { out_of_budget(store) } {
         return Ok(());
     }
@@ -305,14 +305,14 @@ pub unsafe fn ask_before_call(store: NonNull<StoreOpaque>) -> Result<()> {
     }
 }
 
-/// The budget is used up: asks the embedder, and leaves the reason to trap if there is no more. Returns whether the
-/// program goes on.
+/// Handles an exhausted budget: asks the embedder, and stores the reason of the trap if nothing is added. Returns
+/// whether the program continues.
 ///
 /// # Safety
-/// The pointer was derived from an exclusive reference to the whole store, its user's data included, and nobody uses the
-/// store meanwhile: the wasm code that it is lent to, if any, waits for us.
+/// The pointer derives from an exclusive reference to the whole store, its user's data included, and nothing else uses
+/// the store meanwhile: the wasm code that it is lent to, if any, waits for this function.
 pub unsafe fn out_of_budget(store: NonNull<StoreOpaque>) -> bool {
-    // SAFETY: as required above; each reference ends with its line.
+    // SAFETY: the caller upholds this function's safety contract; each reference ends with its line.
     unsafe {
         while store.as_ref().is_over_budget() {
             if (*store.as_ptr()).take_portion() {
@@ -332,14 +332,14 @@ pub unsafe fn out_of_budget(store: NonNull<StoreOpaque>) -> bool {
     true
 }
 
-/// A call that is awaited gives its thread back to the executor, and goes on when that polls it again; any other goes on
-/// at once. Whether it goes on: if not, it was dropped, and the reason to end is left.
+/// Yields the thread of an awaited call to the executor until it polls the call again; any other call continues at
+/// once. Returns whether the call continues; if it was dropped instead, the reason of its end is stored.
 ///
 /// # Safety
-/// As [`out_of_budget`].
+/// Same as for [`out_of_budget`].
 unsafe fn let_others_run(store: NonNull<StoreOpaque>) -> bool {
-    // SAFETY: as required above; each reference ends with its line. A suspender is there where all that is on the stack may
-    // go to another thread.
+    // SAFETY: the caller upholds this function's safety contract; each reference ends with its line. A suspender exists
+    // only where everything on the stack can be sent to another thread.
     unsafe {
         let Some(suspender) = store.as_ref().suspender else { return true };
         let left = store.as_ref().leave_thread();
@@ -352,12 +352,12 @@ unsafe fn let_others_run(store: NonNull<StoreOpaque>) -> bool {
     }
 }
 
-/// The corrections of so many frames.
+/// Returns the corrections of so many frames.
 fn times(owed: Vec<i64>, count: u64) -> Vec<u64> {
     owed.into_iter().map(|correction| (correction as u64).wrapping_mul(count)).collect()
 }
 
-/// By kind, what a frame has to correct.
+/// Returns the correction of a frame, by kind.
 fn corrections(frame: &Frame) -> Result<Vec<i64>> {
     let Frame { module, origin } = frame;
     module.event_corrections(origin)

@@ -1,6 +1,6 @@
-//! Metrics of a store: their readings, the simulated cache, and what frames have measured.
+//! The metrics of a store: their readings, the simulated cache, and the measurements of frames.
 //!
-//! Invariant: readings only grow, and are above whatever a frame can measure; see `wprof_jit::plan::Metric`.
+//! Invariant: readings only grow, and exceed every possible measurement of a frame; see `wprof_jit::plan::Metric`.
 
 use std::ptr;
 
@@ -16,43 +16,43 @@ use crate::runtime::instances::store::StoreOpaque;
 use crate::runtime::stacks::activation::TrapRecord;
 use crate::{Error, Result, arch};
 
-/// One figure for each metric; 0 for those that there are not.
+/// One figure per metric; 0 for unused metric numbers.
 pub type Measured = [u64; METRIC_KINDS as usize];
 
-/// A frame's sums: negative while it measures.
+/// The sums of a frame: negative while it measures.
 pub type Sums = [i64; METRIC_KINDS as usize];
 
-/// The first reading of what is counted from zero: above anything that can be counted.
+/// The first reading of a metric that counts from zero: above every possible count.
 const FIRST: u64 = 1 << 62;
 
-/// How often the cost of a reading is measured.
+/// Number of measurements of a reading's cost.
 const TRIES: u32 = 1000;
 
 /// The branches that a simulated predictor has seen.
 #[derive(Debug, Default)]
 struct Branches {
     predictor: BranchPredictor,
-    /// By instance and byte offset; whose function it is, is not known yet.
+    /// Outcomes by instance and byte offset; the function is determined later.
     outcomes: HashMap<(u32, u32), BranchOutcome>,
 }
 
-/// What metrics need.
+/// The state that metrics need.
 #[derive(Debug)]
 pub struct Metrics {
     metrics: Vec<Metric>,
     cache: Option<DataCache>,
     branches: Option<Branches>,
-    /// What it takes at least to come to the simulation and back, in cycles, if these are measured: not known at first.
+    /// Minimum cost in cycles of calling the simulation and returning, if cycles are measured; unknown at first.
     way_there: Option<u64>,
-    /// By metric, the system's counter of it.
+    /// The operating system's counter of each metric, if any.
     counters: Vec<Option<SystemCounter>>,
 }
 
 impl Metrics {
-    /// Of a store that measures these.
+    /// Creates the metrics of a store.
     ///
     /// # Errors
-    /// If the system does not count one of them.
+    /// Fails if the operating system does not count one of them.
     pub fn new(metrics: &[Metric]) -> Result<Metrics> {
         let cache = metrics.iter().find_map(Metric::cache).map(DataCache::new);
         let counters: Vec<Option<SystemCounter>> = metrics.iter().map(counter).collect::<Result<_>>()?;
@@ -60,17 +60,17 @@ impl Metrics {
         Ok(Metrics { metrics: metrics.to_vec(), cache, branches, way_there: None, counters })
     }
 
-    /// What is measured, in the order of the readings.
+    /// Returns the metrics in the order of the readings.
     pub fn all(&self) -> &[Metric] {
         &self.metrics
     }
 
-    /// The readings when nothing has run.
+    /// Returns the initial readings.
     pub fn first_readings(&self) -> Measured {
         [FIRST; METRIC_KINDS as usize]
     }
 
-    /// The code that brings readings up to date.
+    /// Returns the address of the code that updates readings.
     pub fn reader(&self) -> usize {
         match self.counters.iter().any(Option::is_some) {
             true => entries::read_metrics as *const () as usize,
@@ -78,7 +78,7 @@ impl Metrics {
         }
     }
 
-    /// The reading of a metric that code must ask for; `None` if it is always up to date.
+    /// Returns the reading of a metric that code must request; `None` if it is always up to date.
     fn read(&self, metric: usize) -> Option<u64> {
         match (&self.metrics[metric], &self.counters[metric]) {
             (Metric::Cycles, _) => Some(arch::cycles()),
@@ -87,12 +87,12 @@ impl Metrics {
         }
     }
 
-    /// Whether machine code calls the runtime for them, on its own stack.
+    /// Reports whether machine code calls the runtime for metrics, on the runtime's own stack.
     pub fn call_runtime(&self) -> bool {
         self.cache.is_some() || self.branches.is_some() || self.counters.iter().any(Option::is_some)
     }
 
-    /// What the simulated predictor has missed in the functions of an instance, in no order.
+    /// Returns the outcomes of the simulated predictor in the functions of an instance, in no order.
     pub fn branches(&self, instance: u32, info: &ModuleInfo) -> Vec<BranchOutcome> {
         let all = self.branches.iter().flat_map(|branches| &branches.outcomes);
         let own = all.filter(|((of, _), _)| *of == instance);
@@ -103,7 +103,7 @@ impl Metrics {
         .collect()
     }
 
-    /// Whether something is simulated.
+    /// Reports whether anything is simulated.
     fn simulates(&self) -> bool {
         self.cache.is_some() || self.branches.is_some()
     }
@@ -114,9 +114,9 @@ impl Metrics {
 }
 
 impl StoreOpaque {
-    /// What the frame that has trapped had measured since its path began.
+    /// Returns the measurements of the trapped frame since its path began.
     pub fn measured_at_trap(&self, record: &TrapRecord) -> Measured {
-        // SAFETY: the context lives as long as the store; machine code does not run now.
+        // SAFETY: the context lives as long as the store; machine code is not running.
         let mut readings = unsafe { ptr::read(&raw const (*self.context().as_ptr()).metrics) };
         for ((number, metric), reading) in self.metrics.all().iter().enumerate().zip(&mut readings) {
             *reading = match metric {
@@ -134,12 +134,12 @@ impl StoreOpaque {
         measured
     }
 
-    /// Whether paths are counted.
+    /// Reports whether paths are counted.
     pub fn counts_paths(&self) -> bool {
         self.engine().counted().counters == Instrumentation::Paths
     }
 
-    /// What a metric grows by when measuring starts and stops with nothing in between.
+    /// Returns the growth of a metric between a start and an immediate stop of measuring.
     pub fn cost_of_start(&self, metric: &Metric) -> u64 {
         match metric {
             Metric::Cycles => self.cycles_of_reading(),
@@ -148,8 +148,8 @@ impl StoreOpaque {
         }
     }
 
-    /// The host enters wasm code, while no frame of the store measures. Lengths that no memory has, for which bulk
-    /// operations trap, may have left a reading that no other may be taken from.
+    /// Prepares the readings when the host enters wasm code, while no frame of the store measures. Bulk operations that
+    /// trapped with lengths beyond any memory may have left a reading too large to subtract from.
     pub fn enter_metrics(&mut self) {
         for (number, metric) in self.metrics.metrics.iter().enumerate() {
             if matches!(metric, Metric::Lengths(_)) {
@@ -163,28 +163,28 @@ impl StoreOpaque {
         self.read_metrics();
     }
 
-    /// Simulates something, which takes no cycles of the program's.
+    /// Runs a simulation, whose cycles are not charged to the program.
     pub fn unmeasured(&mut self, work: impl FnOnce(&mut StoreOpaque)) {
         let began = arch::cycles();
         work(self);
         if self.measures_cycles() {
             let took = arch::cycles().saturating_sub(began) + self.metrics.way_there.unwrap_or(0);
-            // SAFETY: the context lives as long as the store; machine code does not run now.
+            // SAFETY: the context lives as long as the store; machine code is not running.
             unsafe { (*self.context().as_ptr()).cycles_off += took };
         }
     }
 
-    /// Cycles are the first metric.
+    /// Reports whether cycles are measured; they are the first metric.
     fn measures_cycles(&self) -> bool {
         self.metrics.metrics.first() == Some(&Metric::Cycles)
     }
 
-    /// What the call of a simulation takes besides the work: most of the least of many tries, as a reading must never be
-    /// below one before.
+    /// Returns the overhead of calling a simulation: most of the minimum of many tries, since a reading must never be
+    /// below a previous one.
     fn way_to_simulation(&self) -> u64 {
         let context = self.context().as_ptr();
         let off = || {
-            // SAFETY: the context lives as long as the store; machine code does not run now.
+            // SAFETY: the context lives as long as the store; machine code is not running.
             unsafe { ptr::read_volatile(&raw const (*context).cycles_off) }
         };
         let before = off();
@@ -200,8 +200,8 @@ impl StoreOpaque {
         least / 4 * 3
     }
 
-    /// Brings the readings up to date that code must ask for. Whatever the host does between the end of one function's
-    /// measuring and the begin of another's ends with this, and is not measured.
+    /// Updates the readings that code must request. This ends, without charge, all work of the host between the end of
+    /// one function's measuring and the beginning of another's.
     pub fn read_metrics(&mut self) {
         for metric in 0..self.metrics.all().len() {
             if let Some(mut reading) = self.metrics.read(metric) {
@@ -215,7 +215,7 @@ impl StoreOpaque {
         }
     }
 
-    /// What the system counts between two readings of a metric at once: the least of many tries.
+    /// Returns what the operating system counts between two immediate readings of a metric: the minimum of many tries.
     fn cost_of_reading(&self, metric: &Metric) -> u64 {
         let at = self.metrics.position(|known| known == metric);
         let read = || at.and_then(|at| self.metrics.read(at)).unwrap_or(0);
@@ -226,12 +226,12 @@ impl StoreOpaque {
         (0..TRIES).map(|_| between()).min().unwrap_or(0)
     }
 
-    /// The least of many tries, as anything else that happens only adds to it.
+    /// Returns the cycles of a reading: the minimum of many tries, as any other activity only adds to it.
     fn cycles_of_reading(&self) -> u64 {
         let context = self.context().as_ptr();
         let read = || {
-            // SAFETY: the context lives as long as the store; the code changes the reading only, and registers that it
-            // may.
+            // SAFETY: the context lives as long as the store; the code changes only the reading, and registers that it
+            // may change.
             unsafe {
                 entries::read_cycles_of(context);
                 ptr::read_volatile(&raw const (*context).metrics[0])
@@ -244,7 +244,7 @@ impl StoreOpaque {
         (0..TRIES).map(|_| between()).min().unwrap_or(0)
     }
 
-    /// Lets the simulated predictor see a branch of an instance.
+    /// Shows the simulated predictor a branch of an instance.
     pub fn see_branch(&mut self, instance: u32, offset: u32, is_taken: bool) {
         let at = self.metrics.position(|metric| *metric == Metric::Mispredictions);
         let (Some(at), Some(branches)) = (at, &mut self.metrics.branches) else { return };
@@ -254,11 +254,11 @@ impl StoreOpaque {
         found.executed += 1;
         found.taken += u64::from(is_taken);
         found.mispredicted += missed;
-        // SAFETY: the context lives as long as the store; machine code does not run now.
+        // SAFETY: the context lives as long as the store; machine code is not running.
         unsafe { (*self.context().as_ptr()).metrics[at] += missed };
     }
 
-    /// Lets the simulated cache, if there is one, see an access to the memory whose byte 0 is at `start`.
+    /// Shows the simulated cache, if there is one, an access to the memory whose byte 0 is at `start`.
     pub fn touch_lines(&mut self, start: u64, address: u64, bytes: u64) {
         let at = self.metrics.position(|metric| matches!(metric, Metric::CacheMisses(_)));
         let (Some(at), Some(cache), true) = (at, &mut self.metrics.cache, bytes > 0) else { return };
@@ -273,7 +273,7 @@ impl StoreOpaque {
         }
     }
 
-    /// The same for a bulk operation, which has succeeded, on memory `memory` of an instance.
+    /// Shows it a successful bulk operation on memory `memory` of an instance.
     pub fn touch_memory(&mut self, instance: u32, memory: u32, address: u64, bytes: u64) {
         if !self.counts_in_burst() {
             return;
@@ -284,7 +284,7 @@ impl StoreOpaque {
     }
 }
 
-/// The system's counter of a metric, if it is one of the system's.
+/// Opens the operating system's counter of a metric, if the metric is one of the system's.
 fn counter(metric: &Metric) -> Result<Option<SystemCounter>> {
     let Metric::System(event) = metric else { return Ok(None) };
     let refused = |error| {

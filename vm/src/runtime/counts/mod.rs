@@ -1,4 +1,4 @@
-//! What machine code counts, as it lies in memory.
+//! The counts of machine code, and their layout in memory.
 
 pub mod account;
 pub mod allocations;

@@ -1,4 +1,4 @@
-//! x86-64 Linux: see `arch` for what machine code keeps where.
+//! x86-64 Linux: see `arch` for the register conventions of machine code.
 
 use std::arch::naked_asm;
 use std::ffi::c_void;
@@ -19,7 +19,7 @@ macro_rules! registers {
     };
 }
 
-/// Saves the vector registers, all or those of arguments, at the stack pointer, or restores them from there.
+/// Saves the vector registers, all or those of arguments, at the stack pointer, or restores them.
 macro_rules! vectors {
     ($operation:ident all) => {
         vectors!($operation 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
@@ -35,11 +35,11 @@ macro_rules! vectors {
     };
 }
 
-/// The common part of all lazy stubs: compiles what was called and jumps there, with all arguments as they came.
+/// The common part of all lazy stubs: compiles the called function and jumps to it, with all arguments unchanged.
 ///
-/// eax is the index, `$callee` the callee's vmctx or host context, `$caller` the caller's vmctx, an instance's;
-/// `$pass` moves the callee's vmctx to rdi and the caller's to rsi. With too little stack left to compile on, it
-/// raises a stack overflow in the caller's stead.
+/// eax holds the index, `$callee` the callee's vmctx or host context, `$caller` the caller's vmctx, an instance's;
+/// `$pass` moves the callee's vmctx to rdi and the caller's to rsi. If too little stack is left to compile on, the stub
+/// raises a stack overflow on behalf of the caller.
 macro_rules! lazy_common {
     ($name:ident, $callee:literal, $caller:literal, $pass:literal) => {
         #[unsafe(naked)]
@@ -95,18 +95,18 @@ macro_rules! lazy_common {
 }
 
 lazy_common!(lazy_common_in_registers, "rdi", "rsi", "");
-// The address for the results is in rdi.
+// rdi holds the address for the results.
 lazy_common!(lazy_common_in_memory, "rsi", "rdx", "mov rdi, rsi; mov rsi, rdx");
 
-/// The address of the common part for functions that return in registers, or in memory.
+/// Returns the address of the common part for functions that return in registers, or in memory.
 pub fn lazy_common(in_memory: bool) -> usize {
     let common = if in_memory { lazy_common_in_memory } else { lazy_common_in_registers };
     common as *const () as usize
 }
 
-/// Builtins with a check in front that enough stack is left for the host; if not, the builtin fails. Wasm may call
-/// them with next to none, and an overflow in host code could not be recovered from. While one runs the store's context
-/// says where it was called, and whether it is a part of the program, for the handler of timers.
+/// Defines builtins that first check that enough stack is left for the host, and fail otherwise. Wasm may call
+/// them with almost no stack left, and an overflow in host code could not be recovered from. While a builtin runs, the
+/// store's context tells the timer handler its call site, and whether its time belongs to the program.
 macro_rules! guarded {
     ($($name:ident = $target:path, $failure:literal, $left_for:path;)*) => {
         $(#[unsafe(naked)]
@@ -173,7 +173,7 @@ guarded! {
     array_init_elem = builtins::array_init_elem, 1, FOR_PROGRAM;
 }
 
-/// `Builtin::Throw`: goes on where the runtime says, with the exception where landings take it.
+/// `Builtin::Throw`: resumes where the runtime says, with the exception in the register that landings expect.
 #[unsafe(naked)]
 pub extern "C" fn throw() {
     naked_asm!(
@@ -210,7 +210,7 @@ pub extern "C" fn throw() {
         "ret",
         store = const offset_of!(VmContext, store),
         limit = const offset_of!(VmStoreContext, stack_limit),
-        // And the store's context.
+        // Plus the store's context.
         size = const (size_of::<Landed>() + 8).next_multiple_of(16),
         left_pc = const offset_of!(VmStoreContext, left_pc),
         left_fp = const offset_of!(VmStoreContext, left_fp),
@@ -225,9 +225,9 @@ pub extern "C" fn throw() {
     )
 }
 
-/// A builtin that changes no register but what it is to change, for wasm code that hardly ever has to call it.
-/// `$before` comes first; with all registers saved `$call` calls it, and `$result` takes what it gives; `$after`
-/// stands behind.
+/// A builtin that preserves all registers except its results, for rare calls from wasm code.
+/// `$before` runs first; with all registers saved, `$call` calls the builtin and `$result` takes its result; `$after`
+/// follows the code.
 macro_rules! preserving {
     ($before:expr, $call:expr, $result:expr, $after:expr, $($operands:tt)*) => {
         naked_asm!(
@@ -250,7 +250,7 @@ macro_rules! preserving {
     };
 }
 
-/// The same on the runtime's own stack, as the stack may have ended: nothing but the return address is left on that.
+/// The same on the runtime's own stack, since wasm's stack may be exhausted: only the return address remains on it.
 macro_rules! preserving_on_own_stack {
     ($target:path) => {
         preserving!(
@@ -277,13 +277,13 @@ pub extern "C" fn see_branch() {
     preserving_on_own_stack!(builtins::see_branch)
 }
 
-/// See `abi::read_metrics_signature`: brings all readings up to date.
+/// See `abi::read_metrics_signature`: updates all readings.
 #[unsafe(naked)]
 pub extern "C" fn read_metrics() {
     preserving_on_own_stack!(builtins::read_metrics)
 }
 
-/// See `abi::read_metrics_signature`: brings cycles up to date, which are the first metric.
+/// See `abi::read_metrics_signature`: updates cycles, the first metric.
 #[unsafe(naked)]
 pub extern "C" fn read_cycles() {
     naked_asm!(
@@ -303,8 +303,8 @@ pub extern "C" fn read_cycles() {
     )
 }
 
-/// See `abi::find_record_signature`. Looks among the [`RecentCalls`] first, which have what indirect calls by turns
-/// lead to.
+/// See `abi::find_record_signature`. Searches the [`RecentCalls`] first, which hold the records of alternating indirect
+/// callees.
 #[unsafe(naked)]
 pub extern "C" fn find_record() {
     preserving!(
@@ -346,8 +346,8 @@ pub extern "C" fn find_record() {
     )
 }
 
-/// See `abi::check_signature`. The builtin is told the place of the call, the pinned register and the frame, and
-/// gives that register.
+/// See `abi::check_signature`. The builtin takes the return address, the pinned register and the frame, and
+/// returns the new value of that register.
 #[unsafe(naked)]
 pub extern "C" fn check() {
     preserving!(
@@ -361,7 +361,7 @@ pub extern "C" fn check() {
     )
 }
 
-/// See `abi::check_pinned_signature`. Whatever the count was below zero, it is one now.
+/// See `abi::check_pinned_signature`. However far the count was below zero, it is treated as -1.
 #[unsafe(naked)]
 pub extern "C" fn check_pinned() {
     preserving!(
@@ -375,7 +375,7 @@ pub extern "C" fn check_pinned() {
     )
 }
 
-/// See `abi::leave_signature`. Since a check has fired none has been counted.
+/// See `abi::leave_signature`. No check has been counted since the one that fired.
 #[unsafe(naked)]
 pub extern "C" fn leave() {
     naked_asm!(
@@ -390,10 +390,10 @@ pub extern "C" fn leave() {
     )
 }
 
-/// Calls an entry trampoline on another stack: `top` is where that begins. The word below has the stack pointer on this one.
+/// Calls an entry trampoline on another stack, which begins at `top`. The word below holds the old stack pointer.
 ///
 /// # Safety
-/// As of the trampoline. Nothing else uses that stack until this returns.
+/// Same as for the trampoline. Nothing else uses that stack until this function returns.
 #[unsafe(naked)]
 pub unsafe extern "C" fn enter_on_stack(
     callee: *mut c_void,
@@ -417,8 +417,8 @@ pub unsafe extern "C" fn enter_on_stack(
     )
 }
 
-/// Where the signal handler leads a thread by [`redirect`](crate::arch::redirect): saves all registers, has [`go_on`](resumption::go_on)
-/// change them, and goes on with them.
+/// The target to which the signal handler redirects a thread by [`redirect`](crate::arch::redirect): saves all
+/// registers, lets [`go_on`](resumption::go_on) change them, and resumes with them.
 #[unsafe(naked)]
 pub extern "C" fn resume() {
     naked_asm!(
@@ -438,10 +438,10 @@ pub extern "C" fn resume() {
     )
 }
 
-/// Brings cycles up to date as machine code does.
+/// Updates cycles as machine code does.
 ///
 /// # Safety
-/// The context is a store's.
+/// The context belongs to a live store.
 pub unsafe fn read_cycles_of(context: *mut VmStoreContext) {
     // SAFETY: the code takes the context in rdi, and changes no register.
     unsafe {
@@ -449,17 +449,17 @@ pub unsafe fn read_cycles_of(context: *mut VmStoreContext) {
     }
 }
 
-/// Calls [`touch_lines`] for an access of no bytes, as machine code does.
+/// Calls [`touch_lines`] for an access of zero bytes, as machine code does.
 ///
 /// # Safety
-/// The context is that of a store whose metrics call the runtime, and which runs no machine code.
+/// The context belongs to a store whose metrics call the runtime, and which runs no machine code.
 pub unsafe fn touch_nothing(context: *mut VmStoreContext) {
     type Touch = extern "C" fn(*mut VmStoreContext, u64, u64, u64);
-    // SAFETY: the code takes its arguments as C functions do, and changes no register.
+    // SAFETY: the code takes its arguments like a C function, and changes no register.
     unsafe { std::mem::transmute::<extern "C" fn(), Touch>(touch_lines)(context, 0, 0, 0) }
 }
 
-/// Marks data segment `esi` of the instance `rdi` as dropped. Cannot fail, so it must not need stack.
+/// Marks data segment `esi` of the instance `rdi` as dropped. Uses no stack, since it cannot fail.
 #[unsafe(naked)]
 pub extern "C" fn data_drop() {
     naked_asm!(
@@ -472,7 +472,7 @@ pub extern "C" fn data_drop() {
     )
 }
 
-/// Marks element segment `esi` of the instance `rdi` as dropped, likewise.
+/// Marks element segment `esi` of the instance `rdi` as dropped, without stack too.
 #[unsafe(naked)]
 pub extern "C" fn elem_drop() {
     naked_asm!(
@@ -485,11 +485,11 @@ pub extern "C" fn elem_drop() {
     )
 }
 
-/// Goes over to another stack: `from` gets where this one is left, `to` is where the other was.
+/// Switches to another stack: stores the position of the current one in `from` and resumes the other at `to`.
 ///
 /// # Safety
-/// `to` was left by this, or is what [`prepare_stack`] gave, and nobody has gone on there since. All that the caller keeps in
-/// memory of this thread's own may be another thread's when this returns.
+/// `to` was stored by this function, or returned by [`prepare_stack`], and nothing has resumed there since.
+/// Thread-local data that the caller keeps in use may belong to another thread when this function returns.
 #[unsafe(naked)]
 pub unsafe extern "C" fn switch_stacks(from: *mut usize, to: usize) {
     naked_asm!(
@@ -507,18 +507,19 @@ pub unsafe extern "C" fn switch_stacks(from: *mut usize, to: usize) {
     )
 }
 
-/// Prepares a stack that ends at `top` so that [`switch_stacks`] calls `run` there with `data`. Gives where that is to go.
+/// Prepares a stack that ends at `top` so that [`switch_stacks`] calls `run` there with `data`. Returns the position to
+/// resume.
 ///
 /// # Safety
-/// The stack is nobody's.
+/// Nothing else uses the stack.
 pub unsafe fn prepare_stack(
     top: *mut u8,
     run: unsafe extern "C" fn(*mut c_void) -> !,
     data: *mut c_void,
 ) -> usize {
-    /// Exceptions masked, to the nearest: what each thread begins with. For vectors, and for what is left of the 8087.
+    /// Exceptions masked, rounding to nearest: the initial state of each thread. For vectors, and for the x87 unit.
     const CONTROL: usize = 0x037f << 32 | 0x1f80;
-    // As they are popped: control words, r15, r14, r13, r12, rbx, rbp, where to return to; and what ends the chain of frames.
+    // In pop order: control words, r15, r14, r13, r12, rbx, rbp, the return address; then the end of the frame chain.
     let words = [CONTROL, 0, 0, run as usize, data as usize, 0, 0, begin as *const () as usize, 0, 0];
     // SAFETY: the stack has room for them, and is aligned.
     unsafe {
@@ -528,7 +529,7 @@ pub unsafe fn prepare_stack(
     }
 }
 
-/// The first that runs on a stack that was prepared.
+/// The first code that runs on a prepared stack.
 #[unsafe(naked)]
 extern "C" fn begin() {
     naked_asm!("mov rdi, r12", "call r13", "ud2")

@@ -1,7 +1,7 @@
-//! Allocation: what machine code does not do itself.
+//! Allocation, as far as machine code does not do it inline.
 //!
-//! Machine code moves the cursor of the [`Bump`] that it shares with the heap. Here a hole is found when that has no more
-//! room, and what is not small is put elsewhere.
+//! Machine code advances the cursor of the [`Bump`] that it shares with the heap. This module finds a new hole when the
+//! current one is full, and allocates objects that are not small.
 
 use std::ops::Range;
 
@@ -10,40 +10,40 @@ use wprof_jit::abi::object::{ALIGN, LENGTH, type_word};
 use super::blocks::{BLOCK, Blocks, LINE, LINES, Use};
 use super::{Heap, Shape};
 
-/// Where the next object goes, and where the hole ends that it goes into: addresses. Machine code reads and writes it.
+/// The addresses of the next object and of the end of its hole. Machine code reads and writes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Bump {
-    /// Where the next object begins.
+    /// Address of the next object.
     pub cursor: usize,
-    /// Behind the hole; not above the cursor if there is none, or machine code is to ask each time.
+    /// End of the hole; at or below the cursor if there is none, or if machine code must ask each time.
     pub limit: usize,
 }
 
-/// Objects of more bytes have blocks for themselves, of which they leave at most half empty.
+/// Objects above this size have their own blocks, of which they leave at most half empty.
 pub(super) const LARGE: usize = BLOCK / 2;
 
-/// So many bytes are allocated before the first collection, and at least before any other.
+/// Bytes allocated before the first collection, and the minimum before any other.
 const LEAST_BUDGET: usize = 8 << 20;
 
-/// Where allocation stands.
+/// The state of allocation.
 #[derive(Debug)]
 pub(super) struct Allocator {
-    /// The hole that the cursor is in, and the ranges full of objects that were allocated since the last collection.
+    /// The hole that contains the cursor, and the ranges filled with objects since the last collection.
     hole: Range<usize>,
     pub(super) fresh: Vec<Range<usize>>,
-    /// What is left of the block for what did not fit into a hole, and where objects in it begin that are fresh.
+    /// The rest of the block for objects that fit into no hole, and the start of its fresh objects.
     overflow: Range<usize>,
     overflow_start: usize,
-    /// Blocks with holes that the last collection found, which are taken from the end.
+    /// Blocks in which the last collection found holes, used from the end.
     pub(super) recycled: Vec<usize>,
-    /// What is left to look at of the one whose holes are in use.
+    /// The unsearched rest of the block whose holes are in use.
     rest: Range<usize>,
-    /// Bytes that may still be taken before the next collection.
+    /// Bytes left to allocate before the next collection.
     budget: usize,
     /// Bytes that the heap had left after the last collection.
     room: usize,
-    /// Bytes that the heap may have.
+    /// Maximum bytes of the heap.
     limit: usize,
 }
 
@@ -62,7 +62,7 @@ impl Allocator {
         }
     }
 
-    /// After a collection that has kept so many bytes.
+    /// Starts over after a collection that has kept so many bytes.
     pub(super) fn start_over(&mut self, live: usize, recycled: Vec<usize>) {
         (self.hole, self.overflow, self.overflow_start, self.rest) = (0..0, 0..0, 0, 0..0);
         self.fresh.clear();
@@ -71,7 +71,7 @@ impl Allocator {
         self.budget = live.max(LEAST_BUDGET).min(self.room);
     }
 
-    /// Right after a collection: an object of so many bytes may be allocated, if there is room for it.
+    /// Allows, right after a collection, an object of so many bytes, if there is room for it.
     fn allow(&mut self, bytes: usize) {
         self.budget = self.budget.max(bytes.min(self.room));
     }
@@ -83,10 +83,11 @@ impl Allocator {
 }
 
 impl Heap {
-    /// The address of a new object of type `id`, zero but for its head; none if a collection is due, or there is no room.
+    /// Allocates an object of type `id`, zero except for its head; returns `None` if a collection is due, or there is
+    /// no room.
     ///
     /// # Panics
-    /// If the shape of the type is not known.
+    /// Panics if the shape of the type is not known.
     pub fn allocate(&mut self, bump: &mut Bump, id: u32, length: u32) -> Option<u64> {
         let shape = self.shapes.get(id);
         let (size, word) = (shape.size(length), type_word(id, matches!(shape, Shape::Array { .. })));
@@ -103,11 +104,11 @@ impl Heap {
         Some(self.space.address(at) as u64)
     }
 
-    /// Right after a collection: the next object may be of type `id` and this length, even if that is more than is
-    /// allocated between two collections.
+    /// Allows, right after a collection, the next object to have type `id` and this length, even if it exceeds the
+    /// bytes allocated between two collections.
     ///
     /// # Panics
-    /// If the shape of the type is not known.
+    /// Panics if the shape of the type is not known.
     pub fn allow(&mut self, id: u32, length: u32) {
         let size = self.shapes.get(id).size(length);
         if size > LARGE {
@@ -131,7 +132,7 @@ impl Heap {
         Some(at)
     }
 
-    /// Into a block that has nothing else but such objects yet: Immix's overflow allocation.
+    /// Allocates in a block that contains only such objects: Immix's overflow allocation.
     fn allocate_overflow(&mut self, size: usize) -> Option<usize> {
         if self.allocator.overflow.len() < size {
             let block = self.take_block()?;
@@ -152,7 +153,7 @@ impl Heap {
         self.allocator.overflow_start = self.allocator.overflow.start;
     }
 
-    /// A block that is all zero.
+    /// Returns a zeroed block.
     fn take_block(&mut self) -> Option<usize> {
         self.allocator.spend(BLOCK)?;
         let (block, is_dirty) = self.blocks.take()?;
@@ -181,7 +182,7 @@ impl Heap {
         Some(())
     }
 
-    /// Notes the objects that machine code has put into the hole.
+    /// Records the objects that machine code has allocated in the hole.
     pub(super) fn end_hole(&mut self, bump: &mut Bump) {
         if self.allocator.hole.is_empty() {
             return;
@@ -195,13 +196,13 @@ impl Heap {
         *bump = Bump::default();
     }
 
-    /// All objects since the last collection are in fresh ranges.
+    /// Records all objects since the last collection in fresh ranges.
     pub(super) fn end_allocation(&mut self, bump: &mut Bump) {
         self.end_hole(bump);
         self.end_overflow();
     }
 
-    /// The next run of lines in which nothing lives.
+    /// Returns the next run of lines without live objects.
     fn recycled_hole(&mut self) -> Option<Range<usize>> {
         loop {
             let rest = self.allocator.rest.clone();

@@ -1,6 +1,6 @@
 //! The structures that machine code reads and writes, as Rust sees them.
 //!
-//! Invariant: every field that machine code touches lies where `wprof_jit::abi` says; the tests below compare them.
+//! Invariant: every field that machine code accesses lies where `wprof_jit::abi` says; the tests below compare them.
 //! Fields are private to the runtime and are accessed through raw pointers only, since machine code (and the host
 //! functions that it calls) may change them between any two statements.
 
@@ -20,32 +20,32 @@ use crate::runtime::samples::Ring;
 pub struct VmValue(pub [u8; abi::value::SIZE as usize]);
 
 impl VmValue {
-    /// The value whose low bytes are those of `v`.
+    /// Creates the value whose low bytes are those of `v`.
     pub fn from_u32(v: u32) -> VmValue {
         VmValue::from_u64(u64::from(v))
     }
 
-    /// The value whose low bytes are those of `v`.
+    /// Creates the value whose low bytes are those of `v`.
     pub fn from_u64(v: u64) -> VmValue {
         VmValue::from_u128(u128::from(v))
     }
 
-    /// The value whose bytes are those of `v`.
+    /// Creates the value whose bytes are those of `v`.
     pub fn from_u128(v: u128) -> VmValue {
         VmValue(v.to_le_bytes())
     }
 
-    /// The low four bytes.
+    /// Returns the low four bytes.
     pub fn u32(self) -> u32 {
         self.u128() as u32
     }
 
-    /// The low eight bytes.
+    /// Returns the low eight bytes.
     pub fn u64(self) -> u64 {
         self.u128() as u64
     }
 
-    /// All bytes.
+    /// Returns all bytes.
     pub fn u128(self) -> u128 {
         u128::from_le_bytes(self.0)
     }
@@ -59,14 +59,14 @@ pub struct VmContext {
     pub store: *mut VmStoreContext,
     pub builtins: *const usize,
     pub poll: *const u8,
-    /// Index of the instance in its store; machine code does not look at it.
+    /// Index of the instance in its store; machine code does not read it.
     pub instance: usize,
     /// Two bytes per segment index: data segment dropped, element segment dropped. Only the runtime's own assembly
-    /// and builtins touch it.
+    /// and builtins access it.
     pub dropped: *mut u8,
 }
 
-/// A host function's context (`abi::host_context`): what its callers pass as vmctx. The typed rest follows, see
+/// A host function's context (`abi::host_context`): the vmctx argument of its callers. The typed rest follows, see
 /// `runtime::host`.
 #[repr(C)]
 pub struct VmHostContext {
@@ -78,52 +78,53 @@ pub struct VmHostContext {
     pub func_ref: VmFuncRef,
 }
 
-/// How machine code calls the host: `(context, caller, values) -> status`.
+/// The function by which machine code calls the host: `(context, caller, values) -> status`.
 pub type HostShim = unsafe extern "C" fn(*mut VmHostContext, *mut VmContext, *mut VmValue) -> u32;
 
-/// How the host calls machine code: `(callee vmctx, caller vmctx, code, values, activation) -> 1 if it trapped`.
+/// The function by which the host calls machine code:
+/// `(callee vmctx, caller vmctx, code, values, activation) -> 1 if it trapped`.
 pub type ArrayCall =
     unsafe extern "C" fn(*mut c_void, *mut c_void, usize, *mut VmValue, *mut VmActivation) -> u32;
 
-/// What changes in a store with every entry and exit (`abi::store_context`).
+/// The state of a store that changes with every entry and exit (`abi::store_context`).
 #[repr(C)]
 pub struct VmStoreContext {
     pub stack_limit: usize,
     pub exit_fp: usize,
     pub transfer: *mut VmValue,
-    /// Counters of events, by kind.
+    /// Event counters, by kind.
     pub events: [i64; abi::store_context::EVENT_KINDS as usize],
     /// See `abi::trace_word`.
     pub trace_word: u64,
-    /// Where the next word of the trace goes.
+    /// Address of the next trace word.
     pub trace_next: *mut u64,
-    /// Where the next data reference goes.
+    /// Address of the next data reference.
     pub reference_next: *mut u64,
     /// See `abi::call_record`.
     pub callee_slot: usize,
     /// Code with `abi::find_record_signature`.
     pub find_record: usize,
-    /// The path register of a frame that goes on in another version of its function.
+    /// The path register of a frame that moves to another version of its function by OSR.
     pub path: u64,
-    /// Readings of metrics.
+    /// The readings of metrics.
     pub metrics: [u64; abi::store_context::METRIC_KINDS as usize],
-    /// Sums of a frame that goes on in another version of its function, or what was measured along a path.
+    /// The sums of a frame that moves to another version of its function by OSR, or the measurements along a path.
     pub measured: [i64; abi::store_context::METRIC_KINDS as usize],
     /// Code with `abi::read_metrics_signature`.
     pub read_metrics: usize,
     /// Code with `abi::touch_lines_signature`.
     pub touch_lines: usize,
-    /// Where the line of memory begins that was touched last.
+    /// Start of the most recently accessed cache line.
     pub last_line: usize,
     /// Code with `abi::see_branch_signature`.
     pub see_branch: usize,
-    /// How many checks are passed before one fires.
+    /// Number of checks to pass before one fires.
     pub checks: i64,
-    /// How many checks the burst that runs still has; 0 if none does.
+    /// Number of checks left in the current burst; 0 outside bursts.
     pub burst: i64,
-    /// Whether a burst runs, 1 or 0.
+    /// 1 during a burst, 0 otherwise.
     pub counts: i64,
-    /// What code for bursts adds to a counter in a frame whose function has no check at its entry.
+    /// The increment of burst code in a frame whose function has no check at its entry.
     pub passed: i64,
     /// Code with `abi::check_signature`.
     pub check: usize,
@@ -131,51 +132,51 @@ pub struct VmStoreContext {
     pub check_pinned: usize,
     /// Code with `abi::leave_signature`.
     pub leave: usize,
-    /// The frame's vmctx, for that.
+    /// The vmctx of the frame that leaves.
     pub leaving: *mut VmContext,
-    /// What it has decided: see `abi::check`.
+    /// The decision of the check: see `abi::check`.
     pub go_on: i64,
-    /// Where the next object goes.
+    /// The place of the next object.
     pub heap: Bump,
-    /// By id of the type of objects, its display.
+    /// Displays by type id of objects.
     pub displays: *const usize,
-    /// How many more frames of functions there may be, where their number is limited.
+    /// Number of further function frames allowed, if frames are limited.
     pub frames_left: i64,
-    /// The store, as the innermost code that holds it exclusively lent it to wasm. Not read by machine code.
+    /// The store, as lent to wasm by the innermost code that holds it exclusively. Not read by machine code.
     pub store: *mut StoreOpaque,
-    /// Offset of the field, of 8 bytes, that machine code keeps in the pinned register; [`NOTHING`] if there is none.
+    /// Offset of the 8-byte field that machine code keeps in the pinned register; [`NOTHING`] if there is none.
     pub pinned: usize,
     /// Code that traps with `TrapCode::Host`; read by `entries::lazy_common`.
     pub raise: usize,
-    /// The function that could not be compiled when it was called: its vmctx or host context, and its index. Only
+    /// The function that could not be compiled at its call: its vmctx or host context, and its index. Only
     /// valid at a trap of the code in `raise`.
     pub failed_callee: *mut c_void,
     pub failed_index: u32,
-    /// The end of the stack on which code of the runtime's runs that wasm code calls where there may be none left.
+    /// End of the runtime's own stack, for runtime code that wasm code calls where its stack may be exhausted.
     pub own_stack: usize,
-    /// What that code cannot push: wasm's stack pointer, and registers.
+    /// Values that such code cannot push: wasm's stack pointer, and registers.
     pub saved: [u64; 2],
-    /// What simulated caches and predictors have taken, which no reading of cycles has.
+    /// Cycles of simulated caches and predictors, which readings of cycles exclude.
     pub cycles_off: u64,
     /// See [`RecentCalls`](crate::runtime::counts::call_records::RecentCalls); null if calling contexts are not counted.
     pub recent_calls: *const AtomicUsize,
-    /// The store's pages on demand, for the signal handler.
+    /// The store's demand-paged ranges, for the signal handler.
     pub demand: *const DemandList,
-    /// While machine code waits for a builtin or a stub: where it goes on, its frame pointer, and what for
-    /// (`runtime::samples`); `left_pc` is 0 otherwise. For the handler of timers.
+    /// For the timer handler, while machine code waits for a builtin or a stub: the return address, the frame pointer,
+    /// and the purpose (`runtime::samples`); `left_pc` is 0 otherwise.
     pub left_pc: usize,
     pub left_fp: usize,
     pub left_for: usize,
-    /// One more than the number of the function of the host that machine code waits for; 0 if it waits for none.
+    /// One more than the number of the host function that machine code waits for; 0 if it waits for none.
     pub host: usize,
-    /// Where that handler writes samples; null if there are to be none.
+    /// Ring into which the timer handler writes samples; null if there are none.
     pub samples: *const Ring,
 }
 
 /// See [`VmStoreContext::pinned`].
 pub const NOTHING: usize = usize::MAX;
 
-/// How to get back from wasm into the host (`abi::activation`).
+/// The state to return from wasm into the host (`abi::activation`).
 #[derive(Default)]
 #[repr(C)]
 pub struct VmActivation {
@@ -184,24 +185,24 @@ pub struct VmActivation {
     pub handler: usize,
 }
 
-/// The code of one function (`abi::code_slots`). Read with one load by machine code of every thread, therefore only
-/// ever written with one atomic store.
+/// The code of one function (`abi::code_slots`). Machine code of every thread reads it with one load, so it is only
+/// written with one atomic store.
 #[repr(C)]
 pub struct VmCodeSlots {
     pub entry: std::sync::atomic::AtomicUsize,
     pub instrumented_entry: std::sync::atomic::AtomicUsize,
 }
 
-/// What a funcref points to (`abi::func_ref`).
+/// The target of a funcref (`abi::func_ref`).
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct VmFuncRef {
     pub slots: *const VmCodeSlots,
     pub vmctx: *mut c_void,
     pub ty: u32,
-    /// Its index, or `HOST_CALLEE`, as they are in a word of the trace.
+    /// The function's index, or `HOST_CALLEE`, in the format of a trace word.
     pub trace_token: u32,
-    /// That of the type's entry.
+    /// The display of the type's entry.
     pub display: *const u32,
 }
 

@@ -1,7 +1,7 @@
 //! Instantiation, up to but not including the start function.
 //!
-//! Source: the specification, "Instantiation". What is allocated stays in the store even if a segment does not fit:
-//! what was written before may refer to it.
+//! Source: the specification, "Instantiation". Allocated items stay in the store even if a segment does not fit, since
+//! earlier writes may refer to them.
 
 use std::any::Any;
 use std::ffi::c_void;
@@ -29,8 +29,8 @@ use crate::runtime::values::const_eval::eval;
 use crate::runtime::values::elements;
 use crate::{Error, GlobalType, MemoryType, Result, TableType};
 
-/// What an instance imports: things of the same store, of the right types, in the order of the module's imports of
-/// that kind.
+/// The imports of an instance: items of the same store, of the right types, in the order of the module's imports of
+/// each kind.
 #[derive(Debug, Default)]
 pub struct Imports {
     /// Functions.
@@ -45,10 +45,10 @@ pub struct Imports {
     pub tags: Vec<u32>,
 }
 
-/// Makes an instance, of a module that the layer above knows by a handle, and returns its index.
+/// Creates an instance of a module that the layer above knows by a handle, and returns its index.
 ///
 /// # Errors
-/// If a limit is reached, or an active segment does not fit.
+/// Fails if a limit is reached, or an active segment does not fit.
 pub fn instantiate(
     store: &mut StoreOpaque,
     module: &Arc<dyn LoadedModule>,
@@ -85,7 +85,7 @@ pub fn instantiate(
         targets: TargetTable::default(),
         advice: None,
     };
-    // From here on the store owns it, since things defined in its vmctx do so too.
+    // The store owns the instance from here on, since the items defined in its vmctx refer to it.
     store.instances.push(instance);
     store.add_object_types(module.types())?;
     add_definitions(store, index)?;
@@ -142,7 +142,7 @@ fn fill_head(store: &StoreOpaque, vmctx: &VmCtx, index: u32, dropped: &[AtomicU8
         instance: index as usize,
         dropped: dropped.as_ptr() as *mut u8,
     };
-    // SAFETY: the head of a fresh vmctx, which nothing else refers to.
+    // SAFETY: this is the head of a fresh vmctx, which nothing else refers to.
     unsafe { vmctx.head().write(content) };
 }
 
@@ -152,7 +152,7 @@ fn fill_imports(store: &StoreOpaque, module: &dyn LoadedModule, vmctx: &VmCtx, i
         let VmFuncRef { slots, vmctx: callee, .. } = store.func_ref(func);
         let import =
             VmFuncImport { slots, vmctx: callee, func_ref: store.func_word(Some(func)) as *mut VmFuncRef };
-        // SAFETY: a place in a fresh vmctx that the layout gave for this, likewise below.
+        // SAFETY: the layout reserves this place in a fresh vmctx; likewise below.
         unsafe { vmctx.at(layout.func_import(i)).write(import) };
     }
     for (i, &table) in (0..).zip(&imports.tables) {
@@ -181,7 +181,7 @@ fn fill_func_refs(module: &dyn LoadedModule, vmctx: &VmCtx) {
             trace_token: func.reverse_bits(),
             display: ty.display(),
         };
-        // SAFETY: a place in a fresh vmctx that the layout gave for this.
+        // SAFETY: the layout reserves this place in a fresh vmctx.
         unsafe { vmctx.at(module.layout().func_ref(i)).write(func_ref) };
     }
 }
@@ -204,7 +204,7 @@ fn add_definitions(store: &mut StoreOpaque, index: u32) -> Result<()> {
         let memory = store.add_memory(MemoryType::from_parser(ty), Some(definition), image)?;
         if ty.shared {
             let place: NonNull<NonNull<VmMemory>> = store.instances[i].vmctx.at(layout.memory(n));
-            // SAFETY: a place in a fresh vmctx that the layout gave for this.
+            // SAFETY: the layout reserves this place in a fresh vmctx.
             unsafe { place.write(store.memory(memory).definition()) };
         }
         store.instances[i].memories.push(memory);
@@ -221,13 +221,13 @@ fn add_definitions(store: &mut StoreOpaque, index: u32) -> Result<()> {
     Ok(())
 }
 
-/// What the module's memories hold from the start, if instances share that.
+/// Returns the initial images of the module's memories, if instances share them.
 fn images<'m>(store: &StoreOpaque, module: &'m dyn LoadedModule) -> Option<&'m [Arc<MemoryImage>]> {
     let style = store.engine().compiler().options().memory;
     store.engine().pool().filter(|_| style.is_static()).and_then(|_| module.memory_images())
 }
 
-/// Adds the tags that a module defines, and lets its code know all.
+/// Adds the tags that a module defines, and passes all tags to its code.
 fn add_tags(store: &mut StoreOpaque, module: &dyn LoadedModule, instance: usize) {
     let (info, layout) = (module.info(), module.layout());
     for tag in info.imported_tags..info.tags.len() as u32 {
@@ -239,7 +239,7 @@ fn add_tags(store: &mut StoreOpaque, module: &dyn LoadedModule, instance: usize)
     let instance = &store.instances[instance];
     for (n, &tag) in (0..).zip(&instance.tags) {
         let number = store.tags[tag as usize].number;
-        // SAFETY: a place in a vmctx that the layout gave for this, and no code of the instance has run.
+        // SAFETY: the layout reserves this place in the vmctx, and no code of the instance has run.
         unsafe { instance.vmctx.at(layout.tag(n)).write(number) };
     }
 }
@@ -295,7 +295,7 @@ fn offset_value(
     Ok(if is_64 { value.u64() } else { u64::from(value.u32()) })
 }
 
-/// The handle, in the sense of the public types, of a thing of instance `index`.
+/// Returns the store-wide index, as public handles hold it, of an item of an instance.
 pub fn entity_index(instance: &InstanceData, entity: Entity) -> u32 {
     match entity {
         Entity::Func(f) => f,

@@ -1,9 +1,10 @@
-//! What instances leave for the next ones: memories with their address space and the pages of their images, and vmctxs.
+//! Resources that instances leave for the next ones: memories with their address space and the pages of their images,
+//! and vmctxs.
 //!
-//! To reserve and to give back address space, and to copy data into it, takes far longer than to forget what was written:
-//! the system drops the pages that an instance has written, and what is read next is the image again.
-//! Invariant: what is in the pool holds nothing of an earlier instance: a memory is its image and zeros, accessible up to its
-//! minimum; a vmctx is zeros. What cannot be brought there is given back to the system.
+//! Reserving and releasing address space, and copying data into it, takes far longer than discarding writes:
+//! the system drops the pages that an instance has written, and the next read sees the image again.
+//! Invariant: the pool holds no data of an earlier instance: a memory consists of its image and zeros, accessible up to
+//! its minimum; a vmctx is zeroed. Resources that cannot be reset are returned to the system.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -17,17 +18,17 @@ use crate::config::PoolingConfig;
 use crate::runtime::linear_memory::mapping::Mapping;
 use crate::runtime::linear_memory::memory_image::MemoryImage;
 
-/// What instances of one engine have left.
+/// The resources that instances of one engine have left.
 #[derive(Debug)]
 pub struct Pool {
     memories: Mutex<Shelf<MemoryShape, KeptMemory>>,
     vmctxs: Mutex<Shelf<usize, Mapping>>,
 }
 
-/// By what memories can take the place of each other.
+/// The properties by which one memory can replace another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct MemoryShape {
-    /// Address of the image, which whoever is kept with it has.
+    /// Address of the image, which the kept memory keeps alive.
     image: usize,
     minimum: u64,
     size: usize,
@@ -36,11 +37,11 @@ struct MemoryShape {
 #[derive(Debug)]
 struct KeptMemory {
     mapping: Mapping,
-    /// Keeps the address in the shape from being another image's.
+    /// Keeps the shape's address from being reused by another image.
     _image: Option<Arc<MemoryImage>>,
 }
 
-/// Things that are kept, by shape.
+/// Kept items, by shape.
 #[derive(Debug)]
 struct Shelf<K, V> {
     kept: HashMap<K, Vec<V>>,
@@ -63,7 +64,7 @@ impl<K: Copy + Eq + Hash, V> Shelf<K, V> {
         Some(one)
     }
 
-    /// Keeps one; gives what has to go instead, one of another shape if there is any.
+    /// Keeps an item; returns the item to drop instead, preferably one of another shape.
     fn put(&mut self, shape: K, one: V) -> Option<V> {
         let instead = if self.count < self.most {
             None
@@ -78,16 +79,16 @@ impl<K: Copy + Eq + Hash, V> Shelf<K, V> {
 }
 
 impl Pool {
-    /// An empty one.
+    /// Creates an empty pool.
     pub fn new(config: PoolingConfig) -> Pool {
         let PoolingConfig { memories, instances, .. } = config;
         Pool { memories: Mutex::new(Shelf::new(memories)), vmctxs: Mutex::new(Shelf::new(instances)) }
     }
 
-    /// Address space of `size` bytes for a memory, with what the image has, and accessible up to `minimum`.
+    /// Returns address space of `size` bytes for a memory, with the contents of the image, accessible up to `minimum`.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// Fails if the system refuses.
     pub fn memory(&self, size: u64, minimum: u64, image: Option<&Arc<MemoryImage>>) -> io::Result<Mapping> {
         if let Some(kept) = usize::try_from(size).ok().and_then(|size| self.kept(size, minimum, image)) {
             return Ok(kept.mapping);
@@ -96,7 +97,7 @@ impl Pool {
         mapping.make_accessible(0, minimum)?;
         if let Some(image) = image {
             assert!(image.reach() as u64 <= minimum, "the image is of a memory of this type");
-            // SAFETY: a fresh mapping, which is accessible as far as the image reaches, by the assertion.
+            // SAFETY: the mapping is fresh, and accessible as far as the image reaches, by the assertion.
             unsafe { image.map(mapping.base())? };
         }
         Ok(mapping)
@@ -106,33 +107,33 @@ impl Pool {
         self.memories.lock().unwrap_or_else(PoisonError::into_inner).take(shape(size, minimum, image))
     }
 
-    /// Takes a memory's address space back, which was accessible up to `len`; nobody uses it any more.
+    /// Takes back a memory's address space, which was accessible up to `len` and is no longer used.
     pub fn put_memory(&self, mapping: Mapping, minimum: u64, len: u64, image: Option<Arc<MemoryImage>>) {
-        // SAFETY: the mapping is ours now.
+        // SAFETY: this function owns the mapping.
         if unsafe { reset_memory(&mapping, minimum, len) }.is_err() {
             return;
         }
         let shape = shape(mapping.size(), minimum, image.as_ref());
         let kept = KeptMemory { mapping, _image: image };
-        // What has to go goes when the lock is free again.
+        // The replaced item is dropped after the lock is released.
         let _instead = self.memories.lock().unwrap_or_else(PoisonError::into_inner).put(shape, kept);
     }
 
-    /// The mapping of a vmctx of `size` bytes, all zero, if one is kept.
+    /// Returns the zeroed mapping of a vmctx of `size` bytes, if one is kept.
     pub fn vmctx(&self, size: usize) -> Option<Mapping> {
         self.vmctxs.lock().unwrap_or_else(PoisonError::into_inner).take(size)
     }
 
-    /// Takes one back; nobody uses it any more.
+    /// Takes back a mapping of a vmctx that is no longer used.
     pub fn put_vmctx(&self, mapping: Mapping) {
         let size = mapping.size();
-        // SAFETY: the mapping is ours now, and all of it.
+        // SAFETY: this function owns the entire mapping.
         if unsafe { forget(mapping.base(), size) }.is_ok() {
             let _instead = self.vmctxs.lock().unwrap_or_else(PoisonError::into_inner).put(size, mapping);
         }
     }
 
-    /// How many memories and vmctxs are kept.
+    /// Returns the number of kept memories and vmctxs.
     pub fn kept_now(&self) -> (usize, usize) {
         let memories = self.memories.lock().unwrap_or_else(PoisonError::into_inner).count;
         (memories, self.vmctxs.lock().unwrap_or_else(PoisonError::into_inner).count)
@@ -143,16 +144,16 @@ fn shape(size: usize, minimum: u64, image: Option<&Arc<MemoryImage>>) -> MemoryS
     MemoryShape { image: image.map_or(0, |image| Arc::as_ptr(image).addr()), minimum, size }
 }
 
-/// Makes a memory what it was at the start.
+/// Resets a memory to its initial state.
 ///
 /// # Safety
-/// The mapping is the caller's, and nobody uses what is in it.
+/// The caller owns the mapping, and nothing uses its contents.
 unsafe fn reset_memory(mapping: &Mapping, minimum: u64, len: u64) -> io::Result<()> {
     assert!(minimum <= len && len <= mapping.size() as u64);
-    // SAFETY: as required above; it is that long.
+    // SAFETY: the caller upholds this function's safety contract; the mapping is that long.
     unsafe { forget(mapping.base(), len as usize)? };
     if minimum < len {
-        // SAFETY: a part of the mapping, by the assertion; as required above.
+        // SAFETY: this is a part of the mapping, by the assertion; the caller upholds the safety contract.
         unsafe {
             let grown = mapping.base().as_ptr().add(minimum as usize);
             mprotect(grown.cast(), (len - minimum) as usize, MprotectFlags::empty())?;
@@ -161,13 +162,13 @@ unsafe fn reset_memory(mapping: &Mapping, minimum: u64, len: u64) -> io::Result<
     Ok(())
 }
 
-/// Drops what was written to some pages: they are zero again, or what the file has that they are of.
+/// Discards writes to some pages: they are zero again, or have the contents of their file.
 ///
 /// # Safety
-/// They are private pages of one mapping, which is the caller's, and nobody uses what is in them.
+/// They are private pages of one mapping, which the caller owns, and nothing uses their contents.
 unsafe fn forget(base: NonNull<u8>, len: usize) -> io::Result<()> {
     if len > 0 {
-        // SAFETY: as required above.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { madvise(base.as_ptr().cast(), len, Advice::LinuxDontNeed)? };
     }
     Ok(())

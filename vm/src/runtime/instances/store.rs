@@ -46,15 +46,15 @@ use crate::runtime::values::table::TableData;
 use crate::runtime::values::types::TypeEntry;
 use crate::{Error, GlobalType, MemoryType, Result, StoreLimits, TableType, ValType};
 
-/// Enough for what the runtime does on its own stack for machine code: with metrics little, but the end of a chunk of a
-/// trace plans functions.
+/// Size of the stack on which the runtime works for machine code: metrics need little, but the end of a trace chunk
+/// plans functions.
 const OWN_STACK: usize = 1 << 20;
 
-/// Identifies a store among all of the process, so that handles of another are noticed.
+/// Identifies a store within the process, so that foreign handles are detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StoreId(u64);
 
-/// A thing in a store, by its index among the things of its kind there.
+/// An item in a store, by its index among the items of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stored {
     store: StoreId,
@@ -62,20 +62,20 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// The store that it is in.
+    /// Returns the store that contains the item.
     pub fn store(self) -> StoreId {
         self.store
     }
 }
 
-/// A function of a store's.
+/// A function in a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FuncPtr {
     store: StoreId,
     pointer: NonNull<VmFuncRef>,
 }
 
-// SAFETY: it is only followed together with a reference to its store, which is checked.
+// SAFETY: the pointer is only followed together with a reference to its store, which is checked.
 unsafe impl Send for FuncPtr {}
 // SAFETY: as above.
 unsafe impl Sync for FuncPtr {}
@@ -92,13 +92,13 @@ pub struct GlobalData {
 impl Drop for GlobalData {
     fn drop(&mut self) {
         if self.owns_cell {
-            // SAFETY: leaked by `add_global`; the instances that import it go with the same store.
+            // SAFETY: `add_global` leaked the cell; the instances that import it are dropped with the same store.
             drop(unsafe { Box::from_raw(self.cell.as_ptr()) });
         }
     }
 }
 
-/// Why the host makes machine code trap.
+/// The reason for which the host makes machine code trap.
 pub enum Pending {
     /// A host function or builtin failed.
     Error(Error),
@@ -110,80 +110,81 @@ pub enum Pending {
 pub struct StoreOpaque {
     id: StoreId,
     engine: Arc<EngineCore>,
-    /// What machine code and `entries` read. Allocated for itself, as its address is known to every vmctx.
+    /// The state that machine code and `entries` read. Allocated separately, since every vmctx holds its address.
     context: StorePtr<VmStoreContext>,
     interrupt: Arc<InterruptPage>,
-    /// Only kept for machine code, which finds it through the context.
+    /// Kept alive for machine code, which finds it through the context.
     _transfer: TransferBuffer,
-    /// Likewise: where code of the runtime's runs that wasm code calls where no stack may be left.
+    /// The stack, likewise, of runtime code that wasm code calls where its stack may be exhausted.
     _own_stack: Option<GuardedStack>,
-    /// The pages of its memories that are read when they are touched. The signal handler finds them by the context.
+    /// The demand-paged ranges of its memories. The signal handler finds them through the context.
     demand: Arc<DemandList>,
     pub limits: StoreLimits,
     pub instances: Vec<InstanceData>,
     memories: Vec<StoreMemory>,
     tables: Vec<TableData>,
     globals: Vec<GlobalData>,
-    /// Functions of the host's; funcrefs point into them.
+    /// Host functions; funcrefs point into them.
     pub hosts: Vec<AnyHostContext>,
     pub externs: ExternArena,
     pub objects: Objects,
     pub tags: Vec<Arc<TagData>>,
     pub exceptions: Exceptions,
-    /// Why the next trap of code `Host` happens; a stack overflow if there is none.
+    /// The reason of the next trap with code `Host`; a stack overflow if there is none.
     pub pending: Exclusive<Option<Pending>>,
-    /// How many entries into this store's wasm code have not returned.
+    /// Number of entries into this store's wasm code that have not returned.
     pub depth: usize,
     pub events: Events,
-    /// The trace that machine code writes, if it does.
+    /// The trace of machine code, if it writes one.
     pub trace: Option<Trace>,
-    /// The calling contexts, if they are counted.
+    /// The calling context tree, if contexts are counted.
     pub contexts: Option<CallRecords>,
-    /// What was allocated in them, if that is counted.
+    /// The allocations by context, if they are counted.
     pub allocations: Option<Allocations>,
-    /// What it takes to find out in which of them a burst begins.
+    /// The state to determine the context in which a burst begins.
     pub burst_contexts: BurstContexts,
-    /// What metrics need besides their readings.
+    /// The state of metrics besides their readings.
     pub metrics: Metrics,
-    /// Where its threads are sampled, if they are. The context refers to it.
+    /// The ring that receives its threads' samples, if they are sampled. The context refers to it.
     pub samples: Option<Arc<Ring>>,
     /// The bursts, if there are any.
     pub bursts: Option<StoreBursts>,
-    /// The clock that host functions are measured by, if they are.
+    /// The clock that measures host functions, if they are measured.
     pub host_clock: Option<HostClock>,
-    /// What happens in bursts, if it is recorded.
+    /// The events in bursts, if they are recorded.
     pub burst_log: Exclusive<Option<BurstLog>>,
-    /// When the store was made, which is when its time line begins.
+    /// Creation time of the store, where its time line begins.
     pub started: Instant,
-    /// The call that is timed, if one is.
+    /// The timed call, if there is one.
     pub timed: Option<TimedCall>,
-    /// What the embedder wants to be told or asked.
+    /// The embedder's callbacks.
     pub hooks: Hooks,
-    /// How what runs may wait, if it runs on a fiber and all that is below it there may go to another thread.
+    /// The suspender of the running code, if that runs on a fiber and everything below it there can be sent to another
+    /// thread.
     pub suspender: Option<Suspender>,
 }
 
-/// A store with what the layer above keeps beside it, which host functions can reach.
+/// A store with the data of the layer above, which host functions can reach.
 ///
-/// Begins with its `StoreOpaque`: pointers to one are pointers to the other.
+/// It begins with its `StoreOpaque`: pointers to one are pointers to the other.
 #[repr(C)]
 pub struct StoreWith<D: 'static> {
     pub opaque: StoreOpaque,
     pub above: D,
 }
 
-// What is a pointer says for itself why it may go to another thread, and what users put in must be `Send` and `Sync` or
-// be reached exclusively. So the compiler tells whether a store may.
+// Each pointer type justifies itself why it may move to another thread, and user data must be `Send` and `Sync` or be
+// reached exclusively. The compiler therefore derives whether a store may.
 const _: () = {
     const fn may_be_shared<T: Send + Sync>() {}
     may_be_shared::<StoreOpaque>();
 };
 
 impl StoreOpaque {
-    /// An empty store. Rounds of bursts end with `on_round`.
+    /// Creates an empty store. Rounds of bursts end with `on_round`.
     ///
     /// # Errors
-    /// If the system has no memory for it.
+    /// Fails if the system has no memory for it.
     pub fn new(engine: &Arc<EngineCore>, on_round: OnRound) -> Result<StoreOpaque> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let no_memory = |e| Error::system("no memory for a store", e);
@@ -258,7 +259,7 @@ impl StoreOpaque {
         let mut store = StoreOpaque {
             id: StoreId(NEXT.fetch_add(1, Ordering::Relaxed)),
             engine: engine.clone(),
-            // SAFETY: it is freed with the store.
+            // SAFETY: the context is freed with the store.
             context: unsafe { StorePtr::new(NonNull::from(Box::leak(Box::new(context)))) },
             interrupt: Arc::new(interrupt),
             _transfer: transfer,
@@ -297,22 +298,22 @@ impl StoreOpaque {
         Ok(store)
     }
 
-    /// A host function, or code that one has called, begins.
+    /// Begins the span of a host function, or of code that one has called.
     pub fn begin_span(&mut self) -> Option<Span> {
         self.host_clock.as_mut().map(HostClock::begin)
     }
 
-    /// It ends. Gives its own ticks, if they are measured.
+    /// Ends a span. Returns its own ticks, if they are measured.
     pub fn end_span(&mut self, span: Option<Span>) -> u64 {
         self.host_clock.as_mut().zip(span).map_or(0, |(clock, span)| clock.end(span))
     }
 
-    /// What runs may wait now. Gives what [`StoreOpaque::go_on_after`] wants.
+    /// Prepares the running code to wait. Returns the argument of [`StoreOpaque::go_on_after`].
     pub fn leave_thread(&self) -> Duration {
         self.bursts.as_ref().map_or(Duration::ZERO, |_| cpu_time::of_thread())
     }
 
-    /// It goes on, and has waited for so many ticks.
+    /// Resumes code that has waited for so many ticks.
     pub fn go_on_after(&mut self, left: Duration, ticks: u64) {
         if let Some(clock) = &mut self.host_clock {
             clock.note_wait(ticks);
@@ -322,52 +323,53 @@ impl StoreOpaque {
         }
     }
 
-    /// What tells it from others.
+    /// Returns the store's identity.
     pub fn id(&self) -> StoreId {
         self.id
     }
 
-    /// Its engine.
+    /// Returns the engine.
     pub fn engine(&self) -> &Arc<EngineCore> {
         &self.engine
     }
 
-    /// What machine code reads.
+    /// Returns the context that machine code reads.
     pub fn context(&self) -> NonNull<VmStoreContext> {
         *self.context
     }
 
-    /// The page by which it is stopped.
+    /// Returns the page by which the store is interrupted.
     pub fn interrupt(&self) -> &Arc<InterruptPage> {
         &self.interrupt
     }
 
-    /// The page by which others can stop it, who are heard also where code has checks instead of polls.
+    /// Returns the interrupt page for use by others, whose requests take effect even where code has checks instead of
+    /// polls.
     pub fn watched_interrupt(&self) -> &Arc<InterruptPage> {
         if self.bursts.is_some() {
-            // Without a thread for it, a request is seen when a check fires of itself.
+            // Without a thread that watches, a request takes effect when a check fires on its own.
             let _ = self.interrupt.watch();
         }
         &self.interrupt
     }
 
-    /// Stops its code at an instant, or no more.
+    /// Sets or clears the instant at which the store's code stops.
     ///
     /// # Errors
-    /// If the system has no thread for a timer.
+    /// Fails if the system has no thread for a timer.
     pub fn set_deadline(&self, at: Option<Instant>) -> Result<()> {
         self.interrupt.set_deadline(at).map_err(|e| Error::system("no thread for a timer", e))
     }
 
-    /// A handle for thing number `index` of its kind.
+    /// Returns a handle for item number `index` of its kind.
     pub fn handle(&self, index: u32) -> Stored {
         Stored { store: self.id, index }
     }
 
-    /// The index of a handle.
+    /// Returns the index of a handle.
     ///
     /// # Panics
-    /// If it is another store's.
+    /// Panics if the handle belongs to another store.
     pub fn index(&self, handle: Stored) -> u32 {
         self.check(handle.store);
         handle.index
@@ -377,7 +379,7 @@ impl StoreOpaque {
         assert!(id == self.id, "object used with the wrong store: it belongs to another one");
     }
 
-    /// A handle for a function of this store's.
+    /// Returns a handle for a function of this store.
     ///
     /// # Safety
     /// `pointer` comes from a vmctx or host context of this store.
@@ -385,28 +387,28 @@ impl StoreOpaque {
         FuncPtr { store: self.id, pointer }
     }
 
-    /// What a function handle points to.
+    /// Returns the target of a function handle.
     ///
     /// # Panics
-    /// If it is another store's.
+    /// Panics if the handle belongs to another store.
     pub fn func_ref(&self, func: FuncPtr) -> VmFuncRef {
         self.check(func.store);
-        // SAFETY: it belongs to this store (`func_handle`), which keeps it and does not change it.
+        // SAFETY: the function belongs to this store (`func_handle`), which keeps it and does not change it.
         unsafe { func.pointer.read() }
     }
 
-    /// The type of a function.
+    /// Returns the type of a function.
     ///
     /// # Panics
-    /// If it is another store's.
+    /// Panics if the function belongs to another store.
     pub fn func_type(&self, func: FuncPtr) -> Arc<TypeEntry> {
         self.engine.types().get(self.func_ref(func).ty)
     }
 
-    /// A function as a word in tables and globals.
+    /// Returns a function as a word in tables and globals.
     ///
     /// # Panics
-    /// If it is another store's.
+    /// Panics if the function belongs to another store.
     pub fn func_word(&self, func: Option<FuncPtr>) -> u64 {
         func.map_or(0, |f| {
             self.check(f.store);
@@ -414,18 +416,18 @@ impl StoreOpaque {
         })
     }
 
-    /// The function of a word that wasm code of this store left as a funcref.
+    /// Returns the function of a word that wasm code of this store stored as a funcref.
     ///
     /// # Safety
-    /// The word was a funcref of this store's.
+    /// The word was a funcref of this store.
     pub unsafe fn func_of_word(&self, word: u64) -> Option<FuncPtr> {
         NonNull::new(word as *mut VmFuncRef).map(|pointer| FuncPtr { store: self.id, pointer })
     }
 
-    /// Adds a memory, which holds what the image has if there is one.
+    /// Adds a memory with the contents of the image, if there is one.
     ///
     /// # Errors
-    /// As [`LinearMemory::new`], or if there are too many.
+    /// Fails as [`LinearMemory::new`] does, or if there are too many.
     pub fn add_memory(
         &mut self,
         ty: MemoryType,
@@ -447,7 +449,7 @@ impl StoreOpaque {
         Ok(index)
     }
 
-    /// Notes how large a memory is now, if allocations are counted.
+    /// Records the current size of a memory, if allocations are counted.
     pub fn note_size(&mut self, index: u32) {
         let pages = self.memory(index).pages();
         let has_times = self.engine.config().has_time_line;
@@ -457,10 +459,10 @@ impl StoreOpaque {
         }
     }
 
-    /// The memory that others have as well; added if it is not here yet.
+    /// Returns the index of a memory that other stores share; adds it if it is not in this store yet.
     ///
     /// # Errors
-    /// If there are too many.
+    /// Fails if there are too many.
     pub fn share_memory(&mut self, memory: &Arc<SharedData>) -> Result<u32> {
         let is_it = |known: &StoreMemory| known.shared().is_some_and(|known| Arc::ptr_eq(known, memory));
         if let Some(index) = self.memories.iter().position(is_it) {
@@ -471,10 +473,10 @@ impl StoreOpaque {
         Ok(self.memories.len() as u32 - 1)
     }
 
-    /// Adds a table full of `init`.
+    /// Adds a table filled with `init`.
     ///
     /// # Errors
-    /// As [`TableData::new`], or if there are too many.
+    /// Fails as [`TableData::new`] does, or if there are too many.
     pub fn add_table(
         &mut self,
         ty: TableType,
@@ -486,16 +488,16 @@ impl StoreOpaque {
         Ok(self.tables.len() as u32 - 1)
     }
 
-    /// How many memories and tables it has.
+    /// Returns the numbers of memories and tables.
     pub fn counts(&self) -> (usize, usize) {
         (self.memories.len(), self.tables.len())
     }
 
-    /// Adds a global, whose cell is `cell`, in a vmctx of this store, or else its own.
+    /// Adds a global with the given cell in a vmctx of this store, or else with its own cell.
     pub fn add_global(&mut self, ty: GlobalType, value: VmValue, cell: Option<NonNull<VmValue>>) -> u32 {
         let owns_cell = cell.is_none();
         let cell = cell.unwrap_or_else(|| NonNull::from(Box::leak(Box::new(value))));
-        // SAFETY: a cell in a vmctx of this store, or our own, which goes with the store.
+        // SAFETY: the cell is in a vmctx of this store, or is the global's own, which is dropped with the store.
         let cell = unsafe {
             cell.write(value);
             StorePtr::new(cell)
@@ -504,76 +506,76 @@ impl StoreOpaque {
         self.globals.len() as u32 - 1
     }
 
-    /// Memory number `index`.
+    /// Returns memory number `index`.
     pub fn memory(&self, index: u32) -> &StoreMemory {
         &self.memories[index as usize]
     }
 
-    /// Memory number `index`.
+    /// Returns memory number `index`.
     pub fn memory_mut(&mut self, index: u32) -> &mut StoreMemory {
         &mut self.memories[index as usize]
     }
 
-    /// Whether all of their data that was touched could be read from the files of their modules; if not, no code of this
-    /// store's is to go on.
+    /// Checks that all accessed data of the memories could be read from the files of their modules; if not, no code of
+    /// this store may continue.
     ///
     /// # Errors
-    /// If some could not.
+    /// Fails if some could not be read.
     pub fn check_data(&self) -> Result<()> {
         let checked = self.memories.iter().try_for_each(StoreMemory::check);
         checked.map_err(|e| Error::system("cannot read the module's data", e))
     }
 
-    /// Two different memories.
+    /// Returns two different memories.
     pub fn two_memories(&mut self, a: u32, b: u32) -> (&mut StoreMemory, &mut StoreMemory) {
         let [a, b] = self.memories.get_disjoint_mut([a as usize, b as usize]).expect("different and present");
         (a, b)
     }
 
-    /// Table number `index`.
+    /// Returns table number `index`.
     pub fn table(&self, index: u32) -> &TableData {
         &self.tables[index as usize]
     }
 
-    /// Table number `index`.
+    /// Returns table number `index`.
     pub fn table_mut(&mut self, index: u32) -> &mut TableData {
         &mut self.tables[index as usize]
     }
 
-    /// Two different tables.
+    /// Returns two different tables.
     pub fn two_tables(&mut self, a: u32, b: u32) -> (&mut TableData, &mut TableData) {
         let [a, b] = self.tables.get_disjoint_mut([a as usize, b as usize]).expect("different and present");
         (a, b)
     }
 
-    /// How many globals it has.
+    /// Returns the number of globals.
     pub fn global_count(&self) -> u32 {
         self.globals.len() as u32
     }
 
-    /// The type of global number `index`.
+    /// Returns the type of global number `index`.
     pub fn global_type(&self, index: u32) -> GlobalType {
         self.globals[index as usize].ty.clone()
     }
 
-    /// What machine code reads and writes of global number `index`.
+    /// Returns the cell of global number `index` that machine code accesses.
     pub fn global_cell(&self, index: u32) -> NonNull<VmValue> {
         *self.globals[index as usize].cell
     }
 
-    /// The value of global number `index`.
+    /// Returns the value of global number `index`.
     pub fn global(&self, index: u32) -> VmValue {
         // SAFETY: the cell lives as long as the store; machine code does not run while the store is borrowed.
         unsafe { self.globals[index as usize].cell.read() }
     }
 
-    /// Changes the value of global number `index`.
+    /// Sets the value of global number `index`.
     pub fn set_global(&mut self, index: u32, value: VmValue) {
         // SAFETY: as in `global`, and the borrow is exclusive.
         unsafe { self.globals[index as usize].cell.write(value) };
     }
 
-    /// Adds the words of all tables and globals that keep something alive.
+    /// Adds the words of all tables and globals that keep values alive.
     pub fn add_definitions_to(&self, live: &mut Vec<u64>) {
         let tables = self.tables.iter().filter(|t| t.ty().element.is_collected());
         live.extend(tables.flat_map(|t| t.elements()));
@@ -585,7 +587,7 @@ impl StoreOpaque {
 
 impl Drop for StoreOpaque {
     fn drop(&mut self) {
-        // SAFETY: leaked by `new`. Only machine code of this store refers to it, and none is running.
+        // SAFETY: `new` leaked the context. Only machine code of this store refers to it, and none is running.
         drop(unsafe { Box::from_raw(self.context.as_ptr()) });
     }
 }

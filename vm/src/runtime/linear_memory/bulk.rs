@@ -1,8 +1,8 @@
 //! Bulk operations on memories and tables (and, [in slices](in_slices), on [arrays](crate::runtime::values::arrays)), with wasm's semantics: checked first, `u64` throughout.
 //!
-//! Memories and tables are named by their indices in the instance, as machine code names them.
-//! Invariant: what is out of bounds changes nothing. A large operation is done in slices, between which a store that is to
-//! stop does; then some slices have been done and others have not.
+//! Instructions name memories and tables by their indices in the instance; so do these functions.
+//! Invariant: an out-of-bounds operation changes nothing. A large operation is done in slices, between which an
+//! interrupted store stops; some slices have then been done and others have not.
 
 use std::io;
 use std::ops::Range;
@@ -13,13 +13,13 @@ use crate::runtime::values::elements as segments;
 
 type Result = std::result::Result<(), Trap>;
 
-/// How many bytes are filled or copied before the store looks whether it is to stop: less than a millisecond's worth,
-/// beside which the look is nothing.
+/// Bytes filled or copied between tests for an interruption: less than a millisecond's worth, in relation to which the
+/// test costs nothing.
 pub const SLICE: u64 = 1 << 20;
-/// The same in elements of a table.
+/// The same in table elements.
 pub const ELEMENTS: u64 = SLICE / 8;
 
-/// `start..start + count`, if that lies in `0..len`.
+/// Returns `start..start + count`, if it lies in `0..len`.
 fn range(start: u64, count: u64, len: u64) -> Option<Range<usize>> {
     let end = start.checked_add(count).filter(|&end| end <= len)?;
     Some(start as usize..end as usize)
@@ -33,7 +33,7 @@ fn elements(start: u64, count: u64, len: u64) -> std::result::Result<Range<usize
     range(start, count, len).ok_or(Trap::TableOutOfBounds)
 }
 
-/// The numbers from 0 to `n`, `slice` of them at a time; the last ones first if `backward`.
+/// Returns the numbers from 0 to `n` in slices; the last slices first if `backward`.
 pub fn slices(n: u64, slice: u64, backward: bool) -> impl Iterator<Item = Range<usize>> {
     let count = n.div_ceil(slice);
     (0..count).map(move |index| {
@@ -42,7 +42,7 @@ pub fn slices(n: u64, slice: u64, backward: bool) -> impl Iterator<Item = Range<
     })
 }
 
-/// Does something for each slice of `n` things, unless the store is to stop before.
+/// Runs `work` for each slice, unless the store is interrupted before.
 pub fn in_slices(
     store: &mut StoreOpaque,
     slices: impl Iterator<Item = Range<usize>>,
@@ -59,7 +59,7 @@ pub fn in_slices(
     Ok(())
 }
 
-/// A slice of what begins at `start`.
+/// Returns the slice of a range that begins at `start`.
 pub fn at(start: usize, slice: &Range<usize>) -> Range<usize> {
     start + slice.start..start + slice.end
 }
@@ -112,7 +112,7 @@ pub fn memory_init(
     src: u32,
     n: u32,
 ) -> std::result::Result<(), InitError> {
-    // The module is kept by a clone, so that its bytes can be read while the memory is written.
+    // The clone keeps the module alive, so that its bytes can be read while the memory is written.
     let instance = &store.instances[i as usize];
     let (module, index) = (instance.module.clone(), instance.memories[memory as usize]);
     let all = instance.data_segment(segment);
@@ -128,12 +128,12 @@ pub fn memory_init(
     Ok(())
 }
 
-/// Why `memory.init` did not do what it was to do.
+/// The reason of a failed `memory.init`.
 #[derive(Debug)]
 pub enum InitError {
-    /// As the specification says.
+    /// A trap of the specification.
     Trap(Trap),
-    /// The module's file, which has the segment, could not be read.
+    /// The module's file, which contains the segment, could not be read.
     File(io::Error),
 }
 
@@ -144,8 +144,8 @@ impl From<Trap> for InitError {
 }
 
 impl InitError {
-    /// What wasm sees of it. Its own segments are dropped before its code runs, unless the instance could not be made:
-    /// so without the file they are as if they had been.
+    /// Returns the trap that wasm sees. An instance's own segments are dropped before its code runs, unless its
+    /// instantiation failed: without the file they therefore behave as if dropped.
     pub fn trap(self) -> Trap {
         match self {
             InitError::Trap(trap) => trap,

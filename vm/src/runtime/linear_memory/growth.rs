@@ -1,4 +1,4 @@
-//! Memories and tables that grow, if the embedder lets them.
+//! Growth of memories and tables, subject to the embedder's consent.
 
 use std::ptr::NonNull;
 
@@ -6,7 +6,7 @@ use super::memory::WASM_PAGE;
 use crate::Result;
 use crate::runtime::instances::store::StoreOpaque;
 
-/// What grows.
+/// The kind of a growing item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grows {
     /// A memory, counted in bytes.
@@ -15,34 +15,36 @@ pub enum Grows {
     Table,
 }
 
-/// What is to grow, or be made.
+/// A growth or creation of an item.
 #[derive(Clone, Copy, Debug)]
 pub struct Growth {
     pub what: Grows,
-    /// Its size now: 0 if it is to be made.
+    /// Current size: 0 for a creation.
     pub current: u64,
-    /// What it is to be.
+    /// Size after the growth.
     pub desired: u64,
-    /// What it may be by its type.
+    /// Maximum size by the item's type.
     pub maximum: Option<u64>,
-    /// Whether it was allowed and could not be done all the same, of which the embedder is only told.
+    /// Whether the growth was allowed but failed, of which the embedder is only notified.
     pub has_failed: bool,
 }
 
-/// Asks the embedder whether something may grow. An error ends the program. Unsafe to call unless as [`memory`].
+/// Asks the embedder whether an item may grow. An error ends the program. Unsafe to call except under the contract of
+/// [`memory`].
 pub type OnGrowth = unsafe fn(NonNull<StoreOpaque>, Growth) -> Result<bool>;
 
-/// Makes memory number `index` of a store grow by `delta` pages and gives its old size in pages, or `None` if that cannot
-/// or may not be.
+/// Grows memory number `index` of a store by `delta` pages and returns its old size in pages, or `None` if that is
+/// impossible or denied.
 ///
 /// # Errors
-/// If the embedder wants the program to end.
+/// Fails if the embedder ends the program.
 ///
 /// # Safety
-/// The pointer was derived from an exclusive reference to the whole store, its user's data included, and nobody uses the
-/// store meanwhile: the wasm code that it is lent to, if any, waits for us, and has left in the proper way.
+/// The pointer derives from an exclusive reference to the whole store, its user's data included, and nothing else uses
+/// the store meanwhile: the wasm code that it is lent to, if any, waits for this function, and has left in the proper
+/// way.
 pub unsafe fn memory(store: NonNull<StoreOpaque>, index: u32, delta: u64) -> Result<Option<u64>> {
-    // SAFETY: as required above; the reference ends with the block.
+    // SAFETY: the caller upholds this function's safety contract; the reference ends with the block.
     let (current, maximum) = unsafe {
         let memory = store.as_ref().memory(index);
         (memory.len(), memory.ty().maximum.map(|pages| pages.saturating_mul(WASM_PAGE)))
@@ -54,18 +56,18 @@ pub unsafe fn memory(store: NonNull<StoreOpaque>, index: u32, delta: u64) -> Res
         store.note_size(index);
         Some(old)
     };
-    // SAFETY: as required above.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { grow(store, growth, work) }
 }
 
-/// The same for table number `index`, by `delta` elements of value `init`. It also stays as it was if the store
-/// is to stop and `may_stop`.
+/// Grows table number `index` by `delta` elements of value `init`, likewise. With `may_stop`, an interruption of the
+/// store also leaves the table unchanged.
 ///
 /// # Errors
-/// As [`memory`].
+/// Fails as [`memory`] does.
 ///
 /// # Safety
-/// As there.
+/// Same as for [`memory`].
 pub unsafe fn table(
     store: NonNull<StoreOpaque>,
     index: u32,
@@ -73,7 +75,7 @@ pub unsafe fn table(
     init: u64,
     may_stop: bool,
 ) -> Result<Option<u64>> {
-    // SAFETY: as required above; the references end with the block.
+    // SAFETY: the caller upholds this function's safety contract; the references end with the block.
     let (current, maximum, interrupt) = unsafe {
         let table = store.as_ref().table(index);
         (table.len(), table.ty().maximum, store.as_ref().interrupt().clone())
@@ -81,7 +83,7 @@ pub unsafe fn table(
     let desired = current.saturating_add(delta);
     let growth = Growth { what: Grows::Table, current, desired, maximum, has_failed: false };
     let is_to_stop = || may_stop && interrupt.stops_at_once();
-    // SAFETY: as required above.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { grow(store, growth, |store| store.table_mut(index).grow(delta, init, is_to_stop)) }
 }
 
@@ -90,7 +92,7 @@ unsafe fn grow(
     growth: Growth,
     work: impl FnOnce(&mut StoreOpaque) -> Option<u64>,
 ) -> Result<Option<u64>> {
-    // SAFETY: as required of the caller; the references end with their lines.
+    // SAFETY: the caller upholds the safety contract of [`memory`]; the references end with their lines.
     unsafe {
         let on_growth = store.as_ref().hooks.on_growth;
         if let Some(ask) = on_growth

@@ -1,8 +1,8 @@
-//! What the memories of a module hold from the start, as pages that its instances share until they write to one.
+//! The initial contents of a module's memories, as pages that its instances share until they write to them.
 //!
-//! Input: a parsed module. Output: an image for each memory that it defines; none if its data depends on what it
+//! Input: a parsed module. Output: an image for each memory that it defines; none if its data depends on
 //! imports, does not fit, or is read late ([`Image`](super::image::Image)).
-//! Invariant: the pages are of an anonymous file that is never written to again.
+//! Invariant: the pages belong to an anonymous file that is never written to again.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -19,32 +19,32 @@ use super::memory::WASM_PAGE;
 use crate::runtime::code::reservation::PAGE;
 use crate::runtime::interruption::rlimits;
 
-/// What one memory holds from the start.
+/// The initial contents of one memory.
 #[derive(Debug)]
 pub struct MemoryImage {
-    /// Its pages from the first byte of `bytes` on; nothing if all of it is zero.
+    /// Its pages from the first byte of `bytes` on; `None` if all of it is zero.
     pages: Option<File>,
-    /// Whole pages.
+    /// The byte range, in whole pages.
     bytes: Range<usize>,
 }
 
 impl MemoryImage {
-    /// How many bytes a memory must have for it.
+    /// Returns the minimum size in bytes of a memory with this image.
     pub fn reach(&self) -> usize {
         self.bytes.end
     }
 
-    /// Has the pages at the start of a memory, of which at least as many bytes are accessible as it has.
+    /// Maps the pages into the start of a memory with at least [`reach`](Self::reach) accessible bytes.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// Fails if the system refuses.
     ///
     /// # Safety
-    /// The memory is the caller's, has at least [`reach`](Self::reach) bytes, and nobody uses it meanwhile.
+    /// The caller owns the memory, which has at least [`reach`](Self::reach) bytes, and nothing uses it meanwhile.
     pub unsafe fn map(&self, base: NonNull<u8>) -> io::Result<()> {
         let Some(pages) = &self.pages else { return Ok(()) };
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::FIXED);
-        // SAFETY: as required above.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe {
             let place = base.as_ptr().add(self.bytes.start).cast();
             mmap(place, self.bytes.len(), protection, flags, pages, 0)?;
@@ -53,9 +53,10 @@ impl MemoryImage {
     }
 }
 
-/// The images of the memories that a module defines, in order; `None` if they cannot be told before there is an instance.
+/// Returns the images of the memories that a module defines, in order; `None` if they depend on the instance.
 pub fn images_of(info: &ModuleInfo) -> Option<Vec<Arc<MemoryImage>>> {
-    // Whoever is in a table of others before elements turn out not to fit would see data that is not there yet.
+    // If an imported table is filled before a later element segment fails, other instances would see data that is not
+    // there yet.
     let fills_others = info.elements.iter().any(|elements| {
         matches!(elements.mode, SegmentMode::Active { target, .. } if target < info.imported_tables)
     });
@@ -69,14 +70,14 @@ pub fn images_of(info: &ModuleInfo) -> Option<Vec<Arc<MemoryImage>>> {
     (info.imported_memories as usize..info.memories.len()).map(image).collect()
 }
 
-/// Bytes of the module, and where they go.
+/// Bytes of the module, and their place in a memory.
 struct Placed {
     memory: u32,
     at: usize,
     bytes: Range<usize>,
 }
 
-/// Where a segment goes: nowhere if it is passive; `None` if that cannot be told.
+/// Returns the place of a segment: none if it is passive; `None` if it is unknown before instantiation.
 fn place_of(info: &ModuleInfo, data: &DataSegment) -> Option<Option<Placed>> {
     let SegmentMode::Active { target, offset } = &data.mode else { return Some(None) };
     let [ConstOp::I32(offset)] = offset.0[..] else { return None };

@@ -1,11 +1,11 @@
-//! Linear memories that several stores, and so several threads, have at once.
+//! Linear memories that several stores, and therefore several threads, share.
 //!
-//! All of what one may grow to is reserved, so its base never changes, and growth makes more of it accessible, under a
-//! lock. The length is an atomic that machine code reads.
+//! The whole maximum size of such a memory is reserved, so its base never changes, and growth makes more of it
+//! accessible, under a lock. The length is an atomic that machine code reads.
 //!
-//! **Invariant**: no Rust reference to its contents is ever made, since machine code of other threads may write them at any
-//! time. Here they are read and written by atomic accesses of bytes and words, in no order, as the specification has it of
-//! accesses that are not atomic.
+//! **Invariant**: no Rust reference to the contents is ever created, since machine code of other threads may write them
+//! at any time. The runtime reads and writes them by atomic accesses of bytes and words, in no order, as the
+//! specification describes non-atomic accesses.
 //! Source: the threads proposal, "Shared linear memory" and "Data races".
 
 use std::ops::Range;
@@ -24,7 +24,7 @@ use crate::{Error, ErrorKind, MemoryType, Result, StoreLimits};
 /// Bytes of a word.
 const WORD: usize = 8;
 
-/// What machine code reads of a shared memory: as [`VmMemory`], but for how it is written.
+/// The definition of a shared memory that machine code reads: the layout of [`VmMemory`], with an atomic length.
 #[derive(Debug)]
 #[repr(C)]
 struct Definition {
@@ -46,28 +46,28 @@ const _: () = {
 #[derive(Debug)]
 pub struct SharedData {
     ty: MemoryType,
-    /// Bytes it may grow to.
+    /// Maximum size in bytes.
     limit: u64,
     definition: Definition,
     mapping: Mapping,
     growth: Mutex<()>,
-    /// The threads that wait at addresses of it.
+    /// The threads that wait at its addresses.
     pub parking: Parking,
 }
 
-// SAFETY: what the base points to is the mapping's, which is `Send` and `Sync`. It is accessed by machine code, and here
-// by atomics only. Those of different sizes may meet in one place, which Rust's memory model leaves open: each is one
-// instruction of the processor, and what that does is what wasm's memory model allows.
+// SAFETY: the base points into the mapping, which is `Send` and `Sync`. Only machine code, and atomics in this module,
+// access it. Atomics of different sizes may overlap, which Rust's memory model leaves open: each is one
+// instruction of the processor, which behaves as wasm's memory model allows.
 unsafe impl Send for SharedData {}
 // SAFETY: as above.
 unsafe impl Sync for SharedData {}
 
 impl SharedData {
-    /// A zeroed memory.
+    /// Creates a zeroed memory.
     ///
     /// # Errors
-    /// If it has no maximum, its minimum is above the limits, or the system has no address space for all that it may
-    /// grow to.
+    /// Fails if the type has no maximum, its minimum exceeds the limits, or the system has no address space for its
+    /// maximum size.
     pub fn new(ty: MemoryType, style: MemoryStyle, limits: &StoreLimits) -> Result<SharedData> {
         let maximum = ty.maximum.ok_or_else(|| {
             Error::new(ErrorKind::Limit, "a shared memory needs a maximum: give MemoryType one")
@@ -94,27 +94,27 @@ impl SharedData {
         })
     }
 
-    /// Its type as declared.
+    /// Returns its declared type.
     pub fn ty(&self) -> MemoryType {
         self.ty
     }
 
-    /// What machine code reads.
+    /// Returns the definition that machine code reads.
     pub fn definition(&self) -> NonNull<VmMemory> {
         NonNull::from(&self.definition).cast()
     }
 
-    /// Where its contents are.
+    /// Returns the address of its contents.
     pub fn base(&self) -> NonNull<u8> {
         self.mapping.base()
     }
 
-    /// Size in bytes, as of now: it never shrinks.
+    /// Returns the current size in bytes; it never shrinks.
     pub fn len(&self) -> u64 {
         self.definition.len.load(Ordering::SeqCst)
     }
 
-    /// Grows by `delta` pages and returns the old size in pages, or `None` if it cannot.
+    /// Grows the memory by `delta` pages and returns the old size in pages, or `None` if it cannot grow.
     pub fn grow(&self, delta: u64) -> Option<u64> {
         let _one_at_a_time = self.growth.lock().unwrap_or_else(PoisonError::into_inner);
         let old = self.len();
@@ -132,20 +132,20 @@ impl SharedData {
     }
 
     fn byte(&self, at: usize) -> &AtomicU8 {
-        // SAFETY: `at` is inside, as the callers have checked, and nothing but atomics and machine code touches the byte.
+        // SAFETY: the callers have checked that `at` is inside, and only atomics and machine code access the byte.
         unsafe { AtomicU8::from_ptr(self.base().as_ptr().add(at)) }
     }
 
     fn word(&self, at: usize) -> &AtomicU64 {
         debug_assert!(at.is_multiple_of(WORD));
-        // SAFETY: as in `byte`; the base is a page's, so this is aligned.
+        // SAFETY: as in `byte`; the base is page-aligned, so the word is aligned.
         unsafe { AtomicU64::from_ptr(self.base().as_ptr().add(at).cast()) }
     }
 
-    /// Copies bytes out of it.
+    /// Copies bytes out of the memory.
     ///
     /// # Panics
-    /// If they are not all inside.
+    /// Panics if the range is not entirely inside.
     pub fn read(&self, at: usize, to: &mut [u8]) {
         self.check(at, to.len());
         let words = words(at, to.len());
@@ -157,10 +157,10 @@ impl SharedData {
         }
     }
 
-    /// Copies bytes into it.
+    /// Copies bytes into the memory.
     ///
     /// # Panics
-    /// If they do not all lie inside.
+    /// Panics if the range is not entirely inside.
     pub fn write(&self, at: usize, from: &[u8]) {
         self.check(at, from.len());
         let words = words(at, from.len());
@@ -173,10 +173,10 @@ impl SharedData {
         }
     }
 
-    /// The number of 32 bits, or of 64, that is at an address, read as atomic instructions do.
+    /// Reads the 32-bit or 64-bit number at an address as atomic instructions do.
     ///
     /// # Panics
-    /// If it is not inside, or the address is no multiple of its size.
+    /// Panics if the number is not inside, or the address is not a multiple of its size.
     pub fn number(&self, at: usize, is_64: bool) -> u64 {
         let size = if is_64 { 8 } else { 4 };
         self.check(at, size);
@@ -184,13 +184,13 @@ impl SharedData {
         if is_64 {
             return self.word(at).load(Ordering::SeqCst);
         }
-        // SAFETY: as in `byte`; it is aligned, as just checked.
+        // SAFETY: as in `byte`; the address is aligned, as just checked.
         let number = unsafe { AtomicU32::from_ptr(self.base().as_ptr().add(at).cast()) };
         number.load(Ordering::SeqCst).into()
     }
 }
 
-/// Which of so many bytes from an address on are whole words.
+/// Returns the part of a byte range from an address on that consists of whole words.
 fn words(at: usize, len: usize) -> Range<usize> {
     let start = (at.next_multiple_of(WORD) - at).min(len);
     start..start + (len - start) / WORD * WORD

@@ -1,7 +1,7 @@
 //! Activations: entries of this thread into wasm code that have not returned yet.
 //!
-//! They live on the stack, in the frames that entered, and form a chain from the newest to the oldest. The signal
-//! handler looks at the newest only: it is the one whose wasm code is running.
+//! They live in the stack frames of the entries, and form a chain from the newest to the oldest. The signal
+//! handler uses only the newest, whose wasm code is running.
 
 use std::cell::{Cell, UnsafeCell};
 use std::ops::Range;
@@ -14,60 +14,60 @@ use crate::runtime::counts::metrics::Sums;
 use crate::runtime::instances::abi::{VmActivation, VmContext, VmStoreContext};
 use crate::runtime::interruption::interrupt::InterruptPage;
 
-/// What the signal handler found.
+/// The findings of the signal handler at a trap.
 #[derive(Debug)]
 pub struct TrapRecord {
-    /// Why; `None` for stack overflow.
+    /// The reason; `None` for stack overflow.
     pub code: Option<TrapCode>,
-    /// The frame that trapped, at the instruction that faulted.
+    /// The trapped frame, at the faulting instruction.
     pub top: RawFrame,
-    /// All frames from there to the activation, innermost first, at their return addresses.
+    /// All frames between it and the activation, innermost first, at their return addresses.
     pub callers: ManyFrames,
-    /// Whether the innermost of them has thrown again what had come back to its call.
+    /// Whether the innermost caller has rethrown an exception that had come back to its call.
     pub is_thrown_again: bool,
-    /// The time-stamp counter then.
+    /// The time-stamp counter at the trap.
     pub cycles: u64,
 }
 
 /// A frame of wasm code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RawFrame {
-    /// Where it is.
+    /// The frame's position.
     pub pc: usize,
-    /// The vmctx of its instance; null if it does not say, as plain code does not.
+    /// The vmctx of its instance; null if the frame does not keep it, as in plain code.
     pub vmctx: *const VmContext,
-    /// What it holds for its path register, if it has come to hold one: nothing of meaning where that is known.
+    /// The value of its path register, if it holds one; meaningless where the value is known statically.
     pub path: Option<u64>,
     /// Its sums of metrics.
     pub sums: Sums,
-    /// The address of its call record, if it has one and anything is measured or counted there; valid if any sum is not
-    /// zero, or the frame has come beyond its entry.
+    /// The address of its call record, if it has one and anything is measured or counted there; valid if any sum is
+    /// nonzero, or the frame has passed its entry.
     pub record: Option<u64>,
 }
 
-/// One entry.
+/// An entry into wasm code.
 pub struct Activation {
-    /// Written by the trampoline that enters, read by the signal handler.
+    /// Written by the entering trampoline, read by the signal handler.
     pub vm: UnsafeCell<VmActivation>,
-    /// The entry below this one.
+    /// The next older entry.
     pub previous: *const Activation,
-    /// Context of the store that was entered.
+    /// Context of the entered store.
     pub context: *mut VmStoreContext,
-    /// The instance of the function that was entered.
+    /// The instance of the entered function.
     pub vmctx: *const VmContext,
-    /// That store's `exit_fp` at the time: where wasm had left for the host that made this entry.
+    /// The store's `exit_fp` at the entry: where wasm had left for the host that made this entry.
     pub saved_exit_fp: usize,
-    /// The same store's `host` at the time: which function of the host made this entry.
+    /// The store's `host` at the entry: the host function that made this entry.
     pub saved_host: usize,
-    /// How many frames there might have been besides at the time, where their number is limited.
+    /// The number of further frames allowed at the entry, if frames are limited.
     pub saved_frames_left: i64,
-    /// The addresses of the stack that wasm code runs on.
+    /// The address range of the stack that wasm code runs on.
     pub stack: Range<usize>,
-    /// Whether that is one of ours, which `entries::enter_on_stack` has gone over to.
+    /// Whether that is a stack of the runtime, to which `entries::enter_on_stack` has switched.
     pub is_on_own_stack: bool,
-    /// That store's interrupt page.
+    /// The store's interrupt page.
     pub interrupt: *const InterruptPage,
-    /// Left by the signal handler when it unwinds to here.
+    /// Set by the signal handler when it unwinds to this activation.
     pub trap: UnsafeCell<Option<TrapRecord>>,
 }
 
@@ -75,28 +75,28 @@ thread_local! {
     static NEWEST: Cell<*const Activation> = const { Cell::new(ptr::null()) };
 }
 
-/// This thread's newest activation, or null.
+/// Returns this thread's newest activation, or null.
 pub fn newest() -> *const Activation {
     NEWEST.get()
 }
 
-/// Takes a chain in place of this thread's, which is given back: a fiber brings its own.
+/// Replaces this thread's chain and returns the old one: a fiber has its own chain.
 #[inline(never)]
 pub fn replace_newest(newest: *const Activation) -> *const Activation {
     NEWEST.replace(newest)
 }
 
-/// Runs `body` with `activation` as the newest, which it is no more when `body` ends, however it does.
+/// Runs `body` with `activation` as the newest, and unlinks it when `body` ends in any way.
 pub fn run<R>(activation: &Activation, body: impl FnOnce() -> R) -> R {
     let _linked = Linked::new(activation);
     body()
 }
 
-/// An activation on the chain. The borrow keeps it where it is.
+/// An activation on the chain. The borrow keeps it in place.
 struct Linked<'a>(&'a Activation);
 
 impl<'a> Linked<'a> {
-    // Neither this nor the end is inlined: the thread may be another when `body` ends, and its data elsewhere.
+    // Neither this function nor `drop` is inlined: `body` may end on another thread, with other thread-local data.
     #[inline(never)]
     fn new(activation: &'a Activation) -> Linked<'a> {
         debug_assert!(ptr::eq(activation.previous, NEWEST.get()));
@@ -108,8 +108,8 @@ impl<'a> Linked<'a> {
 impl Drop for Linked<'_> {
     #[inline(never)]
     fn drop(&mut self) {
-        // Fibers of others that leave in another order than they came, or on another thread, would leave the chain pointing to
-        // frames that are gone. Ours take their part of the chain along.
+        // Foreign fibers that leave in another order than they entered, or on another thread, would leave the chain
+        // pointing to dead frames. Fibers of this runtime take their part of the chain along.
         if !ptr::eq(NEWEST.get(), self.0) {
             crate::runtime::interruption::signals::die(
                 "wasm calls of one thread must return in reverse order: do not switch fibers in between",

@@ -1,4 +1,4 @@
-//! What machine code does not do itself to the elements of arrays, with wasm's semantics: checked first.
+//! Operations on the elements of arrays that machine code does not inline, with wasm's semantics: checked first.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::runtime::linear_memory::bulk::{SLICE, at, in_slices, slices};
 
 type Result<T = ()> = std::result::Result<T, Trap>;
 
-/// Bytes of an array's elements `start..start + count`, counted from its head.
+/// Returns the byte range of an array's elements `start..start + count`, counted from its head.
 fn bytes_of(store: &StoreOpaque, array: u64, start: u32, count: u32) -> Result<Range<usize>> {
     let (ty, length) = store.objects.heap().head(array);
     let end = start.checked_add(count).filter(|&end| end <= length).ok_or(Trap::ArrayOutOfBounds)?;
@@ -27,13 +27,13 @@ fn element_size(store: &StoreOpaque, ty: u32) -> usize {
     }
 }
 
-/// `array.fill`, with a value whose low bytes are these.
+/// `array.fill`, with the low and high half of the value.
 pub fn fill(store: &mut StoreOpaque, _: u32, array: u64, start: u32, low: u64, high: u64, n: u32) -> Result {
     let range = bytes_of(store, array, start, n)?;
     let (ty, _) = store.objects.heap().head(array);
     let size = element_size(store, ty);
     let value = (u128::from(high) << 64 | u128::from(low)).to_le_bytes();
-    // A slice is a multiple of what an element takes.
+    // The slice size is a multiple of the element size.
     in_slices(store, slices(range.len() as u64, SLICE, false), |store, slice| {
         let bytes = store.objects.heap_mut().bytes_mut(array, at(range.start, &slice));
         match size {
@@ -48,14 +48,14 @@ pub fn fill(store: &mut StoreOpaque, _: u32, array: u64, start: u32, low: u64, h
 pub fn copy(store: &mut StoreOpaque, _: u32, to: u64, dst: u32, from: u64, src: u32, n: u32) -> Result {
     let target = bytes_of(store, to, dst, n)?;
     let source = bytes_of(store, from, src, n)?;
-    // Where both are one array, what is written must have been read.
+    // Within one array, elements must be read before they are overwritten.
     in_slices(store, slices(source.len() as u64, SLICE, dst > src), |store, slice| {
         let to_bytes = target.start + slice.start;
         store.objects.heap_mut().copy((from, at(source.start, &slice)), (to, to_bytes));
     })
 }
 
-/// The bytes of a data segment's part, in the module; as many as `n` elements of a size take.
+/// Returns the bytes in the module of a data segment's part, as many as `n` elements of a size take.
 fn data(store: &StoreOpaque, i: u32, segment: u32, src: u32, n: u32, size: usize) -> Result<Range<usize>> {
     let all = store.instances[i as usize].data_segment(segment);
     let start = all.start + src as usize;
@@ -94,7 +94,7 @@ fn write_data(store: &mut StoreOpaque, i: u32, array: u64, at: usize, source: Ra
     let module = store.instances[i as usize].module.clone();
     let bytes = store.objects.heap_mut().bytes_mut(array, at..at + source.len());
     match module.image().filter(|image| image.is_late(&source)) {
-        // As with memories: see `InitError::trap`.
+        // Same as for memories: see `InitError::trap`.
         Some(image) => image.read_late(source, bytes).map_err(|_| Trap::MemoryOutOfBounds),
         None => {
             bytes.copy_from_slice(&module.info().bytes[source]);
@@ -103,7 +103,7 @@ fn write_data(store: &mut StoreOpaque, i: u32, array: u64, at: usize, source: Ra
     }
 }
 
-/// The words of an element segment's part. What they refer to is kept by the segment, or by globals.
+/// Returns the words of an element segment's part. The segment, or globals, keep their referents alive.
 fn items(store: &mut StoreOpaque, i: u32, segment: u32, src: u32, n: u32) -> Result<Vec<u64>> {
     let len = elements::len(store, i, segment);
     let end = (src as usize).checked_add(n as usize).filter(|&end| end <= len);

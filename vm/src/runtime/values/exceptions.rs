@@ -1,9 +1,9 @@
-//! Exceptions of a store: what they are in memory, and which of them wasm code still holds.
+//! Exceptions of a store: their representation in memory, and which of them wasm code still holds.
 //!
-//! An exception is a row of values, the first of which has the number of its tag (`abi::exception`); in wasm an `exnref`
-//! is the address of that row. The host holds it by counting, wasm code through the store's table of all exceptions that
-//! it knows. Collection, which goes with that of externrefs (`externs`), takes those out that no table, global, frame or
-//! other exception refers to, and nobody in the host holds.
+//! An exception is a row of values, the first of which holds the number of its tag (`abi::exception`); an `exnref` in
+//! wasm is the address of that row. The host holds exceptions by reference counts, wasm code through the store's table
+//! of all exceptions that it knows. Collection, which runs together with that of externrefs (`externs`), removes the
+//! exceptions to which no table, global, frame or other exception refers and which the host does not hold.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -15,32 +15,32 @@ use crate::runtime::instances::abi::VmValue;
 use crate::runtime::instances::store::{StoreId, StoreOpaque, Stored};
 use crate::{Error, ErrorKind, FuncType, HeapType, RefType, ValType};
 
-/// A tag: what kind of exception it is.
+/// A tag: the kind of an exception.
 #[derive(Debug)]
 pub struct TagData {
-    /// Its handle.
+    /// The tag's handle.
     pub handle: Stored,
-    /// What machine code compares.
+    /// The number that machine code compares.
     pub number: u64,
-    /// What its exceptions carry.
+    /// The types of its exceptions' values.
     pub ty: FuncType,
-    /// What people call it.
+    /// Its display name.
     pub name: String,
 }
 
 /// An exception.
 #[derive(Debug)]
 pub struct Exception {
-    /// The number of its tag, and what it carries.
+    /// The number of its tag, and its values.
     words: Box<[VmValue]>,
-    /// Its tag.
+    /// The exception's tag.
     pub tag: Arc<TagData>,
-    /// Where the frames go on that it was thrown in first, the innermost first.
+    /// Return addresses of the frames in which it was first thrown, innermost first.
     pub thrown: OnceLock<Box<[usize]>>,
 }
 
 impl Exception {
-    /// One that carries these values, which are of the tag's types and, where references, of its store.
+    /// Creates an exception with these values, which match the tag's types; references belong to its store.
     pub fn new(tag: Arc<TagData>, carried: &[VmValue]) -> Exception {
         let head = VmValue::from_u64(tag.number);
         Exception {
@@ -50,17 +50,17 @@ impl Exception {
         }
     }
 
-    /// The store that it belongs to.
+    /// Returns the store that the exception belongs to.
     pub fn store(&self) -> StoreId {
         self.tag.handle.store()
     }
 
-    /// What it carries.
+    /// Returns the exception's values.
     pub fn carried(&self) -> &[VmValue] {
         &self.words[1..]
     }
 
-    /// The same, with the type of each.
+    /// Returns the exception's values with their types.
     pub fn typed(&self) -> impl Iterator<Item = (ValType, VmValue)> + '_ {
         self.tag.ty.params().zip(self.carried().iter().copied())
     }
@@ -70,7 +70,7 @@ impl Exception {
     }
 }
 
-/// A reference that is not null, as far as its word and its type tell what it is to.
+/// Writes a non-null reference, as far as its word and its type determine its referent.
 fn shown(f: &mut fmt::Formatter<'_>, ty: &RefType, word: u64) -> fmt::Result {
     let heap_type = ty.heap_type();
     f.write_str(match heap_type.top() {
@@ -86,7 +86,7 @@ fn shown(f: &mut fmt::Formatter<'_>, ty: &RefType, word: u64) -> fmt::Result {
     })
 }
 
-/// The tag, and what it carries: of references, what they are to.
+/// Writes the tag and the values: for references, their referents.
 impl fmt::Display for Exception {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "tag {}", self.tag.name)?;
@@ -106,13 +106,13 @@ impl fmt::Display for Exception {
     }
 }
 
-/// An exception that wasm code has not caught, or that a host function throws: see [`Store::throw`](crate::Store::throw).
+/// An uncaught exception of wasm code, or one that a host function throws: see [`Store::throw`](crate::Store::throw).
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("uncaught exception: {0}")]
 pub struct ThrownException(pub(crate) Arc<Exception>);
 
 impl ThrownException {
-    /// The error that it is.
+    /// Converts the exception to an error.
     pub(crate) fn into_error(self) -> Error {
         Error::with_source(ErrorKind::Exception, Box::new(self))
     }
@@ -122,14 +122,14 @@ impl ThrownException {
 #[derive(Debug)]
 pub struct Exceptions {
     by_address: HashMap<usize, Arc<Exception>>,
-    /// How many there are when the next collection is due.
+    /// Number of exceptions at which the next collection is due.
     threshold: usize,
-    /// Which of them the collection that runs keeps, and which of these have not been looked into.
+    /// Exceptions that the running collection keeps; `pending` holds those whose values have not been traced.
     marked: HashSet<usize>,
     pending: Vec<usize>,
 }
 
-/// Collections with fewer exceptions than this are not worth it.
+/// Minimum number of exceptions for which a collection pays off.
 const FIRST_THRESHOLD: usize = 1024;
 
 impl Default for Exceptions {
@@ -140,33 +140,33 @@ impl Default for Exceptions {
 }
 
 impl Exceptions {
-    /// The word by which wasm knows an exception from now on.
+    /// Registers an exception and returns the word by which wasm refers to it.
     pub fn insert(&mut self, exception: Arc<Exception>) -> u64 {
         let address = exception.address();
         self.by_address.insert(address, exception);
         address as u64
     }
 
-    /// The exception of a word of wasm's; none if it is null.
+    /// Returns the exception of a word of wasm; `None` if it is null.
     ///
     /// # Panics
-    /// If it is no word that wasm holds.
+    /// Panics if wasm does not hold this word.
     pub fn get(&self, word: u64) -> Option<Arc<Exception>> {
         (word != 0)
             .then(|| self.by_address.get(&(word as usize)).cloned().expect("one that wasm holds is kept"))
     }
 
-    /// How many there are.
+    /// Returns the number of exceptions.
     pub fn len(&self) -> usize {
         self.by_address.len()
     }
 
-    /// Whether there are twice as many as after the last collection.
+    /// Reports whether there are twice as many exceptions as after the last collection.
     pub fn is_due(&self) -> bool {
         self.len() >= self.threshold
     }
 
-    /// A collection begins, which keeps those in `live`, and what the host holds.
+    /// Begins a collection, which keeps the exceptions in `live` and those that the host holds.
     pub fn begin_collection(&mut self, live: &[u64]) {
         self.marked.clear();
         self.pending.clear();
@@ -178,7 +178,7 @@ impl Exceptions {
             .for_each(|word| self.keep(word));
     }
 
-    /// It also keeps the one with this word, if it is one's.
+    /// Also keeps the exception with this word, if it is an exception's.
     pub fn keep(&mut self, word: u64) {
         let address = word as usize;
         if self.by_address.contains_key(&address) && self.marked.insert(address) {
@@ -186,7 +186,7 @@ impl Exceptions {
         }
     }
 
-    /// It also keeps those that the kept ones carry, and shows all references that they do.
+    /// Also keeps the exceptions that kept ones carry, and visits all collected references among their values.
     pub fn trace(&mut self, mut visit: impl FnMut(u64)) {
         while let Some(address) = self.pending.pop() {
             let exception = self.by_address[&address].clone();
@@ -200,7 +200,7 @@ impl Exceptions {
         }
     }
 
-    /// It ends, and frees all others, or nothing if some may be held that nobody has named.
+    /// Ends the collection and frees all other exceptions, or none if unknown references may exist.
     pub fn end_collection(&mut self, are_all_known: bool) {
         if are_all_known {
             let marked = &self.marked;
@@ -211,7 +211,7 @@ impl Exceptions {
 }
 
 impl StoreOpaque {
-    /// Adds a tag, and gives its index.
+    /// Adds a tag, and returns its index.
     pub fn add_tag(&mut self, ty: FuncType, name: String) -> u32 {
         let index = self.tags.len() as u32;
         let tag = TagData { handle: self.handle(index), number: 1 + u64::from(index), ty, name };
@@ -219,10 +219,10 @@ impl StoreOpaque {
         index
     }
 
-    /// The word by which wasm knows an exception.
+    /// Returns the word by which wasm refers to an exception.
     ///
     /// # Panics
-    /// If it is another store's.
+    /// Panics if the exception belongs to another store.
     pub fn exception_word(&mut self, exception: Option<Arc<Exception>>) -> u64 {
         exception.map_or(0, |exception| {
             self.index(exception.tag.handle);

@@ -1,9 +1,9 @@
-//! The objects of a store: its heap, made when the first type of objects comes, what keeps objects alive, and collections.
+//! The objects of a store: its heap, created with the first object type, the roots of objects, and collections.
 //!
-//! One collection serves objects, values of the host's (`externs`) and exceptions, as each may refer to the others. It
-//! happens when an allocation finds no room, when the host is entered and there are many of the others, or when the
-//! embedder asks. Roots are tables, globals, evaluated element segments, what the embedder holds, and each word of the
-//! stack, of registers and of the transfer buffer: see `gc`.
+//! One collection serves objects, host values (`externs`) and exceptions, as each may refer to the others. It runs when
+//! an allocation finds no room, when the host is entered and there are many host values or exceptions, or when the
+//! embedder requests it. Roots are tables, globals, evaluated element segments, the embedder's references, and each
+//! word of the stack, of registers and of the transfer buffer: see `gc`.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -17,31 +17,31 @@ use crate::runtime::instances::store::StoreOpaque;
 use crate::runtime::stacks::walk;
 use crate::{RefType, Trap};
 
-/// The objects.
+/// The heap objects of a store.
 #[derive(Debug, Default)]
 pub struct Objects {
     heap: Option<Heap>,
-    /// Where the next one goes; machine code has it while it runs, unless it is to ask for each.
+    /// The place of the next object; machine code owns it while it runs, unless it must ask for each allocation.
     bump: Bump,
-    /// The types of objects, which keep their ids.
+    /// The object types, which keep their ids alive.
     types: Vec<Arc<TypeEntry>>,
-    /// By id, the address of the type's display, for machine code.
+    /// Address of the type's display by type id, for machine code.
     displays: Vec<usize>,
-    /// What the embedder holds, or has held, by words.
+    /// The words that the embedder holds, or has held.
     held: Mutex<Held>,
-    /// Operands of constant expressions that are being evaluated.
+    /// Operands of constant expressions under evaluation.
     pub operands: Vec<VmValue>,
 }
 
 #[derive(Debug, Default)]
 struct Held {
     words: Vec<(u64, Weak<()>)>,
-    /// How many there were after those that nobody holds were last dropped.
+    /// Number of words after the most recent removal of released ones.
     known: usize,
 }
 
 impl Held {
-    /// Few enough that looking for what is held no more is not worth it.
+    /// Number of words below which a search for released ones does not pay off.
     const FEW: usize = 1024;
 
     fn add(&mut self, word: u64, root: Weak<()>) {
@@ -58,7 +58,7 @@ impl Held {
 }
 
 impl Objects {
-    /// Keeps what a word refers to as long as somebody has what this gives.
+    /// Keeps the referent of a word alive as long as the result is alive.
     pub fn hold(&self, word: u64) -> Arc<()> {
         let root = Arc::new(());
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -66,30 +66,30 @@ impl Objects {
         root
     }
 
-    /// What the embedder still holds.
+    /// Returns the words that the embedder still holds.
     fn held(&mut self) -> impl Iterator<Item = u64> + '_ {
         let held = self.held.get_mut().unwrap_or_else(PoisonError::into_inner);
         held.drop_others();
         held.words.iter().map(|&(word, _)| word)
     }
 
-    /// The heap.
+    /// Returns the heap.
     ///
     /// # Panics
-    /// If the store has no types of objects.
+    /// Panics if the store has no object types.
     pub fn heap(&self) -> &Heap {
         self.heap.as_ref().expect("a store with objects has a heap")
     }
 
-    /// The heap.
+    /// Returns the heap.
     ///
     /// # Panics
-    /// As [`Objects::heap`].
+    /// Panics as [`Objects::heap`] does.
     pub fn heap_mut(&mut self) -> &mut Heap {
         self.heap.as_mut().expect("a store with objects has a heap")
     }
 
-    /// The type of an object.
+    /// Returns the type of an object.
     pub fn type_of(&self, word: u64) -> &Arc<TypeEntry> {
         let (id, _) = self.heap().head(word);
         self.types.iter().find(|entry| entry.id == id).expect("the types of objects are known")
@@ -119,10 +119,10 @@ fn shape_of(entry: &TypeEntry) -> Option<Shape> {
 }
 
 impl StoreOpaque {
-    /// Objects may be made of these types from now on, as far as they are of objects.
+    /// Allows objects of these types, as far as they are object types.
     ///
     /// # Errors
-    /// If the system has no room for a heap.
+    /// Fails if the system has no room for a heap.
     pub fn add_object_types(&mut self, types: &[Arc<TypeEntry>]) -> crate::Result<()> {
         for entry in types {
             let Some(shape) = shape_of(entry) else { continue };
@@ -146,11 +146,11 @@ impl StoreOpaque {
         Ok(())
     }
 
-    /// The address of a new object of the type with this id, whose fields have their defaults. What is to stay must be
-    /// known: see [`StoreOpaque::collect`].
+    /// Allocates an object of the type with this id, with default fields, and returns its address. All live references
+    /// must be known: see [`StoreOpaque::collect`].
     ///
     /// # Errors
-    /// If there is no room, with all that is reachable.
+    /// Fails if there is no room besides all reachable objects.
     pub fn allocate(&mut self, id: u32, length: u32) -> Result<u64, Trap> {
         self.take_bump();
         if self.engine().config().gc_stress {
@@ -171,7 +171,7 @@ impl StoreOpaque {
         heap.as_mut().expect("a type of objects is known").allocate(bump, id, length)
     }
 
-    /// What machine code has allocated is known to the heap.
+    /// Takes back the cursor, so that the heap knows what machine code has allocated.
     fn take_bump(&mut self) {
         if !self.engine().config().gc_stress {
             // SAFETY: the context lives as long as the store, which is borrowed exclusively.
@@ -186,7 +186,7 @@ impl StoreOpaque {
         }
     }
 
-    /// What was allocated, and collections; none if there was no type of objects.
+    /// Returns the statistics of allocations and collections; `None` if there are no object types.
     pub fn count_objects(&mut self) -> Option<&Statistics> {
         self.take_bump();
         let Objects { heap, bump, .. } = &mut self.objects;
@@ -197,16 +197,16 @@ impl StoreOpaque {
         self.objects.heap.as_ref().map(Heap::statistics)
     }
 
-    /// Collects if there are many values of the host's, or exceptions: see [`StoreOpaque::collect`].
+    /// Collects if there are many host values or exceptions: see [`StoreOpaque::collect`].
     pub fn collect_if_due(&mut self, held: &[u64]) {
         if self.externs.is_due() || self.exceptions.is_due() {
             self.collect(held);
         }
     }
 
-    /// Frees objects, externrefs and exceptions that nothing refers to: no table, no global, no frame of wasm code, no object
-    /// or exception that stays, and none of `held`. To be called in host code, when no other word is on its way in or out
-    /// but on the stack below entries into wasm code.
+    /// Frees objects, externrefs and exceptions without references from a table, a global, a frame of wasm code, a live
+    /// object or exception, or `held`. Must be called in host code, when no other word is in transit except on the
+    /// stack below entries into wasm code.
     pub fn collect(&mut self, held: &[u64]) {
         self.take_bump();
         let live = self.roots(held);
@@ -253,7 +253,7 @@ impl StoreOpaque {
         self.give_bump();
     }
 
-    /// All words that keep something alive but those of frames.
+    /// Returns all words that keep values alive, except those of frames.
     fn roots(&mut self, held: &[u64]) -> Vec<u64> {
         let mut live: Vec<u64> = held.to_vec();
         live.extend(self.objects.held());
@@ -264,7 +264,7 @@ impl StoreOpaque {
                 instance.elements.iter().filter(|&(&segment, _)| !instance.is_elem_dropped(segment));
             live.extend(segments.flat_map(|(_, words)| words));
         }
-        // SAFETY: the buffer has so many values, and no machine code writes it while the store is borrowed.
+        // SAFETY: the buffer has that many values, and no machine code writes it while the store is borrowed.
         let transferred = unsafe {
             let first = (*self.context().as_ptr()).transfer;
             std::slice::from_raw_parts(first.cast::<u64>(), 2 * TRANSFER_VALUES as usize)

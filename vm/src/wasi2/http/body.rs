@@ -1,7 +1,7 @@
 //! Bodies: `incoming-body`, `future-trailers` and `outgoing-body`.
 //!
-//! A body that comes in is there as a whole. One that goes out is collected, up to a limit, and sent when it is finished. What all
-//! of them take is limited by the budget of the program.
+//! An incoming body is available as a whole. An outgoing body is collected, up to a limit, and sent when it is
+//! finished. The program's budget limits the memory of all bodies.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -19,14 +19,14 @@ use crate::wasi2::interface::{Context, Interface, drop_it};
 use crate::wasi2::output::OutputStream;
 use crate::wasi2::poll::Pollable;
 
-/// Bytes of a body that goes out.
+/// Maximum bytes of an outgoing body.
 const MOST_BYTES: usize = 64 << 20;
 
 /// `incoming-body`
 pub struct IncomingBody {
     bytes: Option<Vec<u8>>,
     trailers: Headers,
-    /// What it takes of the budget, as long as it or its stream is there.
+    /// The body's part of the budget, as long as it or its stream exists.
     _charge: Option<Charge>,
 }
 
@@ -39,7 +39,7 @@ impl IncomingBody {
 /// `future-trailers`
 pub struct FutureTrailers(Option<Headers>);
 
-/// What a program gives as a body, and whether it has finished.
+/// The body that a program writes, and whether it is finished.
 #[derive(Clone, Default)]
 pub struct Outbox(Arc<Mutex<Out>>);
 
@@ -48,22 +48,22 @@ struct Out {
     state: State,
     pipe: OutputPipe,
     trailers: Headers,
-    /// Who waits for it.
+    /// The callback that waits for it.
     then: Option<Box<dyn FnOnce(Delivered) + Send>>,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum State {
-    /// Nobody has asked for it: there is none.
+    /// Not requested: there is no body.
     #[default]
     None,
     Open,
     Finished,
-    /// The program has dropped it.
+    /// The program has dropped the body.
     Broken,
 }
 
-/// A body with the fields behind it, or nothing if the program did not finish it.
+/// A body with its trailers, or `None` if the program did not finish it.
 pub type Delivered = Option<(Vec<u8>, Headers)>;
 
 impl Outbox {
@@ -71,7 +71,7 @@ impl Outbox {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The body, which there is once.
+    /// Opens the body, which is possible once.
     pub fn open(&self, length: Option<u64>, charge: Charge) -> Option<OutgoingBody> {
         let mut out = self.lock();
         if out.state != State::None {
@@ -82,7 +82,7 @@ impl Outbox {
         Some(OutgoingBody { outbox: self.clone(), length, is_taken: false })
     }
 
-    /// What there is when no more comes.
+    /// Returns the body once no more data comes.
     pub fn delivered(&self) -> Delivered {
         let mut out = self.lock();
         match out.state {
@@ -92,7 +92,7 @@ impl Outbox {
         }
     }
 
-    /// Passes it on when it is finished or dropped, at once if it is already.
+    /// Passes the body to `then` when it is finished or dropped, at once if it already is.
     pub fn when_done(&self, then: impl FnOnce(Delivered) + Send + 'static) {
         let mut out = self.lock();
         if out.state == State::Open {
@@ -117,7 +117,7 @@ impl Outbox {
 /// `outgoing-body`
 pub struct OutgoingBody {
     outbox: Outbox,
-    /// The length that its message names.
+    /// The length stated by its message.
     length: Option<u64>,
     is_taken: bool,
 }
@@ -154,7 +154,7 @@ pub fn define<T: 'static, C: Context<T>>(types: &mut Interface<'_, T, C>) -> Res
     types.func("[static]outgoing-body.finish", finish)
 }
 
-/// The fields behind a body: once.
+/// The trailers of a body, returned once.
 type Trailers = Option<std::result::Result<std::result::Result<Option<Resource<Fields>>, ErrorCode>, ()>>;
 
 fn trailers(host: &mut Host<'_>, (future,): (Resource<FutureTrailers>,)) -> Outcome<Trailers> {
@@ -181,7 +181,7 @@ fn finish(
     Ok(Ok(()))
 }
 
-/// The length that fields name.
+/// Returns the length that the fields state.
 pub fn length_of(headers: &Headers) -> Option<u64> {
     let value = &headers.iter().find(|(name, _)| name == "content-length")?.1;
     std::str::from_utf8(value).ok()?.parse().ok()

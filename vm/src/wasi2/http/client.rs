@@ -1,4 +1,4 @@
-//! Requests to others, each by a thread of its own.
+//! Outgoing requests, each in its own thread.
 
 use std::io::{self, BufReader, ErrorKind, Read};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -12,11 +12,11 @@ use super::wire::{WireLimits, read_response, write_request};
 use crate::wasi::budget::Charge;
 use crate::wasi2::answer::Teller;
 
-/// Requests that are under way at the same time, of all programs of this process.
+/// Maximum concurrent requests of all programs of this process.
 const MOST_AT_ONCE: usize = 64;
-/// How long is waited unless the program says so.
+/// Default timeout.
 const USUAL: Duration = Duration::from_secs(60);
-/// The most of a response: programs read it from memory.
+/// Limits of a response: programs read it from memory.
 const LIMITS: WireLimits = WireLimits { head: 128 << 10, fields: 500, body: 32 << 20 };
 
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
@@ -29,10 +29,10 @@ pub struct Timeouts {
     pub between_bytes: Option<Duration>,
 }
 
-/// A response, with what it takes of the program's budget.
+/// A response, with its part of the program's budget.
 pub type Told = Result<(Response, Charge), ErrorCode>;
 
-/// Sends a request, and tells the response when it is there.
+/// Sends a request, and passes on the response when it arrives.
 pub fn send(request: Request, (timeouts, charge): (Timeouts, Charge), teller: Teller<Told>) {
     struct Place;
     impl Drop for Place {
@@ -77,7 +77,7 @@ fn exchange(request: &Request, timeouts: Timeouts) -> Result<Response, ErrorCode
     Ok(read_response(&mut from, &request.method, &LIMITS)?)
 }
 
-/// The system takes no time of zero.
+/// Limits a timeout: the system accepts no zero.
 fn limited(time: Option<Duration>) -> Duration {
     time.unwrap_or(USUAL).clamp(Duration::from_millis(1), USUAL * 10)
 }
@@ -108,7 +108,7 @@ fn of_connect(error: &io::Error) -> ErrorCode {
     }
 }
 
-/// A connection on which the first bytes may take another time than those that follow.
+/// A connection with a separate timeout for the first bytes.
 struct Timed {
     stream: TcpStream,
     next: Duration,

@@ -9,10 +9,10 @@ use crate::wasi2::host::Host;
 use crate::wasi2::interface::{Context, Interface, drop_it};
 use crate::{Error, ErrorKind, Result};
 
-/// Bytes of the names and values of one `fields`.
+/// Maximum bytes of the names and values of one `fields`.
 const MOST_BYTES: usize = 128 << 10;
 
-/// What is about the connection, which is not the program's.
+/// Fields about the connection, which programs may not set.
 const FORBIDDEN: [&str; 9] = [
     "connection",
     "host",
@@ -32,11 +32,11 @@ pub struct Fields {
 }
 
 type Handle = Resource<Fields>;
-/// What changes of fields give; the outer error ends the program.
+/// The result of changes to fields; the outer error ends the program.
 type Changed<T = ()> = Outcome<std::result::Result<T, HeaderError>>;
 
 impl Fields {
-    /// Those of a message, which cannot be changed.
+    /// Creates the fields of a message, which cannot be changed.
     pub fn fixed(list: Headers) -> Fields {
         Fields { list, is_fixed: true }
     }
@@ -84,7 +84,7 @@ pub fn define<T: 'static, C: Context<T>>(types: &mut Interface<'_, T, C>) -> Res
     })
 }
 
-/// A field's name in small letters, if a program may have one of that name.
+/// Returns a field's name in lower case, if a program may use it.
 fn checked(name: String, values: &[Vec<u8>]) -> std::result::Result<String, HeaderError> {
     let name = name.to_ascii_lowercase();
     if !is_token(name.as_bytes()) || !values.iter().all(|value| is_value(value)) {
@@ -106,7 +106,7 @@ fn from_list(host: &mut Host<'_>, (list,): (Vec<(String, Vec<u8>)>,)) -> Changed
     Ok(Ok(host.table().push(fields)?))
 }
 
-/// Adds values of a field; takes those away that there are before, if they are replaced.
+/// Adds values of a field, and removes the previous values if they are replaced.
 fn change(
     host: &mut Host<'_>,
     fields: &Handle,
@@ -130,7 +130,7 @@ fn change(
     Ok(Ok(()))
 }
 
-/// A copy of a message's fields, for the program to look at.
+/// Creates a copy of a message's fields that the program can read.
 pub fn shown<R: 'static>(host: &mut Host<'_>, of: &Resource<R>, list: Headers) -> Outcome<Handle> {
     Ok(host.table().push_child(Fields::fixed(list), of)?)
 }

@@ -1,4 +1,4 @@
-//! What a program is given: `incoming-request`, and `response-outparam` for what it answers.
+//! A program's inputs: `incoming-request`, and `response-outparam` for its answer.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,7 +25,7 @@ impl IncomingRequest {
     }
 }
 
-/// What a program has answered, if it has.
+/// A program's answer, if any.
 pub type Answered = Arc<Mutex<Option<std::result::Result<OutgoingResponse, ErrorCode>>>>;
 
 /// `response-outparam`
@@ -39,7 +39,7 @@ pub struct OutgoingResponse {
 }
 
 impl OutgoingResponse {
-    /// The whole of it, if the program has finished the body.
+    /// Returns the whole response, if the program has finished the body.
     pub fn whole(self) -> Option<Response> {
         let (body, trailers) = self.body.delivered()?;
         Some(Response { status: self.status, headers: self.headers, body, trailers })
@@ -117,6 +117,6 @@ fn set(
         Err(code) => Err(code),
     };
     let before = answered.lock().unwrap_or_else(PoisonError::into_inner).replace(response);
-    // It was passed on with the first answer.
+    // The first answer has already been passed on.
     if before.is_some() { Err(Fail::End(trap("a request is answered twice"))) } else { Ok(()) }
 }

@@ -1,14 +1,14 @@
-//! Requests and responses, whole.
+//! Whole requests and responses.
 
-/// Fields of a message: names in small letters, and values, in the order in which they were sent.
+/// The fields of a message: names in lower case, and values, in the order of sending.
 pub type Headers = Vec<(String, Vec<u8>)>;
 
 /// A request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// Such as `GET`.
+    /// The method, such as `GET`.
     pub method: String,
-    /// Such as `http`, if it is known.
+    /// The scheme, such as `http`, if known.
     pub scheme: Option<String>,
     /// The host, with the port if one was named.
     pub authority: Option<String>,
@@ -18,25 +18,25 @@ pub struct Request {
     pub headers: Headers,
     /// Its body.
     pub body: Vec<u8>,
-    /// Fields behind the body.
+    /// Trailers: the fields behind the body.
     pub trailers: Headers,
 }
 
 /// A response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Response {
-    /// Such as 200.
+    /// The status code, such as 200.
     pub status: u16,
     /// Its fields.
     pub headers: Headers,
     /// Its body.
     pub body: Vec<u8>,
-    /// Fields behind the body.
+    /// Trailers: the fields behind the body.
     pub trailers: Headers,
 }
 
 impl Response {
-    /// One with a line of text.
+    /// Creates a response with a line of text.
     pub fn text(status: u16, text: &str) -> Response {
         let headers = vec![("content-type".to_owned(), b"text/plain; charset=utf-8".to_vec())];
         Response { status, headers, body: format!("{text}\n").into_bytes(), trailers: Headers::new() }

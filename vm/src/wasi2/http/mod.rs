@@ -1,9 +1,9 @@
-//! `wasi:http`: programs that answer requests, and that make some.
+//! `wasi:http`: programs that answer requests, and that send some.
 //!
-//! Messages are whole: a program is called when the body of a request is there, and what it answers is sent when it has
-//! finished; the same for what it asks of others. Limits are those of [`WireLimits`]. Without encryption.
+//! Messages are whole: a program is called when the body of a request has arrived, and its answer is sent when it is
+//! finished; likewise for its own requests. The limits are those of [`WireLimits`]. There is no encryption.
 //!
-//! Source: the WIT package `wasi:http@0.2.6`; where it leaves it open we do as Wasmtime.
+//! Source: the WIT package `wasi:http@0.2.6`; where it leaves a choice this implementation follows Wasmtime.
 
 mod body;
 mod client;
@@ -29,13 +29,13 @@ use incoming::{Answered, IncomingRequest, Outparam};
 use outgoing::FutureResponse;
 use values::ErrorCode;
 
-/// What answers requests, without its version.
+/// The interface that answers requests, without its version.
 const HANDLER: &str = "wasi:http/incoming-handler@0.2.";
 
 /// Defines the functions of `wasi:http`; `context` finds a store's context in its data.
 ///
 /// # Errors
-/// If one of the names is taken.
+/// Fails if one of the names is taken.
 pub fn add_to_linker<T: 'static>(
     linker: &mut Linker<T>,
     context: impl Fn(&mut T) -> &mut WasiCtx + Copy + Send + Sync + 'static,
@@ -46,25 +46,25 @@ pub fn add_to_linker<T: 'static>(
     incoming::define(&mut types)?;
     outgoing::define(&mut types)?;
     types.func("http-error-code", |host: &mut Host<'_>, (error,): (Resource<super::errors::IoError>,)| {
-        // Streams of bodies are in memory: they fail only where a body is too long.
+        // Body streams are in memory: they fail only if a body is too long.
         host.table().get(&error)?;
         Ok(Some(ErrorCode::HttpResponseBodySize(None)))
     })?;
     outgoing::define_handler(linker, context)
 }
 
-/// The function by which requests are answered, `wasi:http/incoming-handler#handle` of any version 0.2.x, if an instance exports
-/// it.
+/// Returns the function that answers requests, `wasi:http/incoming-handler#handle` of any version 0.2.x, if an instance
+/// exports it.
 pub fn handler_name(funcs: impl IntoIterator<Item = impl AsRef<str>>) -> Option<String> {
     let is_it = |name: &str| name.starts_with(HANDLER) && name.ends_with("#handle");
     funcs.into_iter().find(|name| is_it(name.as_ref())).map(|name| name.as_ref().to_owned())
 }
 
-/// Has a component answer a request.
+/// Calls a component to answer a request.
 ///
 /// # Errors
-/// If it traps, ends itself, answers with an error, not at all, or with a body that it does not finish; or is none that
-/// answers requests. If it traps no function of the instance can be called any more.
+/// Fails if the component traps, exits, answers with an error, gives no answer or an unfinished body, or does not
+/// answer requests. After a trap, no function of the instance can be called any more.
 pub fn handle<S: AsContextMut>(
     mut store: S,
     instance: &Instance,
@@ -99,7 +99,7 @@ pub fn handle<S: AsContextMut>(
     }
 }
 
-/// What there is to wait for before a response is there.
+/// Returns the wait condition of a response.
 pub(super) fn wish(host: &mut Host<'_>, rep: u32) -> Outcome<super::poll::Wish> {
     Ok(host.table().get(&Resource::<FutureResponse>::new_borrow(rep))?.0.wish())
 }

@@ -1,4 +1,4 @@
-//! What a program asks of others: `outgoing-request`, `outgoing-handler`, `incoming-response`.
+//! Outgoing requests of a program: `outgoing-request`, `outgoing-handler`, `incoming-response`.
 
 use std::time::Duration;
 
@@ -124,7 +124,7 @@ fn define_request<T: 'static, C: Context<T>>(types: &mut Interface<'_, T, C>) ->
     })
 }
 
-/// What functions give that only succeed or not.
+/// The result of functions that only succeed or fail.
 type Done = Outcome<std::result::Result<(), ()>>;
 
 fn set_path(host: &mut Host<'_>, (request, path): (Outgoing, Option<String>)) -> Done {
@@ -132,7 +132,7 @@ fn set_path(host: &mut Host<'_>, (request, path): (Outgoing, Option<String>)) ->
     if !path.as_ref().is_none_or(is_path) {
         return Ok(Err(()));
     }
-    // Behind the host there must be one.
+    // A slash must follow the host.
     let path = path.map(|path| if path.starts_with('/') { path } else { format!("/{path}") });
     host.table().get_mut(&request)?.path = path;
     Ok(Ok(()))
@@ -147,7 +147,7 @@ fn set_authority(host: &mut Host<'_>, (request, authority): (Outgoing, Option<St
     Ok(Ok(()))
 }
 
-/// How long to wait, by the part of a request.
+/// Selects the timeout of a part of a request.
 type Part = fn(&mut Timeouts) -> &mut Option<Duration>;
 
 fn set_timeout(host: &mut Host<'_>, options: &Options, time: Option<u64>, part: Part) -> Done {
@@ -231,7 +231,7 @@ fn handle(
     Ok(Ok(future?))
 }
 
-/// A response, once it is there: once.
+/// A response, returned once after its arrival.
 type Got = Option<std::result::Result<std::result::Result<Incoming, ErrorCode>, ()>>;
 
 fn get(host: &mut Host<'_>, (future,): (Resource<FutureResponse>,)) -> Outcome<Got> {

@@ -149,7 +149,7 @@ impl Scheme {
     }
 }
 
-/// What a program is told of a response that is none.
+/// Converts the error of a failed response to the program's error code.
 impl From<WireError> for ErrorCode {
     fn from(error: WireError) -> ErrorCode {
         match error {

@@ -1,4 +1,4 @@
-//! Addresses as components and as the system have them.
+//! Conversions of addresses between components and the system.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
@@ -97,7 +97,7 @@ impl From<IpSocketAddress> for SocketAddr {
 }
 
 impl Family {
-    /// The system's name for it.
+    /// Returns the system's address family.
     pub fn of_system(self) -> AddressFamily {
         match self {
             Family::Ipv4 => AddressFamily::INET,
@@ -105,7 +105,7 @@ impl Family {
         }
     }
 
-    /// Any address and port, as a socket has that is not bound.
+    /// Returns the unspecified address and port, those of an unbound socket.
     pub fn unspecified(self) -> SocketAddr {
         match self {
             Family::Ipv4 => (Ipv4Addr::UNSPECIFIED, 0).into(),
@@ -113,17 +113,17 @@ impl Family {
         }
     }
 
-    /// Fails unless an address is one that sockets of this family can be bound to.
+    /// Fails unless sockets of this family can be bound to an address.
     pub fn check_local(self, address: SocketAddr) -> Networked {
         let fits = match address.ip() {
             IpAddr::V4(v4) => self == Family::Ipv4 && !v4.is_multicast() && !v4.is_broadcast(),
-            // Sockets of version 6 do not serve version 4.
+            // IPv6 sockets do not serve IPv4.
             IpAddr::V6(v6) => self == Family::Ipv6 && !v6.is_multicast() && v6.to_ipv4_mapped().is_none(),
         };
         if fits { Ok(()) } else { Err(ErrorCode::InvalidArgument.into()) }
     }
 
-    /// Fails unless an address is one that sockets of this family can send to.
+    /// Fails unless sockets of this family can send to an address.
     pub fn check_remote(self, address: SocketAddr) -> Networked {
         self.check_local(address)?;
         let is_one = address.port() != 0 && !address.ip().is_unspecified();
@@ -131,7 +131,7 @@ impl Family {
     }
 }
 
-/// An address of the system's, if it is one of the internet's.
+/// Converts a system address, if it is an internet address.
 pub fn of_any(address: Option<SocketAddrAny>) -> Option<SocketAddr> {
     address.and_then(|address| SocketAddr::try_from(address).ok())
 }

@@ -34,16 +34,16 @@ crate::component_types! {
     }
 }
 
-/// Why a function does not succeed.
+/// The reason why a function fails.
 #[derive(Debug)]
 pub enum NetworkFail {
-    /// The program gets a code.
+    /// The program receives a code.
     Code(ErrorCode),
     /// The program ends.
     End(Fail),
 }
 
-/// What functions give.
+/// The result of network functions.
 pub type Networked<T = ()> = std::result::Result<T, NetworkFail>;
 
 impl From<ErrorCode> for NetworkFail {
@@ -73,12 +73,12 @@ impl From<ResourceTableError> for NetworkFail {
     }
 }
 
-/// Why a stream of a connection failed; nothing if it was another stream.
+/// Returns why a stream of a connection failed; `None` for other streams.
 pub fn network_error_code(host: &mut Host<'_>, (error,): (Resource<IoError>,)) -> Outcome<Option<ErrorCode>> {
     Ok(Some(error_code(host.table().get(&error)?.0)).filter(|code| *code != ErrorCode::Unknown))
 }
 
-/// The code for an error of the system's.
+/// Returns the code of a system error.
 pub fn error_code(errno: Errno) -> ErrorCode {
     match errno {
         Errno::ACCESS | Errno::PERM => ErrorCode::AccessDenied,

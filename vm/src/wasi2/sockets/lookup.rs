@@ -1,6 +1,6 @@
 //! `wasi:sockets/ip-name-lookup`.
 //!
-//! The system looks names up in its own time. So a thread asks it, which says so by a descriptor that can be waited for.
+//! Look-ups take an unbounded time. A thread therefore asks the system, and signals the result by a descriptor.
 
 use std::net::{IpAddr, ToSocketAddrs};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,9 +17,9 @@ use crate::wasi2::host::Host;
 use crate::wasi2::interface::{Context, Interface};
 use crate::wasi2::poll::{Pollable, Wish};
 
-/// Names that are looked up at the same time, by all programs of this process.
+/// Maximum concurrent look-ups of all programs of this process.
 const MOST_AT_ONCE: usize = 64;
-/// No name is longer.
+/// Maximum length of a name.
 const LONGEST_NAME: usize = 253;
 
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
@@ -75,13 +75,13 @@ fn resolve_addresses(
     Ok(host.push_open(|| ask(name))?)
 }
 
-/// Whether it could be a name: others are not passed on to the system.
+/// Reports whether a text may be a name: other texts are not passed to the system.
 fn is_name(name: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     !name.is_empty() && name.len() <= LONGEST_NAME && name.bytes().all(is_part)
 }
 
-/// Has a thread ask the system.
+/// Starts a thread that asks the system.
 fn ask(name: String) -> Outcome<Addresses> {
     let (addresses, teller) = answer::<Found>()?;
     if RUNNING.fetch_add(1, Ordering::Relaxed) >= MOST_AT_ONCE {

@@ -1,6 +1,6 @@
-//! `wasi:sockets`: TCP, UDP, and looking up names, as far as the program may.
+//! `wasi:sockets`: TCP, UDP, and name look-up, as far as the program has the right.
 //!
-//! Nothing waits in here: programs wait by pollables, in `wasi::wait`.
+//! No function here waits: programs wait by pollables, in `wasi::wait`.
 
 pub mod address;
 mod errors;
@@ -19,7 +19,7 @@ use crate::wasi::fail::Outcome;
 
 pub use lookup::Addresses;
 
-/// What gives a program the right to use the network; what it may do with it is in its context.
+/// The capability to use the network; its rights are in the context.
 pub struct Network;
 
 pub fn define<T: 'static>(linker: &mut Linker<T>, context: impl Context<T>) -> Result<()> {

@@ -1,4 +1,4 @@
-//! Options that TCP and UDP sockets have.
+//! Options common to TCP and UDP sockets.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use super::address::Family;
 use super::errors::{ErrorCode, Networked};
 use crate::wasi::host_file::HostFile;
 
-/// The system takes whole seconds up to this many.
+/// Maximum seconds that the system accepts.
 const MOST_SECONDS: u64 = 32_767;
-/// The most tries that the system takes.
+/// Maximum probes that the system accepts.
 const MOST_PROBES: u32 = 127;
 
 pub fn hop_limit(file: &HostFile, family: Family) -> Networked<u8> {
@@ -30,7 +30,7 @@ pub fn set_hop_limit(file: &HostFile, family: Family, value: u8) -> Networked {
     Ok(())
 }
 
-/// Linux doubles what is set, for its own use.
+/// Returns the size of the receive buffer; Linux doubles the value that is set, for its own use.
 pub fn receive_buffer(file: &HostFile) -> Networked<u64> {
     Ok(sockopt::socket_recv_buffer_size(file)? as u64 / 2)
 }
@@ -52,7 +52,7 @@ fn buffer(value: u64) -> Networked<usize> {
     Ok(value.min(i32::MAX as u64 / 2) as usize)
 }
 
-/// Sizes are wishes.
+/// Ignores a lack of room, since sizes are hints.
 fn without_room(set: Result<(), Errno>) -> Networked {
     match set {
         Err(Errno::NOBUFS) => Ok(()),
@@ -60,7 +60,7 @@ fn without_room(set: Result<(), Errno>) -> Networked {
     }
 }
 
-/// A time in nanoseconds as the system takes it: whole seconds, at least one.
+/// Converts a time in nanoseconds to the system's unit: whole seconds, at least one.
 pub fn seconds(value: u64) -> Networked<Duration> {
     not_zero(value)?;
     Ok(Duration::from_secs(value.div_ceil(1_000_000_000).clamp(1, MOST_SECONDS)))
@@ -75,7 +75,7 @@ pub fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Zero is no size, time or count.
+/// Rejects zero, which is not a valid size, time or count.
 pub fn not_zero(value: u64) -> Networked {
     if value == 0 { Err(ErrorCode::InvalidArgument.into()) } else { Ok(()) }
 }

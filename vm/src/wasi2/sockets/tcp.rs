@@ -27,9 +27,9 @@ use crate::wasi2::interface::{Context, Interface};
 use crate::wasi2::output::OutputStream;
 use crate::wasi2::poll::{Pollable, Wish};
 
-/// Connections that wait to be accepted, unless the program says how many.
+/// Default number of connections that wait to be accepted.
 const BACKLOG: i32 = 128;
-/// Connections that one call refuses before it lets the program have its turn.
+/// Maximum connections that one call refuses before it returns to the program.
 const MOST_REFUSED: u32 = 100;
 
 crate::component_types! {
@@ -56,10 +56,10 @@ enum State {
     New,
     Binding,
     Bound,
-    /// What the system has said already.
+    /// The result that the system has already reported.
     Connecting(std::result::Result<(), Errno>),
     Connected,
-    /// Connections come in, but the program does not know yet.
+    /// The system already listens, but the program does not know yet.
     Starting,
     Listening,
     Failed,
@@ -73,7 +73,7 @@ impl TcpSocket {
         TcpSocket { file: Arc::new(file), family, state, backlog: BACKLOG, streams: None }
     }
 
-    /// What there is to wait for before the operation that is under way can be finished, or a connection accepted.
+    /// Returns the wait condition to finish the current operation, or to accept a connection.
     pub fn wish(&self) -> Wish {
         match self.state {
             State::Connecting(Ok(())) => Wish::File(self.file.clone(), PollFlags::OUT),
@@ -86,7 +86,7 @@ impl TcpSocket {
         matches!(self.state, State::Binding | State::Connecting(_) | State::Starting)
     }
 
-    /// Fails unless it is in a state.
+    /// Fails unless the socket is in one of these states.
     fn must_be(&self, allowed: &[State]) -> Networked {
         match allowed.contains(&self.state) {
             true => Ok(()),
@@ -95,7 +95,7 @@ impl TcpSocket {
         }
     }
 
-    /// Ends an operation that was started.
+    /// Finishes an operation that was started.
     fn finish(&mut self, from: State, to: State) -> Networked {
         if self.state != from {
             return Err(ErrorCode::NotInProgress.into());
@@ -182,7 +182,7 @@ fn define_options<T: 'static, C: Context<T>>(tcp: &mut Interface<'_, T, C>) -> R
     })
 }
 
-/// The socket of the system's, of one that has not failed.
+/// Returns the system's socket, unless the socket has failed.
 fn file(host: &mut Host<'_>, socket: &Tcp) -> Networked<Arc<HostFile>> {
     let socket = host.table().get(socket)?;
     match socket.state {
@@ -216,7 +216,7 @@ fn start_bind(
     found.family.check_local(address)?;
     host.system.network.check(address, SocketAddrUse::TcpBind)?;
     let found = host.table().get_mut(&socket)?;
-    // A server can be started again while old connections of it are still known.
+    // A server can be restarted while the system still knows its old connections.
     sockopt::set_socket_reuseaddr(&*found.file, true)?;
     bind(&*found.file, &address)?;
     found.state = State::Binding;
@@ -267,7 +267,7 @@ fn finish_connect(host: &mut Host<'_>, (socket,): (Tcp,)) -> Networked<Streams> 
     }
 }
 
-/// The streams of a connection, which are its children.
+/// Creates the streams of a connection, as its children.
 fn streams(host: &mut Host<'_>, socket: &Tcp) -> Networked<Streams> {
     let file = host.table().get(socket)?.file.clone();
     let input = host.table().push_child(InputStream::of_connection(file.clone()), socket)?;
@@ -307,7 +307,7 @@ fn accept(
     Ok((accepted, input, output))
 }
 
-/// The next connection from an address with which the program may have one.
+/// Accepts the next connection from an address that the program may communicate with.
 fn next_connection(host: &Host<'_>, file: &HostFile) -> Networked<std::os::fd::OwnedFd> {
     for _ in 0..MOST_REFUSED {
         match acceptfrom_with(file, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
@@ -318,7 +318,7 @@ fn next_connection(host: &Host<'_>, file: &HostFile) -> Networked<std::os::fd::O
                 }
             }
             Err(Errno::INTR) => host.guest.check()?,
-            // The other side has gone away again.
+            // The peer has already disconnected.
             Err(Errno::CONNABORTED | Errno::PROTO | Errno::NETDOWN | Errno::HOSTUNREACH) => {}
             Err(errno) => return Err(errno.into()),
         }
@@ -369,7 +369,7 @@ fn shut_down(host: &mut Host<'_>, (socket, how): (Tcp, ShutdownType)) -> Network
     let (file, streams) = (found.file.clone(), found.streams);
     let Some((input, output)) = streams else { return Err(ErrorCode::InvalidState.into()) };
     if how != ShutdownType::Send {
-        // Others may have its number by now.
+        // Other streams may have reused its number.
         if let Ok(stream) = host.table().get_mut(&Resource::<InputStream>::new_borrow(input))
             && stream.is_of(&file)
         {
@@ -388,7 +388,7 @@ fn shut_down(host: &mut Host<'_>, (socket, how): (Tcp, ShutdownType)) -> Network
     Ok(())
 }
 
-/// Ends one direction, if the other side has not ended both.
+/// Ends one direction, unless the peer has ended both.
 pub fn shut(file: &HostFile, how: Shutdown) -> std::result::Result<(), Fail> {
     match shutdown(file, how) {
         Err(Errno::NOTCONN) => Ok(()),
@@ -396,7 +396,7 @@ pub fn shut(file: &HostFile, how: Shutdown) -> std::result::Result<(), Fail> {
     }
 }
 
-/// Throws away what has come in, so that the other side is not told that it was lost.
+/// Discards received data, so that the peer is not notified of its loss.
 fn discard(file: &HostFile) {
     const MOST: usize = 1 << 20;
     let (mut bytes, mut count) = ([0; 4096], 0);

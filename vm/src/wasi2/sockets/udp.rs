@@ -25,11 +25,11 @@ use crate::wasi2::host::{Host, trap};
 use crate::wasi2::interface::{Context, Interface, drop_it};
 use crate::wasi2::poll::{Pollable, Wish};
 
-/// How many datagrams one call takes or gives at most.
+/// Maximum number of datagrams that one call sends or returns.
 const MOST_DATAGRAMS: usize = 16;
-/// No datagram is longer.
+/// Maximum size of a datagram.
 const LONGEST: usize = 64 << 10;
-/// Datagrams that one call throws away before it lets the program have its turn.
+/// Maximum datagrams that one call discards before it returns to the program.
 const MOST_REFUSED: u32 = 1000;
 
 crate::component_types! {
@@ -51,9 +51,9 @@ pub struct UdpSocket {
     file: Arc<HostFile>,
     family: Family,
     state: State,
-    /// Whom alone it talks to.
+    /// The only peer, if connected.
     remote: Option<SocketAddr>,
-    /// Its streams have it, too, as long as they are there.
+    /// Shared with its streams as long as they exist.
     streams: Arc<()>,
 }
 
@@ -115,7 +115,7 @@ pub fn define<T: 'static>(linker: &mut Linker<T>, context: impl Context<T>) -> R
         Ok(host.table().get(&socket)?.family)
     })?;
     udp.func("[method]udp-socket.subscribe", |host, (socket,): (Udp,)| {
-        // Nothing that it does has to be waited for.
+        // No operation of a UDP socket requires waiting.
         Ok(host.table().push_child(Pollable::At(0), &socket)?)
     })?;
     define_options(&mut udp)?;
@@ -252,7 +252,7 @@ fn receive(
         match recvfrom(&*file, &mut bytes[..], RecvFlags::DONTWAIT) {
             Ok((len, _, from)) => {
                 let Some(from) = of_any(from) else { continue };
-                // What came before the socket had one other side may be from anybody.
+                // Datagrams that arrived before the socket was connected may come from any peer.
                 let is_wanted = remote.is_none_or(|remote| remote == from);
                 if is_wanted && host.system.network.check(from, SocketAddrUse::UdpReceive).is_ok() {
                     all.push(IncomingDatagram { data: bytes[..len].to_vec(), remote_address: from.into() });

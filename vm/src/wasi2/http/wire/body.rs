@@ -1,4 +1,4 @@
-//! Bodies: how long they are, and their chunks.
+//! Bodies: their lengths, and their chunks.
 
 use std::io::BufRead;
 
@@ -7,24 +7,24 @@ use super::head::read_fields;
 use super::lines::{Lines, WireError};
 use crate::wasi2::http::message::Headers;
 
-/// How long a body is.
+/// The length of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
     Known(u64),
     Chunked,
-    /// Up to the end of the connection.
+    /// Unknown: the body ends with the connection.
     Open,
 }
 
 impl Length {
     /// # Errors
-    /// If that is not clear.
+    /// Fails if the length is ambiguous.
     pub fn of_request(headers: &Headers) -> Result<Length, WireError> {
         Ok(Length::of(headers)?.unwrap_or(Length::Known(0)))
     }
 
     /// # Errors
-    /// If that is not clear.
+    /// Fails if the length is ambiguous.
     pub fn of_response(headers: &Headers) -> Result<Length, WireError> {
         Ok(Length::of(headers)?.unwrap_or(Length::Open))
     }
@@ -54,7 +54,7 @@ impl Length {
     }
 }
 
-/// Digits only: readers differ in what they make of signs and spaces.
+/// Parses a length of digits only: readers differ in their treatment of signs and spaces.
 fn length(value: &[u8]) -> Result<u64, WireError> {
     let text = std::str::from_utf8(value).ok();
     let digits = text.filter(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()));
@@ -63,10 +63,10 @@ fn length(value: &[u8]) -> Result<u64, WireError> {
         .ok_or(WireError::Malformed("the length of the body is no number"))
 }
 
-/// A body, and the fields behind it.
+/// Reads a body and its trailers.
 ///
 /// # Errors
-/// If it is too long, incomplete, or its chunks are none.
+/// Fails if it is too long, incomplete, or has malformed chunks.
 pub fn read_body(
     lines: &mut Lines<'_, impl BufRead>,
     length: Length,
@@ -102,7 +102,7 @@ fn chunked(lines: &mut Lines<'_, impl BufRead>, limit: usize) -> Result<(Vec<u8>
     }
 }
 
-/// The length before a chunk, in hexadecimal; what stands behind it is for nobody.
+/// Returns the length of a chunk, in hexadecimal; extensions behind it are ignored.
 fn chunk_length(line: &[u8]) -> Result<u64, WireError> {
     let malformed = WireError::Malformed("the length of a chunk is no number");
     let end = line.iter().position(|&byte| byte == b';').unwrap_or(line.len());

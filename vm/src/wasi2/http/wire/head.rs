@@ -12,19 +12,19 @@ pub struct RequestLine {
     pub is_1_1: bool,
 }
 
-/// Whether bytes are a token: a method or the name of a field.
+/// Reports whether bytes are a token: a method or the name of a field.
 pub fn is_token(bytes: &[u8]) -> bool {
     let is_one = |&byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !bytes.is_empty() && bytes.iter().all(is_one)
 }
 
-/// Whether bytes can be the value of a field.
+/// Reports whether bytes can be the value of a field.
 pub fn is_value(bytes: &[u8]) -> bool {
     bytes.iter().all(|&byte| byte == b'\t' || byte >= b' ' && byte != 0x7f)
 }
 
 /// # Errors
-/// If it is none.
+/// Fails if it is not a request line.
 pub fn request_line(line: &[u8]) -> Result<RequestLine, WireError> {
     let malformed = || WireError::Malformed("the first line is no METHOD TARGET VERSION");
     let [method, target, version] = line.split(|&byte| byte == b' ').collect::<Vec<_>>()[..] else {
@@ -47,10 +47,10 @@ fn is_1_1(version: &[u8]) -> Result<bool, WireError> {
     }
 }
 
-/// The status of a response.
+/// Returns the status of a response.
 ///
 /// # Errors
-/// If it is none.
+/// Fails if it is not a status line.
 pub fn status_line(line: &[u8]) -> Result<u16, WireError> {
     let malformed = || WireError::Malformed("the first line is no VERSION STATUS REASON");
     let (version, rest) = line.split_at_checked(8).ok_or_else(malformed)?;
@@ -58,7 +58,7 @@ pub fn status_line(line: &[u8]) -> Result<u16, WireError> {
     status(rest).ok_or_else(malformed)
 }
 
-/// ` 200 OK` or ` 200`.
+/// Parses ` 200 OK` or ` 200`.
 fn status(rest: &[u8]) -> Option<u16> {
     let (digits, reason) = rest.strip_prefix(b" ")?.split_at_checked(3)?;
     let is_end = reason.is_empty() || reason.starts_with(b" ");
@@ -67,10 +67,10 @@ fn status(rest: &[u8]) -> Option<u16> {
     number.parse().ok()
 }
 
-/// The fields up to an empty line, with names in small letters.
+/// Reads the fields up to an empty line, with names in lower case.
 ///
 /// # Errors
-/// If one is none, or there are too many.
+/// Fails if one is malformed, or if there are too many.
 pub fn read_fields(lines: &mut Lines<'_, impl BufRead>) -> Result<Headers, WireError> {
     let mut fields = Headers::new();
     loop {
@@ -81,8 +81,8 @@ pub fn read_fields(lines: &mut Lines<'_, impl BufRead>) -> Result<Headers, WireE
         if fields.len() == lines.limits.fields {
             return Err(WireError::Head(lines.limits.head));
         }
-        // A line that begins with a space would go on with the one before, and one with a space before the colon be
-        // another field: both have been used to smuggle requests.
+        // A line that begins with a space would continue the previous one, and a name with a space before the colon
+        // would be another field: both have been used for request smuggling.
         let colon = line.iter().position(|&byte| byte == b':');
         let (name, value) = colon.map(|at| (&line[..at], &line[at + 1..])).unwrap_or((&[], &[]));
         if !is_token(name) || !is_value(value) {
@@ -94,10 +94,10 @@ pub fn read_fields(lines: &mut Lines<'_, impl BufRead>) -> Result<Headers, WireE
 }
 
 impl RequestLine {
-    /// Which host is meant, and the path on it.
+    /// Returns the requested host, and the path on it.
     ///
     /// # Errors
-    /// If neither is clear.
+    /// Fails if either is ambiguous.
     pub fn target(&self, headers: &Headers) -> Result<(Option<String>, Option<String>), WireError> {
         let mut hosts = headers.iter().filter(|(name, _)| name == "host");
         let host = match (hosts.next(), hosts.next()) {
@@ -122,7 +122,7 @@ impl RequestLine {
     }
 }
 
-/// `host:port`, or the port left out.
+/// Parses `host:port`, or `host` alone.
 fn authority(bytes: &[u8]) -> Result<String, WireError> {
     let is_part = |&byte: &u8| byte.is_ascii_alphanumeric() || b"-._~:[]%!$&'()*+,;=".contains(&byte);
     match bytes.iter().all(is_part) {

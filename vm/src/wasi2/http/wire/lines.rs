@@ -1,48 +1,48 @@
-//! Lines with limits, and why what was read is not HTTP.
+//! Lines with limits, and the errors of malformed HTTP.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
-/// How much of a message is read.
+/// The limits of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WireLimits {
     /// Bytes of the first line and all fields, trailers included.
     pub head: usize,
-    /// How many fields.
+    /// Maximum number of fields.
     pub fields: usize,
     /// Bytes of the body.
     pub body: usize,
 }
 
 impl Default for WireLimits {
-    /// 64 KiB of head in at most 200 fields, and 16 MiB of body.
+    /// Returns 64 KiB of head in at most 200 fields, and 16 MiB of body.
     fn default() -> Self {
         WireLimits { head: 64 << 10, fields: 200, body: 16 << 20 }
     }
 }
 
-/// Why there is no message.
+/// The reason why there is no message.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WireError {
-    /// It is not HTTP, or can be understood in several ways.
+    /// The bytes are not HTTP, or are ambiguous.
     #[error("not HTTP/1.1: {0}")]
     Malformed(&'static str),
-    /// Its fields are too long or too many.
+    /// The fields are too long or too many.
     #[error("the head of the message is too long: {0} bytes are allowed")]
     Head(usize),
-    /// Its body is too long.
+    /// The body is too long.
     #[error("the body of the message is too long: {0} bytes are allowed")]
     Body(usize),
-    /// It is of another version.
+    /// The message has another version.
     #[error("the message is of another version of HTTP: send HTTP/1.1 or 1.0")]
     Version,
-    /// Its body is encoded in a way that is not known.
+    /// The body has an unknown transfer coding.
     #[error("the body of the message has an unknown transfer coding: send chunked")]
     Coding,
-    /// The connection ended before it did.
+    /// The connection ended before the message.
     #[error("the connection ended before the message")]
     Incomplete,
-    /// It did not come in time.
+    /// The message did not arrive in time.
     #[error("the message did not come in time")]
     Timeout,
     /// The connection failed.
@@ -51,7 +51,7 @@ pub enum WireError {
 }
 
 impl WireError {
-    /// The status with which a request that is none is answered; nothing if nobody is there to get an answer.
+    /// Returns the status that answers a malformed request; `None` if nobody can receive an answer.
     pub fn status(&self) -> Option<u16> {
         match self {
             WireError::Malformed(_) => Some(400),
@@ -75,11 +75,11 @@ impl From<io::Error> for WireError {
     }
 }
 
-/// Reads lines, and counts what they take of the limit.
+/// Reads lines, and charges them to the limit.
 pub struct Lines<'a, R> {
     from: &'a mut R,
     pub limits: WireLimits,
-    /// Bytes that lines may still take.
+    /// Bytes left for lines.
     left: usize,
 }
 
@@ -88,7 +88,8 @@ impl<'a, R: BufRead> Lines<'a, R> {
         Lines { from, limits: *limits, left: limits.head }
     }
 
-    /// The first line of a message, behind an empty one that some send; nothing if the connection has ended.
+    /// Returns the first line of a message, behind an empty line that some clients send; `None` if the connection has
+    /// ended.
     pub fn first(&mut self) -> Result<Option<Vec<u8>>, WireError> {
         if self.from.fill_buf()?.is_empty() {
             return Ok(None);
@@ -99,7 +100,7 @@ impl<'a, R: BufRead> Lines<'a, R> {
         }
     }
 
-    /// The next line without its end, which is CR LF.
+    /// Returns the next line without its end, CR LF.
     pub fn next(&mut self) -> Result<Vec<u8>, WireError> {
         let mut line = Vec::new();
         let mut limited = self.from.by_ref().take(self.left as u64);
@@ -118,21 +119,21 @@ impl<'a, R: BufRead> Lines<'a, R> {
         Ok(line)
     }
 
-    /// So many bytes, appended to others.
+    /// Appends so many bytes to `to`.
     pub fn bytes(&mut self, len: usize, to: &mut Vec<u8>) -> Result<(), WireError> {
-        // What is promised takes no memory before it is there.
+        // An announced length takes no memory before its bytes arrive.
         let read = self.from.by_ref().take(len as u64).read_to_end(to)?;
         if read == len { Ok(()) } else { Err(WireError::Incomplete) }
     }
 
-    /// All that comes until the connection ends, if it is no longer than allowed.
+    /// Returns all bytes until the connection ends, within the limit.
     pub fn rest(&mut self, limit: usize) -> Result<Vec<u8>, WireError> {
         let mut all = Vec::new();
         self.from.by_ref().take(limit as u64 + 1).read_to_end(&mut all)?;
         if all.len() > limit { Err(WireError::Body(limit)) } else { Ok(all) }
     }
 
-    /// Lines of a chunked body have a limit of their own: each is short.
+    /// Returns a line of a chunked body; these are short and have their own limit.
     pub fn chunk_line(&mut self) -> Result<Vec<u8>, WireError> {
         const LONGEST: usize = 256;
         let before = std::mem::replace(&mut self.left, LONGEST);

@@ -1,9 +1,9 @@
 //! HTTP/1.1 on a connection: requests and responses as bytes.
 //!
-//! Input: bytes from anybody. Output: [`Request`](super::Request)s and [`Response`](super::Response)s, whole, or why they are
-//! none. Nothing is guessed: what two readers could understand in different ways is refused, such as two lengths of one body.
+//! Input: bytes from any peer. Output: whole [`Request`](super::Request)s and [`Response`](super::Response)s, or an
+//! error. Nothing is guessed: ambiguous input, such as two lengths of one body, is rejected.
 //!
-//! Invariant: nothing grows beyond the limits, whatever the other side sends.
+//! Invariant: nothing grows beyond the limits, whatever the peer sends.
 //!
 //! Source: RFC 9112; RFC 9110 for names and values of fields.
 
@@ -23,20 +23,20 @@ use body::{Length, read_body};
 use head::{read_fields, request_line, status_line};
 use lines::Lines;
 
-/// A request, and what it says about the connection.
+/// A request, with its connection options.
 #[derive(Debug)]
 pub struct Received {
     /// The request.
     pub request: Request,
-    /// Whether the other side may send another one.
+    /// Whether the peer may send another request.
     pub keeps_alive: bool,
 }
 
-/// Reads a request; nothing if the connection ends before one begins. Who wants to be told to go on before it sends a body is
-/// told so by way of `reply`.
+/// Reads a request; `None` if the connection ends before one begins. A client that expects permission to send a body
+/// gets it through `reply`.
 ///
 /// # Errors
-/// If it is none, or larger than allowed: [`WireError::status`] is what to answer.
+/// Fails if the request is malformed, or larger than allowed: [`WireError::status`] is the status to answer.
 pub fn read_request(
     from: &mut impl BufRead,
     reply: &mut impl Write,
@@ -61,10 +61,10 @@ pub fn read_request(
     Ok(Some(Received { request, keeps_alive }))
 }
 
-/// Reads the response to a request with a method, behind those that only tell to wait.
+/// Reads the response to a request with a method, skipping interim responses.
 ///
 /// # Errors
-/// If it is none, incomplete, or larger than allowed.
+/// Fails if the response is malformed, incomplete, or larger than allowed.
 pub fn read_response(
     from: &mut impl BufRead,
     method: &str,
@@ -88,7 +88,7 @@ pub fn read_response(
     }
 }
 
-/// Whether a field, which is a list of words, has one of them.
+/// Reports whether a field that is a list of words contains a word.
 fn has_word(headers: &[(String, Vec<u8>)], name: &str, word: &str) -> bool {
     let values = headers.iter().filter(|(found, _)| found == name).map(|(_, value)| value);
     let mut words = values.flat_map(|value| value.split(|&byte| byte == b','));

@@ -1,16 +1,16 @@
-//! Messages as bytes.
+//! Serialization of messages.
 
 use std::io::{self, Write};
 
 use crate::wasi2::http::message::{Headers, Request, Response};
 
-/// What says how the body is sent: we say it ourselves.
+/// Fields about the encoding of the body, which this module sets itself.
 const OF_CONNECTION: [&str; 4] = ["content-length", "transfer-encoding", "connection", "keep-alive"];
 
-/// Writes a response to a request with a method. Without a body to a `HEAD`, but with its length.
+/// Writes a response to a request with a method. A response to `HEAD` has no body, but has its length.
 ///
 /// # Errors
-/// The connection's.
+/// Returns the connection's error.
 pub fn write_response(
     to: &mut impl Write,
     response: &Response,
@@ -25,7 +25,7 @@ pub fn write_response(
     let has_none = matches!(response.status, 100..200 | 204 | 304);
     let body = if has_none || method == "HEAD" { &[][..] } else { &response.body };
     if !has_none {
-        // To a `HEAD` a component may say how long the body would be.
+        // In a response to `HEAD` a component may state the length of the omitted body.
         let said = response.headers.iter().find(|(name, _)| name == "content-length" && method == "HEAD");
         match said {
             Some((_, length)) if response.body.is_empty() => {
@@ -40,10 +40,10 @@ pub fn write_response(
     to.flush()
 }
 
-/// Writes a request, behind which the connection ends.
+/// Writes a request, after which the connection ends.
 ///
 /// # Errors
-/// The connection's.
+/// Returns the connection's error.
 pub fn write_request(to: &mut impl Write, request: &Request) -> io::Result<()> {
     let path = request.path_with_query.as_deref().filter(|path| !path.is_empty()).unwrap_or("/");
     let host = request.authority.as_deref().unwrap_or_default();
