@@ -9,7 +9,7 @@ use wprof_spec_tests::sweep::{DIFFERENTIAL, WASM3, sweep};
 #[test]
 fn generated_modules_leave_behind_what_they_do_in_an_interpreter() {
     let seeds =
-        std::env::var("WPROF_SEEDS").map_or(2000, |count| count.parse().expect("a number of modules"));
+        std::env::var("WPROF_SEEDS").map_or(1000, |count| count.parse().expect("a number of modules"));
     match sweep(0..seeds, DIFFERENTIAL, |_| ()) {
         Ok(summary) => {
             println!("{summary:#?}");

@@ -63,7 +63,7 @@ fn module(seed: u64) -> Vec<u8> {
 #[test]
 fn modules_of_all_proposals_are_valid_after_they_were_rewritten() {
     let mut rewritten = 0;
-    for seed in 0..600 {
+    for seed in 0..300 {
         let wasm = module(seed);
         for (collected, _) in COLLECTED {
             for (exact_traps, single_memory) in [(false, false), (true, false), (false, true)] {
@@ -78,7 +78,7 @@ fn modules_of_all_proposals_are_valid_after_they_were_rewritten() {
             }
         }
     }
-    assert!(rewritten > 600 * 6, "{rewritten}");
+    assert!(rewritten > 300 * 6, "{rewritten}");
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn modules_of_all_proposals_do_the_same_and_count_what_the_engine_counts() {
         Engine::with_profiling(ProfilingConfig::Exact(collect)).expect("an engine for this machine")
     });
     let (mut compared, mut calls, mut counted) = (0, 0, 0);
-    for seed in 0..400 {
+    for seed in 0..200 {
         let wasm = module(seed);
         let Ok(drive) = Drive::new(&wasm, seed, 2, 0) else { continue };
         let (collected, _) = COLLECTED[seed as usize % 3];
@@ -111,7 +111,7 @@ fn modules_of_all_proposals_do_the_same_and_count_what_the_engine_counts() {
         counted += profiled.ops();
     }
     println!("{compared} modules, {calls} calls, {counted} instructions");
-    assert!(compared > 100 && calls > 1_000 && counted > 10_000, "{compared}, {calls}, {counted}");
+    assert!(compared > 50 && calls > 500 && counted > 5_000, "{compared}, {calls}, {counted}");
 }
 
 /// Returns all scripts whose modules our engine supports, each once.
