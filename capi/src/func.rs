@@ -4,6 +4,7 @@ use std::ffi::c_void;
 
 use wprof::{AsContextMut, Caller, Error, Func, FuncType, Result};
 
+use crate::attached::{Attached, Finalizer};
 use crate::error::wrong;
 use crate::reference::{Reference, What};
 use crate::store::{Data, StoreRef};
@@ -16,25 +17,6 @@ use crate::vector::{Owned, Vector};
 type Callback = extern "C" fn(&Vector<Val>, &mut Vector<Val>) -> Owned<Reference>;
 /// The C type `wasm_func_callback_with_env_t`.
 type CallbackWithEnv = extern "C" fn(*mut c_void, &Vector<Val>, &mut Vector<Val>) -> Owned<Reference>;
-
-/// The environment that C attaches to one of its functions, with the finalizer that ends it.
-struct Env {
-    env: *mut c_void,
-    finalizer: Option<extern "C" fn(*mut c_void)>,
-}
-
-// SAFETY: the C caller guarantees that one thread at a time uses a store and what is in it.
-unsafe impl Send for Env {}
-// SAFETY: as above.
-unsafe impl Sync for Env {}
-
-impl Drop for Env {
-    fn drop(&mut self) {
-        if let Some(finalizer) = self.finalizer {
-            finalizer(self.env);
-        }
-    }
-}
 
 /// Creates a function in a store that calls C.
 fn new(
@@ -95,13 +77,10 @@ export! {
         ty: &ExternType,
         callback: CallbackWithEnv,
         env: *mut c_void,
-        finalizer: Option<extern "C" fn(*mut c_void)>,
+        finalizer: Option<Finalizer>,
     ) -> Owned<Reference> {
-        let env = Env { env, finalizer };
-        new(store, ty, move |args, results| {
-            let env: &Env = &env;
-            callback(env.env, args, results)
-        })
+        let env = Attached::new(env, finalizer);
+        new(store, ty, move |args, results| callback(env.pointer(), args, results))
     }
     ["wasm_func_type"] fn(func: &Reference) -> Owned<ExternType> {
         ty(func).map(|ty| Box::new(ExternType::of_func(&ty)))

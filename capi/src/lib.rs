@@ -21,6 +21,7 @@ macro_rules! export {
     };
 }
 
+mod attached;
 mod config;
 mod error;
 mod func;

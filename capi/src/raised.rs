@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use wprof::Instance;
 
-use crate::identity::HostInfo;
+use crate::attached::Attached;
 
 /// The reason why a program ended.
 pub struct TrapData {
@@ -15,7 +15,7 @@ pub struct TrapData {
     pub code: i32,
     /// The exit code, if the program ended itself.
     pub exit: Option<i32>,
-    pub info: Mutex<HostInfo>,
+    pub info: Mutex<Attached>,
 }
 
 /// The place of a frame.

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use wprof::{Extern, ExternRef, Func, Global, Instance, Memory, Module, Ref, Table};
 
-use crate::identity::{HostInfo, Identity};
+use crate::attached::{Attached, Finalizer};
+use crate::identity::Identity;
 use crate::raised::TrapData;
 use crate::store::StoreRef;
 use crate::types::{FUNC, GLOBAL, MEMORY, OTHER, TABLE};
@@ -38,13 +39,13 @@ pub enum What {
 /// A module and the data that C has attached to it.
 pub struct ModuleData {
     pub module: Module,
-    pub info: Mutex<HostInfo>,
+    pub info: Mutex<Attached>,
 }
 
 /// The content of an `externref` that C has made.
 #[derive(Default)]
 pub struct ForeignData {
-    info: Mutex<HostInfo>,
+    info: Mutex<Attached>,
 }
 
 impl Reference {
@@ -134,7 +135,7 @@ impl Reference {
     }
 
     /// Calls `work` with the attached data, unless the store keeps that data.
-    fn own_info<R>(&self, work: impl FnOnce(&mut HostInfo) -> R) -> Option<R> {
+    fn own_info<R>(&self, work: impl FnOnce(&mut Attached) -> R) -> Option<R> {
         let info = match &self.what {
             What::Module(module) => &module.info,
             What::Trap(trap) => &trap.info,
@@ -146,12 +147,12 @@ impl Reference {
 
     fn info(&self) -> *mut c_void {
         let Some(identity) = self.identity() else {
-            return self.own_info(|info| info.info).unwrap_or(ptr::null_mut());
+            return self.own_info(|info| info.pointer()).unwrap_or(ptr::null_mut());
         };
-        self.store.0.infos.borrow().get(&identity).map_or(ptr::null_mut(), |info| info.info)
+        self.store.0.infos.borrow().get(&identity).map_or(ptr::null_mut(), Attached::pointer)
     }
 
-    fn set_info(&self, info: HostInfo) {
+    fn set_info(&self, info: Attached) {
         // The previous data is finalized when nothing is borrowed any more.
         let before = match self.identity() {
             Some(identity) => self.store.0.infos.borrow_mut().insert(identity, info),
@@ -178,14 +179,14 @@ macro_rules! references {
                 reference.info()
             }
             ["wasm_", $name, "_set_host_info"] fn(reference: &Reference, info: *mut c_void) {
-                reference.set_info(HostInfo { info, finalizer: None });
+                reference.set_info(Attached::new(info, None));
             }
             ["wasm_", $name, "_set_host_info_with_finalizer"] fn(
                 reference: &Reference,
                 info: *mut c_void,
-                finalizer: Option<extern "C" fn(*mut c_void)>,
+                finalizer: Option<Finalizer>,
             ) {
-                reference.set_info(HostInfo { info, finalizer });
+                reference.set_info(Attached::new(info, finalizer));
             }
         })*
     };

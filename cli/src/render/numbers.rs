@@ -49,15 +49,26 @@ pub fn duration(ns: u64) -> String {
     }
 }
 
-/// Formats a count with a noun: `1 call`, `2 calls`.
+/// Formats a count with a noun: `1 call`, `2 calls`, `2 branches`.
 pub fn count_of(count: u64, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
+    let plural = match noun {
+        _ if count == 1 => "",
+        hissing if hissing.ends_with("ch") => "es",
+        _ => "s",
+    };
     format!("{} {noun}{plural}", grouped(count))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_have_nouns_in_the_right_number() {
+        let all = [(1, "call"), (0, "call"), (2000, "branch"), (1, "branch")];
+        let all = all.map(|(count, noun)| count_of(count, noun));
+        assert_eq!(all, ["1 call", "0 calls", "2,000 branches", "1 branch"]);
+    }
 
     #[test]
     fn thousands_are_grouped() {

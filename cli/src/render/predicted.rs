@@ -19,7 +19,7 @@ pub fn write_brief(page: &mut Page, branches: &[BranchOutcome]) {
         span(format!("  {}", count_of(all.mispredicted, "misprediction")), Ink::Strong),
         plain(format!(
             " of {}, {}, by a simulated predictor",
-            count_of(all.executed, "conditional branch").replace("branchs", "branches"),
+            count_of(all.executed, "conditional branch"),
             percent(all.mispredicted, all.executed)
         )),
     ]);

@@ -5,6 +5,8 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::html::BROWSERS;
 use super::instrument::count_wasm;
@@ -65,13 +67,22 @@ fn site(folder: &Folder) -> String {
     folder.file("page.html", page())
 }
 
+/// Reports whether the command line of a process contains a text.
+fn is_running(text: &str) -> bool {
+    let processes = fs::read_dir("/proc").expect("it lists processes").flatten();
+    let mut lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
+    lines.any(|line| String::from_utf8_lossy(&line).contains(text))
+}
+
 #[test]
 fn a_page_and_its_workers_are_profiled_in_one_command() {
     if !has_browser() {
         return;
     }
     let folder = Folder::new();
-    let (page, profile) = (site(&folder), folder.path("f.wprof"));
+    site(&folder);
+    let (name, profile) = (format!("page-{}.html", std::process::id()), folder.path("f.wprof"));
+    let page = folder.file(&name, page());
     for (collect, options) in
         [("edges", &["--collect", "edges"][..]), ("paths", &["--collect", "paths", "--exact-traps"])]
     {
@@ -81,6 +92,11 @@ fn a_page_and_its_workers_are_profiled_in_one_command() {
         let count = function(&profile, "count");
         assert_eq!(count["calls"], 4, "{collect}: {ran:?}");
         assert!(count["edges"].as_array().unwrap().iter().any(|edge| edge["count"] == 36), "{count}");
+        let begin = Instant::now();
+        while is_running(&name) {
+            assert!(begin.elapsed() < Duration::from_secs(20), "the browser still runs");
+            thread::sleep(Duration::from_millis(20));
+        }
     }
     assert_eq!(fs::read(folder.path("f.wasm")).expect("the module lies beside its profile"), count_wasm());
 }

@@ -49,10 +49,8 @@ use crate::runtime::control::{enter, host as runtime_host};
 use crate::runtime::instances::abi::VmValue;
 use crate::runtime::instances::store::{FuncPtr, StoreOpaque};
 use crate::runtime::stacks::fiber;
-use crate::store::StoreInner;
-use crate::{
-    AsContext, AsContextMut, Error, ErrorKind, FuncType, Result, StoreContextMut, ValType, WasmBacktrace,
-};
+use crate::store::{StoreContextMut, StoreInner};
+use crate::{AsContext, AsContextMut, Error, ErrorKind, FuncType, Result, ValType, WasmBacktrace};
 
 /// A function in a store: an instance's or the host's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -71,8 +69,7 @@ impl Func {
         ty: FuncType,
         func: impl Fn(Caller<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
     ) -> Func {
-        let func = Arc::new(dynamic(ty, func));
-        Func(runtime_host::add(store.as_context_mut().0, &func, None).expect("memory for a stub"))
+        Func::placed(&mut store.as_context_mut(), dynamic(ty, func), None)
     }
 
     /// Creates a host function with a module and a name for profiles.
@@ -82,8 +79,8 @@ impl Func {
         ty: FuncType,
         func: impl Fn(Caller<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
     ) -> Func {
-        let (func, name) = (Arc::new(dynamic(ty, func)), Some((module.to_owned(), name.to_owned())));
-        Func(runtime_host::add(store.as_context_mut().0, &func, name).expect("memory for a stub"))
+        let name = (module.to_owned(), name.to_owned());
+        Func::placed(&mut store.as_context_mut(), dynamic(ty, func), Some(name))
     }
 
     /// Creates a host function whose type follows from the closure's: up to 16 parameters, the first of which may be a
@@ -95,8 +92,7 @@ impl Func {
         mut store: impl AsContextMut<Data = T>,
         func: impl IntoFunc<T, P, R>,
     ) -> Func {
-        let func = Arc::new(func.into_func());
-        Func(runtime_host::add(store.as_context_mut().0, &func, None).expect("memory for a stub"))
+        Func::placed(&mut store.as_context_mut(), func.into_func(), None)
     }
 
     /// Creates an async host function of type `ty`, as [`Linker::func_new_async`](crate::Linker::func_new_async)
@@ -116,8 +112,7 @@ impl Func {
         + Sync
         + 'static,
     ) -> Func {
-        let func = Arc::new(dynamic_awaited(ty, Box::new(func)));
-        Func(runtime_host::add(store.as_context_mut().0, &func, None).expect("memory for a stub"))
+        Func::placed(&mut store.as_context_mut(), dynamic_awaited(ty, Box::new(func)), None)
     }
 
     /// Creates an async host function, as [`Linker::func_wrap_async`](crate::Linker::func_wrap_async) defines one.
@@ -128,8 +123,19 @@ impl Func {
         mut store: impl AsContextMut<Data = T>,
         func: impl for<'a> Fn(Caller<'a, T>, P) -> Box<dyn Future<Output = R> + Send + 'a> + Send + Sync + 'static,
     ) -> Func {
-        let func = Arc::new(awaited(Box::new(func)));
-        Func(runtime_host::add(store.as_context_mut().0, &func, None).expect("memory for a stub"))
+        Func::placed(&mut store.as_context_mut(), awaited(Box::new(func)), None)
+    }
+
+    /// Puts a host function into a store, with the module and the name that profiles show.
+    ///
+    /// # Panics
+    /// Panics if the system has no memory for it.
+    fn placed<T: 'static>(
+        store: &mut StoreContextMut<'_, T>,
+        func: HostFunc<T>,
+        name: Option<(String, String)>,
+    ) -> Func {
+        Func(runtime_host::add(store.0, &Arc::new(func), name).expect("memory for a stub"))
     }
 
     /// Returns the function's type.

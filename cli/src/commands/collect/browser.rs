@@ -1,6 +1,7 @@
 //! Profiling of a page in Chromium: this process's server rewrites the modules that the page loads.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -8,9 +9,11 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, geteuid, kill_process_group};
 use wprof_instrument::Options;
 
-use crate::commands::web::server;
+use crate::commands::web::connections;
+use crate::commands::web::inbox::LIMITS;
 use crate::commands::web::site::{Site, Taken};
 
 /// Names under which Chromium may be installed.
@@ -47,9 +50,9 @@ pub fn visit(visit: Visit<'_>, options: Options<'static>) -> Result<Taken> {
     let Ok(path) = page.strip_prefix(&root) else {
         bail!("{shown} is not in {}: give a folder that it is in", root.display())
     };
-    let (listener, address) = server::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+    let (listener, address) = connections::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
     let site = Arc::new(Site::new(&root, address, options, EVERY)?);
-    let stop = server::interruption()?;
+    let stop = connections::interruption()?;
     let user = tempfile::tempdir().context("no folder for the browser")?;
     let url = format!("http://{address}/{}", escaped(path));
     let mut browser = Browser(start(&url, user.path(), visit.head)?);
@@ -60,7 +63,7 @@ pub fn visit(visit: Visit<'_>, options: Options<'static>) -> Result<Taken> {
         stop.load(Ordering::Relaxed) || is_quiet || is_over || browser.has_ended()
     };
     let answering = site.clone();
-    server::serve(&listener, move |stream| answering.answer(stream), is_done)?;
+    connections::serve(listener, LIMITS, move |request| answering.answer(request), is_done)?;
     drop(browser);
     Ok(site.take_all())
 }
@@ -76,8 +79,9 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // The browser may have ended by itself.
-        let _ = self.0.kill();
+        // What is called a browser may be a script that starts it, so its whole group ends. It may have ended by itself.
+        let group = Pid::from_child(&self.0);
+        let _ = kill_process_group(group, Signal::KILL);
         let _ = self.0.wait();
     }
 }
@@ -96,12 +100,12 @@ fn start(url: &str, user: &Path, head: bool) -> Result<Child> {
         if !head {
             command.arg("--headless");
         }
-        if rustix::process::geteuid().is_root() {
+        if geteuid().is_root() {
             // Chromium's sandbox does not work for root.
             command.arg("--no-sandbox");
         }
         command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        match command.spawn() {
+        match command.process_group(0).spawn() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             child => return child.with_context(|| format!("cannot run {name}")),
         }

@@ -8,7 +8,7 @@ use wprof_profiler::Profile;
 
 use super::args::ProgramArgs;
 use super::stubs::Stubs;
-use crate::commands::serve_component::Server;
+use crate::commands::serve::Server;
 use crate::modules::failure;
 use crate::{names, output, wave};
 

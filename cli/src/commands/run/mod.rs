@@ -36,7 +36,7 @@ pub use reoptimize::{ReoptimizeArgs, decided, decisions};
 
 use live::Live;
 
-use crate::commands::serve_component::Server;
+use crate::commands::serve::Server;
 use crate::modules::Program;
 use crate::render::numbers::{count_of, duration, grouped};
 use crate::render::page::Page;

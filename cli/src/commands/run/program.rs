@@ -20,7 +20,7 @@ use super::interruption::Interruption;
 use super::live::{Following, Live};
 use super::threads::{self, Threads};
 use super::{component, ending, host, invoke, stubs};
-use crate::commands::serve_component::{Requests, Server};
+use crate::commands::serve::{Requests, Server};
 use crate::modules::failure;
 
 /// The result of a run.

@@ -1,5 +1,5 @@
-//! A minimal web server for a folder: instruments the modules of its pages, and receives their counters.
+//! Web servers: connections of HTTP/1.1, the counters that pages send, and a folder whose pages' modules count.
 
-pub mod http;
-pub mod server;
+pub mod connections;
+pub mod inbox;
 pub mod site;

@@ -3,31 +3,33 @@
 //!
 //! No received data is interpreted before it is checked; nothing outside the folder is served.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fs;
-use std::io::BufReader;
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use wprof::wasi2::http::{Request, Response};
 use wprof_instrument::{JAVASCRIPT, Options, RawCounters, Source};
 
-use super::http::{self, Reply, Request};
+use super::inbox::{Inbox, received, response, target};
 use crate::{names, output};
 
-/// The maximum number of instances.
-const MAX_INSTANCES: usize = 10_000;
 /// The maximum total size of modules.
 const MAX_MODULES: usize = 1 << 30;
 
 /// The path to which instances send counters.
 const COUNTERS: &str = "/wprof-counters/";
 
-/// Headers: pages are isolated, so that they may share memory with their workers, and nothing is cached.
-const HEAD: &str = "Cross-Origin-Opener-Policy: same-origin\r\nCross-Origin-Embedder-Policy: require-corp\r\n\
-                    Cross-Origin-Resource-Policy: same-origin\r\nCache-Control: no-store\r\n";
+/// Fields: pages are isolated, so that they may share memory with their workers, and nothing is cached.
+const FIELDS: [(&str, &str); 4] = [
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-embedder-policy", "require-corp"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("cache-control", "no-store"),
+];
 
 /// A folder that is served.
 #[derive(Debug)]
@@ -43,7 +45,7 @@ pub struct Site {
 /// The received modules and counters.
 #[derive(Debug)]
 struct State {
-    counters: BTreeMap<String, RawCounters>,
+    counters: Inbox,
     /// The original modules, by hash.
     originals: HashMap<[u8; 32], Vec<u8>>,
     bytes: usize,
@@ -68,7 +70,7 @@ impl Site {
         let root = root.canonicalize().with_context(|| format!("cannot read {shown}"))?;
         ensure!(root.is_dir(), "{shown} is not a folder: give the one that the page is in");
         let state = State {
-            counters: BTreeMap::new(),
+            counters: Inbox::default(),
             originals: HashMap::new(),
             bytes: 0,
             last_news: Instant::now(),
@@ -91,61 +93,40 @@ impl Site {
     pub fn take_all(&self) -> Taken {
         let mut state = self.state();
         Taken {
-            counters: std::mem::take(&mut state.counters).into_iter().collect(),
+            counters: state.counters.take_all(),
             modules: std::mem::take(&mut state.originals).into_values().collect(),
         }
     }
 
     /// Answers one request.
-    ///
-    /// # Errors
-    /// Returns an error if the request is invalid, or the client goes away.
-    pub fn answer(&self, stream: &TcpStream) -> Result<()> {
-        http::prepare(stream)?;
-        let mut reader = BufReader::new(stream);
-        let Some(request) = Request::read(&mut reader)? else { return Ok(()) };
+    pub fn answer(&self, request: Request) -> Response {
+        let host = request.authority.as_deref().unwrap_or_default();
         // A foreign page whose host name resolves to this server must not use it.
-        if !self.is_ours(&request.host) {
-            return reply(stream, "403 Forbidden", "text/plain", b"this server is for its own machine\n");
+        if !self.is_ours(host) {
+            return reply(403, "text/plain", "this server is for its own machine\n");
         }
-        if !request.path.starts_with(COUNTERS) {
+        let (path, query) = target(&request);
+        if !path.starts_with(COUNTERS) {
             self.state().last_news = Instant::now();
         }
-        match (request.method.as_str(), request.path.as_str()) {
-            ("GET", "/wprof.js") => {
-                reply(stream, "200 OK", "text/javascript", self.script(&request.host).as_bytes())
-            }
-            ("GET", _) => self.file(&request, stream),
-            ("POST", "/wprof-rewrite") => {
-                let body = request.body(&mut reader)?;
-                match self.rewrite(&body, request.query == "single-memory") {
-                    Ok(new) => reply(stream, "200 OK", "application/wasm", &new),
-                    Err(error) => {
-                        let said = format!("{error:#}");
-                        output::tell_line(format_args!(
-                            "wprof: a module is not counted: {}",
-                            names::harmless(&said)
-                        ));
-                        reply(stream, "422 Unprocessable Content", "text/plain", said.as_bytes())
-                    }
+        match (request.method.as_str(), path) {
+            ("GET", "/wprof.js") => reply(200, "text/javascript", self.script(host)),
+            ("GET", path) => self.file(&unescaped(path), &request),
+            ("POST", "/wprof-rewrite") => match self.rewrite(&request.body, query == "single-memory") {
+                Ok(new) => reply(200, "application/wasm", new),
+                Err(error) => {
+                    let said = format!("{error:#}");
+                    let shown = names::harmless(&said);
+                    output::tell_line(format_args!("wprof: a module is not counted: {shown}"));
+                    reply(422, "text/plain", said)
                 }
-            }
+            },
             ("POST", "/wprof-done") => {
                 self.state().is_done = true;
-                reply(stream, "204 No Content", "text/plain", b"")
+                reply(204, "text/plain", "")
             }
-            ("POST", path) => {
-                let body = request.body(&mut reader)?;
-                let taken = self.take(path, &body);
-                reply(
-                    stream,
-                    if taken.is_ok() { "204 No Content" } else { "400 Bad Request" },
-                    "text/plain",
-                    b"",
-                )?;
-                taken
-            }
-            _ => reply(stream, "405 Method Not Allowed", "text/plain", b""),
+            ("POST", path) => received(self.take(&unescaped(path), &request.body), &FIELDS),
+            _ => reply(405, "text/plain", ""),
         }
     }
 
@@ -165,17 +146,22 @@ impl Site {
         )
     }
 
-    fn file(&self, request: &Request, stream: &TcpStream) -> Result<()> {
-        let Some((path, body)) = self.find(&request.path) else {
-            return reply(stream, "404 Not Found", "text/plain", b"there is no such file\n");
+    fn file(&self, path: &str, request: &Request) -> Response {
+        let Some((path, body)) = self.find(path) else {
+            return reply(404, "text/plain", "there is no such file\n");
         };
+        // What the response is for in the browser: `document`, `worker`, …
+        let wanted_for = request.headers.iter().find(|(name, _)| name == "sec-fetch-dest");
         let kind = kind_of(&path);
-        let body = match (kind, request.wanted_for.as_str()) {
+        let body = match (kind, wanted_for.map(|(_, value)| value.as_slice())) {
             ("text/html", _) => with_script(&body),
-            (_, "worker" | "sharedworker") => [self.script(&request.host).into_bytes(), body].concat(),
+            (_, Some(b"worker" | b"sharedworker")) => {
+                let host = request.authority.as_deref().unwrap_or_default();
+                [self.script(host).into_bytes(), body].concat()
+            }
             _ => body,
         };
-        reply(stream, "200 OK", kind, &body)
+        reply(200, kind, body)
     }
 
     /// Finds and reads a file of the folder.
@@ -203,23 +189,29 @@ impl Site {
 
     fn take(&self, path: &str, body: &[u8]) -> Result<()> {
         let Some(name) = path.strip_prefix(COUNTERS) else { bail!("nothing takes what is sent to {path}") };
-        let counters = RawCounters::from_bytes(body).with_context(|| name.to_owned())?;
         let mut state = self.state();
-        let old = state.counters.get(name);
-        ensure!(
-            old.is_some() || state.counters.len() < MAX_INSTANCES,
-            "more than {MAX_INSTANCES} instances sent counters"
-        );
-        if old != Some(&counters) {
+        if state.counters.take(name, body)? {
             state.last_news = Instant::now();
-            state.counters.insert(name.to_owned(), counters);
         }
         Ok(())
     }
 }
 
-fn reply(stream: &TcpStream, status: &str, kind: &str, body: &[u8]) -> Result<()> {
-    Reply { status, kind, head: HEAD, body }.send(stream)
+fn reply(status: u16, kind: &str, body: impl Into<Vec<u8>>) -> Response {
+    response(status, kind, &FIELDS, body)
+}
+
+/// Removes the escapes from a path; invalid escapes stay.
+fn unescaped(path: &str) -> String {
+    let bytes = path.as_bytes();
+    let (mut out, mut at) = (Vec::with_capacity(bytes.len()), 0);
+    while let Some(&byte) = bytes.get(at) {
+        let digits = bytes.get(at + 1..at + 3).and_then(|digits| std::str::from_utf8(digits).ok());
+        let escaped = digits.filter(|_| byte == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        out.push(escaped.unwrap_or(byte));
+        at += if escaped.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 /// Returns the media type of a file by its name; unknown files are bytes.
@@ -256,7 +248,7 @@ fn with_script(page: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::with_script;
+    use super::{unescaped, with_script};
 
     #[test]
     fn the_script_comes_first() {
@@ -270,5 +262,11 @@ mod tests {
             let page = with_script(format!("{before}{after}").as_bytes());
             assert_eq!(String::from_utf8_lossy(&page), format!("{before}{script}{after}"));
         }
+    }
+
+    #[test]
+    fn escapes_are_removed_and_what_is_none_stays() {
+        assert_eq!(unescaped("/a%20b%zz%2"), "/a b%zz%2");
+        assert_eq!(unescaped("/%F0%9F%98%80%"), "/\u{1f600}%");
     }
 }

@@ -8,7 +8,6 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use wprof_jit::abi::object::{self, StructLayout};
-use wprof_jit::abi::store_context::TRANSFER_VALUES;
 
 use super::types::TypeEntry;
 use crate::runtime::gc::{Bump, Heap, Shape, Statistics};
@@ -253,7 +252,8 @@ impl StoreOpaque {
         self.give_bump();
     }
 
-    /// Returns all words that keep values alive, except those of frames.
+    /// Returns all words that keep values alive, except those of frames. The OSR buffer has none: no frame is between two
+    /// versions in host code, and what an earlier frame left there would keep its objects.
     fn roots(&mut self, held: &[u64]) -> Vec<u64> {
         let mut live: Vec<u64> = held.to_vec();
         live.extend(self.objects.held());
@@ -263,14 +263,6 @@ impl StoreOpaque {
             let segments =
                 instance.elements.iter().filter(|&(&segment, _)| !instance.is_elem_dropped(segment));
             live.extend(segments.flat_map(|(_, words)| words));
-        }
-        // SAFETY: the buffer has that many values, and no machine code writes it while the store is borrowed.
-        let transferred = unsafe {
-            let first = (*self.context().as_ptr()).transfer;
-            std::slice::from_raw_parts(first.cast::<u64>(), 2 * TRANSFER_VALUES as usize)
-        };
-        if self.depth > 0 {
-            live.extend(transferred.iter().filter(|&&word| word != 0));
         }
         live
     }

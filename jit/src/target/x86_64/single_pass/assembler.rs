@@ -7,79 +7,9 @@
 //! Output: the code. Invariant: a label that is used is bound before [`Assembler::finish`].
 //! Source: AMD64 Architecture Programmer's Manual, volume 3, chapter 1. Oracle: iced's decoder, in the tests.
 
-/// A register: a general one below [`FIRST_XMM`], a vector register from there on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Reg(pub u8);
+mod operand;
 
-/// The number of the first vector register.
-pub(super) const FIRST_XMM: u8 = 16;
-
-pub(super) const RAX: Reg = Reg(0);
-pub(super) const RCX: Reg = Reg(1);
-pub(super) const RDX: Reg = Reg(2);
-pub(super) const RBX: Reg = Reg(3);
-pub(super) const RSP: Reg = Reg(4);
-pub(super) const RBP: Reg = Reg(5);
-pub(super) const RSI: Reg = Reg(6);
-pub(super) const RDI: Reg = Reg(7);
-pub(super) const R8: Reg = Reg(8);
-pub(super) const R9: Reg = Reg(9);
-pub(super) const R10: Reg = Reg(10);
-/// A general register that holds nothing between two steps of an instruction.
-pub(super) const SCRATCH: Reg = Reg(11);
-/// The pinned register, which `get_pinned_reg` reads.
-pub(super) const PINNED: Reg = Reg(15);
-/// The vector register that corresponds to [`SCRATCH`].
-pub(super) const XMM_SCRATCH: Reg = Reg(FIRST_XMM + 15);
-
-impl Reg {
-    pub(super) const fn xmm(number: u8) -> Reg {
-        Reg(FIRST_XMM + number)
-    }
-
-    pub(super) fn is_xmm(self) -> bool {
-        self.0 >= FIRST_XMM
-    }
-
-    /// Returns the register's number within its class.
-    fn number(self) -> u8 {
-        self.0 % FIRST_XMM
-    }
-}
-
-/// A memory operand: the address is the sum of its parts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mem {
-    pub base: Reg,
-    /// Must not be the stack pointer.
-    pub index: Option<Reg>,
-    pub offset: i32,
-}
-
-impl Mem {
-    pub(super) fn at(base: Reg, offset: i32) -> Mem {
-        Mem { base, index: None, offset }
-    }
-}
-
-/// An operand in a register or in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operand {
-    Reg(Reg),
-    Mem(Mem),
-}
-
-impl From<Reg> for Operand {
-    fn from(reg: Reg) -> Operand {
-        Operand::Reg(reg)
-    }
-}
-
-impl From<Mem> for Operand {
-    fn from(mem: Mem) -> Operand {
-        Operand::Mem(mem)
-    }
-}
+pub(super) use operand::*;
 
 /// The number of bits that an instruction works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

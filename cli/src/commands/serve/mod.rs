@@ -1,14 +1,14 @@
-//! Serving of HTTP requests with a component.
+//! `wprof serve`: serves HTTP requests with a component, and profiles it.
 
-mod connections;
+mod jobs;
 mod requests;
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::process::ExitCode;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use wprof::component::{Component, Instance};
 use wprof::wasi::WasiCtx;
@@ -17,18 +17,40 @@ use wprof::{Error, Store, Trap};
 
 use super::help;
 use super::run::{self, RunArgs};
+use crate::commands::web::connections::{self, Limits};
 use crate::render::screen::ColorChoice;
 use crate::{durations, names, output, sizes};
-use connections::{Connections, Job};
+use jobs::{Job, Jobs};
 pub use requests::Requests;
 
 /// The interval at which the server checks whether to end.
 const SLICE: Duration = Duration::from_millis(20);
 
+const EXAMPLES: &str = "\
+Examples:
+  wprof serve app.wasm                                 answer requests at http://127.0.0.1:8080 until Ctrl-C
+  wprof serve --addr 127.0.0.1:0 --requests 1000 app.wasm
+  wprof serve --exact -o app.wprof --dir data app.wasm";
+
 /// The options of a server: those of `wprof run`, but for what is called.
 #[derive(Debug, Args)]
 #[command(mut_arg("invoke", |arg| arg.hide(true)))]
-pub struct ServeComponentArgs {
+#[command(after_help = EXAMPLES, after_long_help = format!("\
+The component exports wasi:http/incoming-handler, in any version 0.2.x. One instance of it answers all requests, \
+one after the other; connections wait for their turn. Requests and responses are whole: a body is in memory, up \
+to --max-body. When the server ends there is a table of requests by path, in which numbers and other \
+identifiers are `*`, and the profile, as after `wprof run`. With --collect events=instructions the table also \
+tells how many instructions requests took.
+
+The server ends at Ctrl-C, after --requests, at --timeout, or when the component traps: then this request is \
+answered with 500, and the trap is shown with a backtrace.
+
+Connections are HTTP/1.1 without encryption.
+
+{EXAMPLES}
+
+Exit codes: 0 after --requests; 130 after Ctrl-C; 134 after a trap or a timeout; 1 if wprof itself failed."))]
+pub struct ServeArgs {
     /// Listen at this address; port 0 is any that is free
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080", help_heading = help::PROGRAM)]
     addr: String,
@@ -52,20 +74,22 @@ pub struct ServeComponentArgs {
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
-    limits: WireLimits,
-    patience: Duration,
+    address: SocketAddr,
+    limits: Limits,
     most: Option<u64>,
     is_verbose: bool,
 }
 
-pub fn execute(args: ServeComponentArgs, color: ColorChoice) -> Result<ExitCode> {
-    let cannot = || format!("cannot listen at {}: give a free address with --addr", args.addr);
-    let listener = TcpListener::bind(&args.addr).with_context(cannot)?;
+pub fn execute(args: ServeArgs, color: ColorChoice) -> Result<ExitCode> {
+    let (listener, address) = connections::listen(&args.addr)?;
     let body = usize::try_from(args.max_body).unwrap_or(usize::MAX);
     let server = Server {
         listener,
-        limits: WireLimits { body, ..WireLimits::default() },
-        patience: args.connection_timeout,
+        address,
+        limits: Limits {
+            wire: WireLimits { body, ..WireLimits::default() },
+            patience: args.connection_timeout,
+        },
         most: args.requests,
         is_verbose: args.run.verbose,
     };
@@ -98,26 +122,25 @@ impl Server {
         ends: impl Fn() -> Option<Trap>,
         requests: &mut Requests,
     ) -> Result<Result<(), Error>> {
-        let address = self.listener.local_addr().context("no address to listen at")?;
-        let connections = Connections::open(self.listener, self.limits, self.patience)?;
-        output::tell_line(format_args!("wprof: listening at http://{address}"));
+        let jobs = Jobs::open(self.listener, self.limits)?;
+        output::tell_line(format_args!("wprof: listening at http://{}", self.address));
         let mut left = self.most.unwrap_or(u64::MAX);
         while left > 0 {
             if let Some(trap) = ends() {
                 return Ok(Err(trap.into()));
             }
-            let job = match connections.jobs().recv_timeout(SLICE) {
+            let job = match jobs.queue().recv_timeout(SLICE) {
                 Ok(job) => job,
                 Err(RecvTimeoutError::Timeout) => continue,
                 Err(RecvTimeoutError::Disconnected) => bail!("nobody listens any more"),
             };
             left -= 1;
             if let Err(error) = answer(store, instance, job, requests, self.is_verbose) {
-                connections.finish();
+                jobs.finish();
                 return Ok(Err(error));
             }
         }
-        connections.finish();
+        jobs.finish();
         Ok(Ok(()))
     }
 }
@@ -129,7 +152,7 @@ impl Server {
 fn answer(
     store: &mut Store<WasiCtx>,
     instance: &Instance,
-    job: Job,
+    mut job: Job,
     requests: &mut Requests,
     is_verbose: bool,
 ) -> Result<(), Error> {
@@ -137,7 +160,7 @@ fn answer(
     let path = path.unwrap_or_else(|| "*".to_owned());
     let before = requests.events(store);
     let begin = Instant::now();
-    let answered = handle(&mut *store, instance, |wasi| wasi, job.request);
+    let answered = handle(&mut *store, instance, |wasi| wasi, job.take_request());
     let took = begin.elapsed();
     let (response, ended) = match answered {
         Ok(response) => (response, Ok(())),
@@ -157,6 +180,6 @@ fn answer(
         let shown = names::harmless(&format!("{method} {path}"));
         output::tell_line(format_args!("wprof: {} {shown} in {took:.1?}", response.status));
     }
-    job.reply.send(response);
+    job.answer(response);
     ended
 }
