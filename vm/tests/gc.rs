@@ -198,17 +198,20 @@ fn a_heap_that_is_full_traps_and_can_be_used_again() -> Outcome {
 }
 
 #[test]
-fn a_frame_that_changed_its_version_leaves_nothing_behind() -> Outcome {
-    let mut config = Config::new();
-    config.strategy(Strategy::Tiered).background_compilation(false).promote_after(150_000);
-    config.profiling(ProfilingConfig::Off);
-    config.limits(StoreLimits { heap_bytes: 4 << 20, ..StoreLimits::default() });
-    let (mut store, instance) = store(&config)?;
-    let keep = instance.get_typed_func::<i32, i64>(&mut store, "keep")?;
-    // The loop moves to optimized code when the list is almost as long as the heap has room for.
-    let error = keep.call(&mut store, 1_000_000).expect_err("24 MB do not fit");
-    assert_eq!(error.trap(), Some(Trap::GcOutOfMemory));
-    assert_eq!(keep.call(&mut store, 100_000)?, 100_000 * 100_001 / 2);
+fn calls_that_have_ended_leave_nothing_behind() -> Outcome {
+    for stack in [None, Some(4 << 20)] {
+        let mut config = Config::new();
+        config.strategy(Strategy::Tiered).background_compilation(false).promote_after(150_000);
+        config.profiling(ProfilingConfig::Off).max_wasm_stack(stack);
+        config.limits(StoreLimits { heap_bytes: 4 << 20, ..StoreLimits::default() });
+        let (mut store, instance) = store(&config)?;
+        let keep = instance.get_typed_func::<i32, i64>(&mut store, "keep")?;
+        // The loop moves to optimized code when the list is almost as long as the heap has room for. So both the OSR
+        // buffer and the frame in baseline code have held a long list.
+        let error = keep.call(&mut store, 1_000_000).expect_err("24 MB do not fit");
+        assert_eq!(error.trap(), Some(Trap::GcOutOfMemory));
+        assert_eq!(keep.call(&mut store, 100_000)?, 100_000 * 100_001 / 2);
+    }
     Ok(())
 }
 

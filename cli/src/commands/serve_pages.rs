@@ -59,7 +59,7 @@ pub fn execute(args: &ServePagesArgs, color: ColorChoice) -> Result<()> {
         args.output.is_some() || !args.quiet,
         "there is nothing to do with what is counted: give -o FILE, or leave out --quiet"
     );
-    let (listener, address) = connections::listen(args.address)?;
+    let (listener, address) = connections::listen(args.address, "give a free one with --addr ADDRESS:PORT")?;
     let site = Arc::new(Site::new(&args.folder, address, args.rewrite.options(), EVERY)?);
     let stop = connections::interruption()?;
     output::tell_line(format_args!(

@@ -134,7 +134,8 @@ fn a_folder_is_served_with_its_modules_instrumented_on_request() {
     let ask = |head: &str, more: &str, body: &[u8]| {
         let mut stream = TcpStream::connect(&address).expect("it listens");
         let host = if more.contains("Host:") { String::new() } else { format!("Host: {address}\r\n") };
-        let head = format!("{head} HTTP/1.1\r\n{host}{more}Content-Length: {}\r\n\r\n", body.len());
+        let fields = format!("{host}{more}Connection: close\r\nContent-Length: {}\r\n", body.len());
+        let head = format!("{head} HTTP/1.1\r\n{fields}\r\n");
         stream.write_all(head.as_bytes()).unwrap();
         stream.write_all(body).unwrap();
         let mut answer = Vec::new();
@@ -147,8 +148,8 @@ fn a_folder_is_served_with_its_modules_instrumented_on_request() {
     let _idle = TcpStream::connect(&address).expect("it listens");
     let page = text("GET /", "", b"");
     assert!(page.ends_with("<html><head><script src=\"/wprof.js\"></script></head></html>"), "{page}");
-    assert!(page.contains("Cross-Origin-Embedder-Policy: require-corp"), "{page}");
-    assert!(text("GET /count.wasm?v=1", "", b"").contains("Content-Type: application/wasm"));
+    assert!(page.contains("cross-origin-embedder-policy: require-corp"), "{page}");
+    assert!(text("GET /count.wasm?v=1", "", b"").contains("content-type: application/wasm"));
     assert!(text("GET /a%20b.js", "", b"").ends_with("\r\n\r\n1;"));
     let worker = text("GET /a%20b.js", "Sec-Fetch-Dest: worker\r\n", b"");
     assert!(worker.contains("wprof-counters") && worker.ends_with("1;"), "{worker}");

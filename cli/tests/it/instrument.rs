@@ -175,7 +175,8 @@ WebAssembly.instantiate(bytes).then(({ instance }) => instance.exports.count(10)
     let address = said.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
     let ask = |head: &str, body: &[u8]| {
         let mut stream = TcpStream::connect(&address).expect("it listens");
-        let head = format!("{head} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {}\r\n\r\n", body.len());
+        let fields = format!("Host: {address}\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
+        let head = format!("{head} HTTP/1.1\r\n{fields}\r\n");
         stream.write_all(head.as_bytes()).unwrap();
         stream.write_all(body).unwrap();
         let mut answer = String::new();

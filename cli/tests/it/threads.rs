@@ -75,7 +75,8 @@ fn the_first_thread_that_exits_or_traps_ends_all() {
     }
     // The main thread ends while others are in a loop.
     let spins = "(if (i32.eq (local.get $arg) (i32.const 20)) (then
-        (drop (i32.atomic.rmw.sub (i32.const 4) (i32.const 1))) (loop $forever (br $forever))))";
+        (drop (i32.atomic.rmw.sub (i32.const 4) (i32.const 1)))
+        (drop (memory.atomic.notify (i32.const 4) (i32.const 1))) (loop $forever (br $forever))))";
     let module = folder.file("spins.wat", program(spins, ""));
     let file = folder.path("profile.wprof");
     for options in

@@ -50,7 +50,8 @@ pub fn visit(visit: Visit<'_>, options: Options<'static>) -> Result<Taken> {
     let Ok(path) = page.strip_prefix(&root) else {
         bail!("{shown} is not in {}: give a folder that it is in", root.display())
     };
-    let (listener, address) = connections::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let (listener, address) = connections::listen(any, "end a program that listens there")?;
     let site = Arc::new(Site::new(&root, address, options, EVERY)?);
     let stop = connections::interruption()?;
     let user = tempfile::tempdir().context("no folder for the browser")?;

@@ -29,7 +29,7 @@ const FIELDS: [(&str, &str); 3] = [
 /// # Errors
 /// Returns an error if the address cannot be listened on.
 pub fn until_interrupted(address: SocketAddr) -> Result<Counters> {
-    let (listener, address) = connections::listen(address)?;
+    let (listener, address) = connections::listen(address, "give a free one with --listen ADDRESS:PORT")?;
     let stop = connections::interruption()?;
     let url = format!("http://{address}/");
     output::tell_line(format_args!(

@@ -81,7 +81,7 @@ pub struct Server {
 }
 
 pub fn execute(args: ServeArgs, color: ColorChoice) -> Result<ExitCode> {
-    let (listener, address) = connections::listen(&args.addr)?;
+    let (listener, address) = connections::listen(&args.addr, "give a free one with --addr ADDRESS:PORT")?;
     let body = usize::try_from(args.max_body).unwrap_or(usize::MAX);
     let server = Server {
         listener,

@@ -50,12 +50,12 @@ impl Drop for UnderWay {
     }
 }
 
-/// Opens a listener at an address, and returns the actual address.
+/// Opens a listener at an address, and returns the actual address. `advice` says what to do if that fails.
 ///
 /// # Errors
 /// Returns an error if the address cannot be listened on.
-pub fn listen(address: impl ToSocketAddrs + Display) -> Result<(TcpListener, SocketAddr)> {
-    let cannot = || format!("cannot listen at {address}: give a free address");
+pub fn listen(address: impl ToSocketAddrs + Display, advice: &str) -> Result<(TcpListener, SocketAddr)> {
+    let cannot = || format!("cannot listen at {address}: {advice}");
     let listener = TcpListener::bind(&address).with_context(cannot)?;
     let address = listener.local_addr().with_context(cannot)?;
     Ok((listener, address))

@@ -86,7 +86,7 @@ pub unsafe fn call_or_wait<D>(store: &mut StoreWith<D>, func: FuncPtr, values: &
         Some(context) => Target::Host(context),
         None => Target::Wasm(store.opaque.func_ref(func), store.opaque.engine().host_to_wasm(&entry)?),
     };
-    let place = match &target {
+    let mut place = match &target {
         // The host function runs on the current stack, and enters wasm by its own calls.
         Target::Host(_) => Place::Here(0..0),
         Target::Wasm(..) => Place::find(store.opaque.engine().config().max_wasm_stack)
@@ -94,6 +94,9 @@ pub unsafe fn call_or_wait<D>(store: &mut StoreWith<D>, func: FuncPtr, values: &
     };
     let is_wasm = matches!(target, Target::Wasm(..));
     if is_wasm {
+        if let Some(low) = store.opaque.objects.take_lowest() {
+            place.clear_from(low);
+        }
         store.tell_of(CallHook::CallingWasm)?;
     }
     let lent = NonNull::from(&mut *store).cast::<StoreOpaque>();

@@ -54,6 +54,13 @@ impl GuardedStack {
         // SAFETY: as in `low`.
         unsafe { self.base.as_ptr().add(GUARD + self.size) }
     }
+
+    /// Clears at most the upper `bytes` of the stack. Nothing may run on it.
+    pub fn clear(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.size);
+        // SAFETY: that many bytes below the top are mapped, and the exclusive reference shows that nobody uses them.
+        unsafe { self.top().sub(bytes).write_bytes(0, bytes) };
+    }
 }
 
 impl Drop for GuardedStack {

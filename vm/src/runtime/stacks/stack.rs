@@ -10,6 +10,7 @@
 //! Host functions are not called when less than a reserve is left.
 
 use std::cell::{Cell, OnceCell, RefCell};
+use std::hint;
 use std::io;
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -35,6 +36,9 @@ thread_local! {
     /// Unused separate stacks.
     static FREE: RefCell<Vec<GuardedStack>> = const { RefCell::new(Vec::new()) };
 }
+
+/// The most bytes of a stack that are cleared at an entry: enough for calls that are not deeply nested.
+const MOST_CLEARED: usize = 256 << 10;
 
 /// The stack for an entry into wasm.
 pub enum Place {
@@ -74,6 +78,23 @@ impl Place {
         limit_of(&self.stack())
     }
 
+    /// Clears what calls that have returned left in the unused part of the stack from `low` on: later frames may lie
+    /// there, and would keep objects alive by words that they have not written yet.
+    /// Source: Boehm, Space Efficient Conservative Garbage Collection, PLDI 1993, section 3.1.
+    pub fn clear_from(&mut self, low: usize) {
+        if !self.stack().contains(&low) {
+            return;
+        }
+        match self {
+            Place::Here(_) => clear_below(arch::stack_pointer().saturating_sub(low).min(MOST_CLEARED)),
+            Place::Own(own) => {
+                if let Some(stack) = &mut own.stack {
+                    stack.clear((stack.top().addr() - low).min(MOST_CLEARED));
+                }
+            }
+        }
+    }
+
     /// Returns the start of the stack, if it is a separate one.
     pub fn top(&self) -> Option<*mut u8> {
         match self {
@@ -81,6 +102,18 @@ impl Place {
             Place::Own(own) => own.stack.as_ref().map(GuardedStack::top),
         }
     }
+}
+
+/// Clears that many bytes of the stack below the caller, or somewhat more.
+#[inline(never)]
+fn clear_below(bytes: usize) {
+    const STEP: usize = 4096;
+    let cleared = hint::black_box([0_u8; STEP]);
+    if bytes > STEP {
+        clear_below(bytes - STEP);
+    }
+    // The array must be there until the calls below have returned.
+    hint::black_box(&cleared);
 }
 
 /// Sets the bounds of the guarded stack that this thread is on, and returns the previous ones.

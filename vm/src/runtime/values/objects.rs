@@ -3,7 +3,7 @@
 //! One collection serves objects, host values (`externs`) and exceptions, as each may refer to the others. It runs when
 //! an allocation finds no room, when the host is entered and there are many host values or exceptions, or when the
 //! embedder requests it. Roots are tables, globals, evaluated element segments, the embedder's references, and each
-//! word of the stack, of registers and of the transfer buffer: see `gc`.
+//! word of the stack and of registers: see `gc`.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -14,7 +14,7 @@ use crate::runtime::gc::{Bump, Heap, Shape, Statistics};
 use crate::runtime::instances::abi::VmValue;
 use crate::runtime::instances::store::StoreOpaque;
 use crate::runtime::stacks::walk;
-use crate::{RefType, Trap};
+use crate::{RefType, Trap, arch};
 
 /// The heap objects of a store.
 #[derive(Debug, Default)]
@@ -30,6 +30,8 @@ pub struct Objects {
     held: Mutex<Held>,
     /// Operands of constant expressions under evaluation.
     pub operands: Vec<VmValue>,
+    /// The lowest stack pointer at a collection since the stack was cleared.
+    lowest: Option<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -70,6 +72,11 @@ impl Objects {
         let held = self.held.get_mut().unwrap_or_else(PoisonError::into_inner);
         held.drop_others();
         held.words.iter().map(|&(word, _)| word)
+    }
+
+    /// Returns from where on the stack has words of frames that have returned, if it was not cleared since.
+    pub fn take_lowest(&mut self) -> Option<usize> {
+        self.lowest.take()
     }
 
     /// Returns the heap.
@@ -207,6 +214,8 @@ impl StoreOpaque {
     /// object or exception, or `held`. Must be called in host code, when no other word is in transit except on the
     /// stack below entries into wasm code.
     pub fn collect(&mut self, held: &[u64]) {
+        let here = arch::stack_pointer();
+        self.objects.lowest = Some(self.objects.lowest.map_or(here, |lowest| lowest.min(here)));
         self.take_bump();
         let live = self.roots(held);
         let StoreOpaque { externs, exceptions, objects, depth, .. } = self;
