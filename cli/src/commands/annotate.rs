@@ -46,7 +46,8 @@ pub struct AnnotateArgs {
 }
 
 pub fn execute(args: &AnnotateArgs, color: ColorChoice) -> Result<()> {
-    let profile = super::read_profile(&args.profile)?;
+    let mut profile = super::read_profile(&args.profile)?;
+    let module = args.module.needed(&mut profile, &args.profile)?;
     let found = names::find(&names::of_profile(&profile), &args.function);
     let found = match profile.bursts {
         Some(_) => found
@@ -54,7 +55,6 @@ pub fn execute(args: &AnnotateArgs, color: ColorChoice) -> Result<()> {
         None => found?,
     };
     let function = profile.function(found.index).context("the function did not run")?;
-    let module = args.module.needed(&profile, &args.profile)?;
     modules::tell_missing_debug_info(Some(&module));
     let view = View::new(&profile, Some(&module));
     let (code, sources) = (

@@ -122,7 +122,7 @@ pub fn execute(args: &ExplainArgs) -> Result<()> {
     ];
     for (profile, what) in profiles {
         ensure!(
-            profile.is_none_or(|profile| profile.module_hash == module.hash()),
+            profile.is_none_or(|profile| module.has_hash(&profile.module_hash)),
             "the {what} of another module, or of another build of it: give one of this module"
         );
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueEnum, ValueHint};
 use wprof::Module;
-use wprof_profiler::Profile;
+use wprof_profiler::{Profile, share_names};
 use wprof_profiler::export::{self, CodeMap, Coverage, Differential, Metric, Samples, Unit};
 
 use crate::modules::ModuleOption;
@@ -97,7 +97,7 @@ pub struct ExportArgs {
 }
 
 pub fn execute(args: &ExportArgs) -> Result<()> {
-    let profile = super::read_profile(&args.profile)?;
+    let mut profile = super::read_profile(&args.profile)?;
     if args.to == Format::Json {
         return write_to(&args.output, |out| write_json(&profile, out));
     }
@@ -109,9 +109,13 @@ pub fn execute(args: &ExportArgs) -> Result<()> {
         args.against.is_none() || args.to == Format::Flamegraph,
         "--against needs --to flamegraph: give that, or use `wprof diff`"
     );
+    let mut before = args.against.as_deref().map(super::read_profile).transpose()?;
+    if let Some(before) = &mut before {
+        share_names(before, &mut profile);
+    }
     let exported = Exported::new(profile, args)?;
-    if let Some(path) = &args.against {
-        let changes = exported.changes_since(super::read_profile(path)?)?;
+    if let Some(before) = before {
+        let changes = exported.changes_since(before)?;
         let about = exported.about();
         return write_to(&args.output, |out| export::write_differential_flamegraph(&changes, &about, out));
     }
@@ -153,8 +157,8 @@ impl Exported {
     /// # Errors
     /// Returns an error if the format needs a module that is missing, or figures that the profile does not have.
     fn new(mut profile: Profile, args: &ExportArgs) -> Result<Self> {
-        let full_names = names::full_names(&profile);
-        let code = CodeMap { full_names, ..code(&profile, args)? };
+        let code = code(&mut profile, args)?;
+        let code = CodeMap { full_names: names::full_names(&profile), ..code };
         names::show_all(&mut profile);
         let exported = Self { profile, code, metric: args.weight.clone() };
         if args.to.is_of_one_metric() {
@@ -242,10 +246,10 @@ impl Exported {
 }
 
 /// Returns the module's code map; an empty one if the module is missing and the format does not need it.
-fn code(profile: &Profile, args: &ExportArgs) -> Result<CodeMap> {
+fn code(profile: &mut Profile, args: &ExportArgs) -> Result<CodeMap> {
     if !args.to.is_of_lines() {
-        let code = |module: &Module| code_map::of_functions_that_ran(module, profile);
         let module = args.module.at_hand(profile, &args.profile)?;
+        let code = |module: &Module| code_map::of_functions_that_ran(module, profile);
         return module.as_ref().map_or_else(|| Ok(CodeMap::default()), code);
     }
     ensure!(

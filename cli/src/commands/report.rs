@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueHint};
-use wprof_profiler::{ContextTree, Profile};
+use wprof_profiler::{ContextTree, Profile, share_names};
 
 use super::{export, help};
 use crate::html::HtmlPage;
@@ -110,11 +110,11 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
         args.by.is_none() || args.cct || args.callers.is_some(),
         "--by weighs calling contexts: add --cct, or --callers FUNC"
     );
-    let profile = super::read_profile(&args.profile)?;
+    let mut profile = super::read_profile(&args.profile)?;
     if args.json {
         return output::print_with(|out| export::write_json(&profile, out));
     }
-    let module = args.module.at_hand(&profile, &args.profile)?;
+    let module = args.module.at_hand(&mut profile, &args.profile)?;
     let ownership = args.ownership.of(module.as_ref());
     modules::tell_missing_debug_info(module.as_ref());
     if let Some(file) = &args.html {
@@ -187,11 +187,16 @@ impl HtmlReport<'_> {
     /// # Errors
     /// Returns an error if a profile cannot be read, or the file cannot be written.
     pub fn write(self, view: &View<'_>, file: &Path) -> Result<()> {
-        let before = self.before.map(super::read_profile).transpose()?;
+        let mut before = self.before.map(super::read_profile).transpose()?;
+        let mut after = Cow::Borrowed(view.profile);
+        if let Some(before) = &mut before {
+            share_names(before, after.to_mut());
+        }
+        let view = View { profile: &after, ..*view };
         let map = view.module.map(code_map::of_lines).unwrap_or_default();
         let module = self.module.path(view.profile, self.path);
         progress::during("writing the report", || {
-            let page = HtmlPage::new(*view, before.as_ref(), &map, Sources::new(&module))?;
+            let page = HtmlPage::new(view, before.as_ref(), &map, Sources::new(&module))?;
             export::write_to(file, |out| page.write(out))
         })
     }

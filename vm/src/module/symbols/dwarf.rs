@@ -66,6 +66,23 @@ impl DebugInfo {
         lines
     }
 
+    /// Returns the names of the functions that exist, mangled as in the debug information.
+    pub fn names(&self, info: &ModuleInfo) -> HashMap<u32, String> {
+        let start = info.code_section.start as u64;
+        let named = |(_, end): (u64, u64)| {
+            let func = info.func_at(usize::try_from(start + end - 1).ok()?)?;
+            // The last frame is the function that contains the code.
+            let name = self.frames(end - 1)?.pop()?.name?;
+            Some((func, name))
+        };
+        self.live(info).into_iter().filter_map(named).collect()
+    }
+
+    /// Reports whether the debug information describes functions, but none of them is where the module has code.
+    pub fn is_detached(&self, info: &ModuleInfo) -> bool {
+        self.units.iter().all(|unit| unit.live(self, info).is_some_and(<[_]>::is_empty))
+    }
+
     /// Returns the line table of the functions that exist.
     pub fn rows(&self, info: &ModuleInfo) -> Vec<SourceRow> {
         let start = info.code_section.start as u64;
@@ -142,9 +159,11 @@ impl DebugInfo {
     /// Returns the symbols at byte `offset` of the module, innermost inlined function first.
     pub fn at(&self, info: &ModuleInfo, offset: u32) -> Option<Vec<FrameSymbol>> {
         let address = u64::from(offset).checked_sub(info.code_section.start as u64)?;
-        if !self.is_live(info, address) {
-            return None;
-        }
+        if self.is_live(info, address) { self.frames(address) } else { None }
+    }
+
+    /// Returns the symbols at an address, innermost inlined function first.
+    fn frames(&self, address: u64) -> Option<Vec<FrameSymbol>> {
         let mut frames = self.context.find_frames(address).skip_all_loads().ok()?;
         let mut symbols = Vec::new();
         while let Ok(Some(frame)) = frames.next() {
