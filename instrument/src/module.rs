@@ -312,7 +312,8 @@ impl<'a> Source<'a> {
     /// Returns the hash by which profiles identify the module: of all but data and custom sections other than branch
     /// hints, and of the position of its code, as the engine computes it.
     pub fn hash(&self) -> [u8; 32] {
-        let code = self.sections.iter().find(|section| section.id == CODE).map_or(0, |code| code.contents.start);
+        let code =
+            self.sections.iter().find(|section| section.id == CODE).map_or(0, |code| code.contents.start);
         let begins = std::iter::once(HEAD).chain(self.sections.iter().map(|section| section.contents.end));
         let ends: Vec<usize> = self.without_hints().map(|bytes| bytes.end).collect();
         let is_custom = |end| ends.binary_search(&end).is_ok();

@@ -9,7 +9,6 @@ use wprof_profiler::{PathEnd, PathNumbering, Predictor, Profile, Suspect, order_
 
 use super::help;
 use crate::modules::ModuleOption;
-use crate::{names, output};
 use crate::render::branches::way;
 use crate::render::numbers::{count_of, grouped};
 use crate::render::page::{Ink, Page, plain, span};
@@ -17,6 +16,7 @@ use crate::render::path_text::{PathText, target};
 use crate::render::screen::{ColorChoice, Screen};
 use crate::render::table::{Side, Table};
 use crate::render::view::View;
+use crate::{names, output};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueHint};
-use wprof_profiler::{ContextTree, Profile, share_names};
+use wprof_profiler::{ContextTree, FunctionProfile, INSTRUCTIONS, Profile, share_names};
 
 use super::{export, help};
 use crate::html::HtmlPage;
@@ -19,7 +19,7 @@ use crate::render::screen::{ColorChoice, Screen};
 use crate::render::view::View;
 use crate::render::{contexts, distribution, report, time};
 use crate::sources::Sources;
-use crate::{code_map, modules, output, progress};
+use crate::{code_map, inlined, modules, output, progress, render};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -137,9 +137,15 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
     if args.cct || args.callers.is_some() {
         let expanded = code_map::with_inlined(&profile, module.as_ref());
         let view = View::new(&expanded, module.as_ref()).owned(&ownership);
-        let (tree, weights) = weighed_contexts(&view, args.by.as_deref())?;
+        let weighed = weighed_contexts(&view, args.by.as_deref()).and_then(|(tree, weights)| {
+            let callees = args.callers.as_ref().map(|asked| contexts::find(&tree, asked)).transpose()?;
+            Ok((tree, weights, callees))
+        });
+        let (tree, weights, callees) = match weighed {
+            Err(_) if write_places(args, &mut page, &view)? => return output::print(&page.into_text()),
+            weighed => weighed?,
+        };
         let tree = tree.as_ref();
-        let callees = args.callers.as_ref().map(|asked| contexts::find(tree, asked)).transpose()?;
         let trees = (tree, profile.contexts.as_ref());
         report::write_contexts(
             &mut page,
@@ -152,6 +158,22 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
         report::write(&mut page, &view, args.top, args.sort, args.least / 100.0);
     }
     output::print(&page.into_text())
+}
+
+/// Writes where the function whose callers are asked for is inlined, by instructions, if it is known by that only.
+fn write_places(args: &ReportArgs, page: &mut Page, view: &View<'_>) -> Result<bool> {
+    let is_by_instructions = args.by.as_deref().is_none_or(|by| by == INSTRUCTIONS);
+    let asked = args.callers.as_ref().filter(|_| is_by_instructions);
+    let Some((asked, module)) = asked.zip(view.module) else { return Ok(false) };
+    let ran: Vec<u32> = view.profile.functions.iter().map(|function| function.index).collect();
+    let Some(found) = inlined::find(module, &ran, asked)? else { return Ok(false) };
+    let ran: Vec<&FunctionProfile> = view.profile.functions.iter().collect();
+    let code = code_map::of_instructions(module, &ran)?;
+    let ops = render::inlined::ops(view.profile, &code, &found.places);
+    render::inlined::write_head(page, view, &found, &ops);
+    page.heading("Callers by instructions");
+    page.table(&render::inlined::callers(view, &found, &ops));
+    Ok(true)
 }
 
 /// Returns calling contexts weighed by a metric: by default time if it was sampled, else instructions, else calls.

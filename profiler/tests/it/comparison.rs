@@ -133,7 +133,8 @@ fn functions_without_names_are_matched_by_code() {
         };
         // The program's functions differ in shape, or in nothing that code shows.
         let pairs = |before: &Profile, after: &Profile| -> Vec<(u64, Option<u64>)> {
-            let shape = |profile: &Profile, index| profile.function(index).map(|function| function.fingerprint);
+            let shape =
+                |profile: &Profile, index| profile.function(index).map(|function| function.fingerprint);
             let found = Comparison::new(before, after).functions().into_iter();
             let found = found.filter_map(|pair| {
                 let old = shape(before, pair.index_before?)?;

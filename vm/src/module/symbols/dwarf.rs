@@ -85,18 +85,36 @@ impl DebugInfo {
 
     /// Returns the line table of the functions that exist.
     pub fn rows(&self, info: &ModuleInfo) -> Vec<SourceRow> {
-        let start = info.code_section.start as u64;
         let mut rows = Rows::default();
-        for (begin, end) in self.live(info) {
-            let Ok(ranges) = self.context.find_location_range(begin, end) else { continue };
-            for (address, _, location) in ranges {
-                // Line 0 marks code that the compiler attributes to no line.
-                let line = location.line.filter(|&line| line > 0);
-                rows.push(start + address.max(begin), location.file.zip(line));
-            }
-            rows.push(start + end, None);
+        self.live(info).into_iter().for_each(|range| self.add_rows(info, range, &mut rows));
+        rows.rows
+    }
+
+    /// Returns the line table of a function; empty if the debug information does not know it.
+    pub fn rows_of(&self, info: &ModuleInfo, func: u32) -> Vec<SourceRow> {
+        let mut rows = Rows::default();
+        let last = info.body(func).end.checked_sub(info.code_section.start + 1);
+        let Some(last) = last.map(|last| last as u64).filter(|&last| self.is_live(info, last)) else {
+            return Vec::new();
+        };
+        let units = self.units.iter().filter(|unit| unit.may_have(last));
+        let mut live = units.filter_map(|unit| unit.live(self, info)).flatten();
+        if let Some(&range) = live.find(|(begin, end)| (*begin..*end).contains(&last)) {
+            self.add_rows(info, range, &mut rows);
         }
         rows.rows
+    }
+
+    /// Adds the rows of an address range.
+    fn add_rows(&self, info: &ModuleInfo, (begin, end): (u64, u64), rows: &mut Rows) {
+        let start = info.code_section.start as u64;
+        let Ok(ranges) = self.context.find_location_range(begin, end) else { return };
+        for (address, _, location) in ranges {
+            // Line 0 marks code that the compiler attributes to no line.
+            let line = location.line.filter(|&line| line > 0);
+            rows.push(start + address.max(begin), location.file.zip(line));
+        }
+        rows.push(start + end, None);
     }
 
     /// Returns the discriminators of code, each with the byte offset in the module from which it holds,

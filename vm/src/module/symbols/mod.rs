@@ -130,6 +130,16 @@ impl Symbols {
         found.unwrap_or_default()
     }
 
+    /// Returns the line table of one function: a single pass, where each look at an offset would search from the start.
+    pub fn rows_of(&self, info: &ModuleInfo, func: u32) -> Vec<SourceRow> {
+        let body = info.body(func);
+        let found = self.ask(|source| match source {
+            Source::Dwarf(dwarf) => dwarf.rows_of(info, func),
+            Source::Map(map) => map.rows_in(body.start as u32..body.end as u32),
+        });
+        found.unwrap_or_default()
+    }
+
     /// Returns the lines of definitions: see [`Module::definition_lines`](crate::Module::definition_lines).
     pub fn definitions(&self) -> HashMap<String, u32> {
         let found = self.ask(|source| match source {
