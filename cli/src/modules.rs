@@ -169,7 +169,7 @@ fn locate(program: &str, record: &Path) -> PathBuf {
 
 /// The advice about debug information that a rewriting tool has left behind.
 const DETACHED: &str = "its debug information has no addresses of its code: clang leaves zeros if it finds wasm-opt on its path \
-     as it links; compile with -c and link apart, or give clang --no-wasm-opt";
+     as it links; compile with -c and link apart, or use `clang --no-wasm-opt`";
 
 /// Returns advice about debug information that a module refers to but that is missing, or that is of no use; `None` if
 /// there is nothing to say.

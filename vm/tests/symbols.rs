@@ -107,7 +107,9 @@ fn names_come_from_dwarf_where_nothing_else_names_functions() -> Outcome {
         assert_eq!(found.and_then(|func| of_dwarf.func_name(func)), Some(expected));
     }
     for func in functions.filter(|&func| of_dwarf.func_name(func).is_some()) {
-        assert_eq!(of_dwarf.func_name(func), named.func_name(func));
+        // The linker gives a function one of several names; the C library calls `main` by another.
+        let expected = named.func_name(func).filter(|&name| name != "main").or(Some("__main_argc_argv"));
+        assert_eq!(of_dwarf.func_name(func), expected);
     }
     assert!(!of_dwarf.has_detached_debug_info());
     // Neither names nor debug information are part of what code depends on.

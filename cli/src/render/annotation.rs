@@ -288,11 +288,12 @@ impl<'a, 'p> Writer<'a, 'p> {
         let Some(line) = &self.source else { return };
         let text = self.sources.text(line).map(|text| names::harmless(&text.trim().replace('\t', " ")));
         let margin = " ".repeat(self.margin_width());
-        let shown = match (&self.part, &line.inlined) {
-            (Some(_), Some(called)) => format!("{line} ({called})"),
-            _ => line.with_function(),
+        let text = span(text.unwrap_or_default(), Ink::Strong);
+        let (shown, called) = match (&self.part, &line.inlined) {
+            (Some(_), Some(called)) => (line.to_string(), format!("  ({called})")),
+            _ => (line.with_function(), String::new()),
         };
         let place = span(format!("{margin}{shown}"), Ink::Warm);
-        self.page.line(&[place, plain("  "), span(text.unwrap_or_default(), Ink::Strong)]);
+        self.page.line(&[place, plain("  "), text, span(called, Ink::Faint)]);
     }
 }

@@ -168,7 +168,7 @@ fn debug_information_full_of_zeros_is_told() {
     let said = [ran.err, wprof(&["report", &profile]).err, wprof(&["annotate", &profile, "run"]).err];
     for said in said {
         assert!(said.contains("no source lines: its debug information has no addresses"), "{said}");
-        assert!(said.contains("compile with -c and link apart, or give clang --no-wasm-opt"), "{said}");
+        assert!(said.contains("compile with -c and link apart, or use `clang --no-wasm-opt`"), "{said}");
     }
     let said = wprof(&["export", "--to", "lcov", &profile]).failed();
     assert!(said.contains("--no-wasm-opt"), "{said}");
