@@ -19,6 +19,14 @@ pub fn of_lines(module: &Module) -> CodeMap {
     code
 }
 
+/// Returns a map of the instructions of functions, which ascend by index.
+///
+/// # Errors
+/// Returns an error if a function exceeds a limit of the compiler.
+pub fn of_instructions(module: &Module, functions: &[&FunctionProfile]) -> Result<CodeMap> {
+    Ok(CodeMap { instructions: instructions(module, functions.iter().copied())?, ..CodeMap::default() })
+}
+
 /// Returns a map of source lines, of the instructions of functions that ran, and of functions inlined at samples.
 ///
 /// # Errors
@@ -73,9 +81,13 @@ fn add_inlined(code: &mut CodeMap, module: &Module, profile: &Profile) {
     });
     let offsets: BTreeSet<u32> = sampled.chain(sites).collect();
     for offset in offsets {
-        let inlined = inlined_at(module, offset);
+        let mut symbols = module.symbols_at(offset);
+        // The last symbol is the function that contains the code.
+        let containing = symbols.pop().and_then(|symbol| place_of(&symbol));
+        let inlined: Vec<Frame> = symbols.iter().filter_map(inlined_frame).collect();
         if !inlined.is_empty() {
             code.inlined.insert(offset, inlined);
+            code.containing.extend(containing.map(|place| (offset, place)));
         }
     }
 }
@@ -96,18 +108,16 @@ pub fn inlined_names(module: &Module, offset: u32) -> Vec<String> {
     symbols.iter().filter_map(|symbol| symbol.name().map(str::to_owned)).collect()
 }
 
-/// Returns the frames inlined at an offset, innermost first.
-fn inlined_at(module: &Module, offset: u32) -> Vec<Frame> {
-    let frame = |symbol: FrameSymbol| {
-        let place = symbol.file().map(names::harmless).zip(symbol.line().filter(|&line| line > 0));
-        let name = names::of_symbol(symbol.name()?);
-        let full_name = Some(names::full_of_symbol(symbol.name()?)).filter(|full| *full != name);
-        Some(Frame { name, place, full_name })
-    };
-    let mut symbols = module.symbols_at(offset);
-    // The last symbol is the function that contains the code.
-    symbols.pop();
-    symbols.into_iter().filter_map(frame).collect()
+/// Returns the frame of an inlined function.
+fn inlined_frame(symbol: &FrameSymbol) -> Option<Frame> {
+    let name = names::of_symbol(symbol.name()?);
+    let full_name = Some(names::full_of_symbol(symbol.name()?)).filter(|full| *full != name);
+    Some(Frame { name, place: place_of(symbol), full_name })
+}
+
+/// Returns the file and line of a symbol.
+fn place_of(symbol: &FrameSymbol) -> Option<(String, u32)> {
+    symbol.file().map(names::harmless).zip(symbol.line().filter(|&line| line > 0))
 }
 
 /// Adds source lines; files are numbered in the order of the code.
@@ -126,7 +136,10 @@ fn add_lines(code: &mut CodeMap, module: &Module) {
 }
 
 /// Returns the offsets of the functions' instructions, in ascending order, as functions are.
-fn instructions(module: &Module, functions: &[FunctionProfile]) -> Result<Vec<u32>> {
+fn instructions<'a>(
+    module: &Module,
+    functions: impl IntoIterator<Item = &'a FunctionProfile>,
+) -> Result<Vec<u32>> {
     let mut offsets = Vec::new();
     for function in functions {
         let cfg = wprof_jit::cfg::build(module.info(), function.index)?;

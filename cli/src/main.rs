@@ -11,6 +11,7 @@ mod cost_model;
 mod disassembly;
 mod durations;
 mod html;
+mod inlined;
 mod modules;
 mod names;
 mod output;

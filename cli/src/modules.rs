@@ -119,26 +119,33 @@ impl ModuleOption {
         self.module.clone().unwrap_or_else(|| locate(&profile.program, profile_path))
     }
 
-    /// Loads the module of a profile, for commands that require it.
+    /// Loads the module of a profile, for commands that require it. The profile gets its names, which the module that
+    /// ran may have lacked.
     ///
     /// # Errors
     /// Returns an error if the module is missing or invalid, or another one.
-    pub fn needed(&self, profile: &Profile, profile_path: &Path) -> Result<Module> {
-        match &self.module {
+    pub fn needed(&self, profile: &mut Profile, profile_path: &Path) -> Result<Module> {
+        let module = match &self.module {
             Some(path) => of_hash(profile.module_hash, path),
             None => {
                 let found = locate(&profile.program, profile_path);
                 checked(profile.module_hash, &found, "say with --module where the module that ran is")
             }
-        }
+        }?;
+        names::adopt(profile, &module);
+        Ok(module)
     }
 
-    /// Loads the module of a profile, if it was given or can be found without asking.
+    /// Loads the module of a profile, if it was given or can be found without asking. The profile gets its names.
     ///
     /// # Errors
     /// Returns an error if the given module is not the profile's.
-    pub fn at_hand(&self, profile: &Profile, profile_path: &Path) -> Result<Option<Module>> {
-        self.of_record((profile.module_hash, &profile.program), profile_path)
+    pub fn at_hand(&self, profile: &mut Profile, profile_path: &Path) -> Result<Option<Module>> {
+        let module = self.of_record((profile.module_hash, &profile.program), profile_path)?;
+        if let Some(module) = &module {
+            names::adopt(profile, module);
+        }
+        Ok(module)
     }
 
     /// Loads the module of any record of a run, which holds the module's hash and path.
@@ -160,8 +167,16 @@ fn locate(program: &str, record: &Path) -> PathBuf {
     beside.filter(|beside| !ran.exists() && beside.exists()).unwrap_or(ran)
 }
 
-/// Returns advice about missing debug information that a module refers to; `None` if nothing is missing.
+/// The advice about debug information that a rewriting tool has left behind.
+const DETACHED: &str = "its debug information has no addresses of its code: clang leaves zeros if it finds wasm-opt on its path \
+     as it links; compile with -c and link apart, or use `clang --no-wasm-opt`";
+
+/// Returns advice about debug information that a module refers to but that is missing, or that is of no use; `None` if
+/// there is nothing to say.
 pub fn missing_debug_info(module: &Module) -> Option<String> {
+    if module.has_detached_debug_info() {
+        return Some(DETACHED.to_owned());
+    }
     let name = names::harmless(module.missing_debug_info()?);
     let file = name.rsplit('/').next().unwrap_or(&name);
     Some(match name.contains("://") {
@@ -193,14 +208,14 @@ pub fn of_hash(hash: [u8; 32], path: &Path) -> Result<Module> {
 fn checked(hash: [u8; 32], path: &Path, advice: &str) -> Result<Module> {
     ensure!(path.exists(), "the module {} does not exist: {advice}", path.display());
     let module = match open(&plain_engine()?, path)? {
-        Program::Component(component) => match component.modules().iter().find(|m| m.hash() == hash) {
+        Program::Component(component) => match component.modules().iter().find(|m| m.has_hash(&hash)) {
             Some(module) => module.clone(),
             None => main_module(&component, path)?,
         },
         Program::Module(module) => module,
     };
     ensure!(
-        module.hash() == hash,
+        module.has_hash(&hash),
         "{} is not the module that ran, or has changed since: {advice}",
         path.display()
     );

@@ -103,6 +103,11 @@ pub fn full_names(profile: &Profile) -> BTreeMap<u32, String> {
     ran.chain(named).filter_map(differing).collect()
 }
 
+/// Gives the functions of a profile the names that its module has for them: the module that ran may have been stripped.
+pub fn adopt(profile: &mut Profile, module: &Module) {
+    profile.rename(|index, _| module.func_name(index).map(str::to_owned));
+}
+
 /// Replaces all names in a profile by display names, for formats that are written from the profile alone.
 pub fn show_all(profile: &mut Profile) {
     let show = |index: u32, name: &mut Option<String>| *name = Some(shown(index, name.as_deref()));

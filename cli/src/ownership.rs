@@ -11,8 +11,9 @@ use wprof::Module;
 use crate::commands::help;
 
 /// Parts of paths that are typical of standard libraries.
-const LIBRARIES: [&str; 14] = [
+const LIBRARIES: [&str; 17] = [
     "/rustc/",
+    "/rustc-",
     "/library/core/",
     "/library/alloc/",
     "/library/std/",
@@ -20,11 +21,13 @@ const LIBRARIES: [&str; 14] = [
     "/include/c++/",
     "/usr/include/",
     "/wasi-sysroot/",
+    "sysroot/include/",
     "/wasi-libc/",
     "libc-top-half/",
     "libc-bottom-half/",
     "dlmalloc/src/",
     "/libcxx",
+    "/compiler-rt/",
     "/emscripten/",
 ];
 

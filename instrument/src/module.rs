@@ -310,13 +310,34 @@ impl<'a> Source<'a> {
     }
 
     /// Returns the hash by which profiles identify the module: of all but data and custom sections other than branch
-    /// hints, as the engine computes it.
+    /// hints, and of the position of its code, as the engine computes it.
     pub fn hash(&self) -> [u8; 32] {
-        let custom =
-            self.custom.iter().filter(|(name, _)| name != BRANCH_HINTS).map(|(_, bytes)| bytes.clone());
+        let code =
+            self.sections.iter().find(|section| section.id == CODE).map_or(0, |code| code.contents.start);
+        let begins = std::iter::once(HEAD).chain(self.sections.iter().map(|section| section.contents.end));
+        let ends: Vec<usize> = self.without_hints().map(|bytes| bytes.end).collect();
+        let is_custom = |end| ends.binary_search(&end).is_ok();
+        let ranges = begins.zip(&self.sections).map(|(begin, section)| begin..section.contents.end);
+        let sections = ranges.filter(|range| is_custom(range.end));
+        self.hash_without(sections, Sha256::new_with_prefix((code as u64).to_le_bytes()))
+    }
+
+    /// Reports whether `hash` is the module's, or the one that older profiles have of it: there, names and lengths of
+    /// custom sections count.
+    pub fn has_hash(&self, hash: &[u8; 32]) -> bool {
+        self.hash() == *hash || self.hash_without(self.without_hints(), Sha256::new()) == *hash
+    }
+
+    /// Returns the contents of the custom sections except branch hints, ascending.
+    fn without_hints(&self) -> impl Iterator<Item = Range<usize>> {
+        self.custom.iter().filter(|(name, _)| name != BRANCH_HINTS).map(|(_, bytes)| bytes.clone())
+    }
+
+    /// Returns the hash of all bytes but those of data segments and custom sections.
+    fn hash_without(&self, custom: impl Iterator<Item = Range<usize>>, mut hasher: Sha256) -> [u8; 32] {
         let mut holes: Vec<Range<usize>> = self.data.iter().cloned().chain(custom).collect();
         holes.sort_unstable_by_key(|hole| hole.start);
-        let (mut hasher, mut at) = (Sha256::new(), 0);
+        let mut at = 0;
         for hole in holes {
             hasher.update(&self.bytes[at..hole.start.max(at)]);
             at = hole.end.max(at);
@@ -362,3 +383,5 @@ pub const EXPORT: u8 = 7;
 pub const START: u8 = 8;
 /// The id of the code section.
 pub const CODE: u8 = 10;
+/// Length in bytes of the magic number and version, which precede the sections.
+const HEAD: usize = 8;

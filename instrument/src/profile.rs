@@ -50,7 +50,7 @@ struct Tables {
 pub fn read(original: &[u8], counters: &RawCounters) -> Result<Read, Error> {
     let descriptor = Descriptor::from_bytes(&counters.descriptor)?;
     let source = Source::new(original)?;
-    if source.hash() != descriptor.hash {
+    if !source.has_hash(&descriptor.hash) {
         return Err(Error::OtherModule);
     }
     let Descriptor { collected, kept, .. } = &descriptor;

@@ -5,7 +5,8 @@
 //! Invariant: an item that only one profile has counts 0 in the other, so changes add up to the changes of the
 //! totals. The largest change comes first; equal changes are ordered by place.
 //! Functions of one module are matched by index. Functions of two builds are matched by name and shape, then by name,
-//! and unnamed ones by shape, each where the match is unambiguous. Edges and paths are compared where the shapes are
+//! each where the match is unambiguous, and where a name is missing by code: shape and instructions of each block, or else
+//! shape. Edges and paths are compared where the shapes are
 //! equal, contexts by the names on the stack.
 //! Sampled figures are scaled up to the whole run, so that runs sampled at different rates can be compared. A change
 //! that two samples of one program could also show is marked.
@@ -14,6 +15,7 @@
 mod contexts;
 mod json;
 mod matching;
+mod names;
 mod overlap;
 mod significance;
 mod targets;
@@ -23,6 +25,7 @@ use serde::Serialize;
 
 pub use contexts::{CommonStacks, ContextChange, ContextChanges};
 pub use matching::Pair;
+pub use names::share_names;
 pub use overlap::{hot_coverage, overlap};
 pub use targets::CallTargetChange;
 pub use times::TimeChange;

@@ -14,6 +14,7 @@ mod flow;
 mod function;
 mod hot;
 mod merge;
+mod names;
 mod paths;
 mod rank;
 mod residual;

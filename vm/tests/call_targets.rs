@@ -104,6 +104,31 @@ fn a_burst_without_end_counts_every_indirect_call() -> Outcome {
 }
 
 #[test]
+fn exact_profiles_count_every_indirect_call_if_asked() -> Outcome {
+    let (expected, exact, _) = run(Config::new().count_contexts(true))?;
+    let tree = of_tree(exact.contexts.as_ref().expect("contexts"));
+    for collect in [Collect::Edges, Collect::Paths, Collect::Blocks] {
+        for strategy in [Strategy::Baseline, Strategy::Optimized, Strategy::Tiered] {
+            let mut config = Config::new();
+            config.profiling(ProfilingConfig::Exact(collect)).strategy(strategy).count_call_targets(true);
+            config.background_compilation(false).promote_after(3);
+            let (results, profile, targets) = run(&config)?;
+            assert_eq!(results, expected);
+            profile.verify()?;
+            let found = listed(&profile.call_targets);
+            assert_eq!(found, listed(&targets));
+            let mut calls = tree.clone();
+            calls.retain(|(caller, site, _), _| found.keys().any(|(c, s, _)| (c, s) == (caller, site)));
+            assert_eq!(found, calls, "{collect:?}, {strategy:?}");
+            assert_eq!(found.len(), 4 + 1 + 2 + 1, "{found:#?}");
+        }
+    }
+    let mut config = Config::new();
+    assert!(Engine::new(config.count_call_targets(true)).is_err());
+    Ok(())
+}
+
+#[test]
 fn targets_are_kept_in_profile_files_and_compared() -> Outcome {
     let (_, profile, _) = counted(Strategy::Tiered)?;
     assert_eq!(Profile::from_bytes(&profile.to_bytes()?)?.call_targets, profile.call_targets);

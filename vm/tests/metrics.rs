@@ -237,6 +237,54 @@ fn cycles_along_paths_are_fewer_than_those_of_the_run() -> Outcome {
     Ok(())
 }
 
+/// A function that computes takes most of the time, and one that the simulations look at all the time takes little.
+#[test]
+fn what_simulations_cost_is_not_the_programs() -> Outcome {
+    const UNEQUAL: &str = r#"(module
+        (memory 16)
+        (func $compute (param $n i32) (result i64) (local $x i64)
+            (local.set $x (i64.const -3))
+            (loop $again
+                (local.set $x (i64.div_u (i64.mul (local.get $x) (i64.const -5)) (i64.const 3)))
+                (local.set $x (i64.div_u (i64.sub (i64.const -7) (local.get $x)) (i64.or (local.get $x) (i64.const 1))))
+                (local.set $x (i64.div_u (i64.const -9) (i64.add (local.get $x) (i64.const 1))))
+                (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+            local.get $x)
+        (func $look (param $n i32) (local $at i32)
+            (loop $again
+                (local.set $at (i32.and (i32.add (local.get $at) (i32.const 64)) (i32.const 0x7fff)))
+                (i32.store (local.get $at) (local.get $n))
+                (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1))))))
+        (func (export "run") (param $n i32)
+            (drop (call $compute (i32.mul (local.get $n) (i32.const 40))))
+            (call $look (local.get $n))))"#;
+    let cache = || Metric::CacheMisses(CacheShape::new(1024, 2, 64).expect("a cache"));
+    // The least of several runs, since other programs take time as well.
+    let cycles = |metrics: &[Metric]| -> std::result::Result<[u64; 3], Box<dyn std::error::Error>> {
+        let mut least = [u64::MAX; 3];
+        for _ in 0..5 {
+            let mut config = Config::new();
+            config.strategy(Strategy::Optimized).count_contexts(true).measure(metrics.to_vec());
+            let (mut store, instance) = instance(&Engine::new(&config)?, UNEQUAL)?;
+            instance.get_typed_func::<i32, ()>(&mut store, "run")?.call(&mut store, 2000)?;
+            let found = records(&instance.profile(&store)?, "cycles");
+            let of = |name: &str| found.iter().find(|(known, ..)| known == name).map_or(0, |record| record.2);
+            let now = [of("compute"), of("look"), found[0].3];
+            least = std::array::from_fn(|at| least[at].min(now[at]));
+        }
+        Ok(least)
+    };
+    let [compute, look, all] = cycles(&[Metric::Cycles])?;
+    assert!(compute > 2 * look, "{compute} and {look}");
+    for others in [vec![cache()], vec![Metric::Mispredictions], vec![cache(), Metric::Mispredictions]] {
+        let [with_compute, with_look, with_all] = cycles(&[vec![Metric::Cycles], others].concat())?;
+        // A reading that went back would be near 2^64.
+        assert!(with_all < 4 * all, "{with_all} instead of {all}");
+        assert!(with_compute > with_look, "{with_compute} and {with_look}, without {compute} and {look}");
+    }
+    Ok(())
+}
+
 #[test]
 fn there_must_be_something_to_measure() {
     let refused =

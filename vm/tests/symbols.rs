@@ -79,6 +79,55 @@ fn debug_information_may_lie_in_a_file_of_its_own() -> Outcome {
     Ok(())
 }
 
+#[test]
+fn names_come_from_dwarf_where_nothing_else_names_functions() -> Outcome {
+    let whole = fs::read(json())?;
+    let (named, engine) = (module(&json())?, Engine::default());
+    let mut nameless = stripped(&whole)?;
+    for payload in Parser::new(0).parse_all(&whole) {
+        if let Payload::CustomSection(section) = payload?
+            && section.name() != "name"
+        {
+            let name = [&[section.name().len() as u8], section.name().as_bytes(), section.data()].concat();
+            let (mut size, mut head) = (name.len(), vec![0]);
+            while size > 127 {
+                head.push(size as u8 | 128);
+                size >>= 7;
+            }
+            head.push(size as u8);
+            nameless.extend([head, name].concat());
+        }
+    }
+    let of_dwarf = Module::new(&engine, &nameless)?;
+    let start = named.info().imported_funcs;
+    let functions = start..start + named.info().defined_funcs();
+    // The C library and the linker have functions without debug information.
+    for expected in ["parse_value", "print_value"] {
+        let found = functions.clone().find(|&func| named.func_name(func) == Some(expected));
+        assert_eq!(found.and_then(|func| of_dwarf.func_name(func)), Some(expected));
+    }
+    for func in functions.filter(|&func| of_dwarf.func_name(func).is_some()) {
+        // The linker gives a function one of several names; the C library calls `main` by another.
+        let expected = named.func_name(func).filter(|&name| name != "main").or(Some("__main_argc_argv"));
+        assert_eq!(of_dwarf.func_name(func), expected);
+    }
+    assert!(!of_dwarf.has_detached_debug_info());
+    // Neither names nor debug information are part of what code depends on.
+    assert_eq!(of_dwarf.hash(), named.hash());
+    assert_eq!(Module::new(&engine, stripped(&whole)?)?.hash(), named.hash());
+    Ok(())
+}
+
+#[test]
+fn debug_information_of_other_code_is_known_as_such() -> Outcome {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/tests/it/programs");
+    let (good, zeros) = (module(&folder.join("ways.wasm"))?, module(&folder.join("ways-zeros.wasm"))?);
+    assert!(!good.has_detached_debug_info() && zeros.has_detached_debug_info());
+    let none = Module::new(&Engine::default(), stripped(&fs::read(folder.join("ways.wasm"))?)?)?;
+    assert!(!none.has_detached_debug_info());
+    Ok(())
+}
+
 /// Encodes a number as in source maps.
 fn number(value: i64) -> String {
     const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

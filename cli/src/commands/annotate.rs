@@ -1,5 +1,6 @@
 //! `wprof annotate`: shows one function with its counts.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 
@@ -7,6 +8,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueHint};
 use wprof_profiler::{FunctionProfile, Path};
 
+use crate::inlined::Inlined;
 use crate::modules::ModuleOption;
 use crate::render::annotation::{self, Annotated};
 use crate::render::page::Page;
@@ -14,7 +16,7 @@ use crate::render::path_annotation::{self, AnnotatedPath};
 use crate::render::screen::{ColorChoice, Screen};
 use crate::render::view::View;
 use crate::sources::Sources;
-use crate::{disassembly, modules, names, output};
+use crate::{code_map, disassembly, inlined, modules, names, output, render};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,7 +28,8 @@ Examples:
 #[command(after_help = EXAMPLES, after_long_help = format!("\
 The margin shows how often each basic block ran and each branch went each way. A source line is shown \
 where its code begins, if the module has debug information; its text is shown if the source file is \
-found where the debug information says, or beside the module.
+found where the debug information says, or beside the module. A source function that is inlined everywhere is shown \
+at each place where it is, with the counts of the blocks that its code became a part of.
 
 {EXAMPLES}
   wprof annotate f.wprof main -m old/json.wasm
@@ -35,7 +38,7 @@ pub struct AnnotateArgs {
     /// The profile, a file from `wprof run -o`
     #[arg(value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     profile: PathBuf,
-    /// A function that ran: its name, part of its name, or its index
+    /// A function that ran, in code of its own or inlined: its name, part of its name, or its index
     #[arg(value_name = "FUNC")]
     function: String,
     /// Show only the path with this number
@@ -46,21 +49,28 @@ pub struct AnnotateArgs {
 }
 
 pub fn execute(args: &AnnotateArgs, color: ColorChoice) -> Result<()> {
-    let profile = super::read_profile(&args.profile)?;
-    let found = names::find(&names::of_profile(&profile), &args.function);
+    let mut profile = super::read_profile(&args.profile)?;
+    let module = args.module.needed(&mut profile, &args.profile)?;
+    modules::tell_missing_debug_info(Some(&module));
+    let functions = names::of_profile(&profile);
+    let path = args.module.path(&profile, &args.profile);
+    if args.path.is_none() && !inlined::has_function(&functions, &args.function) {
+        let ran: Vec<u32> = functions.iter().map(|function| function.index).collect();
+        if let Some(inlined) = inlined::find(&module, &ran, &args.function)? {
+            let mut page = Page::new(Screen::of(io::stdout(), color));
+            write_inlined(&mut page, View::new(&profile, Some(&module)), &inlined, Sources::new(&path))?;
+            return output::print(&page.into_text());
+        }
+    }
+    let found = names::find(&functions, &args.function);
     let found = match profile.bursts {
         Some(_) => found
             .context("this is a sample, and the function may have run outside its bursts: `wprof run --exact` counts everything")?,
         None => found?,
     };
     let function = profile.function(found.index).context("the function did not run")?;
-    let module = args.module.needed(&profile, &args.profile)?;
-    modules::tell_missing_debug_info(Some(&module));
     let view = View::new(&profile, Some(&module));
-    let (code, sources) = (
-        disassembly::of_function(&module, found.index)?,
-        Sources::new(&args.module.path(&profile, &args.profile)),
-    );
+    let (code, sources) = (disassembly::of_function(&module, found.index)?, Sources::new(&path));
     let mut page = Page::new(Screen::of(io::stdout(), color));
     match args.path {
         Some(id) => {
@@ -70,6 +80,18 @@ pub fn execute(args: &AnnotateArgs, color: ColorChoice) -> Result<()> {
         None => annotation::write(&mut page, Annotated { view, function, code, sources }),
     }
     output::print(&page.into_text())
+}
+
+/// Writes a source function that exists only inlined.
+fn write_inlined(page: &mut Page, view: View<'_>, inlined: &Inlined, sources: Sources) -> Result<()> {
+    let Some(module) = view.module else { return Ok(()) };
+    let functions: BTreeSet<u32> = inlined.places.iter().map(|place| place.function).collect();
+    let ran: Vec<&FunctionProfile> =
+        functions.iter().filter_map(|&function| view.profile.function(function)).collect();
+    let ops = render::inlined::ops(view.profile, &code_map::of_instructions(module, &ran)?, &inlined.places);
+    let code = disassembly::of_functions(module, &functions.into_iter().collect::<Vec<_>>())?;
+    render::inlined::write(page, view, inlined, &ops, (code, sources));
+    Ok(())
 }
 
 fn numbered_path(function: &FunctionProfile, id: u64) -> Result<Path> {

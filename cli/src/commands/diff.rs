@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, ValueHint};
-use wprof_profiler::{Change, Comparison, TotalChange};
+use wprof_profiler::{Change, Comparison, TotalChange, share_names};
 
 use crate::render::comparison;
 use crate::render::page::Page;
@@ -25,7 +25,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
 Functions of one module are matched by index. Functions of two builds are matched by name and \
-control-flow graph, then by name alone. Paths are compared where the graphs are the same, calling \
+control-flow graph, then by name alone; where names are missing, by their code. Paths are compared where the graphs are the same, calling \
 contexts by the names on the stack.
 
 --fail-on turns the comparison into a check for CI. Totals are `instructions`, `calls`, `host calls` \
@@ -60,7 +60,8 @@ pub struct DiffArgs {
 }
 
 pub fn execute(args: &DiffArgs, color: ColorChoice) -> Result<ExitCode> {
-    let (before, after) = (super::read_profile(&args.before)?, super::read_profile(&args.after)?);
+    let (mut before, mut after) = (super::read_profile(&args.before)?, super::read_profile(&args.after)?);
+    share_names(&mut before, &mut after);
     let comparison = progress::during("comparing the profiles", || Comparison::new(&before, &after));
     let totals = comparison.totals();
     let exceeded = args.fail_on.iter().map(|threshold| threshold.exceeded(&totals));

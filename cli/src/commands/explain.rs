@@ -1,5 +1,6 @@
 //! `wprof explain`: shows how a function is compiled.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
@@ -15,8 +16,11 @@ use super::help;
 use super::run::collect::Limit;
 use super::run::{COLLECT_HELP, PassesArgs, ProfileArgs, ReoptimizeArgs, decided};
 use super::trace::Method;
+use crate::inlined::{Inlined, Place};
+use crate::names::Named;
+use crate::render::numbers::count_of;
 use crate::render::plan;
-use crate::{modules, names, output};
+use crate::{inlined, modules, names, output};
 
 /// The forms that a function takes on its way to machine code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -52,6 +56,12 @@ impl From<ShownTier> for Tier {
         }
     }
 }
+
+/// The number of functions that are explained for one that is inlined into them; of more there is only a list.
+const MOST_EXPLAINED: usize = 8;
+
+/// The number of offsets that are listed for each function.
+const MOST_STARTS: usize = 4;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -111,7 +121,46 @@ pub struct ExplainArgs {
 
 pub fn execute(args: &ExplainArgs) -> Result<()> {
     let module = modules::load(&modules::plain_engine()?, &args.module)?;
-    let function = names::find(&names::of_module(&module), &args.function)?;
+    let functions = names::of_module(&module);
+    if !inlined::has_function(&functions, &args.function) {
+        let all: Vec<u32> = functions.iter().map(|function| function.index).collect();
+        if let Some(found) = inlined::find(&module, &all, &args.function)? {
+            return explain_inlined(args, &module, &functions, &found);
+        }
+    }
+    let function = names::find(&functions, &args.function)?;
+    output::print(&explained(args, &module, &function)?)
+}
+
+/// Explains the functions into which a source function is inlined.
+fn explain_inlined(args: &ExplainArgs, module: &Module, functions: &[Named], found: &Inlined) -> Result<()> {
+    let mut hosts: BTreeMap<u32, Vec<&Place>> = BTreeMap::new();
+    for place in &found.places {
+        hosts.entry(place.function).or_default().push(place);
+    }
+    let mut text = format!("{}: inlined into {}\n", found.name, count_of(hosts.len() as u64, "function"));
+    for (index, places) in &hosts {
+        let Some(function) = functions.iter().find(|function| function.index == *index) else { continue };
+        let instructions: usize = places.iter().map(|place| place.offsets.len()).sum();
+        let starts = places.iter().filter_map(|place| place.offsets.first());
+        let starts: Vec<String> = starts.take(MOST_STARTS).map(|start| format!("{start:#x}")).collect();
+        let more = if places.len() > MOST_STARTS { ", …" } else { "" };
+        let instructions = count_of(instructions as u64, "instruction");
+        let name = function.shown();
+        text += &format!("  {index:>6}  {name}: {instructions}, from {}{more} on\n", starts.join(", "));
+    }
+    if hosts.len() > MOST_EXPLAINED {
+        text += "give the index of one function to explain it\n";
+        return output::print(&text);
+    }
+    for function in functions.iter().filter(|function| hosts.contains_key(&function.index)) {
+        text += &format!("\n{}", explained(args, module, function)?);
+    }
+    output::print(&text)
+}
+
+/// Returns the text about one function.
+fn explained(args: &ExplainArgs, module: &Module, function: &Named) -> Result<String> {
     let counted = args.profile.exact_unless_told().counted(args.budget.as_ref(), None)?;
     let interesting = counted.interesting.as_ref().map(|interesting| &interesting.profile);
     let used = args.reoptimize.profile()?;
@@ -122,7 +171,7 @@ pub fn execute(args: &ExplainArgs) -> Result<()> {
     ];
     for (profile, what) in profiles {
         ensure!(
-            profile.is_none_or(|profile| profile.module_hash == module.hash()),
+            profile.is_none_or(|profile| module.has_hash(&profile.module_hash)),
             "the {what} of another module, or of another build of it: give one of this module"
         );
     }
@@ -134,17 +183,16 @@ pub fn execute(args: &ExplainArgs) -> Result<()> {
         None => counted.collection(),
     };
     let plan = FunctionPlan::new(module.info(), function.index, &collection, 0)?;
-    let text = match args.stage {
+    Ok(match args.stage {
         Stage::Cfg => plan.cfg.to_string(),
         Stage::Plan => plan::text(module.info(), &plan, &collection, &function.shown()),
-        Stage::Graph => graph(args, &module, &plan, &collection)?.to_string(),
-        Stage::Decisions => decisions(args, &module, &plan, &collection)?,
+        Stage::Graph => graph(args, module, &plan, &collection)?.to_string(),
+        Stage::Decisions => decisions(args, module, &plan, &collection)?,
         Stage::Clif | Stage::Asm => {
-            let graph = graph(args, &module, &plan, &collection)?;
-            code(args, &module, &plan, &collection, &graph)?
+            let graph = graph(args, module, &plan, &collection)?;
+            code(args, module, &plan, &collection, &graph)?
         }
-    };
-    output::print(&text)
+    })
 }
 
 /// Creates a compiler with the options of `wprof run`; its code can be interrupted if anything is collected.

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueEnum, ValueHint};
 use wprof::Module;
-use wprof_profiler::Profile;
 use wprof_profiler::export::{self, CodeMap, Coverage, Differential, Metric, Samples, Unit};
+use wprof_profiler::{Profile, share_names};
 
 use crate::modules::ModuleOption;
+use crate::ownership::{Ownership, OwnershipArgs};
 use crate::render::runs;
 use crate::{code_map, modules, names, output, progress};
 
@@ -63,7 +64,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
 Stacks of time are those that were sampled; other stacks are calling contexts if the profile has them \
-(`--collect cct`), and figures that are known by function only get stacks of one function. lcov and cobertura need the module with debug information. \
+(`--collect cct`), and figures that are known by function only get stacks of one function. lcov and cobertura need the module with debug information, and cover your own source files; `--mine '*'` adds those of libraries. \
 The book lists what each format keeps and loses (docs/src/how-to/exports.md).
 
 {EXAMPLES}
@@ -93,11 +94,13 @@ pub struct ExportArgs {
     #[arg(long, value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     against: Option<PathBuf>,
     #[command(flatten)]
+    ownership: OwnershipArgs,
+    #[command(flatten)]
     module: ModuleOption,
 }
 
 pub fn execute(args: &ExportArgs) -> Result<()> {
-    let profile = super::read_profile(&args.profile)?;
+    let mut profile = super::read_profile(&args.profile)?;
     if args.to == Format::Json {
         return write_to(&args.output, |out| write_json(&profile, out));
     }
@@ -109,9 +112,13 @@ pub fn execute(args: &ExportArgs) -> Result<()> {
         args.against.is_none() || args.to == Format::Flamegraph,
         "--against needs --to flamegraph: give that, or use `wprof diff`"
     );
+    let mut before = args.against.as_deref().map(super::read_profile).transpose()?;
+    if let Some(before) = &mut before {
+        share_names(before, &mut profile);
+    }
     let exported = Exported::new(profile, args)?;
-    if let Some(path) = &args.against {
-        let changes = exported.changes_since(super::read_profile(path)?)?;
+    if let Some(before) = before {
+        let changes = exported.changes_since(before)?;
         let about = exported.about();
         return write_to(&args.output, |out| export::write_differential_flamegraph(&changes, &about, out));
     }
@@ -145,6 +152,8 @@ const EMPTY: &str =
 struct Exported {
     profile: Profile,
     code: CodeMap,
+    /// The owners of source files, for formats of lines.
+    ownership: Ownership,
     /// The metric to show, in formats that show a single one.
     metric: Option<String>,
 }
@@ -153,10 +162,10 @@ impl Exported {
     /// # Errors
     /// Returns an error if the format needs a module that is missing, or figures that the profile does not have.
     fn new(mut profile: Profile, args: &ExportArgs) -> Result<Self> {
-        let full_names = names::full_names(&profile);
-        let code = CodeMap { full_names, ..code(&profile, args)? };
+        let (code, ownership) = code(&mut profile, args)?;
+        let code = CodeMap { full_names: names::full_names(&profile), ..code };
         names::show_all(&mut profile);
-        let exported = Self { profile, code, metric: args.weight.clone() };
+        let exported = Self { profile, code, ownership, metric: args.weight.clone() };
         if args.to.is_of_one_metric() {
             exported.check_metric()?;
         }
@@ -188,7 +197,8 @@ impl Exported {
             Unit::Nanoseconds | Unit::Bytes => 1.0,
             Unit::Count => rate(&self.profile) / rate(&before).max(f64::MIN_POSITIVE),
         };
-        let mut before = Self { profile: before, code, metric: Some(metric.name.clone()) };
+        let ownership = Ownership::default();
+        let mut before = Self { profile: before, code, ownership, metric: Some(metric.name.clone()) };
         names::show_all(&mut before.profile);
         before.check_metric()?;
         let samples_before = before.samples();
@@ -219,16 +229,23 @@ impl Exported {
                 })
             }
             Format::Speedscope => export::write_speedscope(&self.samples(), &profile.program, out),
-            Format::Pprof => export::write_pprof(&self.samples(), profile, out),
+            Format::Pprof => export::write_pprof(&Samples::by_line(profile, code), profile, out),
             Format::Firefox => export::write_firefox(&self.samples(), started, out),
             Format::Chrome => export::write_chrome(&self.samples(), profile.timeline.as_ref(), out),
             Format::Cpuprofile => self.write_metric(out, export::write_cpuprofile),
             Format::Callgrind => export::write_callgrind(profile, code, &mut out),
-            Format::Lcov => export::write_lcov(&Coverage::new(profile, code), out),
-            Format::Cobertura => export::write_cobertura(&Coverage::new(profile, code), started, out),
+            Format::Lcov => export::write_lcov(&self.coverage(), out),
+            Format::Cobertura => export::write_cobertura(&self.coverage(), started, out),
             Format::Csv => export::write_csv(profile, code, out),
             Format::Json => write_json(profile, out),
         }
+    }
+
+    /// Returns the coverage of the program's own source files; readers cannot find those of libraries.
+    fn coverage(&self) -> Coverage {
+        let mut coverage = Coverage::new(&self.profile, &self.code);
+        coverage.files.retain(|file| !self.ownership.is_library(&file.path));
+        coverage
     }
 
     fn write_metric<W: Write>(
@@ -242,11 +259,12 @@ impl Exported {
 }
 
 /// Returns the module's code map; an empty one if the module is missing and the format does not need it.
-fn code(profile: &Profile, args: &ExportArgs) -> Result<CodeMap> {
+fn code(profile: &mut Profile, args: &ExportArgs) -> Result<(CodeMap, Ownership)> {
     if !args.to.is_of_lines() {
-        let code = |module: &Module| code_map::of_functions_that_ran(module, profile);
         let module = args.module.at_hand(profile, &args.profile)?;
-        return module.as_ref().map_or_else(|| Ok(CodeMap::default()), code);
+        let code = |module: &Module| code_map::of_functions_that_ran(module, profile);
+        let code = module.as_ref().map_or_else(|| Ok(CodeMap::default()), code)?;
+        return Ok((code, Ownership::default()));
     }
     ensure!(
         !profile.functions.is_empty(),
@@ -260,5 +278,10 @@ fn code(profile: &Profile, args: &ExportArgs) -> Result<CodeMap> {
         args.module.path(profile, &args.profile).display(),
         modules::missing_debug_info(&module).unwrap_or_else(|| "build it with debug information".to_owned())
     );
-    Ok(code)
+    let ownership = args.ownership.of(Some(&module));
+    ensure!(
+        code.files.iter().any(|file| !ownership.is_library(file)),
+        "all source files are of libraries: say with --mine GLOB which ones are yours"
+    );
+    Ok((code, ownership))
 }

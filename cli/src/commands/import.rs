@@ -108,7 +108,7 @@ pub fn execute(args: &ImportArgs) -> Result<()> {
         },
     };
     ensure!(
-        profile.module_hash == functions.source.hash(),
+        functions.source.has_hash(&profile.module_hash),
         "the profile is of another module than {}: give the module that it is of",
         args.module.display()
     );

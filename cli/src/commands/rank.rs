@@ -1,7 +1,7 @@
 //! `wprof rank`: shows which paths tell failing runs from passing ones, and which tests add paths.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueHint};
@@ -9,7 +9,6 @@ use wprof_profiler::{PathEnd, PathNumbering, Predictor, Profile, Suspect, order_
 
 use super::help;
 use crate::modules::ModuleOption;
-use crate::output;
 use crate::render::branches::way;
 use crate::render::numbers::{count_of, grouped};
 use crate::render::page::{Ink, Page, plain, span};
@@ -17,6 +16,7 @@ use crate::render::path_text::{PathText, target};
 use crate::render::screen::{ColorChoice, Screen};
 use crate::render::table::{Side, Table};
 use crate::render::view::View;
+use crate::{names, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -97,7 +97,7 @@ fn write_tests(paths: &[PathBuf], page: &mut Page) -> Result<()> {
 }
 
 fn write_suspects(args: &RankArgs, page: &mut Page) -> Result<()> {
-    let (failing, passing) = (read(&args.failing)?, read(&args.passing)?);
+    let (mut failing, mut passing) = (read(&args.failing)?, read(&args.passing)?);
     let found = suspects(&failing, &passing).context("the runs do not fit together")?;
     let runs = format!(
         "{} in {} and {}",
@@ -106,8 +106,10 @@ fn write_suspects(args: &RankArgs, page: &mut Page) -> Result<()> {
         count_of(passing.len() as u64, "passing run")
     );
     page.line(&[span(runs, Ink::Strong)]);
-    let first: (&Profile, &Path) = (&failing[0], &args.failing[0]);
-    let module = args.module.at_hand(first.0, first.1)?;
+    let module = args.module.at_hand(&mut failing[0], &args.failing[0])?;
+    if let Some(module) = &module {
+        failing.iter_mut().chain(&mut passing).for_each(|profile| names::adopt(profile, module));
+    }
     for suspect in found.iter().take(args.top) {
         // A path that leads to a stop belongs to the runs that stopped there.
         let has = |run: &&Profile| {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueHint};
-use wprof_profiler::{ContextTree, Profile};
+use wprof_profiler::{ContextTree, FunctionProfile, INSTRUCTIONS, Profile, share_names};
 
 use super::{export, help};
 use crate::html::HtmlPage;
@@ -19,7 +19,7 @@ use crate::render::screen::{ColorChoice, Screen};
 use crate::render::view::View;
 use crate::render::{contexts, distribution, report, time};
 use crate::sources::Sources;
-use crate::{code_map, modules, output, progress};
+use crate::{code_map, inlined, modules, output, progress, render};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -110,11 +110,11 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
         args.by.is_none() || args.cct || args.callers.is_some(),
         "--by weighs calling contexts: add --cct, or --callers FUNC"
     );
-    let profile = super::read_profile(&args.profile)?;
+    let mut profile = super::read_profile(&args.profile)?;
     if args.json {
         return output::print_with(|out| export::write_json(&profile, out));
     }
-    let module = args.module.at_hand(&profile, &args.profile)?;
+    let module = args.module.at_hand(&mut profile, &args.profile)?;
     let ownership = args.ownership.of(module.as_ref());
     modules::tell_missing_debug_info(module.as_ref());
     if let Some(file) = &args.html {
@@ -137,9 +137,15 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
     if args.cct || args.callers.is_some() {
         let expanded = code_map::with_inlined(&profile, module.as_ref());
         let view = View::new(&expanded, module.as_ref()).owned(&ownership);
-        let (tree, weights) = weighed_contexts(&view, args.by.as_deref())?;
+        let weighed = weighed_contexts(&view, args.by.as_deref()).and_then(|(tree, weights)| {
+            let callees = args.callers.as_ref().map(|asked| contexts::find(&tree, asked)).transpose()?;
+            Ok((tree, weights, callees))
+        });
+        let (tree, weights, callees) = match weighed {
+            Err(_) if write_places(args, &mut page, &view)? => return output::print(&page.into_text()),
+            weighed => weighed?,
+        };
         let tree = tree.as_ref();
-        let callees = args.callers.as_ref().map(|asked| contexts::find(tree, asked)).transpose()?;
         let trees = (tree, profile.contexts.as_ref());
         report::write_contexts(
             &mut page,
@@ -152,6 +158,22 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
         report::write(&mut page, &view, args.top, args.sort, args.least / 100.0);
     }
     output::print(&page.into_text())
+}
+
+/// Writes where the function whose callers are asked for is inlined, by instructions, if it is known by that only.
+fn write_places(args: &ReportArgs, page: &mut Page, view: &View<'_>) -> Result<bool> {
+    let is_by_instructions = args.by.as_deref().is_none_or(|by| by == INSTRUCTIONS);
+    let asked = args.callers.as_ref().filter(|_| is_by_instructions);
+    let Some((asked, module)) = asked.zip(view.module) else { return Ok(false) };
+    let ran: Vec<u32> = view.profile.functions.iter().map(|function| function.index).collect();
+    let Some(found) = inlined::find(module, &ran, asked)? else { return Ok(false) };
+    let ran: Vec<&FunctionProfile> = view.profile.functions.iter().collect();
+    let code = code_map::of_instructions(module, &ran)?;
+    let ops = render::inlined::ops(view.profile, &code, &found.places);
+    render::inlined::write_head(page, view, &found, &ops);
+    page.heading("Callers by instructions");
+    page.table(&render::inlined::callers(view, &found, &ops));
+    Ok(true)
 }
 
 /// Returns calling contexts weighed by a metric: by default time if it was sampled, else instructions, else calls.
@@ -187,11 +209,16 @@ impl HtmlReport<'_> {
     /// # Errors
     /// Returns an error if a profile cannot be read, or the file cannot be written.
     pub fn write(self, view: &View<'_>, file: &Path) -> Result<()> {
-        let before = self.before.map(super::read_profile).transpose()?;
+        let mut before = self.before.map(super::read_profile).transpose()?;
+        let mut after = Cow::Borrowed(view.profile);
+        if let Some(before) = &mut before {
+            share_names(before, after.to_mut());
+        }
+        let view = View { profile: &after, ..*view };
         let map = view.module.map(code_map::of_lines).unwrap_or_default();
         let module = self.module.path(view.profile, self.path);
         progress::during("writing the report", || {
-            let page = HtmlPage::new(*view, before.as_ref(), &map, Sources::new(&module))?;
+            let page = HtmlPage::new(view, before.as_ref(), &map, Sources::new(&module))?;
             export::write_to(file, |out| page.write(out))
         })
     }

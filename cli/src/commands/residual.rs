@@ -97,9 +97,9 @@ pub fn execute(args: &ResidualArgs, color: ColorChoice) -> Result<ExitCode> {
 }
 
 fn of_profile(args: &ResidualArgs, tests: &Profile, path: &Path, color: ColorChoice) -> Result<ExitCode> {
-    let profile = super::read_profile(path)?;
+    let mut profile = super::read_profile(path)?;
     let residual = profile.residual(tests).with_context(|| path.display().to_string())?;
-    let module = args.module.at_hand(&profile, path)?;
+    let module = args.module.at_hand(&mut profile, path)?;
     let text = report(args, &View::new(&profile, module.as_ref()), &residual, io::stdout(), color)?;
     output::print(&text)?;
     keep(args, &profile, &residual)
@@ -112,7 +112,7 @@ fn of_program(args: &ResidualArgs, tests: Arc<Profile>, color: ColorChoice) -> R
     let engine = Engine::new(&config(&args.program, &counted)).map_err(modules::failure)?;
     let module = modules::load(&engine, args.program.module())?;
     ensure!(
-        module.hash() == tests.module_hash,
+        module.has_hash(&tests.module_hash),
         "the tests ran another module than {}, or another build of it: give profiles of this module",
         args.program.module().display()
     );

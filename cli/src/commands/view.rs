@@ -49,8 +49,8 @@ pub struct ViewArgs {
 }
 
 pub fn execute(args: &ViewArgs) -> Result<()> {
-    let profile = super::read_profile(&args.profile)?;
-    let module = args.module.at_hand(&profile, &args.profile)?;
+    let mut profile = super::read_profile(&args.profile)?;
+    let module = args.module.at_hand(&mut profile, &args.profile)?;
     modules::tell_missing_debug_info(module.as_ref());
     let page = args.output.clone().map_or_else(|| temporary(&args.profile), Ok)?;
     let report = HtmlReport { path: &args.profile, module: &args.module, before: args.diff.as_deref() };

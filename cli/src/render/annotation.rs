@@ -37,6 +37,23 @@ pub fn write(page: &mut Page, annotated: Annotated<'_>) {
     writer.end();
 }
 
+/// Writes the instructions of a function at some offsets, ascending, where the source function `inlined` is inlined, with
+/// the lines of that; returns the source files.
+pub fn write_part(page: &mut Page, annotated: Annotated<'_>, (inlined, offsets): (&str, &[u32])) -> Sources {
+    let Annotated { view, function, code, sources } = annotated;
+    let mut writer = Writer::new(page, view, function, sources);
+    writer.part = Some(Part { inlined: inlined.to_owned(), ..Part::default() });
+    for line in &code {
+        match line.offset {
+            Some(offset) if offsets.binary_search(&offset).is_ok() => writer.line(line),
+            Some(offset) => writer.skip(line, offset),
+            None => {}
+        }
+    }
+    writer.close_before(u32::MAX);
+    writer.sources
+}
+
 fn write_head(page: &mut Page, view: &View<'_>, function: &FunctionProfile) {
     // A function without a name is displayed by its index anyway.
     let index =
@@ -77,6 +94,17 @@ impl Margin {
     }
 }
 
+/// The state of a block of which only a part is shown.
+#[derive(Default)]
+struct Part {
+    /// The display name of the source function whose code is shown.
+    inlined: String,
+    /// The open block, if nothing of it has been shown.
+    pending: Option<usize>,
+    /// Whether the last instruction so far was shown.
+    is_shown: bool,
+}
+
 /// The state of the annotation.
 struct Writer<'a, 'p> {
     page: &'p mut Page,
@@ -96,6 +124,8 @@ struct Writer<'a, 'p> {
     /// The block whose instructions are being written.
     open: Option<usize>,
     source: Option<SourceLine>,
+    /// What was skipped, if only a part is shown.
+    part: Option<Part>,
 }
 
 impl<'a, 'p> Writer<'a, 'p> {
@@ -105,8 +135,8 @@ impl<'a, 'p> Writer<'a, 'p> {
         let width = grouped(largest).len().max(9);
         page.line(&[span(format!("{:>width$}  block", "times"), Ink::Faint)]);
         let (all_ops, ways) = (function.ops(), ways_out(function));
-        let (next, open, source) = (0, None, None);
-        Self { page, view, function, sources, counts, ops, all_ops, ways, width, next, open, source }
+        let (next, open, source, part) = (0, None, None, None);
+        Self { page, view, function, sources, counts, ops, all_ops, ways, width, next, open, source, part }
     }
 
     /// Writes one line of the disassembly.
@@ -116,7 +146,9 @@ impl<'a, 'p> Writer<'a, 'p> {
             if !line.is_structure() {
                 self.source_line(offset);
             }
-            self.begin_at(offset)
+            let margin = self.begin_at(offset);
+            self.part.iter_mut().for_each(|part| part.is_shown = true);
+            margin
         });
         // Dead code, and lines that are only syntax, are faint.
         let ink = if self.open.is_some() { Ink::Plain } else { Ink::Faint };
@@ -158,7 +190,10 @@ impl<'a, 'p> Writer<'a, 'p> {
         let ended = |block: &usize| self.function.blocks[*block].code.end <= offset;
         if let Some(block) = self.open.filter(ended) {
             self.open = None;
-            self.edges(block);
+            if self.part.as_ref().is_none_or(|part| part.is_shown) {
+                self.edges(block);
+            }
+            self.part = self.part.take().map(|part| Part { inlined: part.inlined, ..Part::default() });
         }
     }
 
@@ -172,9 +207,29 @@ impl<'a, 'p> Writer<'a, 'p> {
                 self.open = Some(index);
                 return Some(self.margin(index));
             }
-            self.empty_block(index);
+            if self.part.is_none() {
+                self.empty_block(index);
+            }
         }
-        None
+        let pending = self.part.as_mut().and_then(|part| part.pending.take());
+        pending.map(|block| self.margin(block))
+    }
+
+    /// Passes an instruction that is not shown.
+    fn skip(&mut self, line: &Line, offset: u32) {
+        self.close_before(offset);
+        let blocks = &self.function.blocks;
+        while let Some(block) = blocks.get(self.next).filter(|block| block.code.start <= offset) {
+            if block.code.end > offset {
+                self.open = Some(self.next);
+            }
+            self.next += 1;
+            let pending = self.open;
+            self.part.iter_mut().for_each(|part| part.pending = pending);
+        }
+        if !line.is_structure() {
+            self.part.iter_mut().for_each(|part| part.is_shown = false);
+        }
     }
 
     fn empty_block(&mut self, block: usize) {
@@ -222,7 +277,10 @@ impl<'a, 'p> Writer<'a, 'p> {
 
     /// Writes the source line of the code at `offset`, if it differs from the previous one.
     fn source_line(&mut self, offset: u32) {
-        let line = self.view.line(offset);
+        let line = match &self.part {
+            Some(part) => self.view.line_in(offset, &part.inlined),
+            None => self.view.line(offset),
+        };
         if line.is_none() || line == self.source {
             return;
         }
@@ -230,7 +288,12 @@ impl<'a, 'p> Writer<'a, 'p> {
         let Some(line) = &self.source else { return };
         let text = self.sources.text(line).map(|text| names::harmless(&text.trim().replace('\t', " ")));
         let margin = " ".repeat(self.margin_width());
-        let place = span(format!("{margin}{}", line.with_function()), Ink::Warm);
-        self.page.line(&[place, plain("  "), span(text.unwrap_or_default(), Ink::Strong)]);
+        let text = span(text.unwrap_or_default(), Ink::Strong);
+        let (shown, called) = match (&self.part, &line.inlined) {
+            (Some(_), Some(called)) => (line.to_string(), format!("  ({called})")),
+            _ => (line.with_function(), String::new()),
+        };
+        let place = span(format!("{margin}{shown}"), Ink::Warm);
+        self.page.line(&[place, plain("  "), text, span(called, Ink::Faint)]);
     }
 }

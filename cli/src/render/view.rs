@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use wprof::Module;
+use wprof::{FrameSymbol, Module};
 use wprof_profiler::{BlockProfile, FunctionProfile, Profile, Rate};
 
 use crate::names;
@@ -87,6 +87,20 @@ impl<'a> View<'a> {
     /// Returns the source line of the code at `offset`.
     pub fn line(&self, offset: u32) -> Option<SourceLine> {
         line_of(self.module?, offset)
+    }
+}
+
+impl View<'_> {
+    /// Returns the line that the source function with a display name executes at `offset`, where it is inlined, with the
+    /// innermost function that is inlined into it there.
+    pub fn line_in(&self, offset: u32, name: &str) -> Option<SourceLine> {
+        let symbols = self.module?.symbols_at(offset);
+        let is_it = |symbol: &FrameSymbol| symbol.name().is_some_and(|raw| names::of_symbol(raw) == name);
+        let at = symbols.iter().rposition(is_it)?;
+        let line = symbols[at].line().filter(|&line| line > 0)?;
+        let innermost = symbols.first().and_then(FrameSymbol::name).filter(|_| at > 0);
+        let inlined = innermost.map(names::bare);
+        Some(SourceLine { file: symbols[at].file()?.to_owned(), line, inlined })
     }
 }
 

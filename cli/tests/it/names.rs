@@ -1,6 +1,6 @@
 //! What things are called: demangled everywhere, and readable where there are no names.
 
-use super::{COUNT, Folder, wprof};
+use super::{COUNT, Folder, program, wprof};
 
 /// `COUNT`, its functions named as compilers do: by C++, and by Rust in its old way and its new one.
 fn mangled() -> String {
@@ -101,6 +101,77 @@ fn host_functions_are_named_with_their_time() {
     .succeeded();
     let calls = super::json(&profile)["host_calls"].clone();
     assert!(calls.as_array().unwrap().iter().all(|calls| calls["time_ns"].is_null()), "{calls}");
+}
+
+/// Returns a module without its custom sections, which lie behind its code.
+fn stripped(module: &[u8]) -> Vec<u8> {
+    let (mut kept, mut at) = (module[..8].to_vec(), 8);
+    while at < module.len() {
+        let (begin, mut size, mut shift) = (at, 0, 0);
+        at += 1;
+        loop {
+            size |= usize::from(module[at] & 127) << shift;
+            shift += 7;
+            at += 1;
+            if module[at - 1] < 128 {
+                break;
+            }
+        }
+        at += size;
+        if module[begin] != 0 {
+            kept.extend(&module[begin..at]);
+        }
+    }
+    kept
+}
+
+#[test]
+fn a_profile_of_a_stripped_module_is_read_with_the_whole_one() {
+    let folder = Folder::new();
+    let whole = program("crash");
+    let bare = folder.file("bare.wasm", stripped(&std::fs::read(&whole).unwrap()));
+    let profile = |module: &str, name: &str, depth: &str| {
+        let profile = folder.path(name);
+        wprof(&["run", "-q", "--collect", "paths,cct", "-o", &profile, module, "ok", depth]).succeeded();
+        profile
+    };
+    let (of_bare, of_whole) = (profile(&bare, "bare.wprof", "20"), profile(&whole, "whole.wprof", "30"));
+    let report = wprof(&["report", &of_bare]).succeeded();
+    assert!(report.contains("  wasm-function[") && !report.contains("descend_left"), "{report}");
+    for args in [
+        &["report", &of_bare, "-m", &whole][..],
+        &["report", &of_bare, "-m", &whole, "--cct"],
+        &["report", &of_bare, "-m", &whole, "--callers", "descend_left"],
+        &["annotate", &of_bare, "-m", &whole, "descend_left"],
+        &["export", "--to", "folded", &of_bare, "-m", &whole],
+        // Of two profiles one has names.
+        &["diff", &of_bare, &of_whole],
+        &["diff", &of_whole, &of_bare],
+    ] {
+        let said = wprof(args).succeeded();
+        assert!(said.contains("descend_"), "{args:?}: {said}");
+        assert!(!said.contains("wasm-function"), "{args:?}: {said}");
+    }
+    let annotated = wprof(&["annotate", &of_bare, "-m", &whole, "descend_left"]).succeeded();
+    assert!(annotated.contains("crash.c:63"), "{annotated}");
+    // Counts of both add up, as the module is the same.
+    let sum = folder.path("sum.wprof");
+    wprof(&["merge", "-o", &sum, &of_bare, &of_whole]).succeeded();
+}
+
+#[test]
+fn debug_information_full_of_zeros_is_told() {
+    let folder = Folder::new();
+    let module = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/programs/ways-zeros.wasm");
+    let profile = folder.path("zeros.wprof");
+    let ran = wprof(&["run", "--exact", "-o", &profile, "--invoke", "run", module, "10"]);
+    let said = [ran.err, wprof(&["report", &profile]).err, wprof(&["annotate", &profile, "run"]).err];
+    for said in said {
+        assert!(said.contains("no source lines: its debug information has no addresses"), "{said}");
+        assert!(said.contains("compile with -c and link apart, or use `clang --no-wasm-opt`"), "{said}");
+    }
+    let said = wprof(&["export", "--to", "lcov", &profile]).failed();
+    assert!(said.contains("--no-wasm-opt"), "{said}");
 }
 
 /// What linkers write who demangle: with all that nobody wrote.

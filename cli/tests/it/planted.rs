@@ -1,6 +1,6 @@
 //! Programs with one problem each, in the line that is marked: the first command, without options, shows that line first.
 
-use super::{Ran, command};
+use super::{Folder, Ran, command, wprof};
 
 /// The first row of the lines by time that `wprof run` shows.
 fn hottest_line(program: &str) -> String {
@@ -141,6 +141,68 @@ fn callgrind_has_direct_calls_of_exact_profiles() {
     let calls: Vec<u64> = calls.collect();
     // Two allocators and `drop` are called in each round, and `drop` not in every tenth.
     assert!(calls.contains(&1000) && calls.contains(&900), "{calls:?}");
+}
+
+/// A function that exists only inlined has its instructions in others.
+#[test]
+fn what_is_only_inlined_is_shown_at_all_its_places() {
+    let folder = Folder::new();
+    let (profile, module) = (folder.path("p.wprof"), path("dedup", "wasm"));
+    let args =
+        ["run", "-q", "--collect", "edges", "--budget", "instructions=60_000_000", "-o", &profile, &module];
+    wprof(&args);
+    let annotated = wprof(&["annotate", &profile, "dedup"]).succeeded();
+    let mut lines = annotated.lines();
+    let places: u64 =
+        lines.next().and_then(|head| head.strip_prefix("dedup::dedup  inlined at ")).map_or(0, first);
+    let all = lines.next().map_or(0, first);
+    let sizes: Vec<u64> = annotated
+        .lines()
+        .skip_while(|line| !line.starts_with("in "))
+        .filter(|line| line.contains(" of all"))
+        .map(first)
+        .collect();
+    assert!(places > 0 && all > 100_000, "{annotated}");
+    assert_eq!((sizes.len() as u64, sizes.iter().sum::<u64>()), (places, all), "{annotated}");
+    assert!(annotated.contains("\nin dedup::main (function "), "{annotated}");
+    let source = std::fs::read_to_string(path("dedup", "rs")).expect("the source is there");
+    let planted = source.lines().find(|line| line.contains("// PLANTED")).expect("it is marked");
+    assert!(annotated.contains(planted.trim()), "{planted}: {annotated}");
+    let callers = wprof(&["report", &profile, "--callers", "dedup"]).succeeded();
+    assert!(callers.contains("Callers by instructions"), "{callers}");
+    let rows = callers.lines().filter(|line| line.contains("dedup::main"));
+    assert_eq!(rows.map(first).sum::<u64>(), all, "{callers}");
+    let explained = wprof(&["explain", &module, "dedup"]).succeeded();
+    assert!(explained.starts_with("dedup::dedup: inlined into 1 function\n"), "{explained}");
+    assert!(explained.contains("\ndedup::main: "), "{explained}");
+    assert!(wprof(&["annotate", &profile, "no_such_function"]).failed().contains("no function is called"));
+}
+
+/// Returns the first number in a line.
+fn first(line: &str) -> u64 {
+    let digits = line.trim_start().split(' ').next().unwrap_or_default().replace(',', "");
+    digits.parse().unwrap_or(0)
+}
+
+/// A virtual call has as many callees in the call graph as classes.
+#[test]
+fn callgrind_has_indirect_calls_that_were_counted() {
+    let folder = Folder::new();
+    let text = r#"(module (type $f (func))
+        (table funcref (elem $a $b))
+        (func $a) (func $b (call $a))
+        (func $run (export "run") (param $n i32)
+            (loop $again
+                (call_indirect (type $f) (i32.and (local.get $n) (i32.const 1)))
+                (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))))"#;
+    let (module, profile) = (folder.file("m.wat", text), folder.path("m.wprof"));
+    for collect in ["callees", "callees,edges", "paths,callees"] {
+        wprof(&["run", "-q", "--collect", collect, "-o", &profile, "--invoke", "run", &module, "100"])
+            .succeeded();
+        let written = wprof(&["export", "--to", "callgrind", &profile]).succeeded();
+        let calls: Vec<&str> = written.lines().filter(|line| line.starts_with("calls=")).collect();
+        assert_eq!(calls.iter().filter(|calls| calls.starts_with("calls=50 ")).count(), 3, "{written}");
+    }
 }
 
 /// No option is ignored without a word.

@@ -1,14 +1,14 @@
 //! Matches the functions of two profiles.
 //!
 //! Invariant: each function is in exactly one pair. A key that several functions of one profile share matches none of
-//! them.
+//! them, except that functions of the same code are matched in their order if both profiles have as many.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
 use super::significance::{Figure, Samples};
 use super::{Change, FunctionChange, PathChange};
-use crate::{FunctionProfile, HotPath, Profile};
+use crate::{EdgeKind, FunctionProfile, HotPath, Profile};
 
 /// A function that ran in both profiles, or in one of them.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +28,7 @@ pub(super) fn pairs<'a>(before: &'a Profile, after: &'a Profile) -> Vec<Pair<'a>
     } else {
         matching.add_by(|function| Some((function.name.as_ref()?, function.fingerprint)));
         matching.add_by(|function| function.name.as_ref());
+        matching.add_by_code();
         matching.add_by(|function| function.name.is_none().then_some(function.fingerprint));
     }
     matching.pairs()
@@ -51,6 +52,22 @@ impl<'a> Matching<'a> {
             if let Some(&after) = afters.get(&key) {
                 self.partner[before] = Some(after);
                 self.is_taken[after] = true;
+            }
+        }
+    }
+
+    /// Matches functions without a partner by their code, if one of the two has no name.
+    fn add_by_code(&mut self) {
+        let befores = by_code(&self.before.functions, |at| self.partner[at].is_some());
+        let afters = by_code(&self.after.functions, |at| self.is_taken[at]);
+        for (code, befores) in befores {
+            let same = afters.get(&code).filter(|afters| afters.len() == befores.len());
+            for (before, &after) in befores.into_iter().zip(same.into_iter().flatten()) {
+                let [ours, theirs] = [&self.before.functions[before], &self.after.functions[after]];
+                if ours.name.is_none() || theirs.name.is_none() {
+                    self.partner[before] = Some(after);
+                    self.is_taken[after] = true;
+                }
             }
         }
     }
@@ -79,6 +96,21 @@ fn unique<'a, K: Hash + Eq>(
         }
     }
     found.into_iter().filter_map(|(key, only)| Some((key, only?))).collect()
+}
+
+/// The part of a function's code that does not depend on where the rest of the module lies: the shape of its graph, the
+/// number of instructions in each block, and why control takes each edge.
+type Code = (u64, Vec<u32>, Vec<EdgeKind>);
+
+/// Returns the positions of functions without a partner by their code.
+fn by_code(functions: &[FunctionProfile], has_partner: impl Fn(usize) -> bool) -> HashMap<Code, Vec<usize>> {
+    let mut found: HashMap<Code, Vec<usize>> = HashMap::new();
+    for (at, function) in functions.iter().enumerate().filter(|&(at, _)| !has_partner(at)) {
+        let ops = function.blocks.iter().map(|block| block.ops).collect();
+        let kinds = function.edges.iter().map(|edge| edge.kind).collect();
+        found.entry((function.fingerprint, ops, kinds)).or_default().push(at);
+    }
+    found
 }
 
 impl Pair<'_> {
@@ -110,7 +142,7 @@ impl Pair<'_> {
         FunctionChange {
             index_before: before.map(|function| function.index),
             index_after: after.map(|function| function.index),
-            name: before.or(after).and_then(|function| function.name.clone()),
+            name: [before, after].into_iter().flatten().find_map(|function| function.name.clone()),
             was_reshaped: before.is_some() && after.is_some() && !self.has_one_shape(),
             ops: self.figure(FunctionProfile::ops),
             calls: self.figure(FunctionProfile::calls),

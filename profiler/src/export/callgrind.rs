@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
 use super::{CodeMap, Frame, SourceLine, TOOL, executions};
-use crate::{CallEdge, Callee, ContextTree, FunctionProfile, Profile};
+use crate::{CallEdge, CallTarget, Callee, ContextTree, FigureKind, FunctionProfile, Profile};
 
 /// Writes a profile.
 ///
@@ -24,11 +24,9 @@ pub fn write_callgrind(profile: &Profile, code: &CodeMap, mut out: impl Write) -
     writeln!(out, "summary: {} {}\n", profile.ops(), profile.calls())?;
     let calls = match &profile.contexts {
         Some(tree) => calls_by_caller(profile, code, tree),
-        None => profile
-            .functions
-            .iter()
-            .map(|caller| (caller.index, direct_calls(profile, code, caller)))
-            .collect(),
+        None => {
+            profile.functions.iter().map(|caller| (caller.index, calls_of(profile, code, caller))).collect()
+        }
     };
     let mut names = Names::default();
     for function in &profile.functions {
@@ -124,17 +122,25 @@ fn calls_by_caller(profile: &Profile, code: &CodeMap, tree: &ContextTree) -> BTr
     by_caller
 }
 
-/// Returns the direct calls of a function, derived from its block counts; inclusive costs are unknown.
-fn direct_calls(profile: &Profile, code: &CodeMap, caller: &FunctionProfile) -> Vec<Call> {
-    let rows = executions(caller, code).into_iter().filter(|row| row.count > 0);
-    let calls = rows.filter_map(|row| {
-        let at = code.calls.binary_search_by_key(&row.offset, |(offset, _)| *offset).ok()?;
-        let callee = &code.calls[at].1;
+/// Returns the calls of a function, ascending by site: the direct ones derived from its block counts, the indirect ones as
+/// far as they were counted exactly. Inclusive costs are unknown.
+fn calls_of(profile: &Profile, code: &CodeMap, caller: &FunctionProfile) -> Vec<Call> {
+    let call = |site: u32, callee: &Callee, calls: u64| {
         let frame = Frame::of_callee(callee, profile, code);
         let target = (start_of(callee, profile), frame.place.as_ref().map_or(0, |&(_, line)| line));
-        Some(Call { site: row.offset, callee: frame, target, calls: row.count, inclusive: [0, 0] })
+        Call { site, callee: frame, target, calls, inclusive: [0, 0] }
+    };
+    let rows = executions(caller, code).into_iter().filter(|row| row.count > 0);
+    let direct = rows.filter_map(|row| {
+        let at = code.calls.binary_search_by_key(&row.offset, |(offset, _)| *offset).ok()?;
+        Some(call(row.offset, &code.calls[at].1, row.count))
     });
-    calls.collect()
+    let is_counted = |target: &&CallTarget| target.caller == caller.index && target.kind == FigureKind::Exact;
+    let indirect = profile.call_targets.iter().filter(is_counted);
+    let indirect = indirect.map(|target| call(target.site, &target.callee, target.count));
+    let mut calls: Vec<Call> = direct.chain(indirect).collect();
+    calls.sort_by_key(|call| call.site);
+    calls
 }
 
 /// Returns inclusive instructions and calls by caller, site and callee. The first call's cost includes recursive

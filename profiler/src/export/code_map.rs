@@ -22,6 +22,8 @@ pub struct CodeMap {
     /// Inlined source functions by offset of sampled places and calls: innermost first, without the function that
     /// contains the code.
     pub inlined: BTreeMap<u32, Vec<Frame>>,
+    /// At the same offsets: the file and line of the function that contains the code.
+    pub containing: BTreeMap<u32, (String, u32)>,
     /// Code ranges of sampled functions, ascending.
     pub bodies: Vec<CodeRange>,
     /// The functions that did not run, with all counts 0, for reports about unexecuted code; ascending by index.
@@ -53,6 +55,12 @@ impl CodeMap {
     pub fn line_at(&self, offset: u32) -> Option<SourceLine> {
         let next = self.lines.partition_point(|row| row.offset <= offset);
         self.lines[..next].last()?.line
+    }
+
+    /// Returns the file and line that a function executes at an offset, not those of what is inlined there.
+    pub(super) fn place_in_function(&self, offset: u32) -> Option<(String, u32)> {
+        let known = self.containing.get(&offset).cloned();
+        known.or_else(|| self.line_at(offset).map(|line| (self.file(line).to_owned(), line.line)))
     }
 
     /// Returns the first line of a function's code: compilers give no line to some instructions.

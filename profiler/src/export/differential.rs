@@ -79,7 +79,7 @@ impl Tree {
 
     fn node(&mut self, caller: Option<u32>, frame: u32) -> u32 {
         *self.known.entry((caller, frame)).or_insert_with(|| {
-            self.nodes.push(StackNode { caller, frame, weight: 0 });
+            self.nodes.push(StackNode { caller, frame, weight: 0, is_inlined: false });
             self.nodes.len() as u32 - 1
         })
     }

@@ -1,15 +1,16 @@
 //! pprof's format: a gzipped protocol buffers message, with one sample type per metric.
 //!
-//! Source: `proto/profile.proto` of pprof. A stack is a sample, whose values are 0 except its metric's; a frame is a
-//! function and a location in it. The format loses the addresses of code, which pprof would look up in
-//! native binaries. Its weights are signed: larger ones than 2^63 - 1 are clamped.
+//! Source: `proto/profile.proto` of pprof. A stack is a sample, whose values are 0 except its metric's. A location is a
+//! place in a function's code: its line, after the lines of functions that are inlined there. The format loses the
+//! addresses of code, which pprof would look up in native binaries. Its weights are signed: larger ones than 2^63 - 1
+//! are clamped.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 
 use super::gzip::gzip;
 use super::protobuf::Message;
-use super::{Frame, Samples};
+use super::{Frame, Metric, Samples};
 use crate::Profile;
 
 /// Field numbers of `message Profile`.
@@ -33,9 +34,7 @@ pub fn write_pprof(samples: &Samples, profile: &Profile, mut out: impl Write) ->
     let mut file = File::default();
     file.strings.number("");
     file.add_metrics(samples);
-    for (frame, id) in samples.frames.iter().zip(1..) {
-        file.add_frame(frame, id);
-    }
+    file.add_locations(&samples.frames);
     file.add_runs(profile);
     out.write_all(&gzip(file.finish().as_bytes()))
 }
@@ -76,6 +75,10 @@ fn usual_name(name: &str) -> &str {
 struct File {
     message: Message,
     strings: Strings,
+    /// The locations: frames, innermost first, of which only the last is not inlined.
+    locations: Vec<Vec<u32>>,
+    /// Their ids.
+    ids: HashMap<Vec<u32>, u64>,
 }
 
 impl File {
@@ -90,8 +93,7 @@ impl File {
                 let weight = found.weight.min(i64::MAX as u64);
                 let value = |at: usize| if at == position { weight } else { 0 };
                 let mut sample = Message::new();
-                // The leaf comes first.
-                sample.numbers(1, metric.stack(node).into_iter().rev().map(|frame| u64::from(frame) + 1));
+                sample.numbers(1, self.stack(metric, node));
                 sample.numbers(2, (0..samples.metrics.len()).map(value));
                 self.message.message(field::SAMPLE, &sample);
             }
@@ -102,17 +104,56 @@ impl File {
         }
     }
 
-    /// Adds a frame, which is a function and its only location, both with the same number.
-    fn add_frame(&mut self, frame: &Frame, id: u64) {
-        let (file, first_line) =
-            frame.place.as_ref().map_or(("", 0), |(file, line)| (file, u64::from(*line)));
-        let (name, file) = (self.strings.number(&frame.name), self.strings.number(file));
-        let full_name = self.strings.number(frame.full_name());
-        let [mut line, mut location, mut function] = [const { Message::new() }; 3];
-        line.number(1, id).number(2, first_line);
-        location.number(1, id).message(4, &line);
-        function.number(1, id).number(2, name).number(3, full_name).number(4, file).number(5, first_line);
-        self.message.message(field::LOCATION, &location).message(field::FUNCTION, &function);
+    /// Returns the ids of the locations on a stack, the leaf's first.
+    fn stack(&mut self, metric: &Metric, node: usize) -> Vec<u64> {
+        let mut ids = Vec::new();
+        let mut at = Some(node);
+        while let Some(innermost) = at {
+            let mut frames = vec![metric.nodes[innermost].frame];
+            let mut outermost = &metric.nodes[innermost];
+            while let Some(caller) = outermost.caller.filter(|_| outermost.is_inlined) {
+                outermost = &metric.nodes[caller as usize];
+                frames.push(outermost.frame);
+            }
+            at = outermost.caller.map(|caller| caller as usize);
+            ids.push(self.location(frames));
+        }
+        ids
+    }
+
+    fn location(&mut self, frames: Vec<u32>) -> u64 {
+        if let Some(&id) = self.ids.get(&frames) {
+            return id;
+        }
+        self.locations.push(frames.clone());
+        let id = self.locations.len() as u64;
+        self.ids.insert(frames, id);
+        id
+    }
+
+    /// Adds the locations, and the functions of their frames.
+    fn add_locations(&mut self, frames: &[Frame]) {
+        let mut functions: HashMap<(u64, u64, u64), u64> = HashMap::new();
+        for (lines, id) in std::mem::take(&mut self.locations).into_iter().zip(1..) {
+            let mut location = Message::new();
+            location.number(1, id);
+            for frame in lines.into_iter().map(|frame| &frames[frame as usize]) {
+                let (file, number) = frame.place.as_ref().map_or(("", 0), |(file, line)| (file, *line));
+                let (name, file) = (self.strings.number(&frame.name), self.strings.number(file));
+                let full_name = self.strings.number(frame.full_name());
+                let next = functions.len() as u64 + 1;
+                let function = *functions.entry((name, full_name, file)).or_insert(next);
+                if function == next {
+                    let mut message = Message::new();
+                    message.number(1, function).number(2, name).number(3, full_name).number(4, file);
+                    self.message.message(field::FUNCTION, &message);
+                }
+                let mut line = Message::new();
+                line.number(1, function).number(2, number.into());
+                location.message(4, &line);
+            }
+            self.message.message(field::LOCATION, &location);
+        }
     }
 
     fn add_runs(&mut self, profile: &Profile) {

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use super::{CodeMap, Frame};
+use super::{CodeMap, Frame, executions};
 use crate::{ALLOCATION_COLUMNS, Callee, ContextTree, FunctionProfile, INSTRUCTIONS, Profile, TimeProfile};
 
 /// The frames of all stacks, and the metrics.
@@ -90,6 +90,8 @@ pub struct StackNode {
     pub frame: u32,
     /// Weight of exactly this stack, without longer ones.
     pub weight: u64,
+    /// Whether the frame is inlined into the one that called it.
+    pub is_inlined: bool,
 }
 
 impl Metric {
@@ -118,9 +120,20 @@ impl Metric {
 }
 
 impl Samples {
-    /// Collects all metrics of a profile: time, instructions, calls, then others.
+    /// Collects all metrics of a profile: time, instructions, calls, then others. The place of a frame is the first line
+    /// of its function.
     pub fn new(profile: &Profile, code: &CodeMap) -> Self {
-        let mut samples = Builder { profile, code, frames: BTreeMap::new(), metrics: Vec::new() };
+        Self::collect(Builder { profile, code, by_line: false, frames: BTreeMap::new(), metrics: Vec::new() })
+    }
+
+    /// Collects the same metrics by source line: the place of a frame is the line that was executed, or that called,
+    /// where the profile knows it.
+    pub fn by_line(profile: &Profile, code: &CodeMap) -> Self {
+        Self::collect(Builder { profile, code, by_line: true, frames: BTreeMap::new(), metrics: Vec::new() })
+    }
+
+    fn collect(mut samples: Builder<'_>) -> Self {
+        let profile = samples.profile;
         if let Some(time) = profile.time.as_ref().filter(|time| time.total().samples > 0) {
             samples.add_time(time);
         }
@@ -131,7 +144,7 @@ impl Samples {
         }
         if !profile.functions.is_empty() {
             if are_flat {
-                samples.add_flat("instructions", FunctionProfile::ops);
+                samples.add_instructions();
             }
             if profile.contexts.is_none() {
                 samples.add_flat("calls", FunctionProfile::calls);
@@ -154,6 +167,8 @@ impl Samples {
 struct Builder<'a> {
     profile: &'a Profile,
     code: &'a CodeMap,
+    /// Whether frames have the lines that are executed there.
+    by_line: bool,
     /// Frames and their numbers.
     frames: BTreeMap<Frame, u32>,
     metrics: Vec<Metric>,
@@ -175,13 +190,13 @@ impl Builder<'_> {
     /// inlined there.
     fn add_time(&mut self, time: &TimeProfile) {
         let mut nodes: Vec<StackNode> = Vec::new();
-        let mut known: HashMap<(Option<u32>, u32), u32> = HashMap::new();
+        let mut known: HashMap<(Option<u32>, u32, bool), u32> = HashMap::new();
         // By sampled node: the node of its function, and that of the innermost function inlined there.
         let mut stacks: Vec<(u32, u32)> = Vec::with_capacity(time.nodes.len());
         for (at, sampled) in time.nodes.iter().enumerate() {
-            let mut called = |caller: Option<u32>, frame: u32| {
-                *known.entry((caller, frame)).or_insert_with(|| {
-                    nodes.push(StackNode { caller, frame, weight: 0 });
+            let mut called = |caller: Option<u32>, frame: u32, is_inlined: bool| {
+                *known.entry((caller, frame, is_inlined)).or_insert_with(|| {
+                    nodes.push(StackNode { caller, frame, weight: 0, is_inlined });
                     nodes.len() as u32 - 1
                 })
             };
@@ -191,12 +206,14 @@ impl Builder<'_> {
                 Some(caller) if is_recursive => stacks[caller].0,
                 _ => {
                     let frame = Frame::of_place(time.callee(at), sampled.offset, self.profile, self.code);
-                    called(caller.map(|caller| stacks[caller].1), self.number(frame))
+                    let is_ours = matches!(time.callee(at), Callee::Function { .. });
+                    let frame = if is_ours { self.at(frame, sampled.offset) } else { frame };
+                    called(caller.map(|caller| stacks[caller].1), self.number(frame), false)
                 }
             };
             let inlined = self.code.inlined.get(&sampled.offset).into_iter().flatten().rev();
             let innermost =
-                inlined.fold(outer, |outer, frame| called(Some(outer), self.number(frame.clone())));
+                inlined.fold(outer, |outer, frame| called(Some(outer), self.number(frame.clone()), true));
             stacks.push((outer, innermost));
             let weight = &mut nodes[innermost as usize].weight;
             *weight = weight.saturating_add(sampled.own.time_ns);
@@ -229,24 +246,62 @@ impl Builder<'_> {
     /// of each record except the root, which represents no code.
     fn context_nodes(&mut self, tree: &ContextTree, frames: &[u32]) -> (Vec<StackNode>, Vec<u32>) {
         let (mut nodes, mut of_record): (Vec<StackNode>, Vec<u32>) = (Vec::new(), Vec::new());
-        let mut known: HashMap<(u32, u32), u32> = HashMap::new();
+        let mut known: HashMap<(Option<u32>, u32, bool), u32> = HashMap::new();
+        // By record: the node of its caller.
+        let mut callers: Vec<Option<u32>> = Vec::new();
         for record in tree.records.iter().skip(1) {
-            let mut caller = record.parent.checked_sub(1).map(|parent| of_record[parent as usize]);
-            let is_ours = matches!(tree.callee(record.parent), Callee::Function { .. });
-            let inlined = self.code.inlined.get(&record.site).filter(|_| is_ours);
-            for frame in inlined.into_iter().flatten().rev() {
-                let frame = self.number(frame.clone());
-                caller = caller.map(|outer| {
-                    *known.entry((outer, frame)).or_insert_with(|| {
-                        nodes.push(StackNode { caller, frame, weight: 0 });
+            let mut called =
+                |nodes: &mut Vec<StackNode>, caller: Option<u32>, frame: u32, is_inlined: bool| {
+                    *known.entry((caller, frame, is_inlined)).or_insert_with(|| {
+                        nodes.push(StackNode { caller, frame, weight: 0, is_inlined });
                         nodes.len() as u32 - 1
                     })
-                });
+                };
+            let parent = record.parent.checked_sub(1).map(|parent| parent as usize);
+            let mut caller = parent.map(|parent| of_record[parent]);
+            let is_ours = matches!(tree.callee(record.parent), Callee::Function { .. });
+            if let Some(parent) = parent.filter(|_| is_ours && self.by_line) {
+                let frame = Frame::of_callee(tree.callee(record.parent), self.profile, self.code);
+                let frame = self.at(frame, record.site);
+                caller = Some(called(&mut nodes, callers[parent], self.number(frame), false));
             }
+            let inlined = self.code.inlined.get(&record.site).filter(|_| is_ours);
+            for frame in inlined.into_iter().flatten().rev() {
+                caller = Some(called(&mut nodes, caller, self.number(frame.clone()), true));
+            }
+            callers.push(caller);
             of_record.push(nodes.len() as u32);
-            nodes.push(StackNode { caller, frame: frames[record.routine as usize], weight: 0 });
+            let frame = frames[record.routine as usize];
+            nodes.push(StackNode { caller, frame, weight: 0, is_inlined: false });
         }
         (nodes, of_record)
+    }
+
+    /// Returns the frame of a function where it executes the code at an offset.
+    fn at(&self, frame: Frame, offset: u32) -> Frame {
+        let place = self.code.place_in_function(offset).filter(|_| self.by_line);
+        Frame { place: place.or(frame.place), ..frame }
+    }
+
+    /// Adds executed instructions, by function or by line.
+    fn add_instructions(&mut self) {
+        if !self.by_line {
+            return self.add_flat(INSTRUCTIONS, FunctionProfile::ops);
+        }
+        let mut weights: BTreeMap<Frame, u64> = BTreeMap::new();
+        for function in &self.profile.functions {
+            for row in executions(function, self.code) {
+                let frame = self.at(Frame::of_function(function, self.code), row.offset);
+                let weight = weights.entry(frame).or_default();
+                *weight = weight.saturating_add(row.ops);
+            }
+        }
+        let node = |(frame, weight): (Frame, u64)| {
+            let frame = self.number(frame);
+            StackNode { caller: None, frame, weight, is_inlined: false }
+        };
+        let nodes = weights.into_iter().map(node).collect();
+        self.add(INSTRUCTIONS, nodes);
     }
 
     /// Adds a metric known by function.
@@ -254,7 +309,7 @@ impl Builder<'_> {
         let profile = self.profile;
         let node = |function: &FunctionProfile| {
             let frame = self.number(Frame::of_function(function, self.code));
-            StackNode { caller: None, frame, weight: weight(function) }
+            StackNode { caller: None, frame, weight: weight(function), is_inlined: false }
         };
         let nodes = profile.functions.iter().map(node).collect();
         self.add(name, nodes);
@@ -264,7 +319,7 @@ impl Builder<'_> {
     fn add_host_calls(&mut self) {
         for calls in &self.profile.host_calls {
             let frame = self.number(Frame::of_host(calls));
-            let node = StackNode { caller: None, frame, weight: calls.count };
+            let node = StackNode { caller: None, frame, weight: calls.count, is_inlined: false };
             self.metrics.last_mut().expect("calls were added").nodes.push(node);
         }
     }
@@ -274,7 +329,8 @@ impl Builder<'_> {
         let known: Vec<String> = self.metrics.iter().map(|metric| metric.name.clone()).collect();
         for total in self.profile.events.iter().filter(|total| !known.contains(&total.name)) {
             let frame = self.number(Frame::of_program(self.profile));
-            self.add(&total.name, vec![StackNode { caller: None, frame, weight: total.count }]);
+            let node = StackNode { caller: None, frame, weight: total.count, is_inlined: false };
+            self.add(&total.name, vec![node]);
         }
     }
 

@@ -123,6 +123,70 @@ fn functions_of_another_build_are_matched_by_name_then_shape() {
 }
 
 #[test]
+fn functions_without_names_are_matched_by_code() {
+    for_random_pairs(|before, after| {
+        let stripped = |profile: &Profile| {
+            let mut profile = profile.clone();
+            profile.rename(|_, _| Some(String::new()));
+            profile.functions.iter_mut().for_each(|function| function.name = None);
+            profile
+        };
+        // The program's functions differ in shape, or in nothing that code shows.
+        let pairs = |before: &Profile, after: &Profile| -> Vec<(u64, Option<u64>)> {
+            let shape =
+                |profile: &Profile, index| profile.function(index).map(|function| function.fingerprint);
+            let found = Comparison::new(before, after).functions().into_iter();
+            let found = found.filter_map(|pair| {
+                let old = shape(before, pair.index_before?)?;
+                Some((old, pair.index_after.and_then(|index| shape(after, index))))
+            });
+            found.collect()
+        };
+        let after = rebuilt(after);
+        for (before, after) in
+            [(before, &stripped(&after)), (&stripped(before), &after), (&stripped(before), &stripped(&after))]
+        {
+            for (old, new) in pairs(before, after) {
+                assert!(new.is_none_or(|new| new == old));
+            }
+        }
+    });
+}
+
+#[test]
+fn functions_of_the_same_code_are_matched_in_order_where_names_are_missing() {
+    let (mut before, mut after) = (example(), example());
+    after.module_hash = [9; 32];
+    let copies = |profile: &mut Profile, indices: [u32; 3], name: Option<&str>| {
+        for index in indices {
+            let name = name.map(|name| format!("{name}{index}"));
+            let function = wprof_profiler::FunctionProfile { index, name, ..profile.functions[0].clone() };
+            profile.functions.push(function);
+        }
+        profile.functions.remove(0);
+    };
+    copies(&mut before, [5, 6, 7], Some("f"));
+    copies(&mut after, [8, 9, 10], None);
+    let mut found: Vec<_> = Comparison::new(&before, &after)
+        .functions()
+        .into_iter()
+        .map(|function| (function.index_before, function.index_after, function.name))
+        .collect();
+    found.sort();
+    let pair = |before: u32, after| (Some(before), Some(after), Some(format!("f{before}")));
+    assert_eq!(found, [pair(5, 8), pair(6, 9), pair(7, 10)]);
+    wprof_profiler::share_names(&mut before, &mut after);
+    let names: Vec<_> = after.functions.iter().map(|function| function.name.as_deref()).collect();
+    assert_eq!(names, [Some("f5"), Some("f6"), Some("f7")]);
+    // Of different numbers of functions nobody knows which is which.
+    after.functions.pop();
+    after.rename(|_, _| Some(String::new()));
+    after.functions.iter_mut().for_each(|function| function.name = None);
+    let pairs = Comparison::new(&before, &after).functions();
+    assert!(pairs.iter().all(|pair| pair.index_before.is_none() || pair.index_after.is_none()));
+}
+
+#[test]
 fn one_sampled_function_makes_a_comparison_inexact() {
     let (exact, mut sampled) = (example(), example());
     sampled.functions[0].kind = FigureKind::Sampled { rate: Rate { counted: 1, of: 20 } };

@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use arbtest::arbitrary::Unstructured;
 use expect_test::expect_file;
 use wprof_profiler::export::{
-    CodeMap, Coverage, Differential, Frame, LineRow, Origin, PlaceInFunction, ProfileExporter, SampleProfile,
-    Samples, SourceLine, Unit, executions, write_callgrind, write_chrome, write_cobertura, write_csv,
-    write_differential_flamegraph, write_firefox, write_flamegraph, write_folded, write_lcov, write_otlp,
-    write_pprof, write_speedscope,
+    CodeMap, Coverage, Differential, Frame, LineRow, Metric, Origin, PlaceInFunction, ProfileExporter,
+    SampleProfile, Samples, SourceLine, Unit, executions, write_callgrind, write_chrome, write_cobertura,
+    write_csv, write_differential_flamegraph, write_firefox, write_flamegraph, write_folded, write_lcov,
+    write_otlp, write_pprof, write_speedscope,
 };
 use wprof_profiler::{BlockId, Callee, CodeRange, CodeVersion, EdgeProfile, FunctionProfile, Profile};
 
@@ -166,6 +166,60 @@ fn totals_of_stacks_are_the_profiles() {
             assert_eq!(read_back::folded(&folded), *expected);
         }
     });
+}
+
+#[test]
+fn stacks_by_line_have_the_same_totals() {
+    for_random_profiles(|profile, code| {
+        let mut code = code.clone();
+        let frame = |line| Frame {
+            name: "inlined".to_owned(),
+            place: Some(("i.h".to_owned(), line)),
+            full_name: None,
+        };
+        let sites = profile.contexts.iter().flat_map(|tree| &tree.records).map(|record| record.site);
+        for site in sites.filter(|site| site % 2 == 0) {
+            code.inlined.insert(site, vec![frame(site), frame(site + 1)]);
+            code.containing.insert(site, ("c.c".to_owned(), site));
+        }
+        let (samples, lines) = (Samples::new(profile, &code), Samples::by_line(profile, &code));
+        let totals = |samples: &Samples| -> Vec<(String, u64)> {
+            samples.metrics.iter().map(|metric| (metric.name.clone(), metric.total())).collect()
+        };
+        assert_eq!(totals(&lines), totals(&samples));
+        let mut pprof = Vec::new();
+        write_pprof(&lines, profile, &mut pprof).unwrap();
+        let pprof = read_back::pprof(&pprof);
+        assert_eq!(pprof.totals(), totals(&samples));
+        // What is inlined is at the place of the function that contains it, not a caller of its own.
+        let is_inlined = |caller: Option<u32>, metric: &Metric| {
+            caller.is_some_and(|at| metric.nodes[at as usize].is_inlined)
+        };
+        let has_inlined = |metric: &Metric| {
+            metric.nodes.iter().any(|node| node.weight > 0 && is_inlined(node.caller, metric))
+        };
+        let locations = pprof.lines_of_locations();
+        assert!(!lines.metrics.iter().any(has_inlined) || locations.contains(&3));
+        assert!(locations.iter().all(|&lines| lines == 1 || lines == 3));
+    });
+}
+
+#[test]
+fn executed_instructions_are_at_their_lines() {
+    let (profile, code) = example();
+    let samples = Samples::by_line(&profile, &code);
+    let metric = samples.metric(Some("instructions")).unwrap();
+    let mut expected: BTreeMap<(String, u32), u64> = BTreeMap::new();
+    for row in profile.functions.iter().flat_map(|function| executions(function, &code)) {
+        let line = code.line_at(row.offset).unwrap();
+        *expected.entry((code.file(line).to_owned(), line.line)).or_default() += row.ops;
+    }
+    let mut found: BTreeMap<(String, u32), u64> = BTreeMap::new();
+    for node in metric.nodes.iter().filter(|node| node.weight > 0) {
+        *found.entry(samples.frames[node.frame as usize].place.clone().unwrap()).or_default() += node.weight;
+    }
+    expected.retain(|_, ops| *ops > 0);
+    assert_eq!(found, expected);
 }
 
 /// Figures of the outermost frames of a flame graph, as tooltips have them: after, and before.

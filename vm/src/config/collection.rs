@@ -28,6 +28,7 @@ impl Config {
         self.check_interesting()?;
         self.check_metrics()?;
         self.check_allocations()?;
+        self.check_call_targets()?;
         // With bursts, contexts and metrics cover only the code in bursts.
         let is_sampled = self.checks().is_some();
         let metrics = self.metrics.iter().cloned().chain(self.lengths()).filter(|_| !is_sampled);
@@ -44,7 +45,7 @@ impl Config {
             allocations: self.allocators.is_some(),
             metrics: metrics.collect(),
             flow_contexts: self.flow_contexts.then_some(self.record_paths),
-            call_targets: false,
+            call_targets: self.call_targets && !is_sampled,
             checks: self.checks(),
             in_bursts: false,
             records_bursts: false,
@@ -116,6 +117,16 @@ impl Config {
             return wrong("paths in contexts: count both paths and contexts");
         }
         Ok(())
+    }
+
+    /// Checks that callees are counted in code that is counted exactly; bursts count them anyway.
+    fn check_call_targets(&self) -> Result<()> {
+        match self.call_targets && !matches!(self.profiling, ProfilingConfig::Exact(_)) {
+            true => {
+                wrong("callees of indirect calls are counted beside edges, paths or blocks: collect these")
+            }
+            false => Ok(()),
+        }
     }
 
     /// Checks that allocations are counted in contexts, and exactly.

@@ -101,6 +101,13 @@ impl Config {
         self
     }
 
+    /// Sets whether an exact profile of edges, paths or blocks counts which functions each indirect call calls (default:
+    /// no): see [`Profile::call_targets`]. An adaptive profile always counts these, in bursts.
+    pub fn count_call_targets(&mut self, enable: bool) -> &mut Self {
+        self.call_targets = enable;
+        self
+    }
+
     /// Counts allocations in each calling context (default: no), see [`Profile::allocations`]: allocations and frees by
     /// functions with the usual names of C and Rust allocators, such as `malloc` and `__rust_realloc`, or with one of
     /// the given names, and garbage-collected objects. If one allocator calls another, the outer one counts. Calling

@@ -8,7 +8,7 @@ use super::names::{Names, demangle};
 /// Finds the allocators among the functions with a usual or a given name, in the form of the module or of the source,
 /// and returns their roles by function. Exported names count as well as those in the name section.
 pub fn find(info: &ModuleInfo, also: &[(String, AllocatorKind)]) -> HashMap<u32, Allocator> {
-    let names = Names::read(info, || None);
+    let names = Names::read(info, || None, HashMap::default);
     let exported = info.exports.iter().filter_map(|(name, entity)| match entity {
         Entity::Func(func) => Some((*func, name.as_str())),
         _ => None,

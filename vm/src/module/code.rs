@@ -21,7 +21,7 @@ use super::first_compilation::{Ahead, Claim, FirstCompilations, State};
 use super::parts::{PartCode, PartedFunction};
 use super::phases::Phase;
 use super::trials::Trials;
-use super::{CompiledVersion, ModuleInner, demangle};
+use super::{CompiledVersion, ModuleInner, SourceRow, demangle};
 use crate::background::{Job, Promotion, Task};
 use crate::perf::Placed;
 use crate::runtime::code::{CodeArena, no_code_memory, registry};
@@ -502,11 +502,16 @@ impl ModuleInner {
 
     /// Returns the source lines of code, given its positions; a line extends to the next.
     fn lines(&self, positions: &Positions) -> Vec<(u32, String, u32)> {
-        let line = |position: Position| {
-            let symbol = self.symbols().at(&self.info, position.offset).into_iter().next()?;
-            Some((position.pc, symbol.file()?.to_owned(), symbol.line().filter(|&line| line > 0)?))
+        // Code of inlined functions has the lines of these.
+        let mut rows: HashMap<u32, Vec<SourceRow>> = HashMap::new();
+        let mut line = |position: Position| {
+            let func = self.info.func_at(position.offset as usize)?;
+            let rows = rows.entry(func).or_insert_with(|| self.symbols().rows_of(&self.info, func));
+            let next = rows.partition_point(|row| row.offset <= position.offset);
+            let (file, line) = rows[..next].last()?.line.as_ref()?;
+            Some((position.pc, file.to_string(), *line))
         };
-        let mut lines: Vec<_> = positions.iter().filter_map(line).collect();
+        let mut lines: Vec<_> = positions.iter().filter_map(&mut line).collect();
         lines.dedup_by(|next, kept| (&next.1, next.2) == (&kept.1, kept.2));
         lines
     }

@@ -1,15 +1,18 @@
 //! The hash of a module, by which profiles and cached code identify their module.
 //!
 //! The hash covers everything that code depends on: not the contents of data segments, and of the custom sections
-//! only branch hints. So a module stripped of its debug information is the same module, if that information lay
-//! behind the code, and megabytes of data need not even be read. The position of code in the file does count,
-//! because profiles and code contain offsets.
+//! only branch hints. So a module stripped of its names and debug information is the same module, and megabytes of
+//! data need not even be read. The position of code in the file does count, because profiles and code contain
+//! offsets: what is stripped must lie behind the code, as compilers place it. Older profiles have a hash in which
+//! custom sections left their names and lengths ([`of_older_profiles`]).
 
 use std::iter;
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use hashbrown::HashSet;
 use sha2::{Digest, Sha256};
+use wasmparser::BinaryReader;
 use wprof_jit::module::{BRANCH_HINTS, ModuleInfo};
 
 /// Bytes that are hashed at a time, in about a millisecond, so that more urgent work can come between.
@@ -34,8 +37,9 @@ struct Begun {
 impl ModuleHash {
     /// Creates the hash of a module, not computed yet.
     pub fn new(info: &ModuleInfo) -> ModuleHash {
-        let kept = kept(info.bytes.len(), without(info));
-        ModuleHash { kept, whole: OnceLock::new(), begun: Mutex::default() }
+        let kept = kept(info.bytes.len(), without(info, &custom_sections(info)));
+        let hasher = Sha256::new_with_prefix((info.code_section.start as u64).to_le_bytes());
+        ModuleHash { kept, whole: OnceLock::new(), begun: Mutex::new(Begun { hasher, at: 0 }) }
     }
 
     /// Returns whether the hash is known, or quick to compute.
@@ -73,13 +77,43 @@ impl ModuleHash {
     }
 }
 
-/// Returns the ranges that code does not depend on, ascending. The length that precedes each one is hashed.
-fn without(info: &ModuleInfo) -> Vec<Range<usize>> {
+/// Returns the hash that older profiles have of a module: names and lengths of custom sections count.
+pub fn of_older_profiles(info: &ModuleInfo) -> [u8; 32] {
+    let sections: Vec<Range<usize>> = without_hints(info).cloned().collect();
+    let kept = kept(info.bytes.len(), without(info, &sections));
+    let hasher = kept.into_iter().fold(Sha256::new(), |hasher, kept| hasher.chain_update(&info.bytes[kept]));
+    hasher.finalize().into()
+}
+
+/// Returns the ranges that code does not depend on, ascending: the contents of data segments, whose lengths are hashed,
+/// and `sections`.
+fn without(info: &ModuleInfo, sections: &[Range<usize>]) -> Vec<Range<usize>> {
     let data = info.data.iter().map(|data| data.bytes.clone());
-    let sections = info.custom_sections.iter().filter(|(name, _)| name != BRANCH_HINTS);
-    let mut all: Vec<Range<usize>> = data.chain(sections.map(|(_, bytes)| bytes.clone())).collect();
+    let mut all: Vec<Range<usize>> = data.chain(sections.iter().cloned()).collect();
     all.sort_unstable_by_key(|bytes| bytes.start);
     all
+}
+
+/// Returns the contents of the custom sections that code does not depend on.
+fn without_hints(info: &ModuleInfo) -> impl Iterator<Item = &Range<usize>> {
+    info.custom_sections.iter().filter(|(name, _)| name != BRANCH_HINTS).map(|(_, bytes)| bytes)
+}
+
+/// Returns the whole custom sections that code does not depend on, with their heads.
+fn custom_sections(info: &ModuleInfo) -> Vec<Range<usize>> {
+    const HEAD: usize = 8;
+    let ends: HashSet<usize> = without_hints(info).map(|bytes| bytes.end).collect();
+    let mut reader = BinaryReader::new(&info.bytes[HEAD..], 0);
+    let mut section = || -> wasmparser::Result<(bool, Range<usize>)> {
+        let begin = reader.current_position();
+        let is_custom = reader.read_u8()? == 0;
+        let size = reader.read_var_u32()? as usize;
+        reader.read_bytes(size)?;
+        Ok((is_custom, HEAD + begin..HEAD + reader.current_position()))
+    };
+    let all = iter::from_fn(|| section().ok());
+    let unimportant = all.filter(|(is_custom, bytes)| *is_custom && ends.contains(&bytes.end));
+    unimportant.map(|(_, bytes)| bytes).collect()
 }
 
 /// Returns the ranges of bytes 0 to `len` that are outside of `without`.
@@ -135,6 +169,28 @@ mod tests {
             hash(&info(&format!("(module {section} (func (param i32) (if (local.get 0) (then))))")))
         };
         assert_ne!(hints("\\00"), hints("\\01"));
+    }
+
+    #[test]
+    fn stripping_what_lies_behind_the_code_keeps_the_hash() {
+        let body = "(func (export \"f\") (result i32) (i32.const 1))";
+        let module = |before: &str, behind: &str| {
+            let section = |place: &str, content: &str| match content {
+                "" => String::new(),
+                _ => format!("(@custom \"of {content}\" ({place} code) \"{content}\")"),
+            };
+            info(&format!("(module {body} {} {})", section("before", before), section("after", behind)))
+        };
+        let bare = module("", "");
+        let long = "x".repeat(300);
+        for behind in ["a", "abc", &long] {
+            let whole = module("", behind);
+            assert_eq!(hash(&whole), hash(&bare));
+            assert_ne!(of_older_profiles(&whole), of_older_profiles(&bare));
+        }
+        // Profiles hold offsets, and these are others.
+        assert_ne!(hash(&module("a", "")), hash(&bare));
+        assert_eq!(hash(&module("a", "")), hash(&module("b", "c")));
     }
 
     #[test]

@@ -121,7 +121,7 @@ impl Module {
             DefinedType::all_of(&info.types).iter().map(|ty| engine.core().types().entry(ty)).collect();
         let type_ids: Vec<u32> = types.iter().map(|entry| entry.id).collect();
         let hash = ModuleHash::new(&info);
-        check_profiles(engine, || hash.get(&info.bytes))?;
+        check_profiles(engine, |of| hash.get(&info.bytes) == *of || hash::of_older_profiles(&info) == *of)?;
         let (cached, stand_ins) = match kept {
             Kept::InCache => (engine.code_cache().and_then(|cache| cache.load(&hash.get(&info.bytes))), None),
             Kept::Artifact(code) => (Some(code), None),
@@ -196,8 +196,8 @@ impl Module {
         self.0.names().module()
     }
 
-    /// Returns the name of a function: from the name section, or else its export or import name. The name is mangled as
-    /// in the module: see [`demangle`].
+    /// Returns the name of a function: from the name section, or if that names no functions from DWARF, or else its
+    /// export or import name. The name is mangled as in the module: see [`demangle`].
     pub fn func_name(&self, func: u32) -> Option<&str> {
         self.0.names().func(func)
     }
@@ -218,6 +218,12 @@ impl Module {
     /// `None` if there is debug information. Nothing is fetched from the network.
     pub fn missing_debug_info(&self) -> Option<&str> {
         self.0.symbols().missing(&self.0.info)
+    }
+
+    /// Reports whether there is debug information that describes functions, none of which lies where the module has code:
+    /// a tool that rewrote the code left it behind.
+    pub fn has_detached_debug_info(&self) -> bool {
+        self.0.symbols().are_detached(&self.0.info)
     }
 
     /// Returns the DWARF discriminators and the byte offsets at which they begin, ascending. A discriminator
@@ -253,10 +259,17 @@ impl Module {
         self.info().export_index.get(name).map(|&entity| self.entity_type(entity))
     }
 
-    /// Returns the SHA-256 hash of the binary module without the contents of its data segments and of its custom
-    /// sections except branch hints: of everything that its code depends on. Profiles identify their module by it.
+    /// Returns the SHA-256 hash of the binary module without the contents of its data segments and without its custom
+    /// sections except branch hints: of everything that its code depends on. Profiles identify their module by it. A
+    /// module stripped of names and debug information has the same hash, if its code lies at the same offsets.
     pub fn hash(&self) -> [u8; 32] {
         self.0.hash()
+    }
+
+    /// Reports whether a profile with this [`hash`](Self::hash) is of the module. Older profiles have another hash of
+    /// it, which stripping changes.
+    pub fn has_hash(&self, hash: &[u8; 32]) -> bool {
+        self.hash() == *hash || hash::of_older_profiles(self.info()) == *hash
     }
 
     /// Returns the binary module. For a large file, large data segments and debug information are read only here or on
@@ -375,7 +388,8 @@ impl ModuleInner {
 
     pub(crate) fn names(&self) -> &Names {
         let of_debug_file = || self.debug_file()?.section("name");
-        self.names.get_or_init(|| Names::read(&self.info, of_debug_file))
+        let of_dwarf = || self.symbols().names(&self.info);
+        self.names.get_or_init(|| Names::read(&self.info, of_debug_file, of_dwarf))
     }
 
     pub(crate) fn symbols(&self) -> &Symbols {
@@ -496,7 +510,7 @@ fn check_limits(engine: &Engine, info: &ModuleInfo) -> Result<()> {
 }
 
 /// Checks that the profiles given to the engine describe this module.
-fn check_profiles(engine: &Engine, hash: impl Fn() -> [u8; 32]) -> Result<()> {
+fn check_profiles(engine: &Engine, has_hash: impl Fn(&[u8; 32]) -> bool) -> Result<()> {
     let config = engine.config();
     let interesting = config.interesting.as_ref().map(|interesting| &interesting.profile);
     let profiles = [
@@ -505,7 +519,7 @@ fn check_profiles(engine: &Engine, hash: impl Fn() -> [u8; 32]) -> Result<()> {
         (config.advice.as_ref(), "hot paths"),
     ];
     for (profile, what) in profiles {
-        if profile.is_some_and(|profile| profile.module_hash != hash()) {
+        if profile.is_some_and(|profile| !has_hash(&profile.module_hash)) {
             let message = format!(
                 "the {what} are a profile of another module, or of another build of it: take one of this module"
             );

@@ -1,7 +1,7 @@
 //! The names of a module and its functions, for display.
 //!
-//! They come from the readable part of the "name" custom section of the module or its debug file, or else from
-//! exports and imports. Bad data is ignored.
+//! They come from the readable part of the "name" custom section of the module or its debug file, or else from DWARF;
+//! functions that neither names have the names of exports and imports. Bad data is ignored.
 
 use std::fmt::{self, Write};
 
@@ -17,11 +17,19 @@ pub struct Names {
 }
 
 impl Names {
-    /// Collects the names of `info`. If it has no name section, `other` provides one.
-    pub fn read<'s>(info: &'s ModuleInfo, other: impl FnOnce() -> Option<&'s [u8]>) -> Names {
+    /// Collects the names of `info`. If it has no name section, `other` provides one; if there are no names of
+    /// functions either, `dwarf` does.
+    pub fn read<'s>(
+        info: &'s ModuleInfo,
+        other: impl FnOnce() -> Option<&'s [u8]>,
+        dwarf: impl FnOnce() -> HashMap<u32, String>,
+    ) -> Names {
         let mut names = Names::default();
         if let Some(section) = info.custom_section("name").or_else(other) {
             names.add_section(section);
+        }
+        if names.funcs.is_empty() {
+            names.funcs = dwarf();
         }
         for (name, entity) in &info.exports {
             names.add_entity(name, *entity);

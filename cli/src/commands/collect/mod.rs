@@ -216,6 +216,11 @@ impl Original {
         let hash = hash.map_err(|error| anyhow!("{}: {error}", path.display()))?;
         Ok(Original { path: path.to_path_buf(), bytes, hash })
     }
+
+    /// Reports whether counters with this hash are the module's.
+    fn has_hash(&self, hash: &[u8; 32]) -> bool {
+        self.hash == *hash || Source::new(&self.bytes).is_ok_and(|source| source.has_hash(hash))
+    }
 }
 
 fn from_file(path: &Path) -> Result<(String, RawCounters)> {
@@ -243,7 +248,7 @@ fn profiles<'a>(
     let mut found: BTreeMap<usize, Profile> = BTreeMap::new();
     for (name, counters) in counters {
         let hash = counters.module_hash().map_err(|error| anyhow!("{name}: {error}"))?;
-        let index = originals.iter().position(|original| original.hash == hash);
+        let index = originals.iter().position(|original| original.has_hash(&hash));
         let index = index.with_context(|| {
             format!("{name}: counters of another module: give the one that was instrumented with --module")
         })?;

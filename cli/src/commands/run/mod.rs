@@ -106,6 +106,7 @@ fn execute_with(args: RunArgs, server: Option<Server>, color: ColorChoice) -> Re
         }
         others.iter().for_each(|other| summarize_other(&mut page, &args, &modules, other));
         output::tell(format_args!("{}", page.into_text()));
+        modules::tell_missing_debug_info(profile.as_ref().map(|_| &module));
     }
     drop(spare);
     match (&args.output, &profile) {

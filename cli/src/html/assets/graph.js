@@ -7,6 +7,8 @@ const HOT_BLOCK = 0.005;
 const HOT_PATH = 0.01;
 const FEW_BLOCKS = 70;
 const MANY_BLOCKS = 120;
+// No more blocks are drawn: of an interpreter's loop with ten thousand a browser would draw for long, and nobody could read it.
+const MOST_BLOCKS = 1000;
 
 // What heat may be: what blocks execute, or what was measured along the paths through them.
 const HEATS = ["instructions", ...overview.path_metrics.map((metric) => `${metric} on paths`)];
@@ -15,6 +17,14 @@ const HEATS = ["instructions", ...overview.path_metrics.map((metric) => `${metri
 const READABLE = 0.6;
 // So many letters of a block's first source line are shown in it.
 const SOURCE_LETTERS = 36;
+
+// The blocks that executed most, as many as are drawn, in their order; the entry is one of them.
+function mostExecuted(blocks, ops) {
+  if (blocks.length <= MOST_BLOCKS) return blocks;
+  const [entry, ...others] = blocks;
+  const most = others.sort((a, b) => ops[b] - ops[a] || a - b).slice(0, MOST_BLOCKS - 1);
+  return [entry, ...most.sort((a, b) => a - b)];
+}
 
 class Graph {
   // `place` and `source` tell where in the source a block begins, and the text there; "" if that is not known.
@@ -64,14 +74,15 @@ class Graph {
     const onHotPath = new Set(hotPaths.flatMap((path) => blocksOf(path, this.details.edges)));
     const isShown = { all: () => true, ran: (block) => blocks.count[block] > 0,
       hot: (block) => blocks.ops[block] >= HOT_BLOCK * this.ops || onHotPath.has(block) };
-    return all.filter((block) => block === 0 || isShown[this.shown](block));
+    return mostExecuted(all.filter((block) => block === 0 || isShown[this.shown](block)), blocks.ops);
   }
 
   build() {
     const { blocks, edges } = this.details;
     const visible = this.visible();
     const hidden = blocks.count.length - visible.length;
-    this.note.textContent = hidden ? `${countOf(hidden, "block")} not shown` : "";
+    const limit = visible.length === MOST_BLOCKS ? `, as at most ${grouped(MOST_BLOCKS)} are drawn` : "";
+    this.note.textContent = hidden ? `${countOf(hidden, "block")} not shown${limit}` : "";
     const exit = blocks.count.length;
     const nodes = visible.map((block) => this.node(block));
     const seen = new Set(visible);

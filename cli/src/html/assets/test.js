@@ -132,6 +132,10 @@ function tryLargeGraph(check) {
   check.is("bends are bounded", sum(edges.map(({ points: corners }) => Math.max(0, corners.length - 2))) <= MOST_BENDS);
   check.is("long edges are cut", edges.some(({ isCut }) => isCut));
   check.is("neighbours stay joined", edges.every(({ from, to, isCut }) => to !== from + 1 || !isCut));
+  const ops = Array.from({ length: 10 * MOST_BLOCKS }, (_, block) => (block * 7919) % 10007);
+  const drawn = mostExecuted([...ops.keys()], ops);
+  check.is("few of very many blocks are drawn", drawn.length, MOST_BLOCKS);
+  check.is("in their order", drawn[0] === 0 && drawn.every((block, at) => at === 0 || drawn[at - 1] < block));
 }
 
 function tryTicks(check) {

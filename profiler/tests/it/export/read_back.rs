@@ -242,6 +242,12 @@ impl Pprof {
         all(&self.fields, 4).enumerate().map(shown).collect()
     }
 
+    /// By location: how many lines it has.
+    pub fn lines_of_locations(&self) -> Vec<usize> {
+        let lines = |location: &Field| all(&message(location.bytes()), 4).count();
+        all(&self.fields, 4).map(lines).collect()
+    }
+
     pub fn totals(&self) -> Vec<(String, u64)> {
         let samples = self.samples();
         let total = |at: usize| samples.iter().map(|(_, values)| values[at]).sum();

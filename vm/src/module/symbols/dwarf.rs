@@ -66,20 +66,55 @@ impl DebugInfo {
         lines
     }
 
+    /// Returns the names of the functions that exist, mangled as in the debug information.
+    pub fn names(&self, info: &ModuleInfo) -> HashMap<u32, String> {
+        let start = info.code_section.start as u64;
+        let named = |(_, end): (u64, u64)| {
+            let func = info.func_at(usize::try_from(start + end - 1).ok()?)?;
+            // The last frame is the function that contains the code.
+            let name = self.frames(end - 1)?.pop()?.name?;
+            Some((func, name))
+        };
+        self.live(info).into_iter().filter_map(named).collect()
+    }
+
+    /// Reports whether the debug information describes functions, but none of them is where the module has code.
+    pub fn is_detached(&self, info: &ModuleInfo) -> bool {
+        self.units.iter().all(|unit| unit.live(self, info).is_some_and(<[_]>::is_empty))
+    }
+
     /// Returns the line table of the functions that exist.
     pub fn rows(&self, info: &ModuleInfo) -> Vec<SourceRow> {
-        let start = info.code_section.start as u64;
         let mut rows = Rows::default();
-        for (begin, end) in self.live(info) {
-            let Ok(ranges) = self.context.find_location_range(begin, end) else { continue };
-            for (address, _, location) in ranges {
-                // Line 0 marks code that the compiler attributes to no line.
-                let line = location.line.filter(|&line| line > 0);
-                rows.push(start + address.max(begin), location.file.zip(line));
-            }
-            rows.push(start + end, None);
+        self.live(info).into_iter().for_each(|range| self.add_rows(info, range, &mut rows));
+        rows.rows
+    }
+
+    /// Returns the line table of a function; empty if the debug information does not know it.
+    pub fn rows_of(&self, info: &ModuleInfo, func: u32) -> Vec<SourceRow> {
+        let mut rows = Rows::default();
+        let last = info.body(func).end.checked_sub(info.code_section.start + 1);
+        let Some(last) = last.map(|last| last as u64).filter(|&last| self.is_live(info, last)) else {
+            return Vec::new();
+        };
+        let units = self.units.iter().filter(|unit| unit.may_have(last));
+        let mut live = units.filter_map(|unit| unit.live(self, info)).flatten();
+        if let Some(&range) = live.find(|(begin, end)| (*begin..*end).contains(&last)) {
+            self.add_rows(info, range, &mut rows);
         }
         rows.rows
+    }
+
+    /// Adds the rows of an address range.
+    fn add_rows(&self, info: &ModuleInfo, (begin, end): (u64, u64), rows: &mut Rows) {
+        let start = info.code_section.start as u64;
+        let Ok(ranges) = self.context.find_location_range(begin, end) else { return };
+        for (address, _, location) in ranges {
+            // Line 0 marks code that the compiler attributes to no line.
+            let line = location.line.filter(|&line| line > 0);
+            rows.push(start + address.max(begin), location.file.zip(line));
+        }
+        rows.push(start + end, None);
     }
 
     /// Returns the discriminators of code, each with the byte offset in the module from which it holds,
@@ -142,9 +177,11 @@ impl DebugInfo {
     /// Returns the symbols at byte `offset` of the module, innermost inlined function first.
     pub fn at(&self, info: &ModuleInfo, offset: u32) -> Option<Vec<FrameSymbol>> {
         let address = u64::from(offset).checked_sub(info.code_section.start as u64)?;
-        if !self.is_live(info, address) {
-            return None;
-        }
+        if self.is_live(info, address) { self.frames(address) } else { None }
+    }
+
+    /// Returns the symbols at an address, innermost inlined function first.
+    fn frames(&self, address: u64) -> Option<Vec<FrameSymbol>> {
         let mut frames = self.context.find_frames(address).skip_all_loads().ok()?;
         let mut symbols = Vec::new();
         while let Ok(Some(frame)) = frames.next() {

@@ -95,6 +95,22 @@ impl Symbols {
         names.find(|name| !name.starts_with("data:"))
     }
 
+    /// Reports whether all addresses in the debug information are wrong: see
+    /// [`Module::has_detached_debug_info`](crate::Module::has_detached_debug_info).
+    pub fn are_detached(&self, info: &ModuleInfo) -> bool {
+        let found = self.ask(|source| matches!(source, Source::Dwarf(dwarf) if dwarf.is_detached(info)));
+        found.unwrap_or(false)
+    }
+
+    /// Returns the names of functions by index; empty without DWARF.
+    pub fn names(&self, info: &ModuleInfo) -> HashMap<u32, String> {
+        let found = self.ask(|source| match source {
+            Source::Dwarf(dwarf) => dwarf.names(info),
+            Source::Map(_) => HashMap::new(),
+        });
+        found.unwrap_or_default()
+    }
+
     /// Returns the symbols at byte `offset` of the module, innermost inlined function first.
     pub fn at(&self, info: &ModuleInfo, offset: u32) -> Vec<FrameSymbol> {
         let found = self.ask(|source| match source {
@@ -110,6 +126,16 @@ impl Symbols {
         let found = self.ask(|source| match source {
             Source::Dwarf(dwarf) => dwarf.rows(info),
             Source::Map(map) => map.rows(),
+        });
+        found.unwrap_or_default()
+    }
+
+    /// Returns the line table of one function: a single pass, where each look at an offset would search from the start.
+    pub fn rows_of(&self, info: &ModuleInfo, func: u32) -> Vec<SourceRow> {
+        let body = info.body(func);
+        let found = self.ask(|source| match source {
+            Source::Dwarf(dwarf) => dwarf.rows_of(info, func),
+            Source::Map(map) => map.rows_in(body.start as u32..body.end as u32),
         });
         found.unwrap_or_default()
     }

@@ -5,6 +5,7 @@
 //! mapping is 0, and its column is the byte offset in the module. Maps contain no functions, and index maps (of
 //! several sections) are not read. Bad data is ignored: the mappings before it hold.
 
+use std::ops::Range;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -91,8 +92,16 @@ impl SourceMap {
 
     /// Returns all mappings as a line table.
     pub fn rows(&self) -> Vec<SourceRow> {
+        self.rows_in(0..u32::MAX)
+    }
+
+    /// Returns the line table of the code in a range of offsets.
+    pub fn rows_in(&self, range: Range<u32>) -> Vec<SourceRow> {
         let mut rows = Rows::default();
-        for mapping in &self.mappings {
+        // The row before the range extends into it.
+        let next = self.mappings.partition_point(|mapping| mapping.offset <= range.start);
+        let mappings = &self.mappings[next.saturating_sub(1)..];
+        for mapping in mappings.iter().take_while(|mapping| mapping.offset < range.end) {
             rows.push(mapping.offset.into(), mapping.place.and_then(|place| self.line(place)));
         }
         rows.rows

@@ -411,7 +411,7 @@ pub unsafe extern "C" fn find_record(vmctx: *const VmContext, func: u32, sites: 
 pub unsafe extern "C" fn touch_lines(context: *mut VmStoreContext, start: u64, address: u64, bytes: u64) {
     // SAFETY: the store is lent to wasm, which waits for this builtin.
     let store = unsafe { &mut *(*context).store };
-    store.unmeasured(|store| store.touch_lines(start, address, bytes));
+    store.touch_lines(start, address, bytes);
 }
 
 /// `abi::see_branch_signature`; called by `entries::see_branch`, which preserves all registers.
@@ -426,7 +426,7 @@ pub unsafe extern "C" fn see_branch(
 ) {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    store.unmeasured(|store| store.see_branch(instance, place, is_taken != 0));
+    store.see_branch(instance, place, is_taken != 0);
 }
 
 /// `abi::read_metrics_signature`; called by `entries::read_metrics`, which preserves all registers.

@@ -42,8 +42,8 @@ pub struct Metrics {
     metrics: Vec<Metric>,
     cache: Option<DataCache>,
     branches: Option<Branches>,
-    /// Minimum cost in cycles of calling the simulation and returning, if cycles are measured; unknown at first.
-    way_there: Option<u64>,
+    /// Whether the cost of calling a simulation is known, if cycles are measured.
+    is_calibrated: bool,
     /// The operating system's counter of each metric, if any.
     counters: Vec<Option<SystemCounter>>,
 }
@@ -57,7 +57,7 @@ impl Metrics {
         let cache = metrics.iter().find_map(Metric::cache).map(DataCache::new);
         let counters: Vec<Option<SystemCounter>> = metrics.iter().map(counter).collect::<Result<_>>()?;
         let branches = metrics.contains(&Metric::Mispredictions).then(Branches::default);
-        Ok(Metrics { metrics: metrics.to_vec(), cache, branches, way_there: None, counters })
+        Ok(Metrics { metrics: metrics.to_vec(), cache, branches, is_calibrated: false, counters })
     }
 
     /// Returns the metrics in the order of the readings.
@@ -157,21 +157,20 @@ impl StoreOpaque {
                 unsafe { (*self.context().as_ptr()).metrics[number] = FIRST };
             }
         }
-        if self.metrics.way_there.is_none() && self.metrics.simulates() && self.measures_cycles() {
-            self.metrics.way_there = Some(self.way_to_simulation());
+        if !self.metrics.is_calibrated && self.metrics.simulates() && self.measures_cycles() {
+            self.calibrate();
+            self.metrics.is_calibrated = true;
         }
         self.read_metrics();
     }
 
-    /// Runs a simulation, whose cycles are not charged to the program.
-    pub fn unmeasured(&mut self, work: impl FnOnce(&mut StoreOpaque)) {
+    /// Runs a simulation within a builtin, whose other cycles are the program's.
+    fn unmeasured(&mut self, work: impl FnOnce(&mut StoreOpaque)) {
         let began = arch::cycles();
         work(self);
-        if self.measures_cycles() {
-            let took = arch::cycles().saturating_sub(began) + self.metrics.way_there.unwrap_or(0);
-            // SAFETY: the context lives as long as the store; machine code is not running.
-            unsafe { (*self.context().as_ptr()).cycles_off += took };
-        }
+        let took = arch::cycles().saturating_sub(began);
+        // SAFETY: the context lives as long as the store; machine code is not running.
+        unsafe { (*self.context().as_ptr()).cycles_off += took };
     }
 
     /// Reports whether cycles are measured; they are the first metric.
@@ -179,25 +178,27 @@ impl StoreOpaque {
         self.metrics.metrics.first() == Some(&Metric::Cycles)
     }
 
-    /// Returns the overhead of calling a simulation: most of the minimum of many tries, since a reading must never be
-    /// below a previous one.
-    fn way_to_simulation(&self) -> u64 {
+    /// Finds the cycles of calling a simulation that its own readings miss: the way there and back, and a part of the
+    /// readings. The store gets most of the minimum of many tries, since a reading must never be below a previous one.
+    fn calibrate(&mut self) {
         let context = self.context().as_ptr();
         let off = || {
             // SAFETY: the context lives as long as the store; machine code is not running.
             unsafe { ptr::read_volatile(&raw const (*context).cycles_off) }
         };
         let before = off();
-        let way = || {
+        let took = |is_called: bool| {
             let (began, inside) = (arch::cycles(), off());
-            // SAFETY: as above, and the store's metrics call the runtime.
-            unsafe { entries::touch_nothing(context) };
+            if is_called {
+                // SAFETY: as above, and the store's metrics call the runtime.
+                unsafe { entries::touch_nothing(context) };
+            }
             arch::cycles().saturating_sub(began).saturating_sub(off() - inside)
         };
-        let least = (0..TRIES).map(|_| way()).min().unwrap_or(0);
+        let least = |is_called| (0..TRIES).map(|_| took(is_called)).min().unwrap_or(0);
+        let each = least(true).saturating_sub(least(false));
         // SAFETY: as above.
-        unsafe { (*context).cycles_off = before };
-        least / 4 * 3
+        unsafe { ((*context).cycles_off, (*context).cycles_off_each) = (before, each / 4 * 3) };
     }
 
     /// Updates the readings that code must request. This ends, without charge, all work of the host between the end of
@@ -280,7 +281,7 @@ impl StoreOpaque {
         }
         let memory = self.instances[instance as usize].memories[memory as usize];
         let start = self.memory(memory).base().addr().get() as u64;
-        self.touch_lines(start, address, bytes);
+        self.unmeasured(|store| store.touch_lines(start, address, bytes));
     }
 }
 

@@ -265,16 +265,61 @@ macro_rules! preserving_on_own_stack {
     };
 }
 
+/// The same for a simulation, whose cycles readings exclude: the counter is read around all that it does, also around
+/// what saves registers. Each reading waits for what is still being executed: for the program's work before it, and for
+/// the simulation's.
+macro_rules! simulating {
+    ($target:path) => {
+        preserving!(
+            "mov [rdi + {saved}], rsp
+            mov rsp, [rdi + {own_stack}]
+            push rax
+            push rdx
+            lfence
+            rdtsc
+            shl rdx, 32
+            or rax, rdx
+            push rax
+            mov rdx, [rsp + 8]
+            mov rax, [rsp + 16]
+            sub rsp, 8
+            call 3f
+            lfence
+            rdtsc
+            shl rdx, 32
+            or rax, rdx
+            add rsp, 8
+            pop rdx
+            sub rax, rdx
+            add rax, [rdi + {each}]
+            add [rdi + {off}], rax
+            pop rdx
+            pop rax
+            mov rsp, [rdi + {saved}]
+            ret
+            3:",
+            "call {target}",
+            "",
+            "",
+            target = sym $target,
+            saved = const offset_of!(VmStoreContext, saved),
+            own_stack = const offset_of!(VmStoreContext, own_stack),
+            each = const offset_of!(VmStoreContext, cycles_off_each),
+            off = const offset_of!(VmStoreContext, cycles_off),
+        )
+    };
+}
+
 /// See `abi::touch_lines_signature`.
 #[unsafe(naked)]
 pub extern "C" fn touch_lines() {
-    preserving_on_own_stack!(builtins::touch_lines)
+    simulating!(builtins::touch_lines)
 }
 
 /// See `abi::see_branch_signature`.
 #[unsafe(naked)]
 pub extern "C" fn see_branch() {
-    preserving_on_own_stack!(builtins::see_branch)
+    simulating!(builtins::see_branch)
 }
 
 /// See `abi::read_metrics_signature`: updates all readings.

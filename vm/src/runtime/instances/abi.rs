@@ -158,6 +158,8 @@ pub struct VmStoreContext {
     pub saved: [u64; 2],
     /// Cycles of simulated caches and predictors, which readings of cycles exclude.
     pub cycles_off: u64,
+    /// Cycles of each call of a simulation that lie outside its own readings of the counter.
+    pub cycles_off_each: u64,
     /// See [`RecentCalls`](crate::runtime::counts::call_records::RecentCalls); null if calling contexts are not counted.
     pub recent_calls: *const AtomicUsize,
     /// The store's demand-paged ranges, for the signal handler.

@@ -254,6 +254,7 @@ impl StoreOpaque {
             samples: samples.as_ref().map_or(ptr::null(), Arc::as_ptr),
             saved: Default::default(),
             cycles_off: 0,
+            cycles_off_each: 0,
             recent_calls: contexts.as_ref().map_or(ptr::null(), CallRecords::recent_calls),
         };
         let mut store = StoreOpaque {

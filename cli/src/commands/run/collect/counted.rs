@@ -34,6 +34,8 @@ pub struct Counted {
     pub metrics: Vec<Metric>,
     /// Whether paths are counted separately in each calling context.
     pub flow: bool,
+    /// Whether the callees of indirect calls are counted.
+    pub call_targets: bool,
     /// If allocations are counted: the allocators besides functions with usual names.
     pub allocators: Option<Vec<(String, AllocatorKind)>>,
 }
@@ -70,6 +72,7 @@ impl Counted {
         if let Some(allocators) = &self.allocators {
             config.count_allocations(allocators.iter().cloned());
         }
+        config.count_call_targets(self.call_targets);
         if let Some(until) = &self.until {
             config.event_counting(until.counting());
         }
@@ -103,6 +106,7 @@ impl Counted {
             checks,
             metrics,
             flow_contexts,
+            call_targets: self.call_targets && checks.is_none(),
             ..Collection::default()
         }
     }

@@ -45,7 +45,7 @@ pub struct ProfileArgs {
     /// Choose how to profile [default: adaptive, or exact if --collect names something that is not sampled]
     #[arg(long = "profile", value_enum, value_name = "MODE", help_heading = help::PROFILE)]
     mode: Option<Mode>,
-    /// Count exactly: edges, paths, blocks, cct, flow, allocations, events=KIND,…; or measure cycles, cache, branches
+    /// Count exactly: edges, paths, blocks, cct, flow, allocations, callees, events=KIND,…; or measure cycles, cache, branches
     ///
     /// Combine them with commas, such as `edges,cct`; give only one of edges, paths and blocks. `cycles` and `cache`
     /// need paths, cct or sampling. See below for what each counts [default: edges with --exact, else paths and cct in
@@ -177,6 +177,7 @@ impl ProfileArgs {
             context_memory,
             metrics,
             flow: self.has_flow(),
+            call_targets: self.wanted().any(|what| matches!(what, What::Callees)),
             allocators: self.allocators()?,
             deterministic: self.deterministic,
         })
@@ -224,7 +225,8 @@ impl ProfileArgs {
             What::Cycles => Some(Metric::Cycles),
             What::Cache => Some(Metric::CacheMisses(self.cache)),
             What::Branches => Some(Metric::Mispredictions),
-            What::Code(_) | What::Events(_) | What::Contexts | What::Flow | What::Allocations => None,
+            What::Code(_) | What::Events(_) | What::Contexts | What::Flow => None,
+            What::Allocations | What::Callees => None,
         };
         let of_system = self.events.iter().map(|event| Metric::System(*event));
         let mut metrics: Vec<Metric> = self.wanted().filter_map(metric).chain(of_system).collect();
@@ -298,8 +300,9 @@ impl ProfileArgs {
             What::Code(collect) => Some(*collect),
             What::Flow => Some(Collect::Paths),
             What::Events(_) | What::Contexts | What::Cycles | What::Cache => None,
-            What::Branches | What::Allocations => None,
+            What::Branches | What::Allocations | What::Callees => None,
         });
+        let has_callees = self.wanted().any(|what| matches!(what, What::Callees));
         let mut code: Vec<Collect> = code.collect();
         if self.has_flow() {
             code.dedup();
@@ -307,7 +310,7 @@ impl ProfileArgs {
         match code[..] {
             _ if mode == Mode::Off => Ok(ProfilingConfig::Off),
             _ if mode == Mode::Adaptive => Ok(ProfilingConfig::Adaptive(self.adaptive(overhead))),
-            [] if self.collect.is_empty() => Ok(ProfilingConfig::Exact(Collect::Edges)),
+            [] if self.collect.is_empty() || has_callees => Ok(ProfilingConfig::Exact(Collect::Edges)),
             [] => Ok(ProfilingConfig::Off),
             [only] => Ok(ProfilingConfig::Exact(only)),
             _ => {

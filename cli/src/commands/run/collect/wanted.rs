@@ -29,6 +29,8 @@ pub enum What {
     Branches,
     /// The allocations, by calling context.
     Allocations,
+    /// The callees of each indirect call.
+    Callees,
 }
 
 /// The value of one `--collect` option.
@@ -46,6 +48,8 @@ What --collect counts, exactly unless it is cycles or cache alone:
                context; alone, it counts nothing else
   flow         paths, cct, and paths separately in each calling context: hot ways through several
                functions
+  callees      with edges, paths or blocks: which functions each indirect call called, for the call graph of
+               callgrind, and how often; alone, also edges
   cycles       with paths, cct, flow or sampling: time-stamp counter ticks along each path and in
                each context, without callees and without the cost of measuring
   cache        likewise: misses in a simulated data cache (see --cache), the same on any machine
@@ -103,7 +107,7 @@ pub fn wanted(text: &str) -> Result<Wanted, String> {
 const EVENTS: &str = "events=";
 
 /// All values except events, by name, the most useful first.
-const SINGLE: [(&str, What); 12] = [
+const SINGLE: [(&str, What); 13] = [
     ("edges", What::Code(Collect::Edges)),
     ("paths", What::Code(Collect::Paths)),
     ("blocks", What::Code(Collect::Blocks)),
@@ -113,6 +117,7 @@ const SINGLE: [(&str, What); 12] = [
     ("cache", What::Cache),
     ("branches", What::Branches),
     ("allocations", What::Allocations),
+    ("callees", What::Callees),
     ("all-edges", What::Code(Collect::AllEdges)),
     ("all-blocks", What::Code(Collect::AllBlocks)),
     ("block-counters", What::Code(Collect::BlockCounters)),
@@ -124,7 +129,7 @@ fn what(text: &str) -> Result<What, String> {
     }
     let found = SINGLE.iter().find(|(name, _)| *name == text);
     found.map(|(_, what)| what.clone()).ok_or_else(|| {
-        "give edges, paths, blocks, cct, flow, cycles, cache, branches, allocations, or events=KIND,… such as events=instructions,fuel"
+        "give edges, paths, blocks, cct, flow, cycles, cache, branches, allocations, callees, or events=KIND,… such as events=instructions,fuel"
             .to_owned()
     })
 }

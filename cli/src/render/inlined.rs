@@ -1,0 +1,98 @@
+//! A source function that is inlined, at all its places.
+
+use std::collections::HashMap;
+
+use wprof_profiler::Profile;
+use wprof_profiler::export::{CodeMap, executions};
+
+use super::annotation::{self, Annotated};
+use super::numbers::{count_of, grouped, percent};
+use super::page::{Ink, Page, plain, span};
+use super::table::{Side, Table};
+use super::view::View;
+use crate::disassembly::Line;
+use crate::inlined::{Inlined, Place};
+use crate::sources::Sources;
+
+/// Returns the executed instructions of each place; `code` has the instructions of the functions that contain them.
+pub fn ops(profile: &Profile, code: &CodeMap, places: &[Place]) -> Vec<u64> {
+    let mut executed: HashMap<u32, HashMap<u32, u64>> = HashMap::new();
+    let by_offset = |index: u32| -> HashMap<u32, u64> {
+        let rows = profile.function(index).map(|function| executions(function, code));
+        rows.into_iter().flatten().map(|row| (row.offset, row.ops)).collect()
+    };
+    let mut ops = |place: &Place| {
+        let executed = executed.entry(place.function).or_insert_with(|| by_offset(place.function));
+        let found = place.offsets.iter().filter_map(|offset| executed.get(offset));
+        found.copied().fold(0, u64::saturating_add)
+    };
+    places.iter().map(&mut ops).collect()
+}
+
+/// Returns the places, those with most instructions first.
+pub fn callers(view: &View<'_>, inlined: &Inlined, ops: &[u64]) -> Table {
+    let mut table = Table::new(&[
+        ("instructions", Side::Right),
+        ("share", Side::Right),
+        ("called at", Side::Place),
+        ("called by", Side::Left),
+        ("in the code of", Side::Left),
+    ]);
+    let mut order: Vec<usize> = (0..inlined.places.len()).collect();
+    order.sort_by_key(|&at| std::cmp::Reverse(ops[at]));
+    for (place, ops) in order.into_iter().map(|at| (&inlined.places[at], ops[at])) {
+        table.row(vec![
+            plain(grouped(ops)),
+            span(percent(ops, view.ops), Ink::of_share(ops, view.ops)),
+            plain(site(place)),
+            span(place.caller.clone(), Ink::Name),
+            plain(view.name(place.function)),
+        ]);
+    }
+    table
+}
+
+/// Writes how often the function is inlined.
+pub fn write_head(page: &mut Page, view: &View<'_>, inlined: &Inlined, ops: &[u64]) {
+    let places = count_of(inlined.places.len() as u64, "place");
+    page.line(&[span(inlined.name.clone(), Ink::Name), plain(format!("  inlined at {places}"))]);
+    let all = ops.iter().copied().fold(0, u64::saturating_add);
+    let instructions = count_of(all, "instruction");
+    page.line(&[plain(format!("  {instructions} there, {} of all", percent(all, view.ops)))]);
+}
+
+/// Writes the code of all places, by function.
+pub fn write(
+    page: &mut Page,
+    view: View<'_>,
+    inlined: &Inlined,
+    ops: &[u64],
+    (code, mut sources): (HashMap<u32, Vec<Line>>, Sources),
+) {
+    write_head(page, &view, inlined, ops);
+    for (place, ops) in inlined.places.iter().zip(ops) {
+        let Some(function) = view.profile.function(place.function) else { continue };
+        page.gap();
+        let name = view.name(place.function);
+        let through = if name == place.caller { String::new() } else { format!(", by {}", place.caller) };
+        page.line(&[
+            plain("in "),
+            span(name, Ink::Name),
+            plain(format!("  (function {}), called at {}{through}", place.function, site(place))),
+        ]);
+        page.line(&[plain(format!(
+            "  {}, {} of all",
+            count_of(*ops, "instruction"),
+            percent(*ops, view.ops)
+        ))]);
+        let code = code.get(&place.function).cloned().unwrap_or_default();
+        let all = Annotated { view, function, code, sources };
+        sources = annotation::write_part(page, all, (&inlined.name, &place.offsets));
+    }
+}
+
+/// Formats the place of the call.
+fn site(place: &Place) -> String {
+    let known = place.site.as_ref().map(ToString::to_string);
+    known.unwrap_or_else(|| format!("{:#x}", place.offsets.first().copied().unwrap_or(0)))
+}
