@@ -2,6 +2,7 @@
 //!
 //! * [`script`] runs a file of the official test suite, with the imports of [`spectest`] and under a [`mode`];
 //!   [`skips`] lists the known failures.
+//! * [`components`] runs a script of the component model.
 //! * [`generate`] makes modules from seeds, and [`sweep`] checks many of them: [`check`] compares our engine with an
 //!   interpreter, and its profile with an [`oracle`]; [`isolate`] does so in processes that may crash.
 //! * [`nonsense`] invents profiles.
@@ -10,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod check;
+pub mod components;
 pub mod drive;
 pub mod engines;
 pub mod fuel;

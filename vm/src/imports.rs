@@ -65,7 +65,8 @@ fn type_of(store: &StoreOpaque, item: &Extern) -> ExternType {
     }
 }
 
-fn fits(expected: &ExternType, found: &ExternType) -> bool {
+/// Reports whether an item of one type may be imported where another one is expected.
+pub(crate) fn fits(expected: &ExternType, found: &ExternType) -> bool {
     match (expected, found) {
         (ExternType::Table(e), ExternType::Table(f)) => {
             // Both sides may write to the table, so the types must be equal.

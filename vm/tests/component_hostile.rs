@@ -175,7 +175,6 @@ fn components_are_not_entered_again() -> Outcome {
 fn what_is_not_there_yet_is_named() {
     let lifted = |ty: &str| format!(r#"(component (import "f" (func {ty})))"#);
     let cases = [
-        (r#"(component (import "m" (core module)))"#.to_owned(), "a core module as an import"),
         (r#"(component (import "c" (component)))"#.to_owned(), "a component as an import"),
         (lifted("async"), "async"),
         (lifted(r#"(param "x" (stream u8))"#), "async"),

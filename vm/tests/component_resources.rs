@@ -233,7 +233,11 @@ fn components_pass_resources_and_strings_to_each_other() -> Outcome {
         (func (export "make") (param "rep" u32) (result (own $r)) (canon lift (core func $new)))
         (func (export "name") (param "r" (borrow $r)) (result string)
           (canon lift (core func $m "name") (memory (core memory $m "memory")))))
-      (instance $inner (instantiate $inner))
+      (component $user
+      (import "inner" (instance $inner
+        (export "r" (type $r (sub resource)))
+        (export "make" (func (param "rep" u32) (result (own $r))))
+        (export "name" (func (param "r" (borrow $r)) (result string)))))
       (alias export $inner "r" (type $r))
       (core module $libc
         (memory (export "memory") 1)
@@ -255,7 +259,10 @@ fn components_pass_resources_and_strings_to_each_other() -> Outcome {
       (core instance $main (instantiate $main (with "" (instance
         (export "make" (func $make)) (export "name" (func $name)) (export "drop" (func $drop))))))
       (func (export "run") (param "n" u32) (result string)
-        (canon lift (core func $main "run") (memory (core memory $libc "memory")) string-encoding=utf16)))"#;
+        (canon lift (core func $main "run") (memory (core memory $libc "memory")) string-encoding=utf16)))
+      (instance $inner (instantiate $inner))
+      (instance $user (instantiate $user (with "inner" (instance $inner))))
+      (export "run" (func $user "run")))"#;
     let mut program = Program::new(text, |_| ())?;
     assert_eq!(program.call("run", &[Val::U32(2)])?, Some(Val::String("C!".to_owned())));
     assert_eq!(program.call("run", &[Val::U32(25)])?, Some(Val::String("Z!".to_owned())));

@@ -119,10 +119,10 @@ fn what_is_no_request_is_refused_and_others_are_answered() {
 }
 
 #[test]
-fn a_trap_ends_the_server_with_its_profile() {
+fn the_last_trap_ends_the_server_with_its_profile() {
     let folder = Folder::new();
     let (component, profile) = (component(&folder), folder.path("app.wprof"));
-    let server = Server::start(&["--exact", "-o", &profile, &component]);
+    let server = Server::start(&["--exact", "--restarts", "0", "-o", &profile, &component]);
     assert!(server.get("/count/500").ends_with("500"));
     assert!(server.get("/trap").starts_with("HTTP/1.1 500 "));
     let ran = server.end();
@@ -130,6 +130,54 @@ fn a_trap_ends_the_server_with_its_profile() {
     assert!(ran.err.contains("unreachable") && ran.err.contains("GET /count/*"), "{}", ran.err);
     let annotated = wprof(&["annotate", &profile, "count"]).succeeded();
     assert!(annotated.contains("500"), "{annotated}");
+}
+
+#[test]
+fn after_a_trap_a_new_instance_answers_and_all_instances_are_in_the_profile() {
+    let folder = Folder::new();
+    let (component, profile) = (component(&folder), folder.path("app.wprof"));
+    let args = [
+        "--collect",
+        "edges,events=instructions",
+        "--restarts",
+        "2",
+        "--requests",
+        "6",
+        "-o",
+        &profile,
+        &component,
+    ];
+    let server = Server::start(&args);
+    for (path, status) in
+        [("/trap", 500), ("/count/500", 200), ("/count/41", 200), ("/trap", 500), ("/count/700", 200)]
+    {
+        let answer = server.get(path);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{path}: {answer}");
+    }
+    assert!(server.get("/count/6000").ends_with("6000"));
+    let ran = server.end();
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.err.matches("the next request has a new instance").count() == 2, "{}", ran.err);
+    assert!(ran.err.contains("6 requests answered") && ran.err.contains("unreachable"), "{}", ran.err);
+    let annotated = wprof(&["annotate", &profile, "count"]).succeeded();
+    assert!(annotated.contains("7,241"), "{annotated}");
+}
+
+/// A first trap, and one more than is allowed.
+#[test]
+fn a_component_that_always_traps_ends_the_server_in_the_end() {
+    let folder = Folder::new();
+    let component = component(&folder);
+    let server = Server::start(&["-q", "--restarts", "3", &component]);
+    for _ in 0..4 {
+        assert!(server.get("/trap").starts_with("HTTP/1.1 500 "));
+    }
+    assert_eq!(server.end().code, Some(134));
+    // Whatever is written of one store only ends with its first trap.
+    let server = Server::start(&["--coredump", &folder.path("core"), &component]);
+    assert!(server.get("/trap").starts_with("HTTP/1.1 500 "));
+    assert_eq!(server.end().code, Some(134));
+    assert!(std::fs::metadata(folder.path("core")).is_ok_and(|file| file.len() > 0));
 }
 
 #[test]
@@ -146,5 +194,5 @@ fn only_components_that_answer_requests_are_served() {
     let said = wprof(&["serve", "--addr", "127.0.0.1:0", &other]).failed();
     assert!(said.contains("incoming-handler"), "{said}");
     let said = wprof(&["serve", "--addr", "nowhere", &other]).failed();
-    assert!(said.contains("--addr"), "{said}");
+    assert!(said.contains("cannot listen at nowhere"), "{said}");
 }

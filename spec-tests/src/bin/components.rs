@@ -4,24 +4,11 @@
 //! each script it prints how many directives pass and lists the failing directives with the reason. Directives that
 //! use unsupported features are reported apart from failures. The exit code is 1 if any directive failed.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::env;
+use std::path::Path;
 use std::process::ExitCode;
-use std::{env, fs};
 
-use wast::component::WastVal;
-use wast::core::{WastArgCore, WastRetCore};
-use wast::lexer::Lexer;
-use wast::parser::{self, ParseBuffer};
-use wast::token::Id;
-use wast::{QuoteWat, Wast, WastArg, WastDirective, WastExecute, WastInvoke, WastRet};
-use wprof::component::{Component, Instance, Linker, Val};
-use wprof::{Engine, Store};
-
-/// Substrings of error messages that report an unsupported feature.
-const UNSUPPORTED: [&str; 2] = ["not supported yet", "feature"];
-
-type Outcome<T = ()> = Result<T, String>;
+use wprof_spec_tests::components::{Tally, run, scripts};
 
 fn main() -> ExitCode {
     let mut args = env::args().skip(1);
@@ -30,288 +17,22 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     };
     let names: Vec<String> = args.collect();
-    let mut scripts = Vec::new();
-    find(Path::new(&folder), &mut scripts);
-    scripts.sort();
     let mut total = Tally::default();
-    for path in scripts {
+    for path in scripts(Path::new(&folder)) {
         let shown = path.strip_prefix(&folder).unwrap_or(&path).display().to_string();
         if names.is_empty() || names.iter().any(|name| shown.contains(name.as_str())) {
             let tally = run(&path);
-            tally.print(&shown);
+            print(&shown, &tally);
+            tally.failed.iter().for_each(|(line, why)| println!("  line {line}: {why}"));
             total.add(&tally);
         }
     }
-    total.print("all");
+    print("all", &total);
     if total.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn find(folder: &Path, scripts: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        match path.is_dir() {
-            true => find(&path, scripts),
-            false if path.extension().is_some_and(|extension| extension == "wast") => scripts.push(path),
-            false => {}
-        }
-    }
-}
-
-#[derive(Default)]
-struct Tally {
-    passed: u32,
-    failed: Vec<String>,
-    /// Number of directives that use an unsupported feature, by reason.
-    refused: BTreeMap<String, u32>,
-}
-
-impl Tally {
-    fn note(&mut self, line: usize, outcome: Outcome) {
-        match outcome {
-            Ok(()) => self.passed += 1,
-            Err(why) if UNSUPPORTED.iter().any(|text| why.contains(text)) => {
-                *self.refused.entry(why).or_default() += 1;
-            }
-            Err(why) => self.failed.push(format!("line {line}: {why}")),
-        }
-    }
-
-    fn add(&mut self, other: &Tally) {
-        self.passed += other.passed;
-        self.failed.extend(other.failed.iter().cloned());
-        other.refused.iter().for_each(|(why, count)| *self.refused.entry(why.clone()).or_default() += count);
-    }
-
-    fn print(&self, name: &str) {
-        let refused: u32 = self.refused.values().sum();
-        println!("{name}: {} passed, {} failed, {refused} not supported", self.passed, self.failed.len());
-        if name != "all" {
-            self.failed.iter().for_each(|why| println!("  {why}"));
-            let reasons: BTreeSet<&str> =
-                self.refused.keys().map(|why| why.lines().next().unwrap_or_default()).collect();
-            reasons.iter().for_each(|why| println!("  - {why}"));
-        }
-    }
-}
-
-fn run(path: &Path) -> Tally {
-    let mut tally = Tally::default();
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) => {
-            tally.note(0, Err(error.to_string()));
-            return tally;
-        }
-    };
-    let mut lexer = Lexer::new(&text);
-    lexer.allow_confusing_unicode(true);
-    let buffer = match ParseBuffer::new_with_lexer(lexer) {
-        Ok(buffer) => buffer,
-        Err(error) => {
-            tally.note(0, Err(error.to_string()));
-            return tally;
-        }
-    };
-    match parser::parse::<Wast>(&buffer) {
-        Ok(script) => {
-            let mut world = World::new();
-            for directive in script.directives {
-                let line = directive.span().linecol_in(&text).0 + 1;
-                tally.note(line, world.execute(directive));
-            }
-        }
-        Err(error) => tally.note(error.span().linecol_in(&text).0 + 1, Err(error.message())),
-    }
-    tally
-}
-
-/// The components and instances that a script has defined so far.
-struct World {
-    engine: Engine,
-    store: Store<()>,
-    definitions: BTreeMap<String, Component>,
-    instances: BTreeMap<String, Instance>,
-    last: Option<Instance>,
-    newest: Option<Component>,
-}
-
-impl World {
-    fn new() -> World {
-        let engine = Engine::default();
-        let store = Store::new(&engine, ());
-        let (definitions, instances) = (BTreeMap::new(), BTreeMap::new());
-        World { engine, store, definitions, instances, last: None, newest: None }
-    }
-
-    fn execute(&mut self, directive: WastDirective<'_>) -> Outcome {
-        match directive {
-            WastDirective::Module(mut wat) => {
-                let name = wat.name();
-                let component = self.load(&mut wat)?;
-                self.instantiate(name, &component)
-            }
-            WastDirective::ModuleDefinition(mut wat) => {
-                let name = wat.name();
-                let component = self.load(&mut wat)?;
-                if let Some(name) = name {
-                    self.definitions.insert(name.name().to_owned(), component.clone());
-                }
-                self.newest = Some(component);
-                Ok(())
-            }
-            WastDirective::ModuleInstance { instance, module, .. } => {
-                let component = match module {
-                    Some(module) => self.definitions.get(module.name()).cloned(),
-                    None => self.newest.clone(),
-                };
-                let component = component.ok_or("there is no such definition")?;
-                self.instantiate(instance, &component)
-            }
-            WastDirective::AssertMalformed { mut module, message, .. }
-            | WastDirective::AssertInvalid { mut module, message, .. } => match self.load(&mut module) {
-                Err(_) => Ok(()),
-                Ok(_) => Err(format!("loads, and should fail: {message}")),
-            },
-            WastDirective::AssertUnlinkable { module, message, .. } => {
-                let component = self.load(&mut QuoteWat::Wat(module))?;
-                match self.instantiate(None, &component) {
-                    Err(_) => Ok(()),
-                    Ok(()) => Err(format!("is linked, and should fail: {message}")),
-                }
-            }
-            WastDirective::Invoke(invoke) => self.invoke(&invoke).map(drop),
-            WastDirective::AssertReturn { exec, results, .. } => {
-                let got = self.perform(exec)?;
-                match (&got, &results[..]) {
-                    (None, []) => Ok(()),
-                    (Some(got), [expected]) if is_it(got, expected) => Ok(()),
-                    _ => Err(format!("gives {got:?}, and should give {results:?}")),
-                }
-            }
-            WastDirective::AssertTrap { exec, message, .. } => match self.perform(exec) {
-                Ok(got) => Err(format!("gives {got:?}, and should trap: {message}")),
-                Err(why) if is_why(&why, message) => Ok(()),
-                Err(why) => Err(format!("fails with `{why}`, and should with `{message}`")),
-            },
-            _ => Err("a directive that this program does not know".to_owned()),
-        }
-    }
-
-    fn load(&self, wat: &mut QuoteWat<'_>) -> Outcome<Component> {
-        let bytes = wat.encode().map_err(|error| error.message())?;
-        Component::new(&self.engine, bytes).map_err(|error| error.to_string())
-    }
-
-    fn instantiate(&mut self, name: Option<Id<'_>>, component: &Component) -> Outcome {
-        let linker = Linker::new(&self.engine);
-        let instance = linker.instantiate(&mut self.store, component).map_err(|error| error.to_string())?;
-        if let Some(name) = name {
-            self.instances.insert(name.name().to_owned(), instance.clone());
-        }
-        self.last = Some(instance);
-        Ok(())
-    }
-
-    fn perform(&mut self, exec: WastExecute<'_>) -> Outcome<Option<Val>> {
-        match exec {
-            WastExecute::Invoke(invoke) => self.invoke(&invoke),
-            WastExecute::Wat(wat) => {
-                let component = self.load(&mut QuoteWat::Wat(wat))?;
-                self.instantiate(None, &component).map(|()| None)
-            }
-            WastExecute::Get { .. } => Err("components export no globals".to_owned()),
-        }
-    }
-
-    fn invoke(&mut self, invoke: &WastInvoke<'_>) -> Outcome<Option<Val>> {
-        let instance = match invoke.module {
-            Some(name) => self.instances.get(name.name()),
-            None => self.last.as_ref(),
-        };
-        let instance = instance.ok_or("there is no such instance")?;
-        let func = instance.get_func(invoke.name).ok_or_else(|| format!("no export `{}`", invoke.name))?;
-        let args = invoke.args.iter().map(argument).collect::<Outcome<Vec<Val>>>()?;
-        let mut results = vec![Val::Bool(false); usize::from(func.ty().result().is_some())];
-        func.call(&mut self.store, &args, &mut results).map_err(|error| error.to_string())?;
-        Ok(results.pop())
-    }
-}
-
-/// Reports whether `message` matches the expected reason. Expected messages come from Wasmtime or the specification,
-/// so their words are compared, not the whole text.
-fn is_why(why: &str, message: &str) -> bool {
-    let known: &[(&str, &str)] = &[
-        ("unreachable", "unreachable"),
-        ("cannot leave component instance", "cannot leave"),
-        ("cannot enter component instance", "cannot enter"),
-        ("unknown handle index", "unknown handle"),
-        ("borrow", "borrow"),
-        ("unaligned", "align"),
-        ("out of bounds", "out of bounds"),
-        ("discriminant", "discriminant"),
-        ("wrong type", "type"),
-    ];
-    why.contains(message) || known.iter().any(|(theirs, ours)| message.contains(theirs) && why.contains(ours))
-}
-
-fn argument(arg: &WastArg<'_>) -> Outcome<Val> {
-    match arg {
-        WastArg::Component(value) => val(value),
-        WastArg::Core(WastArgCore::I32(value)) => Ok(Val::S32(*value)),
-        other => Err(format!("an argument of a kind that components do not take: {other:?}")),
-    }
-}
-
-fn val(value: &WastVal<'_>) -> Outcome<Val> {
-    let boxed =
-        |held: &Option<Box<WastVal<'_>>>| held.as_ref().map(|held| val(held).map(Box::new)).transpose();
-    let all = |values: &[WastVal<'_>]| values.iter().map(val).collect::<Outcome<Vec<Val>>>();
-    Ok(match value {
-        WastVal::Bool(value) => Val::Bool(*value),
-        WastVal::U8(value) => Val::U8(*value),
-        WastVal::S8(value) => Val::S8(*value),
-        WastVal::U16(value) => Val::U16(*value),
-        WastVal::S16(value) => Val::S16(*value),
-        WastVal::U32(value) => Val::U32(*value),
-        WastVal::S32(value) => Val::S32(*value),
-        WastVal::U64(value) => Val::U64(*value),
-        WastVal::S64(value) => Val::S64(*value),
-        WastVal::F32(value) => Val::Float32(f32::from_bits(value.bits)),
-        WastVal::F64(value) => Val::Float64(f64::from_bits(value.bits)),
-        WastVal::Char(value) => Val::Char(*value),
-        WastVal::String(text) => Val::String((*text).to_owned()),
-        WastVal::List(values) => Val::List(all(values)?),
-        WastVal::Tuple(values) => Val::Tuple(all(values)?),
-        WastVal::Record(fields) => {
-            let field = |(name, value): &(&str, WastVal<'_>)| Ok(((*name).to_owned(), val(value)?));
-            Val::Record(fields.iter().map(field).collect::<Outcome<_>>()?)
-        }
-        WastVal::Variant(name, held) => Val::Variant((*name).to_owned(), boxed(held)?),
-        WastVal::Enum(name) => Val::Enum((*name).to_owned()),
-        WastVal::Option(held) => Val::Option(boxed(held)?),
-        WastVal::Result(Ok(held)) => Val::Result(Ok(boxed(held)?)),
-        WastVal::Result(Err(held)) => Val::Result(Err(boxed(held)?)),
-        WastVal::Flags(names) => Val::Flags(names.iter().map(|name| (*name).to_owned()).collect()),
-        WastVal::Map(_) => return Err("maps are not supported yet".to_owned()),
-    })
-}
-
-/// Reports whether a value matches the expected one; all NaNs are equal.
-fn is_it(got: &Val, expected: &WastRet<'_>) -> bool {
-    match (got, expected) {
-        (Val::Float32(got), WastRet::Component(WastVal::F32(value))) => {
-            is_float(*got, f32::from_bits(value.bits))
-        }
-        (Val::Float64(got), WastRet::Component(WastVal::F64(value))) => {
-            let value = f64::from_bits(value.bits);
-            got.to_bits() == value.to_bits() || got.is_nan() && value.is_nan()
-        }
-        (got, WastRet::Component(value)) => val(value).is_ok_and(|value| value == *got),
-        (Val::S32(got), WastRet::Core(WastRetCore::I32(value))) => got == value,
-        _ => false,
-    }
-}
-
-fn is_float(got: f32, value: f32) -> bool {
-    got.to_bits() == value.to_bits() || got.is_nan() && value.is_nan()
+fn print(name: &str, tally: &Tally) {
+    let refused: u32 = tally.refused.values().sum();
+    println!("{name}: {} passed, {} failed, {refused} not supported", tally.passed, tally.failed.len());
+    tally.refused.iter().for_each(|(feature, count)| println!("  {count} need {feature}"));
 }

@@ -12,12 +12,13 @@ use super::typed::Flat;
 use super::types::{FuncType, MAX_FLAT_PARAMS, MAX_FLAT_RESULTS};
 use super::val::Val;
 use crate::store::StoreContextMut;
-use crate::{Error, ErrorKind, Result, ValType};
+use crate::{Error, ErrorKind, Func, Result, ValType};
 
 /// Core values of a call with at most one result.
-type CoreVals = Vec<crate::Val>;
+pub type CoreVals = Vec<crate::Val>;
 
-/// Calls a lifted function. After a failure, no function of its instance can be called any more.
+/// Calls a lifted function; the caller is an instance, or the host. After a failure, no function of the callee's
+/// instance can be called any more.
 ///
 /// # Errors
 /// Fails if the arguments do not match the parameter types, the function traps, or its values violate the canonical
@@ -25,7 +26,7 @@ type CoreVals = Vec<crate::Val>;
 pub fn call<T: 'static>(
     state: &Arc<State>,
     store: &mut StoreContextMut<'_, T>,
-    index: u32,
+    (index, caller): (u32, Option<u32>),
     args: &[Val],
 ) -> Result<Option<Val>> {
     let lifted = state.lifted(store, index)?;
@@ -37,7 +38,7 @@ pub fn call<T: 'static>(
         }
         Some(result) => lift.flat(result, &mut Flat(flat)).map(Some),
     };
-    call_with(state, store, &lifted, |lower| lower_args(&lifted.ty, args, lower), result)
+    call_with(state, store, (&lifted, caller), |lower| lower_args(&lifted.ty, args, lower), result)
 }
 
 /// Calls a lifted function with custom lowering of the arguments and lifting of the result.
@@ -47,17 +48,22 @@ pub fn call<T: 'static>(
 pub fn call_with<T: 'static, R>(
     state: &Arc<State>,
     store: &mut StoreContextMut<'_, T>,
-    lifted: &Lifted,
+    (lifted, caller): (&Lifted, Option<u32>),
     args: impl FnOnce(&mut Lower<'_, '_, T>) -> Result<Vec<u64>>,
     result: impl FnOnce(&mut Lift<'_>, &[u64]) -> Result<R>,
 ) -> Result<R> {
     let instance = lifted.options.instance;
-    state.enter(instance)?;
     let mut lent = Vec::new();
+    if let Some(bridge) = state.bridge_of(instance) {
+        let result = bridge.call(state, store, lifted, (args, result), &mut lent);
+        lent.iter().for_each(ResourceAny::give_back);
+        return result;
+    }
+    state.enter(instance, caller)?;
     let result = entered(state, store, lifted, (args, result), &mut lent);
     lent.iter().for_each(ResourceAny::give_back);
     let result = result?;
-    state.leave(instance);
+    state.leave(instance, caller);
     Ok(result)
 }
 
@@ -72,11 +78,8 @@ fn entered<T: 'static, R>(
     lent: &mut Vec<ResourceAny>,
 ) -> Result<R> {
     let Lifted { func, options, .. } = lifted;
-    let core_type = func.ty(&*store);
     let flat = state.staying(options.instance, || args(&mut Lower::new(store, options, state, lent)))?;
-    let params: CoreVals = core_type.params().zip(flat).map(|(ty, bits)| core(ty, bits)).collect();
-    let mut results: CoreVals = core_type.results().map(|ty| crate::Val::default_for(&ty)).collect();
-    func.call(&mut *store, &params, &mut results)?;
+    let results = call_core(store, func, flat)?;
     // A result cannot contain borrowed handles.
     let mut loans = Loans::default();
     let mut lift = Lift::new(&*store, options, state, &mut loans);
@@ -87,6 +90,19 @@ fn entered<T: 'static, R>(
         state.staying(options.instance, || post_return.call(&mut *store, &results, &mut []))?;
     }
     Ok(result)
+}
+
+/// Calls a core function with arguments as bits.
+pub fn call_core<T: 'static>(
+    store: &mut StoreContextMut<'_, T>,
+    func: &Func,
+    flat: Vec<u64>,
+) -> Result<CoreVals> {
+    let core_type = func.ty(&*store);
+    let params: CoreVals = core_type.params().zip(flat).map(|(ty, bits)| core(ty, bits)).collect();
+    let mut results: CoreVals = core_type.results().map(|ty| crate::Val::default_for(&ty)).collect();
+    func.call(&mut *store, &params, &mut results)?;
+    Ok(results)
 }
 
 fn lower_args<T: 'static>(ty: &FuncType, args: &[Val], lower: &mut Lower<'_, '_, T>) -> Result<Vec<u64>> {

@@ -101,6 +101,7 @@ fn list<'p>(exports: &'p [(String, Export)], prefix: &str, all: &mut Vec<(String
     for (name, export) in exports {
         match export {
             Export::Func(_, ty) => all.push((format!("{prefix}{name}"), ty)),
+            Export::Module(_) => {}
             Export::Instance(inner) => list(inner, &format!("{prefix}{name}#"), all),
         }
     }

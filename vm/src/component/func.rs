@@ -4,12 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::call::call;
-use super::plan::Target;
 use super::state::State;
 use super::typed::{Args, Returns};
 use super::typed_func::TypedFunc;
 use super::types::FuncType;
-use super::unsupported;
 use super::val::Val;
 use crate::{AsContextMut, Error, ErrorKind, Result};
 
@@ -17,7 +15,8 @@ use crate::{AsContextMut, Error, ErrorKind, Result};
 #[derive(Clone)]
 pub struct Func {
     pub(super) state: Arc<State>,
-    pub(super) target: Target,
+    /// Its number among the lifted functions.
+    pub(super) index: u32,
     pub(super) ty: Arc<FuncType>,
 }
 
@@ -49,10 +48,7 @@ impl Func {
             let message = format!("expected room for {wanted} results, got {}", results.len());
             return Err(Error::new(ErrorKind::Type, message));
         }
-        let Target::Lifted(index) = self.target else {
-            return Err(unsupported("an import as an export: call the host's function itself"));
-        };
-        let result = call(&self.state, &mut store.as_context_mut(), index, params)?;
+        let result = call(&self.state, &mut store.as_context_mut(), (self.index, None), params)?;
         results.iter_mut().zip(result).for_each(|(to, result)| *to = result);
         Ok(())
     }

@@ -88,6 +88,11 @@ impl<'a, 's, T: 'static> Passed<'a, 's, T> {
         Passed { store, state, ty, options, flat, loans: Loans::default() }
     }
 
+    /// Returns the instance that calls.
+    pub fn caller(&self) -> u32 {
+        self.options.instance
+    }
+
     /// Returns the arguments.
     pub fn params<P: typed::Lift>(&mut self) -> Result<P> {
         let mut lift = Lift::new(&*self.store, self.options, self.state, &mut self.loans);

@@ -13,9 +13,11 @@ use wasmparser::component_types::{
 };
 use wasmparser::types::Types;
 
+use super::module_type::module_type;
 use super::parse::{self, Body, Definition, Parsed};
 use super::plan::{
-    CoreItem, Export, Import, Imported, Lifted, Options, Plan, Resource, Step, Target, Trampoline,
+    CoreItem, Encoding, Export, Import, Imported, Lifted, ModuleSource, Options, Plan, Resource, Step,
+    Target, Trampoline,
 };
 use super::resolve::{Known, Resolver, Resources, resource};
 use super::types::FuncType;
@@ -34,24 +36,11 @@ const MAX_DEPTH: usize = 100;
 /// Returns an error if the component uses an unsupported feature, or exceeds a limit.
 pub fn inline(parsed: &Parsed<'_>, modules: Vec<Module>) -> Result<Plan> {
     let plan = Plan { modules, ..Plan::default() };
-    let mut inliner = Inliner { types: &parsed.types, plan, left: MAX_WORK, core_instances: 0 };
-    let exports = inliner.instantiate(&parsed.body, Frame::default(), None, 0)?;
-    let mut plan = inliner.plan;
-    plan.exports = exported(&exports);
-    Ok(plan)
-}
-
-/// Returns the exports of a component that the host can use.
-fn exported(items: &Exports<'_>) -> Vec<(String, Export)> {
-    let export = |(name, item): &(String, Item<'_>)| {
-        let export = match item {
-            Item::Func(target, ty) => Export::Func(*target, ty.clone()),
-            Item::Instance(items) => Export::Instance(exported(items)),
-            Item::Module(_) | Item::Component(_) | Item::Type(_) => return None,
-        };
-        Some((name.clone(), export))
-    };
-    items.list.iter().filter_map(export).collect()
+    let (bridged, core_instances) = (HashMap::new(), 0);
+    let mut inliner = Inliner { types: &parsed.types, plan, left: MAX_WORK, core_instances, bridged };
+    let exports = inliner.instantiate(&parsed.body, Frame::default(), None, (None, 0))?;
+    inliner.plan.exports = inliner.exported(&exports)?;
+    Ok(inliner.plan)
 }
 
 /// Exports by name, in order.
@@ -76,7 +65,7 @@ impl<'a> Exports<'a> {
 /// An item that can be imported, exported and aliased.
 #[derive(Clone)]
 enum Item<'a> {
-    Module(u32),
+    Module(ModuleSource),
     Func(Target, Arc<FuncType>),
     Instance(Rc<Exports<'a>>),
     Component(Rc<Closure<'a>>),
@@ -92,7 +81,7 @@ struct Closure<'a> {
 
 /// The index spaces of a component that its nested components see.
 struct Outer<'a> {
-    modules: Vec<u32>,
+    modules: Vec<ModuleSource>,
     components: Vec<Rc<Closure<'a>>>,
     resources: Resources,
     around: Option<Rc<Outer<'a>>>,
@@ -108,7 +97,7 @@ enum CoreInstance {
 #[derive(Default)]
 struct Frame<'a> {
     instance: u32,
-    modules: Vec<u32>,
+    modules: Vec<ModuleSource>,
     components: Vec<Rc<Closure<'a>>>,
     instances: Vec<Rc<Exports<'a>>>,
     funcs: Vec<(Target, Arc<FuncType>)>,
@@ -117,6 +106,7 @@ struct Frame<'a> {
     core_memories: Vec<CoreItem>,
     core_tables: Vec<CoreItem>,
     core_globals: Vec<CoreItem>,
+    core_tags: Vec<CoreItem>,
     resources: Resources,
     known: Known,
     around: Option<Rc<Outer<'a>>>,
@@ -128,6 +118,8 @@ struct Inliner<'t> {
     plan: Plan,
     left: usize,
     core_instances: u32,
+    /// The lifted function for each import that is exported.
+    bridged: HashMap<Target, u32>,
 }
 
 impl<'a> Inliner<'_> {
@@ -137,14 +129,14 @@ impl<'a> Inliner<'_> {
         body: &Body<'a>,
         mut frame: Frame<'a>,
         args: Option<&HashMap<&str, Item<'a>>>,
-        depth: usize,
+        (around, depth): (Option<u32>, usize),
     ) -> Result<Exports<'a>> {
         if depth > MAX_DEPTH {
             let message = format!("components are instantiated within each other more than {MAX_DEPTH} deep");
             return Err(Error::new(ErrorKind::Limit, message));
         }
-        frame.instance = self.plan.instances;
-        self.plan.instances += 1;
+        frame.instance = self.plan.instances.len() as u32;
+        self.plan.instances.push(around);
         for definition in &body.0 {
             self.charge(1)?;
             self.define(definition, &mut frame, args, depth)?;
@@ -169,7 +161,7 @@ impl<'a> Inliner<'_> {
         depth: usize,
     ) -> Result<()> {
         match definition {
-            Definition::Module(index) => frame.modules.push(*index),
+            Definition::Module(index) => frame.modules.push(ModuleSource::Own(*index)),
             Definition::Component(body) => {
                 self.charge(frame.resources.len() + frame.modules.len() + frame.components.len())?;
                 let closure = Closure { body: body.clone(), around: Rc::new(frame.outer()) };
@@ -198,7 +190,7 @@ impl<'a> Inliner<'_> {
             }
             Definition::CoreAlias(instance, name, kind) => {
                 let item = frame.core_export(*instance, name)?;
-                frame.push_core(*kind, item)?;
+                frame.push_core(*kind, item);
             }
             Definition::Instantiate(component, given, ty) => {
                 let closure = frame.components[*component as usize].clone();
@@ -208,7 +200,8 @@ impl<'a> Inliner<'_> {
                 self.charge(around.resources.len())?;
                 let resources = around.resources.clone();
                 let inner = Frame { resources, around: Some(around), ..Frame::default() };
-                let exports = self.instantiate(&closure.body, inner, Some(&given), depth + 1)?;
+                let exports =
+                    self.instantiate(&closure.body, inner, Some(&given), (Some(frame.instance), depth + 1))?;
                 self.add_instance(frame, exports, *ty)?;
             }
             Definition::Instance(exports, ty) => {
@@ -317,7 +310,13 @@ impl<'a> Inliner<'_> {
                 }
                 Ok(Item::Instance(Rc::new(items)))
             }
-            ComponentEntityType::Module(_) => Err(unsupported("a core module as an import")),
+            ComponentEntityType::Module(id) => {
+                let ty = module_type(self.types, *id)?;
+                self.charge(ty.imports.len() + ty.exports.len())?;
+                let index = self.plan.imports.len() as u32;
+                self.plan.imports.push(Import { path: path.clone(), item: Imported::Module(ty) });
+                Ok(Item::Module(ModuleSource::Imported(index)))
+            }
             ComponentEntityType::Component(_) => Err(unsupported("a component as an import")),
             ComponentEntityType::Value(_) => Err(unsupported("a value as an import")),
         }
@@ -358,24 +357,78 @@ impl<'a> Inliner<'_> {
     }
 
     fn instantiate_core(&mut self, frame: &mut Frame<'a>, module: u32, args: &[(&str, u32)]) -> Result<()> {
-        let module = frame.modules[module as usize];
         let args: HashMap<&str, u32> = args.iter().copied().collect();
-        let import = |import: crate::ImportType<'_>| {
-            let instance = args.get(import.module()).ok_or_else(|| missing(import.module()))?;
-            frame.core_export(*instance, import.name())
+        let find = |module: &str, name: &str| {
+            let instance = args.get(module).ok_or_else(|| missing(module))?;
+            frame.core_export(*instance, name)
         };
-        let imports = self.plan.modules[module as usize].imports().map(import).collect::<Result<_>>()?;
-        self.plan.steps.push(Step::Instantiate { module, imports });
+        let step = match frame.modules[module as usize] {
+            ModuleSource::Own(module) => {
+                let imports = self.plan.modules[module as usize].imports();
+                let imports = imports.map(|import| find(import.module(), import.name()));
+                Step::Instantiate { module, imports: imports.collect::<Result<_>>()? }
+            }
+            ModuleSource::Imported(import) => {
+                let Imported::Module(ty) = &self.plan.imports[import as usize].item else {
+                    return Err(missing("a core module"));
+                };
+                let items = ty.imports.iter().map(|(module, name, _)| find(module, name));
+                Step::InstantiateImported { import, items: items.collect::<Result<_>>()? }
+            }
+        };
+        self.plan.steps.push(step);
         frame.core_instances.push(CoreInstance::OfModule(self.core_instances));
         self.core_instances += 1;
         Ok(())
     }
 
     fn add_trampoline(&mut self, frame: &mut Frame<'a>, trampoline: Trampoline) {
+        let item = self.trampoline(trampoline);
+        frame.core_funcs.push(item);
+    }
+
+    fn trampoline(&mut self, trampoline: Trampoline) -> CoreItem {
         let index = self.plan.trampolines.len() as u32;
         self.plan.trampolines.push(trampoline);
         self.plan.steps.push(Step::Trampoline(index));
-        frame.core_funcs.push(CoreItem::Trampoline(index));
+        CoreItem::Trampoline(index)
+    }
+
+    /// Returns the exports of the outermost component that the host can use.
+    fn exported(&mut self, items: &Exports<'_>) -> Result<Vec<(String, Export)>> {
+        let mut all = Vec::new();
+        for (name, item) in &items.list {
+            self.charge(1)?;
+            let export = match item {
+                Item::Func(Target::Lifted(index), ty) => Export::Func(*index, ty.clone()),
+                Item::Func(target, ty) => Export::Func(self.bridge(*target, ty), ty.clone()),
+                Item::Instance(items) => Export::Instance(self.exported(items)?),
+                Item::Module(module) => Export::Module(*module),
+                Item::Component(_) | Item::Type(_) => continue,
+            };
+            all.push((name.clone(), export));
+        }
+        Ok(all)
+    }
+
+    /// Returns the lifted function by which the host calls an import that the component exports: it is lowered into a
+    /// memory of the host's, and lifted from there.
+    fn bridge(&mut self, func: Target, ty: &Arc<FuncType>) -> u32 {
+        if let Some(&index) = self.bridged.get(&func) {
+            return index;
+        }
+        let instance = *self.plan.bridge.get_or_insert_with(|| {
+            self.plan.steps.push(Step::Bridge);
+            self.plan.instances.push(None);
+            self.plan.instances.len() as u32 - 1
+        });
+        let (memory, realloc) = (Some(CoreItem::BridgeMemory), Some(CoreItem::BridgeRealloc));
+        let options = Options { instance, encoding: Encoding::Utf8, memory, realloc, post_return: None };
+        let lower = Trampoline::Lower { func, ty: ty.clone(), options: options.clone() };
+        let (core, index) = (self.trampoline(lower), self.plan.lifted.len() as u32);
+        self.plan.lifted.push(Lifted { func: core, ty: ty.clone(), options });
+        self.bridged.insert(func, index);
+        index
     }
 
     fn func_type(&mut self, frame: &mut Frame<'a>, id: ComponentFuncTypeId) -> Result<Arc<FuncType>> {
@@ -446,21 +499,20 @@ impl<'a> Frame<'a> {
             ExternalKind::Memory => &self.core_memories,
             ExternalKind::Table => &self.core_tables,
             ExternalKind::Global => &self.core_globals,
-            ExternalKind::Tag => return Err(unsupported("a tag")),
+            ExternalKind::Tag => &self.core_tags,
         };
         Ok(space[index as usize].clone())
     }
 
-    fn push_core(&mut self, kind: ExternalKind, item: CoreItem) -> Result<()> {
+    fn push_core(&mut self, kind: ExternalKind, item: CoreItem) {
         let space = match kind {
             ExternalKind::Func | ExternalKind::FuncExact => &mut self.core_funcs,
             ExternalKind::Memory => &mut self.core_memories,
             ExternalKind::Table => &mut self.core_tables,
             ExternalKind::Global => &mut self.core_globals,
-            ExternalKind::Tag => return Err(unsupported("a tag")),
+            ExternalKind::Tag => &mut self.core_tags,
         };
         space.push(item);
-        Ok(())
     }
 
     fn options(&self, options: parse::Options) -> Options {

@@ -10,7 +10,7 @@ use super::resource::ResourceType;
 use super::state::State;
 use super::typed::{Args, Returns};
 use super::typed_func::TypedFunc;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Module, Result};
 
 /// An instance of a component in a store. Cheap to clone.
 #[derive(Clone)]
@@ -19,18 +19,18 @@ pub struct Instance(pub(super) Arc<State>);
 impl Instance {
     /// Returns an exported function: by its `name`, or as `instance#name` if an exported instance contains it.
     pub fn get_func(&self, name: &str) -> Option<Func> {
-        let mut exports = &self.0.component.plan().exports;
-        let mut path = name.split('#').peekable();
-        while let Some(name) = path.next() {
-            match &exports.iter().find(|(exported, _)| exported == name)?.1 {
-                Export::Instance(inner) => exports = inner,
-                Export::Func(target, ty) if path.peek().is_none() => {
-                    return Some(Func { state: self.0.clone(), target: *target, ty: ty.clone() });
-                }
-                Export::Func(..) => return None,
-            }
+        match self.0.component.plan().export(name)? {
+            Export::Func(index, ty) => Some(Func { state: self.0.clone(), index: *index, ty: ty.clone() }),
+            Export::Module(_) | Export::Instance(_) => None,
         }
-        None
+    }
+
+    /// Returns an exported core module, by its `name`, or as `instance#name` if an exported instance contains it.
+    pub fn get_module(&self, name: &str) -> Option<Module> {
+        match self.0.component.plan().export(name)? {
+            Export::Module(source) => self.0.module(*source).cloned(),
+            Export::Func(..) | Export::Instance(_) => None,
+        }
     }
 
     /// Returns an exported function with Rust types for its parameters and result.

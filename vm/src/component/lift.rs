@@ -16,7 +16,7 @@ use crate::{AsContext, Error, ErrorKind, Result};
 
 /// Maximum bytes of host memory for the values of one call: a list of a gigabyte of booleans would take dozens of
 /// gigabytes.
-const MAX_BYTES: usize = 256 << 20;
+pub const MAX_BYTES: usize = 256 << 20;
 
 /// Lifts the values of one call out of an instance.
 pub struct Lift<'a> {

@@ -1,5 +1,6 @@
 //! Linkers of components: find imports by name.
 
+mod modules;
 mod stubs;
 
 use std::fmt;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
+use super::bridge::Bridge;
 use super::component::Component;
 use super::host_func::HostFunc;
 use super::instance::Instance;
@@ -18,7 +20,7 @@ use super::trampoline::{Callee, OWN, lowered, resource_drop, resource_new, resou
 use super::typed::{Params, Results};
 use super::val::Val;
 use crate::store::StoreContextMut;
-use crate::{AsContextMut, Engine, Error, ErrorKind, Func, Result, ValType};
+use crate::{AsContextMut, Engine, Error, ErrorKind, Func, Module, Result, ValType};
 
 /// The destructor that runs when an owned host resource is dropped.
 type Destructor<T> = dyn Fn(StoreContextMut<'_, T>, u32) -> Result<()> + Send + Sync + 'static;
@@ -38,6 +40,7 @@ struct Names<T: 'static>(HashMap<String, Definition<T>>);
 enum Definition<T: 'static> {
     Func(HostFunc<T>),
     Resource(ResourceType, Arc<Destructor<T>>),
+    Module(Module),
     Instance(Names<T>),
 }
 
@@ -94,8 +97,9 @@ impl<T: 'static> Linker<T> {
         self.check_imports(plan)?;
         let resources = self.resources(plan);
         self.check_types(plan, &resources)?;
+        let modules = self.modules(plan)?;
         let mut store = store.as_context_mut();
-        let state = State::new(component, resources);
+        let state = State::new(component, resources, modules);
         self.place_destructors(&mut store, &state, plan);
         for step in &plan.steps {
             self.carry_out(&mut store, &state, step)?;
@@ -107,10 +111,12 @@ impl<T: 'static> Linker<T> {
         let fits = |import: &&super::plan::Import| match import.item {
             Imported::Func(_) => matches!(self.find(&import.path), Some(Definition::Func(_))),
             Imported::Resource(_) => matches!(self.find(&import.path), Some(Definition::Resource(..))),
+            Imported::Module(_) => matches!(self.find(&import.path), Some(Definition::Module(_))),
         };
         let described = |import: &super::plan::Import| match &import.item {
             Imported::Func(ty) => format!("`{}` ({ty})", import.path.join("#")),
             Imported::Resource(_) => format!("`{}` (resource)", import.path.join("#")),
+            Imported::Module(_) => format!("`{}` (core module)", import.path.join("#")),
         };
         let missing: Vec<String> = plan.imports.iter().filter(|i| !fits(i)).map(described).collect();
         if missing.is_empty() {
@@ -175,6 +181,12 @@ impl<T: 'static> Linker<T> {
                 let module = &plan.modules[*module as usize];
                 state.add_core_instance(crate::Instance::new(store, module, &imports)?);
             }
+            Step::InstantiateImported { import, items } => {
+                let items = items.iter().map(|item| state.find(store, item)).collect::<Result<Vec<_>>>()?;
+                let instance = modules::instantiate(store, state, *import, &items)?;
+                state.add_core_instance(instance);
+            }
+            Step::Bridge => state.set_bridge(Bridge::new(store)?),
             Step::Destructor(resource) => {
                 if let Some(destructor) = &plan.resources[*resource as usize].destructor {
                     state.set_destructor(*resource, state.find_func(store, destructor)?);
@@ -323,6 +335,14 @@ impl<'a, T: 'static> LinkerInstance<'a, T> {
         destructor: impl Fn(StoreContextMut<'_, T>, u32) -> Result<()> + Send + Sync + 'static,
     ) -> Result<()> {
         self.insert(name, Definition::Resource(ty, Arc::new(destructor)))
+    }
+
+    /// Defines a core module. Instantiation checks whether it has what a component expects of it.
+    ///
+    /// # Errors
+    /// Fails if the name is taken.
+    pub fn module(&mut self, name: &str, module: &Module) -> Result<()> {
+        self.insert(name, Definition::Module(module.clone()))
     }
 
     /// Returns the names in an instance within this one.

@@ -10,7 +10,7 @@
 //! Calls between two components of one file go through the host: arguments are lifted to [`Val`]s and lowered again.
 //!
 //! Source: the component model's *Binary.md* and *CanonicalABI.md*. Not supported yet: async functions, streams and
-//! futures, maps and lists of fixed length, core modules and components as imports, 64-bit memories for values.
+//! futures, maps and lists of fixed length, components as imports, 64-bit memories for values.
 //! Components that need one of them are rejected at load.
 //!
 //! ```
@@ -43,6 +43,7 @@
 //! # }
 //! ```
 
+mod bridge;
 mod call;
 #[allow(clippy::module_inception, reason = "it is named after the file format")]
 mod component;
@@ -54,6 +55,7 @@ mod instance;
 mod lift;
 mod linker;
 mod lower;
+mod module_type;
 mod parse;
 mod plan;
 mod resolve;

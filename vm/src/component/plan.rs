@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::types::FuncType;
-use crate::Module;
+use crate::{ExternType, Module};
 
 /// A component as a list of steps.
 #[derive(Debug, Default)]
@@ -15,9 +15,50 @@ pub struct Plan {
     pub lifted: Vec<Lifted>,
     pub trampolines: Vec<Trampoline>,
     pub resources: Vec<Resource>,
-    /// Number of component instances, including nested ones and the outermost: each has its own handles.
-    pub instances: u32,
+    /// The component instances, the outermost first, with the instance around each: all have their own handles.
+    pub instances: Vec<Option<u32>>,
+    /// The instance without code through which the host calls imports that the component exports.
+    pub bridge: Option<u32>,
     pub exports: Vec<(String, Export)>,
+}
+
+impl Plan {
+    /// Returns an export: `name`, or `instance#name` if an exported instance contains it.
+    pub fn export(&self, name: &str) -> Option<&Export> {
+        let (instances, name) = match name.rsplit_once('#') {
+            Some((instances, name)) => (Some(instances), name),
+            None => (None, name),
+        };
+        let mut exports = &self.exports;
+        for instance in instances.into_iter().flat_map(|path| path.split('#')) {
+            match find(exports, instance)? {
+                Export::Instance(inner) => exports = inner,
+                Export::Func(..) | Export::Module(_) => return None,
+            }
+        }
+        find(exports, name)
+    }
+
+    /// Returns an instance and those around it, from the inside to the outside.
+    fn outward(&self, instance: u32) -> impl Iterator<Item = u32> {
+        std::iter::successors(Some(instance), |instance| self.instances[*instance as usize])
+    }
+
+    /// Reports whether an instance is the other one, or contains it.
+    pub fn is_around(&self, outer: u32, inner: u32) -> bool {
+        self.outward(inner).any(|instance| instance == outer)
+    }
+
+    /// Returns the instances that a call enters: the callee's and those around it, but for those in which the caller
+    /// is already.
+    pub fn entered(&self, callee: u32, caller: Option<u32>) -> impl Iterator<Item = u32> {
+        let is_inside = move |instance: &u32| caller.is_some_and(|caller| self.is_around(*instance, caller));
+        self.outward(callee).take_while(move |instance| !is_inside(instance))
+    }
+}
+
+fn find<'p>(exports: &'p [(String, Export)], name: &str) -> Option<&'p Export> {
+    exports.iter().find(|(exported, _)| exported == name).map(|(_, export)| export)
 }
 
 /// An item that the host must provide.
@@ -33,6 +74,25 @@ pub enum Imported {
     Func(Arc<FuncType>),
     /// The number of the resource.
     Resource(u32),
+    Module(ModuleType),
+}
+
+/// What a component expects of a core module that it imports.
+#[derive(Debug, Default)]
+pub struct ModuleType {
+    /// What it may import, by the names of the module and of the item.
+    pub imports: Vec<(String, String, ExternType)>,
+    /// What it must export.
+    pub exports: Vec<(String, ExternType)>,
+}
+
+/// Where a core module comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModuleSource {
+    /// Its index in [`Plan::modules`].
+    Own(u32),
+    /// Its index in [`Plan::imports`].
+    Imported(u32),
 }
 
 /// A step of the instantiation.
@@ -40,6 +100,11 @@ pub enum Imported {
 pub enum Step {
     /// Instantiates a core module as the next core instance.
     Instantiate { module: u32, imports: Vec<CoreItem> },
+    /// Instantiates an imported core module as the next core instance. The items are those that its type imports, in
+    /// the same order.
+    InstantiateImported { import: u32, items: Vec<CoreItem> },
+    /// Creates the memory of the bridge.
+    Bridge,
     /// Creates a host function.
     Trampoline(u32),
     /// Looks up the destructor of a resource.
@@ -51,6 +116,8 @@ pub enum Step {
 pub enum CoreItem {
     Export { instance: u32, name: Arc<str> },
     Trampoline(u32),
+    BridgeMemory,
+    BridgeRealloc,
 }
 
 /// A core function that the host creates.
@@ -63,7 +130,7 @@ pub enum Trampoline {
 }
 
 /// A function of the component model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
     /// Its index in [`Plan::lifted`].
     Lifted(u32),
@@ -109,6 +176,8 @@ pub struct Resource {
 /// An export of the component.
 #[derive(Clone, Debug)]
 pub enum Export {
-    Func(Target, Arc<FuncType>),
+    /// The index of a function in [`Plan::lifted`].
+    Func(u32, Arc<FuncType>),
+    Module(ModuleSource),
     Instance(Vec<(String, Export)>),
 }

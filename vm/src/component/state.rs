@@ -5,20 +5,26 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use hashbrown::HashMap;
+
+use super::bridge::Bridge;
 use super::component::Component;
 use super::handles::Handles;
-use super::plan::{self, CoreItem, Encoding};
+use super::plan::{self, CoreItem, Encoding, ModuleSource};
 use super::resource::ResourceType;
 use super::trap;
 use super::types::FuncType;
 use crate::store::StoreContextMut;
-use crate::{Error, ErrorKind, Extern, Func, Instance, Memory, Result, Val};
+use crate::{Error, ErrorKind, Extern, Func, Instance, Memory, Module, Result, Val};
 
 pub struct State {
     pub component: Component,
     /// The resource types, by their numbers in the plan.
     pub resources: Vec<ResourceType>,
+    /// The modules that the host provides, by the numbers of the imports.
+    modules: HashMap<u32, Module>,
     lifted: Vec<OnceLock<Lifted>>,
+    bridge: OnceLock<Bridge>,
     inner: Mutex<Inner>,
 }
 
@@ -33,8 +39,8 @@ struct Inner {
 #[derive(Default)]
 struct Entered {
     handles: Handles,
-    /// Whether a call is active in it. The flag stays set after a trap, because the state of the instance is then
-    /// unknown.
+    /// Whether a call is active in it, or in an instance that it contains. The flag stays set after a trap, because
+    /// the state of the instance is then unknown.
     is_entered: bool,
     /// Whether it must not call out now, because values are being passed to it or cleaned up.
     must_stay: bool,
@@ -61,16 +67,21 @@ pub struct Options {
 }
 
 impl State {
-    pub fn new(component: &Component, resources: Vec<ResourceType>) -> Arc<State> {
+    pub fn new(
+        component: &Component,
+        resources: Vec<ResourceType>,
+        modules: HashMap<u32, Module>,
+    ) -> Arc<State> {
         let plan = component.plan();
         let inner = Inner {
             core_instances: Vec::new(),
             trampolines: vec![None; plan.trampolines.len()],
             destructors: vec![None; plan.resources.len()],
-            instances: (0..plan.instances).map(|_| Entered::default()).collect(),
+            instances: plan.instances.iter().map(|_| Entered::default()).collect(),
         };
         let lifted = plan.lifted.iter().map(|_| OnceLock::new()).collect();
-        Arc::new(State { component: component.clone(), resources, lifted, inner: Mutex::new(inner) })
+        let (component, bridge, inner) = (component.clone(), OnceLock::new(), Mutex::new(inner));
+        Arc::new(State { component, resources, modules, lifted, bridge, inner })
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -93,6 +104,25 @@ impl State {
         self.lock().destructors[resource as usize] = Some(func);
     }
 
+    /// Returns a core module.
+    pub fn module(&self, source: ModuleSource) -> Option<&Module> {
+        match source {
+            ModuleSource::Own(index) => self.component.plan().modules.get(index as usize),
+            ModuleSource::Imported(import) => self.modules.get(&import),
+        }
+    }
+
+    /// Sets the bridge, once.
+    pub fn set_bridge(&self, bridge: Bridge) {
+        let is_first = self.bridge.set(bridge).is_ok();
+        debug_assert!(is_first, "a plan has one such step");
+    }
+
+    /// Returns the bridge, if an instance is that of the bridge.
+    pub fn bridge_of(&self, instance: u32) -> Option<&Bridge> {
+        self.bridge.get().filter(|_| self.component.plan().bridge == Some(instance))
+    }
+
     /// Resolves an item of the plan in the store.
     pub fn find<T: 'static>(&self, store: &mut StoreContextMut<'_, T>, item: &CoreItem) -> Result<Extern> {
         let missing = |name: &str| Error::new(ErrorKind::Link, format_args!("the component lacks `{name}`"));
@@ -100,6 +130,10 @@ impl State {
             CoreItem::Trampoline(index) => {
                 let func = self.lock().trampolines[*index as usize];
                 func.map(Extern::Func).ok_or_else(|| missing("a function of the host's"))
+            }
+            CoreItem::BridgeMemory => self.bridge.get().map(Bridge::memory).ok_or_else(|| missing("memory")),
+            CoreItem::BridgeRealloc => {
+                self.bridge.get().map(Bridge::realloc).ok_or_else(|| missing("realloc"))
             }
             CoreItem::Export { instance, name } => {
                 let instance = self.lock().core_instances.get(*instance as usize).copied();
@@ -137,19 +171,34 @@ impl State {
         Ok(ready.get_or_init(|| Lifted { func, ty: lifted.ty.clone(), options }).clone())
     }
 
-    /// Begins a call of a function of an instance.
-    pub fn enter(&self, instance: u32) -> Result<()> {
-        let entered = &mut self.lock().instances[instance as usize];
-        if entered.is_entered {
-            return Err(trap("cannot enter component instance"));
+    /// Begins a call of a function of an instance by another one, or by the host.
+    pub fn enter(&self, instance: u32, caller: Option<u32>) -> Result<()> {
+        let plan = self.component.plan();
+        let all = &mut self.lock().instances;
+        if plan.entered(instance, caller).any(|instance| all[instance as usize].is_entered) {
+            return Err(cannot_enter());
         }
-        entered.is_entered = true;
-        entered.borrowed = 0;
+        for instance in plan.entered(instance, caller) {
+            all[instance as usize].is_entered = true;
+            all[instance as usize].borrowed = 0;
+        }
         Ok(())
     }
 
-    pub fn leave(&self, instance: u32) {
-        self.lock().instances[instance as usize].is_entered = false;
+    /// Ends a call that [`State::enter`] began.
+    pub fn leave(&self, instance: u32, caller: Option<u32>) {
+        let all = &mut self.lock().instances;
+        let entered = self.component.plan().entered(instance, caller);
+        entered.for_each(|instance| all[instance as usize].is_entered = false);
+    }
+
+    /// Fails if one of two different instances contains the other: as in Wasmtime, they do not call each other.
+    pub fn check_apart(&self, one: u32, other: u32) -> Result<()> {
+        let plan = self.component.plan();
+        match plan.is_around(one, other) || plan.is_around(other, one) {
+            true => Err(cannot_enter()),
+            false => Ok(()),
+        }
     }
 
     /// Checks that all handles lent to the call in an instance have been dropped.
@@ -222,15 +271,16 @@ impl State {
         by: Option<u32>,
     ) -> Result<()> {
         let owner = self.component.plan().resources[resource as usize].owner;
-        let enters = owner.filter(|_| owner != by);
         let Some(destructor) = self.lock().destructors[resource as usize] else { return Ok(()) };
-        if let Some(instance) = enters {
-            self.enter(instance)?;
-        }
+        owner.map_or(Ok(()), |instance| self.enter(instance, by))?;
         destructor.call(store, &[Val::I32(rep as i32)], &mut [])?;
-        if let Some(instance) = enters {
-            self.leave(instance);
+        if let Some(instance) = owner {
+            self.leave(instance, by);
         }
         Ok(())
     }
+}
+
+fn cannot_enter() -> Error {
+    trap("cannot enter component instance")
 }

@@ -52,8 +52,10 @@ pub fn lowered<T: 'static>(
 
 /// Calls a function of another component of the file through the host.
 fn call_lifted<T: 'static>(passed: &mut Passed<'_, '_, T>, index: u32) -> Result<Option<u64>> {
+    let (state, caller) = (passed.state, passed.caller());
+    state.check_apart(caller, state.component.plan().lifted[index as usize].options.instance)?;
     let args = passed.vals()?;
-    match call::call(passed.state, passed.store, index, &args)? {
+    match call::call(state, passed.store, (index, Some(caller)), &args)? {
         Some(result) => passed.result((result,)),
         None => Ok(None),
     }

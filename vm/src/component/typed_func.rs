@@ -5,9 +5,7 @@ use std::marker::PhantomData;
 
 use super::call::call_with;
 use super::func::Func;
-use super::plan::Target;
 use super::typed::{Args, Returns, check_call};
-use super::unsupported;
 use crate::{AsContextMut, Error, ErrorKind, Result};
 
 /// An exported function of a component's instance with a static type: `A` is the tuple of its arguments, `R` is `()` or
@@ -33,14 +31,12 @@ use crate::{AsContextMut, Error, ErrorKind, Result};
 /// ```
 pub struct TypedFunc<A, R> {
     func: Func,
-    /// Its number among the lifted functions.
-    index: u32,
     of: PhantomData<fn(A) -> R>,
 }
 
 impl<A, R> Clone for TypedFunc<A, R> {
     fn clone(&self) -> Self {
-        TypedFunc { func: self.func.clone(), index: self.index, of: PhantomData }
+        TypedFunc { func: self.func.clone(), of: PhantomData }
     }
 }
 
@@ -51,10 +47,7 @@ impl<A: Args, R: Returns> TypedFunc<A, R> {
         check_call::<A, R>(&func.ty, &func.state.resources).map_err(|error| {
             Error::new(ErrorKind::Type, format_args!("{} is another type: {error}", func.ty))
         })?;
-        let Target::Lifted(index) = func.target else {
-            return Err(unsupported("an import as an export: call the host's function itself"));
-        };
-        Ok(TypedFunc { func, index, of: PhantomData })
+        Ok(TypedFunc { func, of: PhantomData })
     }
 
     /// Returns the function without its static type.
@@ -72,9 +65,10 @@ impl<A: Args, R: Returns> TypedFunc<A, R> {
     /// Panics if the function belongs to another store, or if a host function that it calls panics.
     pub fn call(&self, mut store: impl AsContextMut, args: A) -> Result<R> {
         let (store, state) = (&mut store.as_context_mut(), &self.func.state);
-        let lifted = state.lifted(store, self.index)?;
+        let lifted = state.lifted(store, self.func.index)?;
         let ty = &*lifted.ty;
-        call_with(state, store, &lifted, |lower| args.lower(lower, ty), |lift, flat| R::lift(lift, ty, flat))
+        let callee = (&lifted, None);
+        call_with(state, store, callee, |lower| args.lower(lower, ty), |lift, flat| R::lift(lift, ty, flat))
     }
 }
 

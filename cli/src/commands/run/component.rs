@@ -30,13 +30,13 @@ pub fn call(
                 exported(&funcs)
             );
         }
-        return instantiated(args, store, component, |store, instance| Ok(wasi2::run(store, instance)));
+        return instantiated(args, store, component, |store, _, instance| Ok(wasi2::run(store, &instance)));
     };
     let (name, given) = wave::call(invoke)?;
     let (name, ty) = find(&funcs, name)?;
     let given = given.map_or_else(|| args.rest().join(", "), ToOwned::to_owned);
     let params = wave::arguments(ty, &given)?;
-    instantiated(args, store, component, |store, instance| {
+    instantiated(args, store, component, |store, _, instance| {
         let func = instance.get_func(name).ok_or_else(|| anyhow!("no function is exported as `{name}`"))?;
         let mut results = vec![Val::Bool(false); usize::from(ty.result().is_some())];
         Ok(match func.call(store, &params, &mut results) {
@@ -58,18 +58,18 @@ pub fn serve(
     args: &ProgramArgs,
     store: &mut Store<WasiCtx>,
     component: &Component,
-    act: impl FnOnce(&mut Store<WasiCtx>, &Instance) -> Result<Result<(), Error>>,
+    act: impl FnOnce(&mut Store<WasiCtx>, &Linker<WasiCtx>, Instance) -> Result<Result<(), Error>>,
 ) -> Result<Result<(), Error>> {
     Server::check(component)?;
     instantiated(args, store, component, act)
 }
 
-/// Instantiates a component with WASI 0.2, and calls `act` with it.
+/// Instantiates a component with WASI 0.2, and calls `act` with it and the linker.
 fn instantiated(
     args: &ProgramArgs,
     store: &mut Store<WasiCtx>,
     component: &Component,
-    act: impl FnOnce(&mut Store<WasiCtx>, &Instance) -> Result<Result<(), Error>>,
+    act: impl FnOnce(&mut Store<WasiCtx>, &Linker<WasiCtx>, Instance) -> Result<Result<(), Error>>,
 ) -> Result<Result<(), Error>> {
     let mut linker = Linker::new(component.engine());
     wasi2::add_to_linker(&mut linker, |wasi: &mut WasiCtx| wasi).map_err(failure)?;
@@ -80,7 +80,7 @@ fn instantiated(
         Some(Stubs::Zero) => linker.define_unknown_imports_as_zeros(component).map_err(failure)?,
     }
     match linker.instantiate(&mut *store, component) {
-        Ok(instance) => act(store, &instance),
+        Ok(instance) => act(store, &linker, instance),
         Err(error) if error.kind() == ErrorKind::Link => Err(missing_imports(&error)),
         Err(error) => Ok(Err(error)),
     }

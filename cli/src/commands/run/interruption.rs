@@ -1,7 +1,7 @@
 //! Ctrl-C and other requests to terminate: the first one stops the program and keeps its profile.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -26,8 +26,9 @@ pub struct Interruption {
     state: Arc<State>,
 }
 
-#[derive(Default)]
 struct State {
+    /// Interrupts the store in which the program runs.
+    handle: Mutex<InterruptHandle>,
     /// The first signal; 0 if none has arrived.
     signal: AtomicI32,
     /// Whether the program has ended.
@@ -35,18 +36,24 @@ struct State {
 }
 
 impl Interruption {
-    /// Starts to watch: the first signal interrupts the owner of `handle`, the next one ends the process.
+    /// Starts to watch: the first signal interrupts the store of `handle`, the next one ends the process.
     ///
     /// # Errors
     /// Returns an error if the system provides no thread or signal handler.
     pub fn watch(handle: InterruptHandle) -> Result<Self> {
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot handle signals")?;
-        let state = Arc::new(State::default());
+        let (handle, signal, ended) = (Mutex::new(handle), AtomicI32::new(0), AtomicBool::new(false));
+        let state = Arc::new(State { handle, signal, ended });
         let seen = state.clone();
         let mut first = None;
-        let wait = move || signals.forever().for_each(|signal| act(signal, &seen, &handle, &mut first));
+        let wait = move || signals.forever().for_each(|signal| act(signal, &seen, &mut first));
         thread::Builder::new().name("signals".to_owned()).spawn(wait).context("cannot start a thread")?;
         Ok(Self { state })
+    }
+
+    /// Continues with another store, in which the program runs from now on.
+    pub fn follow(&self, handle: InterruptHandle) {
+        *self.state.handle() = handle;
     }
 
     /// Reports whether a signal has arrived.
@@ -61,7 +68,13 @@ impl Interruption {
     }
 }
 
-fn act(signal: i32, state: &Arc<State>, handle: &InterruptHandle, first: &mut Option<Instant>) {
+impl State {
+    fn handle(&self) -> MutexGuard<'_, InterruptHandle> {
+        self.handle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn act(signal: i32, state: &Arc<State>, first: &mut Option<Instant>) {
     if first.get_or_insert_with(Instant::now).elapsed() < PATIENCE && state.signal.load(Ordering::SeqCst) != 0
     {
         return;
@@ -71,18 +84,18 @@ fn act(signal: i32, state: &Arc<State>, handle: &InterruptHandle, first: &mut Op
         let _ = emulate_default_handler(signal);
         return;
     }
-    handle.interrupt();
-    let (state, handle) = (state.clone(), handle.clone());
+    state.handle().interrupt();
+    let state = state.clone();
     // Without this thread, the program is interrupted when it no longer waits.
-    let _ = thread::Builder::new().spawn(move || insist(&state, &handle));
+    let _ = thread::Builder::new().spawn(move || insist(&state));
 }
 
 /// Wakes the program repeatedly until it has ended, because it may be about to wait for input.
-fn insist(state: &State, handle: &InterruptHandle) {
+fn insist(state: &State) {
     let begin = Instant::now();
     let mut is_told = false;
     while !state.ended.load(Ordering::SeqCst) {
-        handle.wake();
+        state.handle().wake();
         thread::sleep(WAKE_INTERVAL);
         if !is_told && begin.elapsed() >= PATIENCE && !state.ended.load(Ordering::SeqCst) {
             output::tell_line(format_args!(

@@ -14,6 +14,7 @@ mod live;
 mod network;
 pub mod program;
 pub mod rate;
+mod renewal;
 mod reoptimize;
 mod stubs;
 mod threads;

@@ -18,6 +18,7 @@ use super::args::ProgramArgs;
 use super::collect::Counted;
 use super::interruption::Interruption;
 use super::live::{Following, Live};
+use super::renewal::{Earlier, Renewal};
 use super::threads::{self, Threads};
 use super::{component, ending, host, invoke, stubs};
 use crate::commands::serve::{Requests, Server};
@@ -147,6 +148,8 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
         store.record_trace(module, &program, BufWriter::new(file), max_size).map_err(failure)?;
     }
     let has_log = bursts.is_some();
+    // What is written of one store, or ends with it, would break off where the next one begins.
+    let can_renew = !is_traced && !has_log && live.is_none() && !has_core_dump && counted.budget.is_none();
     if let Some(TraceTarget { file, max_size }) = bursts {
         store.record_bursts(module, &program, BufWriter::new(file), max_size).map_err(failure)?;
     }
@@ -162,7 +165,7 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     let live = live.map(|live| live.follow(&mut store, module, started)).transpose()?;
     store.set_deadline(deadline).map_err(failure)?;
     threads.iter().for_each(|threads| threads.begin(store.interrupt_handle()));
-    let mut requests = None;
+    let (mut requests, mut earlier) = (None, Earlier::default());
     let (instance, ended) = match &component {
         Some(component) => {
             let ended = match server {
@@ -173,8 +176,16 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
                     };
                     let kinds = counted.events.iter().map(|kind| kind.name.clone()).collect();
                     let requests = requests.insert(Requests::new(kinds));
-                    component::serve(args, &mut store, component, |store, instance| {
-                        server.serve(store, instance, ends, requests)
+                    component::serve(args, &mut store, component, |store, linker, instance| {
+                        let interruption = interruption.as_ref();
+                        let renewal =
+                            Renewal { args, component, main: module, linker, interruption, deadline };
+                        let deterministic = counted.deterministic;
+                        let renew = |store: &mut Store<WasiCtx>| match can_renew {
+                            true => renewal.renew(store, deterministic, has_profile.then_some(&mut earlier)),
+                            false => Ok(None),
+                        };
+                        server.serve(store, instance, (ends, renew), requests)
                     })?
                 }
                 None => component::call(args, &mut store, component)?,
@@ -196,13 +207,14 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     let spent = counted.budget.as_ref().map(|budget| store.event_count(&budget.kind));
     let spent = spent.transpose().map_err(failure)?;
     let (stop, bursts) = (store.stop().map_err(failure)?, store.bursts());
-    let others = match &component {
+    let mut others = match &component {
         Some(component) if has_profile => component::others(&store, component, module)?,
         _ => Vec::new(),
     };
     let collected = store.gc_statistics().cloned();
     let instance = instance.filter(|_| has_profile);
     let mut profile = instance.map(|instance| instance.profile(&store)).transpose().map_err(failure)?;
+    earlier.add_to(&mut profile, &mut others)?;
     if let Some(profile) = &mut profile {
         profiles.iter().try_for_each(|other| profile.merge(other))?;
     }

@@ -13,7 +13,7 @@ use clap::Args;
 use wprof::component::{Component, Instance};
 use wprof::wasi::WasiCtx;
 use wprof::wasi2::http::{Response, WireLimits, handle, handler_name};
-use wprof::{Error, Store, Trap};
+use wprof::{Error, ErrorKind, Store, Trap};
 
 use super::help;
 use super::run::{self, RunArgs};
@@ -36,20 +36,22 @@ Examples:
 #[derive(Debug, Args)]
 #[command(mut_arg("invoke", |arg| arg.hide(true)))]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
-The component exports wasi:http/incoming-handler, in any version 0.2.x. One instance of it answers all requests, \
-one after the other; connections wait for their turn. Requests and responses are whole: a body is in memory, up \
+The component exports wasi:http/incoming-handler, in any version 0.2.x. One instance of it answers requests, \
+one after the other; connections wait for their turn. After a trap a new instance answers the next request, up to \
+--restarts times; the profile is that of all instances. Requests and responses are whole: a body is in memory, up \
 to --max-body. When the server ends there is a table of requests by path, in which numbers and other \
 identifiers are `*`, and the profile, as after `wprof run`. With --collect events=instructions the table also \
 tells how many instructions requests took.
 
-The server ends at Ctrl-C, after --requests, at --timeout, or when the component traps: then this request is \
-answered with 500, and the trap is shown with a backtrace.
+The server ends at Ctrl-C, after --requests, at --timeout, or when the component exits, or traps once more than \
+--restarts: then this request is answered with 500, and the trap is shown with a backtrace. With --budget, --bursts, \
+--coredump or --live the first trap ends it.
 
 Connections are HTTP/1.1 without encryption.
 
 {EXAMPLES}
 
-Exit codes: 0 after --requests; 130 after Ctrl-C; 134 after a trap or a timeout; 1 if wprof itself failed."))]
+Exit codes: 0 after --requests; 130 after Ctrl-C; 134 after the last trap or a timeout; 1 if wprof itself failed."))]
 pub struct ServeArgs {
     /// Listen at this address; port 0 is any that is free
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080", help_heading = help::PROGRAM)]
@@ -58,6 +60,10 @@ pub struct ServeArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     #[arg(help_heading = help::LIMITS, hide_short_help = true)]
     requests: Option<u64>,
+    /// Answer with a new instance after a trap, at most so many times; 0 ends the server at the first
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(help_heading = help::LIMITS, hide_short_help = true)]
+    restarts: u32,
     /// Refuse requests with a longer body
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "16M")]
     #[arg(help_heading = help::LIMITS, hide_short_help = true)]
@@ -77,6 +83,7 @@ pub struct Server {
     address: SocketAddr,
     limits: Limits,
     most: Option<u64>,
+    restarts: u32,
     is_verbose: bool,
 }
 
@@ -91,6 +98,7 @@ pub fn execute(args: ServeArgs, color: ColorChoice) -> Result<ExitCode> {
             patience: args.connection_timeout,
         },
         most: args.requests,
+        restarts: args.restarts,
         is_verbose: args.run.verbose,
     };
     run::serve(args.run, server, color)
@@ -111,20 +119,24 @@ impl Server {
         Ok(())
     }
 
-    /// Answers requests until the program is to end, and records the results in `requests`.
+    /// Answers requests until the program is to end, and records the results in `requests`. After a trap `renew`
+    /// replaces the store, and returns a new instance, unless the first trap ends the program.
     ///
     /// # Errors
-    /// Returns an error if the system provides no threads. The inner error is the program's.
+    /// Returns an error if the system provides no threads, or `renew` fails. The inner error is the program's.
     pub fn serve(
         self,
         store: &mut Store<WasiCtx>,
-        instance: &Instance,
-        ends: impl Fn() -> Option<Trap>,
+        mut instance: Instance,
+        (ends, mut renew): (
+            impl Fn() -> Option<Trap>,
+            impl FnMut(&mut Store<WasiCtx>) -> Result<Option<Result<Instance, Error>>>,
+        ),
         requests: &mut Requests,
     ) -> Result<Result<(), Error>> {
         let jobs = Jobs::open(self.listener, self.limits)?;
         output::tell_line(format_args!("wprof: listening at http://{}", self.address));
-        let mut left = self.most.unwrap_or(u64::MAX);
+        let (mut left, mut restarts) = (self.most.unwrap_or(u64::MAX), self.restarts);
         while left > 0 {
             if let Some(trap) = ends() {
                 return Ok(Err(trap.into()));
@@ -135,14 +147,40 @@ impl Server {
                 Err(RecvTimeoutError::Disconnected) => bail!("nobody listens any more"),
             };
             left -= 1;
-            if let Err(error) = answer(store, instance, job, requests, self.is_verbose) {
-                jobs.finish();
-                return Ok(Err(error));
+            let Err(error) = answer(store, &instance, job, requests, self.is_verbose) else { continue };
+            let renewed = match restarts.checked_sub(1).filter(|_| is_a_failure(&error)) {
+                Some(fewer) => {
+                    restarts = fewer;
+                    renew(store)?
+                }
+                None => None,
+            };
+            match renewed {
+                Some(Ok(renewed)) => {
+                    output::tell_line(format_args!(
+                        "wprof: {}: the next request has a new instance",
+                        names::harmless(error.to_string().lines().next().unwrap_or_default())
+                    ));
+                    instance = renewed;
+                }
+                renewed => {
+                    jobs.finish();
+                    return Ok(Err(renewed.and_then(Result::err).unwrap_or(error)));
+                }
             }
         }
         jobs.finish();
         Ok(Ok(()))
     }
+}
+
+/// Reports whether an error is the component's failure, after which a new instance can go on: not if the program is to
+/// end, or ends itself.
+fn is_a_failure(error: &Error) -> bool {
+    let is_an_end =
+        |trap| matches!(trap, Trap::Interrupt | Trap::Deadline | Trap::OutOfBudget | Trap::OutOfFuel);
+    matches!(error.kind(), ErrorKind::Trap | ErrorKind::Host | ErrorKind::Limit)
+        && !error.trap().is_some_and(is_an_end)
 }
 
 /// Answers one request.
@@ -165,7 +203,7 @@ fn answer(
     let (response, ended) = match answered {
         Ok(response) => (response, Ok(())),
         // The component gave no answer, and continues with the next request.
-        Err(error) if error.kind() == wprof::ErrorKind::Host && error.backtrace().is_none() => {
+        Err(error) if error.kind() == ErrorKind::Host && error.backtrace().is_none() => {
             output::tell_line(format_args!(
                 "wprof: {}: {}",
                 names::harmless(&path),

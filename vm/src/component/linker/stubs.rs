@@ -10,7 +10,7 @@ use crate::component::plan::Imported;
 use crate::component::resource::{ResourceAny, ResourceType};
 use crate::component::types::{FuncType, Type, TypeKind};
 use crate::component::val::Val;
-use crate::{Error, Result, Trap};
+use crate::{Error, ErrorKind, Result, Trap};
 
 /// Host resources, by their numbers in the component.
 type Resources = HashMap<u32, ResourceType>;
@@ -19,7 +19,7 @@ impl<T: 'static> Linker<T> {
     /// Defines each undefined import of a component: functions trap, and resources have no values.
     ///
     /// # Errors
-    /// Fails if an import has the name of another kind of item.
+    /// Fails if an import has the name of another kind of item, or is a core module.
     pub fn define_unknown_imports_as_traps(&mut self, component: &Component) -> Result<()> {
         self.define_unknown(component, |names, name, shown, _, _| {
             names.func_new(name, move |_, _, _| {
@@ -33,7 +33,7 @@ impl<T: 'static> Linker<T> {
     /// strings and lists, the first case, `none`, success, and resources with the number 0.
     ///
     /// # Errors
-    /// Fails if an import has the name of another kind of item.
+    /// Fails if an import has the name of another kind of item, or is a core module.
     pub fn define_unknown_imports_as_zeros(&mut self, component: &Component) -> Result<()> {
         self.define_unknown(component, |names, name, _, ty, resources| {
             let (ty, resources) = (ty.clone(), resources.clone());
@@ -69,6 +69,11 @@ impl<T: 'static> Linker<T> {
             }
             match &import.item {
                 Imported::Func(ty) => define(&mut names, name, shown, ty, &resources)?,
+                Imported::Module(_) => {
+                    let message =
+                        format!("`{shown}` is a core module, for which there is no stand-in: define it");
+                    return Err(Error::new(ErrorKind::Link, message));
+                }
                 Imported::Resource(number) => {
                     let ty = ResourceType::named(&shown);
                     resources.insert(*number, ty.clone());
