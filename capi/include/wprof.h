@@ -45,6 +45,13 @@ WASM_API_EXTERN void wprof_config_sample_time(wasm_config_t*, uint32_t times_a_s
 WASM_API_EXTERN void wprof_config_interruptible(wasm_config_t*, bool);
 WASM_API_EXTERN void wprof_config_consume_fuel(wasm_config_t*, bool);
 WASM_API_EXTERN void wprof_config_canonical_nans(wasm_config_t*, bool);
+// The stack of wasm code in bytes, and the number of its frames, beyond which it traps; 0: only the thread's stack is a limit.
+WASM_API_EXTERN void wprof_config_max_wasm_stack(wasm_config_t*, size_t bytes);
+WASM_API_EXTERN void wprof_config_max_call_depth(wasm_config_t*, uint32_t frames);
+// Whether modules may use a proposal, by its name: simd, relaxed_simd, tail_call, memory64, multi_memory, extended_const,
+// bulk_memory, reference_types, multi_value, sign_extension, saturating_float_to_int, mutable_global, exceptions, threads,
+// function_references, gc.
+WASM_API_EXTERN bool wprof_config_proposal(wasm_config_t*, const wasm_name_t*, bool, own wasm_message_t* error);
 // Settings for those who want to trust as little code as possible.
 WASM_API_EXTERN own wasm_config_t* wprof_config_conservative(void);
 
@@ -55,6 +62,49 @@ WASM_API_EXTERN own wasm_module_t* wprof_module_new(
   wasm_store_t*, const wasm_byte_vec_t* bytes, own wasm_message_t* error);
 WASM_API_EXTERN own wasm_module_t* wprof_module_deserialize(
   wasm_store_t*, const wasm_byte_vec_t* bytes, own wasm_message_t* error);
+
+// As the functions of wasm.h with these names, with the reason of a failure.
+WASM_API_EXTERN own wasm_global_t* wprof_global_new(
+  wasm_store_t*, const wasm_globaltype_t*, const wasm_val_t*, own wasm_message_t* error);
+WASM_API_EXTERN bool wprof_global_set(wasm_global_t*, const wasm_val_t*, own wasm_message_t* error);
+WASM_API_EXTERN own wasm_table_t* wprof_table_new(
+  wasm_store_t*, const wasm_tabletype_t*, wasm_ref_t* init, own wasm_message_t* error);
+WASM_API_EXTERN bool wprof_table_set(wasm_table_t*, wasm_table_size_t index, wasm_ref_t*, own wasm_message_t* error);
+WASM_API_EXTERN bool wprof_table_grow(wasm_table_t*, wasm_table_size_t delta, wasm_ref_t* init, own wasm_message_t* error);
+WASM_API_EXTERN own wasm_memory_t* wprof_memory_new(wasm_store_t*, const wasm_memorytype_t*, own wasm_message_t* error);
+WASM_API_EXTERN bool wprof_memory_grow(wasm_memory_t*, wasm_memory_pages_t delta, own wasm_message_t* error);
+
+// In a host function: an export of the instance that called it. NULL: there is none of this name, or the host has called.
+WASM_API_EXTERN own wasm_extern_t* wprof_caller_export(wasm_store_t*, const wasm_name_t* name);
+
+// WASI preview 1: what a program is given. At first it has no arguments, environment, files, input or output.
+typedef struct wprof_wasi_t wprof_wasi_t;
+WASM_API_EXTERN own wprof_wasi_t* wprof_wasi_new(void);
+WASM_API_EXTERN void wprof_wasi_delete(own wprof_wasi_t*);
+// Adds an argument; the first is the program's name.
+WASM_API_EXTERN bool wprof_wasi_arg(wprof_wasi_t*, const wasm_name_t*, own wasm_message_t* error);
+WASM_API_EXTERN bool wprof_wasi_env(
+  wprof_wasi_t*, const wasm_name_t* name, const wasm_name_t* value, own wasm_message_t* error);
+// Which of the standard input, output and error of the process it gets.
+WASM_API_EXTERN void wprof_wasi_inherit_stdio(wprof_wasi_t*, bool in, bool out, bool err);
+// All of the standard input.
+WASM_API_EXTERN void wprof_wasi_stdin(wprof_wasi_t*, const wasm_byte_vec_t*);
+// A folder of the host's, under a name of its own.
+WASM_API_EXTERN bool wprof_wasi_preopen_dir(
+  wprof_wasi_t*, const wasm_name_t* host, const wasm_name_t* guest, bool may_write, own wasm_message_t* error);
+WASM_API_EXTERN void wprof_wasi_random_seed(wprof_wasi_t*, uint64_t);
+// Collects an output, at most so many bytes: writes of more fail.
+typedef struct wprof_pipe_t wprof_pipe_t;
+WASM_API_EXTERN own wprof_pipe_t* wprof_wasi_stdout(wprof_wasi_t*, size_t limit);
+WASM_API_EXTERN own wprof_pipe_t* wprof_wasi_stderr(wprof_wasi_t*, size_t limit);
+WASM_API_EXTERN void wprof_pipe_contents(const wprof_pipe_t*, own wasm_byte_vec_t* out);
+WASM_API_EXTERN void wprof_pipe_delete(own wprof_pipe_t*);
+// Gives the programs of a store their system interface, in place of any before.
+WASM_API_EXTERN void wprof_store_set_wasi(wasm_store_t*, own wprof_wasi_t*);
+// A function of WASI as an import, by the names of module and function. NULL: WASI has no such function, or the store has
+// no interface yet.
+WASM_API_EXTERN own wasm_extern_t* wprof_wasi_import(
+  wasm_store_t*, const wasm_name_t* module, const wasm_name_t* name, own wasm_message_t* error);
 
 // What a trap is; WPROF_TRAP_OTHER for what the host has made one of.
 enum wprof_trap_enum {
@@ -92,6 +142,8 @@ WASM_API_EXTERN bool wprof_store_get_fuel(wasm_store_t*, uint64_t* out, own wasm
 WASM_API_EXTERN bool wprof_store_set_deadline(wasm_store_t*, uint64_t milliseconds, own wasm_message_t* error);
 // Limits of each memory and table that is made from now on.
 WASM_API_EXTERN void wprof_store_limit(wasm_store_t*, uint64_t memory_bytes, uint64_t table_elements);
+// How many of these there may be in the store. At first there is no such limit.
+WASM_API_EXTERN void wprof_store_limit_counts(wasm_store_t*, size_t instances, size_t memories, size_t tables);
 // Frees objects and foreign references that nothing refers to. Happens by itself from time to time.
 WASM_API_EXTERN void wprof_store_gc(wasm_store_t*);
 
@@ -106,6 +158,8 @@ typedef struct wprof_profile_t wprof_profile_t;
 // Of what an instance has executed so far.
 WASM_API_EXTERN own wprof_profile_t* wprof_instance_profile(const wasm_instance_t*, own wasm_message_t* error);
 WASM_API_EXTERN void wprof_profile_delete(own wprof_profile_t*);
+// Adds another profile of the same module and kind. False: it is of another one, and nothing is added.
+WASM_API_EXTERN bool wprof_profile_merge(wprof_profile_t*, const wprof_profile_t*, own wasm_message_t* error);
 // Files of profiles, as the command `wprof` reads and writes them.
 WASM_API_EXTERN own wprof_profile_t* wprof_profile_read(const wasm_name_t* file, own wasm_message_t* error);
 WASM_API_EXTERN bool wprof_profile_write(const wprof_profile_t*, const wasm_name_t* file, own wasm_message_t* error);
@@ -118,6 +172,7 @@ enum wprof_format_enum {
   WPROF_FORMAT_FOLDED,      // stacks as lines of text
   WPROF_FORMAT_PPROF,       // for pprof
   WPROF_FORMAT_FLAMEGRAPH,  // an image, SVG
+  WPROF_FORMAT_JSON,        // everything, for programs
 };
 WASM_API_EXTERN bool wprof_profile_export(
   const wprof_profile_t*, wprof_format_t, own wasm_byte_vec_t* out, own wasm_message_t* error);

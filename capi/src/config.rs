@@ -1,9 +1,9 @@
 //! Settings of engines.
 
-use wprof::{Adaptive, Collect, Config, Engine, ProfilingConfig, Strategy};
+use wprof::{Adaptive, Collect, Config, Engine, ProfilingConfig, Result, Strategy};
 
 use crate::error::{Message, report, wrong};
-use crate::vector::Owned;
+use crate::vector::{Bytes, Owned, text};
 
 /// Returns what is collected for a number of `wprof.h`.
 fn profiling(kind: u8) -> Option<ProfilingConfig> {
@@ -16,6 +16,38 @@ fn profiling(kind: u8) -> Option<ProfilingConfig> {
         _ => return None,
     })
 }
+
+/// Accepts or refuses modules that need a proposal, by the name of its setting in [`Config`].
+fn toggle(config: &mut Config, name: &str, enable: bool) -> Result<()> {
+    let set = PROPOSALS.iter().find(|(known, _)| *known == name).map(|(_, set)| set);
+    let set = set.ok_or_else(|| {
+        let known = PROPOSALS.map(|(name, _)| name).join(", ");
+        wrong(format_args!("no proposal is called `{name}`: there are {known}"))
+    })?;
+    set(config, enable);
+    Ok(())
+}
+
+type Toggle = fn(&mut Config, bool) -> &mut Config;
+
+const PROPOSALS: [(&str, Toggle); 16] = [
+    ("simd", Config::wasm_simd),
+    ("relaxed_simd", Config::wasm_relaxed_simd),
+    ("tail_call", Config::wasm_tail_call),
+    ("memory64", Config::wasm_memory64),
+    ("multi_memory", Config::wasm_multi_memory),
+    ("extended_const", Config::wasm_extended_const),
+    ("bulk_memory", Config::wasm_bulk_memory),
+    ("reference_types", Config::wasm_reference_types),
+    ("multi_value", Config::wasm_multi_value),
+    ("sign_extension", Config::wasm_sign_extension),
+    ("saturating_float_to_int", Config::wasm_saturating_float_to_int),
+    ("mutable_global", Config::wasm_mutable_global),
+    ("exceptions", Config::wasm_exceptions),
+    ("threads", Config::wasm_threads),
+    ("function_references", Config::wasm_function_references),
+    ("gc", Config::wasm_gc),
+];
 
 fn strategy(kind: u8) -> Option<Strategy> {
     [Strategy::Tiered, Strategy::Optimized, Strategy::Baseline].get(usize::from(kind)).copied()
@@ -56,6 +88,15 @@ export! {
     }
     ["wprof_config_canonical_nans"] fn(config: &mut Config, enable: bool) {
         config.canonical_nans(enable);
+    }
+    ["wprof_config_max_wasm_stack"] fn(config: &mut Config, bytes: usize) {
+        config.max_wasm_stack((bytes > 0).then_some(bytes));
+    }
+    ["wprof_config_max_call_depth"] fn(config: &mut Config, frames: u32) {
+        config.max_call_depth((frames > 0).then_some(frames));
+    }
+    ["wprof_config_proposal"] fn(config: &mut Config, name: &Bytes, enable: bool, error: Message<'_>) -> bool {
+        report(toggle(config, &text(name), enable), error).is_some()
     }
     ["wprof_config_conservative"] fn() -> Box<Config> {
         Box::new(Config::conservative())

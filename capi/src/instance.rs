@@ -9,7 +9,7 @@ use crate::module::module;
 use crate::reference::{Reference, What};
 use crate::store::StoreRef;
 use crate::trap;
-use crate::vector::{Owned, Vector};
+use crate::vector::{Bytes, Owned, Vector, text};
 
 fn new(store: &StoreRef, of: &Reference, imports: &[Owned<Reference>]) -> Result<Instance> {
     let module = module(of).ok_or_else(|| wrong("what is to be instantiated is no module"))?;
@@ -57,5 +57,7 @@ export! {
         };
         let exports = exports.into_iter().map(|item| Some(Box::new(Reference::to_extern(store, item))));
         out.write(Vector::new(exports.collect()));
+    }    ["wprof_caller_export"] fn(store: &StoreRef, name: &Bytes) -> Owned<Reference> {
+        store.caller_export(&text(name)).map(|item| Box::new(Reference::to_extern(store, item)))
     }
 }

@@ -1,5 +1,5 @@
 //! The C API of the engine: `include/wasm.h`, which engines have in common, and `include/wprof.h`, which adds profiles,
-//! limits and the other features that only this engine has.
+//! limits, WASI and the other features that only this engine has.
 //!
 //! C holds pointers to boxed values of this crate's types. Pointers that C owns are passed as `Box`es, others as
 //! references, and null is `None`, so most functions need no unsafe code of their own. One type,
@@ -37,3 +37,4 @@ mod trap;
 mod types;
 mod value;
 mod vector;
+mod wasi;

@@ -34,6 +34,7 @@ fn export(profile: &Profile, format: u8) -> Result<Vec<u8>> {
         1 => write_folded(&samples, metric()?, &mut bytes),
         2 => write_pprof(&samples, profile, &mut bytes),
         3 => write_flamegraph(&samples, metric()?, "wprof", &mut bytes),
+        4 => profile.write_json(&mut bytes),
         _ => return Err(wrong(format_args!("no format has number {format}"))),
     };
     written?;
@@ -62,6 +63,9 @@ export! {
     }
     ["wprof_profile_read"] fn(file: &Bytes, error: Message<'_>) -> Owned<Profile> {
         report(Profile::read(path(file)).map(Box::new), error)
+    }
+    ["wprof_profile_merge"] fn(profile: &mut Profile, other: &Profile, error: Message<'_>) -> bool {
+        report(profile.merge(other), error).is_some()
     }
     ["wprof_profile_write"] fn(profile: &Profile, file: &Bytes, error: Message<'_>) -> bool {
         report(profile.write(path(file)), error).is_some()
@@ -122,6 +126,12 @@ export! {
                 table_elements,
                 ..limits
             });
+        });
+    }
+    ["wprof_store_limit_counts"] fn(store: &StoreRef, instances: usize, memories: usize, tables: usize) {
+        store.with(|mut context| {
+            let limits = context.limits();
+            context.set_limits(wprof::StoreLimits { instances, memories, tables, ..limits });
         });
     }
     ["wprof_store_gc"] fn(store: &StoreRef) {

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::ptr;
 use std::sync::{Arc, Weak};
 
-use wprof::{AsContextMut, Caller, Engine, Store, StoreContextMut, StoreLimits};
+use wprof::wasi::WasiCtx;
+use wprof::{AsContextMut, Caller, Engine, Extern, Store, StoreContextMut, StoreLimits};
 
 use crate::attached::Attached;
 use crate::identity::Identity;
@@ -15,16 +16,17 @@ use crate::vector::Owned;
 pub struct Data {
     /// The store itself, so that host functions find it.
     pub shared: Weak<Shared>,
+    /// The system interface of the programs in the store, if C has set one.
+    pub wasi: Option<WasiCtx>,
 }
 
-/// The context of a store, for as long as the context lasts.
-type Context = StoreContextMut<'static, Data>;
+/// The caller of a host function, for as long as the host function runs.
+type HostCaller = Caller<'static, Data>;
 
 /// A store and its current user.
 pub struct Shared {
-    /// While a host function runs, the context of its caller: the store is lent to that context and only used through
-    /// it.
-    caller: Cell<*mut Context>,
+    /// While a host function runs, its caller: the store is lent to that caller and only used through it.
+    caller: Cell<*mut HostCaller>,
     store: UnsafeCell<Store<Data>>,
     /// The data that C has attached to things in the store.
     pub infos: RefCell<HashMap<Identity, Attached>>,
@@ -45,7 +47,7 @@ impl StoreRef {
     /// # Errors
     /// Returns an error if the system has no memory for the store.
     pub fn new(engine: &Engine) -> wprof::Result<StoreRef> {
-        let mut made = Store::try_new(engine, Data { shared: Weak::new() })?;
+        let mut made = Store::try_new(engine, Data { shared: Weak::new(), wasi: None })?;
         let any = usize::MAX >> 1;
         made.set_limits(StoreLimits { instances: any, memories: any, tables: any, ..StoreLimits::default() });
         Ok(StoreRef(Arc::new_cyclic(|shared| {
@@ -71,14 +73,20 @@ impl StoreRef {
             // function, which would have set `caller`.
             return work(unsafe { &mut *self.0.store.get() }.as_context_mut());
         }
-        // SAFETY: the host function that set `caller` waits for this call, and nobody else uses the context.
+        // SAFETY: the host function that set `caller` waits for this call, and nobody else uses the caller.
         work(unsafe { &mut *caller }.as_context_mut())
+    }
+
+    /// Returns an export of the instance that called the host function that runs now; `None` if none runs, if the host
+    /// called it, or if there is no such export.
+    pub fn caller_export(&self, name: &str) -> Option<Extern> {
+        // SAFETY: as in `with`; the pointer is null if no host function runs.
+        unsafe { self.0.caller.get().as_mut() }?.get_export(name)
     }
 
     /// Runs the C code of a host function, which may use the store.
     pub fn lend<R>(&self, mut caller: Caller<'_, Data>, work: impl FnOnce() -> R) -> R {
-        let mut context = caller.as_context_mut();
-        let outer = self.0.caller.replace(ptr::from_mut(&mut context).cast());
+        let outer = self.0.caller.replace(ptr::from_mut(&mut caller).cast());
         let result = work();
         self.0.caller.set(outer);
         result

@@ -6,16 +6,22 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
-use crate::runtime::instances::loaded;
+use hashbrown::HashMap;
+
+use crate::events::{self, Stop, StoppedValue};
+use crate::runtime::instances::loaded::{self, LoadedModule};
 use crate::runtime::instances::store::StoreOpaque;
 use crate::runtime::linear_memory::store_memory::StoreMemory;
-use crate::{AsContext, Error, FrameInfo, HeapType, MemoryType, Module, RefType, ValType};
+use crate::{AsContext, Error, FrameInfo, HeapType, MemoryType, Module, RefType, Trap, ValType};
 
 /// The frames of an error, which can be written together with the state of the store in which it occurred.
 #[derive(Clone, Debug)]
 pub struct WasmCoreDump {
     frames: Vec<FrameInfo>,
+    /// Whether a budget is exhausted: the values of the innermost frame may then be known.
+    is_out_of_budget: bool,
 }
 
 impl WasmCoreDump {
@@ -23,7 +29,8 @@ impl WasmCoreDump {
     /// exited by itself. This costs next to nothing, because [`serialize`](Self::serialize) reads the rest.
     pub fn new(error: &Error) -> Option<WasmCoreDump> {
         let frames = error.backtrace().filter(|_| error.i32_exit().is_none())?.frames().to_vec();
-        Some(WasmCoreDump { frames })
+        let is_out_of_budget = matches!(error.trap(), Some(Trap::OutOfBudget | Trap::OutOfFuel));
+        Some(WasmCoreDump { frames, is_out_of_budget })
     }
 
     /// Returns the frames, innermost first.
@@ -34,9 +41,13 @@ impl WasmCoreDump {
     /// Serializes the core dump with the current state of the store; call it before more code of the store runs.
     /// `name` is the name of the program.
     ///
-    /// The dump leaves out locals and operands of frames, frames of other stores, and pages of memories that hold
-    /// only zeros. Code does not tell which instance it runs for, so a frame is attributed to the newest instance
-    /// of its module.
+    /// The dump has the numbers of locals and operands of each frame. Their values are known, and not marked as missing,
+    /// for the innermost frame of a program whose budget was exhausted at an instruction
+    /// ([`Store::stop`](crate::Store::stop)), unless they are vectors or references. Other code keeps no record of where
+    /// its values are.
+    ///
+    /// The dump leaves out frames of other stores, and pages of memories that hold only zeros. Code does not tell which
+    /// instance it runs for, so a frame is attributed to the newest instance of its module.
     pub fn serialize(&self, store: impl AsContext, name: &str) -> Vec<u8> {
         let store = &store.as_context().0.opaque;
         let (modules, module_of) = modules(store);
@@ -55,13 +66,31 @@ impl WasmCoreDump {
 
     fn stack(&self, store: &StoreOpaque) -> Vec<u8> {
         let mut frames = Vec::new();
-        for frame in &self.frames {
+        let mut counts = HashMap::new();
+        let stop = if self.is_out_of_budget { events::stop(store).ok().flatten() } else { None };
+        for (depth, frame) in self.frames.iter().enumerate() {
             let module = frame.module().loaded();
             let instance = store.instances.iter().rposition(|i| loaded::same(&i.module, &module));
             let Some(instance) = instance else { continue };
             let mut bytes = vec![0];
-            let numbers = [instance, frame.func_index() as usize, frame.func_offset(), 0, 0];
+            let numbers = [instance, frame.func_index() as usize, frame.func_offset()];
             numbers.iter().for_each(|&number| put(&mut bytes, number as u64));
+            let is_there = |of: &Arc<dyn LoadedModule>, stop: &Stop| {
+                let place = (stop.func, stop.offset as usize);
+                loaded::same(of, &module) && place == (frame.func_index(), frame.module_offset())
+            };
+            match &stop {
+                Some((of, stop)) if depth == 0 && is_there(of, stop) => {
+                    bytes.extend(values(&stop.locals));
+                    bytes.extend(values(&stop.operands));
+                }
+                _ => {
+                    let locals =
+                        *counts.entry((instance, frame.func_index())).or_insert_with(|| count_locals(frame));
+                    bytes.extend(missing(locals));
+                    bytes.extend(missing(count_operands(frame)));
+                }
+            }
             frames.push(bytes);
         }
         let mut stack = vec![0];
@@ -71,6 +100,35 @@ impl WasmCoreDump {
     }
 }
 
+/// Returns the number of locals of a frame; 0 if the function cannot be read.
+fn count_locals(frame: &FrameInfo) -> usize {
+    wprof_jit::cfg::build(frame.module().info(), frame.func_index()).map_or(0, |cfg| cfg.locals.len())
+}
+
+/// Returns the number of operands of a frame; 0 if the function cannot be read.
+fn count_operands(frame: &FrameInfo) -> usize {
+    let (info, offset) = (frame.module().info(), frame.module_offset() as u32);
+    wprof_jit::cfg::operand_types(info, frame.func_index(), offset).map_or(0, |types| types.len())
+}
+
+/// Encodes values that are not known.
+fn missing(count: usize) -> Vec<u8> {
+    all((0..count).map(|_| vec![MISSING]))
+}
+
+/// Encodes values; the format has none for vectors and references.
+fn values(values: &[StoppedValue]) -> Vec<u8> {
+    all(values.iter().map(|value| match value {
+        StoppedValue::I32(value) => signed(0x7f, i64::from(*value)),
+        StoppedValue::I64(value) => signed(0x7e, *value),
+        StoppedValue::F32(bits) => [&[0x7d][..], &bits.to_le_bytes()].concat(),
+        StoppedValue::F64(bits) => [&[0x7c][..], &bits.to_le_bytes()].concat(),
+        StoppedValue::V128(_) | StoppedValue::Ref { .. } | StoppedValue::Lost => vec![MISSING],
+    }))
+}
+
+/// The value that is not known.
+const MISSING: u8 = 1;
 const MEMORIES: u8 = 5;
 const GLOBALS: u8 = 6;
 const DATA: u8 = 11;

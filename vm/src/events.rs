@@ -1,12 +1,14 @@
 //! Event counts, exact at every moment at which the host runs, and event budgets.
 
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use wasmparser::ValType;
 use wprof_jit::plan::Collection;
 
 use crate::module::ModuleInner;
 use crate::runtime::instances::abi::VmValue;
+use crate::runtime::instances::loaded::LoadedModule;
 use crate::runtime::instances::store::StoreOpaque;
 use crate::store::StoreInner;
 use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, Instance, Result, Store};
@@ -120,16 +122,24 @@ impl<T: 'static> Store<T> {
     /// # Errors
     /// Fails if the function cannot be read again.
     pub fn stop(&self) -> Result<Option<Stop>> {
-        let Some(stop) = &self.as_context().0.opaque.events.stop else { return Ok(None) };
-        let (info, origin) = (stop.frame.module.info(), stop.frame.origin);
-        let cfg = wprof_jit::cfg::build(info, origin.func)?;
-        let types = wprof_jit::cfg::operand_types(info, origin.func, origin.offset)?;
-        let mut values = stop.values.iter();
-        let mut take = |&ty: &ValType| StoppedValue::new(ty, values.next());
-        let locals = cfg.locals.iter().map(&mut take).collect();
-        let operands = types.iter().map(&mut take).collect();
-        Ok(Some(Stop { func: origin.func, offset: origin.offset, locals, operands }))
+        Ok(stop(&self.as_context().0.opaque)?.map(|(_, stop)| stop))
     }
+}
+
+/// Returns where the program stopped, as [`Store::stop`] does, and the module.
+///
+/// # Errors
+/// Fails if the function cannot be read again.
+pub(crate) fn stop(store: &StoreOpaque) -> Result<Option<(&Arc<dyn LoadedModule>, Stop)>> {
+    let Some(stop) = &store.events.stop else { return Ok(None) };
+    let (info, origin) = (stop.frame.module.info(), stop.frame.origin);
+    let cfg = wprof_jit::cfg::build(info, origin.func)?;
+    let types = wprof_jit::cfg::operand_types(info, origin.func, origin.offset)?;
+    let mut values = stop.values.iter();
+    let mut take = |&ty: &ValType| StoppedValue::new(ty, values.next());
+    let locals = cfg.locals.iter().map(&mut take).collect();
+    let operands = types.iter().map(&mut take).collect();
+    Ok(Some((&stop.frame.module, Stop { func: origin.func, offset: origin.offset, locals, operands })))
 }
 
 /// Returns the number of events of `kind`; for host functions, which have a [`Caller`](crate::Caller).

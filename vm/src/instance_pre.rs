@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use crate::func::on_fiber;
 use crate::imports::{add, check_type};
 use crate::linker::{Definition, place};
 use crate::runtime::instances::instantiate::Imports;
 use crate::store::{StoreContextMut, StoreInner};
+use crate::waiting::on_fiber;
 use crate::{AsContextMut, Caller, Error, ErrorKind, ExternType, FuncType, Instance, Linker, Module, Result};
 
 /// A module with all its imports, ready to be instantiated: see [`Linker::instantiate_pre`]. Cheap to clone; threads

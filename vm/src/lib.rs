@@ -65,6 +65,7 @@ mod table;
 mod trace;
 mod trap;
 mod types;
+mod waiting;
 #[cfg(feature = "wasi")]
 pub mod wasi;
 #[cfg(feature = "wasi")]
@@ -93,7 +94,7 @@ pub use instance::{Export, Instance};
 pub use instance_pre::InstancePre;
 pub use interrupt::InterruptHandle;
 pub use js_string::JsString;
-pub use limits::{ResourceLimiter, StoreLimits, StoreLimitsBuilder};
+pub use limits::{ResourceLimiter, ResourceLimiterAsync, StoreLimits, StoreLimitsBuilder};
 pub use linker::Linker;
 pub use memory::Memory;
 pub use module::{

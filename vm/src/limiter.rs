@@ -4,12 +4,13 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::limits::ResourceLimiter;
+use crate::limits::{ResourceLimiter, ResourceLimiterAsync};
 use crate::runtime::instances::store::StoreOpaque;
 use crate::runtime::linear_memory::growth::{Grows, Growth};
 use crate::runtime::linear_memory::memory::WASM_PAGE;
 use crate::runtime::linear_memory::shared_memory::SharedData;
-use crate::store::StoreInner;
+use crate::store::{Limiter, StoreInner};
+use crate::waiting::Wait;
 use crate::{Error, ErrorKind, MemoryType, Module, Result, Store, TableType};
 
 impl<T: 'static> Store<T> {
@@ -36,8 +37,59 @@ impl<T: 'static> Store<T> {
         &mut self,
         limiter: impl (FnMut(&mut T) -> &mut dyn ResourceLimiter) + Send + Sync + 'static,
     ) {
+        self.set_limiter(Limiter::Prompt(Box::new(limiter)));
+    }
+
+    /// Sets a limiter as [`Store::limiter`] does, in place of any before, which may wait before it answers.
+    ///
+    /// It waits where wasm code of an awaited call asks for more
+    /// ([`TypedFunc::call_async`](crate::TypedFunc::call_async)), and in [`Instance::new_async`](crate::Instance::new_async),
+    /// [`Memory::new_async`](crate::Memory::new_async), [`Memory::grow_async`](crate::Memory::grow_async),
+    /// [`Table::new_async`](crate::Table::new_async) and [`Table::grow_async`](crate::Table::grow_async). What the host
+    /// does otherwise, and calls that are not awaited, fail where the limiter would have to be asked. If the future of
+    /// the call is dropped meanwhile, the limiter's is, and nothing grows.
+    ///
+    /// ```
+    /// use wprof::{Engine, ResourceLimiterAsync, Result, Store};
+    ///
+    /// struct Budget(usize);
+    /// impl ResourceLimiterAsync for Budget {
+    ///     fn memory_growing(
+    ///         &mut self,
+    ///         current: usize,
+    ///         desired: usize,
+    ///         _: Option<usize>,
+    ///     ) -> Box<dyn Future<Output = Result<bool>> + Send + '_> {
+    ///         Box::new(async move {
+    ///             // Others could be waited for here.
+    ///             let rest = self.0.checked_sub(desired - current);
+    ///             self.0 = rest.unwrap_or(self.0);
+    ///             Ok(rest.is_some())
+    ///         })
+    ///     }
+    ///
+    ///     fn table_growing(
+    ///         &mut self,
+    ///         _: usize,
+    ///         _: usize,
+    ///         _: Option<usize>,
+    ///     ) -> Box<dyn Future<Output = Result<bool>> + Send + '_> {
+    ///         Box::new(async { Ok(true) })
+    ///     }
+    /// }
+    /// let mut store = Store::new(&Engine::default(), Budget(1 << 20));
+    /// store.limiter_async(|budget| budget);
+    /// ```
+    pub fn limiter_async(
+        &mut self,
+        limiter: impl (FnMut(&mut T) -> &mut dyn ResourceLimiterAsync) + Send + Sync + 'static,
+    ) {
+        self.set_limiter(Limiter::Awaited(Box::new(limiter)));
+    }
+
+    fn set_limiter(&mut self, limiter: Limiter<T>) {
         let inner = self.inner_mut();
-        inner.above.hooks.limiter = Some(Box::new(limiter));
+        inner.above.hooks.limiter = Some(limiter);
         inner.opaque.hooks.on_growth = Some(ask_limiter::<T>);
     }
 }
@@ -46,7 +98,11 @@ impl<T: 'static> Store<T> {
 ///
 /// # Errors
 /// Returns an error if the limiter refuses.
-pub(crate) fn admit_instance<T: 'static>(store: &mut StoreInner<T>, module: &Module) -> Result<()> {
+pub(crate) fn admit_instance<T: 'static>(
+    store: &mut StoreInner<T>,
+    module: &Module,
+    may_wait: bool,
+) -> Result<()> {
     if store.above.hooks.limiter.is_none() {
         return Ok(());
     }
@@ -54,17 +110,26 @@ pub(crate) fn admit_instance<T: 'static>(store: &mut StoreInner<T>, module: &Mod
     let memories = &info.memories[info.imported_memories as usize..];
     let tables = &info.tables[info.imported_tables as usize..];
     admit_counts(store, 1, memories.len(), tables.len())?;
-    memories.iter().try_for_each(|ty| admit_size_of_memory(store, MemoryType::from_parser(ty)))?;
-    tables.iter().try_for_each(|ty| admit_size_of_table(store, &TableType::from_parser(ty, module.types())))
+    for ty in memories {
+        admit_size_of_memory(store, MemoryType::from_parser(ty), may_wait)?;
+    }
+    for ty in tables {
+        admit_size_of_table(store, &TableType::from_parser(ty, module.types()), may_wait)?;
+    }
+    Ok(())
 }
 
 /// Asks whether a memory may be created.
 ///
 /// # Errors
 /// Returns an error if the limiter refuses.
-pub(crate) fn admit_memory<T: 'static>(store: &mut StoreInner<T>, ty: MemoryType) -> Result<()> {
+pub(crate) fn admit_memory<T: 'static>(
+    store: &mut StoreInner<T>,
+    ty: MemoryType,
+    may_wait: bool,
+) -> Result<()> {
     admit_counts(store, 0, 1, 0)?;
-    admit_size_of_memory(store, ty)
+    admit_size_of_memory(store, ty, may_wait)
 }
 
 /// Asks whether a store may have one more memory, unless it has this one already. Others may have grown the
@@ -82,9 +147,13 @@ pub(crate) fn admit_shared<T: 'static>(store: &mut StoreInner<T>, memory: &Arc<S
 ///
 /// # Errors
 /// Returns an error if the limiter refuses.
-pub(crate) fn admit_table<T: 'static>(store: &mut StoreInner<T>, ty: &TableType) -> Result<()> {
+pub(crate) fn admit_table<T: 'static>(
+    store: &mut StoreInner<T>,
+    ty: &TableType,
+    may_wait: bool,
+) -> Result<()> {
     admit_counts(store, 0, 0, 1)?;
-    admit_size_of_table(store, ty)
+    admit_size_of_table(store, ty, may_wait)
 }
 
 fn admit_counts<T: 'static>(
@@ -95,12 +164,22 @@ fn admit_counts<T: 'static>(
 ) -> Result<()> {
     let (have_memories, have_tables) = store.opaque.counts();
     let have_instances = store.opaque.instances.len();
-    let Some(limiter) = &mut store.above.hooks.limiter else { return Ok(()) };
-    let limiter = limiter(&mut store.above.data);
+    let data = &mut store.above.data;
+    let limits = match &mut store.above.hooks.limiter {
+        None => return Ok(()),
+        Some(Limiter::Prompt(find)) => {
+            let limiter = find(data);
+            [limiter.instances(), limiter.memories(), limiter.tables()]
+        }
+        Some(Limiter::Awaited(find)) => {
+            let limiter = find(data);
+            [limiter.instances(), limiter.memories(), limiter.tables()]
+        }
+    };
     let all = [
-        ("instances", have_instances, instances, limiter.instances()),
-        ("memories", have_memories, memories, limiter.memories()),
-        ("tables", have_tables, tables, limiter.tables()),
+        ("instances", have_instances, instances, limits[0]),
+        ("memories", have_memories, memories, limits[1]),
+        ("tables", have_tables, tables, limits[2]),
     ];
     let beyond = all.into_iter().find(|&(_, have, more, limit)| more > 0 && have + more > limit);
     beyond.map_or(Ok(()), |(what, have, more, limit)| {
@@ -109,15 +188,15 @@ fn admit_counts<T: 'static>(
     })
 }
 
-fn admit_size_of_memory<T: 'static>(store: &mut StoreInner<T>, ty: MemoryType) -> Result<()> {
+fn admit_size_of_memory<T: 'static>(store: &mut StoreInner<T>, ty: MemoryType, may_wait: bool) -> Result<()> {
     let bytes = |pages: u64| pages.saturating_mul(WASM_PAGE);
     let (desired, maximum) = (bytes(ty.minimum), ty.maximum.map(bytes));
-    admit(store, Growth { what: Grows::Memory, current: 0, desired, maximum, has_failed: false })
+    admit(store, Growth { what: Grows::Memory, current: 0, desired, maximum, has_failed: false, may_wait })
 }
 
-fn admit_size_of_table<T: 'static>(store: &mut StoreInner<T>, ty: &TableType) -> Result<()> {
+fn admit_size_of_table<T: 'static>(store: &mut StoreInner<T>, ty: &TableType, may_wait: bool) -> Result<()> {
     let (desired, maximum) = (ty.minimum, ty.maximum);
-    admit(store, Growth { what: Grows::Table, current: 0, desired, maximum, has_failed: false })
+    admit(store, Growth { what: Grows::Table, current: 0, desired, maximum, has_failed: false, may_wait })
 }
 
 fn admit<T: 'static>(store: &mut StoreInner<T>, growth: Growth) -> Result<()> {
@@ -133,16 +212,63 @@ fn admit<T: 'static>(store: &mut StoreInner<T>, growth: Growth) -> Result<()> {
 }
 
 fn ask<T: 'static>(store: &mut StoreInner<T>, growth: Growth) -> Result<bool> {
-    let Some(limiter) = &mut store.above.hooks.limiter else { return Ok(true) };
-    let limiter = limiter(&mut store.above.data);
-    let size = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
-    let (current, desired, maximum) = (size(growth.current), size(growth.desired), growth.maximum.map(size));
+    let data = &mut store.above.data;
+    match &mut store.above.hooks.limiter {
+        None => Ok(true),
+        Some(Limiter::Prompt(find)) => ask_prompt(find(data), growth),
+        Some(Limiter::Awaited(find)) => ask_awaited(&mut store.opaque, find(data), growth),
+    }
+}
+
+fn ask_prompt(limiter: &mut dyn ResourceLimiter, growth: Growth) -> Result<bool> {
+    let [current, desired] = [growth.current, growth.desired].map(size);
+    let maximum = growth.maximum.map(size);
     match growth.what {
         Grows::Memory if growth.has_failed => limiter.memory_grow_failed(failed(growth)).map(|()| false),
         Grows::Table if growth.has_failed => limiter.table_grow_failed(failed(growth)).map(|()| false),
         Grows::Memory => limiter.memory_growing(current, desired, maximum),
         Grows::Table => limiter.table_growing(current, desired, maximum),
     }
+}
+
+/// Asks a limiter, and waits for its answer.
+///
+/// # Errors
+/// Fails if the call is not awaited, if its future is dropped meanwhile, or if the limiter fails.
+fn ask_awaited(
+    store: &mut StoreOpaque,
+    limiter: &mut dyn ResourceLimiterAsync,
+    growth: Growth,
+) -> Result<bool> {
+    let [current, desired] = [growth.current, growth.desired].map(size);
+    let maximum = growth.maximum.map(size);
+    match growth.what {
+        Grows::Memory if growth.has_failed => {
+            return limiter.memory_grow_failed(failed(growth)).map(|()| false);
+        }
+        Grows::Table if growth.has_failed => {
+            return limiter.table_grow_failed(failed(growth)).map(|()| false);
+        }
+        // Values of the host that may not be sent could lie on the stack.
+        _ if !growth.may_wait => {
+            let message =
+                "an async limiter cannot be asked by host code that is not awaited: use the async function";
+            return Err(Error::new(ErrorKind::Host, message));
+        }
+        _ => {}
+    }
+    let wait = Wait::begin(store, "an async limiter")?;
+    let answer = wait.until(match growth.what {
+        Grows::Memory => limiter.memory_growing(current, desired, maximum),
+        Grows::Table => limiter.table_growing(current, desired, maximum),
+    });
+    wait.end(store);
+    answer?
+}
+
+/// Returns a size as the host counts, or the largest if that is too small for it.
+fn size(size: u64) -> usize {
+    usize::try_from(size).unwrap_or(usize::MAX)
 }
 
 fn failed(Growth { current, desired, .. }: Growth) -> Error {

@@ -99,6 +99,65 @@ pub trait ResourceLimiter: Send + Sync {
     }
 }
 
+/// Decides how much a store may take, as [`ResourceLimiter`] does, but may wait before it answers: see
+/// [`Store::limiter_async`](crate::Store::limiter_async).
+pub trait ResourceLimiterAsync: Send + Sync {
+    /// Returns whether a memory may grow: see [`ResourceLimiter::memory_growing`].
+    ///
+    /// # Errors
+    /// An error ends the program, instead of reporting the failure to it.
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> Box<dyn Future<Output = Result<bool>> + Send + '_>;
+
+    /// Notifies the limiter that a memory that was allowed to grow could not.
+    ///
+    /// # Errors
+    /// An error ends the program, instead of reporting the failure to it.
+    fn memory_grow_failed(&mut self, error: Error) -> Result<()> {
+        let _ = error;
+        Ok(())
+    }
+
+    /// Returns whether a table may grow: see [`ResourceLimiter::table_growing`].
+    ///
+    /// # Errors
+    /// An error ends the program, instead of reporting the failure to it.
+    fn table_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> Box<dyn Future<Output = Result<bool>> + Send + '_>;
+
+    /// Notifies the limiter that a table that was allowed to grow could not.
+    ///
+    /// # Errors
+    /// An error ends the program, instead of reporting the failure to it.
+    fn table_grow_failed(&mut self, error: Error) -> Result<()> {
+        let _ = error;
+        Ok(())
+    }
+
+    /// Returns how many instances the store may have (default: 10,000).
+    fn instances(&self) -> usize {
+        StoreLimits::default().instances
+    }
+
+    /// Returns how many memories the store may have (default: 10,000).
+    fn memories(&self) -> usize {
+        StoreLimits::default().memories
+    }
+
+    /// Returns how many tables the store may have (default: 10,000).
+    fn tables(&self) -> usize {
+        StoreLimits::default().tables
+    }
+}
+
 /// A limiter is not told which kind of memory grows, so the lesser of the two memory sizes holds for both kinds.
 impl ResourceLimiter for StoreLimits {
     fn memory_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> Result<bool> {

@@ -9,7 +9,8 @@ use crate::runtime::instances::store::Stored;
 use crate::runtime::linear_memory::growth;
 use crate::runtime::linear_memory::memory::WASM_PAGE;
 use crate::shared_memory::{MemoryAccessError, SharedMemory};
-use crate::store::{StoreContext, StoreContextMut};
+use crate::store::{StoreContext, StoreContextMut, StoreInner};
+use crate::waiting::on_fiber;
 use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, MemoryType, Result};
 
 /// A linear memory in a store.
@@ -26,8 +27,23 @@ impl Memory {
     /// # Errors
     /// Fails if its minimum exceeds the limits, or the system has no address space for it.
     pub fn new(mut store: impl AsContextMut, ty: MemoryType) -> Result<Memory> {
-        let inner = store.as_context_mut().0;
-        limiter::admit_memory(inner, ty)?;
+        Memory::new_in(store.as_context_mut().0, ty, false)
+    }
+
+    /// Creates a zeroed memory as a future, in which the limiter of [`Store::limiter_async`](crate::Store::limiter_async)
+    /// may wait.
+    ///
+    /// # Errors
+    /// Fails as [`Memory::new`] does, or if the system has no memory for a stack.
+    pub fn new_async<'a, T: Send + 'static, S: Into<StoreContextMut<'a, T>>>(
+        store: S,
+        ty: MemoryType,
+    ) -> impl Future<Output = Result<Memory>> + Send + use<'a, T, S> {
+        on_fiber(store.into().0, move |store| Memory::new_in(store, ty, true))
+    }
+
+    fn new_in<T: 'static>(inner: &mut StoreInner<T>, ty: MemoryType, may_wait: bool) -> Result<Memory> {
+        limiter::admit_memory(inner, ty, may_wait)?;
         let opaque = &mut inner.opaque;
         let index = opaque.add_memory(ty, None, None)?;
         Ok(Memory(opaque.handle(index)))
@@ -136,10 +152,27 @@ impl Memory {
     /// # Errors
     /// Fails if the new size exceeds the maximum or a limit, or if a limiter denies it.
     pub fn grow(&self, mut store: impl AsContextMut, delta: u64) -> Result<u64> {
-        let inner = store.as_context_mut().0;
+        self.grow_in(store.as_context_mut().0, delta, false)
+    }
+
+    /// Grows the memory as a future, in which the limiter of [`Store::limiter_async`](crate::Store::limiter_async) may
+    /// wait.
+    ///
+    /// # Errors
+    /// Fails as [`Memory::grow`] does, or if the system has no memory for a stack.
+    pub fn grow_async<'a, T: Send + 'static, S: Into<StoreContextMut<'a, T>>>(
+        &self,
+        store: S,
+        delta: u64,
+    ) -> impl Future<Output = Result<u64>> + Send + use<'a, T, S> {
+        let memory = *self;
+        on_fiber(store.into().0, move |store| memory.grow_in(store, delta, true))
+    }
+
+    fn grow_in<T: 'static>(&self, inner: &mut StoreInner<T>, delta: u64, may_wait: bool) -> Result<u64> {
         let index = inner.opaque.index(self.0);
-        // SAFETY: the store is whole, and this function borrows it exclusively.
-        let old = unsafe { growth::memory(NonNull::from(inner).cast(), index, delta)? };
+        // SAFETY: the store is whole, and this function borrows it exclusively. What may wait is alone on its fiber.
+        let old = unsafe { growth::memory(NonNull::from(inner).cast(), index, delta, may_wait)? };
         old.ok_or_else(|| {
             let message = format!("memory cannot grow by {delta} pages: it has a maximum, or a limit");
             Error::new(ErrorKind::Limit, message)

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::interrupt::InterruptHandle;
-use crate::limits::ResourceLimiter;
+use crate::limits::{ResourceLimiter, ResourceLimiterAsync};
 use crate::profile::look_for_hot_code;
 use crate::runtime::control::hooks::CallHook;
 use crate::runtime::instances::store::{StoreOpaque, StoreWith};
@@ -51,14 +51,23 @@ pub struct Embedded<T: 'static> {
 /// The embedder's callbacks.
 pub(crate) struct Hooks<T: 'static> {
     /// Finds the limiter of the store's resources.
-    pub(crate) limiter: Option<Box<FindLimiter<T>>>,
+    pub(crate) limiter: Option<Limiter<T>>,
     /// See [`Store::call_hook`].
     pub(crate) on_call: Option<Box<OnCall<T>>>,
     /// See [`Store::deadline_callback`].
     pub(crate) on_deadline: Option<Box<OnDeadline<T>>>,
 }
 
+/// A way to find the limiter in the store's data.
+pub(crate) enum Limiter<T: 'static> {
+    /// It answers at once.
+    Prompt(Box<FindLimiter<T>>),
+    /// It may wait before it answers.
+    Awaited(Box<FindLimiterAsync<T>>),
+}
+
 type FindLimiter<T> = dyn (FnMut(&mut T) -> &mut dyn ResourceLimiter) + Send + Sync;
+type FindLimiterAsync<T> = dyn (FnMut(&mut T) -> &mut dyn ResourceLimiterAsync) + Send + Sync;
 type OnCall<T> = dyn FnMut(StoreContextMut<'_, T>, CallHook) -> Result<()> + Send + Sync;
 type OnDeadline<T> = dyn FnMut(&mut T) -> Result<UpdateDeadline> + Send + Sync;
 

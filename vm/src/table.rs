@@ -6,6 +6,8 @@ use std::ptr::NonNull;
 use crate::limiter;
 use crate::runtime::instances::store::Stored;
 use crate::runtime::linear_memory::growth;
+use crate::store::{StoreContextMut, StoreInner};
+use crate::waiting::on_fiber;
 use crate::{AsContext, AsContextMut, Error, ErrorKind, Ref, Result, TableType};
 
 /// A table in a store.
@@ -18,9 +20,30 @@ impl Table {
     /// # Errors
     /// Fails if `init` has another type, or the table's minimum exceeds the limits.
     pub fn new(mut store: impl AsContextMut, ty: TableType, init: Ref) -> Result<Table> {
-        let inner = store.as_context_mut().0;
+        Table::new_in(store.as_context_mut().0, ty, init, false)
+    }
+
+    /// Creates a table as a future, in which the limiter of [`Store::limiter_async`](crate::Store::limiter_async) may
+    /// wait.
+    ///
+    /// # Errors
+    /// Fails as [`Table::new`] does, or if the system has no memory for a stack.
+    pub fn new_async<'a, T: Send + 'static, S: Into<StoreContextMut<'a, T>>>(
+        store: S,
+        ty: TableType,
+        init: Ref,
+    ) -> impl Future<Output = Result<Table>> + Send + use<'a, T, S> {
+        on_fiber(store.into().0, move |store| Table::new_in(store, ty, init, true))
+    }
+
+    fn new_in<T: 'static>(
+        inner: &mut StoreInner<T>,
+        ty: TableType,
+        init: Ref,
+        may_wait: bool,
+    ) -> Result<Table> {
         init.check_type(&ty.element, &inner.opaque)?;
-        limiter::admit_table(inner, &ty)?;
+        limiter::admit_table(inner, &ty, may_wait)?;
         let opaque = &mut inner.opaque;
         let word = init.to_word(opaque);
         let index = opaque.add_table(ty, word, None)?;
@@ -71,12 +94,36 @@ impl Table {
     /// # Errors
     /// Fails if the new size exceeds the maximum or a limit, if a limiter denies it, or if `init` has another type.
     pub fn grow(&self, mut store: impl AsContextMut, delta: u64, init: Ref) -> Result<u64> {
-        let inner = store.as_context_mut().0;
+        self.grow_in(store.as_context_mut().0, delta, init, false)
+    }
+
+    /// Grows the table as a future, in which the limiter of [`Store::limiter_async`](crate::Store::limiter_async) may
+    /// wait.
+    ///
+    /// # Errors
+    /// Fails as [`Table::grow`] does, or if the system has no memory for a stack.
+    pub fn grow_async<'a, T: Send + 'static, S: Into<StoreContextMut<'a, T>>>(
+        &self,
+        store: S,
+        delta: u64,
+        init: Ref,
+    ) -> impl Future<Output = Result<u64>> + Send + use<'a, T, S> {
+        let table = *self;
+        on_fiber(store.into().0, move |store| table.grow_in(store, delta, init, true))
+    }
+
+    fn grow_in<T: 'static>(
+        &self,
+        inner: &mut StoreInner<T>,
+        delta: u64,
+        init: Ref,
+        may_wait: bool,
+    ) -> Result<u64> {
         let table = inner.opaque.index(self.0);
         init.check_type(&inner.opaque.table(table).ty().element, &inner.opaque)?;
         let word = init.to_word(&mut inner.opaque);
-        // SAFETY: the store is whole, and this function borrows it exclusively.
-        let old = unsafe { growth::table(NonNull::from(inner).cast(), table, delta, word, false)? };
+        // SAFETY: the store is whole, and this function borrows it exclusively. What may wait is alone on its fiber.
+        let old = unsafe { growth::table(NonNull::from(inner).cast(), table, delta, word, false, may_wait)? };
         old.ok_or_else(|| {
             let message = format!("table cannot grow by {delta} elements: it has a maximum, or a limit");
             Error::new(ErrorKind::Limit, message)

@@ -79,9 +79,6 @@ impl Config {
         if !self.events.is_empty() || self.tracing.is_some() {
             return wrong("events and traces are not sampled: profile exactly instead");
         }
-        if self.max_call_depth.is_some() {
-            return wrong("frames are not limited in number where there are bursts: profile exactly, or not");
-        }
         match adaptive {
             Adaptive { trigger: Trigger::Time(_), budget: Some(_), .. } => {
                 wrong("a budget sets how many checks lie between bursts: not where time begins them")

@@ -255,7 +255,8 @@ impl Config {
     /// and in each tier, provided that the stack is large enough for that many, which [`Config::max_wasm_stack`]
     /// ensures. A tail call replaces its caller; host functions do not count.
     ///
-    /// Each call then costs two additions and a comparison, and no call is inlined. Not with an adaptive profile.
+    /// Each call then costs two additions and a comparison, and no call is inlined. With an adaptive profile the limit is
+    /// the same, whether a call is in a burst or not.
     pub fn max_call_depth(&mut self, frames: Option<u32>) -> &mut Self {
         self.max_call_depth = frames;
         self

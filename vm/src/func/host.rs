@@ -1,15 +1,12 @@
 //! Host functions from closures.
 
-use std::pin::Pin;
-use std::time::Duration;
-
 use super::{WasmParams, WasmResults, WasmTy};
 use crate::caller::Caller;
 use crate::runtime::control::host::HostFunc as RuntimeFunc;
 use crate::runtime::instances::abi::VmValue;
 use crate::runtime::instances::store::StoreOpaque;
-use crate::runtime::stacks::fiber::{Dropped, Suspender};
 use crate::store::{Embedded, StoreInner};
+use crate::waiting::Wait;
 use crate::{AsContext, AsContextMut, Error, ErrorKind, FuncType, Result, Val, ValType};
 
 /// The return type of a host function: nothing, a value, a tuple of values, or a `Result` of those.
@@ -144,11 +141,11 @@ pub(crate) fn awaited<T: 'static, P: WasmResults, R: WasmRet + 'static>(
     func: Box<AsyncCode<T, P, R>>,
 ) -> HostFunc<T> {
     let code = Box::new(move |store: &mut StoreInner<T>, instance, values: &mut [VmValue]| {
-        let wait = Wait::begin(store)?;
+        let wait = Wait::begin(&mut store.opaque, "an async host function")?;
         // SAFETY: the caller passes values of the parameters' types, from this store.
         let params = unsafe { P::load(values, &store.opaque) };
         let result = wait.until(func(Caller::new(store, instance), params));
-        wait.end(store);
+        wait.end(&mut store.opaque);
         finish(result?, values, &mut store.opaque)
     });
     HostFunc { ty: FuncType::new(P::types(), R::Values::types()), code }
@@ -164,43 +161,11 @@ pub(crate) fn dynamic_awaited<T: 'static>(ty: FuncType, func: Box<DynamicAsyncCo
     let types = ty.clone();
     let code = Box::new(move |store: &mut StoreInner<T>, instance, values: &mut [VmValue]| {
         let (params, mut results) = passed(&types, values, &store.opaque);
-        let wait = Wait::begin(store)?;
+        let wait = Wait::begin(&mut store.opaque, "an async host function")?;
         let result = wait.until(func(Caller::new(store, instance), &params, &mut results));
-        wait.end(store);
+        wait.end(&mut store.opaque);
         result??;
         give_back(&types, &results, values, &mut store.opaque)
     });
     HostFunc { ty, code }
-}
-
-/// The wait of a host function, with the state that its end needs.
-struct Wait {
-    suspender: Suspender,
-    left: Duration,
-    before: u64,
-}
-
-impl Wait {
-    /// # Errors
-    /// Fails if the surrounding call is not awaited.
-    fn begin<T: 'static>(store: &mut StoreInner<T>) -> Result<Wait> {
-        let Some(suspender) = store.opaque.suspender else {
-            let message = "an async host function was called in a call that is not async: use call_async";
-            return Err(Error::new(ErrorKind::Host, message));
-        };
-        // The duration of the wait says nothing about the code.
-        store.opaque.drop_timed_call();
-        Ok(Wait { suspender, left: store.opaque.leave_thread(), before: suspender.waited() })
-    }
-
-    fn until<F: Future + Send + ?Sized>(&self, future: Box<F>) -> Result<F::Output, Dropped> {
-        let mut future = Pin::from(future);
-        // SAFETY: the suspender exists while this code runs on its fiber, which holds only values that can be sent to
-        // another thread; the future can be sent, too.
-        unsafe { self.suspender.wait(future.as_mut()) }
-    }
-
-    fn end<T: 'static>(self, store: &mut StoreInner<T>) {
-        store.opaque.go_on_after(self.left, self.suspender.waited() - self.before);
-    }
 }

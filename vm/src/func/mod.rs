@@ -48,8 +48,8 @@ use crate::runtime::control::enter::Ended;
 use crate::runtime::control::{enter, host as runtime_host};
 use crate::runtime::instances::abi::VmValue;
 use crate::runtime::instances::store::{FuncPtr, StoreOpaque};
-use crate::runtime::stacks::fiber;
 use crate::store::{StoreContextMut, StoreInner};
+use crate::waiting::on_fiber;
 use crate::{AsContext, AsContextMut, Error, ErrorKind, FuncType, Result, ValType, WasmBacktrace};
 
 /// A function in a store: an instance's or the host's.
@@ -218,16 +218,6 @@ impl Func {
         }
         Ok(TypedFunc::new(*self))
     }
-}
-
-/// Runs `work`, which may wait in wasm code, on its own stack, as a future.
-pub(crate) async fn on_fiber<'a, T: Send + 'static, R: Send + 'a>(
-    store: &'a mut StoreInner<T>,
-    work: impl FnOnce(&mut StoreInner<T>) -> Result<R> + Send + 'a,
-) -> Result<R> {
-    // SAFETY: the store's data implements `Send`.
-    let call = unsafe { fiber::on_fiber(store, work) };
-    call.map_err(|e| Error::system("no memory for a stack", e))?.await
 }
 
 /// Converts an early end of a call to its error.

@@ -2,10 +2,11 @@
 
 use std::marker::PhantomData;
 
-use super::{Func, Values, WasmParams, WasmResults, error, on_fiber};
+use super::{Func, Values, WasmParams, WasmResults, error};
 use crate::runtime::control::enter;
 use crate::runtime::instances::abi::VmValue;
 use crate::store::StoreInner;
+use crate::waiting::on_fiber;
 use crate::{AsContextMut, Result, StoreContextMut};
 
 /// A function that takes `P` and returns `R`.

@@ -5,12 +5,13 @@ mod profile;
 
 use wprof_jit::module::Entity;
 
-use crate::func::{WasmParams, WasmResults, on_fiber};
+use crate::func::{WasmParams, WasmResults};
 use crate::runtime::instances::instance::InstanceData;
 use crate::runtime::instances::instantiate::{Imports, entity_index, instantiate};
 use crate::runtime::instances::loaded;
 use crate::runtime::instances::store::{StoreOpaque, Stored};
 use crate::store::{StoreContext, StoreContextMut, StoreInner};
+use crate::waiting::on_fiber;
 use crate::{
     AsContext, AsContextMut, Caller, Error, ErrorKind, Extern, Func, Global, Memory, Module, Result, Table,
     Tag, TypedFunc,
@@ -84,7 +85,7 @@ impl Instance {
     ) -> Result<Instance> {
         let context = StoreContextMut(store);
         check_engine(&context, module);
-        limiter::admit_instance(context.0, module)?;
+        limiter::admit_instance(context.0, module, may_wait)?;
         let index = instantiate(&mut context.0.opaque, &module.loaded(), Box::new(module.clone()), imports)?;
         let instance = Instance(context.0.opaque.handle(index));
         if let Some(start) = module.info().start {

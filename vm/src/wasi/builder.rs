@@ -104,11 +104,26 @@ impl WasiCtxBuilder {
     /// Gives the program the process's standard input, output and error. Output is not buffered. Even if they
     /// are files or terminals, the program sees streams: it can neither seek in them nor truncate them.
     pub fn inherit_stdio(&mut self) -> &mut Self {
-        let [stdin, stdout, stderr] =
-            [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];
-        let stream =
-            |fd, is_output| Descriptor::stream(What::File(Arc::new(HostFile::standard(fd))), is_output);
-        self.standard = [stream(stdin, false), stream(stdout, true), stream(stderr, true)];
+        self.inherit_stdin().inherit_stdout().inherit_stderr()
+    }
+
+    /// Gives the program the process's standard input: see [`WasiCtxBuilder::inherit_stdio`].
+    pub fn inherit_stdin(&mut self) -> &mut Self {
+        self.inherit(0, HostFile::standard(rustix::stdio::stdin()))
+    }
+
+    /// Gives the program the process's standard output: see [`WasiCtxBuilder::inherit_stdio`].
+    pub fn inherit_stdout(&mut self) -> &mut Self {
+        self.inherit(1, HostFile::standard(rustix::stdio::stdout()))
+    }
+
+    /// Gives the program the process's standard error output: see [`WasiCtxBuilder::inherit_stdio`].
+    pub fn inherit_stderr(&mut self) -> &mut Self {
+        self.inherit(2, HostFile::standard(rustix::stdio::stderr()))
+    }
+
+    fn inherit(&mut self, descriptor: usize, file: HostFile) -> &mut Self {
+        self.standard[descriptor] = Descriptor::stream(What::File(Arc::new(file)), descriptor > 0);
         self
     }
 

@@ -1,8 +1,8 @@
 //! Core dumps, read by an independent reader of the format.
 
 use wasmparser::{
-    CoreDumpInstancesSection, CoreDumpModulesSection, CoreDumpStackSection, DataKind, KnownCustom, Operator,
-    Parser, Payload, Validator, WasmFeatures,
+    CoreDumpInstancesSection, CoreDumpModulesSection, CoreDumpStackSection, CoreDumpValue, DataKind,
+    KnownCustom, Operator, Parser, Payload, Validator, WasmFeatures,
 };
 use wprof::*;
 
@@ -28,6 +28,8 @@ struct Found {
     modules: Vec<String>,
     instances: Vec<(u32, Vec<u32>, Vec<u32>)>,
     frames: Vec<(u32, u32, u32)>,
+    /// Locals and operands of each frame.
+    values: Vec<(Vec<CoreDumpValue>, Vec<CoreDumpValue>)>,
     memories: Vec<(u64, Option<u64>, bool)>,
     globals: Vec<String>,
     data: Vec<(u32, i64, Vec<u8>)>,
@@ -49,11 +51,9 @@ fn read(dump: &[u8]) -> std::result::Result<Found, Box<dyn std::error::Error>> {
                 }
                 KnownCustom::CoreDumpStack(CoreDumpStackSection { name, frames }) => {
                     assert_eq!(name, "main");
-                    let parts = |f: &wasmparser::CoreDumpStackFrame| {
-                        assert!(f.locals.is_empty() && f.stack.is_empty());
-                        (f.instanceidx, f.funcidx, f.codeoffset)
-                    };
+                    let parts = |f: &wasmparser::CoreDumpStackFrame| (f.instanceidx, f.funcidx, f.codeoffset);
                     found.frames = frames.iter().map(parts).collect();
+                    found.values = frames.into_iter().map(|frame| (frame.locals, frame.stack)).collect();
                 }
                 _ => return Err(format!("section {}", section.name()).into()),
             },
@@ -110,12 +110,47 @@ fn a_dump_has_stack_memories_and_globals_of_the_trap() -> Outcome {
             dump.frames().iter().map(|f| (1, f.func_index(), f.func_offset() as u32)).collect();
         assert_eq!(found.frames, frames);
         assert_eq!(frames.iter().map(|frame| frame.1).collect::<Vec<_>>(), [0, 1]);
+        // How many there are is known; where code has them is not.
+        let missing = |count| vec![CoreDumpValue::Missing; count];
+        assert_eq!(
+            format!("{:?}", found.values),
+            format!("{:?}", [(missing(1), missing(0)), (missing(0), missing(1))])
+        );
         assert!(found.globals[0].contains("77") && found.globals[1].contains("4886718345"), "{found:?}");
         assert!(found.globals[4].contains("RefNull"), "{found:?}");
         let [(0, first, own), (1, second, other)] = &found.data[..] else { panic!("{:?}", found.data) };
         assert_eq!(own[70000 - *first as usize..][..4], [4, 3, 2, 1]);
         assert_eq!(other[131064 - *second as usize..][..8], [0xff; 8]);
         assert!(own.len() + other.len() < 3 * 4096, "zeros are left out");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_program_that_stops_at_an_instruction_is_dumped_with_its_values() -> Outcome {
+    let text = r#"(module (func $inner (param i32 f64) (result i64) (local v128 i64)
+            (local.set 3 (i64.const -9))
+            (i64.add (i64.extend_i32_s (local.get 0)) (local.get 3)))
+        (func (export "run") (result i64) (call $inner (i32.const -5) (f64.const 1.5))))"#;
+    let mut seen = Vec::new();
+    for budget in 1..=8 {
+        let mut config = Config::new();
+        config.count_events(EventModel::built_in("instructions")).budget("instructions");
+        let engine = Engine::new(config.event_counting(Counting::PerInstruction))?;
+        let mut store = Store::new(&engine, ());
+        let instance = Instance::new(&mut store, &Module::new(&engine, text)?, &[])?;
+        let run = instance.get_typed_func::<(), i64>(&mut store, "run")?;
+        store.set_budget("instructions", budget)?;
+        let error = run.call(&mut store, ()).expect_err("the budget is too small");
+        let dump = WasmCoreDump::new(&error).ok_or("wasm code was stopped")?;
+        let (locals, operands) = &read(&dump.serialize(&store, "stopped"))?.values[0];
+        let stop = store.stop()?.ok_or("each instruction checks")?;
+        assert_eq!((locals.len(), operands.len()), (stop.locals.len(), stop.operands.len()), "{budget}");
+        seen.push(format!("{locals:?} {operands:?}"));
+    }
+    let all = seen.join("\n");
+    for part in ["[I32(-5), F64(", "Missing, I64(-9)]", "[I64(-5)]", "[I64(-5), I64(-9)]", "[] [I32(-5)]"] {
+        assert!(all.contains(part), "{part}:\n{all}");
     }
     Ok(())
 }

@@ -8,11 +8,16 @@ mod core_dumps;
 mod deadlines;
 mod example;
 mod fuel;
+mod funcs;
 mod instance_pre;
+mod items;
 mod limiters;
+mod limiters_async;
+mod linkers;
 mod pooling;
 mod profiles;
 mod stacks;
+mod stores;
 mod toggles;
 
 use wprof::{Collect, Config, Engine, ProfilingConfig, Result, Strategy};

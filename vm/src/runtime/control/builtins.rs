@@ -136,7 +136,7 @@ pub unsafe extern "C" fn memory_grow(vmctx: *const VmContext, memory: u32, delta
     let (store, instance) = unsafe { caller(vmctx) };
     let memory = store.instances[instance as usize].memories[memory as usize];
     // SAFETY: as above; the store is whole at the origin of the loan, and nothing else uses it meanwhile.
-    unsafe { grow((*vmctx).store, |store| growth::memory(store, memory, delta)) }
+    unsafe { grow((*vmctx).store, |store| growth::memory(store, memory, delta, true)) }
 }
 
 /// Performs a growth, about which the embedder may be asked, and returns the old size, -1 or [`GROW_TRAPS`].
@@ -224,7 +224,7 @@ pub unsafe extern "C" fn table_grow(vmctx: *const VmContext, table: u32, delta: 
     let (store, instance) = unsafe { caller(vmctx) };
     let table = store.instances[instance as usize].tables[table as usize];
     // SAFETY: as in `memory_grow`.
-    unsafe { grow((*vmctx).store, |store| growth::table(store, table, delta, init, true)) }
+    unsafe { grow((*vmctx).store, |store| growth::table(store, table, delta, init, true, true)) }
 }
 
 /// `Builtin::CountPath`.

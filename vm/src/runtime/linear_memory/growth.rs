@@ -27,6 +27,8 @@ pub struct Growth {
     pub maximum: Option<u64>,
     /// Whether the growth was allowed but failed, of which the embedder is only notified.
     pub has_failed: bool,
+    /// Whether the embedder may wait before it answers, if the surrounding call is awaited.
+    pub may_wait: bool,
 }
 
 /// Asks the embedder whether an item may grow. An error ends the program. Unsafe to call except under the contract of
@@ -34,7 +36,7 @@ pub struct Growth {
 pub type OnGrowth = unsafe fn(NonNull<StoreOpaque>, Growth) -> Result<bool>;
 
 /// Grows memory number `index` of a store by `delta` pages and returns its old size in pages, or `None` if that is
-/// impossible or denied.
+/// impossible or denied. With `may_wait` the embedder may wait before it decides.
 ///
 /// # Errors
 /// Fails if the embedder ends the program.
@@ -42,15 +44,21 @@ pub type OnGrowth = unsafe fn(NonNull<StoreOpaque>, Growth) -> Result<bool>;
 /// # Safety
 /// The pointer derives from an exclusive reference to the whole store, its user's data included, and nothing else uses
 /// the store meanwhile: the wasm code that it is lent to, if any, waits for this function, and has left in the proper
-/// way.
-pub unsafe fn memory(store: NonNull<StoreOpaque>, index: u32, delta: u64) -> Result<Option<u64>> {
+/// way. With `may_wait`, everything on the stack above the wasm code or the start of the fiber may move to
+/// another thread.
+pub unsafe fn memory(
+    store: NonNull<StoreOpaque>,
+    index: u32,
+    delta: u64,
+    may_wait: bool,
+) -> Result<Option<u64>> {
     // SAFETY: the caller upholds this function's safety contract; the reference ends with the block.
     let (current, maximum) = unsafe {
         let memory = store.as_ref().memory(index);
         (memory.len(), memory.ty().maximum.map(|pages| pages.saturating_mul(WASM_PAGE)))
     };
     let desired = current.saturating_add(delta.saturating_mul(WASM_PAGE));
-    let growth = Growth { what: Grows::Memory, current, desired, maximum, has_failed: false };
+    let growth = Growth { what: Grows::Memory, current, desired, maximum, has_failed: false, may_wait };
     let work = |store: &mut StoreOpaque| {
         let old = store.memory_mut(index).grow(delta)?;
         store.note_size(index);
@@ -74,6 +82,7 @@ pub unsafe fn table(
     delta: u64,
     init: u64,
     may_stop: bool,
+    may_wait: bool,
 ) -> Result<Option<u64>> {
     // SAFETY: the caller upholds this function's safety contract; the references end with the block.
     let (current, maximum, interrupt) = unsafe {
@@ -81,7 +90,7 @@ pub unsafe fn table(
         (table.len(), table.ty().maximum, store.as_ref().interrupt().clone())
     };
     let desired = current.saturating_add(delta);
-    let growth = Growth { what: Grows::Table, current, desired, maximum, has_failed: false };
+    let growth = Growth { what: Grows::Table, current, desired, maximum, has_failed: false, may_wait };
     let is_to_stop = || may_stop && interrupt.stops_at_once();
     // SAFETY: the caller upholds this function's safety contract.
     unsafe { grow(store, growth, |store| store.table_mut(index).grow(delta, init, is_to_stop)) }
