@@ -34,6 +34,8 @@ pub struct Counted {
     pub metrics: Vec<Metric>,
     /// Whether paths are counted separately in each calling context.
     pub flow: bool,
+    /// Whether calling contexts are told apart by functions only.
+    pub merges_sites: bool,
     /// If allocations are counted: the allocators besides functions with usual names.
     pub allocators: Option<Vec<(String, AllocatorKind)>>,
 }
@@ -65,7 +67,8 @@ impl Counted {
             config.budget(&budget.kind);
         }
         if let Some(bytes) = self.context_memory {
-            config.count_contexts(true).context_memory(usize::try_from(bytes).unwrap_or(usize::MAX));
+            config.count_contexts(true).merge_call_sites(self.merges_sites);
+            config.context_memory(usize::try_from(bytes).unwrap_or(usize::MAX));
         }
         if let Some(allocators) = &self.allocators {
             config.count_allocations(allocators.iter().cloned());
@@ -99,6 +102,7 @@ impl Counted {
             weights,
             metered,
             contexts,
+            merges_sites: self.merges_sites,
             allocations: self.allocators.is_some(),
             checks,
             metrics,
