@@ -15,7 +15,8 @@ use crate::table::Table;
 /// The costs of one program.
 pub type Costs = (String, PlacementCosts);
 
-const PLACEMENTS: [&str; 4] = ["vertex by blocks", "vertex by edges", "same, unmarked", "edges"];
+const PLACEMENTS: [&str; 5] =
+    ["vertex by blocks", "vertex by edges", "same, unmarked", "same, contracted", "edges"];
 
 /// Runs programs with their arguments for benches or for tests, and returns their costs.
 ///
@@ -32,7 +33,7 @@ pub fn costs(programs: &[Program], bench: bool) -> Result<Vec<Costs>> {
     programs.iter().map(cost).collect()
 }
 
-/// Makes the table of the number of counters: in each block, on each edge, then for four placements under three
+/// Makes the table of the number of counters: in each block, on each edge, then for five placements under three
 /// weightings.
 pub fn counters(found: &[Costs]) -> Table {
     by_placement(found, |cost, _| cost.counters.to_string())
@@ -56,8 +57,10 @@ fn by_placement(found: &[Costs], cell: impl Fn(CounterCost, &PlacementCosts) -> 
     table
 }
 
-fn placements(costs: WeightedCosts) -> [CounterCost; 4] {
-    [costs.vertex_by_blocks, costs.vertex_by_edges, costs.vertex_by_edges_unmarked, costs.edges]
+fn placements(costs: WeightedCosts) -> [CounterCost; 5] {
+    let by_edges = [costs.vertex_by_edges, costs.vertex_by_edges_unmarked, costs.vertex_by_edges_contracted];
+    let [marked, unmarked, contracted] = by_edges;
+    [costs.vertex_by_blocks, marked, unmarked, contracted, costs.edges]
 }
 
 /// Makes the table of increments of edge counters under each weighting, relative to one counter per block: graph 4,

@@ -5,7 +5,8 @@
 //! Invariant: [`ContextTree::verify`]. A function occurs once on each path from the root: a call of a function that is
 //! already on the path leads back to its record, so the depth is at most the number of functions. Two trees with the
 //! same contexts and counts are equal.
-//! Source: Ammons, Ball & Larus 1997, section 4, with call sites distinguished. A tail call is a call like any other:
+//! Source: Ammons, Ball & Larus 1997, section 4, with call sites distinguished, or merged (section 4.1) to save space:
+//! then the tree is [`ContextTree::with_sites_merged`] of the other. A tail call is a call like any other:
 //! its callee is a child of the record whose frame it replaces, since control came from there.
 //! Oracle: `tests/it/contexts.rs`, and against traces of whole runs `spec-tests/tests/contexts.rs`.
 //!
@@ -57,6 +58,11 @@ pub struct ContextTree {
     /// Whether each context counted its paths separately.
     #[serde(skip)]
     pub has_paths: bool,
+    /// Whether a record has the calls of one callee from all call sites of its caller. Then no call has a site (the
+    /// sites of records and recursive calls are 0), and a routine's sites are the first call of each callee slot.
+    /// Stored separately.
+    #[serde(skip)]
+    pub merges_sites: bool,
     /// How the figures were obtained. Sampled trees count the calls that began in a burst, in the context of that
     /// moment. Stored separately.
     #[serde(skip)]
@@ -207,12 +213,24 @@ impl ContextTree {
         self.routines.iter().any(|routine| routine.callee == Callee::Beyond)
     }
 
-    /// Returns the sum of two trees of one module, with the metrics that both have; counts saturate.
+    /// Returns the tree in which the calls of one callee from all call sites of its caller are one record. The call
+    /// sites of routines stay.
+    #[must_use]
+    pub fn with_sites_merged(&self) -> Self {
+        let mut log = ContextLog { metrics: self.metrics.clone(), ..ContextLog::default() };
+        (log.has_paths, log.kind, log.merges_sites) = (self.has_paths, self.kind, true);
+        log.add_tree(self);
+        log.tree()
+    }
+
+    /// Returns the sum of two trees of one module, with the metrics that both have; counts saturate. If only one of
+    /// them has call sites merged, the sum has too.
     #[must_use]
     pub fn merged(&self, other: &Self) -> Self {
         let mut log =
             ContextLog { metrics: metric::merged(&self.metrics, &other.metrics), ..ContextLog::default() };
         log.has_paths = self.has_paths && other.has_paths;
+        log.merges_sites = self.merges_sites || other.merges_sites;
         log.kind = self.kind.merged(other.kind);
         log.add_tree(self);
         log.add_tree(other);

@@ -30,8 +30,8 @@
 //! record, with their figures) and `TIME` (the time line). Version 1.6 adds `GAIN` (the savings of versions on the time
 //! line, by position). Version 1.7 adds `XTND` (extended paths). Version 1.8 adds `FILL`, which holds nothing: it makes
 //! a file long enough to be unpacked (see [`ReadLimits`]). Version 1.9 adds `SMPL` (sampled time). Version 1.10 adds
-//! `ALOC` (allocations) and `PRED` (mispredictions of a simulated branch predictor). A change to a section's content
-//! takes a new tag.
+//! `ALOC` (allocations) and `PRED` (mispredictions of a simulated branch predictor). Version 1.11 adds `CMRG`, which is
+//! there if the call sites of calling contexts are merged. A change to a section's content takes a new tag.
 
 mod replace;
 mod section;
@@ -49,7 +49,7 @@ use crate::{
 
 const MAGIC: [u8; 8] = *b"wprof\r\n\x1a";
 const MAJOR: u16 = 1;
-const MINOR: u16 = 10;
+const MINOR: u16 = 11;
 
 const HEAD: Tag = Tag(*b"HEAD");
 const FUNC: Tag = Tag(*b"FUNC");
@@ -61,6 +61,7 @@ const PATH: Tag = Tag(*b"PATH");
 const METR: Tag = Tag(*b"METR");
 const CMET: Tag = Tag(*b"CMET");
 const CKND: Tag = Tag(*b"CKND");
+const CMRG: Tag = Tag(*b"CMRG");
 const FLOW: Tag = Tag(*b"FLOW");
 const STOP: Tag = Tag(*b"STOP");
 const SLCT: Tag = Tag(*b"SLCT");
@@ -211,6 +212,9 @@ impl Profile {
             if contexts.kind != FigureKind::Exact {
                 writer.section(CKND, &contexts.kind)?;
             }
+            if contexts.merges_sites {
+                writer.section(CMRG, &true)?;
+            }
             if !contexts.metrics.is_empty() {
                 let figures: Vec<&Vec<u64>> = contexts.records.iter().map(|record| &record.metrics).collect();
                 writer.section(CMET, &(&contexts.metrics, figures))?;
@@ -283,6 +287,11 @@ impl Profile {
             contexts
                 .ok_or_else(|| FileError::Damaged { part: "the kind of calling contexts".to_owned() })?
                 .kind = kind;
+        }
+        if let Some(merges_sites) = reader.take_if_there(CMRG)? {
+            let contexts = contexts.as_mut();
+            let damaged = || FileError::Damaged { part: "the merged call sites of contexts".to_owned() };
+            contexts.ok_or_else(damaged)?.merges_sites = merges_sites;
         }
         if let Some((metrics, figures)) = reader.take_if_there(CMET)? {
             add_context_figures(contexts.as_mut(), metrics, figures)?;

@@ -45,7 +45,11 @@ impl TimeProfile {
 }
 
 impl ContextTree {
+    /// Without call sites nothing tells where in its caller a call was inlined: the tree stays.
     fn with_inlined(&self, inlined: &mut impl FnMut(u32) -> Vec<String>) -> Self {
+        if self.merges_sites {
+            return self.clone();
+        }
         let log = ContextLog {
             routines: self.routines.clone(),
             metrics: self.metrics.clone(),

@@ -20,7 +20,7 @@
 //!     "records": [{ "routine", "parent": record, "site": offset, "calls", "inclusive_calls",
 //!       "back_edges": [{ "site": offset, "to": record }], "metrics"?: FIGURES of the function itself,
 //!       "paths"?: [{ "id": that of one of the function's paths, "count", "metrics"?: FIGURES }] }],
-//!     "metrics"?: as above },
+//!     "metrics"?: as above, "merges_sites"?: true: sites are 0, and those of routines are of callee slots },
 //!   "call_targets"?: [{ "caller": index, "site": offset, "callee": { "what" and so on as of routines }, "count",
 //!       "kind": KIND }],
 //!   "extended_paths"?: { "extension": "back-edges:N"|"calls:N", "paths": [{ "pieces": [[function, id of a path]], in the

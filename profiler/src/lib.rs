@@ -76,7 +76,7 @@ pub use plan::placement_costs::{OtherWeightings, PlacementCosts, WeightedCosts};
 pub use plan::preferential_numbering::{InterestingPath, PreferentialNumbering};
 pub use plan::preferential_plan::PreferentialPlan;
 pub use plan::propagate::{PropagateError, propagate};
-pub use plan::propagate_blocks::{BlockCounts, propagate_blocks};
+pub use plan::propagate_blocks::{BlockCounts, propagate_blocks, propagate_contracted};
 pub use plan::spanning_tree::{RootedForest, SpanningTree};
 pub use plan::vertex_plan::VertexPlan;
 pub use profile::*;

@@ -252,7 +252,18 @@ impl Engines {
             }
         }
         summary.sampled_contexts = self.contexts_in_bursts(case, &tree)?;
+        self.contexts_by_callee(case, &tree)?;
         Ok(summary)
+    }
+
+    /// Checks that where call sites are merged, the tree is that by call site with its call sites merged.
+    fn contexts_by_callee(&self, case: &Case, tree: &ContextTree) -> Result<(), String> {
+        let expected = shadow::by_callee(tree);
+        let ran = ours::run(&self.contexts_by_callee, &case.wasm, &case.drive)?;
+        match contexts_of(&ran)?.map(|tree| shadow::by_callee(&tree)) {
+            found if ran.outcome.overflowed() || found.as_ref() == Some(&expected) => Ok(()),
+            found => Err(format!("by callee {found:#?}, expected {expected:#?}")),
+        }
     }
 
     /// Checks that a burst that never ends records all calls that wasm makes, and that shorter bursts record a subset.
@@ -504,7 +515,14 @@ impl Engines {
                 same_flow(&alone, profile).map_err(|e| format!("alone: {e}"))?;
             }
         }
-        Ok(())
+        let ran = ours::run(&self.flow_by_callee, &case.wasm, &case.drive)?;
+        let found = ran.profile().ok_or("not instantiated")?.map_err(|e| e.to_string())?;
+        let contexts = profile.contexts.as_ref().map(shadow::by_callee);
+        let expected = Profile { contexts, ..profile.clone() };
+        if ran.outcome.overflowed() {
+            return Ok(());
+        }
+        same_flow(&found, &expected).map_err(|e| format!("by callee: {e}"))
     }
 
     fn every_block(&self, case: &Case, oracle: &Oracle, counters: &[u64]) -> Result<(), String> {

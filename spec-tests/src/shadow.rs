@@ -329,6 +329,14 @@ pub fn without_metrics(tree: &ContextTree) -> ContextTree {
     tree
 }
 
+/// Returns the tree with the call sites of each caller merged, by definition: chains that differ in their call sites
+/// only are one. The call sites of routines, which this leaves out, tell more about another tree.
+pub fn by_callee(tree: &ContextTree) -> ContextTree {
+    let mut tree = if tree.merges_sites { tree.clone() } else { tree.with_sites_merged() };
+    tree.routines.iter_mut().for_each(|routine| routine.sites.clear());
+    tree
+}
+
 /// Returns the tree without calls of host functions by the host.
 pub fn without_calls_by_host(tree: &ContextTree) -> ContextTree {
     let mut tree = tree.clone();

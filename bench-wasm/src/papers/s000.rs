@@ -45,11 +45,11 @@ pub const ALL: &[Experiment] = &[
         title: "Increments by placement, over one counter in each block (also graph 3)",
         rows: &[3, 4, 8, 9, 10, 13, 14, 23],
         how: How::Counted(|runs| Ok(placements::increments(runs.placements()?))),
-        plot: Plot::Bars(6),
+        plot: Plot::Bars(7),
         theirs: &[Theirs {
             figure: "edge counters, static weighting",
             paper: "a third to a quarter in programs that branch much",
-            column: 6,
+            column: 7,
         }],
         differs: "Programs whose loops have many blocks gain what the paper's do; a loop of a single block has to count each \
                   round, whatever the placement.",

@@ -26,19 +26,29 @@ impl<'a> Runs<'a> {
         self.program
     }
 
-    /// Returns paths and calling contexts, with misses of a simulated cache along both.
+    /// Returns paths, calling contexts and the paths in these, with misses of a simulated cache along all of them.
     ///
     /// # Errors
     /// Returns an error if the program fails.
     pub fn counted(&self) -> Result<&Profile> {
         if self.counted.get().is_none() {
             let mut config = Config::new();
-            config.profiling(ProfilingConfig::Exact(Collect::Paths)).count_contexts(true);
+            config.profiling(ProfilingConfig::Exact(Collect::Paths)).count_contexts(true).flow_contexts(true);
             config.measure([Metric::CacheMisses(CacheShape::USUAL)]);
             let profile = Session::run(self.program, &config, self.bench)?.profile()?;
             return Ok(self.counted.get_or_init(|| profile));
         }
         Ok(self.counted.get().expect("it was there"))
+    }
+
+    /// Returns calling contexts whose call sites are merged.
+    ///
+    /// # Errors
+    /// Returns an error if the program fails.
+    pub fn by_callee(&self) -> Result<Profile> {
+        let mut config = Config::new();
+        config.profiling(ProfilingConfig::Off).count_contexts(true).merge_call_sites(true);
+        Session::run(self.program, &config, self.bench)?.profile()
     }
 
     /// Returns the time of the program in optimised code with this configuration, in seconds, and the finished

@@ -146,6 +146,8 @@ pub fn tree(view: &View<'_>, tree: &ContextTree, weights: &Weights, share: f64) 
             plain(if weights.are_time() || is_inlined { String::new() } else { grouped(record.calls) }),
             plain(if is_inlined {
                 "inlined".to_owned()
+            } else if tree.merges_sites {
+                String::new()
             } else {
                 place(view, tree.callee(record.parent), record.site)
             }),
@@ -178,6 +180,7 @@ pub fn callers(
         let at = match row.depth {
             0 => String::new(),
             // A call has a site; a function without one is inlined code.
+            _ if tree.merges_sites => String::new(),
             _ if row.site == 0 && matches!(callee, Callee::Function { .. } | Callee::Inlined { .. }) => {
                 "inlined".to_owned()
             }
@@ -201,10 +204,13 @@ pub fn stats(tree: &ContextTree) -> Table {
     row(average(found.average_height), height);
     let most = shown(&tree.routines[found.replicated_routine as usize].callee);
     row(grouped(found.most_replicated), format!("records of one function, {most}"));
-    row(
-        grouped(found.sites),
-        format!("call sites in all records, {} of them used", grouped(found.used_sites)),
-    );
+    if tree.merges_sites {
+        row(grouped(found.sites), "callee slots in all records; call sites are merged".to_owned());
+        row(grouped(found.back_edges), "recursive calls, by record and callee".to_owned());
+        return table;
+    }
+    let used = format!("call sites in all records, {} of them used", grouped(found.used_sites));
+    row(grouped(found.sites), used);
     row(grouped(found.back_edges), "recursive calls, by record and call site".to_owned());
     table
 }

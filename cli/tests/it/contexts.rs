@@ -60,6 +60,24 @@ Callers by calls
 }
 
 #[test]
+fn call_sites_are_merged_on_request() {
+    let folder = Folder::new();
+    let module = "(module (func $f) (func $main (export \"main\") (call $f) (call $f)))";
+    let (module, profile) = (folder.file("m.wat", module), folder.path("m.wprof"));
+    let run = |collect: &str| {
+        wprof(&["run", "-q", "--collect", collect, "-o", &profile, "--invoke", "main", &module]).succeeded();
+        wprof(&["report", &profile, "--cct"]).succeeded()
+    };
+    let by_site = run("cct");
+    assert!(by_site.contains("    2  call sites in all records, 2 of them used\n"), "{by_site}");
+    let by_callee = run("cct=by-callee");
+    let merged = "    1  callee slots in all records; call sites are merged\n";
+    assert!(by_callee.contains(merged) && !by_callee.contains("inlined"), "{by_callee}");
+    assert_eq!(json(&profile)["contexts"]["merges_sites"], true);
+    assert!(wprof(&["report", &profile, "--callers", "f"]).succeeded().contains("main"));
+}
+
+#[test]
 fn deep_contexts_have_room_for_names() {
     let folder = Folder::new();
     let calls = (0..20).map(|f| format!("(func $function_{f} (call {}))", f + 1));

@@ -13,6 +13,7 @@ pub fn is_structure(op: &Operator<'_>) -> bool {
 }
 
 /// The callee of an instruction that calls, tail calls included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Call {
     /// The function of this index.
     Direct(u32),

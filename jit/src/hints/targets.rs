@@ -82,7 +82,8 @@ pub(crate) fn calls_by_site(profile: &Profile) -> BTreeMap<(u32, u32), Targets> 
 
 /// Returns the contexts, if the calls are taken from them.
 fn telling_contexts(profile: &Profile) -> Option<&ContextTree> {
-    profile.contexts.as_ref().filter(|_| profile.call_targets.is_empty())
+    let contexts = profile.contexts.as_ref().filter(|_| profile.call_targets.is_empty());
+    contexts.filter(|tree| !tree.merges_sites)
 }
 
 fn calls_in_contexts(profile: &Profile, tree: &ContextTree) -> BTreeMap<(u32, u32), Targets> {

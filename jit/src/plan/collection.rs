@@ -34,6 +34,8 @@ pub struct Collection {
     pub references: bool,
     /// Whether calling contexts are counted.
     pub contexts: bool,
+    /// Whether calling contexts are distinguished by functions only, not by call sites.
+    pub merges_sites: bool,
     /// Whether allocations are counted, in calling contexts: see [`ModuleInfo::allocators`].
     pub allocations: bool,
     /// If each calling context counts paths separately: the maximum number of paths of a function for which its call

@@ -248,7 +248,10 @@ impl FunctionPlan {
     ) -> Result<FunctionPlan, CompileError> {
         let expected = Expected::new(info, collection, &cfg);
         let plan = plan(&cfg, collection, &expected, &loops);
-        let contexts = collection.contexts.then(|| FunctionContexts::new(info, &cfg)).transpose()?;
+        let contexts = collection
+            .contexts
+            .then(|| FunctionContexts::new(info, &cfg, collection.merges_sites))
+            .transpose()?;
         let allocator = info.allocators.get(&func).copied().filter(|_| collection.allocations);
         let in_records = contexts.as_ref().zip(collection.flow_contexts);
         let in_records = in_records.map(|(contexts, most)| (contexts.behind(), most));

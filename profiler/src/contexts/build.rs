@@ -24,6 +24,8 @@ pub struct ContextLog {
     pub metrics: Vec<Metric>,
     /// Whether the records have paths.
     pub has_paths: bool,
+    /// Whether the call sites of each caller are merged: see [`ContextTree::merges_sites`].
+    pub merges_sites: bool,
     /// How the figures were obtained.
     pub kind: FigureKind,
 }
@@ -83,7 +85,7 @@ impl ContextLog {
         let mut records: Vec<CallRecord> = order.iter().map(record).collect();
         let number = |record: u32| new_number[of_record[record as usize]];
         for link in &self.links {
-            let edge = BackEdge { site: link.site, to: number(link.to) };
+            let edge = BackEdge { site: self.site(link.site), to: number(link.to) };
             records[number(link.from) as usize].back_edges.push(edge);
         }
         for record in &mut records {
@@ -91,7 +93,12 @@ impl ContextLog {
             record.back_edges.dedup();
         }
         let (metrics, has_paths, kind) = (self.metrics.clone(), self.has_paths, self.kind);
-        ContextTree { routines, records, metrics, has_paths, kind }
+        ContextTree { routines, records, metrics, has_paths, merges_sites: self.merges_sites, kind }
+    }
+
+    /// Returns the call site that distinguishes a call at `site`.
+    fn site(&self, site: u32) -> u32 {
+        if self.merges_sites { 0 } else { site }
     }
 
     /// Returns the root and the routines that have records, ascending and without duplicates, and the new number of
@@ -140,8 +147,9 @@ impl ContextLog {
             }
             let parent = of_record[record.parent as usize] as u32;
             let routine = new_routine[record.routine as usize];
-            let node = *known.entry((parent, record.site, routine)).or_insert_with(|| {
-                nodes.push(empty(routine, parent, record.site));
+            let site = self.site(record.site);
+            let node = *known.entry((parent, site, routine)).or_insert_with(|| {
+                nodes.push(empty(routine, parent, site));
                 nodes.len() - 1
             });
             nodes[node].calls = nodes[node].calls.saturating_add(record.calls);

@@ -24,8 +24,8 @@ impl ContextTree {
             records.push(CallRecord { parent, back_edges: Vec::new(), ..record.clone() });
         }
         let (routines, metrics) = (self.routines.clone(), self.metrics.clone());
-        let (has_paths, kind) = (self.has_paths, self.kind);
-        ContextLog { routines, records, links, metrics, has_paths, kind }.tree()
+        let (has_paths, merges_sites, kind) = (self.has_paths, self.merges_sites, self.kind);
+        ContextLog { routines, records, links, metrics, has_paths, merges_sites, kind }.tree()
     }
 
     /// Returns by record whether anything was counted in or below it; always true for the root.

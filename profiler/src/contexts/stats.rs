@@ -1,7 +1,7 @@
 //! Measures the size and shape of a calling context tree.
 //!
-//! Source: Ammons, Ball & Larus 1997, table 3. The paper's column *one path* (call sites that a single path of their
-//! function reaches) is left out, as it needs the paths of each record, which are not counted.
+//! Source: Ammons, Ball & Larus 1997, table 3. The paper's column *one path* needs the functions' graphs too:
+//! [`Profile::one_path_sites`](crate::Profile::one_path_sites).
 
 use super::{Callee, ContextTree};
 
@@ -27,9 +27,9 @@ pub struct ContextStats {
     pub most_replicated: u64,
     /// Number of that routine.
     pub replicated_routine: u32,
-    /// Number of call sites of all records.
+    /// Number of call sites of all records; where call sites are merged, of callee slots.
     pub sites: u64,
-    /// Number of call sites at which a call was made.
+    /// Number of call sites at which a call was made; where they are merged, of records that made any.
     pub used_sites: u64,
     /// Number of recursive calls, distinguished by caller's record, call site and callee.
     pub back_edges: u64,

@@ -121,6 +121,9 @@ impl ContextTree {
 
     /// Reports whether a record's routine may make a call at `site`.
     fn has_site(&self, record: u32, site: u32) -> bool {
+        if self.merges_sites {
+            return site == 0;
+        }
         let routine = &self.routines[self.records[record as usize].routine as usize];
         match routine.callee {
             Callee::Function { .. } | Callee::Elsewhere { .. } | Callee::Inlined { .. } => {

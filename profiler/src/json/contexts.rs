@@ -8,6 +8,8 @@ use crate::{BackEdge, BlockId, CallRecord, Callee, ContextTree, Metric, PathCoun
 #[derive(Serialize)]
 pub(super) struct ContextsShape<'a> {
     kind: KindShape,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    merges_sites: bool,
     routines: Vec<RoutineShape<'a>>,
     records: Vec<RecordShape<'a>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -20,6 +22,7 @@ impl<'a> ContextsShape<'a> {
         let records = tree.records.iter().zip(inclusive);
         Self {
             kind: KindShape::new(tree.kind),
+            merges_sites: tree.merges_sites,
             routines: tree.routines.iter().map(RoutineShape::new).collect(),
             records: records.map(|(record, inclusive)| RecordShape::new(record, inclusive)).collect(),
             metrics: &tree.metrics,

@@ -54,6 +54,8 @@ pub struct WeightedCosts {
     pub vertex_by_edges: CounterCost,
     /// Block counts by edge counters without marks: [`VertexPlan::unmarked`].
     pub vertex_by_edges_unmarked: CounterCost,
+    /// The same without the counts of blocks without instructions: [`VertexPlan::contracted`].
+    pub vertex_by_edges_contracted: CounterCost,
     /// Edge counts by edge counters, Eprof(Ecnt).
     pub edges: CounterCost,
     /// The counters of `edges` on critical edges, whose code needs a block of its own and therefore a jump: the
@@ -62,8 +64,9 @@ pub struct WeightedCosts {
 }
 
 impl PlacementCosts {
-    /// Computes the costs of the run that `counts` describes.
-    pub fn new(cfg: &Cfg, counts: &EdgeCounts) -> Self {
+    /// Computes the costs of the run that `counts` describes; the counts of `silent` blocks are not wanted where a
+    /// placement can do without.
+    pub fn new(cfg: &Cfg, counts: &EdgeCounts, silent: &[BlockId]) -> Self {
         let estimate = EdgeWeights::estimate(cfg);
         let blocks = BlockPlan::cheapest(cfg, &BlockWeights::of_edges(cfg, &estimate));
         let estimated = (blocks, SpanningTree::maximum(cfg, &estimate));
@@ -72,7 +75,7 @@ impl PlacementCosts {
         let measured = (BlockPlan::cheapest(cfg, &run_blocks), SpanningTree::maximum(cfg, &run));
         let worst = (BlockPlan::dearest(cfg, &run_blocks), SpanningTree::minimum(cfg, &run));
         let costs = |(blocks, tree): (BlockPlan, SpanningTree), weights| {
-            WeightedCosts::new(cfg, counts, weights, &blocks, &tree)
+            WeightedCosts::new(cfg, counts, (weights, silent), &blocks, &tree)
         };
         Self {
             per_block: CounterCost::of(counts.blocks.iter().copied()),
@@ -124,7 +127,7 @@ impl WeightedCosts {
     fn new(
         cfg: &Cfg,
         counts: &EdgeCounts,
-        weights: &EdgeWeights,
+        (weights, silent): (&EdgeWeights, &[BlockId]),
         blocks: &BlockPlan,
         tree: &SpanningTree,
     ) -> Self {
@@ -135,6 +138,10 @@ impl WeightedCosts {
             vertex_by_edges: CounterCost::of_edges(&VertexPlan::of_tree(cfg, weights, tree).counted, counts),
             vertex_by_edges_unmarked: CounterCost::of_edges(
                 &VertexPlan::unmarked_of_tree(cfg, tree).counted,
+                counts,
+            ),
+            vertex_by_edges_contracted: CounterCost::of_edges(
+                &VertexPlan::contracted_of_tree(cfg, tree, silent).counted,
                 counts,
             ),
             edges: CounterCost::of_edges(&edges, counts),
@@ -148,6 +155,9 @@ impl WeightedCosts {
             vertex_by_blocks: self.vertex_by_blocks.plus(other.vertex_by_blocks),
             vertex_by_edges: self.vertex_by_edges.plus(other.vertex_by_edges),
             vertex_by_edges_unmarked: self.vertex_by_edges_unmarked.plus(other.vertex_by_edges_unmarked),
+            vertex_by_edges_contracted: self
+                .vertex_by_edges_contracted
+                .plus(other.vertex_by_edges_contracted),
             edges: self.edges.plus(other.edges),
             jumps: self.jumps.plus(other.jumps),
         }

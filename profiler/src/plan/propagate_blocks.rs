@@ -5,7 +5,8 @@
 //! Invariant: the counts are exact, or there is an error; near-linear time. Each cycle without a counter is broken at
 //! one edge, which is given the count 0. The other edges of the cycle may get negative counts as a result, but since
 //! the cycle has no pipe, the sums at its vertices stay right. A plan that leaves a piped cycle is rejected. Edges on
-//! no such cycle are as certain as those of an edge profile, and are checked like them.
+//! no such cycle are as certain as those of an edge profile, and are checked like them. Silent blocks (see
+//! [`VertexPlan`]) get the count 0, whatever their plan tells of them.
 //! Source: Ball & Larus 1994, section 3.3. Ours: the check for pipes, and which counts may be negative.
 //! Oracle: counting the blocks of logged walks, in `tests/it/vertex_profile.rs`.
 //!
@@ -51,10 +52,29 @@ pub fn propagate_blocks(
     counters: &[u64],
     exits: &[(BlockId, u64)],
 ) -> Result<BlockCounts, PropagateError> {
+    propagate_contracted(cfg, plan, &[], counters, exits)
+}
+
+/// Derives the counts of all blocks but the silent ones, which get the count 0, as [`propagate_blocks`] does.
+///
+/// # Errors
+/// Returns an error as [`propagate_blocks`] does, or if a silent block does not exist.
+pub fn propagate_contracted(
+    cfg: &Cfg,
+    plan: &VertexPlan,
+    silent: &[BlockId],
+    counters: &[u64],
+    exits: &[(BlockId, u64)],
+) -> Result<BlockCounts, PropagateError> {
+    let mut is_silent = vec![false; cfg.vertex_count()];
+    for &block in silent {
+        *is_silent.get_mut(block.index()).ok_or(PropagateError::BadExit(block))? = true;
+    }
     let mut known = known_counts(cfg, &plan.counted, counters)?;
     let tree = SpanningTree::grow(cfg, uncounted(cfg, &known));
     let broken: Vec<EdgeId> = uncounted(cfg, &known).filter(|&edge| !tree.contains(edge)).collect();
     let mut halves = SplitGraph::new(cfg, cfg.closed_edges().filter(|&edge| tree.contains(edge)));
+    silent.iter().for_each(|&block| halves.contract(block));
     if !broken.iter().all(|&edge| halves.connects(cfg, edge)) {
         return Err(PropagateError::Undetermined);
     }
@@ -62,8 +82,8 @@ pub fn propagate_blocks(
     let forest = RootedForest::new(cfg, |edge| tree.contains(edge)).ok_or(PropagateError::Undetermined)?;
     let excess = initial_excess(cfg, &known, exits)?;
     let edges = balance(cfg, &forest, &known, excess)?;
-    check_edges(cfg, &on_broken_cycles(cfg, &forest, &broken), &edges)?;
-    sum_blocks(cfg, &edges)
+    check_edges(cfg, &is_silent, &on_broken_cycles(cfg, &forest, &broken), &edges)?;
+    sum_blocks(cfg, &is_silent, &edges)
 }
 
 /// Iterates over the edges without a counter, the closing edge first, so that it stays in the tree.
@@ -98,8 +118,13 @@ fn on_broken_cycles(cfg: &Cfg, forest: &RootedForest, broken: &[EdgeId]) -> Vec<
 }
 
 /// Rejects impossible counts: negative ones of single edges where these are certain, otherwise negative sums of the
-/// edges of broken cycles that enter, or leave, a vertex.
-fn check_edges(cfg: &Cfg, arbitrary: &[bool], edges: &[i128]) -> Result<(), PropagateError> {
+/// edges of broken cycles that enter, or leave, a vertex that is not silent.
+fn check_edges(
+    cfg: &Cfg,
+    is_silent: &[bool],
+    arbitrary: &[bool],
+    edges: &[i128],
+) -> Result<(), PropagateError> {
     for edge in cfg.closed_edges().filter(|edge| !arbitrary[edge.index()]) {
         let count = edges[edge.index()];
         u64::try_from(count).map_err(|_| PropagateError::Contradiction { edge, count })?;
@@ -113,15 +138,19 @@ fn check_edges(cfg: &Cfg, arbitrary: &[bool], edges: &[i128]) -> Result<(), Prop
             _ => Ok(()),
         }
     };
-    cfg.blocks().try_for_each(|block| together(cfg.out_edges(block)))?;
-    cfg.blocks().chain([cfg.exit()]).try_for_each(|vertex| together(cfg.in_edges(vertex)))
+    let wanted = || cfg.blocks().filter(|block| !is_silent[block.index()]);
+    wanted().try_for_each(|block| together(cfg.out_edges(block)))?;
+    wanted().chain([cfg.exit()]).try_for_each(|vertex| together(cfg.in_edges(vertex)))
 }
 
-/// Sums what entered each block. The calls are certain: EXIT is left by the closing edge only, so every cycle through
+/// Sums what entered each block that is not silent. The calls are certain: EXIT is left by the closing edge only, so every cycle through
 /// that edge has a pipe.
-fn sum_blocks(cfg: &Cfg, edges: &[i128]) -> Result<BlockCounts, PropagateError> {
+fn sum_blocks(cfg: &Cfg, is_silent: &[bool], edges: &[i128]) -> Result<BlockCounts, PropagateError> {
     let entries = edges[cfg.closing_edge().index()];
     let arrivals = |block: BlockId| {
+        if is_silent[block.index()] {
+            return Ok(0);
+        }
         let called = if block == BlockId::ENTRY { entries } else { 0 };
         let sum = cfg.in_edges(block).iter().map(|edge| edges[edge.index()]).sum::<i128>();
         BlockCounts::check(block, called + sum)

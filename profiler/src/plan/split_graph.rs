@@ -31,6 +31,11 @@ impl SplitGraph {
         Self { halves }
     }
 
+    /// Joins the halves of a vertex whose count is not wanted: cycles may then run straight through it.
+    pub(crate) fn contract(&mut self, vertex: BlockId) {
+        self.halves.unite(arriving(vertex), departing(vertex));
+    }
+
     /// Reports whether the halves that an edge joins are already connected. For a chord of the spanning tree whose
     /// edges were given this means that its fundamental cycle has no pipe.
     pub(crate) fn connects(&mut self, cfg: &Cfg, edge: EdgeId) -> bool {

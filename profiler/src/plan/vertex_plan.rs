@@ -15,6 +15,11 @@
 //! Oracle: every simple cycle of small graphs, and linear algebra on random ones, in
 //! `tests/it/vertex_profile.rs`.
 //!
+//! **Silent blocks.** Compilers for stack machines write blocks without instructions, which only join or split ways. No
+//! figure needs their counts, and they are pipes of cycles that would have none without them: to contract such a block
+//! is to let a cycle run through it. In the split graph that joins its two halves. The linear argument stays: the
+//! halves are still the two sides of a bipartite graph, and a cycle of it changes the counts of joined vertices only.
+//!
 //! Example: 0 -> {1, 2}, 1 -> {3, 4} <- 2, {3, 4} -> EXIT has four chords. The one on the cycle 1, 3, 2, 4 needs no
 //! counter, since a count moved around that cycle leaves all block counts unchanged.
 
@@ -63,7 +68,19 @@ impl VertexPlan {
 
     /// Counts the chords of a tree of the same graph whose fundamental cycle has a pipe.
     pub fn unmarked_of_tree(cfg: &Cfg, tree: &SpanningTree) -> Self {
+        Self::contracted_of_tree(cfg, tree, &[])
+    }
+
+    /// Counts the chords of a maximum spanning tree whose fundamental cycle has a pipe that is not one of the `silent`
+    /// blocks, whose counts are not wanted.
+    pub fn contracted(cfg: &Cfg, weights: &EdgeWeights, silent: &[BlockId]) -> Self {
+        Self::contracted_of_tree(cfg, &SpanningTree::maximum(cfg, weights), silent)
+    }
+
+    /// Counts the chords of a tree of the same graph whose fundamental cycle has a pipe that is not silent.
+    pub fn contracted_of_tree(cfg: &Cfg, tree: &SpanningTree, silent: &[BlockId]) -> Self {
         let mut tree_split = split(cfg, tree);
+        silent.iter().for_each(|&block| tree_split.contract(block));
         Self { counted: tree.chords().filter(|&chord| !tree_split.connects(cfg, chord)).collect() }
     }
 

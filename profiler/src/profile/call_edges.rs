@@ -12,7 +12,7 @@ impl Profile {
     /// Returns the calls by place, ascending by caller, site and callee; none without calling contexts.
     pub fn call_edges(&self) -> Vec<CallEdge> {
         let Some(tree) = &self.contexts else { return Vec::new() };
-        let are_the_same = tree.kind == FigureKind::Exact && !tree.is_cut();
+        let are_the_same = tree.kind == FigureKind::Exact && !tree.is_cut() && !tree.merges_sites;
         tree.call_edges(|caller, site| match tree.routines[caller as usize].callee {
             Callee::Function { index, .. } if are_the_same => self.function(index)?.executions_of_call(site),
             _ => None,

@@ -231,15 +231,21 @@ impl FunctionProfile {
         }
     }
 
+    /// Returns the blocks without instructions, but for ENTRY: blocks whose counts no figure needs.
+    pub fn silent_blocks(&self) -> Vec<BlockId> {
+        let silent = (0..).zip(&self.blocks).skip(1).filter(|(_, block)| block.ops == 0);
+        silent.map(|(index, _)| BlockId(index)).collect()
+    }
+
     /// Returns the cost of each placement of counters in this function; all are 0 if edges were not counted.
     ///
     /// # Errors
     /// Returns an error if blocks and edges do not form a graph.
     pub fn placement_costs(&self) -> Result<PlacementCosts, CfgError> {
         let cfg = self.cfg()?;
-        Ok(self
-            .edge_counts()
-            .map_or_else(PlacementCosts::default, |counts| PlacementCosts::new(&cfg, &counts)))
+        Ok(self.edge_counts().map_or_else(PlacementCosts::default, |counts| {
+            PlacementCosts::new(&cfg, &counts, &self.silent_blocks())
+        }))
     }
 
     /// Sorts the exits and the paths, and merges duplicates.

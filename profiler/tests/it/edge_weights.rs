@@ -165,7 +165,9 @@ fn a_profile_gives_the_weights_of_its_counts_to_its_own_graph_only() {
     let counts = EdgeCounts { edges: vec![5, 1, 3], blocks: vec![6, 5], entries: 6 };
     assert_eq!(profile.edge_counts().as_ref(), Some(&counts));
     assert_eq!(EdgeWeights::of_profile(&cfg, &profile), Some(EdgeWeights::measured(&cfg, &counts)));
-    assert_eq!(profile.placement_costs(), Ok(PlacementCosts::new(&cfg, &counts)));
+    let silent = [BlockId(1)];
+    assert_eq!(profile.silent_blocks(), silent);
+    assert_eq!(profile.placement_costs(), Ok(PlacementCosts::new(&cfg, &counts, &silent)));
     let other = Cfg::from_pairs(2, &[(0, 1), (0, 1), (1, 2)]).unwrap();
     assert_eq!(EdgeWeights::of_profile(&other, &profile), None);
     let blocks = BlockCounts { blocks: vec![6, 5], entries: 6 };
@@ -175,6 +177,6 @@ fn a_profile_gives_the_weights_of_its_counts_to_its_own_graph_only() {
     let lying = FunctionProfile { edges: vec![], ..profile.clone() };
     assert_eq!(EdgeWeights::of_profile(&cfg, &lying), None);
     let program = Profile { functions: vec![profile.clone(), profile], ..Profile::default() };
-    let one = PlacementCosts::new(&cfg, &counts);
+    let one = PlacementCosts::new(&cfg, &counts, &silent);
     assert_eq!(program.placement_costs(), Ok(one.plus(one)));
 }

@@ -56,6 +56,16 @@ fn incidence(cfg: &Cfg, vertex: BlockId, enters: bool) -> Vec<u64> {
 /// Whether the counts of these edges and vertices determine those of all vertices, EXIT included, given
 /// that what enters a vertex leaves it.
 pub fn determine_vertices(cfg: &Cfg, edges: &[EdgeId], vertices: &[BlockId]) -> bool {
+    determine_vertices_but(cfg, &[], edges, vertices)
+}
+
+/// The same of all vertices but the `unwanted` ones.
+pub fn determine_vertices_but(
+    cfg: &Cfg,
+    unwanted: &[BlockId],
+    edges: &[EdgeId],
+    vertices: &[BlockId],
+) -> bool {
     let all = || cfg.blocks().chain([cfg.exit()]);
     let mut known = Span::default();
     for vertex in all() {
@@ -66,7 +76,8 @@ pub fn determine_vertices(cfg: &Cfg, edges: &[EdgeId], vertices: &[BlockId]) -> 
         known.insert(cfg.closed_edges().map(|edge| u64::from(edge == counted)).collect());
     }
     vertices.iter().for_each(|&vertex| known.insert(incidence(cfg, vertex, true)));
-    all().all(|vertex| known.contains(incidence(cfg, vertex, true)))
+    let mut wanted = all().filter(|vertex| !unwanted.contains(vertex));
+    wanted.all(|vertex| known.contains(incidence(cfg, vertex, true)))
 }
 
 #[test]

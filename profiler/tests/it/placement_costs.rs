@@ -58,10 +58,17 @@ impl Rerun<'_> {
             vertex_by_blocks: self.blocks(&blocks.counted),
             vertex_by_edges: self.edges(&VertexPlan::of_tree(cfg, weights, tree).counted),
             vertex_by_edges_unmarked: self.edges(&VertexPlan::unmarked_of_tree(cfg, tree).counted),
+            vertex_by_edges_contracted: self
+                .edges(&VertexPlan::contracted_of_tree(cfg, tree, &silent(cfg)).counted),
             edges: self.edges(&EdgePlan::of_tree(tree).counted),
             jumps: self.edges(&self.jumps(tree)),
         }
     }
+}
+
+/// Every other block with a single successor.
+fn silent(cfg: &Cfg) -> Vec<BlockId> {
+    cfg.blocks().skip(1).filter(|&block| cfg.out_edges(block).len() == 1).step_by(2).collect()
 }
 
 fn for_random_runs(property: impl Fn(&Rerun, PlacementCosts)) {
@@ -70,7 +77,8 @@ fn for_random_runs(property: impl Fn(&Rerun, PlacementCosts)) {
         let program = random_program(&mut rng, 14);
         let run = run(&program, &mut rng, 300);
         for (index, function) in program.iter().enumerate() {
-            let costs = PlacementCosts::new(&function.cfg, &count_log(function, index, &run));
+            let costs =
+                PlacementCosts::new(&function.cfg, &count_log(function, index, &run), &silent(&function.cfg));
             property(&Rerun { function, index, run: &run }, costs);
         }
     }
@@ -135,6 +143,8 @@ fn the_run_itself_is_the_best_weighting_and_its_opposite_the_worst() {
             let unmarked = costs.vertex_by_edges_unmarked;
             assert!(marked.counters <= edges.counters && marked.increments <= edges.increments);
             assert!(unmarked.counters <= marked.counters && unmarked.increments <= marked.increments);
+            let contracted = costs.vertex_by_edges_contracted;
+            assert!(contracted.counters <= unmarked.counters && contracted.increments <= unmarked.increments);
         }
         assert!(costs.worst.edges.increments <= costs.per_edge.increments);
     });
@@ -164,6 +174,7 @@ fn costs_of_functions_add_up() {
         vertex_by_blocks: cost(n, 2 * n),
         vertex_by_edges: cost(3 * n, 4 * n),
         vertex_by_edges_unmarked: cost(5 * n, 6 * n),
+        vertex_by_edges_contracted: cost(5 * n, 3 * n),
         edges: cost(7 * n, 8 * n),
         jumps: cost(9 * n, 10 * n),
     };

@@ -5,11 +5,11 @@ use std::cell::Cell;
 use wprof_profiler::{
     BlockCounts, BlockId, BlockPlan, BlockWeights, Cfg, EdgeCounts, EdgeId, EdgePlan, EdgeWeights,
     PropagateError, RootedForest, SpanningTree, VertexPlan, propagate, propagate_block_counters,
-    propagate_blocks,
+    propagate_blocks, propagate_contracted,
 };
 
 use crate::edge_profile::count_log;
-use crate::linear::determine_vertices;
+use crate::linear::{determine_vertices, determine_vertices_but};
 use crate::random_cfg::{for_random_cfgs, for_structured_cfgs, small_cfgs};
 use crate::rng::Rng;
 use crate::walk::{Function, Run, random_program, run};
@@ -171,6 +171,79 @@ fn marks_are_not_needed_and_no_further_counter_can_be_dropped() {
             assert_eq!(found, Err(PropagateError::Undetermined));
         }
     });
+}
+
+/// Some blocks, perhaps none: those whose counts are not wanted.
+fn some_blocks(cfg: &Cfg, rng: &mut Rng) -> Vec<BlockId> {
+    let one_in = 1 + rng.below(4);
+    cfg.blocks().skip(1).filter(|_| rng.once_in(one_in)).collect()
+}
+
+/// The theory of silent blocks by linear algebra: their plan determines all other blocks, and none of its counters
+/// could be spared.
+#[test]
+fn plans_without_silent_blocks_determine_all_others_by_as_few_counters_as_can_be() {
+    let dropped = Cell::new(0);
+    for_random_cfgs(|cfg, rng| {
+        let (weights, silent) = (mad_weights(cfg, rng), some_blocks(cfg, rng));
+        let plan = VertexPlan::contracted(cfg, &weights, &silent);
+        assert!(determine_vertices_but(cfg, &silent, &plan.counted, &[]), "{silent:?} {cfg:?}");
+        for &edge in plan.counted.iter().take(6) {
+            let fewer: Vec<_> = plan.counted.iter().copied().filter(|&other| other != edge).collect();
+            assert!(!determine_vertices_but(cfg, &silent, &fewer, &[]), "{edge}, {silent:?} of {cfg:?}");
+            let (zeros, fewer) = (vec![0; fewer.len()], VertexPlan { counted: fewer });
+            let found = propagate_contracted(cfg, &fewer, &silent, &zeros, &[]);
+            assert_eq!(found, Err(PropagateError::Undetermined));
+        }
+        let with_all = VertexPlan::unmarked(cfg, &weights).counted.len();
+        dropped.set(dropped.get() + with_all - plan.counted.len());
+    });
+    assert!(dropped.get() > 100, "{}", dropped.get());
+}
+
+/// Whatever runs and wherever frames end, silent blocks included, all other blocks have the counts of the log.
+#[test]
+fn without_silent_blocks_the_counts_of_all_others_are_those_of_the_log() {
+    let (dropped, negative) = (Cell::new(0), Cell::new(0));
+    arbtest::arbtest(|u| {
+        let (size, fuel) = (u.int_in_range(1..=30)?, u.int_in_range(0..=2000)?);
+        let mut rng = Rng::new(u.arbitrary()?);
+        let program = random_program(&mut rng, size);
+        let run = run(&program, &mut rng, fuel);
+        for (index, function) in program.iter().enumerate() {
+            let (cfg, truth, exits) = (&function.cfg, count_log(function, index, &run), run.exits(index));
+            let silent = some_blocks(cfg, &mut rng);
+            let plan = VertexPlan::contracted(cfg, &mad_weights(cfg, &mut rng), &silent);
+            let mut blocks = truth.blocks.clone();
+            silent.iter().for_each(|block| blocks[block.index()] = 0);
+            let found = propagate_contracted(cfg, &plan, &silent, &counters(&plan, &truth), &exits);
+            assert_eq!(found, Ok(BlockCounts { blocks, entries: truth.entries }), "{silent:?} {cfg:?}");
+            let full = propagate_blocks(cfg, &plan, &counters(&plan, &truth), &exits);
+            negative.set(negative.get() + usize::from(full.is_err()));
+            dropped.set(dropped.get() + usize::from(!is_forest(cfg, &free_edges(cfg, &plan))));
+        }
+        Ok(())
+    })
+    .budget_ms(3000);
+    assert!(dropped.get() > 100 && negative.get() > 100, "{} {}", dropped.get(), negative.get());
+}
+
+/// The paper's fork and join as a compiler for wasm writes it: the jump to the second join has a block of its own.
+#[test]
+fn a_fork_and_join_with_an_empty_block_on_its_cycle_needs_no_counter_either() {
+    // 1 and 2 branch to 3 and to 5 and 6, which hold nothing and go on to 4.
+    let edges = [(0, 1), (0, 2), (1, 3), (1, 5), (2, 3), (2, 6), (5, 4), (6, 4), (3, 7), (4, 7)];
+    let cfg = Cfg::from_pairs(7, &edges).unwrap();
+    let weights = EdgeWeights::from_vec(vec![3.0, 1.0, 4.0, 4.0, 4.0, 2.0, 4.0, 3.0, 1.0, 1.0, 9.0]);
+    let chords = EdgePlan::new(&cfg, &weights).counted;
+    assert_eq!(chords, [1, 5, 8, 9].map(EdgeId));
+    assert_eq!(VertexPlan::unmarked(&cfg, &weights).counted, chords, "5 and 6 are pipes");
+    let silent = [BlockId(5), BlockId(6)];
+    let plan = VertexPlan::contracted(&cfg, &weights, &silent);
+    assert_eq!(plan.counted, [1, 8, 9].map(EdgeId));
+    // Three to 1, of which one goes to 4, and two to 2, which both do.
+    let counts = propagate_contracted(&cfg, &plan, &silent, &[2, 2, 3], &[]).unwrap();
+    assert_eq!(counts, BlockCounts { blocks: vec![5, 3, 2, 2, 3, 0, 0], entries: 5 });
 }
 
 /// The edges of the fundamental cycle of a chord, by taking away tree edges that are on no cycle.

@@ -39,6 +39,9 @@ pub struct Engines {
     pub(super) contexts_in_burst: [Made; 2],
     pub(super) contexts_in_bursts: [Made; 2],
     pub(super) contexts_traced: [Made; 3],
+    /// Contexts, and paths in them, with call sites merged.
+    pub(super) contexts_by_callee: Made,
+    pub(super) flow_by_callee: Made,
     pub(super) flow_traced: [Made; 3],
     /// Paths in contexts without a trace, with and without path cells in call records.
     pub(super) flow: [Made; 2],
@@ -97,6 +100,12 @@ impl Default for Engines {
                 config.strategy(strategy).trace(Tracing::Best).trace_references(true).count_contexts(true);
                 made(config.measure([Metric::CacheMisses(small_cache())]))
             }),
+            contexts_by_callee: made(tiered().count_contexts(true).merge_call_sites(true)),
+            flow_by_callee: {
+                let mut config = tiered();
+                config.count_contexts(true).flow_contexts(true).merge_call_sites(true);
+                made(config.profiling(ProfilingConfig::Exact(Collect::Paths)))
+            },
             flow_traced: [Strategy::Tiered, Strategy::Baseline, Strategy::Optimized].map(|strategy| {
                 let mut config = tiered();
                 config.strategy(strategy).trace(Tracing::Best).count_contexts(true).flow_contexts(true);

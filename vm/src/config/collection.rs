@@ -42,6 +42,7 @@ impl Config {
             tracing: self.tracing,
             references: self.references,
             contexts: self.contexts && !is_sampled,
+            merges_sites: self.merges_sites,
             allocations: self.allocators.is_some(),
             metrics: metrics.collect(),
             flow_contexts: self.flow_contexts.then_some(self.record_paths),
@@ -173,6 +174,7 @@ impl Config {
             metrics,
             references,
             call_targets,
+            merges_sites: self.merges_sites,
             in_bursts,
             records_bursts,
             ..Collection::default()

@@ -107,6 +107,12 @@ macro_rules! common {
                 self
             }
 
+            /// Adds calling contexts that are distinguished by functions only: see [`Config::merge_call_sites`].
+            pub fn contexts_by_callee(mut self) -> Self {
+                self.config.count_contexts(true).merge_call_sites(true);
+                self
+            }
+
             /// Adds sampled time, at a rate in samples per second: see [`Config::sample_time`].
             pub fn time(mut self, rate: u32) -> Self {
                 self.config.sample_time(Some(rate));

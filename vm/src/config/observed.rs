@@ -108,6 +108,14 @@ impl Config {
         self
     }
 
+    /// Sets whether calling contexts are distinguished by functions only (default: no): calls of one function from
+    /// several call sites of its caller are then one context, which takes less memory and tells less. Calling contexts
+    /// must be counted.
+    pub fn merge_call_sites(&mut self, enable: bool) -> &mut Self {
+        self.merges_sites = enable;
+        self
+    }
+
     /// Counts allocations in each calling context (default: no), see [`Profile::allocations`]: allocations and frees by
     /// functions with the usual names of C and Rust allocators, such as `malloc` and `__rust_realloc`, or with one of
     /// the given names, and garbage-collected objects. If one allocator calls another, the outer one counts. Calling

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use wprof_jit::abi::VmLayout;
 use wprof_jit::compile::Origin;
 use wprof_jit::module::ModuleInfo;
-use wprof_jit::plan::{ContextSite, FunctionPlan};
+use wprof_jit::plan::{FunctionContexts, FunctionPlan};
 use wprof_profiler::Side;
 
 use super::{Module, ModuleInner};
@@ -80,7 +80,7 @@ impl LoadedModule for ModuleInner {
         self.names().func(func)
     }
 
-    fn call_sites(&self, func: u32) -> Arc<[ContextSite]> {
+    fn call_sites(&self, func: u32) -> Arc<FunctionContexts> {
         ModuleInner::call_sites(self, func)
     }
 

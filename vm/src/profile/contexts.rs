@@ -117,7 +117,7 @@ fn allocations<'a>(all: &Allocations, contexts: &CallRecords) -> Vec<(&'a str, V
 
 fn wasm_routine(store: &StoreOpaque, seen_from: u32, instance: u32, index: u32) -> Routine {
     let sites = store.instances[instance as usize].module.call_sites(index);
-    let sites = sites.iter().map(|site| site.offset).collect();
+    let sites = sites.first_calls().collect();
     Routine { callee: store.function_of(seen_from, instance, index), sites }
 }
 
@@ -162,9 +162,11 @@ fn tree(
     let links =
         contexts.recursive_calls().map(|(from, slot, to)| ContextLink { from, site: site(from, slot), to });
     let links = links.collect();
-    let (mut metrics, has_paths) = (columns.metrics(), contexts.has_paths());
+    let (mut metrics, has_paths, merges_sites) =
+        (columns.metrics(), contexts.has_paths(), contexts.merges_sites());
     beside.into_iter().for_each(|(name, figures)| add_figures(name, &figures, &mut metrics, &mut all));
-    ContextLog { routines, records: all, links, metrics, has_paths, ..ContextLog::default() }.tree()
+    ContextLog { routines, records: all, links, metrics, has_paths, merges_sites, ..ContextLog::default() }
+        .tree()
 }
 
 /// Adds the counts of each record as a column to its measurements, if there are any.

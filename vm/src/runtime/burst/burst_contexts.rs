@@ -16,7 +16,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use wprof_jit::plan::{ContextSite, RecordCells};
+use wprof_jit::plan::{FunctionContexts, RecordCells};
 use wprof_profiler::BurstLengths;
 
 use crate::runtime::code::registry;
@@ -181,20 +181,19 @@ impl StoreOpaque {
     /// Returns what a frame passes at its current call.
     fn pass_through(&mut self, passed: Passed, frame: &Frame) -> Passed {
         let Some((record, instance, sites)) = self.record_of(passed, frame) else { return passed };
-        let site = sites.binary_search_by_key(&frame.origin.offset, |site| site.offset).ok();
-        let slot = site.zip(self.contexts.as_ref());
-        let slot = slot.map(|(site, contexts)| contexts.slot_address(record, site as u32));
+        let slot = sites.slot_at(frame.origin.offset).zip(self.contexts.as_ref());
+        let slot = slot.map(|(slot, contexts)| contexts.slot_address(record, slot));
         Passed { slot: slot.unwrap_or_else(|| self.unknown_caller()), instance }
     }
 
     /// Returns the call record of a frame, its instance, and the call sites of its function.
-    fn record_of(&mut self, passed: Passed, frame: &Frame) -> Option<(u32, u32, Arc<[ContextSite]>)> {
+    fn record_of(&mut self, passed: Passed, frame: &Frame) -> Option<(u32, u32, Arc<FunctionContexts>)> {
         let (instance, func) = (self.instance_like(passed.instance, &frame.module)?, frame.origin.func);
         let sites = frame.module.call_sites(func);
         let key = self.instances[instance as usize].vmctx.head().addr().get() + func as usize;
         let contexts = self.contexts.as_mut()?;
         let routine = contexts.routine(Called::Wasm(instance, func));
-        let extent = Extent { sites: sites.len() as u32, cells: RecordCells::Counters(0) };
+        let extent = Extent { sites: sites.slot_count(), cells: RecordCells::Counters(0) };
         Some((contexts.find(passed.slot, routine, key as u64, extent), instance, sites))
     }
 

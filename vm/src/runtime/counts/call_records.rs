@@ -144,6 +144,9 @@ pub struct CallRecords {
     by_address: BTreeMap<usize, u32>,
     /// By address of the slot, if it has had several callees.
     lists: HashMap<usize, Callees>,
+    /// The callees' records by caller's record and routine, if call sites are merged: a function that is called both
+    /// directly and indirectly has two slots, and one record.
+    by_callee: HashMap<(u32, u32), u32>,
     recent: RecentCalls,
     current: u32,
     /// Number of bytes that new records may still take.
@@ -162,6 +165,8 @@ pub struct Figures {
     pub events: u32,
     /// Whether records count paths.
     pub paths: bool,
+    /// Whether a record has one callee for each function that it calls, not for each call site.
+    pub merges_sites: bool,
     /// Whether records count instructions in bursts; then they count no events.
     pub in_bursts: bool,
 }
@@ -188,6 +193,7 @@ impl CallRecords {
             records: Vec::new(),
             by_address: BTreeMap::new(),
             lists: HashMap::new(),
+            by_callee: HashMap::new(),
             recent: RecentCalls::none(),
             current: ROOT,
             room,
@@ -252,8 +258,8 @@ impl CallRecords {
         if let Some(last) = last.filter(|&last| self.records[last as usize].routine == routine) {
             return last;
         }
-        let above = self.on_the_way(from, routine);
-        let found = above.unwrap_or_else(|| self.make(routine, from, number, key, extent));
+        let known = self.on_the_way(from, routine).or_else(|| self.by_callee.get(&(from, routine)).copied());
+        let found = known.unwrap_or_else(|| self.make(routine, from, number, key, extent));
         if let Some(last) = last {
             let list = || Callees { from, slot: number, records: vec![last] };
             self.lists.entry(slot).or_insert_with(list).records.insert(0, found);
@@ -295,7 +301,11 @@ impl CallRecords {
         let bytes = before + extent.bytes() + BOOKKEEPING;
         if bytes <= self.room {
             self.room -= bytes;
-            return self.add(routine, from, slot, key, extent);
+            let record = self.add(routine, from, slot, key, extent);
+            if self.has.merges_sites {
+                self.by_callee.insert((from, routine), record);
+            }
+            return record;
         }
         // No further context gets a record.
         self.room = 0;
@@ -436,6 +446,11 @@ impl CallRecords {
         &self.routines
     }
 
+    /// Reports whether the call sites of each record are merged.
+    pub fn merges_sites(&self) -> bool {
+        self.has.merges_sites
+    }
+
     /// Reports whether records count paths.
     pub fn has_paths(&self) -> bool {
         self.has.paths
@@ -458,9 +473,10 @@ impl CallRecords {
             .flat_map(|(from, record)| (0..record.slots()).map(move |slot| (from, slot)));
         let calls = slots
             .flat_map(|(from, slot)| self.callees(from, slot).into_iter().map(move |to| (from, slot, to)));
-        calls.filter(|&(from, slot, to)| {
-            let Record { parent, slot: first, .. } = self.records[to as usize];
-            (parent, first) != (from, slot) && Some(parent) != self.beyond
+        calls.filter(|&(from, _, to)| {
+            // Who is called from its own parent is called anew; a merged record is so from several slots.
+            let parent = self.records[to as usize].parent;
+            parent != from && Some(parent) != self.beyond
         })
     }
 

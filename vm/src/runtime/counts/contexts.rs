@@ -73,7 +73,7 @@ impl StoreOpaque {
     fn count_unborn_call(&mut self, frame: &Frame, record: &TrapRecord) -> Option<usize> {
         let (instance, func) = (self.instance_of_trap(frame, record)?, frame.origin.func);
         let plan = frame.module.any_plan_of(func);
-        let sites = plan.and_then(|plan| Some(plan.contexts.as_ref()?.sites.len())).unwrap_or(0) as u32;
+        let sites = plan.and_then(|plan| Some(plan.contexts.as_ref()?.slot_count())).unwrap_or(0);
         let cells = self.record_cells(instance, func);
         let key = (self.instances[instance as usize].vmctx.head().addr().get() + func as usize) as u64;
         let slot = self.callee_slot();

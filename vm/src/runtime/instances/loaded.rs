@@ -12,7 +12,7 @@ use std::sync::{Arc, Weak};
 use wprof_jit::abi::VmLayout;
 use wprof_jit::compile::Origin;
 use wprof_jit::module::ModuleInfo;
-use wprof_jit::plan::{ContextSite, FunctionPlan};
+use wprof_jit::plan::{FunctionContexts, FunctionPlan};
 use wprof_profiler::Side;
 
 use crate::Result;
@@ -47,8 +47,8 @@ pub trait LoadedModule: Any + Debug + Send + Sync {
     /// Returns the name of a function.
     fn func_name(&self, func: u32) -> Option<&str>;
 
-    /// Returns the calls in a function, including tail calls, in bytecode order.
-    fn call_sites(&self, func: u32) -> Arc<[ContextSite]>;
+    /// Returns the calls in a function, including tail calls, in bytecode order, and their callee slots.
+    fn call_sites(&self, func: u32) -> Arc<FunctionContexts>;
 
     /// Returns the plan of a function, compiled or not; `None` if it cannot be planned.
     fn any_plan_of(&self, func: u32) -> Option<Arc<FunctionPlan>>;

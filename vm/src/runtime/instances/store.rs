@@ -203,6 +203,7 @@ impl StoreOpaque {
                 metrics: metrics.all().len() as u32,
                 events: counted.events_in_records(),
                 paths: counted.flow_contexts.is_some(),
+                merges_sites: counted.merges_sites,
                 in_bursts: counted.in_bursts,
             };
             CallRecords::new(engine.config().context_memory, has)

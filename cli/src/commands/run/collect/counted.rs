@@ -36,6 +36,8 @@ pub struct Counted {
     pub flow: bool,
     /// Whether the callees of indirect calls are counted.
     pub call_targets: bool,
+    /// Whether calling contexts are told apart by functions only.
+    pub merges_sites: bool,
     /// If allocations are counted: the allocators besides functions with usual names.
     pub allocators: Option<Vec<(String, AllocatorKind)>>,
 }
@@ -67,7 +69,8 @@ impl Counted {
             config.budget(&budget.kind);
         }
         if let Some(bytes) = self.context_memory {
-            config.count_contexts(true).context_memory(usize::try_from(bytes).unwrap_or(usize::MAX));
+            config.count_contexts(true).merge_call_sites(self.merges_sites);
+            config.context_memory(usize::try_from(bytes).unwrap_or(usize::MAX));
         }
         if let Some(allocators) = &self.allocators {
             config.count_allocations(allocators.iter().cloned());
@@ -102,6 +105,7 @@ impl Counted {
             weights,
             metered,
             contexts,
+            merges_sites: self.merges_sites,
             allocations: self.allocators.is_some(),
             checks,
             metrics,

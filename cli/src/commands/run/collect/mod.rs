@@ -178,6 +178,7 @@ impl ProfileArgs {
             metrics,
             flow: self.has_flow(),
             call_targets: self.wanted().any(|what| matches!(what, What::Callees)),
+            merges_sites: self.merges_sites(),
             allocators: self.allocators()?,
             deterministic: self.deterministic,
         })
@@ -225,7 +226,7 @@ impl ProfileArgs {
             What::Cycles => Some(Metric::Cycles),
             What::Cache => Some(Metric::CacheMisses(self.cache)),
             What::Branches => Some(Metric::Mispredictions),
-            What::Code(_) | What::Events(_) | What::Contexts | What::Flow => None,
+            What::Code(_) | What::Events(_) | What::Contexts { .. } | What::Flow => None,
             What::Allocations | What::Callees => None,
         };
         let of_system = self.events.iter().map(|event| Metric::System(*event));
@@ -237,7 +238,7 @@ impl ProfileArgs {
 
     /// Reports whether everything requested can be collected in bursts.
     fn collects_in_bursts(&self) -> bool {
-        self.wanted().all(|what| is_measured(what) || matches!(what, What::Contexts))
+        self.wanted().all(|what| is_measured(what) || matches!(what, What::Contexts { .. }))
     }
 
     fn wanted(&self) -> impl Iterator<Item = &What> {
@@ -258,8 +259,13 @@ impl ProfileArgs {
         self.wanted().any(|what| matches!(what, What::Flow))
     }
 
+    fn merges_sites(&self) -> bool {
+        self.wanted().any(|what| matches!(what, What::Contexts { merges_sites: true }))
+    }
+
     fn context_memory(&self, mode: Mode) -> Option<u64> {
-        let counts_contexts = |what: &What| matches!(what, What::Contexts | What::Flow | What::Allocations);
+        let counts_contexts =
+            |what: &What| matches!(what, What::Contexts { .. } | What::Flow | What::Allocations);
         // Branch prediction without another request is measured in contexts.
         let predicts = self.wanted().any(|what| matches!(what, What::Branches));
         let has_paths = self.wanted().any(|what| matches!(what, What::Code(Collect::Paths)));
@@ -299,7 +305,7 @@ impl ProfileArgs {
         let code = self.wanted().filter_map(|what| match what {
             What::Code(collect) => Some(*collect),
             What::Flow => Some(Collect::Paths),
-            What::Events(_) | What::Contexts | What::Cycles | What::Cache => None,
+            What::Events(_) | What::Contexts { .. } | What::Cycles | What::Cache => None,
             What::Branches | What::Allocations | What::Callees => None,
         });
         let has_callees = self.wanted().any(|what| matches!(what, What::Callees));
@@ -428,6 +434,7 @@ mod tests {
         assert_eq!(profiling(&["events=fuel", "events=loads"]), ProfilingConfig::Off);
         assert_eq!(profiling(&["events=fuel", "blocks"]), ProfilingConfig::Exact(Collect::Blocks));
         assert_eq!(profiling(&["cct"]), ProfilingConfig::Off);
+        assert_eq!(profiling(&["cct=by-callee"]), ProfilingConfig::Off);
     }
 
     #[test]
@@ -436,6 +443,8 @@ mod tests {
         assert_eq!(both.profiling, ProfilingConfig::Exact(Collect::Edges));
         assert_eq!((both.context_memory, both.events.len()), (Some(7), 2));
         assert_eq!(counted(&["edges"], None).unwrap().context_memory, None);
+        let merges_sites = |what: &str| counted(&[what], None).unwrap().merges_sites;
+        assert_eq!(["flow,cct=by-callee", "flow,cct"].map(merges_sites), [true, false]);
     }
 
     #[test]
@@ -472,7 +481,17 @@ mod tests {
         {
             assert!(counted(collect, None).is_err(), "{collect:?}");
         }
-        for text in ["edge", "events", "events=", "events=fule", "", "edges,", ",cct", "events=fuel,cct"] {
+        for text in [
+            "edge",
+            "events",
+            "events=",
+            "events=fule",
+            "",
+            "edges,",
+            ",cct",
+            "events=fuel,cct",
+            "cct=by-site",
+        ] {
             assert!(wanted(text).is_err(), "{text}");
         }
         let collect = vec![Wanted(vec![What::Code(Collect::Edges)])];

@@ -17,8 +17,11 @@ pub enum What {
     Code(Collect),
     /// The totals of these kinds of events.
     Events(Vec<EventModel>),
-    /// Calling contexts.
-    Contexts,
+    /// Calling contexts, by call site or only by function.
+    Contexts {
+        /// Whether the call sites of one callee in one caller are merged.
+        merges_sites: bool,
+    },
     /// The paths in each calling context.
     Flow,
     /// The ticks of the time-stamp counter.
@@ -46,6 +49,8 @@ What --collect counts, exactly unless it is cycles or cache alone:
   blocks       how often each basic block ran, but not which way branches went
   cct          the calling context tree: how often each function was called in each calling
                context; alone, it counts nothing else
+  cct=by-callee
+               the same, but contexts are told apart by functions only, not by call sites: less memory
   flow         paths, cct, and paths separately in each calling context: hot ways through several
                functions
   callees      with edges, paths or blocks: which functions each indirect call called, for the call graph of
@@ -111,7 +116,8 @@ const SINGLE: [(&str, What); 13] = [
     ("edges", What::Code(Collect::Edges)),
     ("paths", What::Code(Collect::Paths)),
     ("blocks", What::Code(Collect::Blocks)),
-    ("cct", What::Contexts),
+    ("cct", What::Contexts { merges_sites: false }),
+    ("cct=by-callee", What::Contexts { merges_sites: true }),
     ("flow", What::Flow),
     ("cycles", What::Cycles),
     ("cache", What::Cache),
@@ -129,7 +135,7 @@ fn what(text: &str) -> Result<What, String> {
     }
     let found = SINGLE.iter().find(|(name, _)| *name == text);
     found.map(|(_, what)| what.clone()).ok_or_else(|| {
-        "give edges, paths, blocks, cct, flow, cycles, cache, branches, allocations, callees, or events=KIND,… such as events=instructions,fuel"
+        "give edges, paths, blocks, cct, cct=by-callee, flow, cycles, cache, branches, allocations, callees, or events=KIND,… such as events=instructions,fuel"
             .to_owned()
     })
 }
