@@ -19,7 +19,9 @@
   };
   const SECTION = 'wprof.counters';
   const PAGE = 4096;
+  const ROOT_SLOT = 48; // as in instrument/src/layout.rs
   const found = [];
+  let isSettling = false;
   const run = isNode ? `${process.pid}-${threadId()}` : Math.random().toString(36).slice(2);
 
   function threadId() {
@@ -31,12 +33,25 @@
     const { exports } = instance;
     if (descriptor && exports.wprof_flush) {
       found.push({ id: `${run}-${found.length}`, exports, descriptor });
+      if (exports.wprof_slot && !isSettling) {
+        isSettling = true;
+        setInterval(settle, 100)?.unref?.();
+      }
       // Glue that goes through all exports must not wonder.
       const own = Object.entries(exports).filter(([name]) => !name.startsWith('wprof_'));
       const value = Object.freeze(Object.assign(Object.create(null), Object.fromEntries(own)));
       Object.defineProperty(instance, 'exports', { value, enumerable: true, configurable: true });
     }
     return instance;
+  }
+
+  // When a timer fires no wasm code runs, so the host outside is what calls next, whatever has thrown before.
+  function settle() {
+    for (const { exports } of found) {
+      if (!exports.wprof_slot) continue;
+      exports.wprof_slot.value = 0;
+      exports.wprof_current.value = ROOT_SLOT;
+    }
   }
 
   // The file of one instance: see instrument/src/counters.rs.

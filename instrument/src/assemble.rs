@@ -12,19 +12,25 @@ use crate::Error;
 use crate::calls::Calls;
 use crate::cfg::{self, Cfg};
 use crate::descriptor::{self, Descriptor};
+use crate::event_kind::EventKind;
+use crate::events::FunctionEvents;
 use crate::hot::Hot;
 use crate::layout::{
-    COUNTERS, FINGERPRINT, FLUSH, Global, Layout, MOST_COUNTERS, REGION_VERSION, RESERVED, Support, VERSION,
+    COUNTERS, CURRENT, FINGERPRINT, FLUSH, Global, Layout, MOST_COUNTERS, PAGE, REGION_VERSION, RESERVED,
+    ROOT_SLOT, Records, SLOT, SLOT_BYTES, Support, VERSION,
 };
-use crate::module::{BRANCH_HINTS, CODE, EXPORT, FUNCTION, GLOBAL, MEMORY, START, Source, TYPE};
+use crate::module::{
+    BRANCH_HINTS, CODE, ELEMENT, EXPORT, FUNCTION, GLOBAL, MEMORY, START, Source, TABLE, TYPE,
+};
 use crate::offsets::{self, Insertions, leb};
 use crate::plan::{Collected, FunctionPlan};
 use crate::rewrite::{Input, Rewritten, Types, rewrite};
+use crate::shims::Shims;
 use crate::sites::{self, Site};
 use crate::support::{self, Program};
 
 /// The options of the instrumentation: what is counted, and how.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
     /// What is counted.
     pub collected: Collected,
@@ -34,12 +40,19 @@ pub struct Options<'a> {
     pub exact_traps: bool,
     /// Whether the program's memory also holds the counters, for hosts that support one memory per module.
     pub single_memory: bool,
+    /// Whether calling contexts are counted, and then how many bytes their records may take; without
+    /// [`Collected::Flow`] beside what is counted in functions.
+    pub contexts: Option<u32>,
+    /// The kinds of events that are counted: in each calling context if contexts are counted.
+    pub events: &'a [EventKind],
 }
 
 /// Facts about all functions that are needed before one of them is rewritten.
 pub(crate) struct Plans {
     /// The graph and plan of each function with a body.
     pub functions: Vec<(Cfg, FunctionPlan)>,
+    /// The events of each function with a body; empty if none are counted.
+    pub events: Vec<FunctionEvents>,
     /// All sites, in order; the first has number 1.
     pub sites: Vec<Site>,
 }
@@ -48,18 +61,44 @@ impl Plans {
     /// Plans all functions with `plan`, which gets the index of each function with a body, and its graph.
     pub fn new(
         source: &Source<'_>,
-        all_traps: bool,
+        (all_traps, kinds): (bool, &[EventKind]),
         plan: impl Fn(usize, &Cfg) -> Result<FunctionPlan, Error>,
     ) -> Result<Plans, Error> {
-        let (mut functions, mut all) = (Vec::new(), Vec::new());
+        let (mut functions, mut events, mut all) = (Vec::new(), Vec::new(), Vec::new());
         for (index, func) in (source.first_defined()..source.funcs.len() as u32).enumerate() {
             let body = source.body(func);
             let cfg = cfg::build(func, &body)?;
             sites::add(&cfg, &body, all_traps, &mut all)?;
             let plan = plan(index, &cfg)?;
+            if !kinds.is_empty() {
+                events.push(FunctionEvents::new(&cfg, &body, kinds)?);
+            }
             functions.push((cfg, plan));
         }
-        Ok(Plans { functions, sites: all })
+        Ok(Plans { functions, events, sites: all })
+    }
+
+    /// Returns the layout of the module.
+    ///
+    /// # Errors
+    /// Returns an error if the bytes differ from those that were validated.
+    pub fn layout(
+        &self,
+        source: &Source<'_>,
+        in_program_memory: bool,
+        descriptor: &Descriptor,
+    ) -> Result<Layout, Error> {
+        let kinds = descriptor.events.len() as u32;
+        let sums = if descriptor.contexts { 0 } else { kinds };
+        let are_owed = descriptor.collected == Collected::Flow || kinds > 0;
+        let mut records = Records { events: kinds, largest: 0, are_owed };
+        records.largest = records.host_slots() + SLOT_BYTES;
+        for (cfg, plan) in self.functions.iter().filter(|_| descriptor.contexts) {
+            let sites = sites::calls(cfg, &source.body(cfg.func))?.len() as u32;
+            records.largest = records.largest.max(plan.slots(&records) + SLOT_BYTES * sites);
+        }
+        let records = descriptor.contexts.then_some(records);
+        Ok(Layout::new(source, (self.counters() as u32, sums), in_program_memory, records))
     }
 
     /// Returns the number of counters.
@@ -75,35 +114,42 @@ impl Plans {
 pub(crate) fn module(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Error> {
     let source = Source::new(bytes)?;
     check(&source)?;
+    if options.collected.has_paths() && !options.events.is_empty() {
+        return Err(Error::EventsAndPaths);
+    }
     let shares = options.single_memory && !source.memories.is_empty();
     if shares {
         check_memory(&source)?;
     }
     let plan = |_, cfg: &Cfg| Ok(FunctionPlan::new(cfg, options.collected, options.weights));
-    let plans = Plans::new(&source, options.exact_traps, plan)?;
+    let plans = Plans::new(&source, (options.exact_traps, options.events), plan)?;
     let counters = plans.counters();
     if counters > MOST_COUNTERS {
         return Err(Error::TooManyCounters(counters));
     }
-    let layout = Layout::new(&source, counters as u32, options.single_memory);
-    let has_paths = options.collected == Collected::Paths;
-    let program = Program { has_paths, ..program(&source, &layout)? };
-    let mut types = Types::new(source.types.len() as u32);
-    let support_types: Vec<u32> = support::signatures(&layout, &program)
-        .into_iter()
-        .map(|(params, results)| types.index(params, results))
-        .collect();
-    let mut hot = Hot::new(layout.globals_end());
-    let bodies = rewrite_all(&source, &layout, &plans, options.exact_traps, (&mut types, &mut hot))?;
     let kept = options.weights.map(|_| plans.functions.iter().map(|(_, plan)| plan.kept()).collect());
     let descriptor = Descriptor {
         version: descriptor::VERSION.to_owned(),
         hash: source.hash(),
         collected: options.collected,
         all_traps: options.exact_traps,
+        contexts: options.contexts.is_some() || options.collected == Collected::Flow,
+        events: options.events.to_vec(),
         kept: kept.unwrap_or_default(),
     };
-    let writer = Assembler { source: &source, layout: &layout, program, types, hot, support_types, bodies };
+    let layout = plans.layout(&source, options.single_memory, &descriptor)?;
+    let (has_paths, room) = (options.collected.has_paths(), options.contexts.unwrap_or(u32::MAX));
+    let program = Program { has_paths, room, ..program(&source, &layout)? };
+    let mut types = Types::new(source.types.len() as u32);
+    let signatures = layout.support().map(|func| support::signature(func, &layout, &program));
+    let support_types: Vec<u32> = signatures.map(|(params, results)| types.index(params, results)).collect();
+    let mut hot = Hot::new(layout.globals_end());
+    let tracks = options.collected != Collected::Nothing || !options.events.is_empty();
+    let marks = (options.exact_traps, tracks);
+    let shims = Shims::new(&source, &layout);
+    let bodies = rewrite_all((&source, &layout, &shims), &plans, marks, (&mut types, &mut hot))?;
+    let (source, layout, shims) = (&source, &layout, &shims);
+    let writer = Assembler { source, layout, shims, program, types, hot, support_types, bodies };
     writer.write(&descriptor)
 }
 
@@ -152,28 +198,40 @@ fn check_memory(source: &Source<'_>) -> Result<(), Error> {
 /// Returns the facts about the program that support functions need; checks that the region fits behind its memory.
 fn program(source: &Source<'_>, layout: &Layout) -> Result<Program, Error> {
     const MOST_PAGES: u64 = 1 << 16;
-    let gets_region = layout.is_shared && source.imported_memories > 0;
     let memory = source.memories.first().filter(|_| layout.is_shared);
     if memory.is_some_and(|memory| memory.initial + u64::from(layout.pages()) > MOST_PAGES) {
         return Err(Error::NoRoom("the memory is as large as it can be, so there is no room for counters"));
     }
     // The host decides how far an imported memory may grow.
-    let most = memory.and_then(|memory| memory.maximum).filter(|_| !gets_region).unwrap_or(MOST_PAGES);
-    Ok(Program { most_pages: most as u32, start: source.start, gets_region, has_paths: false })
+    let most = memory.and_then(|memory| memory.maximum).filter(|_| !layout.gets_region).unwrap_or(MOST_PAGES);
+    Ok(Program { most_pages: most as u32, start: source.start, has_paths: false, room: 0 })
 }
 
 fn rewrite_all(
-    source: &Source<'_>,
-    layout: &Layout,
+    (source, layout, shims): (&Source<'_>, &Layout, &Shims),
     plans: &Plans,
-    all_traps: bool,
+    (all_traps, tracks): (bool, bool),
     (types, hot): (&mut Types, &mut Hot),
 ) -> Result<Vec<Rewritten>, Error> {
     let mut first_counter = 0;
     let calls = Calls::new(source, all_traps)?;
-    let rewritten = plans.functions.iter().map(|(cfg, plan)| {
+    let rewritten = plans.functions.iter().enumerate().map(|(index, (cfg, plan))| {
+        let events = plans.events.get(index);
         let first_site = 1 + plans.sites.partition_point(|site| site.func < cfg.func) as u32;
-        let input = Input { source, layout, calls: &calls, cfg, plan, first_counter, first_site, all_traps };
+        let calls = &calls;
+        let input = Input {
+            source,
+            layout,
+            shims,
+            calls,
+            cfg,
+            plan,
+            events,
+            first_counter,
+            first_site,
+            all_traps,
+            tracks,
+        };
         first_counter += plan.counters() as u32;
         rewrite(input, types, hot)
     });
@@ -190,6 +248,7 @@ fn rank(id: u8) -> usize {
 struct Assembler<'a> {
     source: &'a Source<'a>,
     layout: &'a Layout,
+    shims: &'a Shims,
     program: Program,
     types: Types,
     hot: Hot,
@@ -207,16 +266,20 @@ impl Assembler<'_> {
                 let due: Vec<u8> =
                     missing.iter().copied().filter(|id| rank(*id) < rank(section.id)).collect();
                 missing.retain(|id| !due.contains(id));
-                due.into_iter().for_each(|id| self.section(id, &mut out, None));
+                due.into_iter().try_for_each(|id| self.section(id, &mut out, None))?;
             }
             let contents = &self.source.bytes[section.contents.clone()];
+            let through = matches!(section.id, TABLE | GLOBAL | ELEMENT) && !self.shims.is_empty();
+            let through = through.then(|| self.shims.section(section.id, contents)).transpose()?;
+            let contents = through.as_deref().unwrap_or(contents);
             match section.id {
                 0 => self.custom(contents, &mut out)?,
-                id if self.is_changed(id) => self.section(id, &mut out, Some(contents)),
+                ELEMENT => raw(ELEMENT, contents, &mut out),
+                id if self.is_changed(id) => self.section(id, &mut out, Some(contents))?,
                 id => raw(id, contents, &mut out),
             }
         }
-        missing.into_iter().for_each(|id| self.section(id, &mut out, None));
+        missing.into_iter().try_for_each(|id| self.section(id, &mut out, None))?;
         let insertions: Vec<Insertions> = self.bodies.iter().map(|body| body.insertions.clone()).collect();
         let offsets = offsets::write(&insertions);
         for (name, data) in [(offsets::SECTION, offsets), (descriptor::SECTION, descriptor.to_bytes()?)] {
@@ -228,35 +291,40 @@ impl Assembler<'_> {
     fn is_changed(&self, id: u8) -> bool {
         match id {
             TYPE | FUNCTION | GLOBAL | EXPORT | CODE => true,
-            MEMORY => !self.program.gets_region,
-            START => self.program.gets_region,
+            MEMORY => !self.layout.gets_region,
+            ELEMENT => !self.shims.is_empty(),
+            START => self.layout.gets_region,
             _ => false,
         }
     }
 
     /// Writes a section with its additions.
-    fn section(&self, id: u8, out: &mut Vec<u8>, old: Option<&[u8]>) {
+    fn section(&self, id: u8, out: &mut Vec<u8>, old: Option<&[u8]>) -> Result<(), Error> {
         let (count, entries) = old.map_or((0, &[][..]), split);
         let (more, added) = match id {
             TYPE => (self.types.encoded.len() as u32, self.types.encoded.concat()),
-            FUNCTION => (self.support_types.len() as u32, self.function_types()),
+            FUNCTION => self.function_types(),
             GLOBAL => self.globals(),
             EXPORT => self.exports(),
-            MEMORY => return self.memories(count, entries, out),
-            START => return self.start(out),
-            _ => return self.code(out),
+            MEMORY => return Ok(self.memories(count, entries, out)),
+            START => return Ok(self.start(out)),
+            ELEMENT => return Ok(raw(id, &self.shims.declared()?, out)),
+            _ => return Ok(self.code(out)),
         };
         let mut all = Vec::new();
         leb(&mut all, count + more);
         all.extend(entries);
         all.extend(added);
         raw(id, &all, out);
+        Ok(())
     }
 
-    fn function_types(&self) -> Vec<u8> {
+    fn function_types(&self) -> (u32, Vec<u8>) {
+        let shims = self.shims.imports().iter().map(|import| self.source.funcs[*import as usize]);
+        let types: Vec<u32> = self.support_types.iter().copied().chain(shims).collect();
         let mut added = Vec::new();
-        self.support_types.iter().for_each(|ty| ty.encode(&mut added));
-        added
+        types.iter().for_each(|ty| ty.encode(&mut added));
+        (types.len() as u32, added)
     }
 
     fn start(&self, out: &mut Vec<u8>) {
@@ -271,7 +339,8 @@ impl Assembler<'_> {
         if self.layout.is_shared {
             // The module has only this memory. The table of paths may grow as well.
             let memory = &self.source.memories[0];
-            let room = 2 * pages + ROOM_FOR_TABLE;
+            let records = if self.layout.records.is_some() { self.program.room.div_ceil(PAGE) } else { 0 };
+            let room = 2 * pages + ROOM_FOR_TABLE + u64::from(records);
             let maximum = memory.maximum.map(|most| (most + room).min(1 << 16).max(memory.initial + pages));
             leb(&mut all, 1);
             own_memory(memory.initial + pages, maximum).encode(&mut all);
@@ -288,30 +357,30 @@ impl Assembler<'_> {
         let initial = self.source.memories.first().map_or(0, |memory| memory.initial as u32);
         // Behind an imported memory these are set when the size of that memory is known.
         let (base, whole) = (initial << 16, initial + layout.pages());
-        let mut values = vec![
-            (Global::Height, layout.no_entry()),
-            (Global::Table, layout.first_table()),
-            (Global::Rows, crate::layout::FIRST_ROWS),
-            (Global::Taken, 0),
-            (Global::Flags, 0),
-            (Global::Pages, layout.pages()),
-            (Global::Version, REGION_VERSION),
-            (Global::Fingerprint, self.fingerprint()),
-        ];
-        if layout.is_shared {
-            values.extend([(Global::Base, base), (Global::Whole, whole)]);
-        }
+        let value = |global| match global {
+            Global::Height => layout.no_entry(),
+            Global::Table => layout.first_table(),
+            Global::Rows => crate::layout::FIRST_ROWS,
+            Global::Pages => layout.pages(),
+            Global::Version => REGION_VERSION,
+            Global::Fingerprint => self.fingerprint(),
+            Global::Base => base,
+            Global::Whole => whole,
+            Global::Current => ROOT_SLOT,
+            Global::Room => self.program.room,
+            Global::Taken | Global::Flags | Global::Slot | Global::Next | Global::End => 0,
+        };
         let mut added = Vec::new();
-        for (global, value) in &values {
+        for global in layout.globals() {
             let mutable = !matches!(global, Global::Version | Global::Fingerprint);
             GlobalType { val_type: ValType::I32, mutable, shared: false }.encode(&mut added);
-            ConstExpr::i32_const(value.cast_signed()).encode(&mut added);
+            ConstExpr::i32_const(value(global).cast_signed()).encode(&mut added);
         }
         for _ in 0..self.hot.count() {
             GlobalType { val_type: ValType::I64, mutable: true, shared: false }.encode(&mut added);
             ConstExpr::i64_const(0).encode(&mut added);
         }
-        (values.len() as u32 + self.hot.count(), added)
+        (layout.globals().count() as u32 + self.hot.count(), added)
     }
 
     fn fingerprint(&self) -> u32 {
@@ -321,14 +390,18 @@ impl Assembler<'_> {
 
     fn exports(&self) -> (u32, Vec<u8>) {
         let layout = self.layout;
-        let all = [
+        let mut all = vec![
             (COUNTERS, ExportKind::Memory, layout.memory),
             (VERSION, ExportKind::Global, layout.global(Global::Version)),
             (FINGERPRINT, ExportKind::Global, layout.global(Global::Fingerprint)),
             (FLUSH, ExportKind::Func, layout.func(Support::Flush)),
         ];
+        if layout.records.is_some() {
+            all.push((CURRENT, ExportKind::Global, layout.global(Global::Current)));
+            all.push((SLOT, ExportKind::Global, layout.global(Global::Slot)));
+        }
         let mut added = Vec::new();
-        for (name, kind, index) in all {
+        for &(name, kind, index) in &all {
             name.encode(&mut added);
             kind.encode(&mut added);
             index.encode(&mut added);
@@ -337,7 +410,11 @@ impl Assembler<'_> {
     }
 
     fn code(&self, out: &mut Vec<u8>) {
-        let support = support::functions(self.layout, &self.program, &self.hot);
+        let support = self.layout.support();
+        let support = support.map(|func| support::body(func, self.layout, &self.program, &self.hot));
+        let shims = self.shims.imports().iter();
+        let shims = shims.map(|import| self.shims.body(*import, self.source, self.layout));
+        let support: Vec<_> = support.chain(shims).collect();
         let mut all = Vec::new();
         leb(&mut all, (self.bodies.len() + support.len()) as u32);
         for Rewritten { body, .. } in &self.bodies {

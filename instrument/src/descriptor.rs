@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::event_kind::EventKind;
 use crate::plan::{Collected, Kept};
 
 /// The name of the custom section.
@@ -20,6 +21,10 @@ pub struct Descriptor {
     pub collected: Collected,
     /// Whether all instructions that may trap are sites.
     pub all_traps: bool,
+    /// Whether calling contexts are counted.
+    pub contexts: bool,
+    /// The kinds of events that are counted.
+    pub events: Vec<EventKind>,
     /// For each function with a body, the part of its plan that does not follow from its graph; empty if plans follow
     /// from graphs alone.
     pub kept: Vec<Kept>,

@@ -34,6 +34,11 @@ pub enum Error {
     /// The module uses a feature that cannot be instrumented.
     #[error("cannot instrument {0}")]
     Unsupported(&'static str),
+    /// Two things that are not counted together.
+    #[error(
+        "events are not counted beside paths in a rewritten module: count edges, blocks or cct with events"
+    )]
+    EventsAndPaths,
     /// The program's memory leaves no room for the region.
     #[error("{0}: leave out --single-memory, so that counters get a memory of their own")]
     NoRoom(&'static str),

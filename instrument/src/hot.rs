@@ -33,6 +33,16 @@ impl Hot {
         })
     }
 
+    /// Returns the global of a counter that must have one.
+    pub fn variable(&mut self, counter: u32) -> u32 {
+        let Hot { first, known, count } = self;
+        let global = known.entry(counter).or_default();
+        *global.get_or_insert_with(|| {
+            *count += 1;
+            *first + *count - 1
+        })
+    }
+
     /// Returns the number of variables.
     pub fn count(&self) -> u32 {
         self.count

@@ -14,11 +14,15 @@ pub const VERSION: &str = "wprof_version";
 pub const FINGERPRINT: &str = "wprof_fingerprint";
 /// The export of the function that fills in the head and returns the address of the region.
 pub const FLUSH: &str = "wprof_flush";
+/// The export of the variable that says under which record the host calls in, if contexts are counted.
+pub const CURRENT: &str = "wprof_current";
+/// The export of the variable by which a caller tells its callee where it was called, if contexts are counted.
+pub const SLOT: &str = "wprof_slot";
 /// All names that instrumentation exports.
-pub const RESERVED: [&str; 4] = [COUNTERS, VERSION, FINGERPRINT, FLUSH];
+pub const RESERVED: [&str; 6] = [COUNTERS, VERSION, FINGERPRINT, FLUSH, CURRENT, SLOT];
 
 /// The value of the export [`VERSION`].
-pub const REGION_VERSION: u32 = 1;
+pub const REGION_VERSION: u32 = 2;
 
 /// The first word of a region, once its head is filled in: "wprf".
 pub const MAGIC: u32 = 0x6672_7077;
@@ -38,10 +42,16 @@ pub const FULL: u32 = 1;
 /// The flag that frames were booked that may not have ended.
 pub const GUESSED: u32 = 2;
 
+/// Offset of the callee slot of the host outside: what it enters is called from no record.
+pub const ROOT_SLOT: u32 = 48;
+/// Offset of the callee slot of calls in contexts for which there was no memory.
+pub const BEYOND_SLOT: u32 = 56;
+
 /// Offset of the first counter.
 pub const FIRST_COUNTER: u32 = 64;
 
-/// Bytes per entry of the stack: a site at offset 0, and the path register at offset 8.
+/// Bytes per entry of the stack: a site at offset 0, the frame's call record at offset 4 if figures are kept there,
+/// and the path register at offset 8.
 pub const ENTRY: u32 = 16;
 /// Bytes of the stack, besides an entry for each function. The frame of a live entry takes more than that on the host's
 /// stack, for which browsers and Node provide a MiB or a few.
@@ -50,12 +60,34 @@ pub const STACK: u32 = 8 << 20;
 /// behind accumulate to so many.
 pub const SOFT_LIMIT: u32 = 1 << 20;
 
-/// Bytes of a row of the table: an id plus 1 (0 if the row is free), a key at offset 8, a count at offset 16.
+/// Bytes of a row of the table: an id plus 1 (0 if the row is free), a call record or 0 at offset 4, a key at offset 8,
+/// a count at offset 16.
 pub const ROW: u32 = 24;
 /// Initial number of rows of the table; a power of two.
 pub const FIRST_ROWS: u32 = 1 << 10;
 /// The bit of an id that distinguishes a site from a function.
 pub const IS_SITE: u32 = 1 << 31;
+/// The bit of an id of rows that lead from a callee slot, instead of a call record, to the record of a function.
+pub const IS_LINK: u32 = 1 << 30;
+/// The function that stands for all functions of the host whose names are unknown.
+pub const UNNAMED: u32 = IS_LINK - 2;
+
+/// Offset in a call record of the function's index plus 1.
+pub const KEY: u32 = 0;
+/// Offset in a call record of the caller's record: [`NO_RECORD`] for the host outside, or [`BEYOND`].
+pub const PARENT: u32 = 4;
+/// Offset in a call record of the number of calls.
+pub const CALLS: u32 = 8;
+/// Offset in a call record of the caller's slot at which the function was first called.
+pub const FROM: u32 = 16;
+/// Offset in a call record of the first figure: a cell for each kind of event, and then for each path.
+pub const FIGURES: u32 = 24;
+/// Bytes of a callee slot: the record of the latest callee, and the record that the slot belongs to.
+pub const SLOT_BYTES: u32 = 8;
+/// In place of a record: the host outside.
+pub const NO_RECORD: u32 = 0;
+/// In place of a record: contexts for which there was no memory. No record has this offset.
+pub const BEYOND: u32 = 1;
 
 /// Bytes of a WebAssembly page.
 pub const PAGE: u32 = 1 << 16;
@@ -67,16 +99,39 @@ pub struct Layout {
     pub memory: u32,
     /// Whether that memory is the program's, so that the region moves.
     pub is_shared: bool,
-    /// Number of counters.
+    /// Whether the host makes that memory, so that the region must be allocated at the start.
+    pub gets_region: bool,
+    /// Number of counters; the last ones are the sums of events that are not counted in call records.
     pub counters: u32,
+    /// Number of those sums.
+    pub sums: u32,
+    /// The call records, if contexts are counted.
+    pub records: Option<Records>,
     functions: u32,
     first_global: u32,
     first_func: u32,
 }
 
+/// Facts about all call records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Records {
+    /// Number of kinds of events that each record counts.
+    pub events: u32,
+    /// Bytes of the largest record.
+    pub largest: u32,
+    /// Whether frames that stop owe figures to their records.
+    pub are_owed: bool,
+}
+
+impl Records {
+    /// Returns the offset of the callee slots in the record of a function of the host.
+    pub fn host_slots(&self) -> u32 {
+        FIGURES + 8 * self.events
+    }
+}
+
 /// The globals that are added to the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
 pub enum Global {
     /// Offset of the topmost entry of the stack in the region.
     Height,
@@ -98,12 +153,54 @@ pub enum Global {
     Base,
     /// In a shared memory: the size in pages of the whole memory when the region last moved.
     Whole,
+    /// With contexts: the callee slot of the call that is being made, or 0.
+    Slot,
+    /// With contexts: the callee slot for what the host calls.
+    Current,
+    /// With contexts: the offset of the next call record.
+    Next,
+    /// With contexts: the end of the memory for call records.
+    End,
+    /// With contexts: the number of bytes that call records may still take.
+    Room,
+}
+
+impl Global {
+    /// All globals, in order.
+    const ALL: [Global; 15] = [
+        Global::Height,
+        Global::Table,
+        Global::Rows,
+        Global::Taken,
+        Global::Flags,
+        Global::Pages,
+        Global::Version,
+        Global::Fingerprint,
+        Global::Base,
+        Global::Whole,
+        Global::Slot,
+        Global::Current,
+        Global::Next,
+        Global::End,
+        Global::Room,
+    ];
+
+    fn is_in(self, layout: &Layout) -> bool {
+        match self {
+            Global::Base | Global::Whole => layout.is_shared,
+            Global::Slot | Global::Current | Global::Next | Global::End | Global::Room => {
+                layout.records.is_some()
+            }
+            _ => true,
+        }
+    }
 }
 
 /// The functions that are added to the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
 pub enum Support {
+    /// Finds a row of the table, or takes a free one.
+    Locate,
     /// Adds to a row of the table.
     Bump,
     /// Books the entries above a given one, or all of them.
@@ -126,20 +223,78 @@ pub enum Support {
     Grow,
     /// In an imported memory: allocates the region, and starts the program.
     Start,
+    /// With contexts: counts a call in the callee's record.
+    Enter,
+    /// With contexts: finds the record of a callee that was not the latest one.
+    Find,
+    /// With contexts: makes a record.
+    Make,
+    /// With contexts: counts a call of the host.
+    Host,
+    /// With contexts: runs after a call through a table or a reference: counts it if the callee has not.
+    Unnamed,
+}
+
+impl Support {
+    /// All functions, in order.
+    pub const ALL: [Support; 17] = [
+        Support::Locate,
+        Support::Bump,
+        Support::Left,
+        Support::Flush,
+        Support::Rehash,
+        Support::Clear,
+        Support::Count,
+        Support::Mark,
+        Support::Returned,
+        Support::Settle,
+        Support::Grow,
+        Support::Start,
+        Support::Enter,
+        Support::Find,
+        Support::Make,
+        Support::Host,
+        Support::Unnamed,
+    ];
+
+    /// Reports whether a module of this layout has the function.
+    pub fn is_in(self, layout: &Layout) -> bool {
+        match self {
+            Support::Settle | Support::Grow => layout.is_shared,
+            Support::Start => layout.gets_region,
+            Support::Enter | Support::Find | Support::Make | Support::Host | Support::Unnamed => {
+                layout.records.is_some()
+            }
+            _ => true,
+        }
+    }
 }
 
 impl Layout {
-    /// Returns the layout of a module with `counters` counters.
-    pub fn new(source: &Source<'_>, counters: u32, in_program_memory: bool) -> Layout {
+    /// Returns the layout of a module with so many counters, and sums of events.
+    pub fn new(
+        source: &Source<'_>,
+        (counters, sums): (u32, u32),
+        in_program_memory: bool,
+        records: Option<Records>,
+    ) -> Layout {
         let is_shared = in_program_memory && !source.memories.is_empty();
         Layout {
             memory: if is_shared { 0 } else { source.memories.len() as u32 },
             is_shared,
-            counters,
+            gets_region: is_shared && source.imported_memories > 0,
+            counters: counters + sums,
+            sums,
+            records,
             functions: source.bodies.len() as u32,
             first_global: source.globals,
             first_func: source.funcs.len() as u32,
         }
+    }
+
+    /// Returns the number of the counter that is the sum of the first kind of events.
+    pub fn first_sum(&self) -> u32 {
+        self.counters - self.sums
     }
 
     /// Returns the offset of the stack.
@@ -152,10 +307,16 @@ impl Layout {
         self.stack() - ENTRY
     }
 
-    /// Returns the initial offset of the table. Functions that do not recur do not check whether the stack has room for
-    /// them.
-    pub fn first_table(&self) -> u32 {
+    /// Returns the offset of the record that takes the calls for which there is no record at all. Functions that do not
+    /// recur do not check whether the stack has room for them.
+    pub fn spare_record(&self) -> u32 {
         self.stack() + STACK + ENTRY * self.functions
+    }
+
+    /// Returns the initial offset of the table.
+    pub fn first_table(&self) -> u32 {
+        let spare = self.records.map_or(0, |records| records.largest.next_multiple_of(ENTRY));
+        self.spare_record() + spare
     }
 
     /// Returns the initial number of pages of the region.
@@ -163,20 +324,39 @@ impl Layout {
         (self.first_table() + FIRST_ROWS * ROW).div_ceil(PAGE)
     }
 
+    /// Returns the globals that the module has, in order.
+    pub fn globals(&self) -> impl Iterator<Item = Global> + '_ {
+        Global::ALL.into_iter().filter(|global| global.is_in(self))
+    }
+
     /// Returns the index of an added global.
     pub fn global(&self, global: Global) -> u32 {
-        self.first_global + global as u32
+        self.first_global + self.globals().take_while(|other| *other != global).count() as u32
     }
 
     /// Returns the index behind the last added global.
     pub fn globals_end(&self) -> u32 {
-        self.first_global
-            + if self.is_shared { Global::Whole as u32 + 1 } else { Global::Fingerprint as u32 + 1 }
+        self.first_global + self.globals().count() as u32
+    }
+
+    /// Returns the functions that the module has, in order.
+    pub fn support(&self) -> impl Iterator<Item = Support> + '_ {
+        Support::ALL.into_iter().filter(|func| func.is_in(self))
     }
 
     /// Returns the index of an added function.
     pub fn func(&self, func: Support) -> u32 {
-        self.first_func + func as u32
+        self.first_func + self.support().take_while(|other| *other != func).count() as u32
+    }
+
+    /// Returns the index of the first shim, behind the support functions.
+    pub fn first_shim(&self) -> u32 {
+        self.first_func + self.support().count() as u32
+    }
+
+    /// Reports whether entries hold the records of their frames.
+    pub fn owes_records(&self) -> bool {
+        self.records.is_some_and(|records| records.are_owed)
     }
 }
 

@@ -20,8 +20,13 @@
 //! never removes its entry. Code that continues in a frame after a call, or catches an exception, finds such entries
 //! above its own and books them ([`support`]). Entries on the stack when counters are read belong to frames that did
 //! not end.
-//! Source: Ball & Larus 1994, section 3 (chords; early termination gets pseudo edges to EXIT), and 1996 (paths).
-//! Oracle: `spec-tests/tests/instrument.rs`, which compares with the engine's profile of the same run.
+//!
+//! **Calling contexts** are counted in call records, which the module makes for itself ([`support`]): a caller leaves the
+//! slot of a call in a global, and the callee finds its record there.
+//! Source: Ball & Larus 1994, section 3 (chords; early termination gets pseudo edges to EXIT), and 1996 (paths);
+//! Ammons, Ball & Larus 1997, section 4 (contexts); Ball 1994 (events).
+//! Oracle: `spec-tests/tests/instrument.rs` and `rewritten_contexts.rs`, which compare with the engine's profile of the
+//! same run.
 #![forbid(unsafe_code)]
 
 mod assemble;
@@ -31,6 +36,8 @@ mod component;
 pub mod counters;
 mod descriptor;
 mod error;
+mod event_kind;
+mod events;
 mod hot;
 mod layout;
 mod module;
@@ -38,7 +45,9 @@ mod offsets;
 mod plan;
 mod profile;
 mod rewrite;
+mod shims;
 mod sites;
+mod split;
 mod support;
 
 /// The script that delivers counters in JavaScript hosts: web pages and Node.
@@ -48,7 +57,8 @@ pub use assemble::Options;
 pub use component::{instrument, modules};
 pub use counters::RawCounters;
 pub use error::Error;
-pub use layout::{COUNTERS, FLUSH};
+pub use event_kind::EventKind;
+pub use layout::{COUNTERS, CURRENT, FLUSH, SLOT};
 pub use module::Source;
 pub use offsets::OffsetMap;
 pub use plan::Collected;

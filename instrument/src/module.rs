@@ -65,6 +65,8 @@ pub struct Source<'a> {
     pub start: Option<u32>,
     /// Functions with unknown callers: exported ones, and those that are used as values.
     pub escaped: BTreeSet<u32>,
+    /// Functions that are used as values.
+    pub values: BTreeSet<u32>,
     /// Whether a function contains a tail call.
     pub has_tail_calls: bool,
     exports: Vec<(String, ExternalKind, u32)>,
@@ -100,6 +102,7 @@ impl<'a> Source<'a> {
             tags: Vec::new(),
             start: None,
             escaped: BTreeSet::new(),
+            values: BTreeSet::new(),
             has_tail_calls: false,
             exports: Vec::new(),
             custom: Vec::new(),
@@ -183,7 +186,7 @@ impl<'a> Source<'a> {
                     match element?.items {
                         ElementItems::Functions(funcs) => {
                             for func in funcs {
-                                self.escaped.insert(func?);
+                                self.is_value(func?);
                             }
                         }
                         ElementItems::Expressions(_, exprs) => {
@@ -241,9 +244,7 @@ impl<'a> Source<'a> {
         let mut reader = body.get_operators_reader()?;
         while !reader.eof() {
             match reader.read()? {
-                Operator::RefFunc { function_index } => {
-                    self.escaped.insert(function_index);
-                }
+                Operator::RefFunc { function_index } => self.is_value(function_index),
                 Operator::ReturnCall { .. }
                 | Operator::ReturnCallIndirect { .. }
                 | Operator::ReturnCallRef { .. } => {
@@ -255,10 +256,15 @@ impl<'a> Source<'a> {
         Ok(())
     }
 
+    fn is_value(&mut self, func: u32) {
+        self.escaped.insert(func);
+        self.values.insert(func);
+    }
+
     fn escape(&mut self, mut expr: wasmparser::OperatorsReader<'a>) -> Result<(), Error> {
         while !expr.eof() {
             if let Operator::RefFunc { function_index } = expr.read()? {
-                self.escaped.insert(function_index);
+                self.is_value(function_index);
             }
         }
         Ok(())
@@ -373,6 +379,8 @@ impl<'a> Source<'a> {
 pub const TYPE: u8 = 1;
 /// The id of the function section.
 pub const FUNCTION: u8 = 3;
+/// The id of the table section.
+pub const TABLE: u8 = 4;
 /// The id of the memory section.
 pub const MEMORY: u8 = 5;
 /// The id of the global section.
@@ -381,6 +389,8 @@ pub const GLOBAL: u8 = 6;
 pub const EXPORT: u8 = 7;
 /// The id of the start section.
 pub const START: u8 = 8;
+/// The id of the element section.
+pub const ELEMENT: u8 = 9;
 /// The id of the code section.
 pub const CODE: u8 = 10;
 /// Length in bytes of the magic number and version, which precede the sections.

@@ -5,19 +5,34 @@ use wprof_profiler::{
 };
 
 use crate::cfg::Cfg;
+use crate::layout::Records;
 
 /// Maximum number of paths of a function with a counter per path; with more paths, the counts are in the table.
 const MAX_DENSE_PATHS: u64 = 1 << 14;
+/// Maximum number of paths of a function of which each call record has a figure per path.
+const MAX_PATHS_OF_RECORD: u64 = 64;
 
 /// The kind of profile that is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Collected {
     /// How often each branch went each way.
+    #[default]
     Edges,
     /// How often each acyclic path ran.
     Paths,
     /// How often each block ran.
     Blocks,
+    /// How often each acyclic path ran in each calling context.
+    Flow,
+    /// Nothing in functions: only what is counted besides.
+    Nothing,
+}
+
+impl Collected {
+    /// Reports whether functions have path registers.
+    pub fn has_paths(self) -> bool {
+        matches!(self, Collected::Paths | Collected::Flow)
+    }
 }
 
 /// The counting plan of a function.
@@ -29,6 +44,10 @@ pub enum FunctionPlan {
     Blocks(VertexPlan),
     /// Counter k counts path k if there are few paths; otherwise the table holds the counts.
     Paths(Box<PathPlan>),
+    /// Figure k of each call record counts path k if there are few paths; otherwise the table holds the counts.
+    Flow(Box<PathPlan>),
+    /// Nothing is counted.
+    Nothing,
 }
 
 /// The action on crossing an edge.
@@ -36,6 +55,8 @@ pub enum FunctionPlan {
 pub enum Probe {
     /// Increments this counter of the function.
     Count(u32),
+    /// Adds to the sum of a kind of events.
+    Event(u32, i64),
     /// Adds to the path register.
     Add(i64),
     /// Sets the path register.
@@ -60,6 +81,8 @@ impl FunctionPlan {
             Collected::Edges => FunctionPlan::Edges(EdgePlan::new(&shape, &weights)),
             Collected::Blocks => FunctionPlan::Blocks(VertexPlan::unmarked(&shape, &weights)),
             Collected::Paths => FunctionPlan::Paths(Box::new(PathPlan::new(&shape, &weights))),
+            Collected::Flow => FunctionPlan::Flow(Box::new(PathPlan::new(&shape, &weights))),
+            Collected::Nothing => FunctionPlan::Nothing,
         }
     }
 
@@ -69,14 +92,14 @@ impl FunctionPlan {
             FunctionPlan::Edges(plan) => plan.counted.len() as u64,
             FunctionPlan::Blocks(plan) => plan.counted.len() as u64,
             FunctionPlan::Paths(plan) if is_dense(plan) => plan.numbering.paths(),
-            FunctionPlan::Paths(_) => 0,
+            FunctionPlan::Paths(_) | FunctionPlan::Flow(_) | FunctionPlan::Nothing => 0,
         }
     }
 
     /// Returns the number of places that count.
     pub fn places(&self) -> u64 {
         match self {
-            FunctionPlan::Paths(plan) => plan.places(),
+            FunctionPlan::Paths(plan) | FunctionPlan::Flow(plan) => plan.places(),
             _ => self.counters(),
         }
     }
@@ -91,21 +114,46 @@ impl FunctionPlan {
         match self {
             FunctionPlan::Edges(plan) => counted(&plan.counted),
             FunctionPlan::Blocks(plan) => counted(&plan.counted),
-            FunctionPlan::Paths(plan) => plan.steps.iter().map(|step| of_step(*step)).collect(),
+            FunctionPlan::Paths(plan) | FunctionPlan::Flow(plan) => {
+                plan.steps.iter().map(|step| of_step(*step)).collect()
+            }
+            FunctionPlan::Nothing => vec![None; edges],
         }
     }
 
     /// Returns the initial value of the path register, if paths are counted.
     pub fn entry(&self) -> Option<i64> {
+        self.paths().map(|plan| plan.entry)
+    }
+
+    /// Returns the plan of paths, if they are counted.
+    pub fn paths(&self) -> Option<&PathPlan> {
         match self {
-            FunctionPlan::Paths(plan) => Some(plan.entry),
+            FunctionPlan::Paths(plan) | FunctionPlan::Flow(plan) => Some(plan),
             _ => None,
         }
     }
 
     /// Reports whether paths are counted in the table.
     pub fn is_sparse(&self) -> bool {
-        matches!(self, FunctionPlan::Paths(plan) if !is_dense(plan))
+        match self {
+            FunctionPlan::Paths(plan) => !is_dense(plan),
+            FunctionPlan::Flow(plan) => plan.numbering.paths() > MAX_PATHS_OF_RECORD,
+            _ => false,
+        }
+    }
+
+    /// Returns the number of paths that each call record counts in figures.
+    pub fn paths_of_record(&self) -> u32 {
+        match self {
+            FunctionPlan::Flow(plan) if !self.is_sparse() => plan.numbering.paths() as u32,
+            _ => 0,
+        }
+    }
+
+    /// Returns the offset of the callee slots in call records of the function.
+    pub fn slots(&self, records: &Records) -> u32 {
+        records.host_slots() + 8 * self.paths_of_record()
     }
 
     /// Returns the part of the plan that does not follow from the graph: the counted edges, or the register's value
@@ -114,7 +162,8 @@ impl FunctionPlan {
         match self {
             FunctionPlan::Edges(plan) => Kept::Counted(plan.counted.iter().map(|edge| edge.0).collect()),
             FunctionPlan::Blocks(plan) => Kept::Counted(plan.counted.iter().map(|edge| edge.0).collect()),
-            FunctionPlan::Paths(plan) => Kept::Queries(plan.queries.clone()),
+            FunctionPlan::Paths(plan) | FunctionPlan::Flow(plan) => Kept::Queries(plan.queries.clone()),
+            FunctionPlan::Nothing => Kept::Counted(Vec::new()),
         }
     }
 
@@ -128,12 +177,16 @@ impl FunctionPlan {
             (Collected::Blocks, Kept::Counted(counted)) => {
                 FunctionPlan::Blocks(VertexPlan { counted: edges(counted) })
             }
-            (Collected::Paths, Kept::Queries(queries)) => {
+            (Collected::Paths | Collected::Flow, Kept::Queries(queries)) => {
                 // The numbers of paths follow from the graph; how the register is computed no longer matters.
                 let mut plan = PathPlan::new(shape, &EdgeWeights::estimate(shape));
                 plan.queries = queries;
-                FunctionPlan::Paths(Box::new(plan))
+                match collected {
+                    Collected::Paths => FunctionPlan::Paths(Box::new(plan)),
+                    _ => FunctionPlan::Flow(Box::new(plan)),
+                }
             }
+            (Collected::Nothing, _) => FunctionPlan::Nothing,
             _ => return None,
         })
     }

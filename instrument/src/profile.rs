@@ -5,6 +5,9 @@
 //! Counts of calls to host functions follow from the counts of the blocks that call them. Calls through tables cannot
 //! be attributed, so a host function that is used as a value is left out.
 
+mod contexts;
+mod events;
+
 use std::collections::{BTreeMap, HashMap};
 
 use wprof_profiler::{
@@ -18,10 +21,14 @@ use crate::assemble::Plans;
 use crate::cfg::Cfg;
 use crate::counters::{RawCounters, double, word};
 use crate::descriptor::Descriptor;
-use crate::layout::{ENTRY, FIRST_COUNTER, FLAGS, FULL, GUESSED, HEIGHT, IS_SITE, Layout, ROW, ROWS, TABLE};
+use crate::event_kind::EventKind;
+use crate::layout::{
+    ENTRY, FIRST_COUNTER, FLAGS, FULL, GUESSED, HEIGHT, IS_LINK, IS_SITE, Layout, ROW, ROWS, TABLE,
+};
 use crate::module::Source;
 use crate::plan::FunctionPlan;
 use crate::sites::Site;
+use contexts::AllRecords;
 
 /// The result of reading counters.
 #[derive(Clone, Debug)]
@@ -32,15 +39,28 @@ pub struct Read {
     pub is_guessed: bool,
 }
 
-/// Number of frames that stopped, by site and path register.
-type Stopped = BTreeMap<(u32, u64), u64>;
+/// Number of frames that stopped, by site, call record or 0, and path register.
+type Stopped = BTreeMap<(u32, u32, u64), u64>;
+
+/// A site at which frames stopped.
+#[derive(Clone, Copy, Debug)]
+struct Stop {
+    site: Site,
+    /// The frames' call record, or 0.
+    record: u32,
+    /// Their path register.
+    register: u64,
+    /// Number of frames.
+    count: u64,
+}
 
 /// The contents of a region besides counters.
 struct Tables {
-    /// Stopped frames, by site and path register.
     stopped: Stopped,
-    /// By function, the counts of paths without a counter.
-    paths: HashMap<u32, BTreeMap<u64, u64>>,
+    /// By function, the counts of paths without a counter, by call record or 0.
+    paths: HashMap<u32, BTreeMap<(u32, u64), u64>>,
+    /// By callee slot and function, the function's record.
+    links: BTreeMap<(u32, u32), u32>,
 }
 
 /// Reads counters.
@@ -53,8 +73,8 @@ pub fn read(original: &[u8], counters: &RawCounters) -> Result<Read, Error> {
     if !source.has_hash(&descriptor.hash) {
         return Err(Error::OtherModule);
     }
-    let Descriptor { collected, kept, .. } = &descriptor;
-    let plans = Plans::new(&source, descriptor.all_traps, |index, cfg| match kept.get(index) {
+    let Descriptor { collected, kept, events, .. } = &descriptor;
+    let plans = Plans::new(&source, (descriptor.all_traps, events), |index, cfg| match kept.get(index) {
         None if kept.is_empty() => Ok(FunctionPlan::new(cfg, *collected, None)),
         kept => {
             let plan = kept.and_then(|kept| FunctionPlan::restored(&cfg.shape(), *collected, kept.clone()));
@@ -66,10 +86,11 @@ pub fn read(original: &[u8], counters: &RawCounters) -> Result<Read, Error> {
     if flags & FULL != 0 {
         return Err(Error::Full);
     }
-    let layout = Layout::new(&source, plans.counters() as u32, false);
+    let layout = plans.layout(&source, false, &descriptor)?;
     let tables = tables(region, &layout, plans.sites.len())?;
-    let profile =
-        Reader { source: &source, plans: &plans, names: source.names(), region, tables }.profile()?;
+    let (names, kinds) = (source.names(), &events[..]);
+    let reader = Reader { source: &source, plans: &plans, kinds, layout, names, region, tables };
+    let profile = reader.profile()?;
     Ok(Read {
         profile: Profile { module_hash: descriptor.hash, ..profile },
         is_guessed: flags & GUESSED != 0,
@@ -77,27 +98,33 @@ pub fn read(original: &[u8], counters: &RawCounters) -> Result<Read, Error> {
 }
 
 fn tables(region: &[u8], layout: &Layout, sites: usize) -> Result<Tables, Error> {
-    let mut tables = Tables { stopped: Stopped::new(), paths: HashMap::new() };
-    let mut stop = |site: u32, register: u64, count: u64| {
+    let mut tables = Tables { stopped: Stopped::new(), paths: HashMap::new(), links: BTreeMap::new() };
+    let mut stop = |site: u32, record: u32, register: u64, count: u64| {
         if site == 0 || site as usize > sites {
             return Err(Error::BadCounters("a frame stopped where none can"));
         }
-        *tables.stopped.entry((site, register)).or_default() += count;
+        *tables.stopped.entry((site, record, register)).or_default() += count;
         Ok(())
     };
     for height in (0..word(region, HEIGHT)?).step_by(ENTRY as usize) {
         let at = layout.stack().saturating_add(height);
-        stop(word(region, at)?, double(region, at.saturating_add(8))?, 1)?;
+        let record = if layout.owes_records() { word(region, at.saturating_add(4))? } else { 0 };
+        stop(word(region, at)?, record, double(region, at.saturating_add(8))?, 1)?;
     }
     let (table, rows) = (word(region, TABLE)?, word(region, ROWS)?);
     for row in 0..rows {
         let at = table.saturating_add(row.saturating_mul(ROW));
-        let (id, key) = (word(region, at)?, double(region, at.saturating_add(8))?);
-        let count = double(region, at.saturating_add(16))?;
+        let (id, record) = (word(region, at)?, word(region, at.saturating_add(4))?);
+        let (key, count) = (double(region, at.saturating_add(8))?, double(region, at.saturating_add(16))?);
         match id.checked_sub(1) {
             None => {}
-            Some(id) if id & IS_SITE != 0 => stop(id & !IS_SITE, key, count)?,
-            Some(func) => *tables.paths.entry(func).or_default().entry(key).or_default() += count,
+            Some(id) if id & IS_SITE != 0 => stop(id & !IS_SITE, record, key, count)?,
+            Some(id) if id & IS_LINK != 0 => {
+                tables.links.insert((record, id & !IS_LINK), count as u32);
+            }
+            Some(func) => {
+                *tables.paths.entry(func).or_default().entry((record, key)).or_default() += count;
+            }
         }
     }
     Ok(tables)
@@ -106,6 +133,8 @@ fn tables(region: &[u8], layout: &Layout, sites: usize) -> Result<Tables, Error>
 struct Reader<'a> {
     source: &'a Source<'a>,
     plans: &'a Plans,
+    kinds: &'a [EventKind],
+    layout: Layout,
     names: HashMap<u32, String>,
     region: &'a [u8],
     tables: Tables,
@@ -116,6 +145,7 @@ enum Counts {
     Edges(EdgeCounts),
     Paths(EdgeCounts, PathProfile),
     Blocks(BlockCounts),
+    Nothing,
 }
 
 impl Reader<'_> {
@@ -123,8 +153,9 @@ impl Reader<'_> {
         let mut profile = Profile::default();
         let mut calls = vec![0_u64; self.source.imported_funcs.len()];
         let (mut first_counter, mut placed) = (0, 0);
+        let records = self.records()?;
         for (cfg, plan) in &self.plans.functions {
-            let function = self.function(cfg, plan, first_counter)?;
+            let function = self.function(cfg, plan, first_counter, &records)?;
             first_counter += plan.counters() as u32;
             if let Some(function) = function {
                 placed += plan.places();
@@ -132,6 +163,9 @@ impl Reader<'_> {
                 profile.functions.push(function);
             }
         }
+        let events = self.events(&records)?;
+        profile.contexts = self.layout.records.map(|_| self.tree(&records, &events)).transpose()?;
+        profile.events = self.totals(&events);
         let imports = self.source.imported_funcs.iter().zip(calls).zip(0..);
         let known = imports.filter(|((_, count), index)| *count > 0 && !self.source.escaped.contains(index));
         profile.host_calls = known
@@ -163,22 +197,33 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the sites at which frames of a function stopped, with path register and number of frames.
-    fn stopped(&self, func: u32) -> impl Iterator<Item = (Site, u64, u64)> {
+    /// Returns the sites at which frames of a function stopped.
+    fn stopped(&self, func: u32) -> impl Iterator<Item = Stop> {
         let sites = &self.plans.sites;
         let (first, end) =
             (sites.partition_point(|s| s.func < func), sites.partition_point(|s| s.func <= func));
-        let range = (first as u32 + 1, 0)..(end as u32 + 1, 0);
+        let range = (first as u32 + 1, 0, 0)..(end as u32 + 1, 0, 0);
         let found = self.tables.stopped.range(range);
-        found.map(|(&(site, register), &count)| (sites[site as usize - 1], register, count))
+        found.map(|(&(site, record, register), &count)| Stop {
+            site: sites[site as usize - 1],
+            record,
+            register,
+            count,
+        })
     }
 
-    fn function(&self, cfg: &Cfg, plan: &FunctionPlan, first: u32) -> Result<Option<FunctionProfile>, Error> {
+    fn function(
+        &self,
+        cfg: &Cfg,
+        plan: &FunctionPlan,
+        first: u32,
+        records: &AllRecords,
+    ) -> Result<Option<FunctionProfile>, Error> {
         let counter = |k: u64| double(self.region, FIRST_COUNTER + 8 * (first + k as u32));
         let counters = (0..plan.counters()).map(counter).collect::<Result<Vec<u64>, Error>>()?;
         let stopped: Vec<_> = self.stopped(cfg.func).collect();
         let ended: Vec<(BlockId, u64)> =
-            stopped.iter().map(|(site, _, n)| (BlockId(site.block), *n)).collect();
+            stopped.iter().map(|stop| (BlockId(stop.site.block), stop.count)).collect();
         let shape = cfg.shape();
         let counts = match plan {
             FunctionPlan::Edges(plan) => propagate(&shape, plan, &counters, &ended).map(Counts::Edges),
@@ -186,19 +231,32 @@ impl Reader<'_> {
                 propagate_blocks(&shape, plan, &counters, &ended).map(Counts::Blocks)
             }
             FunctionPlan::Paths(plan) => {
-                let none = BTreeMap::new();
-                let sparse = self.tables.paths.get(&cfg.func).unwrap_or(&none);
-                let paths = paths(plan, &counters, sparse, &stopped);
+                let dense = (0..).zip(counters.iter().copied());
+                let sparse = self.sparse(cfg.func).map(|((_, id), count)| (id, count));
+                let paths = paths(plan, dense.chain(sparse), &stopped);
                 paths.edge_counts(&shape, &plan.numbering).map(|counts| Counts::Paths(counts, paths))
             }
+            FunctionPlan::Flow(path_plan) => {
+                let counted = self.paths_of_records(cfg.func, plan, records)?;
+                let counted = counted.into_iter().map(|((_, id), count)| (id, count));
+                let paths = paths(path_plan, counted, &stopped);
+                paths.edge_counts(&shape, &path_plan.numbering).map(|counts| Counts::Paths(counts, paths))
+            }
+            FunctionPlan::Nothing => Ok(Counts::Nothing),
         };
         let counts = counts.map_err(|error| Error::Contradiction { func: cfg.func, error })?;
         let any = match &counts {
             Counts::Edges(counts) | Counts::Paths(counts, _) => counts.blocks.iter().any(|count| *count > 0),
             Counts::Blocks(counts) => counts.entries > 0,
+            Counts::Nothing => false,
         };
-        let exits = stopped.iter().map(|(site, _, count)| exit(site, *count)).collect();
+        let exits = stopped.iter().map(|stop| exit(&stop.site, stop.count)).collect();
         Ok(any.then(|| self.described(cfg, plan, (counts, exits), &counters)))
+    }
+
+    /// Returns the counts of a function's paths that the table holds, by call record and number.
+    fn sparse(&self, func: u32) -> impl Iterator<Item = ((u32, u64), u64)> + '_ {
+        self.tables.paths.get(&func).into_iter().flatten().map(|(place, count)| (*place, *count))
     }
 
     fn described(
@@ -210,14 +268,15 @@ impl Reader<'_> {
     ) -> FunctionProfile {
         let shape = cfg.shape();
         let increments = counters.iter().fold(0, |sum: u64, count| sum.saturating_add(*count));
-        let cost = match (&counts, plan) {
-            (Counts::Paths(counts, _), FunctionPlan::Paths(plan)) => plan.cost(counts),
+        let cost = match (&counts, plan.paths()) {
+            (Counts::Paths(counts, _), Some(plan)) => plan.cost(counts),
             _ => CounterCost { counters: plan.counters(), increments },
         };
         let (edges, only_blocks, paths) = match counts {
             Counts::Edges(counts) => (counts.edges, None, None),
             Counts::Paths(counts, paths) => (counts.edges, None, Some(paths)),
             Counts::Blocks(counts) => (vec![0; shape.edge_count()], Some(counts), None),
+            Counts::Nothing => (vec![0; shape.edge_count()], None, None),
         };
         let ends = (0..).map(|edge| shape.edge(EdgeId(edge)));
         let edges = cfg.kinds().zip(edges).zip(ends);
@@ -251,23 +310,26 @@ fn exit(site: &Site, count: u64) -> UnfinishedExit {
     UnfinishedExit { block: BlockId(site.block), offset: site.offset, ops_executed: site.ops, count }
 }
 
-fn paths(
-    plan: &PathPlan,
-    counters: &[u64],
-    sparse: &BTreeMap<u64, u64>,
-    stopped: &[(Site, u64, u64)],
-) -> PathProfile {
-    let dense = (0..).zip(counters.iter().copied());
-    let counted = dense.chain(sparse.iter().map(|(id, count)| (*id, *count)));
-    let finished = counted.filter(|(_, count)| *count > 0);
-    let unfinished = stopped.iter().map(|(site, register, count)| UnfinishedPath {
-        exit: exit(site, *count),
-        prefix: plan.prefix_sum(BlockId(site.block), Some(*register)),
-        metrics: Vec::new(),
-    });
+fn paths(plan: &PathPlan, counted: impl Iterator<Item = (u64, u64)>, stopped: &[Stop]) -> PathProfile {
+    let mut finished: BTreeMap<u64, u64> = BTreeMap::new();
+    for (id, count) in counted.filter(|(_, count)| *count > 0) {
+        let sum = finished.entry(id).or_default();
+        *sum = sum.saturating_add(count);
+    }
     PathProfile {
         possible: plan.numbering.paths(),
-        finished: finished.map(|(id, count)| PathCount { id, count, metrics: Vec::new() }).collect(),
-        unfinished: unfinished.collect(),
+        finished: finished
+            .into_iter()
+            .map(|(id, count)| PathCount { id, count, metrics: Vec::new() })
+            .collect(),
+        unfinished: stopped.iter().map(|stop| unfinished(plan, stop)).collect(),
+    }
+}
+
+fn unfinished(plan: &PathPlan, stop: &Stop) -> UnfinishedPath {
+    UnfinishedPath {
+        exit: exit(&stop.site, stop.count),
+        prefix: plan.prefix_sum(BlockId(stop.site.block), Some(stop.register)),
+        metrics: Vec::new(),
     }
 }

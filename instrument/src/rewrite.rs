@@ -8,6 +8,7 @@
 //! its operand twice, so the code assumes that it is taken, and code behind the branch undoes that.
 
 mod catches;
+mod contexts;
 mod marks;
 mod places;
 mod probes;
@@ -20,11 +21,13 @@ use wasmparser::{Operator, OperatorsReader};
 use crate::Error;
 use crate::calls::Calls;
 use crate::cfg::{Block, Cfg, End, is_call};
+use crate::events::FunctionEvents;
 use crate::hot::Hot;
 use crate::layout::{Global, Layout, Support};
 use crate::module::Source;
 use crate::offsets::Insertions;
 use crate::plan::FunctionPlan;
+use crate::shims::Shims;
 use crate::sites::{is_end, is_site, may_leave};
 use crate::support::Code;
 use catches::Pad;
@@ -39,18 +42,24 @@ pub struct Input<'a> {
     pub source: &'a Source<'a>,
     /// The layout of the additions.
     pub layout: &'a Layout,
+    /// What stands for functions of the host where they are values.
+    pub shims: &'a Shims,
     /// The call graph.
     pub calls: &'a Calls,
     /// The function's graph.
     pub cfg: &'a Cfg,
     /// The function's counting plan.
     pub plan: &'a FunctionPlan,
+    /// The events of the function, if any are counted.
+    pub events: Option<&'a FunctionEvents>,
     /// The number of the function's first counter.
     pub first_counter: u32,
     /// The number of the function's first site.
     pub first_site: u32,
     /// Whether all instructions that may trap are sites.
     pub all_traps: bool,
+    /// Whether it matters where frames stop.
+    pub tracks: bool,
 }
 
 /// A rewritten body, without its size, and the insertions.
@@ -125,6 +134,10 @@ enum Local {
     Address,
     /// The number of the block whose call or throw is in progress, in a function that catches.
     Thrower,
+    /// The frame's call record.
+    Record,
+    /// The slot from which the host called when the frame began.
+    Outer,
 }
 
 impl Locals {
@@ -178,6 +191,10 @@ struct Writer<'a, 't> {
     /// For each block, whether the stack has an entry of this frame at the block's start.
     begins: Vec<Pushed>,
     next_site: u32,
+    /// The number of the next callee slot.
+    next_slot: u32,
+    /// Whether the function puts back from where the host calls.
+    has_outer: bool,
     /// Whether a local holds the frame's place from the beginning.
     has_place: bool,
     /// The start in `out` of the current instruction.
@@ -189,7 +206,7 @@ impl<'a, 't> Writer<'a, 't> {
         let function =
             Frame { depth: 0, arrives: Arrives::Function, else_edge: None, pads: Vec::new(), old_try: None };
         Writer {
-            places: Places::new(input.cfg, input.plan),
+            places: Places::new(input.cfg, input.plan, input.events),
             input,
             types,
             hot,
@@ -201,6 +218,8 @@ impl<'a, 't> Writer<'a, 't> {
             pushed: Pushed::No,
             begins: marks::begins(&input),
             next_site: input.first_site,
+            next_slot: 0,
+            has_outer: contexts::has_outer(&input),
             has_place: marks::has_place(&input),
             op_start: 0,
         }
@@ -256,6 +275,11 @@ impl<'a, 't> Writer<'a, 't> {
         if source.escaped.contains(&cfg.func) {
             self.enter_from_outside();
         }
+        self.enter_context();
+        let events = self.input.events;
+        for &(kind, amount) in events.iter().flat_map(|events| &events.at_entry) {
+            self.add_events(kind, amount);
+        }
         if self.has_place {
             self.find_place();
         }
@@ -281,16 +305,20 @@ impl<'a, 't> Writer<'a, 't> {
         (at, next): (u32, u32),
     ) -> Result<(), Error> {
         match &block.how {
-            End::TailCall if may_leave(op) => {
+            End::TailCall if may_leave(op) && self.input.tracks => {
                 self.leave(number, op);
-                self.copy(op, (at, next))
+                self.copy_call(op, (at, next))
             }
             End::Jump | End::TailCall => {
                 self.pop_to_leave(block);
                 self.edge_code_at(number, 0, Place::Before);
-                self.copy(op, (at, next))
+                match block.how {
+                    End::TailCall => self.copy_call(op, (at, next)),
+                    _ => self.copy(op, (at, next)),
+                }
             }
             End::Trap | End::Throw => {
+                self.events_before(at);
                 self.note_thrower(number);
                 self.mark(op);
                 self.copy(op, (at, next))
@@ -321,14 +349,20 @@ impl<'a, 't> Writer<'a, 't> {
 
     /// Writes an instruction that may be the last of the frame.
     fn site(&mut self, op: &Operator<'a>, bytes: (u32, u32)) -> Result<(), Error> {
-        if !marks::is_marked(&self.input, op) {
-            self.next_site += 1;
+        self.events_before(bytes.0);
+        let is_marked = marks::is_marked(&self.input, op);
+        self.next_site += u32::from(!is_marked);
+        if is_marked {
+            self.mark(op);
+        }
+        if !is_call(op) {
             return self.copy(op, bytes);
         }
-        self.mark(op);
-        self.copy(op, bytes)?;
-        if is_call(op) {
+        self.copy_call(op, bytes)?;
+        if is_marked {
             self.returned(op);
+        } else if !self.input.tracks {
+            self.code().settle();
         }
         Ok(())
     }
@@ -460,6 +494,10 @@ impl<'a, 't> Writer<'a, 't> {
                 self.caught();
             }
             Operator::End => self.end(),
+            Operator::RefFunc { function_index } if self.input.shims.of(*function_index).is_some() => {
+                let shim = self.input.shims.of(*function_index).unwrap_or_default();
+                self.sink().ref_func(shim);
+            }
             Operator::MemorySize { mem } if self.is_shared_memory(*mem) => {
                 self.copy_bytes(at, next);
                 let mut code = self.code();

@@ -22,10 +22,12 @@ pub struct Site {
 
 /// Reports whether a frame always ends at `op`, or control continues elsewhere.
 pub fn is_end(op: &Operator<'_>) -> bool {
-    matches!(
-        op,
-        Operator::Unreachable | Operator::Throw { .. } | Operator::ThrowRef | Operator::Rethrow { .. }
-    )
+    matches!(op, Operator::Unreachable) || is_throw(op)
+}
+
+/// Reports whether `op` throws an exception.
+pub fn is_throw(op: &Operator<'_>) -> bool {
+    matches!(op, Operator::Throw { .. } | Operator::ThrowRef | Operator::Rethrow { .. })
 }
 
 /// Reports whether `op` may trap, conservatively, other than by a call. Only the most frequent instructions that just
@@ -71,6 +73,34 @@ pub fn may_leave(op: &Operator<'_>) -> bool {
 /// Reports whether a frame that stops at `op` is accounted for.
 pub fn is_site(op: &Operator<'_>, all_traps: bool) -> bool {
     is_call(op) || may_leave(op) || is_end(op) || all_traps && may_trap(op)
+}
+
+/// Returns the byte offset of each call of a function that control can reach, tail calls included, in order: that of
+/// callee slot k of its call records is number k.
+///
+/// # Errors
+/// Returns an error if the bytes differ from those that were validated.
+pub fn calls(cfg: &Cfg, body: &FunctionBody<'_>) -> Result<Vec<u32>, Error> {
+    let mut reader = body.get_operators_reader()?;
+    let mut blocks = cfg.blocks.iter().peekable();
+    let mut calls = Vec::new();
+    while !reader.eof() {
+        let (op, at) = reader.read_with_offset()?;
+        while blocks.next_if(|block| u64::from(block.limit) <= at).is_some() {}
+        let Some(block) = blocks.peek() else { break };
+        if at >= u64::from(block.start) && (is_call(&op) || is_tail_call(&op)) {
+            calls.push(at as u32);
+        }
+    }
+    Ok(calls)
+}
+
+/// Reports whether `op` calls a function in place of the frame.
+pub fn is_tail_call(op: &Operator<'_>) -> bool {
+    matches!(
+        op,
+        Operator::ReturnCall { .. } | Operator::ReturnCallIndirect { .. } | Operator::ReturnCallRef { .. }
+    )
 }
 
 /// Adds the sites of a function to `sites`.

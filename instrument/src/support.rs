@@ -7,6 +7,8 @@
 //!
 //! **The table** has open addressing with linear probing, and is never more than three quarters full.
 
+mod records;
+
 use wasm_encoder::{BlockType, Function, InstructionSink, MemArg, MemArgTarget, ValType};
 
 use crate::hot::Hot;
@@ -25,42 +27,59 @@ pub struct Program {
     pub most_pages: u32,
     /// The start function, if the region must be allocated before it runs.
     pub start: Option<u32>,
-    /// Whether the region must be allocated at the start.
-    pub gets_region: bool,
     /// Whether functions have path registers.
     pub has_paths: bool,
+    /// The number of bytes that call records may take.
+    pub room: u32,
 }
 
 /// The parameter and result types of a function.
 type Signature = (&'static [ValType], &'static [ValType]);
 
-/// Returns the signatures of the added functions, in order.
-pub fn signatures(layout: &Layout, program: &Program) -> Vec<Signature> {
+/// Returns the signature of an added function.
+pub fn signature(func: Support, layout: &Layout, program: &Program) -> Signature {
     use ValType::{I32, I64};
-    let mut all: Vec<Signature> =
-        vec![(&[I32, I64, I64], &[]), (&[I32], &[]), (&[], &[I32]), (&[], &[]), (&[], &[])];
-    let mark: Signature = if program.has_paths { (&[I32, I32, I64], &[]) } else { (&[I32, I32], &[]) };
-    all.extend([(&[I32][..], &[][..]), mark, (&[I32], &[])]);
-    if layout.is_shared {
-        all.extend([(&[][..], &[][..]), (&[I32][..], &[I32][..])]);
+    match func {
+        Support::Locate => (&[I32, I32, I64], &[I32]),
+        Support::Bump if layout.records.is_some() => (&[I32, I32, I64, I64], &[]),
+        Support::Bump => (&[I32, I64, I64], &[]),
+        Support::Left | Support::Count | Support::Returned => (&[I32], &[]),
+        Support::Flush => (&[], &[I32]),
+        Support::Rehash | Support::Clear | Support::Settle | Support::Start | Support::Unnamed => (&[], &[]),
+        Support::Mark => match (program.has_paths, layout.owes_records()) {
+            (false, false) => (&[I32, I32], &[]),
+            (false, true) => (&[I32, I32, I32], &[]),
+            (true, false) => (&[I32, I32, I64], &[]),
+            (true, true) => (&[I32, I32, I32, I64], &[]),
+        },
+        Support::Grow => (&[I32], &[I32]),
+        Support::Enter => (&[I32, I32, I32], &[I32]),
+        Support::Find | Support::Make => (&[I32, I32, I32, I32], &[I32]),
+        Support::Host => (&[I32, I32], &[]),
     }
-    if program.gets_region {
-        all.push((&[], &[]));
-    }
-    all
 }
 
-/// Returns the added functions, in order.
-pub fn functions(layout: &Layout, program: &Program, hot: &Hot) -> Vec<Function> {
-    let mut all = vec![bump(layout), left(layout), flush(layout, hot), rehash(layout), clear(layout)];
-    all.extend([count(layout), mark(layout, program.has_paths), returned(layout)]);
-    if layout.is_shared {
-        all.extend([settle(layout), grow(layout, program.most_pages)]);
+/// Returns an added function.
+pub fn body(func: Support, layout: &Layout, program: &Program, hot: &Hot) -> Function {
+    match func {
+        Support::Locate => locate(layout),
+        Support::Bump => bump(layout),
+        Support::Left => left(layout),
+        Support::Flush => flush(layout, hot),
+        Support::Rehash => rehash(layout),
+        Support::Clear => clear(layout),
+        Support::Count => count(layout),
+        Support::Mark => mark(layout, program.has_paths),
+        Support::Returned => returned(layout),
+        Support::Settle => settle(layout),
+        Support::Grow => grow(layout, program.most_pages),
+        Support::Start => start(layout, program.start),
+        Support::Enter => records::enter(layout),
+        Support::Find => records::find(layout),
+        Support::Make => records::make(layout),
+        Support::Host => records::host(layout),
+        Support::Unnamed => records::unnamed(layout),
     }
-    if program.gets_region {
-        all.push(start(layout, program.start));
-    }
-    all
 }
 
 /// A writer of instructions that knows the layout.
@@ -110,7 +129,7 @@ impl Code<'_, '_> {
         &mut self,
         place: u32,
         site: impl FnOnce(&mut InstructionSink<'_>),
-        path: Option<u32>,
+        (record, path): (Option<u32>, Option<u32>),
         is_new: bool,
     ) {
         self.sink.local_get(place);
@@ -118,6 +137,12 @@ impl Code<'_, '_> {
         let at = self.at(0, 2);
         site(&mut self.sink);
         self.sink.i32_store(at);
+        if let Some(record) = record {
+            self.sink.local_get(place);
+            self.address();
+            let at = self.at(4, 2);
+            self.sink.local_get(record).i32_store(at);
+        }
         if let Some(path) = path {
             self.sink.local_get(place);
             self.address();
@@ -150,6 +175,18 @@ impl Code<'_, '_> {
         self.sink.end();
     }
 
+    /// Pushes the record in the entry at local `at`, if rows have records; 0 if entries have none.
+    fn record_of(&mut self, at: u32) {
+        if self.layout.owes_records() {
+            let record = self.at(4, 2);
+            self.sink.local_get(at);
+            self.address();
+            self.sink.i32_load(record);
+        } else if self.layout.records.is_some() {
+            self.sink.i32_const(0);
+        }
+    }
+
     /// Stores a word into the head.
     fn head(&mut self, place: u32, value: impl FnOnce(&mut Self)) {
         self.region();
@@ -173,11 +210,12 @@ fn function(layout: &Layout, locals: &[(u32, ValType)], write: impl FnOnce(&mut 
     function
 }
 
-/// `(id, key, by)`: adds `by` to the row of `id` and `key`.
-fn bump(layout: &Layout) -> Function {
+/// `(id, record, key)`: returns the address of the row of these three, whose count is 0 if it is new; 0 if there is no
+/// memory for it.
+fn locate(layout: &Layout) -> Function {
     const ID: u32 = 0;
-    const KEY: u32 = 1;
-    const BY: u32 = 2;
+    const RECORD: u32 = 1;
+    const KEY: u32 = 2;
     const INDEX: u32 = 3;
     const PLACE: u32 = 4;
     function(layout, &[(2, ValType::I32)], |code| {
@@ -189,15 +227,16 @@ fn bump(layout: &Layout) -> Function {
         code.call(Support::Rehash);
         code.sink.end();
         code.sink.local_get(KEY).local_get(ID).i64_extend_i32_u().i64_const(32).i64_rotl().i64_xor();
+        code.sink.local_get(RECORD).i64_extend_i32_u().i64_const(20).i64_rotl().i64_xor();
         code.sink.i64_const(MIX).i64_mul().i64_const(32).i64_shr_u().i32_wrap_i64().local_set(INDEX);
-        code.sink.block(BlockType::Empty).loop_(BlockType::Empty);
+        code.sink.loop_(BlockType::Empty);
         code.sink.local_get(INDEX);
         code.get(Global::Rows);
         code.sink.i32_const(1).i32_sub().i32_and().i32_const(ROW as i32).i32_mul();
         code.get(Global::Table);
         code.sink.i32_add();
         code.address();
-        let [id, key] = [code.at(0, 2), code.at(8, 3)];
+        let [id, record, key] = [code.at(0, 2), code.at(4, 2), code.at(8, 3)];
         code.sink.local_tee(PLACE).i32_load(id).i32_eqz().if_(BlockType::Empty);
         // A free row. One row must stay free, so that the search ends.
         code.get(Global::Taken);
@@ -205,17 +244,38 @@ fn bump(layout: &Layout) -> Function {
         code.get(Global::Rows);
         code.sink.i32_ge_u().if_(BlockType::Empty);
         code.flag(FULL);
-        code.sink.return_().end();
+        code.sink.i32_const(0).return_().end();
         code.get(Global::Taken);
         code.sink.i32_const(1).i32_add();
         code.set(Global::Taken);
         code.sink.local_get(PLACE).local_get(ID).i32_const(1).i32_add().i32_store(id);
-        code.sink.local_get(PLACE).local_get(KEY).i64_store(key).br(2).end();
+        code.sink.local_get(PLACE).local_get(RECORD).i32_store(record);
+        code.sink.local_get(PLACE).local_get(KEY).i64_store(key).local_get(PLACE).return_().end();
         code.sink.local_get(PLACE).i32_load(id).local_get(ID).i32_const(1).i32_add().i32_eq();
-        code.sink.local_get(PLACE).i64_load(key).local_get(KEY).i64_eq().i32_and().br_if(1);
-        code.sink.local_get(INDEX).i32_const(1).i32_add().local_set(INDEX).br(0).end().end();
+        code.sink.local_get(PLACE).i32_load(record).local_get(RECORD).i32_eq().i32_and();
+        code.sink.local_get(PLACE).i64_load(key).local_get(KEY).i64_eq().i32_and();
+        code.sink.if_(BlockType::Empty).local_get(PLACE).return_().end();
+        code.sink.local_get(INDEX).i32_const(1).i32_add().local_set(INDEX).br(0).end().unreachable();
+    })
+}
+
+/// `(id, key, by)`, with contexts `(id, record, key, by)`: adds `by` to the row of the others.
+fn bump(layout: &Layout) -> Function {
+    let has_record = layout.records.is_some();
+    let [key, by, place] = [1, 2, 3].map(|local| local + u32::from(has_record));
+    function(layout, &[(1, ValType::I32)], |code| {
+        code.sink.local_get(0);
+        if has_record {
+            code.sink.local_get(1);
+        } else {
+            code.sink.i32_const(0);
+        }
+        code.sink.local_get(key);
+        code.call(Support::Locate);
         let count = code.at(16, 3);
-        code.sink.local_get(PLACE).local_get(PLACE).i64_load(count).local_get(BY).i64_add().i64_store(count);
+        code.sink.local_tee(place).if_(BlockType::Empty);
+        code.sink.local_get(place).local_get(place).i64_load(count).local_get(by).i64_add().i64_store(count);
+        code.sink.end();
     })
 }
 
@@ -230,7 +290,9 @@ fn left(layout: &Layout) -> Function {
         code.sink.i32_gt_u().br_if(1).local_get(AT);
         code.address();
         let [site, register] = [0, 8].map(|offset| code.at(offset, 2 + offset / 8));
-        code.sink.i32_load(site).i32_const(IS_SITE.cast_signed()).i32_or().local_get(AT);
+        code.sink.i32_load(site).i32_const(IS_SITE.cast_signed()).i32_or();
+        code.record_of(AT);
+        code.sink.local_get(AT);
         code.address();
         code.sink.i64_load(register).i64_const(1);
         code.call(Support::Bump);
@@ -251,15 +313,17 @@ fn count(layout: &Layout) -> Function {
     })
 }
 
-/// `(place, site)` and the path register, if there is one: writes the entry of a frame.
+/// `(place, site)`, the frame's record if entries have it, and the path register if there is one: writes the entry of a
+/// frame.
 fn mark(layout: &Layout, has_paths: bool) -> Function {
     const PLACE: u32 = 0;
     const SITE: u32 = 1;
-    const PATH: u32 = 2;
+    let record = layout.owes_records().then_some(2);
+    let path = has_paths.then_some(2 + u32::from(record.is_some()));
     let site = |sink: &mut InstructionSink<'_>| {
         sink.local_get(SITE);
     };
-    function(layout, &[], |code| code.entry(PLACE, site, has_paths.then_some(PATH), true))
+    function(layout, &[], |code| code.entry(PLACE, site, (record, path), true))
 }
 
 /// `(place)`: runs after a call of the host: books what it left behind, and moves the region if the memory has grown.
@@ -339,7 +403,14 @@ fn rehash(layout: &Layout) -> Function {
         code.address();
         code.sink.i32_load(id).if_(BlockType::Empty).local_get(AT);
         code.address();
-        code.sink.i32_load(id).i32_const(1).i32_sub().local_get(AT);
+        code.sink.i32_load(id).i32_const(1).i32_sub();
+        if code.layout.records.is_some() {
+            let record = code.at(4, 2);
+            code.sink.local_get(AT);
+            code.address();
+            code.sink.i32_load(record);
+        }
+        code.sink.local_get(AT);
         code.address();
         code.sink.i64_load(key).local_get(AT);
         code.address();

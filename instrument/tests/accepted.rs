@@ -151,7 +151,8 @@ fn what_was_valid_is_valid() {
         let wasm = wat::parse_str(text).unwrap_or_else(|e| panic!("{name}: {e}"));
         for collected in [Collected::Edges, Collected::Paths, Collected::Blocks] {
             for (exact_traps, single_memory) in [(false, false), (true, false), (false, true), (true, true)] {
-                let options = Options { collected, weights: None, exact_traps, single_memory };
+                let options =
+                    Options { collected, weights: None, exact_traps, single_memory, ..Options::default() };
                 let what = format!("{name}, {options:?}");
                 let new = match instrument(&wasm, options) {
                     Err(Error::NoRoom(_)) if single_memory => continue,
@@ -191,8 +192,13 @@ fn an_offset_in_the_new_module_is_that_of_the_same_instruction() {
           (if (local.get 0) (then (return (i32.const 77777)))) (call $f (i32.const 88888))))"#,
     )
     .expect("text");
-    let options =
-        Options { collected: Collected::Edges, weights: None, exact_traps: false, single_memory: false };
+    let options = Options {
+        collected: Collected::Edges,
+        weights: None,
+        exact_traps: false,
+        single_memory: false,
+        ..Options::default()
+    };
     let new = instrument(&wasm, options).expect("rewritten");
     let map = OffsetMap::of(&new).expect("it has one");
     for constant in [77777_i32, 88888] {
@@ -214,8 +220,13 @@ fn hints_move_along_with_their_branches() {
               (@metadata.code.branch_hint "\00") (br_if $b (local.get 0))
               (br 0)))))"#;
     let wasm = wat::parse_str(text).expect("text");
-    let options =
-        Options { collected: Collected::Edges, weights: None, exact_traps: false, single_memory: false };
+    let options = Options {
+        collected: Collected::Edges,
+        weights: None,
+        exact_traps: false,
+        single_memory: false,
+        ..Options::default()
+    };
     let new = instrument(&wasm, options).expect("rewritten");
     let hinted = |module: &[u8]| {
         let (mut body, mut hint) = (0, None);

@@ -3,8 +3,13 @@
 use wasmparser::{Validator, WasmFeatures};
 use wprof_instrument::{Collected, Error, OffsetMap, Options, instrument, modules};
 
-const OPTIONS: Options<'_> =
-    Options { collected: Collected::Edges, weights: None, exact_traps: false, single_memory: false };
+const OPTIONS: Options<'_> = Options {
+    collected: Collected::Edges,
+    weights: None,
+    exact_traps: false,
+    single_memory: false,
+    ..Options::default()
+};
 
 /// Two modules with code, one of them in a nested component, and one without.
 const COMPONENT: &str = r#"(component

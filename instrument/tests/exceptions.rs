@@ -99,7 +99,13 @@ fn handlers_are_counted_by_who_threw_and_frames_that_ended_are_booked() {
     for (encoding, text) in [("older", OLD), ("newer", NEW)] {
         let wasm = wat::parse_str(CAUGHT.replace("TRY", text)).expect("text");
         for collected in [Collected::Edges, Collected::Paths] {
-            let options = Options { collected, weights: None, exact_traps: false, single_memory: true };
+            let options = Options {
+                collected,
+                weights: None,
+                exact_traps: false,
+                single_memory: true,
+                ..Options::default()
+            };
             let Some((said, profile)) = run(&wasm, options) else { continue };
             // 3 and 17 are odd, too, but the host throws first.
             assert_eq!(said, "803\nfailed\n", "{encoding}");

@@ -71,7 +71,13 @@ fn programs_count_what_the_engine_counts() {
             let expected = expected.instance.profile(&expected.store).expect("a profile");
             for single_memory in [false, true] {
                 let what = format!("{}, {collected:?}, single memory: {single_memory}", program.name);
-                let options = Options { collected, weights: None, exact_traps: true, single_memory };
+                let options = Options {
+                    collected,
+                    weights: None,
+                    exact_traps: true,
+                    single_memory,
+                    ..Options::default()
+                };
                 let rewritten = instrument(&wasm, options).unwrap_or_else(|e| panic!("{what}: {e}"));
                 let mut ended = run(&program, &plain, &rewritten);
                 let region = ours::region(&mut ended.store, ended.instance).expect("counters");
@@ -115,8 +121,13 @@ fn weights_move_counters_and_change_no_count() {
         let edges = Engine::with_profiling(ProfilingConfig::Exact(Collect::Edges)).expect("an engine");
         let earlier = run(&program, &edges, &wasm);
         let earlier = earlier.instance.profile(&earlier.store).expect("a profile");
-        let options =
-            Options { collected, weights: Some(&earlier), exact_traps: false, single_memory: false };
+        let options = Options {
+            collected,
+            weights: Some(&earlier),
+            exact_traps: false,
+            single_memory: false,
+            ..Options::default()
+        };
         let rewritten = instrument(&wasm, options).expect("rewritten");
         let plain = instrument(&wasm, Options { weights: None, ..options }).expect("rewritten");
         assert!(rewritten != plain, "{collected:?}");
@@ -200,7 +211,13 @@ fn exceptions_are_counted_as_the_engine_counts_them() {
             let expected = ours::run(&engine, &wasm, &drive).expect("it runs");
             let profiled = expected.profile().expect("an instance").expect("a profile");
             for exact_traps in [false, true] {
-                let options = Options { collected, weights: None, exact_traps, single_memory: false };
+                let options = Options {
+                    collected,
+                    weights: None,
+                    exact_traps,
+                    single_memory: false,
+                    ..Options::default()
+                };
                 let rewritten = instrument(&wasm, options).expect("rewritten");
                 let mut ran = ours::run(&Mode::Off.engine(), &rewritten, &drive).expect("it runs");
                 expected.outcome.same_as(&ran.outcome).expect("the same");
@@ -251,7 +268,8 @@ impl Engines {
         let profiled = counted.profile().transpose().map_err(|e| e.to_string())?;
         let has_stopped = |profile: &Profile| profile.functions.iter().any(|f| !f.exits.is_empty());
         let single_memory = seed / 3 % 2 == 1 && !profiled.as_ref().is_some_and(has_stopped);
-        let options = Options { collected, weights: None, exact_traps: true, single_memory };
+        let options =
+            Options { collected, weights: None, exact_traps: true, single_memory, ..Options::default() };
         let rewritten = match instrument(&case.wasm, options) {
             Err(wprof_instrument::Error::NoCode) => return Ok(()),
             Err(error) if single_memory => {

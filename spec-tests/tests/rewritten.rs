@@ -67,7 +67,8 @@ fn modules_of_all_proposals_are_valid_after_they_were_rewritten() {
         let wasm = module(seed);
         for (collected, _) in COLLECTED {
             for (exact_traps, single_memory) in [(false, false), (true, false), (false, true)] {
-                let options = Options { collected, weights: None, exact_traps, single_memory };
+                let options =
+                    Options { collected, weights: None, exact_traps, single_memory, ..Options::default() };
                 let new = match instrument(&wasm, options) {
                     Err(Error::NoRoom(_)) if single_memory => continue,
                     new => new.unwrap_or_else(|e| panic!("seed {seed}, {options:?}: {e}")),
@@ -93,7 +94,13 @@ fn modules_of_all_proposals_do_the_same_and_count_what_the_engine_counts() {
         let Ok(drive) = Drive::new(&wasm, seed, 2, 0) else { continue };
         let (collected, _) = COLLECTED[seed as usize % 3];
         let Ok(expected) = ours::run(&engines[seed as usize % 3], &wasm, &drive) else { continue };
-        let options = Options { collected, weights: None, exact_traps: true, single_memory: false };
+        let options = Options {
+            collected,
+            weights: None,
+            exact_traps: true,
+            single_memory: false,
+            ..Options::default()
+        };
         let what = format!("seed {seed}, {collected:?}");
         let new = instrument(&wasm, options).unwrap_or_else(|e| panic!("{what}: {e}"));
         let mut ran = ours::run(&plain, &new, &drive).unwrap_or_else(|e| panic!("{what}: {e}"));
@@ -123,7 +130,8 @@ fn scripts() -> Vec<TestFile<'static>> {
 
 /// Returns the rewritten module; if it cannot be rewritten, returns the original, whose fault the script must find.
 fn rewritten(bytes: Vec<u8>, collected: Collected, exact_traps: bool) -> Vec<u8> {
-    let options = Options { collected, weights: None, exact_traps, single_memory: false };
+    let options =
+        Options { collected, weights: None, exact_traps, single_memory: false, ..Options::default() };
     match instrument(&bytes, options) {
         Ok(new) => new,
         Err(Error::NoCode | Error::NotAModule | Error::Invalid(_)) => bytes,

@@ -4,66 +4,113 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
-use clap::{Args, ValueEnum, ValueHint};
-use wprof::Module;
-use wprof_instrument::{Collected, JAVASCRIPT, Options};
+use clap::{Args, ValueHint};
+use wprof::{Collect, EventModel, Module};
+use wprof_instrument::{Collected, EventKind, JAVASCRIPT, Options};
 
 use super::help;
-use crate::{modules, output};
-
-/// What is counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Counted {
-    /// How often each branch went each way, and all that follows from it
-    #[default]
-    Edges,
-    /// How often each acyclic path ran; includes edges
-    Paths,
-    /// How often each basic block ran
-    Blocks,
-}
+use super::run::collect::wanted::{What, wanted};
+use crate::{modules, output, sizes};
 
 /// How a module is rewritten.
 #[derive(Clone, Debug, Args)]
 pub struct RewriteArgs {
-    /// Count edges, paths or blocks
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = help::PROFILE)]
-    collect: Counted,
+    /// Count edges, paths, blocks, cct, flow, or events=KIND,…; several with commas
+    ///
+    /// They are those of `wprof run --exact --collect`. Edges, paths and blocks exclude each other; events are counted
+    /// beside edges, blocks and cct.
+    #[arg(long, value_parser = asked, value_name = "WHAT", default_value = "edges", help_heading = help::PROFILE)]
+    collect: Asked,
     /// Be exact also if a load, a store, a division or the like traps; takes more code
     ///
     /// Without it counts are exact if the program ends itself, throws, executes `unreachable`, or traps in a function of
     /// the host.
     #[arg(long, help_heading = help::PROFILE)]
     exact_traps: bool,
+    /// Limit the memory for calling contexts; beyond it new contexts are counted by function only
+    #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "256M")]
+    #[arg(help_heading = help::LIMITS, hide_short_help = true)]
+    max_context_memory: u64,
+}
+
+/// What is counted.
+#[derive(Clone, Debug)]
+struct Asked {
+    text: String,
+    collected: Collected,
+    contexts: bool,
+    events: Vec<EventKind>,
+}
+
+/// Parses the value of `--collect`.
+fn asked(text: &str) -> Result<Asked, String> {
+    let mut code: Vec<Collected> = Vec::new();
+    let (mut contexts, mut events) = (false, Vec::new());
+    for what in wanted(text)?.0 {
+        match what {
+            What::Code(Collect::Edges) => code.push(Collected::Edges),
+            What::Code(Collect::Paths) => code.push(Collected::Paths),
+            What::Code(Collect::Blocks) => code.push(Collected::Blocks),
+            What::Flow => code.push(Collected::Flow),
+            What::Contexts => contexts = true,
+            What::Events(kinds) => {
+                events = kinds.iter().map(event_kind).collect::<Result<Vec<EventKind>, String>>()?;
+            }
+            _ => {
+                return Err("a rewritten module counts edges, paths, blocks, cct, flow and events".to_owned());
+            }
+        }
+    }
+    // Flow includes paths.
+    if code.contains(&Collected::Flow) {
+        code.retain(|what| *what != Collected::Paths);
+    }
+    let collected = match code[..] {
+        [] => Collected::Nothing,
+        [only] => only,
+        _ => return Err("edges, paths and blocks cannot be counted together: give one of them".to_owned()),
+    };
+    let contexts = contexts || collected == Collected::Flow;
+    Ok(Asked { text: text.to_owned(), collected, contexts, events })
+}
+
+/// Converts a kind of events.
+fn event_kind(model: &EventModel) -> Result<EventKind, String> {
+    if model.charges_lengths() {
+        return Err(format!(
+            "`{}` charges the lengths of bulk operations, which a rewritten module does not count: use wprof run",
+            model.name
+        ));
+    }
+    let EventModel { name, entry, back_edge, .. } = model;
+    Ok(EventKind { name: name.clone(), entry: *entry, back_edge: *back_edge, costs: model.costs().to_vec() })
 }
 
 impl RewriteArgs {
     /// Returns the options of the rewriter.
-    pub fn options(&self) -> Options<'static> {
-        let collected = match self.collect {
-            Counted::Edges => Collected::Edges,
-            Counted::Paths => Collected::Paths,
-            Counted::Blocks => Collected::Blocks,
-        };
-        Options { collected, weights: None, exact_traps: self.exact_traps, single_memory: false }
+    pub fn options(&self) -> Options<'_> {
+        let memory = u32::try_from(self.max_context_memory).unwrap_or(u32::MAX);
+        Options {
+            collected: self.collect.collected,
+            exact_traps: self.exact_traps,
+            contexts: self.collect.contexts.then_some(memory),
+            events: &self.collect.events,
+            ..Options::default()
+        }
     }
 
     /// Returns the options as arguments of `wprof instrument`.
     pub fn to_args(&self) -> Vec<String> {
-        let name = match self.collect {
-            Counted::Edges => "edges",
-            Counted::Paths => "paths",
-            Counted::Blocks => "blocks",
-        };
         let traps = self.exact_traps.then(|| "--exact-traps".to_owned());
-        ["--collect".to_owned(), name.to_owned()].into_iter().chain(traps).collect()
+        let memory = format!("--max-context-memory={}", self.max_context_memory);
+        [format!("--collect={}", self.collect.text), memory].into_iter().chain(traps).collect()
     }
 }
 
 const EXAMPLES: &str = "\
 Examples:
   wprof instrument app.wasm -o dist/app.wasm     count edges wherever app.wasm runs
-  wprof instrument --collect paths app.wasm -o dist/app.wasm
+  wprof instrument --collect paths,cct app.wasm -o dist/app.wasm
   wprof instrument --js dist/wprof.js            what hands the counters over in a page or in Node
   wprof collect -- node app.js                   or all of it in one command";
 
@@ -73,6 +120,10 @@ The new module does the same, and counts what it runs, in any engine. It imports
 counters, which `wprof collect` turns into the profile that `wprof run --exact` would have taken of the \
 same run, of the original module. Names, debug information and other custom sections stay; `wprof.offsets` \
 says where code was inserted.
+
+With cct or flow it also exports two variables, wprof_current and wprof_slot. A host that goes on after an error \
+which has passed through the module sets them to what they were before the call; otherwise what it calls \
+later may be counted below the function of the host that failed.
 
 Counters are in a memory of their own. Hosts that know only one memory in a module, such as Node before \
 version 22 and Safari, need --single-memory: then they lie behind the program's memory, which looks to the \

@@ -60,7 +60,7 @@ pub fn execute(args: &ServePagesArgs, color: ColorChoice) -> Result<()> {
         "there is nothing to do with what is counted: give -o FILE, or leave out --quiet"
     );
     let (listener, address) = connections::listen(args.address, "give a free one with --addr ADDRESS:PORT")?;
-    let site = Arc::new(Site::new(&args.folder, address, args.rewrite.options(), EVERY)?);
+    let site = Arc::new(Site::new(&args.folder, address, args.rewrite.clone(), EVERY)?);
     let stop = connections::interruption()?;
     output::tell_line(format_args!(
         "wprof: {} is at http://{address}/; Ctrl-C ends and writes the profile",

@@ -29,15 +29,17 @@ pub fn has_node() -> bool {
     has
 }
 
-/// What `wprof run --exact` counts, for comparison: all of a profile's functions but what counting cost.
+/// What `wprof run --exact` counts, for comparison: events, contexts, and all of a profile's functions but what counting
+/// cost.
 fn counts(profile: &str) -> Value {
-    let mut functions = json(profile)["functions"].take();
+    let mut all = json(profile);
+    let mut functions = all["functions"].take();
     for function in functions.as_array_mut().expect("functions") {
         let function = function.as_object_mut().expect("a function");
         function.remove("cost");
         function.remove("counters");
     }
-    functions
+    serde_json::json!({ "functions": functions, "contexts": all["contexts"], "events": all["events"] })
 }
 
 /// The exact profile of a program by `wprof run`.
@@ -74,6 +76,10 @@ fn what_node_runs_is_rewritten_run_and_profiled_in_one_command() {
         ("paths", vec![json_wasm.as_str(), "20", "2"]),
         ("blocks", vec![exit.as_str(), "42", "100"]),
         ("paths", vec![exit.as_str(), "42", "100"]),
+        ("cct", vec![exit.as_str(), "42", "100"]),
+        ("flow", vec![exit.as_str(), "42", "100"]),
+        ("events=instructions,back_edges_and_calls", vec![exit.as_str(), "42", "100"]),
+        ("edges,cct,events=loads", vec![json_wasm.as_str(), "20", "2"]),
     ] {
         let expected = exact(&folder, collect, &run);
         let code = command(&[&["run", "-q", "--profile", "off"][..], &run].concat()).output().unwrap().status;
@@ -82,10 +88,30 @@ fn what_node_runs_is_rewritten_run_and_profiled_in_one_command() {
         let ran = command(&args).env("NODE_NO_WARNINGS", "1").output().expect("it starts");
         let said = String::from_utf8_lossy(&ran.stderr).into_owned();
         assert_eq!(ran.status.code(), code.code(), "{said}");
-        assert!(said.contains(" instructions in "), "{said}");
+        let has_code = !collect.starts_with("cct") && !collect.starts_with("events");
+        assert_eq!(said.contains(" instructions in "), has_code, "{said}");
         assert_eq!(counts(&profile), counts(&expected), "{collect} {run:?}");
         assert!(folder.names().contains(&"f.wasm".into()), "the module lies beside its profile");
-        assert!(wprof(&["report", &profile]).succeeded().contains("instructions"));
+        assert_eq!(
+            wprof(&["report", &profile]).succeeded().contains("instructions"),
+            has_code || collect.contains("instructions")
+        );
+    }
+}
+
+#[test]
+fn what_a_rewritten_module_cannot_count_is_said_before_it_is_written() {
+    let folder = Folder::new();
+    let (module, out) = (folder.file("count.wat", COUNT), folder.path("out.wasm"));
+    for (collect, why) in [
+        ("edges,paths", "cannot be counted together"),
+        ("cycles", "counts edges, paths, blocks, cct, flow and events"),
+        ("events=fuel", "charges the lengths of bulk operations"),
+        ("paths,events=loads", "events are not counted beside paths"),
+    ] {
+        let said = wprof(&["instrument", "--collect", collect, &module, "-o", &out]).failed();
+        assert!(said.contains(why), "{collect}: {said}");
+        assert!(!Path::new(&out).exists(), "{collect}");
     }
 }
 

@@ -22,10 +22,11 @@ pub(super) enum Pushed {
 
 /// Reports whether a frame needs an entry while it executes `op`, a site.
 pub(super) fn is_marked(input: &Input<'_>, op: &Operator<'_>) -> bool {
-    match *op {
-        Operator::Call { function_index: callee } => input.all_traps || input.calls.stops(callee),
-        _ => true,
-    }
+    input.tracks
+        && match *op {
+            Operator::Call { function_index: callee } => input.all_traps || input.calls.stops(callee),
+            _ => true,
+        }
 }
 
 /// Reports whether a function keeps its place in a local from the beginning: if it catches, or has a marked site after
@@ -34,7 +35,7 @@ pub(super) fn has_place(input: &Input<'_>) -> bool {
     let reader = input.source.body(input.cfg.func).get_operators_reader();
     let operators = reader.into_iter().flatten().map_while(Result::ok);
     let comes_back = |op: &Operator<'_>| is_site(op, input.all_traps) && !is_end(op) && is_marked(input, op);
-    operators.into_iter().any(|op| comes_back(&op) || catches(&op))
+    operators.into_iter().any(|op| comes_back(&op) || input.tracks && catches(&op))
 }
 
 /// Returns for each block whether the frame has an entry at its start.
@@ -115,6 +116,10 @@ impl Writer<'_, '_> {
     pub(super) fn mark(&mut self, op: &Operator<'_>) {
         let site = self.next_site;
         self.next_site += 1;
+        if !self.input.tracks {
+            return;
+        }
+        let record = self.input.layout.owes_records().then(|| self.locals.index(Local::Record));
         let path = self.input.plan.entry().map(|_| self.locals.index(Local::Path));
         let is_new = self.pushed != Pushed::Yes;
         let is_short = is_end(op) || is_new && !self.is_hot();
@@ -128,6 +133,9 @@ impl Writer<'_, '_> {
         }
         if is_short {
             self.sink().i32_const(site as i32);
+            if let Some(record) = record {
+                self.sink().local_get(record);
+            }
             if let Some(path) = path {
                 self.sink().local_get(path);
             }
@@ -137,7 +145,7 @@ impl Writer<'_, '_> {
             let write = |sink: &mut InstructionSink<'_>| {
                 sink.i32_const(site as i32);
             };
-            self.code().entry(place, write, path, is_new);
+            self.code().entry(place, write, (record, path), is_new);
         }
         self.pushed = Pushed::Yes;
     }
@@ -199,6 +207,10 @@ impl Writer<'_, '_> {
     /// Writes the code after a catch: unwound frames have left entries, which are booked; this frame has one from now
     /// on.
     pub(super) fn book_thrown(&mut self) {
+        self.outer_context();
+        if !self.input.tracks {
+            return self.code().settle();
+        }
         let place = self.locals.index(Local::Place);
         let mut code = self.code();
         code.sink.local_get(place);
@@ -206,6 +218,6 @@ impl Writer<'_, '_> {
     }
 }
 
-fn catches(op: &Operator<'_>) -> bool {
+pub(super) fn catches(op: &Operator<'_>) -> bool {
     matches!(op, Operator::TryTable { .. } | Operator::Try { .. })
 }

@@ -1,6 +1,9 @@
 //! Placement of the code of each edge.
 
+use wprof_profiler::EdgeId;
+
 use crate::cfg::{Cfg, End};
+use crate::events::FunctionEvents;
 use crate::plan::{FunctionPlan, Probe};
 
 /// The place of an edge's code.
@@ -16,8 +19,8 @@ pub enum Place {
 
 /// The probes of a function's edges, and their places.
 pub struct Places {
-    /// For each edge, its probe and place.
-    probes: Vec<Option<(Probe, Place)>>,
+    /// For each edge, its probes and their place.
+    probes: Vec<(Vec<Probe>, Place)>,
     /// For each block, the id of its first edge.
     first: Vec<usize>,
     /// For each block, the edges whose code stands at its start.
@@ -25,9 +28,14 @@ pub struct Places {
 }
 
 impl Places {
-    pub fn new(cfg: &Cfg, plan: &FunctionPlan) -> Places {
+    pub fn new(cfg: &Cfg, plan: &FunctionPlan, events: Option<&FunctionEvents>) -> Places {
         let edges: usize = cfg.blocks.iter().map(|block| block.edges.len()).sum();
-        let probes = plan.probes(edges);
+        let probes = plan.probes(edges).into_iter().enumerate().map(|(edge, probe)| {
+            let added = events.and_then(|events| events.on_edge.get(&EdgeId::new(edge)));
+            let added = added.into_iter().flatten().map(|&(kind, amount)| Probe::Event(kind, amount));
+            probe.into_iter().chain(added).collect()
+        });
+        let probes: Vec<Vec<Probe>> = probes.collect();
         let mut arrivals = vec![0_u32; cfg.blocks.len()];
         for to in cfg.blocks.iter().flat_map(|block| &block.edges).filter_map(|edge| edge.to) {
             arrivals[to as usize] += 1;
@@ -43,10 +51,10 @@ impl Places {
                     (_, Some(to)) if arrivals[to as usize] == 1 => Place::Start,
                     _ => Place::Apart,
                 };
-                placed.push(probes[id].map(|probe| (probe, place)));
-                if let (Place::Start, Some(to), Some(_)) = (place, edge.to, probes[id]) {
+                if let (Place::Start, Some(to), false) = (place, edge.to, probes[id].is_empty()) {
                     starts[to as usize].push(id);
                 }
+                placed.push((probes[id].clone(), place));
             }
         }
         Places { probes: placed, first, starts }
@@ -60,11 +68,12 @@ impl Places {
     /// Returns the id of an edge of a block, if its code stands at `place`.
     pub fn edge_at(&self, block: u32, edge: usize, place: Place) -> Option<usize> {
         let id = self.first[block as usize] + edge;
-        self.probes[id].filter(|(_, found)| *found == place).map(|_| id)
+        let (probes, found) = &self.probes[id];
+        (!probes.is_empty() && *found == place).then_some(id)
     }
 
-    /// Returns the probe of an edge that has code.
-    pub fn probe(&self, edge: usize) -> Probe {
-        self.probes[edge].expect("an edge with code").0
+    /// Returns the probes of an edge.
+    pub fn probes(&self, edge: usize) -> Vec<Probe> {
+        self.probes[edge].0.clone()
     }
 }

@@ -2,8 +2,8 @@
 
 use super::places::Place;
 use super::{Arrives, Local, Writer};
-use crate::layout::{FIRST_COUNTER, Support};
-use crate::plan::Probe;
+use crate::layout::{FIGURES, FIRST_COUNTER, Support};
+use crate::plan::{FunctionPlan, Probe};
 
 impl Writer<'_, '_> {
     /// Writes the code of a block's edge, if it stands at `place`.
@@ -15,22 +15,31 @@ impl Writer<'_, '_> {
 
     /// Writes the code of an edge.
     pub(super) fn edge_code(&mut self, edge: usize) {
-        match self.places.probe(edge) {
-            Probe::Count(counter) => self.count(counter, 1),
-            Probe::Add(amount) => self.add(amount),
-            Probe::Set(value) => self.set(value),
-            Probe::Finish { add, restart } => {
-                self.count_path(add, 1);
-                if let Some(restart) = restart {
-                    self.set(restart);
+        for probe in self.places.probes(edge) {
+            match probe {
+                Probe::Count(counter) => self.count(counter, 1),
+                Probe::Event(kind, amount) => self.add_events(kind, amount),
+                Probe::Add(amount) => self.add(amount),
+                Probe::Set(value) => self.set(value),
+                Probe::Finish { add, restart } => {
+                    self.count_path(add, 1);
+                    if let Some(restart) = restart {
+                        self.set(restart);
+                    }
                 }
             }
         }
     }
 
+    /// Reports whether the code of an edge makes the path register forget its value.
+    fn forgets(&self, edge: usize) -> bool {
+        let forgets = |probe: &Probe| matches!(probe, Probe::Set(_) | Probe::Finish { restart: Some(_), .. });
+        self.places.probes(edge).iter().any(forgets)
+    }
+
     /// Writes the code of an edge before it is known whether the edge is taken.
     pub(super) fn guess(&mut self, edge: usize) {
-        if matches!(self.places.probe(edge), Probe::Set(_) | Probe::Finish { restart: Some(_), .. }) {
+        if self.forgets(edge) {
             let (path, before) = (self.locals.index(Local::Path), self.locals.index(Local::Before));
             self.sink().local_get(path).local_set(before);
         }
@@ -39,16 +48,45 @@ impl Writer<'_, '_> {
 
     /// Writes the code that undoes [`Self::guess`].
     pub(super) fn undo(&mut self, edge: usize) {
-        let probe = self.places.probe(edge);
-        if matches!(probe, Probe::Set(_) | Probe::Finish { restart: Some(_), .. }) {
+        if self.forgets(edge) {
             let (path, before) = (self.locals.index(Local::Path), self.locals.index(Local::Before));
             self.sink().local_get(before).local_set(path);
         }
-        match probe {
-            Probe::Count(counter) => self.count(counter, -1),
-            Probe::Add(amount) => self.add(amount.wrapping_neg()),
-            Probe::Finish { add, .. } => self.count_path(add, -1),
-            Probe::Set(_) => {}
+        for probe in self.places.probes(edge) {
+            match probe {
+                Probe::Count(counter) => self.count(counter, -1),
+                Probe::Event(kind, amount) => self.add_events(kind, amount.wrapping_neg()),
+                Probe::Add(amount) => self.add(amount.wrapping_neg()),
+                Probe::Finish { add, .. } => self.count_path(add, -1),
+                Probe::Set(_) => {}
+            }
+        }
+    }
+
+    /// Adds events: to the sum in the frame's call record if contexts are counted, otherwise to the one sum of the kind.
+    pub(super) fn add_events(&mut self, kind: u32, amount: i64) {
+        let layout = self.input.layout;
+        if layout.records.is_none() {
+            let counter = layout.first_sum() + kind;
+            let sum = self.hot.variable(counter);
+            self.sink().global_get(sum).i64_const(amount).i64_add().global_set(sum);
+            return;
+        }
+        let record = self.locals.index(Local::Record);
+        let mut code = self.code();
+        let at = code.at(FIGURES + 8 * kind, 3);
+        for _ in 0..2 {
+            code.sink.local_get(record);
+            code.address();
+        }
+        code.sink.i64_load(at).i64_const(amount).i64_add().i64_store(at);
+    }
+
+    /// Adds the events that are added before the call or throw at a byte offset.
+    pub(super) fn events_before(&mut self, offset: u32) {
+        let added = self.input.events.and_then(|events| events.before_call.get(&offset));
+        for &(kind, amount) in added.into_iter().flatten() {
+            self.add_events(kind, amount);
         }
     }
 
@@ -92,8 +130,11 @@ impl Writer<'_, '_> {
         let path = self.locals.index(Local::Path);
         let func = self.input.cfg.func;
         let is_sparse = self.input.plan.is_sparse();
+        let record =
+            matches!(self.input.plan, FunctionPlan::Flow(_)).then(|| self.locals.index(Local::Record));
         if is_sparse {
             self.sink().i32_const(func as i32);
+            self.push_record_of_row(record.is_some());
         }
         self.sink().local_get(path);
         if add != 0 {
@@ -104,7 +145,7 @@ impl Writer<'_, '_> {
             code.sink.i64_const(by);
             return code.call(Support::Bump);
         }
-        if by == 1 && !self.is_hot() {
+        if by == 1 && !self.is_hot() && record.is_none() {
             let first = self.input.first_counter as i32;
             self.sink().i32_wrap_i64();
             if first != 0 {
@@ -113,9 +154,15 @@ impl Writer<'_, '_> {
             return self.code().call(Support::Count);
         }
         let address = self.locals.index(Local::Address);
-        let place = FIRST_COUNTER + 8 * self.input.first_counter;
+        let place = match self.input.layout.records {
+            Some(records) if record.is_some() => records.host_slots(),
+            _ => FIRST_COUNTER + 8 * self.input.first_counter,
+        };
         let mut code = self.code();
         code.sink.i32_wrap_i64().i32_const(3).i32_shl();
+        if let Some(record) = record {
+            code.sink.local_get(record).i32_add();
+        }
         code.address();
         let at = code.at(place, 3);
         code.sink.local_tee(address).local_get(address).i64_load(at).i64_const(by).i64_add().i64_store(at);

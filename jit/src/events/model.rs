@@ -53,6 +53,11 @@ impl EventModel {
         opcode::number(op).and_then(|number| self.costs.get(number)).copied().unwrap_or(0)
     }
 
+    /// Returns [`EventModel::cost`] by the opcode's number in the order of `wasmparser`.
+    pub fn costs(&self) -> &[u64] {
+        &self.costs
+    }
+
     /// Returns the events per unit of the length of bulk operation `op`; 0 for all other instructions. See
     /// [`length_unit`](super::length_unit).
     pub fn per_unit(&self, op: &Operator<'_>) -> u64 {

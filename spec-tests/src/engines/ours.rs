@@ -215,8 +215,30 @@ fn make(store: &mut Store<Host>, instance: Instance, call: &Call) -> Result<Vec<
     let ty = func.ty(&*store);
     let args: Vec<Val> = call.args.iter().zip(ty.params()).map(|(&arg, ty)| to_val(arg, &ty)).collect();
     let mut results = vec![Val::I32(0); ty.results().len()];
-    func.call(store, &args, &mut results)?;
+    let before = called_from(&mut *store, |store, name| instance.get_global(store, name));
+    let called = func.call(&mut *store, &args, &mut results);
+    if called.is_err() {
+        put_back(&mut *store, before);
+    }
+    called?;
     Ok(results.iter().map(from_val).collect())
+}
+
+/// The variables of an instrumented module that say from where the host calls, with their values.
+type CalledFrom = [Option<(Global, Val)>; 2];
+
+fn called_from<S: AsContextMut>(mut store: S, get: impl Fn(&mut S, &str) -> Option<Global>) -> CalledFrom {
+    [wprof_instrument::CURRENT, wprof_instrument::SLOT].map(|name| {
+        let global = get(&mut store, name)?;
+        Some((global, global.get(&mut store)))
+    })
+}
+
+/// Does what a host does that goes on after an error which has passed through wasm code.
+fn put_back(mut store: impl AsContextMut, from: CalledFrom) {
+    for (global, value) in from.into_iter().flatten() {
+        global.set(&mut store, value).expect("a variable of the value's type");
+    }
 }
 
 fn imports(
@@ -280,8 +302,12 @@ fn host_function(
             }
             Answer::Enter { entry, argument, forgive } => {
                 let Some(func) = caller.get_export(entry).and_then(Extern::into_func) else { return Ok(()) };
+                let before = called_from(&mut caller, |caller, name| caller.get_export(name)?.into_global());
                 match func.call(&mut caller, &[Val::I32(argument)], results) {
-                    Err(_) if forgive => results[0] = Val::I32(-1),
+                    Err(_) if forgive => {
+                        put_back(&mut caller, before);
+                        results[0] = Val::I32(-1);
+                    }
                     other => other?,
                 }
                 Ok(())

@@ -87,7 +87,13 @@ fn make(store: &mut Store<Host>, instance: Instance, call: &Call) -> Result<Vec<
     let func = instance.get_func(&*store, &call.name).expect("exported");
     let args: Vec<Val> = call.args.iter().map(|&arg| to_val(&mut *store, arg)).collect();
     let mut results = vec![Val::I32(0); func.ty(&*store).results().len()];
-    func.call(&mut *store, &args, &mut results).map_err(|e| stop(&e))?;
+    let names = [wprof_instrument::CURRENT, wprof_instrument::SLOT];
+    let before = called_from(&*store, names.map(|name| instance.get_global(&*store, name)));
+    let called = func.call(&mut *store, &args, &mut results);
+    if called.is_err() {
+        put_back(&mut *store, before);
+    }
+    called.map_err(|e| stop(&e))?;
     if let Some(pending) = instance.get_global(&*store, lowered::PENDING_NAME)
         && pending.get(&*store).i32() != Some(0)
     {
@@ -95,6 +101,20 @@ fn make(store: &mut Store<Host>, instance: Instance, call: &Call) -> Result<Vec<
         return Err(Stop::Uncaught);
     }
     Ok(results.iter().map(|result| from_val(&*store, result)).collect())
+}
+
+/// The variables of an instrumented module that say from where the host calls, with their values.
+type CalledFrom = [Option<(Global, Val)>; 2];
+
+fn called_from(store: impl wasmi::AsContext, globals: [Option<Global>; 2]) -> CalledFrom {
+    globals.map(|global| global.map(|global| (global, global.get(&store))))
+}
+
+/// Does what a host does that goes on after an error which has passed through wasm code.
+fn put_back(mut store: impl wasmi::AsContextMut, from: CalledFrom) {
+    for (global, value) in from.into_iter().flatten() {
+        global.set(&mut store, value).expect("a variable of the value's type");
+    }
 }
 
 fn imports(store: &mut Store<Host>, module: &Module) -> Result<Vec<Extern>, Error> {
@@ -134,8 +154,14 @@ fn host_function(store: &mut Store<Host>, name: &str, ty: FuncType) -> Func {
             }
             Answer::Enter { entry, argument, forgive } => {
                 let Some(func) = caller.get_export(entry).and_then(Extern::into_func) else { return Ok(()) };
+                let names = [wprof_instrument::CURRENT, wprof_instrument::SLOT];
+                let globals = names.map(|name| caller.get_export(name)?.into_global());
+                let before = called_from(&caller, globals);
                 match func.call(&mut caller, &[Val::I32(argument)], results) {
-                    Err(_) if forgive => results[0] = Val::I32(-1),
+                    Err(_) if forgive => {
+                        put_back(&mut caller, before);
+                        results[0] = Val::I32(-1);
+                    }
                     other => other?,
                 }
                 let pending = caller.get_export(lowered::PENDING_NAME).and_then(Extern::into_global);

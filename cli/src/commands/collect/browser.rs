@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, geteuid, kill_process_group};
-use wprof_instrument::Options;
 
+use crate::commands::instrument::RewriteArgs;
 use crate::commands::web::connections;
 use crate::commands::web::inbox::LIMITS;
 use crate::commands::web::site::{Site, Taken};
@@ -41,7 +41,7 @@ pub struct Visit<'a> {
 ///
 /// # Errors
 /// Returns an error if the page or a browser is missing.
-pub fn visit(visit: Visit<'_>, options: Options<'static>) -> Result<Taken> {
+pub fn visit(visit: Visit<'_>, rewrite: &RewriteArgs) -> Result<Taken> {
     let shown = visit.page.display();
     let page = visit.page.canonicalize().with_context(|| format!("cannot read {shown}"))?;
     let folder = page.parent().context("a page is in a folder")?;
@@ -52,7 +52,7 @@ pub fn visit(visit: Visit<'_>, options: Options<'static>) -> Result<Taken> {
     };
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let (listener, address) = connections::listen(any, "end a program that listens there")?;
-    let site = Arc::new(Site::new(&root, address, options, EVERY)?);
+    let site = Arc::new(Site::new(&root, address, rewrite.clone(), EVERY)?);
     let stop = connections::interruption()?;
     let user = tempfile::tempdir().context("no folder for the browser")?;
     let url = format!("http://{address}/{}", escaped(path));

@@ -120,7 +120,7 @@ fn of_page(args: &CollectArgs, page: &Path, color: ColorChoice) -> Result<ExitCo
     let timeout = Duration::from_secs(args.timeout);
     let visit = browser::Visit { page, root: args.root.as_deref(), head: args.head, timeout };
     let (started, clock) = (SystemTime::now(), Instant::now());
-    let taken = browser::visit(visit, args.rewrite.options())?;
+    let taken = browser::visit(visit, &args.rewrite)?;
     let mut gathered = Gathered::of_site(taken, &page.display().to_string())?;
     gathered.run.wall_ns = Some(u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX));
     gathered.run.started = started.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());

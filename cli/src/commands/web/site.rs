@@ -14,6 +14,7 @@ use anyhow::{Context, Result, bail, ensure};
 use wprof::wasi2::http::{Request, Response};
 use wprof_instrument::{JAVASCRIPT, Options, RawCounters, Source};
 
+use super::super::instrument::RewriteArgs;
 use super::inbox::{Inbox, received, response, target};
 use crate::{names, output};
 
@@ -36,7 +37,7 @@ const FIELDS: [(&str, &str); 4] = [
 pub struct Site {
     root: PathBuf,
     address: SocketAddr,
-    options: Options<'static>,
+    rewrite: RewriteArgs,
     /// The interval at which an instance sends counters, in milliseconds.
     every: u32,
     state: Mutex<State>,
@@ -61,11 +62,11 @@ pub struct Taken {
 }
 
 impl Site {
-    /// Creates a site at an address; modules are rewritten with `options`.
+    /// Creates a site at an address; modules are rewritten as `rewrite` says.
     ///
     /// # Errors
     /// Returns an error if the folder does not exist.
-    pub fn new(root: &Path, address: SocketAddr, options: Options<'static>, every: u32) -> Result<Site> {
+    pub fn new(root: &Path, address: SocketAddr, rewrite: RewriteArgs, every: u32) -> Result<Site> {
         let shown = root.display();
         let root = root.canonicalize().with_context(|| format!("cannot read {shown}"))?;
         ensure!(root.is_dir(), "{shown} is not a folder: give the one that the page is in");
@@ -76,7 +77,7 @@ impl Site {
             last_news: Instant::now(),
             is_done: false,
         };
-        Ok(Site { root, address, options, every, state: Mutex::new(state) })
+        Ok(Site { root, address, rewrite, every, state: Mutex::new(state) })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -176,7 +177,7 @@ impl Site {
     }
 
     fn rewrite(&self, module: &[u8], single_memory: bool) -> Result<Vec<u8>> {
-        let new = wprof_instrument::instrument(module, Options { single_memory, ..self.options })?;
+        let new = wprof_instrument::instrument(module, Options { single_memory, ..self.rewrite.options() })?;
         let hash = Source::new(module)?.hash();
         let mut state = self.state();
         if !state.originals.contains_key(&hash) {

@@ -2,7 +2,7 @@
 
 mod counted;
 mod limit;
-mod wanted;
+pub mod wanted;
 
 use std::path::PathBuf;
 use std::sync::Arc;
