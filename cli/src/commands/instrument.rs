@@ -52,7 +52,7 @@ fn asked(text: &str) -> Result<Asked, String> {
             What::Code(Collect::Paths) => code.push(Collected::Paths),
             What::Code(Collect::Blocks) => code.push(Collected::Blocks),
             What::Flow => code.push(Collected::Flow),
-            What::Contexts => contexts = true,
+            What::Contexts { merges_sites: false } => contexts = true,
             What::Events(kinds) => {
                 events = kinds.iter().map(event_kind).collect::<Result<Vec<EventKind>, String>>()?;
             }

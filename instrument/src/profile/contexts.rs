@@ -140,7 +140,7 @@ impl Reader<'_> {
             links.push(ContextLink { from: numbers[&from], site: site(from, slot), to: numbers[to] });
         }
         let kind = FigureKind::Exact;
-        let log = ContextLog { routines, records: all, links, metrics, has_paths, kind };
+        let log = ContextLog { routines, records: all, links, metrics, has_paths, kind, merges_sites: false };
         Ok(log.tree())
     }
 

@@ -112,7 +112,7 @@ pub fn wanted(text: &str) -> Result<Wanted, String> {
 const EVENTS: &str = "events=";
 
 /// All values except events, by name, the most useful first.
-const SINGLE: [(&str, What); 13] = [
+const SINGLE: [(&str, What); 14] = [
     ("edges", What::Code(Collect::Edges)),
     ("paths", What::Code(Collect::Paths)),
     ("blocks", What::Code(Collect::Blocks)),
