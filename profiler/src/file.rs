@@ -31,7 +31,8 @@
 //! line, by position). Version 1.7 adds `XTND` (extended paths). Version 1.8 adds `FILL`, which holds nothing: it makes
 //! a file long enough to be unpacked (see [`ReadLimits`]). Version 1.9 adds `SMPL` (sampled time). Version 1.10 adds
 //! `ALOC` (allocations) and `PRED` (mispredictions of a simulated branch predictor). Version 1.11 adds `CMRG`, which is
-//! there if the call sites of calling contexts are merged. A change to a section's content takes a new tag.
+//! there if the call sites of calling contexts are merged, and `SKIP` (bursts that were skipped). A change to a section's
+//! content takes a new tag.
 
 mod replace;
 mod section;
@@ -74,6 +75,7 @@ const XTND: Tag = Tag(*b"XTND");
 const PRED: Tag = Tag(*b"PRED");
 const ALOC: Tag = Tag(*b"ALOC");
 const SMPL: Tag = Tag(*b"SMPL");
+const SKIP: Tag = Tag(*b"SKIP");
 
 /// The reason why a profile could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -177,6 +179,9 @@ impl Profile {
         if let Some(bursts) = self.bursts {
             writer.section(BRST, &bursts)?;
         }
+        if let Some(skipped) = &self.skipped {
+            writer.section(SKIP, skipped)?;
+        }
         if !self.events.is_empty() {
             writer.section(EVNT, &self.events)?;
         }
@@ -272,6 +277,7 @@ impl Profile {
             add_times(&mut host_calls, times)?;
         }
         let bursts = reader.take_if_there(BRST)?;
+        let skipped = reader.take_if_there(SKIP)?;
         let events = reader.take_if_there(EVNT)?.unwrap_or_default();
         let call_targets = reader.take_if_there(TARG)?.unwrap_or_default();
         let extended = reader.take_if_there(XTND)?;
@@ -329,6 +335,7 @@ impl Profile {
             metrics,
             contexts,
             bursts,
+            skipped,
             call_targets,
             extended,
             time,

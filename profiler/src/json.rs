@@ -12,6 +12,8 @@
 //!   "runs": [{ "started": unix seconds, "tool", "machine", "args": [str], "wall_ns": int|null, "ending": ENDING }],
 //!   "code": { "functions", "compiled", "counters" },
 //!   "calls": int, "ops": int, "cost": COSTS, "bursts"?: how many sampled figures are from,
+//!   "skipped_bursts"?: { "bursts": due where nothing could count, "functions": [{ "function", "name": str|null, "bursts",
+//!       "ops": that they would probably have counted in it }] },
 //!   "host_calls": [{ "module", "name", "count", "kind": KIND, "time_ns"?: in the function itself }],
 //!   "events": [{ "name", "count", "kind": KIND }],
 //!   "metrics"?: [{ "name", "taken_off": what measuring itself had added, which is in no figure }],

@@ -20,6 +20,7 @@ mod rank;
 mod residual;
 mod run;
 mod shares;
+mod skipped;
 mod verify;
 
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,7 @@ pub use rank::{Predictor, Suspect, TestGain, order_tests, suspects};
 pub use residual::{PathEnd, Residual, ResidualError, UntestedPath};
 pub use run::{Ending, Run};
 pub use shares::{Share, Shares};
+pub use skipped::{SkippedBursts, SkippedIn};
 pub use verify::InvalidProfile;
 
 use crate::{
@@ -66,6 +68,8 @@ pub struct Profile {
     pub contexts: Option<ContextTree>,
     /// Number of bursts behind the sampled figures, if there are any: their number of independent samples.
     pub bursts: Option<u64>,
+    /// Bursts that were skipped, if any were: what they would have counted is in no other figure.
+    pub skipped: Option<SkippedBursts>,
     /// Callees of indirect calls, ascending by caller and call site, if counted separately. They also follow
     /// from calling contexts.
     pub call_targets: Vec<CallTarget>,
@@ -151,6 +155,7 @@ impl Profile {
             }
             is_same
         });
+        self.skipped.iter_mut().for_each(SkippedBursts::normalize);
         self.extended.iter_mut().for_each(ExtendedProfile::normalize);
         self.timeline.iter_mut().for_each(Timeline::normalize);
     }

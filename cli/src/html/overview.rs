@@ -7,9 +7,9 @@ use wprof_profiler::{
 };
 
 use crate::names;
-use crate::render::runs;
 use crate::render::time::{self, LineTime};
 use crate::render::view::View;
+use crate::render::{runs, sample};
 
 /// The number of hottest loops and paths that are listed.
 const HOTTEST: usize = 12;
@@ -25,6 +25,8 @@ pub struct Overview {
     is_of_code: bool,
     /// The share of the run that was seen, if figures are sampled.
     sampled: Option<f64>,
+    /// What is said of the part of the run that bursts could not see, if it is worth telling.
+    unseen: Option<String>,
     /// Whether all figures are complete counts.
     is_exact: bool,
     /// Whether all figures are of paths that no test ran.
@@ -139,6 +141,7 @@ impl Overview {
             runs: profile.runs.iter().map(RunShape::new).collect(),
             is_of_code: view.is_of_code(),
             sampled: profile.sampled().map(|rate| rate.as_f64()).or(profile.bursts.map(|_| 0.0)),
+            unseen: sample::unseen(profile),
             is_exact: are_all(FigureKind::Exact),
             is_selected: are_all(FigureKind::Selected),
             time: time::of(view).map(TimeProfile::total),

@@ -33,9 +33,14 @@ pub fn write_changes(
         )]);
     }
     for (name, profile) in [("before", before), ("after", after)] {
-        if let Some(advice) = profile.bursts.and_then(sample::advice) {
+        if let Some(advice) = sample::advice(profile) {
             let seen = if profile.bursts == Some(0) { "nothing was seen; " } else { "" };
             page.line(&[plain(format!("  {name}: {seen}{advice}"))]);
+        }
+    }
+    for (name, profile) in [("before", before), ("after", after)] {
+        if let Some(unseen) = sample::unseen(profile) {
+            page.line(&[plain(format!("  {name}: {unseen}"))]);
         }
     }
     let mut totals = table("in all");

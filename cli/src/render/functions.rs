@@ -3,8 +3,8 @@
 use clap::ValueEnum;
 use wprof_profiler::{FunctionProfile, Share, Shares};
 
-use super::numbers::{average, grouped, percent};
-use super::page::{Ink, plain, span};
+use super::numbers::{average, grouped, percent, share};
+use super::page::{Ink, Span, plain, span};
 use super::screen::Screen;
 use super::table::{Side, Table};
 use super::time;
@@ -39,10 +39,8 @@ pub fn table(view: &View<'_>, order: Order, limit: usize, screen: Screen) -> Tab
     let mut table = Table::new(&columns.collect::<Vec<_>>());
     let shares = is_sampled.then(|| Shares::of(view.profile));
     for (function, _) in sorted.into_iter().take(limit) {
-        let mut row = figures(view, function);
-        if let Some(shares) = &shares {
-            row.insert(2, span(within(shares.function(function.index)), Ink::Faint));
-        }
+        let sampled = shares.as_ref().map(|shares| shares.function(function.index));
+        let mut row = figures(view, function, sampled);
         // Looking up a line takes milliseconds.
         let details = match screen.is_wide {
             true => [per_call(function), function.index.to_string(), view.place_of(&function.blocks)],
@@ -55,10 +53,15 @@ pub fn table(view: &View<'_>, order: Order, limit: usize, screen: Screen) -> Tab
     table
 }
 
-fn figures(view: &View<'_>, function: &FunctionProfile) -> Vec<super::page::Span> {
+/// Returns the figures of a function; the share of a sample is that of the run, and its interval follows it.
+fn figures(view: &View<'_>, function: &FunctionProfile, sampled: Option<Share>) -> Vec<Span> {
     let ops = function.ops();
-    let share = span(percent(ops, view.ops), Ink::of_share(ops, view.ops));
-    vec![plain(grouped(ops)), share, plain(grouped(function.calls()))]
+    let shown = sampled.map_or_else(|| percent(ops, view.ops), |sampled| share(sampled.share));
+    let interval = sampled.map(|sampled| span(within(sampled), Ink::Faint));
+    let mut row = vec![plain(grouped(ops)), span(shown, Ink::of_share(ops, view.ops))];
+    row.extend(interval);
+    row.push(plain(grouped(function.calls())));
+    row
 }
 
 /// Formats the interval that contains the share of the whole run in nineteen of twenty samples, in percent.

@@ -1,11 +1,12 @@
 //! Descriptions of samples taken in bursts: their share of the run, and whether they suffice.
 
-use wprof_profiler::{Profile, Rate};
+use wprof_profiler::{Profile, Rate, SkippedIn};
 
 use super::numbers::count_of;
+use crate::names;
 
 /// The number of bursts that suffice: shares are then rarely wrong by more than a tenth of the run.
-const ENOUGH: u64 = 100;
+const ENOUGH: f64 = 100.0;
 
 /// The number of bursts that suffice for loops and paths. With fewer, shares may be wrong by a third of the run, so it
 /// is chance which loops and paths are seen. Looking up their lines takes milliseconds.
@@ -14,6 +15,38 @@ const ENOUGH_FOR_PLACES: u64 = 10;
 /// Describes the size of a sample.
 pub fn size(rate: Rate) -> String {
     format!("a sample of {:.3}% of the run", rate.as_f64() * 100.0)
+}
+
+/// The smallest part of a run that is worth telling about if it is not in the sample.
+const LEAST_UNSEEN: f64 = 0.01;
+
+/// Number of functions that are named of those that were not sampled.
+const UNSEEN_FUNCTIONS: usize = 3;
+
+/// Says which part of the run is not in the sample, if it is a part worth telling about.
+pub fn unseen(profile: &Profile) -> Option<String> {
+    let (skipped, unseen) = (profile.skipped.as_ref()?, profile.unseen());
+    if unseen < LEAST_UNSEEN {
+        return None;
+    }
+    let percent = |share: f64| format!("{:.0}%", 100.0 * share);
+    let mut functions: Vec<_> = skipped.functions.iter().filter(|of| of.ops > 0).collect();
+    functions.sort_by_key(|of| std::cmp::Reverse(of.ops));
+    let name = |of: &&SkippedIn| {
+        let share = unseen * of.ops as f64 / skipped.ops() as f64;
+        format!("{} ({})", names::shown(of.function, of.name.as_deref()), percent(share))
+    };
+    let named: Vec<String> = functions.iter().take(UNSEEN_FUNCTIONS).map(name).collect();
+    let more = if functions.len() > UNSEEN_FUNCTIONS { " and others" } else { "" };
+    Some(format!(
+        "about {} of the run is not in the sample: {} skipped before their code was compiled, in {}{more}",
+        percent(unseen),
+        match skipped.bursts {
+            1 => "1 burst was".to_owned(),
+            bursts => format!("{} were", count_of(bursts, "burst")),
+        },
+        named.join(", "),
+    ))
 }
 
 /// Returns the suffix for the title of a table of sampled figures.
@@ -34,34 +67,59 @@ pub fn is_too_small_for_places(bursts: u64, rate: Rate) -> bool {
 }
 
 /// Returns advice about a sample that is too small to be reliable.
-pub fn advice(bursts: u64) -> Option<String> {
-    match bursts {
-        0 => Some("`wprof run --exact` counts everything, in short runs too".to_owned()),
-        1..ENOUGH => {
-            let (bursts, points) = (count_of(bursts, "burst"), uncertainty(bursts));
-            Some(format!(
-                "only {bursts}: shares may be wrong by {points:.0} points; `wprof run --exact` counts everything"
-            ))
-        }
-        _ => None,
+pub fn advice(profile: &Profile) -> Option<String> {
+    // Of a sample that is most of the run little is left to chance.
+    about(profile.bursts?, profile.effective_bursts())
+}
+
+/// Returns advice about a number of bursts that are as good a sample as `enough` would be of a run without end.
+fn about(bursts: u64, enough: f64) -> Option<String> {
+    if bursts == 0 {
+        return Some("`wprof run --exact` counts everything, in short runs too".to_owned());
     }
+    let (bursts, points) = (count_of(bursts, "burst"), uncertainty(enough));
+    (enough < ENOUGH).then(|| {
+        format!(
+            "only {bursts}: shares may be wrong by {points:.0} points; `wprof run --exact` counts everything"
+        )
+    })
 }
 
 /// Returns the largest error of the share of half of a run, in percentage points, in nineteen of twenty samples of
 /// `bursts` bursts. Each burst is taken to be uniform, as in `wprof_profiler::comparison::significance`.
-fn uncertainty(bursts: u64) -> f64 {
-    (1.96 * 50.0 / (bursts.max(1) as f64).sqrt()).min(100.0)
+fn uncertainty(bursts: f64) -> f64 {
+    (1.96 * 50.0 / bursts.max(1.0).sqrt()).min(100.0)
 }
 
 #[cfg(test)]
 mod tests {
+    use wprof_profiler::SkippedBursts;
+
     use super::*;
 
     #[test]
+    fn what_is_not_in_the_sample_is_told() {
+        let of = |function: u32, name: Option<&str>, bursts, ops| SkippedIn {
+            function,
+            name: name.map(str::to_owned),
+            bursts,
+            ops,
+        };
+        let functions = vec![of(3, Some("parse"), 4, 100), of(5, None, 2, 300)];
+        let skipped = Some(SkippedBursts { bursts: 7, functions });
+        let text = unseen(&Profile { skipped, ..Profile::default() }).expect("all of it is unseen");
+        let told = "about 100% of the run is not in the sample: 7 bursts were skipped before their code was compiled, in";
+        assert!(text.starts_with(told), "{text}");
+        assert!(text.ends_with(" (75%), parse (25%)"), "{text}");
+        assert_eq!(unseen(&Profile::default()), None);
+    }
+
+    #[test]
     fn small_samples_say_how_wrong_they_may_be() {
-        assert!(advice(25).is_some_and(|advice| advice.contains("25 bursts: shares may be wrong by 20 ")));
-        assert!(advice(0).is_some_and(|advice| advice.contains("`wprof run --exact`")));
-        assert_eq!(advice(ENOUGH), None);
+        assert!(about(25, 25.0).is_some_and(|text| text.contains("25 bursts: shares may be wrong by 20 ")));
+        assert!(about(1, 10.0).is_some_and(|text| text.contains("1 burst: shares may be wrong by 31 ")));
+        assert!(about(0, 0.0).is_some_and(|text| text.contains("`wprof run --exact`")));
+        assert_eq!([about(100, 100.0), about(1, 1000.0), about(1, f64::INFINITY)], [None, None, None]);
         let samples = [(1, 4), (9, 1), (10, 1), (1, 5), (1, 10)];
         let too_small =
             samples.map(|(bursts, counted)| is_too_small_for_places(bursts, Rate { counted, of: 10 }));

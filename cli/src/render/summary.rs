@@ -112,7 +112,10 @@ pub fn write_totals(page: &mut Page, view: &View<'_>) {
     page.gap();
     let (number, what) = totals(view);
     page.line(&[span(format!("  {}", grouped(number)), Ink::Strong), plain(what)]);
-    if let Some(advice) = view.profile.bursts.and_then(sample::advice) {
+    if let Some(unseen) = sample::unseen(view.profile) {
+        page.line(&[plain("  "), span(unseen, Ink::Name)]);
+    }
+    if let Some(advice) = sample::advice(view.profile) {
         page.line(&[plain("  "), span(advice, Ink::Name)]);
     }
 }

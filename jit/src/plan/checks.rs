@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use std::str::FromStr;
 
 use wasmparser::BinaryReaderError;
-use wprof_profiler::{BlockId, LoopId, Loops};
+use wprof_profiler::{BlockId, BlockWeights, LoopId, Loops};
 
 use super::references::is_access;
 use super::trip_count::TripCounts;
@@ -161,6 +161,21 @@ impl FunctionChecks {
     /// Reports whether all of these blocks are in boring loops.
     pub fn are_boring(&self, blocks: impl IntoIterator<Item = u32>) -> bool {
         !self.boring.is_empty() && blocks.into_iter().all(|block| self.boring.binary_search(&block).is_ok())
+    }
+
+    /// Returns how many instructions of the function are executed from one of its checks to the next, as its blocks are
+    /// expected to run. A function without a check is checked where it is called.
+    pub fn ops_per_check(&self, cfg: &Cfg, weights: &BlockWeights) -> f64 {
+        let weight = |block: u32| weights.get(BlockId(block));
+        let ops: f64 = (0..).zip(&cfg.blocks).map(|(block, of)| weight(block) * f64::from(of.ops)).sum();
+        let headers = self.headers.iter().map(|&header| weight(header));
+        let entry = if self.entry || self.headers.is_empty() {
+            weights.get(BlockId(cfg.blocks.len() as u32))
+        } else {
+            0.0
+        };
+        let checks = headers.sum::<f64>() + entry;
+        if checks > 0.0 { ops / checks } else { 0.0 }
     }
 
     /// Places the checks. They come first, so that the version in which the frame continues runs all other probes of

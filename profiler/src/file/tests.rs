@@ -41,6 +41,31 @@ fn a_file_of_a_version_before_1_9_has_no_sampled_time() {
     assert!(!profile.to_bytes().unwrap().windows(4).any(|tag| tag == b"SMPL"), "nor is it written");
 }
 
+#[test]
+fn a_file_of_a_version_before_1_11_has_no_skipped_bursts() {
+    let old = file(10, |writer| {
+        host(writer);
+        writer.section(BRST, &7_u64).unwrap();
+    });
+    let profile = Profile::from_bytes(&old).unwrap();
+    assert_eq!((profile.skipped.clone(), profile.skipped_bursts()), (None, 0));
+    assert!(!profile.to_bytes().unwrap().windows(4).any(|tag| tag == b"SKIP"), "nor are they written");
+}
+
+#[test]
+fn skipped_bursts_are_stored() {
+    let of = |function, bursts| crate::SkippedIn { function, name: None, bursts, ops: 99 };
+    let with = |functions| Profile {
+        skipped: Some(crate::SkippedBursts { bursts: 6, functions }),
+        ..Profile::default()
+    };
+    let profile = with(vec![of(2, 1), of(4, 5)]);
+    assert_eq!(Profile::from_bytes(&profile.to_bytes().unwrap()).unwrap(), profile);
+    for wrong in [vec![of(4, 1), of(2, 1)], vec![of(2, 7)]] {
+        assert!(matches!(with(wrong).to_bytes(), Err(FileError::Invalid(InvalidProfile::Unsorted { .. }))));
+    }
+}
+
 /// A reader of version 1.0 skips the section, and would otherwise take the missing edge counts for zeros.
 #[test]
 fn functions_without_counts_of_edges_are_stored_apart() {

@@ -85,6 +85,10 @@ impl Profile {
             (Some(ours), Some(theirs)) => Some(ours.saturating_add(theirs)),
             (ours, theirs) => ours.or(theirs),
         };
+        self.skipped = match (&self.skipped, &other.skipped) {
+            (Some(ours), Some(theirs)) => Some(ours.merged(theirs)),
+            (ours, theirs) => ours.clone().or_else(|| theirs.clone()),
+        };
         self.normalize();
         Ok(())
     }

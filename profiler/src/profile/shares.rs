@@ -6,7 +6,11 @@
 //! [`comparison::significance`](crate::comparison). The share is therefore that of as many draws of a path as there
 //! were bursts, where a draw of n instructions counts n times: a ratio estimate, whose variance for a part A of all
 //! paths is `N ((1 - p)² S(A) + p² (S - S(A))) / (T² n)`, with p the share, N paths, T instructions, S the sum of the
-//! squares of the paths' instructions, and n bursts.
+//! squares of the paths' instructions, and n bursts; less the share of the run that is in the sample.
+//! What skipped bursts would have counted ([`SkippedBursts`](super::SkippedBursts)) is a stratum of its own: the share of a
+//! function is that in the sample, weighted by the part of the run that bursts saw, and the estimate for the rest. How
+//! the rest divides is known from few places only, and how many instructions it had from graphs, so the interval takes
+//! none of it for certain: whoever it belongs to, and if it was up to twice as much.
 //! Source: Kish, *Survey Sampling*, 1965, sections 5.4 (clusters) and 6.4 (ratios); for shares near 0 and 1 the
 //! interval of Agresti & Coull, *The American Statistician* 52(2), 1998, which adds draws of either kind.
 //! Oracle: exact profiles of programs that are hard to sample, in `vm/tests/unbiased.rs`.
@@ -14,10 +18,13 @@
 use std::collections::HashMap;
 
 use super::{FunctionProfile, Profile};
-use crate::{Callee, FigureKind};
+use crate::{Callee, FigureKind, Rate};
 
 /// Standard errors on either side: in a normal distribution 5% lie beyond.
 const STANDARD_ERRORS: f64 = 1.96;
+
+/// The factor by which unseen instructions may be more than estimated.
+const MOST_UNSEEN: f64 = 2.0;
 
 /// A share of all instructions, with its confidence interval; that of an exact share is a single point.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,11 +40,15 @@ pub struct Share {
 /// The shares of a profile.
 #[derive(Clone, Debug)]
 pub struct Shares {
-    /// Number of bursts, if the profile is a sample.
+    /// Number of bursts, if the profile is a sample; of one that is a large part of the run, as many as would be as
+    /// good a sample of a run without end.
     bursts: Option<f64>,
     all: Part,
     functions: HashMap<u32, Part>,
     records: Vec<Part>,
+    /// Instructions that skipped bursts would probably have counted, in all and by function.
+    unseen: f64,
+    unseen_of: HashMap<u32, f64>,
 }
 
 /// Sums over a part of the paths.
@@ -86,30 +97,49 @@ impl Shares {
         let is_sampled = profile.functions.iter().any(|function| is_drawn(function.kind));
         // If nothing was left out of the sample, nothing is left to chance.
         let is_part = profile.sampled().is_none_or(|rate| rate.counted < rate.of);
-        let bursts = (is_sampled && is_part).then(|| profile.bursts.unwrap_or(0) as f64);
+        let skips = profile.skipped_bursts() > 0;
+        let bursts = (skips || is_sampled && is_part).then(|| profile.effective_bursts());
         let of = |function: &FunctionProfile| (function.index, Part::of(function));
         let functions: HashMap<u32, Part> = profile.functions.iter().map(of).collect();
         let all = functions.values().copied().fold(Part::default(), Part::plus);
         let records = of_records(profile, &functions);
-        Shares { bursts, all, functions, records }
+        let skipped = profile.skipped.iter().flat_map(|skipped| &skipped.functions);
+        let unseen_of: HashMap<u32, f64> = skipped.map(|of| (of.function, of.ops as f64)).collect();
+        let unseen = unseen_of.values().sum();
+        Shares { bursts, all, functions, records, unseen, unseen_of }
     }
 
-    /// Returns the share of the function with this index, without its callees; 0 if it was not sampled.
+    /// Returns the share of the function with this index, without its callees; 0 if it was not seen.
     pub fn function(&self, index: u32) -> Share {
-        self.share(self.functions.get(&index).copied().unwrap_or_default())
+        let part = self.functions.get(&index).copied().unwrap_or_default();
+        self.share(part, self.unseen_of.get(&index).copied().unwrap_or(0.0))
     }
 
     /// Returns the share of these call records together, without their callees; `None` if instructions were not
-    /// counted in contexts.
+    /// counted in contexts. Skipped bursts belong to functions only, so they widen the interval.
     ///
     /// # Panics
     /// Panics if there is no such record.
     pub fn records(&self, records: impl IntoIterator<Item = u32>) -> Option<Share> {
         let mut parts = records.into_iter().map(|record| self.records[record as usize]);
-        (!self.records.is_empty()).then(|| self.share(parts.by_ref().fold(Part::default(), Part::plus)))
+        (!self.records.is_empty()).then(|| self.share(parts.by_ref().fold(Part::default(), Part::plus), 0.0))
     }
 
-    fn share(&self, part: Part) -> Share {
+    /// Returns the share of the whole run of a part that has `unseen` of the unseen instructions.
+    fn share(&self, part: Part, unseen: f64) -> Share {
+        let seen = self.share_of_seen(part);
+        let all = self.all.ops + self.unseen;
+        if self.unseen == 0.0 || all == 0.0 {
+            return seen;
+        }
+        let share = (self.all.ops * seen.share + unseen) / all;
+        let most = MOST_UNSEEN * self.unseen;
+        let weight = most / (most + self.all.ops);
+        Share { share, low: (1.0 - weight) * seen.low, high: (1.0 - weight) * seen.high + weight }
+    }
+
+    /// Returns the share of what bursts saw.
+    fn share_of_seen(&self, part: Part) -> Share {
         if self.all.ops == 0.0 {
             let high = if self.bursts.is_some() { 1.0 } else { 0.0 };
             return Share { share: 0.0, low: 0.0, high };
@@ -128,6 +158,15 @@ impl Shares {
         let middle = (share * draws + STANDARD_ERRORS.powi(2) / 2.0) / more;
         let half = STANDARD_ERRORS * (middle * (1.0 - middle) / more).sqrt();
         Share { share, low: (middle - half).max(0.0).min(share), high: (middle + half).min(1.0).max(share) }
+    }
+}
+
+impl Profile {
+    /// Returns the number of bursts that would be as good a sample of a run without end. What is left to chance is only
+    /// what is not in the sample: the variance is the smaller by the share of the run that is.
+    pub fn effective_bursts(&self) -> f64 {
+        let left_out = 1.0 - self.sampled().map_or(0.0, Rate::as_f64);
+        self.bursts.unwrap_or(0) as f64 / left_out.max(f64::EPSILON)
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{FunctionProfile, Profile};
+use super::{FunctionProfile, Profile, SkippedBursts};
 use crate::limits::{MAX_ALL_PATH_STEPS, MAX_PATH_STEPS};
 use crate::{
     AllocationProfile, BlockCounts, BlockId, BranchOutcome, Callee, Cfg, CfgError, ContextTree,
@@ -112,6 +112,7 @@ impl Profile {
         sorted("events", self.events.is_sorted_by(|a, b| a.name < b.name))?;
         sorted("metrics", self.metrics.is_sorted_by(|a, b| a.name < b.name))?;
         sorted("call targets", self.call_targets.is_sorted_by(|a, b| a.key() < b.key()))?;
+        sorted("skipped bursts", self.skipped.as_ref().is_none_or(SkippedBursts::is_valid))?;
         sorted("extended paths", self.extended.as_ref().is_none_or(ExtendedProfile::is_normal))?;
         sorted("events of the time line", self.timeline.as_ref().is_none_or(Timeline::is_sorted))?;
         sorted("allocations", self.allocations.as_ref().is_none_or(AllocationProfile::is_valid))?;

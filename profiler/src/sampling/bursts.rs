@@ -93,8 +93,10 @@ pub struct Bursts {
     pub checking: i64,
     /// Checks that the burst still has, including the next; 0 if no burst runs: nInstr.
     pub instrumented: i64,
-    /// Length in checks of the current wait for checking code; 0 if the frame does not wait.
+    /// Length in checks of the last wait for checking code; 0 if no frame has waited since the burst.
     waits: i64,
+    /// Checks of that wait that are not counted yet; 0 if it is over.
+    waiting: i64,
     /// Number of checks by which the next lost burst is delayed.
     retry: i64,
     /// Factor by which the phases have grown, and number of ended bursts of that length.
@@ -115,6 +117,9 @@ pub struct Bursts {
     squares: u64,
     /// Number of bursts that could not run because there was no instrumented code.
     pub lost: u64,
+    /// Checks that lost bursts, and all that were due, stand for: those since the one before was due.
+    unseen: u64,
+    due: u64,
 }
 
 impl Bursts {
@@ -125,6 +130,7 @@ impl Bursts {
             checking: 0,
             instrumented: 0,
             waits: 0,
+            waiting: 0,
             retry: RETRY,
             scale: 1,
             ended: 0,
@@ -136,6 +142,8 @@ impl Bursts {
             begun_by_length: 0,
             squares: 0,
             lost: 0,
+            unseen: 0,
+            due: 0,
         };
         bursts.rest();
         bursts
@@ -186,15 +194,17 @@ impl Bursts {
         if self.instrumented > 0 {
             return Version::Instrumented;
         }
-        // The burst ended in a callee, so the check counts as one in checking code.
-        self.checking -= 1;
+        // The burst ended in a callee, or the frame has waited since: these checks count as some in checking code.
+        self.checking -= std::mem::take(&mut self.waiting).max(1);
         if self.checking < 0 { self.begin() } else { Version::Checking }
     }
 
     /// Cancels the burst that was to begin, or has begun, because the program is in code without an instrumented
     /// version. It is tried again soon, then at growing intervals, since there may be instrumented code elsewhere, or
-    /// later.
-    pub fn lose(&mut self) {
+    /// later. Returns the number of checks that it stands for: see [`unseen`](Self::unseen).
+    pub fn lose(&mut self) -> u64 {
+        let stands_for = self.between;
+        self.unseen = self.unseen.saturating_add(stands_for);
         // The current check is in no burst.
         self.passed = self.passed.saturating_add(1);
         self.begun -= 1;
@@ -203,6 +213,7 @@ impl Bursts {
         self.lost += 1;
         self.rest_for(self.scaled(self.lengths.checking).min(self.retry));
         self.retry = self.retry.saturating_mul(2);
+        stands_for
     }
 
     /// Postpones the due burst by `times` the usual number of checks between two bursts.
@@ -221,7 +232,7 @@ impl Bursts {
     /// some checks it tries again; what it counts meanwhile is not part of the profile.
     pub fn wait(&mut self) {
         self.waits = (2 * self.waits).clamp(FIRST_WAIT, LONGEST_WAIT);
-        self.instrumented = self.waits;
+        (self.instrumented, self.waiting) = (self.waits, self.waits);
     }
 
     /// Reports whether a frame has waited for checking code so long that it must be in a long loop.
@@ -248,10 +259,14 @@ impl Bursts {
         self.begun += 1;
         self.begun_by_length += u64::from(self.scale);
         self.squares = self.squares.saturating_add(u64::from(self.scale).pow(2));
+        // Frames that waited for checking code may have passed the check where the burst was due.
+        let more = self.waited().saturating_add((-1 - self.checking).max(0).cast_unsigned());
+        self.between = self.between.saturating_add(more);
+        self.due = self.due.saturating_add(self.between);
         // The check that begins the burst is part of it.
         self.passed = self.passed.saturating_add(self.between.saturating_sub(1));
         self.planned = self.length();
-        (self.checking, self.instrumented, self.waits) = (0, self.planned, 0);
+        (self.checking, self.instrumented, self.waits, self.waiting) = (0, self.planned, 0, 0);
         Version::Instrumented
     }
 
@@ -287,7 +302,8 @@ impl Bursts {
     }
 
     fn rest_for(&mut self, between: i64) {
-        (self.checking, self.instrumented, self.between) = (between - 1, 0, between.cast_unsigned());
+        (self.checking, self.instrumented, self.waiting) = (between - 1, 0, 0);
+        self.between = between.cast_unsigned();
     }
 
     fn length(&self) -> i64 {
@@ -312,6 +328,13 @@ impl Bursts {
         Rate { counted: seen, of: seen.saturating_add(passed) }
     }
 
+    /// Returns the share of checks that are in no burst because there is no instrumented code for them. Where a burst
+    /// is due is a sample of all checks, in which each stands for the checks since the one before: lost bursts are
+    /// tried again soon, and those then due would count too much otherwise.
+    pub fn unseen(&self) -> Rate {
+        Rate { counted: self.unseen, of: self.due }
+    }
+
     /// Returns the number of checks outside of bursts, and in bursts, so far.
     fn passed_and_seen(&self) -> (u64, u64) {
         if self.counts() {
@@ -319,7 +342,13 @@ impl Bursts {
             return (self.passed, self.seen.saturating_add(in_this.cast_unsigned()));
         }
         let left = self.checking.saturating_add(1).max(0).cast_unsigned();
-        (self.passed.saturating_add(self.between.saturating_sub(left)), self.seen)
+        let between = self.between.saturating_sub(left).saturating_add(self.waited());
+        (self.passed.saturating_add(between), self.seen)
+    }
+
+    /// Returns the checks that a waiting frame has passed and that are not counted yet.
+    fn waited(&self) -> u64 {
+        if self.waiting == 0 { 0 } else { (self.waiting - self.instrumented).max(0).cast_unsigned() }
     }
 }
 

@@ -99,7 +99,7 @@ fn a_lost_burst_is_tried_again_soon_then_less_soon() {
             checks += 1;
         }
         match is_lost {
-            true => bursts.lose(),
+            true => _ = bursts.lose(),
             false => while check(&mut bursts, Version::Instrumented) == Version::Instrumented {},
         }
         checks
@@ -109,6 +109,49 @@ fn a_lost_burst_is_tried_again_soon_then_less_soon() {
     assert_eq!(between, [5000, 1000, 2000, 4000, 5000, 5000, 5000, 1000, 5000]);
     let rate = bursts.rate();
     assert_eq!((rate.counted, rate.of), (3 * 2, 3 * 2 + between.iter().sum::<u64>()));
+}
+
+/// Frames wait in instrumented code, for there is no checking code where they are.
+#[test]
+fn checks_of_waiting_frames_are_checks_outside_of_bursts() {
+    let mut bursts = Bursts::new(BurstLengths::new(100, 10));
+    let (mut version, mut burst, mut checks) = (Version::Checking, 0, 0_u64);
+    for _ in 0..100_000 {
+        checks += 1;
+        let was_instrumented = version == Version::Instrumented;
+        version = check(&mut bursts, version);
+        burst += u64::from(bursts.counts());
+        if was_instrumented && version == Version::Checking {
+            bursts.wait();
+            version = Version::Instrumented;
+        }
+        let rate = bursts.rate();
+        assert_eq!(rate.of, checks, "{bursts:?}");
+        assert!(rate.counted.abs_diff(burst) <= 1 + bursts.begun, "{rate:?} {burst}");
+    }
+    // A wait of 1,024 checks at most.
+    assert!(bursts.begun > 90, "{bursts:?}");
+}
+
+/// Bursts are lost in one of two pieces of code that take turns, each for longer than the program waits to try again.
+#[test]
+fn lost_bursts_stand_for_the_checks_that_no_burst_sees() {
+    let mut bursts = Bursts::new(BurstLengths::new(5000, 2));
+    let (mut version, mut stood_for) = (Version::Checking, 0);
+    const CHECKS: u64 = 2_000_000;
+    for at in 0..CHECKS {
+        let was_lost = at % 50_000 < 35_000;
+        version = check(&mut bursts, version);
+        if version == Version::Instrumented && was_lost {
+            stood_for += bursts.lose();
+            version = Version::Checking;
+        }
+    }
+    let unseen = bursts.unseen();
+    assert_eq!(unseen.counted, stood_for);
+    assert!((unseen.as_f64() - 0.7).abs() < 0.05, "{unseen:?}");
+    let by_number = bursts.lost as f64 / (bursts.lost + bursts.begun) as f64;
+    assert!(by_number > 0.75, "tried again soon, they are more in number: {by_number}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The laws of merging, and merging against the concatenated log.
 
-use wprof_profiler::{FigureKind, MergeError, Profile, Rate};
+use wprof_profiler::{FigureKind, MergeError, Profile, Rate, SkippedBursts, SkippedIn};
 
 use crate::profile::{events, example, example_with_trap, host_calls, profile_of, without_edges};
 use crate::rng::Rng;
@@ -30,10 +30,39 @@ fn random_profiles(rng: &mut Rng, program: &[Function], profiles: usize) -> Vec<
         if rng.once_in(4) {
             profile.functions.iter_mut().for_each(|function| function.name = None);
         }
+        if rng.once_in(2) {
+            profile.skipped = Some(skipped(rng));
+        }
         profile.normalize();
         if rng.once_in(3) { without_edges(&profile) } else { profile }
     };
     (0..profiles).map(one).collect()
+}
+
+/// Skipped bursts of some functions, of which some have names.
+fn skipped(rng: &mut Rng) -> SkippedBursts {
+    let one = |function: u32, rng: &mut Rng| SkippedIn {
+        function,
+        name: [None, Some("f".to_owned())][rng.below(2)].clone(),
+        bursts: rng.below(9) as u64,
+        ops: rng.next(),
+    };
+    let functions: Vec<SkippedIn> = (0..rng.below(4) as u32).map(|function| one(function, rng)).collect();
+    let bursts = functions.iter().map(|of| of.bursts).sum::<u64>() + rng.below(3) as u64;
+    SkippedBursts { bursts, functions }
+}
+
+#[test]
+fn skipped_bursts_add_up_by_function() {
+    let of = |function, bursts, ops| SkippedIn { function, name: None, bursts, ops };
+    let skips = |bursts, functions: &[SkippedIn]| {
+        let skipped = Some(SkippedBursts { bursts, functions: functions.to_vec() });
+        Profile { skipped, bursts: Some(5), ..example() }
+    };
+    let merged = sum(&skips(7, &[of(1, 4, 40), of(3, 2, 9)]), &skips(2, &[of(3, 2, 1)]));
+    assert_eq!((merged.skipped_bursts(), merged.bursts), (9, Some(10)));
+    assert_eq!(merged.skipped.map(|skipped| skipped.functions), Some(vec![of(1, 4, 40), of(3, 4, 10)]));
+    assert_eq!(sum(&skips(7, &[]), &example()).skipped_bursts(), 7);
 }
 
 #[test]

@@ -9,6 +9,7 @@
 mod columns;
 mod contexts;
 mod paths;
+mod skipped;
 mod time;
 mod timeline;
 
@@ -73,18 +74,19 @@ pub fn counter_cost(store: &StoreOpaque, index: u32) -> CounterCost {
     costs.fold(CounterCost::default(), CounterCost::plus)
 }
 
-/// Returns the profile of an instance, including sampled time and the time line if available; for contexts see
+/// Returns the profile of an instance, including skipped bursts, sampled time and the time line if available; for contexts see
 /// [`of_instance`].
 pub fn with_timeline(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Profile> {
     let module = ModuleInner::of(&store.instances[index as usize].module);
     let mut profile = of_instance(store, index, module.hash(), has_contexts)?;
+    profile.skipped = skipped::of_instance(store, index);
     profile.time = time::of_instance(store, index);
     profile.timeline = timeline::of_store(store, module);
     profile.normalize();
     Ok(profile)
 }
 
-/// Returns the profile of instance number `index` of a store, without sampled time and time line: see
+/// Returns the profile of instance number `index` of a store, without skipped bursts, sampled time and time line: see
 /// [`Instance::profile`]. Calling contexts can only be read in host code that wasm has called, or when no wasm code
 /// runs.
 fn of_instance(
@@ -143,6 +145,7 @@ fn of_instance(
         metrics,
         contexts,
         bursts: store.bursts.as_ref().map(|bursts| bursts.counts().independent()),
+        skipped: None,
         call_targets,
         extended: instance.extended.as_ref().map(ExtendedPaths::profile),
         time: None,

@@ -53,6 +53,7 @@ function showHead() {
   if (overview.sampled !== null) {
     byId("sampled").hidden = false;
     byId("sampled").textContent = `sampled: ${rate(overview.sampled)} of all checks`;
+    byId("sampled").title = overview.unseen ?? "";
   }
 }
 

@@ -85,7 +85,10 @@ function rate(found) {
 }
 
 function kindOfFigures() {
-  if (overview.sampled !== null) return `seen in bursts: a sample of ${rate(overview.sampled)} of all checks`;
+  if (overview.sampled !== null) {
+    const size = `seen in bursts: a sample of ${rate(overview.sampled)} of all checks`;
+    return overview.unseen ? `${size}; ${overview.unseen}` : size;
+  }
   if (overview.is_exact) return "counted exactly";
   return overview.is_selected ? "on paths that no test ran, nothing else" : "not all counted in the same way";
 }

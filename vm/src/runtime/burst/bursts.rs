@@ -14,6 +14,7 @@ use super::burst_cost::BurstCost;
 use super::burst_pacing::Pace;
 use super::burst_spans::BurstSpans;
 use super::burst_time::BurstTime;
+use super::skipped::Skipped;
 use crate::arch;
 use crate::runtime::code::registry;
 use crate::runtime::counts::cpu_time;
@@ -46,20 +47,16 @@ impl Place {
     }
 
     /// Returns the burst code in which the frame may continue: none at the entry of baseline code, and in a loop
-    /// only if there is code to return to. Orders the compilation of both; if the cost is limited, the code to
-    /// return to comes first.
+    /// only if there is code to return to. Orders the compilation of both, the code to return to first.
     ///
     /// A burst that `sees_all` never ends, and returns to nothing.
-    fn burst_code(&self, is_limited: bool, sees_all: bool) -> Option<usize> {
+    fn burst_code(&self, sees_all: bool) -> Option<usize> {
         match self.block {
             0 if self.is_baseline => None,
             0 => self.module.clone().burst_code(self.func, 0),
             header if sees_all => self.module.clone().burst_code(self.func, header),
             header => {
                 let comes_back = self.module.clone().comes_back(self.func, header, self.is_baseline);
-                if is_limited && !comes_back {
-                    return None;
-                }
                 self.module.clone().burst_code(self.func, header).filter(|_| comes_back)
             }
         }
@@ -90,6 +87,8 @@ pub struct StoreBursts {
     cost: Option<BurstCost>,
     /// The share of time in bursts, if time begins them.
     time: Option<BurstTime>,
+    /// Where bursts were skipped.
+    skipped: Skipped,
     /// The times at which bursts ran, if there is a timeline.
     spans: Option<BurstSpans>,
     /// The number of bursts at which the next round ends, and the hook for it.
@@ -103,6 +102,11 @@ impl StoreBursts {
     /// Returns the state of the bursts.
     pub fn counts(&self) -> &Bursts {
         &self.counts
+    }
+
+    /// Returns where bursts were skipped.
+    pub fn skipped(&self) -> &Skipped {
+        &self.skipped
     }
 
     /// Returns the times at which bursts ran, if there is a timeline.
@@ -170,9 +174,13 @@ impl StoreBursts {
             (false, Version::Checking) | (true, Version::Instrumented) => None,
             (false, Version::Instrumented) => {
                 let sees_all = bursts.lengths().instrumented == BurstLengths::FOREVER;
-                let code = at.burst_code(self.cost.is_some(), sees_all);
+                let code = at.burst_code(sees_all);
                 match code.is_none() {
-                    true if bursts.begun > begun => bursts.lose(),
+                    true if bursts.begun > begun => {
+                        let checks = bursts.lose();
+                        let stands_for = if self.time.is_some() { 1 } else { checks };
+                        self.skipped.add(&at.module, at.func, stands_for);
+                    }
                     true if self.cost.as_mut().is_some_and(BurstCost::misses) => bursts.cut(),
                     // The next check asks again.
                     true => bursts.miss(),
@@ -262,6 +270,7 @@ impl StoreOpaque {
                 Trigger::Checks => None,
                 Trigger::Time(every) => Some(BurstTime::start(every)),
             },
+            skipped: Skipped::default(),
             spans: self.engine().config().has_time_line.then(|| BurstSpans::new(self.started)),
             next_round: self.engine().reoptimization().map_or(u64::MAX, |policy| policy.first_round),
             on_round,
@@ -304,6 +313,19 @@ impl StoreOpaque {
     pub fn burst_rate(&self) -> Option<Rate> {
         let StoreBursts { counts, time, .. } = self.bursts.as_ref()?;
         Some(time.as_ref().map_or_else(|| self.up_to_now(*counts).rate(), |time| time.rate(counts.counts())))
+    }
+
+    /// Returns how many checks bursts have seen for each check that a begun burst stands for or, if time begins bursts,
+    /// for each burst: as many they would have seen in skipped ones. 0 without an adaptive profile.
+    pub fn checks_seen_per_due(&self) -> f64 {
+        let Some(StoreBursts { counts, time, .. }) = &self.bursts else { return 0.0 };
+        let (unseen, seen) = (counts.unseen(), self.up_to_now(*counts).rate().counted as f64);
+        let BurstLengths { checking, instrumented, .. } = counts.lengths();
+        let (due, planned) = match time {
+            Some(_) => (counts.begun, f64::from(instrumented)),
+            None => (unseen.of - unseen.counted, f64::from(instrumented) / f64::from(checking)),
+        };
+        if due > 0 && seen > 0.0 { seen / due as f64 } else { planned }
     }
 
     /// Returns the state of the bursts, updated by what machine code has counted since.

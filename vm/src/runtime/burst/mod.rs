@@ -8,4 +8,5 @@ pub mod burst_spans;
 pub mod burst_time;
 pub mod bursts;
 pub mod call_targets;
+pub mod skipped;
 pub mod trials;

@@ -1,0 +1,89 @@
+//! Bursts that were due where nothing could count, and what they would have counted.
+//!
+//! Input: where bursts were due that were skipped, as there was no code for bursts yet. Output: an estimate of what they
+//! would have counted in each function. All checks are equally likely to be where a burst is due, so those are a sample
+//! of the checks that no burst sees: what is done from one check to the next is estimated from the function's graph.
+//! Invariant: functions ascend, each once; together they have no more skipped bursts than there were.
+//! Source: nonresponse as a stratum of its own, in Kish, *Survey Sampling*, 1965, section 13.4. Oracle: exact profiles of
+//! programs in which bursts are skipped, in `vm/tests/unbiased.rs`.
+
+use serde::{Deserialize, Serialize};
+
+use super::Profile;
+
+/// The bursts that were skipped because there was no code for bursts where they were due.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkippedBursts {
+    /// Number of skipped bursts, those in code of other modules of the store included.
+    pub bursts: u64,
+    /// The functions in which they were due, ascending by index.
+    pub functions: Vec<SkippedIn>,
+}
+
+/// The skipped bursts of one function.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkippedIn {
+    /// Index of the function.
+    pub function: u32,
+    /// Name of the function, if it has one.
+    pub name: Option<String>,
+    /// Number of bursts that were due in the function and skipped.
+    pub bursts: u64,
+    /// Number of the function's instructions that bursts would probably have counted; an estimate.
+    pub ops: u64,
+}
+
+impl SkippedBursts {
+    /// Returns the instructions that bursts would probably have counted in all; saturates.
+    pub fn ops(&self) -> u64 {
+        self.functions.iter().map(|function| function.ops).fold(0, u64::saturating_add)
+    }
+
+    /// Returns the instructions that bursts would probably have counted in the function with this index.
+    pub fn ops_of(&self, function: u32) -> u64 {
+        let found = self.functions.binary_search_by_key(&function, |of| of.function);
+        found.map_or(0, |at| self.functions[at].ops)
+    }
+
+    /// Returns the sum of the skipped bursts of two runs.
+    #[must_use]
+    pub fn merged(&self, other: &Self) -> Self {
+        let functions = self.functions.iter().chain(&other.functions).cloned().collect();
+        let mut sum = Self { bursts: self.bursts.saturating_add(other.bursts), functions };
+        sum.normalize();
+        sum
+    }
+
+    /// Sorts the functions, and adds up those with the same index.
+    pub(super) fn normalize(&mut self) {
+        self.functions.sort_by(|a, b| (a.function, &a.name).cmp(&(b.function, &b.name)));
+        self.functions.dedup_by(|next, kept| {
+            let is_same = next.function == kept.function;
+            if is_same {
+                kept.bursts = kept.bursts.saturating_add(next.bursts);
+                kept.ops = kept.ops.saturating_add(next.ops);
+                kept.name = kept.name.take().or_else(|| next.name.take());
+            }
+            is_same
+        });
+    }
+
+    /// Reports whether the functions are sorted, and have no more skipped bursts than there were.
+    pub(super) fn is_valid(&self) -> bool {
+        let sum = self.functions.iter().map(|function| function.bursts).fold(0, u64::saturating_add);
+        self.functions.is_sorted_by(|a, b| a.function < b.function) && sum <= self.bursts
+    }
+}
+
+impl Profile {
+    /// Returns the number of bursts that were skipped because there was no code for bursts where they were due.
+    pub fn skipped_bursts(&self) -> u64 {
+        self.skipped.as_ref().map_or(0, |skipped| skipped.bursts)
+    }
+
+    /// Returns the part of the run that its bursts could not see, from 0 to 1, by an estimate of its instructions.
+    pub fn unseen(&self) -> f64 {
+        let skipped = self.skipped.as_ref().map_or(0, SkippedBursts::ops) as f64;
+        if skipped > 0.0 { skipped / (skipped + self.ops() as f64) } else { 0.0 }
+    }
+}
