@@ -226,6 +226,120 @@ fn deep_types_are_refused() {
     assert_eq!(load(&nested(50_000)).unwrap_err().kind(), ErrorKind::Module);
 }
 
+/// A component that defines a resource, makes a handle of it as often as it likes, and drops it twice or never.
+const HANDLES: &str = r#"(component
+  (core module $d (import "" "log" (func $log)) (func (export "dtor") (param i32)
+    (if (i32.eq (local.get 0) (i32.const 1)) (then unreachable))
+    (if (i32.eq (local.get 0) (i32.const 2)) (then (call $log)))))
+  (import "log" (func $log))
+  (core func $log' (canon lower (func $log)))
+  (core instance $d (instantiate $d (with "" (instance (export "log" (func $log'))))))
+  (type $r (resource (rep i32) (dtor (core func $d "dtor"))))
+  (core func $new (canon resource.new $r))
+  (core func $drop (canon resource.drop $r))
+  (core func $rep (canon resource.rep $r))
+  (core module $m
+    (import "" "new" (func $new (param i32) (result i32)))
+    (import "" "drop" (func $drop (param i32)))
+    (import "" "rep" (func $rep (param i32) (result i32)))
+    (func (export "make") (param i32)
+      (loop $more
+        (drop (call $new (i32.const 7)))
+        (br_if $more (local.tee 0 (i32.sub (local.get 0) (i32.const 1))))))
+    (func (export "drop") (param i32) (call $drop (call $new (local.get 0))))
+    (func (export "twice") (param i32) (local i32)
+      (local.set 1 (call $new (local.get 0)))
+      (call $drop (local.get 1))
+      (call $drop (local.get 1)))
+    (func (export "guess") (param i32) (drop (call $rep (local.get 0)))))
+  (core instance $m (instantiate $m (with "" (instance
+    (export "new" (func $new)) (export "drop" (func $drop)) (export "rep" (func $rep))))))
+  (func (export "make") (param "x" u32) (canon lift (core func $m "make")))
+  (func (export "drop") (param "x" u32) (canon lift (core func $m "drop")))
+  (func (export "twice") (param "x" u32) (canon lift (core func $m "twice")))
+  (func (export "guess") (param "x" u32) (canon lift (core func $m "guess"))))"#;
+
+/// Calls a function of a new instance of [`HANDLES`].
+fn handles(name: &str, x: u32) -> Result<Result<()>> {
+    let component = load(HANDLES)?;
+    let mut linker = Linker::new(component.engine());
+    linker.root().func_new("log", |_, _, _| Err(Error::msg("the host refuses")))?;
+    let mut store = Store::new(component.engine(), ());
+    let instance = linker.instantiate(&mut store, &component)?;
+    let called = instance.get_func(name).expect("it is exported").call(&mut store, &[Val::U32(x)], &mut []);
+    if called.is_err() {
+        let again = instance.get_func("drop").expect("it is exported");
+        let error = again.call(&mut store, &[Val::U32(0)], &mut []).unwrap_err();
+        assert!(error.to_string().contains("cannot enter component instance"), "{error}");
+    }
+    Ok(called)
+}
+
+#[test]
+fn handles_are_counted_and_guesses_trap() -> Outcome {
+    handles("make", 1 << 20)??;
+    let error = handles("make", (1 << 20) + 1)?.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
+    for guess in [0, 1, 1 << 20, u32::MAX] {
+        let error = handles("guess", guess)?.unwrap_err().to_string();
+        assert!(error.contains("unknown handle index"), "{error}");
+    }
+    let error = handles("twice", 7)?.unwrap_err().to_string();
+    assert!(error.contains("unknown handle index 1"), "{error}");
+    Ok(())
+}
+
+#[test]
+fn destructors_that_fail_end_the_call() -> Outcome {
+    handles("drop", 7)??;
+    let error = handles("drop", 1)?.unwrap_err();
+    assert_eq!(error.trap(), Some(Trap::UnreachableCodeReached), "{error}");
+    let error = handles("drop", 2)?.unwrap_err().to_string();
+    assert!(error.contains("the host refuses"), "{error}");
+    Ok(())
+}
+
+/// A `post-return` that calls out, as one that allocates or logs would.
+#[test]
+fn nothing_leaves_a_component_while_it_cleans_up() -> Outcome {
+    let component = load(
+        r#"(component
+      (import "log" (func $log))
+      (core func $log' (canon lower (func $log)))
+      (core module $m
+        (import "" "log" (func $log))
+        (func (export "run") (result i32) (i32.const 7))
+        (func (export "post") (param i32) (call $log)))
+      (core instance $m (instantiate $m (with "" (instance (export "log" (func $log'))))))
+      (func (export "run") (result u32) (canon lift (core func $m "run") (post-return (core func $m "post")))))"#,
+    )?;
+    let mut linker = Linker::new(component.engine());
+    linker.root().func_new("log", |_, _, _| panic!("it must not be called"))?;
+    let mut store = Store::new(component.engine(), ());
+    let run = linker.instantiate(&mut store, &component)?.get_func("run").unwrap();
+    let error = run.call(&mut store, &[], &mut [Val::Bool(false)]).unwrap_err();
+    assert!(error.to_string().contains("cannot leave component instance"), "{error}");
+    Ok(())
+}
+
+/// A list within lists, each of which has the same bytes again: sixteen lines ask for 2^40 values.
+#[test]
+fn lists_that_share_their_bytes_reach_a_limit() -> Outcome {
+    let core = r#"(func (export "run") (result i32)
+        ;; 1024 lists at 4096, each of which is those 1024 lists.
+        (local i32)
+        (loop $more
+          (i32.store offset=4096 (local.get 0) (i32.const 4096))
+          (i32.store offset=4100 (local.get 0) (i32.const 1024))
+          (br_if $more (i32.lt_u (local.tee 0 (i32.add (local.get 0) (i32.const 8))) (i32.const 8192))))
+        (i32.const 4096))"#;
+    let types = "(type $a (list u8)) (type $b (list $a)) (type $c (list $b)) (type $d (list $c))";
+    let [error, _] = run(&component(types, core, "(result $d)", ""), &[])?;
+    let error = error.expect("it fails");
+    assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
+    Ok(())
+}
+
 /// Truncated or changed bytes give an error or a component, never a panic.
 #[test]
 fn broken_components_are_errors() -> Outcome {

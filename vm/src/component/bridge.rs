@@ -39,16 +39,15 @@ impl Bridge {
         let top = Arc::new(AtomicU32::new(0));
         let ty = FuncType::new(vec![ValType::I32; 4], [ValType::I32]);
         let of_func = top.clone();
-        let realloc = Func::named(&mut *store, (OWN, "realloc"), ty, move |mut caller, params, results| {
-            let [align, size] = [2, 3].map(|index: usize| bits(&params[index]));
+        let realloc = Func::named(&mut *store, (OWN, "realloc"), ty, move |mut caller, params| {
+            let [align, size] = [params[2], params[3]];
             let at = u64::from(of_func.load(Ordering::Relaxed)).next_multiple_of(align.max(1));
             let room = memory.data_size(caller.as_context_mut()) as u64;
             if at + size > room {
                 memory.grow(caller.as_context_mut(), (at + size - room).div_ceil(PAGE)).map_err(full)?;
             }
             of_func.store((at + size) as u32, Ordering::Relaxed);
-            results[0] = crate::Val::I32(at as i32);
-            Ok(())
+            Ok(Some(at))
         });
         Ok(Bridge { memory, realloc, top, depth: AtomicU32::new(0) })
     }

@@ -3,6 +3,7 @@
 //!
 //! Invariant: the lock is never held while code of the component or of the host runs.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hashbrown::HashMap;
@@ -25,6 +26,8 @@ pub struct State {
     modules: HashMap<u32, Module>,
     lifted: Vec<OnceLock<Lifted>>,
     bridge: OnceLock<Bridge>,
+    /// For each instance, whether it must not call out now, because values are being passed to it or cleaned up.
+    must_stay: Vec<AtomicBool>,
     inner: Mutex<Inner>,
 }
 
@@ -42,8 +45,6 @@ struct Entered {
     /// Whether a call is active in it, or in an instance that it contains. The flag stays set after a trap, because
     /// the state of the instance is then unknown.
     is_entered: bool,
-    /// Whether it must not call out now, because values are being passed to it or cleaned up.
-    must_stay: bool,
     /// Number of handles lent to the active call, which must be dropped before it ends.
     borrowed: u32,
 }
@@ -80,8 +81,9 @@ impl State {
             instances: plan.instances.iter().map(|_| Entered::default()).collect(),
         };
         let lifted = plan.lifted.iter().map(|_| OnceLock::new()).collect();
+        let must_stay = plan.instances.iter().map(|_| AtomicBool::new(false)).collect();
         let (component, bridge, inner) = (component.clone(), OnceLock::new(), Mutex::new(inner));
-        Arc::new(State { component, resources, modules, lifted, bridge, inner })
+        Arc::new(State { component, resources, modules, lifted, bridge, must_stay, inner })
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -210,7 +212,7 @@ impl State {
     }
 
     pub fn check_may_leave(&self, instance: u32) -> Result<()> {
-        match self.lock().instances[instance as usize].must_stay {
+        match self.must_stay[instance as usize].load(Ordering::Relaxed) {
             true => Err(trap("cannot leave component instance")),
             false => Ok(()),
         }
@@ -218,10 +220,12 @@ impl State {
 
     /// Does something during which an instance must not call out.
     pub fn staying<R>(&self, instance: u32, what: impl FnOnce() -> Result<R>) -> Result<R> {
-        let set = |stays| std::mem::replace(&mut self.lock().instances[instance as usize].must_stay, stays);
-        let before = set(true);
+        let stays = &self.must_stay[instance as usize];
+        // Only the thread that uses the store gets here.
+        let before = stays.load(Ordering::Relaxed);
+        stays.store(true, Ordering::Relaxed);
         let result = what()?;
-        set(before);
+        stays.store(before, Ordering::Relaxed);
         Ok(result)
     }
 

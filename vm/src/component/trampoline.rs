@@ -4,12 +4,10 @@
 
 use std::sync::Arc;
 
-use smallvec::SmallVec;
-
-use super::call::{self, bits, core};
+use super::call;
 use super::host_func::{HostFunc, Passed};
 use super::state::{Options, State};
-use super::types::{FuncType, MAX_FLAT_PARAMS};
+use super::types::FuncType;
 use crate::store::StoreContextMut;
 use crate::{AsContextMut, Func, Result, ValType};
 
@@ -31,22 +29,16 @@ pub fn lowered<T: 'static>(
     (callee, name): (Callee<T>, (&str, &str)),
 ) -> Func {
     let state = state.clone();
-    let core_type = ty.lowered();
-    let result_type = core_type.results().next();
-    Func::named(store, name, core_type, move |mut caller, params, results| {
+    Func::named(store, name, ty.lowered(), move |mut caller, params| {
         state.check_may_leave(options.instance)?;
-        let flat: SmallVec<[u64; MAX_FLAT_PARAMS + 1]> = params.iter().map(bits).collect();
         let mut store = caller.as_context_mut();
-        let mut passed = Passed::new(&mut store, &state, (&ty, &options), &flat);
+        let mut passed = Passed::new(&mut store, &state, (&ty, &options), params);
         let ended = match &callee {
             Callee::Host(func) => func.call(&mut passed),
             Callee::Lifted(index) => call_lifted(&mut passed, *index),
         };
         passed.end();
-        if let (Some(flat), Some(ty), Some(result)) = (ended?, result_type.clone(), results.first_mut()) {
-            *result = core(ty, flat);
-        }
-        Ok(())
+        ended
     })
 }
 
@@ -69,12 +61,11 @@ pub fn resource_new<T: 'static>(
     (resource, instance): (u32, u32),
 ) -> Func {
     let (state, ty) = (state.clone(), crate::FuncType::new([ValType::I32], [ValType::I32]));
-    Func::named(store, (OWN, "resource.new"), ty, move |_, params, results| {
+    Func::named(store, (OWN, "resource.new"), ty, move |_, params| {
         state.check_may_leave(instance)?;
-        let rep = bits(&params[0]) as u32;
+        let rep = params[0] as u32;
         let handle = state.with_handles(instance, |handles| handles.add(resource, rep, true))?;
-        results[0] = crate::Val::I32(handle as i32);
-        Ok(())
+        Ok(Some(handle.into()))
     })
 }
 
@@ -86,10 +77,11 @@ pub fn resource_drop<T: 'static>(
     name: (&str, &str),
 ) -> Func {
     let (state, ty) = (state.clone(), crate::FuncType::new([ValType::I32], []));
-    Func::named(store, name, ty, move |mut caller, params, _| {
+    Func::named(store, name, ty, move |mut caller, params| {
         state.check_may_leave(instance)?;
-        let handle = bits(&params[0]) as u32;
-        state.drop_handle(&mut caller.as_context_mut(), instance, (handle, resource))
+        let handle = params[0] as u32;
+        state.drop_handle(&mut caller.as_context_mut(), instance, (handle, resource))?;
+        Ok(None)
     })
 }
 
@@ -101,10 +93,9 @@ pub fn resource_rep<T: 'static>(
     (resource, instance): (u32, u32),
 ) -> Func {
     let (state, ty) = (state.clone(), crate::FuncType::new([ValType::I32], [ValType::I32]));
-    Func::named(store, (OWN, "resource.rep"), ty, move |_, params, results| {
-        let handle = bits(&params[0]) as u32;
+    Func::named(store, (OWN, "resource.rep"), ty, move |_, params| {
+        let handle = params[0] as u32;
         let rep = state.with_handles(instance, |handles| Ok(handles.get(handle, resource)?.rep))?;
-        results[0] = crate::Val::I32(rep as i32);
-        Ok(())
+        Ok(Some(rep.into()))
     })
 }

@@ -1,5 +1,7 @@
 //! Host functions from closures.
 
+use smallvec::SmallVec;
+
 use super::{WasmParams, WasmResults, WasmTy};
 use crate::caller::Caller;
 use crate::runtime::control::host::HostFunc as RuntimeFunc;
@@ -110,6 +112,29 @@ pub(crate) fn dynamic<T: 'static>(
         let (params, mut results) = passed(&types, values, &caller.as_context().0.opaque);
         func(caller.reborrow(), &params, &mut results)?;
         give_back(&types, &results, values, &mut caller.as_context_mut().0.opaque)
+    });
+    HostFunc { ty, code }
+}
+
+/// Creates a host function of type `ty`, which has numbers only and at most one result: it takes the bits of its
+/// arguments and returns those of its result.
+pub(crate) fn numeric<T: 'static>(
+    ty: FuncType,
+    func: impl Fn(Caller<'_, T>, &[u64]) -> Result<Option<u64>> + Send + Sync + 'static,
+) -> HostFunc<T> {
+    let is_narrow = |ty: ValType| matches!(ty, ValType::I32 | ValType::F32);
+    let (params, result): (Vec<bool>, _) =
+        (ty.params().map(is_narrow).collect(), ty.results().next().map(is_narrow));
+    let code = Box::new(move |store: &mut StoreInner<T>, instance, values: &mut [VmValue]| {
+        // The upper half of a narrow value may be anything.
+        let bits =
+            |(value, is_narrow): (&VmValue, &bool)| if *is_narrow { value.u32().into() } else { value.u64() };
+        let args: SmallVec<[u64; 8]> = values.iter().zip(&params).map(bits).collect();
+        let returned = func(Caller::new(store, instance), &args)?;
+        if let (Some(bits), Some(is_narrow), Some(value)) = (returned, result, values.first_mut()) {
+            *value = if is_narrow { VmValue::from_u32(bits as u32) } else { VmValue::from_u64(bits) };
+        }
+        Ok(())
     });
     HostFunc { ty, code }
 }

@@ -38,7 +38,7 @@ use smallvec::SmallVec;
 
 pub use anyref::{AnyRef, ArrayRef, I31, StructRef};
 pub use host::{HostFunc, IntoFunc, WasmRet};
-pub(crate) use host::{awaited, dynamic, dynamic_awaited};
+pub(crate) use host::{awaited, dynamic, dynamic_awaited, numeric};
 pub use typed::TypedFunc;
 pub use val::{Ref, Val};
 pub use values::{WasmParams, WasmResults, WasmTy};
@@ -72,15 +72,16 @@ impl Func {
         Func::placed(&mut store.as_context_mut(), dynamic(ty, func), None)
     }
 
-    /// Creates a host function with a module and a name for profiles.
+    /// Creates a host function with a module and a name for profiles. Its type has numbers only, of which it gets the
+    /// bits, and at most one result.
     pub(crate) fn named<T: 'static>(
         mut store: impl AsContextMut<Data = T>,
         (module, name): (&str, &str),
         ty: FuncType,
-        func: impl Fn(Caller<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
+        func: impl Fn(Caller<'_, T>, &[u64]) -> Result<Option<u64>> + Send + Sync + 'static,
     ) -> Func {
         let name = (module.to_owned(), name.to_owned());
-        Func::placed(&mut store.as_context_mut(), dynamic(ty, func), Some(name))
+        Func::placed(&mut store.as_context_mut(), numeric(ty, func), Some(name))
     }
 
     /// Creates a host function whose type follows from the closure's: up to 16 parameters, the first of which may be a
