@@ -89,7 +89,10 @@ settings! {
         "counted" => |c| _ = c.count_contexts(true),
         "with allocations" => |c| _ = c.count_contexts(true).count_allocations([]),
         "with metrics" => |c| _ = c.count_contexts(true).measure([Metric::Cycles, Metric::Mispredictions]),
-        "with paths" => |c| _ = c.count_contexts(true).flow_contexts(true);
+        "with paths" => |c| _ = c.count_contexts(true).flow_contexts(true),
+        "by function" => |c| _ = c.count_contexts(true).merge_call_sites(true);
+    "callees of indirect calls": "not counted",
+        "counted" => |c| _ = c.count_call_targets(true);
     "trace": "none",
         "of branches" => |c| _ = c.trace(Tracing::Best),
         "of references" => |c| _ = c.trace(Tracing::Best).trace_references(true);
