@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::render::view::SourceLine;
 
@@ -14,6 +14,8 @@ const MAX_BYTES: u64 = 16 << 20;
 pub struct Sources {
     /// The folder of the module: sources often lie beside it.
     beside: PathBuf,
+    /// Whether only files in that folder or below are read: the author of the module chose the names.
+    only_beside: bool,
     files: HashMap<String, Option<Vec<String>>>,
 }
 
@@ -21,7 +23,13 @@ impl Sources {
     /// Creates an empty set; files that are not found at their path are looked for beside the module.
     pub fn new(module: &Path) -> Self {
         let beside = module.parent().unwrap_or(Path::new("")).to_owned();
-        Self { beside, files: HashMap::new() }
+        Self { beside, only_beside: false, files: HashMap::new() }
+    }
+
+    /// Creates an empty set of files that lie in the folder of the module or below, for output that nobody asked a
+    /// source of.
+    pub fn beside(module: &Path) -> Self {
+        Self { only_beside: true, ..Self::new(module) }
     }
 
     /// Returns the text of a line, if the file is available.
@@ -31,15 +39,45 @@ impl Sources {
 
     /// Returns the lines of a file, if it is available.
     pub fn lines(&mut self, file: &str) -> Option<&[String]> {
-        let beside = &self.beside;
-        self.files.entry(file.to_owned()).or_insert_with(|| read(file, beside)).as_deref()
+        let (beside, only_beside) = (&self.beside, self.only_beside);
+        self.files.entry(file.to_owned()).or_insert_with(|| read(file, beside, only_beside)).as_deref()
     }
 }
 
-fn read(name: &str, beside: &Path) -> Option<Vec<String>> {
+fn read(name: &str, beside: &Path, only_beside: bool) -> Option<Vec<String>> {
     let name = Path::new(name);
-    let candidates = [name.to_owned(), beside.join(name), beside.join(name.file_name()?)];
+    let last = beside.join(name.file_name()?);
+    let stays = name.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let candidates = match only_beside {
+        false => vec![name.to_owned(), beside.join(name), last],
+        true => stays.then(|| beside.join(name)).into_iter().chain([last]).collect(),
+    };
     let readable = |path: &&PathBuf| fs::metadata(path).is_ok_and(|f| f.is_file() && f.len() <= MAX_BYTES);
     let bytes = fs::read(candidates.iter().find(readable)?).ok()?;
     Some(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_elsewhere_are_read_only_for_who_asks_for_sources() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        fs::create_dir_all(path("app/src")).expect("folders");
+        for (name, text) in [("secret.c", "secret"), ("app/src/a.c", "own")] {
+            fs::write(path(name), text).expect("written");
+        }
+        let module = path("app/app.wasm");
+        let [mut all, mut beside] = [Sources::new(&module), Sources::beside(&module)];
+        let secret = path("secret.c").display().to_string();
+        assert_eq!(all.lines(&secret).map(<[String]>::len), Some(1));
+        for name in [secret.as_str(), "../secret.c", "src/../../secret.c"] {
+            assert_eq!(beside.lines(name), None, "{name}");
+        }
+        for name in ["src/a.c", "./src/a.c"] {
+            assert_eq!(beside.lines(name).map(|lines| lines.join("")).as_deref(), Some("own"), "{name}");
+        }
+    }
 }

@@ -122,7 +122,8 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
         return report.write(&View::new(&profile, module.as_ref()).owned(&ownership), file);
     }
     let mut page = Page::new(Screen::of(io::stdout(), color));
-    let view = View::new(&profile, module.as_ref()).owned(&ownership);
+    let path = args.module.path(&profile, &args.profile);
+    let view = View::new(&profile, module.as_ref()).owned(&ownership).at(&path);
     if let Some(path) = &args.interesting {
         let interesting = interesting(&profile, path)?;
         report::write_interesting(&mut page, &view, &interesting, args.top);

@@ -105,7 +105,7 @@ struct LineShape {
 
 impl LineShape {
     fn new(found: LineTime) -> Self {
-        let LineTime { line, own, total, interval } = found;
+        let LineTime { line, own, total, interval, .. } = found;
         Self { place: line, own_ns: own.time_ns, total_ns: total.time_ns, points: interval.points() }
     }
 }

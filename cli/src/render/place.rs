@@ -1,6 +1,6 @@
 //! Source places of code, with their owners.
 
-use super::view::View;
+use super::view::{SourceLine, View};
 use crate::names;
 
 /// The source place of some code.
@@ -25,6 +25,11 @@ impl Line {
     /// Returns the path of the file in the debug information.
     pub fn file(&self) -> &str {
         &self.file
+    }
+
+    /// Returns the line as tables of source files know it.
+    pub fn in_source(&self) -> SourceLine {
+        SourceLine { file: self.file.clone(), line: self.line, inlined: None }
     }
 }
 

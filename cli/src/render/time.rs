@@ -10,7 +10,9 @@ use super::page::{Ink, Page, Span, plain, span};
 use super::place::{Line, Place, place_at};
 use super::screen::Screen;
 use super::table::{Side, Table};
-use super::view::View;
+use super::view::{SourceLine, View};
+use crate::names;
+use crate::sources::Sources;
 
 /// Returns the samples of a profile, if there are any.
 pub fn of<'a>(view: &View<'a>) -> Option<&'a TimeProfile> {
@@ -95,11 +97,15 @@ pub fn lines(view: &View<'_>, limit: usize) -> Table {
         ("±", Side::Right),
         ("with callees", Side::Right),
         ("line", Side::Place),
+        ("", Side::Left),
     ]);
-    for LineTime { line, own, total, .. } in hottest_lines(view, limit) {
+    let mut sources = view.path.map(Sources::beside);
+    for LineTime { line, source, own, total, .. } in hottest_lines(view, limit) {
         let all = of(view).map(TimeProfile::total).unwrap_or_default();
         let mut row = figures(own, total, all);
         row.push(span(line, Ink::Name));
+        let text = sources.as_mut().and_then(|sources| sources.text(&source)).map(str::trim);
+        row.push(span(names::harmless(&text.unwrap_or_default().replace('\t', " ")), Ink::Faint));
         table.row(row);
     }
     table
@@ -109,6 +115,8 @@ pub fn lines(view: &View<'_>, limit: usize) -> Table {
 pub struct LineTime {
     /// The display text of the line.
     pub line: String,
+    /// The line itself.
+    pub source: SourceLine,
     /// The time of the line itself.
     pub own: Timed,
     /// The time with all callees.
@@ -138,6 +146,7 @@ pub fn hottest_lines(view: &View<'_>, limit: usize) -> Vec<LineTime> {
         let library = library.map(|(name, _)| format!(" ({name})")).unwrap_or_default();
         LineTime {
             line: format!("{}{library}", found.place),
+            source: found.place.in_source(),
             own: found.own,
             total: found.total,
             interval: Interval::of(found.own, all),

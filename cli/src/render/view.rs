@@ -24,12 +24,19 @@ pub struct View<'a> {
     pub ops: u64,
     /// The owners of source files.
     pub ownership: &'a Ownership,
+    /// The path of the module, beside which source files may lie; without it their text is not shown in tables.
+    pub path: Option<&'a Path>,
 }
 
 impl<'a> View<'a> {
     /// Creates a view of `profile`; `module` must be the profile's.
     pub fn new(profile: &'a Profile, module: Option<&'a Module>) -> Self {
-        Self { profile, module, ops: profile.ops(), ownership: &USUAL }
+        Self { profile, module, ops: profile.ops(), ownership: &USUAL, path: None }
+    }
+
+    /// Returns the view with the path of the module.
+    pub fn at(self, path: &'a Path) -> Self {
+        Self { path: Some(path), ..self }
     }
 
     /// Returns the view with other rules of ownership.

@@ -6,7 +6,7 @@ use super::{Folder, Ran, command, wprof};
 fn hottest_line(program: &str) -> String {
     let ran: Ran = command(&["run", &path(program, "wasm")]).output().expect("the program starts").into();
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let is_head = |line: &&str| line.trim_end().ends_with("with callees  line");
+    let is_head = |line: &&str| line.contains("with callees  line");
     let mut rows = ran.err.lines().skip_while(|line| !is_head(line)).skip(1);
     rows.next().unwrap_or_else(|| panic!("no lines: {}", ran.err)).trim_end().to_owned()
 }
@@ -20,13 +20,16 @@ fn check(program: &str, extension: &str) {
     let line = source.lines().position(|line| line.contains("// PLANTED")).expect("it is marked") + 1;
     let row = hottest_line(program);
     let place = format!("  {program}.{extension}:{line}");
-    assert!(row.ends_with(&place) || row.contains(&format!("{place} (")), "{row}");
+    // Behind it stand what was called there, and the text.
+    assert!(row.contains(&format!("{place} ")), "{row}");
+    let text = source.lines().nth(line - 1).unwrap_or_default().trim();
+    assert!(row.contains(&text[..text.len().min(10)]), "{row}");
 }
 
 #[test]
 fn an_erase_that_moves_all_is_found_under_memmove() {
     check("erase", "cpp");
-    assert!(hottest_line("erase").ends_with(" (memmove)"));
+    assert!(hottest_line("erase").contains(" (memmove)"));
 }
 
 #[test]
@@ -117,7 +120,7 @@ fn whose_lines_are_shown_can_be_said() {
         let module = path("erase", "wasm");
         let args = [&["run"], args, &[&module]].concat();
         let ran: Ran = command(&args).output().expect("it starts").into();
-        let is_head = |line: &&str| line.trim_end().ends_with("with callees  line");
+        let is_head = |line: &&str| line.contains("with callees  line");
         ran.err.lines().skip_while(|line| !is_head(line)).nth(1).unwrap_or_default().to_owned()
     };
     assert!(line(&[]).contains("  erase.cpp:"));

@@ -308,7 +308,7 @@ fn summarize(page: &mut Page, args: &RunArgs, module: &Module, outcome: &Outcome
     match profile {
         Some(profile) => {
             let ownership = args.ownership.of(Some(module));
-            let view = View::new(profile, Some(module)).owned(&ownership);
+            let view = View::new(profile, Some(module)).owned(&ownership).at(args.program.module());
             summary::write(page, &view, &title);
         }
         // A user who turned the profile off wants the program's output only.
