@@ -31,7 +31,7 @@
 //! line, by position). Version 1.7 adds `XTND` (extended paths). Version 1.8 adds `FILL`, which holds nothing: it makes
 //! a file long enough to be unpacked (see [`ReadLimits`]). Version 1.9 adds `SMPL` (sampled time). Version 1.10 adds
 //! `ALOC` (allocations) and `PRED` (mispredictions of a simulated branch predictor). Version 1.11 adds `CMRG`, which is
-//! there if the call sites of calling contexts are merged. A change to a section's content takes a new tag.
+//! there if the call sites of calling contexts are merged, and `ACCU` (the expected accuracy of a sample). A change to a section's content takes a new tag.
 
 mod replace;
 mod section;
@@ -61,6 +61,7 @@ const PATH: Tag = Tag(*b"PATH");
 const METR: Tag = Tag(*b"METR");
 const CMET: Tag = Tag(*b"CMET");
 const CKND: Tag = Tag(*b"CKND");
+const ACCU: Tag = Tag(*b"ACCU");
 const CMRG: Tag = Tag(*b"CMRG");
 const FLOW: Tag = Tag(*b"FLOW");
 const STOP: Tag = Tag(*b"STOP");
@@ -177,6 +178,9 @@ impl Profile {
         if let Some(bursts) = self.bursts {
             writer.section(BRST, &bursts)?;
         }
+        if let Some(accuracy) = self.accuracy {
+            writer.section(ACCU, &accuracy)?;
+        }
         if !self.events.is_empty() {
             writer.section(EVNT, &self.events)?;
         }
@@ -272,6 +276,7 @@ impl Profile {
             add_times(&mut host_calls, times)?;
         }
         let bursts = reader.take_if_there(BRST)?;
+        let accuracy = reader.take_if_there(ACCU)?;
         let events = reader.take_if_there(EVNT)?.unwrap_or_default();
         let call_targets = reader.take_if_there(TARG)?.unwrap_or_default();
         let extended = reader.take_if_there(XTND)?;
@@ -329,6 +334,7 @@ impl Profile {
             metrics,
             contexts,
             bursts,
+            accuracy,
             call_targets,
             extended,
             time,

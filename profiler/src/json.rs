@@ -12,6 +12,7 @@
 //!   "runs": [{ "started": unix seconds, "tool", "machine", "args": [str], "wall_ns": int|null, "ending": ENDING }],
 //!   "code": { "functions", "compiled", "counters" },
 //!   "calls": int, "ops": int, "cost": COSTS, "bursts"?: how many sampled figures are from,
+//!   "expected_overlap"?: of the sampled instructions of functions with the whole run's, from 0 to 1,
 //!   "host_calls": [{ "module", "name", "count", "kind": KIND, "time_ns"?: in the function itself }],
 //!   "events": [{ "name", "count", "kind": KIND }],
 //!   "metrics"?: [{ "name", "taken_off": what measuring itself had added, which is in no figure }],

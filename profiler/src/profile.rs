@@ -38,8 +38,8 @@ pub use shares::{Share, Shares};
 pub use verify::InvalidProfile;
 
 use crate::{
-    AllocationProfile, BranchOutcome, CfgError, ContextTree, CounterCosts, ExtendedProfile, FigureKind,
-    Metric, PlacementCosts, Rate, TimeProfile, Timeline,
+    Accuracy, AllocationProfile, BranchOutcome, CfgError, ContextTree, CounterCosts, ExtendedProfile,
+    FigureKind, Metric, PlacementCosts, Rate, TimeProfile, Timeline,
 };
 
 /// The profile of one module over one run, or over several merged ones.
@@ -65,6 +65,8 @@ pub struct Profile {
     pub contexts: Option<ContextTree>,
     /// Number of bursts behind the sampled figures, if there are any: their number of independent samples.
     pub bursts: Option<u64>,
+    /// How far the instructions of functions, if sampled, are expected to agree with the complete profile.
+    pub accuracy: Option<Accuracy>,
     /// Callees of indirect calls, ascending by caller and call site, if counted separately. They also follow
     /// from calling contexts.
     pub call_targets: Vec<CallTarget>,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use wprof_profiler::{
-    Comparison, Ending, EventTotal, FigureKind, HotLoop, HotPath, Profile, Run, TimeProfile, Timed,
+    Accuracy, Comparison, Ending, EventTotal, FigureKind, HotLoop, HotPath, Profile, Run, TimeProfile, Timed,
     TotalChange,
 };
 
@@ -25,6 +25,8 @@ pub struct Overview {
     is_of_code: bool,
     /// The share of the run that was seen, if figures are sampled.
     sampled: Option<f64>,
+    /// The expected overlap of sampled functions with the complete profile.
+    expected_overlap: Option<f64>,
     /// Whether all figures are complete counts.
     is_exact: bool,
     /// Whether all figures are of paths that no test ran.
@@ -139,6 +141,7 @@ impl Overview {
             runs: profile.runs.iter().map(RunShape::new).collect(),
             is_of_code: view.is_of_code(),
             sampled: profile.sampled().map(|rate| rate.as_f64()).or(profile.bursts.map(|_| 0.0)),
+            expected_overlap: profile.accuracy.map(Accuracy::overlap),
             is_exact: are_all(FigureKind::Exact),
             is_selected: are_all(FigureKind::Selected),
             time: time::of(view).map(TimeProfile::total),

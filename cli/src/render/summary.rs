@@ -115,6 +115,9 @@ pub fn write_totals(page: &mut Page, view: &View<'_>) {
     if let Some(advice) = view.profile.bursts.and_then(sample::advice) {
         page.line(&[plain("  "), span(advice, Ink::Name)]);
     }
+    if let Some(accuracy) = sample::accuracy(view.profile) {
+        write_detail(page, &accuracy);
+    }
 }
 
 /// Returns the executed instructions, or how many functions ran if nothing more is known; and what the number counts.

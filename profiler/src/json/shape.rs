@@ -10,9 +10,9 @@ use super::contexts::{CalleeShape, ContextsShape};
 use super::time::TimeShape;
 use super::timeline::TimelineShape;
 use crate::{
-    BlockId, BlockProfile, BranchOutcome, CallTarget, CodeStats, CounterCosts, EdgeKind, EdgeProfile, Ending,
-    EventTotal, ExtendedPath, ExtendedProfile, FigureKind, FunctionProfile, HostCalls, LoopProfile, Metric,
-    PathCount, PathOf, Profile, Run, UnfinishedExit, UnfinishedPath,
+    Accuracy, BlockId, BlockProfile, BranchOutcome, CallTarget, CodeStats, CounterCosts, EdgeKind,
+    EdgeProfile, Ending, EventTotal, ExtendedPath, ExtendedProfile, FigureKind, FunctionProfile, HostCalls,
+    LoopProfile, Metric, PathCount, PathOf, Profile, Run, UnfinishedExit, UnfinishedPath,
 };
 
 #[derive(Serialize)]
@@ -27,6 +27,8 @@ pub(super) struct Shape<'a> {
     cost: CounterCosts,
     #[serde(skip_serializing_if = "Option::is_none")]
     bursts: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected_overlap: Option<f64>,
     host_calls: Vec<HostCallsShape<'a>>,
     events: Vec<EventShape<'a>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -61,6 +63,7 @@ impl<'a> Shape<'a> {
             ops: profile.ops(),
             cost: profile.counter_costs(),
             bursts: profile.bursts,
+            expected_overlap: profile.accuracy.map(Accuracy::overlap),
             host_calls: profile.host_calls.iter().map(HostCallsShape::new).collect(),
             events: profile.events.iter().map(EventShape::new).collect(),
             metrics: &profile.metrics,

@@ -1,9 +1,9 @@
 //! Derived figures of a profile against the log, and what is no valid profile.
 
 use wprof_profiler::{
-    BlockCounts, BlockId, BlockProfile, CodeRange, CodeStats, CounterCost, EdgeKind, EdgeProfile, Ending,
-    EventTotal, FigureKind, FunctionProfile, HostCalls, InvalidProfile, Profile, Rate, Run, UnfinishedExit,
-    propagate,
+    Accuracy, BlockCounts, BlockId, BlockProfile, CodeRange, CodeStats, CounterCost, EdgeKind, EdgeProfile,
+    Ending, EventTotal, FigureKind, FunctionProfile, HostCalls, InvalidProfile, Profile, Rate, Run,
+    UnfinishedExit, propagate,
 };
 
 use crate::edge_weights::figure_one;
@@ -25,6 +25,7 @@ pub fn profile_of(program: &[Function], run: &walk::Run) -> Profile {
         metrics: Vec::new(),
         contexts: None,
         bursts: None,
+        accuracy: Some(Accuracy::new(1000, 0.98, 0.005)),
         call_targets: Vec::new(),
         extended: None,
         time: None,
@@ -263,6 +264,7 @@ pub fn example() -> Profile {
         metrics: Vec::new(),
         contexts: None,
         bursts: None,
+        accuracy: None,
         call_targets: Vec::new(),
         extended: None,
         time: None,

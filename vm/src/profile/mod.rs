@@ -143,6 +143,7 @@ fn of_instance(
         metrics,
         contexts,
         bursts: store.bursts.as_ref().map(|bursts| bursts.counts().independent()),
+        accuracy: store.accuracy(index),
         call_targets,
         extended: instance.extended.as_ref().map(ExtendedPaths::profile),
         time: None,

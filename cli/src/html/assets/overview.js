@@ -85,7 +85,11 @@ function rate(found) {
 }
 
 function kindOfFigures() {
-  if (overview.sampled !== null) return `seen in bursts: a sample of ${rate(overview.sampled)} of all checks`;
+  if (overview.sampled !== null) {
+    const overlap = overview.expected_overlap;
+    const agrees = overlap === null ? "" : `; functions should overlap by ${(overlap * 100).toFixed(1)}% with the complete profile`;
+    return `seen in bursts: a sample of ${rate(overview.sampled)} of all checks${agrees}`;
+  }
   if (overview.is_exact) return "counted exactly";
   return overview.is_selected ? "on paths that no test ran, nothing else" : "not all counted in the same way";
 }
