@@ -31,8 +31,8 @@
 //! line, by position). Version 1.7 adds `XTND` (extended paths). Version 1.8 adds `FILL`, which holds nothing: it makes
 //! a file long enough to be unpacked (see [`ReadLimits`]). Version 1.9 adds `SMPL` (sampled time). Version 1.10 adds
 //! `ALOC` (allocations) and `PRED` (mispredictions of a simulated branch predictor). Version 1.11 adds `CMRG`, which is
-//! there if the call sites of calling contexts are merged, and `SKIP` (bursts that were skipped). A change to a section's
-//! content takes a new tag.
+//! there if the call sites of calling contexts are merged, `SKIP` (bursts that were skipped) and `ACCU` (the expected
+//! accuracy of a sample). A change to a section's content takes a new tag.
 
 mod replace;
 mod section;
@@ -62,6 +62,7 @@ const PATH: Tag = Tag(*b"PATH");
 const METR: Tag = Tag(*b"METR");
 const CMET: Tag = Tag(*b"CMET");
 const CKND: Tag = Tag(*b"CKND");
+const ACCU: Tag = Tag(*b"ACCU");
 const CMRG: Tag = Tag(*b"CMRG");
 const FLOW: Tag = Tag(*b"FLOW");
 const STOP: Tag = Tag(*b"STOP");
@@ -182,6 +183,9 @@ impl Profile {
         if let Some(skipped) = &self.skipped {
             writer.section(SKIP, skipped)?;
         }
+        if let Some(accuracy) = self.accuracy {
+            writer.section(ACCU, &accuracy)?;
+        }
         if !self.events.is_empty() {
             writer.section(EVNT, &self.events)?;
         }
@@ -278,6 +282,7 @@ impl Profile {
         }
         let bursts = reader.take_if_there(BRST)?;
         let skipped = reader.take_if_there(SKIP)?;
+        let accuracy = reader.take_if_there(ACCU)?;
         let events = reader.take_if_there(EVNT)?.unwrap_or_default();
         let call_targets = reader.take_if_there(TARG)?.unwrap_or_default();
         let extended = reader.take_if_there(XTND)?;
@@ -336,6 +341,7 @@ impl Profile {
             contexts,
             bursts,
             skipped,
+            accuracy,
             call_targets,
             extended,
             time,

@@ -14,6 +14,7 @@
 //!   "calls": int, "ops": int, "cost": COSTS, "bursts"?: how many sampled figures are from,
 //!   "skipped_bursts"?: { "bursts": due where nothing could count, "functions": [{ "function", "name": str|null, "bursts",
 //!       "ops": that they would probably have counted in it }] },
+//!   "expected_overlap"?: of the sampled instructions of functions with the whole run's, from 0 to 1,
 //!   "host_calls": [{ "module", "name", "count", "kind": KIND, "time_ns"?: in the function itself }],
 //!   "events": [{ "name", "count", "kind": KIND }],
 //!   "metrics"?: [{ "name", "taken_off": what measuring itself had added, which is in no figure }],

@@ -80,6 +80,7 @@ pub use plan::propagate_blocks::{BlockCounts, propagate_blocks, propagate_contra
 pub use plan::spanning_tree::{RootedForest, SpanningTree};
 pub use plan::vertex_plan::VertexPlan;
 pub use profile::*;
+pub use sampling::accuracy::{Accuracy, BurstSpread};
 pub use sampling::allowance::Allowance;
 pub use sampling::burst_budget::{BurstBudget, Overhead, Phase};
 pub use sampling::bursts::{BurstLengths, Bursts, Version};

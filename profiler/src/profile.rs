@@ -41,8 +41,8 @@ pub use skipped::{SkippedBursts, SkippedIn};
 pub use verify::InvalidProfile;
 
 use crate::{
-    AllocationProfile, BranchOutcome, CfgError, ContextTree, CounterCosts, ExtendedProfile, FigureKind,
-    Metric, PlacementCosts, Rate, TimeProfile, Timeline,
+    Accuracy, AllocationProfile, BranchOutcome, CfgError, ContextTree, CounterCosts, ExtendedProfile,
+    FigureKind, Metric, PlacementCosts, Rate, TimeProfile, Timeline,
 };
 
 /// The profile of one module over one run, or over several merged ones.
@@ -70,6 +70,8 @@ pub struct Profile {
     pub bursts: Option<u64>,
     /// Bursts that were skipped, if any were: what they would have counted is in no other figure.
     pub skipped: Option<SkippedBursts>,
+    /// How far the instructions of functions, if sampled, are expected to agree with the complete profile.
+    pub accuracy: Option<Accuracy>,
     /// Callees of indirect calls, ascending by caller and call site, if counted separately. They also follow
     /// from calling contexts.
     pub call_targets: Vec<CallTarget>,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use wprof_profiler::{
-    Comparison, Ending, EventTotal, FigureKind, HotLoop, HotPath, Profile, Run, TimeProfile, Timed,
+    Accuracy, Comparison, Ending, EventTotal, FigureKind, HotLoop, HotPath, Profile, Run, TimeProfile, Timed,
     TotalChange,
 };
 
@@ -27,6 +27,8 @@ pub struct Overview {
     sampled: Option<f64>,
     /// What is said of the part of the run that bursts could not see, if it is worth telling.
     unseen: Option<String>,
+    /// The expected overlap of sampled functions with the complete profile.
+    expected_overlap: Option<f64>,
     /// Whether all figures are complete counts.
     is_exact: bool,
     /// Whether all figures are of paths that no test ran.
@@ -142,6 +144,7 @@ impl Overview {
             is_of_code: view.is_of_code(),
             sampled: profile.sampled().map(|rate| rate.as_f64()).or(profile.bursts.map(|_| 0.0)),
             unseen: sample::unseen(profile),
+            expected_overlap: profile.expected_overlap(),
             is_exact: are_all(FigureKind::Exact),
             is_selected: are_all(FigureKind::Selected),
             time: time::of(view).map(TimeProfile::total),

@@ -49,6 +49,19 @@ pub fn unseen(profile: &Profile) -> Option<String> {
     ))
 }
 
+/// Describes how far the sampled functions are expected to agree with the complete profile, if it is known.
+pub fn accuracy(profile: &Profile) -> Option<String> {
+    let (accuracy, overlap) = (profile.accuracy?, profile.expected_overlap()?);
+    let unseen = match accuracy.unseen() {
+        share if share < 0.001 => String::new(),
+        share => format!("; {:.1}% of the run is in functions that no burst saw", 100.0 * share),
+    };
+    Some(format!(
+        "functions should overlap by {:.1}% with the complete profile{unseen}",
+        100.0 * overlap
+    ))
+}
+
 /// Returns the suffix for the title of a table of sampled figures.
 pub fn mark(rate: Option<Rate>) -> String {
     rate.map_or_else(String::new, |rate| format!(" ({})", size(rate)))
@@ -93,8 +106,9 @@ fn uncertainty(bursts: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use wprof_profiler::SkippedBursts;
+    use wprof_profiler::{Accuracy, SkippedBursts};
 
+    use super::accuracy as accuracy_of;
     use super::*;
 
     #[test]
@@ -112,6 +126,16 @@ mod tests {
         assert!(text.starts_with(told), "{text}");
         assert!(text.ends_with(" (75%), parse (25%)"), "{text}");
         assert_eq!(unseen(&Profile::default()), None);
+    }
+
+    #[test]
+    fn samples_say_how_far_they_should_agree_with_the_whole() {
+        let of = |accuracy| accuracy_of(&Profile { accuracy, ..Profile::default() });
+        assert_eq!(of(None), None);
+        let text = of(Some(Accuracy::new(10_000, 0.9871, 0.0004))).unwrap();
+        assert_eq!(text, "functions should overlap by 98.7% with the complete profile");
+        let text = of(Some(Accuracy::new(1000, 0.9, 0.021))).unwrap();
+        assert!(text.ends_with("; 2.1% of the run is in functions that no burst saw"), "{text}");
     }
 
     #[test]

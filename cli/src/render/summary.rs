@@ -118,6 +118,9 @@ pub fn write_totals(page: &mut Page, view: &View<'_>) {
     if let Some(advice) = sample::advice(view.profile) {
         page.line(&[plain("  "), span(advice, Ink::Name)]);
     }
+    if let Some(accuracy) = sample::accuracy(view.profile) {
+        write_detail(page, &accuracy);
+    }
 }
 
 /// Returns the executed instructions, or how many functions ran if nothing more is known; and what the number counts.

@@ -29,6 +29,8 @@ pub(super) struct Shape<'a> {
     bursts: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     skipped_bursts: Option<&'a SkippedBursts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected_overlap: Option<f64>,
     host_calls: Vec<HostCallsShape<'a>>,
     events: Vec<EventShape<'a>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -64,6 +66,7 @@ impl<'a> Shape<'a> {
             cost: profile.counter_costs(),
             bursts: profile.bursts,
             skipped_bursts: profile.skipped.as_ref(),
+            expected_overlap: profile.expected_overlap(),
             host_calls: profile.host_calls.iter().map(HostCallsShape::new).collect(),
             events: profile.events.iter().map(EventShape::new).collect(),
             metrics: &profile.metrics,

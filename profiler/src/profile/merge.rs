@@ -81,6 +81,8 @@ impl Profile {
         self.allocations = both.map(|(ours, theirs)| ours.merged(theirs));
         // Two runs have no common time line.
         self.timeline = None;
+        let accuracy = self.accuracy.zip(other.accuracy);
+        self.accuracy = accuracy.map(|(ours, theirs)| ours.merged(theirs));
         self.bursts = match (self.bursts, other.bursts) {
             (Some(ours), Some(theirs)) => Some(ours.saturating_add(theirs)),
             (ours, theirs) => ours.or(theirs),

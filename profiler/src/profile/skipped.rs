@@ -86,4 +86,10 @@ impl Profile {
         let skipped = self.skipped.as_ref().map_or(0, SkippedBursts::ops) as f64;
         if skipped > 0.0 { skipped / (skipped + self.ops() as f64) } else { 0.0 }
     }
+
+    /// Returns the expected overlap of sampled instructions by function with the whole run's, from 0 to 1, if it is known:
+    /// that of the part of the run that bursts could see, and none of the rest.
+    pub fn expected_overlap(&self) -> Option<f64> {
+        self.accuracy.map(|accuracy| accuracy.overlap() * (1.0 - self.unseen()))
+    }
 }

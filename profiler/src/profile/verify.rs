@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use super::{FunctionProfile, Profile, SkippedBursts};
 use crate::limits::{MAX_ALL_PATH_STEPS, MAX_PATH_STEPS};
 use crate::{
-    AllocationProfile, BlockCounts, BlockId, BranchOutcome, Callee, Cfg, CfgError, ContextTree,
+    Accuracy, AllocationProfile, BlockCounts, BlockId, BranchOutcome, Callee, Cfg, CfgError, ContextTree,
     ExtendedProfile, FigureKind, InvalidContexts, InvalidTime, PathNumbering, PathProfile, PropagateError,
     TimeProfile, Timeline,
 };
@@ -116,6 +116,7 @@ impl Profile {
         sorted("extended paths", self.extended.as_ref().is_none_or(ExtendedProfile::is_normal))?;
         sorted("events of the time line", self.timeline.as_ref().is_none_or(Timeline::is_sorted))?;
         sorted("allocations", self.allocations.as_ref().is_none_or(AllocationProfile::is_valid))?;
+        sorted("expected overlaps", self.accuracy.is_none_or(Accuracy::is_valid))?;
         let place = |branch: &BranchOutcome| (branch.function, branch.offset);
         sorted("branches", self.branches.is_sorted_by(|a, b| place(a) < place(b)))?;
         let mut steps = MAX_ALL_PATH_STEPS;

@@ -1,5 +1,6 @@
 //! Bursts: their lengths, their cost, and bounded storage of what they see.
 
+pub mod accuracy;
 pub mod allowance;
 pub mod burst_budget;
 pub mod bursts;

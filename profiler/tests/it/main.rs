@@ -5,6 +5,7 @@
 //! asks for), compute what you expect from the log or by exhaustive search, and demand equality. A test
 //! names the behaviour. Before you keep it, break the code it tests and see it fail.
 
+mod accuracy;
 mod allowance;
 mod block_counters;
 mod burst_budget;

@@ -1,9 +1,9 @@
 //! Derived figures of a profile against the log, and what is no valid profile.
 
 use wprof_profiler::{
-    BlockCounts, BlockId, BlockProfile, CodeRange, CodeStats, CounterCost, EdgeKind, EdgeProfile, Ending,
-    EventTotal, FigureKind, FunctionProfile, HostCalls, InvalidProfile, Profile, Rate, Run, UnfinishedExit,
-    propagate,
+    Accuracy, BlockCounts, BlockId, BlockProfile, CodeRange, CodeStats, CounterCost, EdgeKind, EdgeProfile,
+    Ending, EventTotal, FigureKind, FunctionProfile, HostCalls, InvalidProfile, Profile, Rate, Run,
+    UnfinishedExit, propagate,
 };
 
 use crate::edge_weights::figure_one;
@@ -26,6 +26,7 @@ pub fn profile_of(program: &[Function], run: &walk::Run) -> Profile {
         contexts: None,
         bursts: None,
         skipped: None,
+        accuracy: Some(Accuracy::new(1000, 0.98, 0.005)),
         call_targets: Vec::new(),
         extended: None,
         time: None,
@@ -265,6 +266,7 @@ pub fn example() -> Profile {
         contexts: None,
         bursts: None,
         skipped: None,
+        accuracy: None,
         call_targets: Vec::new(),
         extended: None,
         time: None,

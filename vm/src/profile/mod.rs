@@ -146,6 +146,7 @@ fn of_instance(
         contexts,
         bursts: store.bursts.as_ref().map(|bursts| bursts.counts().independent()),
         skipped: None,
+        accuracy: store.accuracy(index),
         call_targets,
         extended: instance.extended.as_ref().map(ExtendedPaths::profile),
         time: None,

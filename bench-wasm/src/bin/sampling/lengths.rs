@@ -1,7 +1,7 @@
 //! The paths that bursts of different lengths record, with their measured and predicted cost.
 //!
 //! If checking code takes t_c and burst code t_i, bursts of m checks after every n checks take (n t_c + m t_i) / (n +
-//! m).
+//! m). Bursts themselves take time, too: see [`transitions`](super::transitions).
 
 use std::fmt;
 
@@ -14,6 +14,7 @@ use wprof_bench::session::Session;
 use wprof_bench::stats::geometric_mean;
 
 use super::timed::Times;
+use super::transitions::{self, Point};
 
 /// The burst lengths of a run that is a single burst.
 pub const IN_ONE_BURST: &str = "1:inf";
@@ -40,6 +41,8 @@ pub struct Cell {
     pub measured: f64,
     /// The same ratio as predicted by the paper's equation.
     pub predicted: f64,
+    /// The same with the cost of bursts that the other lengths give.
+    pub with_bursts: f64,
     /// Overlap of its paths with all paths, by executions.
     pub overlap: f64,
 }
@@ -51,6 +54,7 @@ impl Cell {
         Cell {
             measured: geometric_mean(cells.clone().map(|cell| cell.measured)),
             predicted: geometric_mean(cells.clone().map(|cell| cell.predicted)),
+            with_bursts: geometric_mean(cells.clone().map(|cell| cell.with_bursts)),
             overlap: cells.map(|cell| cell.overlap).sum::<f64>() / count,
         }
     }
@@ -58,16 +62,26 @@ impl Cell {
 
 impl fmt::Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.3} ({:.3}), {:.1}%", self.measured, self.predicted, 100.0 * self.overlap)
+        let Cell { measured, predicted, with_bursts, overlap } = self;
+        write!(f, "{measured:.3} ({predicted:.3}, {with_bursts:.3}), {:.1}%", 100.0 * overlap)
     }
 }
 
-/// Measures one program, with its arguments for benches or for tests: its cells at these burst lengths, and the share
-/// of all paths that a single burst records in the space of the hot path table.
+/// What was found of one program.
+pub struct Found {
+    /// By length of bursts.
+    pub cells: Vec<Cell>,
+    /// The share of all paths that a single burst records in the space of the hot path table.
+    pub kept: f64,
+    /// What a burst costs beside its checks, in nanoseconds.
+    pub of_burst: f64,
+}
+
+/// Measures one program at these burst lengths, with its arguments for benches or for tests.
 ///
 /// # Errors
 /// Returns an error if the program cannot be run.
-pub fn seen(program: &Program, lengths: &[&str], times: &Times, bench: bool) -> Result<(Vec<Cell>, f64)> {
+pub fn seen(program: &Program, lengths: &[&str], times: &Times, bench: bool) -> Result<Found> {
     let mut config = Config::new();
     // A short run would mostly be over before its burst code is compiled.
     config.background_compilation(bench);
@@ -79,15 +93,25 @@ pub fn seen(program: &Program, lengths: &[&str], times: &Times, bench: bool) -> 
         let predicted = (n * times.checks + m * in_burst) / (n + m);
         let adaptive = Adaptive { lengths, ..Adaptive::default() };
         let some = profile(program, &config, ProfilingConfig::Adaptive(adaptive), bench)?;
-        Ok(Cell { measured, predicted, overlap: overlap_of(&exact, &some) })
+        let bursts = some.bursts.unwrap_or(0) as f64;
+        let overlap = overlap_of(&exact, &some);
+        Ok((Cell { measured, predicted, with_bursts: predicted, overlap }, bursts))
     };
-    let cells = lengths.iter().copied().zip(measured).map(cell).collect::<Result<_>>()?;
+    let found = lengths.iter().copied().zip(measured).map(cell).collect::<Result<Vec<_>>>()?;
+    let point =
+        |(cell, bursts): &(Cell, f64)| Point { beyond: cell.measured - cell.predicted, bursts: *bursts };
+    let points: Vec<Point> = found.iter().map(point).collect();
+    let of_bursts = transitions::predicted(&points);
+    let cells = found.into_iter().zip(of_bursts);
+    let cells = cells.map(|((cell, _), more)| Cell { with_bursts: cell.predicted + more, ..cell }).collect();
+    let of_burst = 1e6 * times.off_ms * transitions::cost(&points);
     let lengths = BurstLengths::new(1, BurstLengths::FOREVER);
     let adaptive = ProfilingConfig::Adaptive(Adaptive { lengths, ..Adaptive::default() });
     // Bursts do not record baseline code of rarely called functions.
     let mut config = Config::new();
     config.strategy(Strategy::Optimized).background_compilation(false);
-    Ok((cells, overlap_of(&exact, &profile(program, &config, adaptive, bench)?)))
+    let kept = overlap_of(&exact, &profile(program, &config, adaptive, bench)?);
+    Ok(Found { cells, kept, of_burst })
 }
 
 /// Returns the profile of a run.

@@ -8,6 +8,7 @@ mod code;
 mod lengths;
 mod table;
 mod timed;
+mod transitions;
 
 use std::path::{Path, PathBuf};
 
@@ -65,6 +66,8 @@ struct Seen {
     bursts: Vec<Cell>,
     /// Share of all paths that a single burst records.
     kept: f64,
+    /// What a burst costs beside its checks, in nanoseconds.
+    of_burst: f64,
     code: Code,
 }
 
@@ -105,8 +108,8 @@ fn measure_all(options: &Options, programs: &[Program], scratch: &Path) -> Resul
 
 /// Measures the paths that bursts record of `program`, with its arguments for benches or for tests.
 fn seen(program: &Program, engines: &Engines, times: &Times, bench: bool) -> Result<Seen> {
-    let (bursts, kept) = lengths::seen(program, engines.lengths, times, bench)?;
-    Ok(Seen { bursts, kept, code: Code::of(program, engines)? })
+    let lengths::Found { cells, kept, of_burst } = lengths::seen(program, engines.lengths, times, bench)?;
+    Ok(Seen { bursts: cells, kept, of_burst, code: Code::of(program, engines)? })
 }
 
 /// Returns the table of the cost of checks alone.
@@ -120,21 +123,26 @@ fn basic(rows: &[Row], engines: &Engines) -> Table {
 
 /// Returns the table of the cost and the overlap of bursts.
 fn bursts(rows: &[Row], lengths: &[&str]) -> Table {
-    let title = "Bursts: time over plain code, the same as predicted, and overlap of paths by instructions";
+    let title = "Bursts: time over plain code, the same as predicted by checks, and with what the others say a burst costs, \
+                 and overlap of paths by instructions";
     let mut table = Table::new(
         title,
         &[],
-        &["in one burst"].into_iter().chain(lengths.iter().copied()).collect::<Vec<_>>(),
+        &["in one burst", "ns a burst"].into_iter().chain(lengths.iter().copied()).collect::<Vec<_>>(),
     );
     let text = |cells: &[Cell]| cells.iter().map(ToString::to_string).collect();
-    let in_one = |time: f64, kept: f64| vec![format!("{time:.3}, {:.1}%", 100.0 * kept)];
+    let in_one = |time: f64, kept: f64, of_burst: f64| {
+        vec![format!("{time:.3}, {:.1}%", 100.0 * kept), format!("{of_burst:.0}")]
+    };
     let all: Vec<(&Row, &Seen)> = rows.iter().filter_map(|row| Some((row, row.seen.as_ref()?))).collect();
-    for (Row { program, times, .. }, Seen { bursts, kept, .. }) in &all {
-        table.texts(program, &[in_one(times.bursts[0], *kept), text(bursts)].concat());
+    for (Row { program, times, .. }, Seen { bursts, kept, of_burst, .. }) in &all {
+        table.texts(program, &[in_one(times.bursts[0], *kept, *of_burst), text(bursts)].concat());
     }
     let in_burst = wprof_bench::stats::geometric_mean(all.iter().map(|(row, _)| row.times.bursts[0]));
-    let kept = all.iter().map(|(_, seen)| seen.kept).sum::<f64>() / all.len().max(1) as f64;
-    table.texts("**mean**", &[in_one(in_burst, kept), text(&means(rows))].concat());
+    let mean =
+        |of: fn(&Seen) -> f64| all.iter().map(|(_, seen)| of(seen)).sum::<f64>() / all.len().max(1) as f64;
+    let (kept, of_burst) = (mean(|seen| seen.kept), mean(|seen| seen.of_burst));
+    table.texts("**mean**", &[in_one(in_burst, kept, of_burst), text(&means(rows))].concat());
     table
 }
 
@@ -178,7 +186,7 @@ fn predicted_plot(rows: &[Row], lengths: &[&str]) -> String {
         .iter()
         .copied()
         .zip(means(rows))
-        .map(|(name, cell)| (name, cell.predicted, cell.measured))
+        .map(|(name, cell)| (name, cell.with_bursts, cell.measured))
         .collect();
     plot::points("Time over plain code, geometric mean", ("predicted", "measured"), &points)
 }

@@ -86,7 +86,9 @@ function rate(found) {
 
 function kindOfFigures() {
   if (overview.sampled !== null) {
-    const size = `seen in bursts: a sample of ${rate(overview.sampled)} of all checks`;
+    const overlap = overview.expected_overlap;
+    const agrees = overlap === null ? "" : `; functions should overlap by ${(overlap * 100).toFixed(1)}% with the complete profile`;
+    const size = `seen in bursts: a sample of ${rate(overview.sampled)} of all checks${agrees}`;
     return overview.unseen ? `${size}; ${overview.unseen}` : size;
   }
   if (overview.is_exact) return "counted exactly";

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use wprof_jit::abi::check;
 use wprof_jit::compile::Origin;
-use wprof_profiler::{BurstEvent, BurstLengths, Bursts, Rate, Version};
+use wprof_profiler::{Accuracy, BurstEvent, BurstLengths, Bursts, Rate, Version};
 
 use super::burst_cost::BurstCost;
 use super::burst_pacing::Pace;
 use super::burst_spans::BurstSpans;
+use super::burst_spread::SpreadReader;
 use super::burst_time::BurstTime;
 use super::skipped::Skipped;
 use crate::arch;
@@ -91,6 +92,8 @@ pub struct StoreBursts {
     skipped: Skipped,
     /// The times at which bursts ran, if there is a timeline.
     spans: Option<BurstSpans>,
+    /// What single bursts saw.
+    spread: SpreadReader,
     /// The number of bursts at which the next round ends, and the hook for it.
     next_round: u64,
     on_round: OnRound,
@@ -272,6 +275,7 @@ impl StoreOpaque {
             },
             skipped: Skipped::default(),
             spans: self.engine().config().has_time_line.then(|| BurstSpans::new(self.started)),
+            spread: SpreadReader::default(),
             next_round: self.engine().reoptimization().map_or(u64::MAX, |policy| policy.first_round),
             on_round,
             snapshots: None,
@@ -326,6 +330,13 @@ impl StoreOpaque {
             None => (unseen.of - unseen.counted, f64::from(instrumented) / f64::from(checking)),
         };
         if due > 0 && seen > 0.0 { seen / due as f64 } else { planned }
+    }
+
+    /// Predicts the accuracy of what bursts have counted in the functions of an instance; `None` if calling contexts are
+    /// not counted, or too little was seen: see [`SpreadReader::accuracy`].
+    pub fn accuracy(&self, instance: u32) -> Option<Accuracy> {
+        let (bursts, contexts) = (self.bursts.as_ref()?, self.contexts.as_ref()?);
+        bursts.spread.accuracy(contexts, instance, (bursts.counts.begun, self.burst_rate()?))
     }
 
     /// Returns the state of the bursts, updated by what machine code has counted since.
@@ -502,6 +513,7 @@ impl StoreOpaque {
                     _ => 0,
                 };
                 bursts.spans.iter_mut().for_each(|spans| spans.begin(checks));
+                self.contexts.iter().for_each(|contexts| bursts.spread.begin(contexts));
                 self.burst_log.get_mut().iter_mut().for_each(|log| log.push(began));
                 self.begin_extended_paths();
             }

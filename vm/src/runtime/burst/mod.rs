@@ -5,6 +5,7 @@ pub mod burst_cost;
 pub mod burst_log;
 pub mod burst_pacing;
 pub mod burst_spans;
+pub mod burst_spread;
 pub mod burst_time;
 pub mod bursts;
 pub mod call_targets;

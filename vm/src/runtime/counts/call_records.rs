@@ -441,6 +441,23 @@ impl CallRecords {
         records.map(|record| record.word_before(offset).load(Ordering::Relaxed)).collect()
     }
 
+    /// Returns the number of records.
+    pub fn record_count(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Reads into `sums` the number of instructions that bursts have counted in the records of each routine.
+    pub fn ops_by_routine(&self, sums: &mut Vec<u64>) {
+        let offset = call_record::ops(self.has.metrics);
+        sums.clear();
+        sums.resize(self.routines.len(), 0);
+        for record in self.records.iter().filter(|_| self.has.in_bursts) {
+            let ops = record.word_before(offset).load(Ordering::Relaxed);
+            let sum = &mut sums[record.routine as usize];
+            *sum = sum.wrapping_add(ops);
+        }
+    }
+
     /// Returns the subjects of records, by routine number.
     pub fn routines(&self) -> &[Called] {
         &self.routines
