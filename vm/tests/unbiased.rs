@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use wprof::profiler::{BurstLengths, Callee, ContextTree, Profile, Rate, Share, Shares};
+use wprof::profiler::{BurstLengths, Callee, ContextTree, Profile, Share, Shares};
 use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
@@ -126,50 +126,6 @@ fn programs() -> Vec<(&'static str, String, i32)> {
     ]
 }
 
-/// Returns programs with recursive functions that run too seldom to leave baseline code, so that bursts are skipped in
-/// them: as above.
-fn skipping() -> Vec<(&'static str, String, i32)> {
-    let hot = format!(
-        "(func $hot (param $n i32) (loop $again {}
-            (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1))))))",
-        work(60)
-    );
-    let deep = |instructions: usize| {
-        format!(
-            "(func $deep (param $d i32) (if (local.get $d)
-                (then (call $deep (i32.sub (local.get $d) (i32.const 1))) {})))",
-            work(instructions)
-        )
-    };
-    let calls =
-        |hot: u32, deep: u32| format!("(call $hot (i32.const {hot})) (call $deep (i32.const {deep}))");
-    vec![
-        ("recursion that is not hot", hot.clone() + &deep(60) + &rounds(&calls(40, 20)), 600),
-        (
-            "much work between two checks that is not hot",
-            hot.clone() + &deep(600) + &rounds(&calls(60, 5)),
-            400,
-        ),
-        ("most of it is not hot", hot.clone() + &deep(48) + &rounds(&calls(10, 60)), 400),
-        (
-            "a phase that is not hot",
-            hot + &deep(36)
-                + &rounds(
-                    "(call $hot (i32.const 30))
-                    (if (i32.lt_u (local.get $n) (i32.const 200)) (then (call $deep (i32.const 120))))",
-                ),
-            500,
-        ),
-    ]
-}
-
-/// Functions leave baseline code after many more calls than here, unless frames in their loops return from bursts.
-fn reluctant(profiling: ProfilingConfig) -> Config {
-    let mut config = config(profiling);
-    config.strategy(Strategy::Tiered).promote_after(1 << 30);
-    config
-}
-
 fn config(profiling: ProfilingConfig) -> Config {
     let mut config = Config::new();
     config.strategy(Strategy::Optimized).background_compilation(false).reoptimization(None);
@@ -253,9 +209,7 @@ fn cases(exact: &Profile, sampled: &Profile) -> Vec<Case> {
 /// phases.
 fn count(phases: u32) -> Result<(usize, usize)> {
     let (mut all, mut wrong) = (0, 0);
-    let usual = programs().into_iter().map(|program| (program, config as fn(_) -> _));
-    let skipping = skipping().into_iter().map(|program| (program, reluctant as fn(_) -> _));
-    for ((name, functions, count), config) in usual.chain(skipping) {
+    for (name, functions, count) in programs() {
         let exact = exact(&functions, count)?;
         let (mut here, mut missed) = (0, 0);
         for phase in 0..phases {
@@ -298,22 +252,6 @@ fn shares_lie_where_they_are_said_to_at_many_phases() -> Outcome {
     Ok(())
 }
 
-/// Without what is known of skipped bursts, the intervals of these shares would be wrong.
-#[test]
-fn skipped_bursts_are_part_of_shares() -> Outcome {
-    for (name, functions, count) in skipping() {
-        let exact = exact(&functions, count)?;
-        let sampled = profile(&reluctant(bursts(457, 50, "default")), &functions, count)?;
-        let skipped = sampled.skipped.clone().ok_or("bursts were skipped")?;
-        assert!(skipped.bursts > 0 && sampled.bursts > Some(0) && sampled.unseen() > 0.05, "{name}");
-        assert_eq!(skipped.functions.iter().map(|of| of.bursts).sum::<u64>(), skipped.bursts, "{name}");
-        let is_wrong = |sampled: &Profile| cases(&exact, sampled).iter().any(|case| !case.holds());
-        assert!(!is_wrong(&sampled), "{name}");
-        assert!(is_wrong(&Profile { skipped: None, ..sampled }), "{name}");
-    }
-    Ok(())
-}
-
 /// The mean over many phases, which is hardly affected by chance.
 #[test]
 fn the_mean_of_samples_is_the_exact_share() -> Outcome {
@@ -332,24 +270,6 @@ fn the_mean_of_samples_is_the_exact_share() -> Outcome {
             println!("{name}: {what} {:.1}%, mean of samples {:.1}%", 100.0 * exact, 100.0 * mean);
             assert!((exact - mean).abs() < 0.04, "{name}: {what} {exact}, mean of samples {mean}");
         }
-    }
-    Ok(())
-}
-
-/// Before the burst functions are in burst code, which they cannot leave in their loops, since they have no other code
-/// to go on in there: what they do meanwhile are checks outside of bursts.
-#[test]
-fn the_share_of_a_sample_is_of_all_checks() -> Outcome {
-    for (name, functions, count) in programs() {
-        let checks = |checking: u32| -> Result<Rate> {
-            let mut config = config(bursts(checking, BurstLengths::FOREVER, "default"));
-            let sampled = profile(config.strategy(Strategy::Tiered), &functions, count)?;
-            Ok(sampled.sampled().expect("a sample"))
-        };
-        let (all, most) = (checks(1)?, checks(200)?);
-        // Baseline code checks each round of loops of which other code checks one in four.
-        assert!(most.of.abs_diff(all.of) <= 4 * 200, "{name}: {most:?} of {all:?}");
-        assert!((200..4 * 200).contains(&(most.of - most.counted + 1)), "{name}: {most:?}");
     }
     Ok(())
 }

@@ -4,8 +4,8 @@
 //! would have counted in each function. All checks are equally likely to be where a burst is due, so those are a sample
 //! of the checks that no burst sees: what is done from one check to the next is estimated from the function's graph.
 //! Invariant: functions ascend, each once; together they have no more skipped bursts than there were.
-//! Source: nonresponse as a stratum of its own, in Kish, *Survey Sampling*, 1965, section 13.4. Oracle: exact profiles of
-//! programs in which bursts are skipped, in `vm/tests/unbiased.rs`.
+//! Source: nonresponse as a stratum of its own, in Kish, *Survey Sampling*, 1965. Oracle: the weights, in
+//! `tests/it/bursts.rs`; sums, in `tests/it/merge.rs`.
 
 use serde::{Deserialize, Serialize};
 

@@ -151,7 +151,7 @@ fn lost_bursts_stand_for_the_checks_that_no_burst_sees() {
     assert_eq!(unseen.counted, stood_for);
     assert!((unseen.as_f64() - 0.7).abs() < 0.05, "{unseen:?}");
     let by_number = bursts.lost as f64 / (bursts.lost + bursts.begun) as f64;
-    assert!(by_number > 0.75, "tried again soon, they are more in number: {by_number}");
+    assert!(by_number > unseen.as_f64() + 0.03, "tried again soon, they are more in number: {by_number}");
 }
 
 #[test]
