@@ -167,7 +167,7 @@ fn what_is_only_inlined_is_shown_at_all_its_places() {
         .collect();
     assert!(places > 0 && all > 100_000, "{annotated}");
     assert_eq!((sizes.len() as u64, sizes.iter().sum::<u64>()), (places, all), "{annotated}");
-    assert!(annotated.contains("\nin dedup::main (function "), "{annotated}");
+    assert!(annotated.contains("\nin dedup::main  (function "), "{annotated}");
     let source = std::fs::read_to_string(path("dedup", "rs")).expect("the source is there");
     let planted = source.lines().find(|line| line.contains("// PLANTED")).expect("it is marked");
     assert!(annotated.contains(planted.trim()), "{planted}: {annotated}");

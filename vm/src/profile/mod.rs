@@ -42,9 +42,11 @@ use paths::{Counted, InContexts, PathsOfRecords};
 /// Returns the callees of the indirect calls of an instance's functions so far: see
 /// [`Instance::call_targets`](crate::Instance).
 pub fn call_targets(store: &StoreOpaque, index: u32) -> Vec<CallTarget> {
-    let Some(rate) = store.burst_rate() else { return Vec::new() };
-    let plans = ModuleInner::of(&store.instances[index as usize].module).burst_plans();
-    let kind = FigureKind::Sampled { rate };
+    let module = ModuleInner::of(&store.instances[index as usize].module);
+    let (plans, kind) = match store.burst_rate() {
+        Some(rate) => (module.burst_plans(), FigureKind::Sampled { rate }),
+        None => (module.plans(), FigureKind::Exact),
+    };
     plans.iter().flat_map(|(_, plan)| store.call_targets(index, plan, kind)).collect()
 }
 
