@@ -20,6 +20,10 @@ const WAYS = {
     edges: ['--collect', 'edges'],
     blocks: ['--collect', 'blocks'],
     paths: ['--collect', 'paths'],
+    'every block': ['--collect', 'blocks', '--plan', 'every-block'],
+    cct: ['--collect', 'cct'],
+    flow: ['--collect', 'flow'],
+    instructions: ['--collect', 'events=instructions'],
 };
 
 function programs() {

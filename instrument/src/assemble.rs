@@ -144,7 +144,7 @@ pub(crate) fn module(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Erro
     let signatures = layout.support().map(|func| support::signature(func, &layout, &program));
     let support_types: Vec<u32> = signatures.map(|(params, results)| types.index(params, results)).collect();
     let mut hot = Hot::new(layout.globals_end());
-    let tracks = options.collected != Collected::Nothing || !options.events.is_empty();
+    let tracks = options.collected.tracks() || !options.events.is_empty();
     let marks = (options.exact_traps, tracks);
     let shims = Shims::new(&source, &layout);
     let bodies = rewrite_all((&source, &layout, &shims), &plans, marks, (&mut types, &mut hot))?;

@@ -22,6 +22,9 @@ pub enum Collected {
     Paths,
     /// How often each block ran.
     Blocks,
+    /// How often each block ran, with a counter in each: the simplest way, for comparison. Counts are not exact where
+    /// frames stop.
+    EveryBlock,
     /// How often each acyclic path ran in each calling context.
     Flow,
     /// Nothing in functions: only what is counted besides.
@@ -29,6 +32,11 @@ pub enum Collected {
 }
 
 impl Collected {
+    /// Reports whether what is counted in functions depends on where frames stop.
+    pub fn tracks(self) -> bool {
+        !matches!(self, Collected::EveryBlock | Collected::Nothing)
+    }
+
     /// Reports whether functions have path registers.
     pub fn has_paths(self) -> bool {
         matches!(self, Collected::Paths | Collected::Flow)
@@ -46,6 +54,8 @@ pub enum FunctionPlan {
     Paths(Box<PathPlan>),
     /// Figure k of each call record counts path k if there are few paths; otherwise the table holds the counts.
     Flow(Box<PathPlan>),
+    /// Counter k counts block k of so many.
+    EveryBlock(u32),
     /// Nothing is counted.
     Nothing,
 }
@@ -82,6 +92,7 @@ impl FunctionPlan {
             Collected::Blocks => FunctionPlan::Blocks(VertexPlan::unmarked(&shape, &weights)),
             Collected::Paths => FunctionPlan::Paths(Box::new(PathPlan::new(&shape, &weights))),
             Collected::Flow => FunctionPlan::Flow(Box::new(PathPlan::new(&shape, &weights))),
+            Collected::EveryBlock => FunctionPlan::EveryBlock(cfg.blocks.len() as u32),
             Collected::Nothing => FunctionPlan::Nothing,
         }
     }
@@ -92,6 +103,7 @@ impl FunctionPlan {
             FunctionPlan::Edges(plan) => plan.counted.len() as u64,
             FunctionPlan::Blocks(plan) => plan.counted.len() as u64,
             FunctionPlan::Paths(plan) if is_dense(plan) => plan.numbering.paths(),
+            FunctionPlan::EveryBlock(blocks) => u64::from(*blocks),
             FunctionPlan::Paths(_) | FunctionPlan::Flow(_) | FunctionPlan::Nothing => 0,
         }
     }
@@ -117,7 +129,7 @@ impl FunctionPlan {
             FunctionPlan::Paths(plan) | FunctionPlan::Flow(plan) => {
                 plan.steps.iter().map(|step| of_step(*step)).collect()
             }
-            FunctionPlan::Nothing => vec![None; edges],
+            FunctionPlan::EveryBlock(_) | FunctionPlan::Nothing => vec![None; edges],
         }
     }
 
@@ -163,7 +175,7 @@ impl FunctionPlan {
             FunctionPlan::Edges(plan) => Kept::Counted(plan.counted.iter().map(|edge| edge.0).collect()),
             FunctionPlan::Blocks(plan) => Kept::Counted(plan.counted.iter().map(|edge| edge.0).collect()),
             FunctionPlan::Paths(plan) | FunctionPlan::Flow(plan) => Kept::Queries(plan.queries.clone()),
-            FunctionPlan::Nothing => Kept::Counted(Vec::new()),
+            FunctionPlan::EveryBlock(_) | FunctionPlan::Nothing => Kept::Counted(Vec::new()),
         }
     }
 
@@ -186,6 +198,7 @@ impl FunctionPlan {
                     _ => FunctionPlan::Flow(Box::new(plan)),
                 }
             }
+            (Collected::EveryBlock, _) => FunctionPlan::EveryBlock(shape.block_count() as u32),
             (Collected::Nothing, _) => FunctionPlan::Nothing,
             _ => return None,
         })

@@ -242,6 +242,10 @@ impl Reader<'_> {
                 let paths = paths(path_plan, counted, &stopped);
                 paths.edge_counts(&shape, &path_plan.numbering).map(|counts| Counts::Paths(counts, paths))
             }
+            // The entry is no target of an edge.
+            FunctionPlan::EveryBlock(_) => {
+                Ok(Counts::Blocks(BlockCounts { entries: counters[0], blocks: counters.clone() }))
+            }
             FunctionPlan::Nothing => Ok(Counts::Nothing),
         };
         let counts = counts.map_err(|error| Error::Contradiction { func: cfg.func, error })?;

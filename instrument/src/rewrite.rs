@@ -291,6 +291,10 @@ impl<'a, 't> Writer<'a, 't> {
 
     fn begin(&mut self, block: u32) {
         self.pushed = self.begins[block as usize];
+        if matches!(self.input.plan, FunctionPlan::EveryBlock(_)) {
+            let is_hot = self.is_hot();
+            self.count(block, 1, is_hot);
+        }
         for edge in self.places.at_start(block) {
             self.edge_code(edge);
         }

@@ -8,7 +8,8 @@ const OPTIONS: Options<'_> = Options {
     weights: None,
     exact_traps: false,
     single_memory: false,
-    ..Options::default()
+    contexts: None,
+    events: &[],
 };
 
 /// Two modules with code, one of them in a nested component, and one without.

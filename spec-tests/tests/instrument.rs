@@ -1,5 +1,7 @@
 //! Instrumented modules behave as their originals, and count what the engine counts.
 
+use std::collections::BTreeMap;
+
 use wprof::{Collect, Engine, ProfilingConfig};
 use wprof_instrument::{Collected, Options, RawCounters, Source, instrument, read};
 use wprof_jit::cfg::Target;
@@ -151,6 +153,25 @@ fn generated_modules_do_the_same_and_count_what_the_engine_counts() {
     assert!(failures.is_empty(), "{failures:#?}");
     println!("{all:?}");
     assert!(all.stopped > 200 && all.functions > 1_000 && all.paths > 1_000, "{all:?}");
+}
+
+#[test]
+fn counters_in_every_block_count_what_few_counters_do() {
+    let program = own().into_iter().find(|program| program.name == "sort").expect("it is there");
+    let wasm = std::fs::read(&program.file).expect("a module");
+    let blocks = |collected| {
+        let options = Options { collected, ..Options::default() };
+        let rewritten = instrument(&wasm, options).expect("rewritten");
+        let mut ended = run(&program, &Mode::Off.engine(), &rewritten);
+        let region = ours::region(&mut ended.store, ended.instance).expect("counters");
+        let functions = profile(&wasm, &rewritten, &region).expect("counts").functions;
+        // The last functions end with the program.
+        let whole = functions.into_iter().filter(|function| function.exits.is_empty());
+        whole.map(|function| (function.index, function.block_counts().to_vec())).collect::<BTreeMap<_, _>>()
+    };
+    let (few, all) = (blocks(Collected::Blocks), blocks(Collected::EveryBlock));
+    assert!(few.len() > 20);
+    assert!(few.iter().all(|(func, counts)| all.get(func) == Some(counts)));
 }
 
 /// `run(n)` calls `$odd` for all numbers below n, twice unless it throws, and counts what its handlers catch. An

@@ -65,10 +65,12 @@ fn modules_of_all_proposals_are_valid_after_they_were_rewritten() {
     let mut rewritten = 0;
     for seed in 0..300 {
         let wasm = module(seed);
-        for (collected, _) in COLLECTED {
+        for collected in [Collected::Edges, Collected::Paths, Collected::Blocks, Collected::Flow] {
             for (exact_traps, single_memory) in [(false, false), (true, false), (false, true)] {
+                // Contexts beside blocks, too.
+                let contexts = (collected == Collected::Blocks).then_some(1 << 20);
                 let options =
-                    Options { collected, weights: None, exact_traps, single_memory, ..Options::default() };
+                    Options { collected, exact_traps, single_memory, contexts, ..Options::default() };
                 let new = match instrument(&wasm, options) {
                     Err(Error::NoRoom(_)) if single_memory => continue,
                     new => new.unwrap_or_else(|e| panic!("seed {seed}, {options:?}: {e}")),

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow};
-use clap::{Args, ValueHint};
+use anyhow::{Context, Result, anyhow, ensure};
+use clap::{Args, ValueEnum, ValueHint};
 use wprof::{Collect, EventModel, Module};
 use wprof_instrument::{Collected, EventKind, JAVASCRIPT, Options};
 
@@ -114,6 +114,15 @@ Examples:
   wprof instrument --js dist/wprof.js            what hands the counters over in a page or in Node
   wprof collect -- node app.js                   or all of it in one command";
 
+/// Where counters are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Plan {
+    /// Where the fewest are needed, and least often
+    Fewest,
+    /// In each block, and nothing else: the simplest way, for comparison
+    EveryBlock,
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
 The new module does the same, and counts what it runs, in any engine. It imports nothing new. It exports its \
@@ -136,6 +145,11 @@ pub struct InstrumentArgs {
     /// Put counters where this profile of the module ran least
     #[arg(long, value_name = "PROFILE", value_hint = ValueHint::FilePath, help_heading = help::SPEED)]
     weights: Option<PathBuf>,
+    /// Choose where counters are
+    ///
+    /// With `every-block`, counts of blocks are not exact where functions end by traps, throws and exits.
+    #[arg(long, value_enum, default_value = "fewest", help_heading = help::SPEED, hide_short_help = true)]
+    plan: Plan,
     /// Put counters behind the program's memory, for hosts without multi-memory
     #[arg(long, help_heading = help::PROGRAM)]
     single_memory: bool,
@@ -158,8 +172,15 @@ pub fn execute(args: &InstrumentArgs) -> Result<()> {
     }
     let (Some(module), Some(output)) = (&args.module, &args.output) else { return Ok(()) };
     let weights = args.weights.as_deref().map(super::read_profile).transpose()?;
-    let options =
+    let mut options =
         Options { weights: weights.as_ref(), single_memory: args.single_memory, ..args.rewrite.options() };
+    if args.plan == Plan::EveryBlock {
+        ensure!(
+            options.collected == Collected::Blocks,
+            "--plan every-block counts blocks: add --collect blocks, or leave it out"
+        );
+        options.collected = Collected::EveryBlock;
+    }
     let bytes = binary(module)?;
     let new = wprof_instrument::instrument(&bytes, options);
     let new = new.map_err(|error| anyhow!("{}: {error}", module.display()))?;

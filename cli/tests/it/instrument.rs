@@ -109,8 +109,8 @@ fn what_a_rewritten_module_cannot_count_is_said_before_it_is_written() {
         ("events=fuel", "charges the lengths of bulk operations"),
         ("paths,events=loads", "events are not counted beside paths"),
     ] {
-        let said = wprof(&["instrument", "--collect", collect, &module, "-o", &out]).failed();
-        assert!(said.contains(why), "{collect}: {said}");
+        let ran = wprof(&["instrument", "--collect", collect, &module, "-o", &out]);
+        assert!(ran.code != Some(0) && ran.err.contains(why), "{collect}: {ran:?}");
         assert!(!Path::new(&out).exists(), "{collect}");
     }
 }

@@ -41,6 +41,9 @@ pub(super) fn has_place(input: &Input<'_>) -> bool {
 /// Returns for each block whether the frame has an entry at its start.
 pub(super) fn begins(input: &Input<'_>) -> Vec<Pushed> {
     let blocks = &input.cfg.blocks;
+    if !input.tracks {
+        return vec![Pushed::No; blocks.len()];
+    }
     let marks = marking(input);
     let mut begins: Vec<Option<Pushed>> = vec![None; blocks.len()];
     let mut pending = Vec::new();

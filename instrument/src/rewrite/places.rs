@@ -1,6 +1,6 @@
 //! Placement of the code of each edge.
 
-use wprof_profiler::EdgeId;
+use wprof_profiler::{EdgeId, EdgeWeights};
 
 use crate::cfg::{Cfg, End};
 use crate::events::FunctionEvents;
@@ -17,10 +17,16 @@ pub enum Place {
     Apart,
 }
 
+/// An edge that is expected to be crossed less often in a call is rare. More rare edges make modules smaller, and slower
+/// where a loop has a switch with many cases, as in interpreters.
+const RARE: f64 = 0.05;
+
 /// The probes of a function's edges, and their places.
 pub struct Places {
     /// For each edge, its probes and their place.
     probes: Vec<(Vec<Probe>, Place)>,
+    /// For each edge, how often it is expected to be crossed in a call.
+    weights: Vec<f64>,
     /// For each block, the id of its first edge.
     first: Vec<usize>,
     /// For each block, the edges whose code stands at its start.
@@ -29,6 +35,10 @@ pub struct Places {
 
 impl Places {
     pub fn new(cfg: &Cfg, plan: &FunctionPlan, events: Option<&FunctionEvents>) -> Places {
+        let weights = EdgeWeights::estimate(&cfg.shape());
+        let weights = weights.as_slice();
+        let calls = weights.last().copied().unwrap_or(1.0).max(f64::MIN_POSITIVE);
+        let weights = weights.iter().map(|weight| weight / calls).collect();
         let edges: usize = cfg.blocks.iter().map(|block| block.edges.len()).sum();
         let probes = plan.probes(edges).into_iter().enumerate().map(|(edge, probe)| {
             let added = events.and_then(|events| events.on_edge.get(&EdgeId::new(edge)));
@@ -57,7 +67,7 @@ impl Places {
                 placed.push((probes[id].clone(), place));
             }
         }
-        Places { probes: placed, first, starts }
+        Places { probes: placed, weights, first, starts }
     }
 
     /// Returns the edges whose code stands at the start of a block.
@@ -70,6 +80,11 @@ impl Places {
         let id = self.first[block as usize] + edge;
         let (probes, found) = &self.probes[id];
         (!probes.is_empty() && *found == place).then_some(id)
+    }
+
+    /// Reports whether an edge of hot code seems to be crossed seldom.
+    pub fn is_rare(&self, edge: usize) -> bool {
+        self.weights[edge] < RARE
     }
 
     /// Returns the probes of an edge.

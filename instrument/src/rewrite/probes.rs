@@ -17,7 +17,10 @@ impl Writer<'_, '_> {
     pub(super) fn edge_code(&mut self, edge: usize) {
         for probe in self.places.probes(edge) {
             match probe {
-                Probe::Count(counter) => self.count(counter, 1),
+                Probe::Count(counter) => {
+                    let is_hot = self.is_hot() && !self.places.is_rare(edge);
+                    self.count(counter, 1, is_hot);
+                }
                 Probe::Event(kind, amount) => self.add_events(kind, amount),
                 Probe::Add(amount) => self.add(amount),
                 Probe::Set(value) => self.set(value),
@@ -54,7 +57,10 @@ impl Writer<'_, '_> {
         }
         for probe in self.places.probes(edge) {
             match probe {
-                Probe::Count(counter) => self.count(counter, -1),
+                Probe::Count(counter) => {
+                    let is_hot = self.is_hot() && !self.places.is_rare(edge);
+                    self.count(counter, -1, is_hot);
+                }
                 Probe::Event(kind, amount) => self.add_events(kind, amount.wrapping_neg()),
                 Probe::Add(amount) => self.add(amount.wrapping_neg()),
                 Probe::Finish { add, .. } => self.count_path(add, -1),
@@ -90,9 +96,9 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn count(&mut self, counter: u32, by: i64) {
+    /// Adds to a counter of the function.
+    pub(super) fn count(&mut self, counter: u32, by: i64, is_hot: bool) {
         let counter = self.input.first_counter + counter;
-        let is_hot = self.is_hot();
         if let Some(global) = self.hot.global(counter, is_hot) {
             self.sink().global_get(global).i64_const(by).i64_add().global_set(global);
             return;
