@@ -1,6 +1,5 @@
 //! An embedder can limit the number of frames; the limit is the same for all code.
 
-use wprof::profiler::BurstLengths;
 use wprof::*;
 
 use super::Outcome;
@@ -34,21 +33,7 @@ const PROGRAM: &str = r#"(module
 /// Returns the configurations that produce different code, by name.
 fn ways() -> Vec<(String, Config)> {
     let exact = ProfilingConfig::Exact;
-    // Bursts begin and end in the middle of functions, and at their entries.
-    let bursts = |checking, instrumented, checks| {
-        let lengths = BurstLengths::new(checking, instrumented);
-        ProfilingConfig::Adaptive(Adaptive { lengths, checks, ..Adaptive::default() })
-    };
-    let adaptive = [(1, 1), (3, 2), (1, BurstLengths::FOREVER), (7, 20)];
-    let adaptive = adaptive.map(|(checking, instrumented)| bursts(checking, instrumented, Checks::default()));
-    let checked = Checks::names().map(|name| bursts(1, 1, name.parse().expect("a known name")));
-    let simple = [
-        ProfilingConfig::Off,
-        exact(Collect::Edges),
-        exact(Collect::Paths),
-        ProfilingConfig::Adaptive(Adaptive::default()),
-    ];
-    let profiles = simple.into_iter().chain(adaptive).chain(checked);
+    let profiles = [ProfilingConfig::Off, exact(Collect::Edges), exact(Collect::Paths)];
     let strategies = [Strategy::Baseline, Strategy::Optimized, Strategy::Tiered];
     let all = profiles.into_iter().flat_map(|profile| strategies.map(|strategy| (profile, strategy)));
     all.map(|(profile, strategy)| {
