@@ -12,7 +12,7 @@ use hashbrown::HashMap;
 
 use crate::events::{self, Stop, StoppedValue};
 use crate::runtime::instances::loaded::{self, LoadedModule};
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::linear_memory::store_memory::StoreMemory;
 use crate::{AsContext, Error, FrameInfo, HeapType, MemoryType, Module, RefType, Trap, ValType};
 

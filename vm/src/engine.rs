@@ -11,7 +11,7 @@ use crate::background::Background;
 use crate::code_cache::CodeCache;
 use crate::perf::PerfFile;
 use crate::runtime::counts::account::{Account, ProfilingCost};
-use crate::runtime::instances::engine::EngineCore;
+use crate::runtime::instances::engine_core::EngineCore;
 use crate::{Config, Error, ProfilingConfig, Result, Trigger};
 
 /// A wasm engine. Cheap to clone; all clones are the same engine. Modules and stores work together if they belong to

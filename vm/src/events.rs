@@ -9,7 +9,7 @@ use wprof_jit::plan::Collection;
 use crate::module::ModuleInner;
 use crate::runtime::instances::abi::VmValue;
 use crate::runtime::instances::loaded::LoadedModule;
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::store::StoreInner;
 use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, Instance, Result, Store};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::exnref::ExnRef;
 use crate::runtime::instances::abi::VmValue;
-use crate::runtime::instances::store::Stored;
+use crate::runtime::instances::store_opaque::Stored;
 use crate::runtime::values::exceptions::Exception;
 pub use crate::runtime::values::exceptions::ThrownException;
 use crate::{AsContext, AsContextMut, Error, ErrorKind, Result, Store, StoreContextMut, TagType, Val};

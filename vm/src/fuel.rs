@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use crate::config::FUEL;
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::{AsContext, AsContextMut, Caller, Error, ErrorKind, Result, Store, StoreContextMut};
 
 impl<T: 'static> Store<T> {

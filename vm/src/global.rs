@@ -1,7 +1,7 @@
 //! Globals, as the embedder sees them.
 #![allow(unsafe_code, reason = "references in wasm are pointers into the store")]
 
-use crate::runtime::instances::store::Stored;
+use crate::runtime::instances::store_opaque::Stored;
 use crate::{AsContext, AsContextMut, Error, ErrorKind, GlobalType, Result, Val};
 
 /// A global in a store.

@@ -3,8 +3,8 @@
 
 use std::ptr::NonNull;
 
-use crate::runtime::control::hooks::CallHook;
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::control::call_hooks::CallHook;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::interruption::deadline::UpdateDeadline;
 use crate::store::{StoreContextMut, StoreInner};
 use crate::{Result, Store};

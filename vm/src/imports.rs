@@ -3,7 +3,7 @@
 use wprof_jit::module::Import;
 
 use crate::runtime::instances::instantiate::Imports;
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::{Error, ErrorKind, Extern, ExternType, MemoryType, Module, Result, TableType, TagType};
 
 /// Sorts the imports of `module` by kind.

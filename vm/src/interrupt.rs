@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::runtime::interruption::interrupt::{InterruptPage, Request};
+use crate::runtime::interruption::interrupt_page::{InterruptPage, Request};
 
 /// A handle that interrupts the wasm code of one store. It can be cloned and sent to other threads.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use std::fmt;
 
 use crate::caller::Caller;
 use crate::func::{ArrayRef, IntoFunc};
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::values::externs::Charge;
 use crate::types::ArrayType;
 use crate::{AnyRef, AsContext, AsContextMut, ExternRef, ExternType, FuncType, Global, HeapType};

@@ -100,7 +100,7 @@ pub use memory::Memory;
 pub use module::{
     ExportType, FrameSymbol, ImportType, Module, OwnArtifacts, Reoptimization, SourceRow, demangle,
 };
-pub use runtime::control::hooks::CallHook;
+pub use runtime::control::call_hooks::CallHook;
 pub use runtime::counts::account::ProfilingCost;
 pub use runtime::gc::Statistics as GcStatistics;
 pub use runtime::interruption::deadline::UpdateDeadline;

@@ -5,10 +5,10 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::limits::{ResourceLimiter, ResourceLimiterAsync};
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::linear_memory::growth::{Grows, Growth};
-use crate::runtime::linear_memory::memory::WASM_PAGE;
-use crate::runtime::linear_memory::shared_memory::SharedData;
+use crate::runtime::linear_memory::private_memory::WASM_PAGE;
+use crate::runtime::linear_memory::shared_data::SharedData;
 use crate::store::{Limiter, StoreInner};
 use crate::waiting::Wait;
 use crate::{Error, ErrorKind, MemoryType, Module, Result, Store, TableType};

@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::ptr::NonNull;
 
 use crate::limiter;
-use crate::runtime::instances::store::Stored;
+use crate::runtime::instances::store_opaque::Stored;
 use crate::runtime::linear_memory::growth;
-use crate::runtime::linear_memory::memory::WASM_PAGE;
+use crate::runtime::linear_memory::private_memory::WASM_PAGE;
 use crate::shared_memory::{MemoryAccessError, SharedMemory};
 use crate::store::{StoreContext, StoreContextMut, StoreInner};
 use crate::waiting::on_fiber;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::runtime::interruption::parking::Woken;
-use crate::runtime::linear_memory::memory::WASM_PAGE;
-use crate::runtime::linear_memory::shared_memory::SharedData;
+use crate::runtime::linear_memory::private_memory::WASM_PAGE;
+use crate::runtime::linear_memory::shared_data::SharedData;
 use crate::{Engine, Error, ErrorKind, MemoryType, Result};
 
 /// An access beyond the end of a memory.

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use wprof_profiler::Profile;
 
-use crate::runtime::burst::bursts;
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::burst::store_bursts;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::{Error, ErrorKind, Module, Result, Store, profile};
 
 /// Snapshots take at most one part in this many of the time, however often they are requested.
@@ -53,7 +53,7 @@ impl<T: 'static> Store<T> {
     }
 }
 
-impl bursts::Snapshots for Snapshots {
+impl store_bursts::Snapshots for Snapshots {
     fn is_due(&self) -> bool {
         self.next <= Instant::now()
     }

@@ -5,8 +5,8 @@ use std::time::Instant;
 use crate::interrupt::InterruptHandle;
 use crate::limits::{ResourceLimiter, ResourceLimiterAsync};
 use crate::profile::look_for_hot_code;
-use crate::runtime::control::hooks::CallHook;
-use crate::runtime::instances::store::{StoreOpaque, StoreWith};
+use crate::runtime::control::call_hooks::CallHook;
+use crate::runtime::instances::store_opaque::{StoreOpaque, StoreWith};
 use crate::runtime::interruption::deadline::UpdateDeadline;
 use crate::{Engine, GcStatistics, Result, StoreLimits};
 

@@ -4,7 +4,7 @@
 use std::ptr::NonNull;
 
 use crate::limiter;
-use crate::runtime::instances::store::Stored;
+use crate::runtime::instances::store_opaque::Stored;
 use crate::runtime::linear_memory::growth;
 use crate::store::{StoreContextMut, StoreInner};
 use crate::waiting::on_fiber;

@@ -4,7 +4,7 @@
 use std::pin::Pin;
 use std::time::Duration;
 
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::stacks::fiber::{self, Dropped, Suspender};
 use crate::store::StoreInner;
 use crate::{Error, ErrorKind, Result};

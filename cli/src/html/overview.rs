@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use wprof_profiler::{
-    Accuracy, Comparison, Ending, EventTotal, FigureKind, HotLoop, HotPath, Profile, Run, TimeProfile, Timed,
+    Comparison, Ending, EventTotal, FigureKind, HotLoop, HotPath, Profile, Run, TimeProfile, Timed,
     TotalChange,
 };
 

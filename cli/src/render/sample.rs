@@ -56,10 +56,7 @@ pub fn accuracy(profile: &Profile) -> Option<String> {
         share if share < 0.001 => String::new(),
         share => format!("; {:.1}% of the run is in functions that no burst saw", 100.0 * share),
     };
-    Some(format!(
-        "functions should overlap by {:.1}% with the complete profile{unseen}",
-        100.0 * overlap
-    ))
+    Some(format!("functions should overlap by {:.1}% with the complete profile{unseen}", 100.0 * overlap))
 }
 
 /// Returns the suffix for the title of a table of sampled figures.

@@ -7,7 +7,7 @@ use wprof_jit::abi::object::{self, FIELDS, HOST, I31 as I31_BIT, StructLayout, T
 
 use super::val::Val;
 use crate::runtime::instances::abi::VmValue;
-use crate::runtime::instances::store::{StoreId, StoreOpaque};
+use crate::runtime::instances::store_opaque::{StoreId, StoreOpaque};
 use crate::types::defined::DefinedType;
 use crate::types::{ArrayType, HeapType, StructType};
 use crate::{AsContext, AsContextMut, Error, ErrorKind, ExternRef, Result, Trap, ValType};

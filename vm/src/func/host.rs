@@ -6,7 +6,7 @@ use super::{WasmParams, WasmResults, WasmTy};
 use crate::caller::Caller;
 use crate::runtime::control::host::HostFunc as RuntimeFunc;
 use crate::runtime::instances::abi::VmValue;
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::store::{Embedded, StoreInner};
 use crate::waiting::Wait;
 use crate::{AsContext, AsContextMut, Error, ErrorKind, FuncType, Result, Val, ValType};

@@ -47,7 +47,7 @@ use crate::caller::Caller;
 use crate::runtime::control::enter::Ended;
 use crate::runtime::control::{enter, host as runtime_host};
 use crate::runtime::instances::abi::VmValue;
-use crate::runtime::instances::store::{FuncPtr, StoreOpaque};
+use crate::runtime::instances::store_opaque::{FuncPtr, StoreOpaque};
 use crate::store::{StoreContextMut, StoreInner};
 use crate::waiting::on_fiber;
 use crate::{AsContext, AsContextMut, Error, ErrorKind, FuncType, Result, ValType, WasmBacktrace};

@@ -3,7 +3,7 @@
 
 use super::anyref::{self, AnyRef};
 use crate::runtime::instances::abi::VmValue;
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::{AsContext, Error, ErrorKind, ExnRef, ExternRef, Func, HeapType, RefType, Result, ValType};
 
 /// A reference of any type.

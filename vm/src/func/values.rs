@@ -2,7 +2,7 @@
 
 use super::anyref::{self, AnyRef};
 use crate::runtime::instances::abi::VmValue;
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::{ExnRef, ExternRef, Func, ValType};
 
 /// A Rust type that stands for a wasm type: `i32`, `u32`, `i64`, `u64`, `f32`, `f64`, `u128` (v128),

@@ -9,7 +9,7 @@ use crate::func::{WasmParams, WasmResults};
 use crate::runtime::instances::instance::InstanceData;
 use crate::runtime::instances::instantiate::{Imports, entity_index, instantiate};
 use crate::runtime::instances::loaded;
-use crate::runtime::instances::store::{StoreOpaque, Stored};
+use crate::runtime::instances::store_opaque::{StoreOpaque, Stored};
 use crate::store::{StoreContext, StoreContextMut, StoreInner};
 use crate::waiting::on_fiber;
 use crate::{

@@ -13,7 +13,7 @@ use wprof_jit::plan::{FunctionPlan, Metric};
 use wprof_profiler::{BlockId, Path};
 
 use crate::Result;
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 
 /// The source of a column's figures.
 enum Source<'a> {

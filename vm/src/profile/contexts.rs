@@ -17,7 +17,7 @@ use crate::Result;
 use crate::runtime::counts::allocations::{Allocated, Allocations};
 use crate::runtime::counts::call_records::{CallRecords, Called, Calls};
 use crate::runtime::counts::metrics::Measured;
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 
 /// Returns, by function of an instance, the path counts in each of its call records that has any: those
 /// counted in the record, in rows and the rest of the instance's table, and those that stopped frames have not

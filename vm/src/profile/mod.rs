@@ -34,7 +34,7 @@ use crate::runtime::counts::metrics::Measured;
 use crate::runtime::counts::unfinished::{Stop, Stopped};
 use crate::runtime::instances::instance::InstanceData;
 use crate::runtime::instances::loaded::{self, LoadedModule};
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::{Error, ErrorKind, Module, Result};
 use columns::Columns;
 use paths::{Counted, InContexts, PathsOfRecords};

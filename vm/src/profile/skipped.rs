@@ -7,7 +7,7 @@ use wprof_profiler::{SkippedBursts, SkippedIn};
 
 use crate::runtime::burst::skipped::SkippedHere;
 use crate::runtime::instances::loaded::LoadedModule;
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 
 /// Returns the skipped bursts of a store, by function of instance number `index`; `None` if none were skipped.
 pub fn of_instance(store: &StoreOpaque, index: u32) -> Option<SkippedBursts> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use wprof_profiler::{Callee, TimeLog, TimeProfile, Timed};
 
 use crate::runtime::instances::loaded::{self, LoadedModule};
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::samples::{Place, TimedNode, TimedStacks};
 
 /// Returns the time profile of a store, if it is sampled. Functions of instance number `index` are the profile's

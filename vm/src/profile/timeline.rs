@@ -8,8 +8,8 @@ use wprof_profiler::{Benefit, CodeDecision, CodeVersion, DecisionKind, Timeline}
 use crate::demangle;
 use crate::module::{CompiledVersion, ModuleInner};
 use crate::runtime::burst::burst_spans::BurstSpans;
-use crate::runtime::burst::bursts::StoreBursts;
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::burst::store_bursts::StoreBursts;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 
 /// Returns the timeline of a store, if it has one, for the code of one module.
 pub fn of_store(store: &StoreOpaque, module: &ModuleInner) -> Option<Timeline> {

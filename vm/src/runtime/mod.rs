@@ -16,12 +16,12 @@
 //! **Required of the layers above**:
 //! * [`LoadedModule`](instances::loaded::LoadedModule): the parsed module, and its code, by addresses that
 //!   [`CodeArena`](code::CodeArena) returned.
-//! * [`OnRound`](burst::bursts::OnRound) and [`Snapshots`](burst::bursts::Snapshots): what is done with completed
+//! * [`OnRound`](burst::store_bursts::OnRound) and [`Snapshots`](burst::store_bursts::Snapshots): what is done with completed
 //!   bursts. They get the store while machine code waits at a check.
 //! * [`HostCode`](control::host::HostCode): host functions, with the store and the calling instance.
-//! * [`OnOutOfBudget`](counts::events::OnOutOfBudget): whether the program continues. It is passed the address of
-//!   a [`StoreWith`](instances::store::StoreWith) and must know its type. So are
-//!   [`Hooks`](control::hooks::Hooks): the embedder's callbacks at deadlines, when something grows, and when
+//! * [`OnOutOfBudget`](counts::event_counts::OnOutOfBudget): whether the program continues. It is passed the address of
+//!   a [`StoreWith`](instances::store_opaque::StoreWith) and must know its type. So are
+//!   [`Hooks`](control::call_hooks::Hooks): the embedder's callbacks at deadlines, when something grows, and when
 //!   control passes between the host and wasm code.
 //!
 //! The values that a call from above passes must belong to the store: arguments of the function's types,

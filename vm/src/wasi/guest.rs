@@ -15,8 +15,8 @@ use rustix::io::Errno;
 use smallvec::SmallVec;
 
 use super::fail::{Fail, Outcome, bad_pointer};
-use crate::runtime::instances::store::StoreOpaque;
-use crate::runtime::linear_memory::shared_memory::SharedData;
+use crate::runtime::instances::store_opaque::StoreOpaque;
+use crate::runtime::linear_memory::shared_data::SharedData;
 use crate::{Error, ErrorKind, Memory, Result, Trap};
 
 /// Maximum number of bytes that one call reads or writes, so that it ends soon; programs continue with the rest.

@@ -22,7 +22,7 @@ use wprof_profiler::BurstLengths;
 use crate::runtime::code::registry;
 use crate::runtime::counts::call_records::{Called, Extent};
 use crate::runtime::instances::loaded::{self, LoadedModule};
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::stacks::frames::{self, Frame};
 use crate::runtime::stacks::walk::{self, Entry};
 

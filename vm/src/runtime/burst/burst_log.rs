@@ -7,7 +7,7 @@ use wprof_profiler::{BurstEvent, BurstWriter, ExtendedPaths, TraceFileError, Tra
 
 use crate::runtime::counts::recording::TraceSummary;
 use crate::runtime::instances::loaded::{self, LoadedModule};
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::{Error, Result};
 
 /// A recording of bursts.

@@ -12,7 +12,7 @@ use wprof_profiler::{CallTarget, Callee, FigureKind, HOST_CALLEE};
 use crate::runtime::control::host;
 use crate::runtime::instances::abi::{VmContext, VmFuncRef, VmHostContext};
 use crate::runtime::instances::instance::InstanceData;
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 
 /// Number of calls, by the first cell of the call site and the function reference.
 pub type TargetTable = BTreeMap<(u32, u64), u64>;

@@ -7,7 +7,7 @@ pub mod burst_pacing;
 pub mod burst_spans;
 pub mod burst_spread;
 pub mod burst_time;
-pub mod bursts;
 pub mod call_targets;
 pub mod skipped;
+pub mod store_bursts;
 pub mod trials;

@@ -8,7 +8,7 @@ use wprof_jit::abi::trial;
 use wprof_profiler::Side;
 
 use crate::arch;
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 
 /// Number of cycles after which a timed call gives way to nested calls.
 const LONG: u64 = 100_000;

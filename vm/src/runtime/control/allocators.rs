@@ -5,7 +5,7 @@ use wprof_jit::module::NewBlock;
 use super::builtins::caller;
 use crate::runtime::counts::call_records::Called;
 use crate::runtime::instances::abi::VmContext;
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 
 /// `Builtin::EnterAllocator`.
 ///

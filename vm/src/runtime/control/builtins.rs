@@ -13,7 +13,7 @@ use crate::runtime::counts::call_records::{Called, Extent};
 use crate::runtime::counts::metrics::Measured;
 use crate::runtime::counts::unfinished::Stopped;
 use crate::runtime::instances::abi::{VmContext, VmStoreContext};
-use crate::runtime::instances::store::{Pending, StoreOpaque};
+use crate::runtime::instances::store_opaque::{Pending, StoreOpaque};
 use crate::runtime::interruption::{deadline, fork};
 use crate::runtime::linear_memory::atomics;
 use crate::runtime::linear_memory::bulk::{self, InitError};

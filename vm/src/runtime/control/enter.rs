@@ -8,14 +8,14 @@ use std::sync::atomic::Ordering;
 
 use wprof_jit::abi::TrapCode;
 
-use super::hooks::CallHook;
+use super::call_hooks::CallHook;
 use super::host;
-use crate::runtime::counts::events;
+use crate::runtime::counts::event_counts;
 use crate::runtime::entries;
 use crate::runtime::instances::abi::{
     ArrayCall, VmActivation, VmFuncRef, VmHostContext, VmStoreContext, VmValue,
 };
-use crate::runtime::instances::store::{FuncPtr, Pending, StoreOpaque, StoreWith};
+use crate::runtime::instances::store_opaque::{FuncPtr, Pending, StoreOpaque, StoreWith};
 use crate::runtime::interruption::{deadline, thread_wakeup};
 use crate::runtime::stacks::activation::{self, Activation, TrapRecord};
 use crate::runtime::stacks::frames::Frame;
@@ -175,7 +175,7 @@ unsafe fn call_wasm(
 ) -> Outcome {
     alt_stack::ensure();
     // SAFETY: the caller's pointer refers to a whole store, which is lent.
-    unsafe { events::ask_before_call(store)? };
+    unsafe { event_counts::ask_before_call(store)? };
     let (span, in_burst);
     // SAFETY: this function holds the store exclusively until wasm code runs.
     let (context, interrupt) = unsafe {

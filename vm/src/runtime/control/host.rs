@@ -10,13 +10,13 @@ use smallvec::SmallVec;
 use wprof_jit::abi::host_context;
 use wprof_profiler::HOST_CALLEE;
 
-use super::hooks::CallHook;
+use super::call_hooks::CallHook;
 use crate::Result;
 use crate::runtime::code::no_code_memory;
 use crate::runtime::instances::abi::{
     VmCodeSlots, VmContext, VmFuncRef, VmHostContext, VmStoreContext, VmValue,
 };
-use crate::runtime::instances::store::{FuncPtr, Pending, StoreOpaque, StoreWith};
+use crate::runtime::instances::store_opaque::{FuncPtr, Pending, StoreOpaque, StoreWith};
 use crate::runtime::instances::store_ptr::StorePtr;
 use crate::runtime::interruption::deadline;
 use crate::runtime::values::types::TypeEntry;

@@ -7,9 +7,9 @@ use std::ptr::NonNull;
 use wprof_jit::abi;
 
 use super::host;
-use crate::runtime::burst::bursts::StoreBursts;
+use crate::runtime::burst::store_bursts::StoreBursts;
 use crate::runtime::instances::abi::{VmContext, VmHostContext};
-use crate::runtime::instances::store::{Pending, StoreOpaque};
+use crate::runtime::instances::store_opaque::{Pending, StoreOpaque};
 use crate::runtime::interruption::fork;
 use crate::{Result, Trap};
 

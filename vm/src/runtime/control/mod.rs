@@ -2,8 +2,8 @@
 
 pub mod allocators;
 pub mod builtins;
+pub mod call_hooks;
 pub mod enter;
-pub mod hooks;
 pub mod host;
 pub mod lazy;
 pub mod resume;

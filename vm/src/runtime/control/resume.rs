@@ -18,9 +18,9 @@ use wprof_jit::abi::TrapCode;
 use crate::arch;
 use crate::arch::{Interrupted, Registers};
 use crate::runtime::code::registry::{self, CodeObject};
-use crate::runtime::counts::events;
+use crate::runtime::counts::event_counts;
 use crate::runtime::instances::abi::NOTHING;
-use crate::runtime::instances::store::{Pending, StoreOpaque};
+use crate::runtime::instances::store_opaque::{Pending, StoreOpaque};
 use crate::runtime::interruption::deadline;
 use crate::runtime::interruption::signals::record;
 use crate::runtime::stacks::activation::{self, Activation};
@@ -97,7 +97,7 @@ unsafe fn refill_budget(activation: &Activation, interrupted: &Interrupted) -> b
     unsafe {
         let store = NonNull::new_unchecked((*context).store);
         let outer = std::mem::replace(&mut (*context).exit_fp, interrupted.frame_pointer());
-        let asked = catch_unwind(AssertUnwindSafe(|| events::out_of_budget(store)));
+        let asked = catch_unwind(AssertUnwindSafe(|| event_counts::out_of_budget(store)));
         (*context).exit_fp = outer;
         asked.unwrap_or_else(|panic| {
             *(*store.as_ptr()).pending.get_mut() = Some(Pending::Panic(panic));

@@ -19,7 +19,7 @@ use super::resume;
 use crate::runtime::code::registry::{self, CodeObject};
 use crate::runtime::counts::metrics::Sums;
 use crate::runtime::instances::abi::VmContext;
-use crate::runtime::instances::store::{Pending, StoreOpaque};
+use crate::runtime::instances::store_opaque::{Pending, StoreOpaque};
 use crate::runtime::stacks::activation::{self, Activation, RawFrame, TrapRecord};
 use crate::runtime::stacks::many_frames::ManyFrames;
 use crate::runtime::stacks::walk;

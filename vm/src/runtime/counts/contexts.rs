@@ -8,7 +8,7 @@ use wprof_profiler::Callee;
 
 use super::call_records::{Called, Extent, ROOT};
 use super::metrics::Measured;
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::stacks::activation::TrapRecord;
 use crate::runtime::stacks::frames::{self, Frame};
 use crate::runtime::stacks::walk;

@@ -12,7 +12,7 @@ use wprof_profiler::{BranchOutcome, BranchPredictor, DataCache};
 
 use super::system_counter::SystemCounter;
 use crate::runtime::entries;
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::stacks::activation::TrapRecord;
 use crate::{Error, Result, arch};
 

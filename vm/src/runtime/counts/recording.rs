@@ -1,6 +1,6 @@
 //! Writing of a trace to its file.
 //!
-//! Input: words of bits with the frames between them, from [`super::trace`]. Output: a trace file. Invariant: the
+//! Input: words of bits with the frames between them, from [`super::trace_buffer`]. Output: a trace file. Invariant: the
 //! program waits for the writer only if it is several chunks behind; once the file is full, or cannot be written,
 //! the program continues without it.
 

@@ -9,7 +9,7 @@ use wprof_jit::compile::Origin;
 use super::metrics::Measured;
 use crate::ProfilingConfig;
 use crate::runtime::instances::loaded;
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::stacks::activation::{RawFrame, TrapRecord};
 use crate::runtime::stacks::frames::{self, Frame};
 use crate::runtime::stacks::many_frames::ManyFrames;

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicUsize;
 
 use wprof_jit::abi;
 
-use super::store::StoreOpaque;
+use super::store_opaque::StoreOpaque;
 use crate::runtime::gc::Bump;
 use crate::runtime::linear_memory::demand::DemandList;
 use crate::runtime::samples::Ring;

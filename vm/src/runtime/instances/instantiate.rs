@@ -16,7 +16,7 @@ use wprof_jit::module::{ElementItems, Entity, SegmentMode};
 use super::abi::{VmContext, VmFuncImport, VmFuncRef, VmMemory, VmTable, VmValue};
 use super::instance::InstanceData;
 use super::loaded::LoadedModule;
-use super::store::{FuncPtr, StoreOpaque};
+use super::store_opaque::{FuncPtr, StoreOpaque};
 use super::vmctx::VmCtx;
 use crate::limits::check_count;
 use crate::runtime::burst::call_targets::TargetTable;

@@ -2,13 +2,13 @@
 
 pub mod abi;
 pub mod build_id;
-pub mod engine;
+pub mod engine_core;
 pub mod exclusive;
 pub mod instance;
 pub mod instantiate;
 pub mod loaded;
 pub mod perf;
 pub mod pool;
-pub mod store;
+pub mod store_opaque;
 pub mod store_ptr;
 pub mod vmctx;

@@ -9,9 +9,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
-use super::interrupt::Request;
+use super::interrupt_page::Request;
 use crate::runtime::instances::abi::VmStoreContext;
-use crate::runtime::instances::store::{Pending, StoreOpaque};
+use crate::runtime::instances::store_opaque::{Pending, StoreOpaque};
 use crate::{Error, Result, Trap};
 
 /// The decision at a deadline: see [`Store::deadline_callback`](crate::Store::deadline_callback).

@@ -3,7 +3,7 @@
 pub mod deadline;
 pub mod forced_check;
 pub mod fork;
-pub mod interrupt;
+pub mod interrupt_page;
 pub mod parking;
 pub mod rlimits;
 pub mod rt_signal;

@@ -17,7 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::fork::Generation;
-use super::interrupt::InterruptPage;
+use super::interrupt_page::InterruptPage;
 
 /// The interval between attempts.
 const AGAIN: Duration = Duration::from_micros(200);

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::shared_memory::SharedData;
+use super::shared_data::SharedData;
 use super::store_memory::StoreMemory;
 use crate::Trap;
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::interruption::parking::Woken;
 
 /// Returns the shared memory of an instance, after checking that a thread may wait at `bytes` bytes at the

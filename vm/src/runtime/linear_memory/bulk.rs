@@ -8,7 +8,7 @@ use std::io;
 use std::ops::Range;
 
 use crate::Trap;
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::values::elements as segments;
 
 type Result = std::result::Result<(), Trap>;

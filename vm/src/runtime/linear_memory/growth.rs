@@ -2,9 +2,9 @@
 
 use std::ptr::NonNull;
 
-use super::memory::WASM_PAGE;
+use super::private_memory::WASM_PAGE;
 use crate::Result;
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 
 /// The kind of a growing item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

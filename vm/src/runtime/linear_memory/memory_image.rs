@@ -15,7 +15,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap};
 use wprof_jit::module::{ConstOp, DataSegment, ModuleInfo, SegmentMode};
 
-use super::memory::WASM_PAGE;
+use super::private_memory::WASM_PAGE;
 use crate::runtime::code::reservation::PAGE;
 use crate::runtime::interruption::rlimits;
 

@@ -5,8 +5,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::image::Image;
-use super::memory::{LinearMemory, WASM_PAGE};
-use super::shared_memory::SharedData;
+use super::private_memory::{LinearMemory, WASM_PAGE};
+use super::shared_data::SharedData;
 use crate::MemoryType;
 use crate::runtime::instances::abi::VmMemory;
 

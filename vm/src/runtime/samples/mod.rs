@@ -30,7 +30,7 @@ pub use resolve::Place;
 pub use ring::Ring;
 pub use stacks::{TimedNode, TimedStacks};
 
-use super::instances::store::StoreOpaque;
+use super::instances::store_opaque::StoreOpaque;
 
 /// Wasm code waits for the runtime to do work of the program.
 pub const FOR_PROGRAM: usize = 0;

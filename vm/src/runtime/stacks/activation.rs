@@ -12,7 +12,7 @@ use wprof_jit::abi::TrapCode;
 use super::many_frames::ManyFrames;
 use crate::runtime::counts::metrics::Sums;
 use crate::runtime::instances::abi::{VmActivation, VmContext, VmStoreContext};
-use crate::runtime::interruption::interrupt::InterruptPage;
+use crate::runtime::interruption::interrupt_page::InterruptPage;
 
 /// The findings of the signal handler at a trap.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use wprof_jit::abi::object::FIELDS;
 use super::elements;
 use crate::Trap;
 use crate::runtime::gc::Shape;
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::linear_memory::bulk::{SLICE, at, in_slices, slices};
 
 type Result<T = ()> = std::result::Result<T, Trap>;

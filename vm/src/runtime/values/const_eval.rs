@@ -7,7 +7,7 @@ use wprof_jit::module::{ConstArith, ConstExpr, ConstOp, Initial};
 use super::arrays;
 use crate::Trap;
 use crate::runtime::instances::abi::VmValue;
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 
 /// Returns the value of `expr` in instance `index`.
 ///

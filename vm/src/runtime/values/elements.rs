@@ -9,7 +9,7 @@ use wprof_jit::module::{ConstExpr, ElementItems};
 
 use super::const_eval::eval;
 use crate::Trap;
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 
 /// Evaluates the segments of instance `i` that create objects.
 ///

@@ -12,7 +12,7 @@ use hashbrown::{HashMap, HashSet};
 use wprof_jit::abi::object::{I31, TAG_MASK};
 
 use crate::runtime::instances::abi::VmValue;
-use crate::runtime::instances::store::{StoreId, StoreOpaque, Stored};
+use crate::runtime::instances::store_opaque::{StoreId, StoreOpaque, Stored};
 use crate::{Error, ErrorKind, FuncType, HeapType, RefType, ValType};
 
 /// A tag: the kind of an exception.
@@ -235,7 +235,7 @@ impl StoreOpaque {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::runtime::instances::engine::EngineCore;
+    use crate::runtime::instances::engine_core::EngineCore;
 
     #[test]
     fn what_a_kept_exception_carries_is_kept_and_nothing_else_is() {

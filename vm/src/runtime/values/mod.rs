@@ -6,5 +6,5 @@ pub mod elements;
 pub mod exceptions;
 pub mod externs;
 pub mod objects;
-pub mod table;
+pub mod table_data;
 pub mod types;

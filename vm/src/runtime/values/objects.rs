@@ -12,7 +12,7 @@ use wprof_jit::abi::object::{self, StructLayout};
 use super::types::TypeEntry;
 use crate::runtime::gc::{Bump, Heap, Shape, Statistics};
 use crate::runtime::instances::abi::VmValue;
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::stacks::walk;
 use crate::{RefType, Trap, arch};
 

@@ -21,7 +21,7 @@ use crate::runtime::code::registry;
 use crate::runtime::counts::cpu_time;
 use crate::runtime::instances::abi::{VmContext, VmFuncRef};
 use crate::runtime::instances::loaded::LoadedModule;
-use crate::runtime::instances::store::{Pending, StoreOpaque};
+use crate::runtime::instances::store_opaque::{Pending, StoreOpaque};
 use crate::runtime::interruption::fork;
 use crate::{Error, ErrorKind, ProfilingConfig, Result, Trap, Trigger};
 

@@ -19,7 +19,7 @@ use super::recording::{Recording, refused};
 use crate::Result;
 use crate::runtime::instances::abi::{VmFuncRef, VmStoreContext};
 use crate::runtime::instances::loaded::{self, LoadedModule};
-use crate::runtime::instances::store::StoreOpaque;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::stacks::activation::TrapRecord;
 use crate::runtime::stacks::frames;
 use crate::runtime::stacks::many_frames::ManyFrames;

@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use wprof_jit::compile::MemoryStyle;
 
 use super::mapping::Mapping;
-use super::memory::WASM_PAGE;
+use super::private_memory::WASM_PAGE;
 use crate::runtime::instances::abi::VmMemory;
 use crate::runtime::interruption::parking::Parking;
 use crate::{Error, ErrorKind, MemoryType, Result, StoreLimits};

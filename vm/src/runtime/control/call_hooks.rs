@@ -4,7 +4,7 @@
 use std::ptr::NonNull;
 
 use crate::Result;
-use crate::runtime::instances::store::{StoreOpaque, StoreWith};
+use crate::runtime::instances::store_opaque::{StoreOpaque, StoreWith};
 use crate::runtime::interruption::deadline;
 use crate::runtime::linear_memory::growth;
 

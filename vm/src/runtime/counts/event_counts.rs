@@ -17,7 +17,7 @@ use wprof_jit::abi::store_context;
 use wprof_jit::plan::Counting;
 
 use crate::runtime::instances::abi::VmValue;
-use crate::runtime::instances::store::{Pending, StoreOpaque};
+use crate::runtime::instances::store_opaque::{Pending, StoreOpaque};
 use crate::runtime::stacks::activation::{RawFrame, TrapRecord};
 use crate::runtime::stacks::frames::{self, Frame};
 use crate::runtime::stacks::walk;
