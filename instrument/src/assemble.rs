@@ -306,16 +306,24 @@ impl Assembler<'_> {
             FUNCTION => self.function_types(),
             GLOBAL => self.globals(),
             EXPORT => self.exports(),
-            MEMORY => return Ok(self.memories(count, entries, out)),
-            START => return Ok(self.start(out)),
-            ELEMENT => return Ok(raw(id, &self.shims.declared()?, out)),
-            _ => return Ok(self.code(out)),
+            _ => return self.other_section(id, (count, entries), out),
         };
         let mut all = Vec::new();
         leb(&mut all, count + more);
         all.extend(entries);
         all.extend(added);
         raw(id, &all, out);
+        Ok(())
+    }
+
+    /// Writes a section whose additions do not just follow its entries.
+    fn other_section(&self, id: u8, (count, entries): (u32, &[u8]), out: &mut Vec<u8>) -> Result<(), Error> {
+        match id {
+            MEMORY => self.memories(count, entries, out),
+            START => self.start(out),
+            ELEMENT => raw(id, &self.shims.declared()?, out),
+            _ => self.code(out),
+        }
         Ok(())
     }
 

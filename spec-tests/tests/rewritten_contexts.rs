@@ -224,7 +224,7 @@ const THROWS: &str = r#"(module
 const NEWER: &str = r#"(local.set $sum (block $caught (result i32)
       (try_table (result i32) (catch $odd $caught) (call $through (local.get $n)))))"#;
 
-const OLDER: &str = r#"(local.set $sum (try (result i32) (do (call $through (local.get $n))) (catch $odd)))"#;
+const OLDER: &str = "try (result i32) (call $through (local.get $n)) catch $odd end local.set $sum";
 
 #[test]
 fn calls_after_a_catch_are_counted_in_the_contexts_that_the_engine_has() {

@@ -4,6 +4,7 @@
 //! records is handed out in order.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use wprof_profiler::{
     CallRecord, Callee, ContextLink, ContextLog, ContextTree, FigureKind, Metric, PathCount, Routine,
@@ -105,8 +106,8 @@ impl Reader<'_> {
         routines.push(Routine { callee: Callee::Beyond, sites: Vec::new() });
         let mut routine_of = BTreeMap::new();
         for record in records.0.values() {
-            if !routine_of.contains_key(&record.func) {
-                routine_of.insert(record.func, routines.len() as u32);
+            if let Entry::Vacant(vacant) = routine_of.entry(record.func) {
+                vacant.insert(routines.len() as u32);
                 routines.push(self.routine(record.func)?);
             }
         }
