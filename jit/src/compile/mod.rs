@@ -243,11 +243,10 @@ impl Compiler {
     }
 
     /// Returns the graph that frames of other versions can enter at any of its loops, if that is possible and the
-    /// function is large or it `is_wanted`. In small functions one version for each loop is faster (measured).
+    /// function is large. In small functions one version for each loop is faster (measured).
     #[must_use]
-    pub fn entered_at_loops(&self, plan: &FunctionPlan, graph: BlockGraph, is_wanted: bool) -> BlockGraph {
-        let is_large = plan.cfg.bytes() > self.options.shared_loops_above;
-        let is_shared = self.can_be_entered() && (is_large || is_wanted);
+    pub fn entered_at_loops(&self, plan: &FunctionPlan, graph: BlockGraph) -> BlockGraph {
+        let is_shared = self.can_be_entered() && plan.cfg.bytes() > self.options.shared_loops_above;
         let loops = if is_shared { plan.cfg.entered_loops() } else { Vec::new() };
         graph.entered_at(&plan.cfg, &loops)
     }

@@ -3,7 +3,7 @@
 //! Invariant: a compilation that the account cannot afford is not ordered; the caller asks again later, since the
 //! account grows while the program runs. An engine without an account affords every compilation at once.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use wprof_jit::compile::Tier;
@@ -20,35 +20,11 @@ use crate::runtime::counts::cpu_time;
 /// possible optimisations are known.
 const MOST_SAVED: f64 = 0.5;
 
-/// A function whose code for bursts the account could not afford yet.
-#[derive(Debug)]
-pub(super) struct Waits {
-    func: u32,
-    /// How often bursts have asked for code of the function.
-    asked: u32,
-    /// Expected compilation time of what it needs next.
-    cost: Duration,
-}
-
 impl ModuleInner {
     /// Orders the compilation of a version that only the profile needs, if the account affords it and it was not
     /// ordered before.
-    ///
-    /// What the function needs that bursts have asked most often for comes first: what others need must leave enough
-    /// for it. Otherwise small versions, which are soon afforded, would take all that the account grants.
     pub(super) fn order_for_profile(self: &Arc<Self>, func: u32, promotion: Promotion) {
-        let Some(account) = self.engine.account() else { return self.order_and_promise(func, promotion) };
-        let asked = self.code.look(func, |compiled| compiled.bursts.asked()).unwrap_or(0);
-        let cost = self.expected(account, func, promotion);
-        let mut waits = self.code.waits.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_first = waits.as_ref().is_none_or(|first| first.func == func || first.asked < asked);
-        let kept = waits.as_ref().filter(|_| !is_first).map_or(Duration::ZERO, |first| first.cost);
-        let is_afforded = account.affords(cost + kept);
-        if is_first {
-            *waits = (!is_afforded).then_some(Waits { func, asked, cost });
-        }
-        drop(waits);
-        if is_afforded {
+        if self.affords(func, promotion) {
             self.order_and_promise(func, promotion);
         }
     }

@@ -45,16 +45,9 @@ pub struct BurstCode {
     /// How often each missing version was asked for: burst code, and checking code that continues a loop after a
     /// burst.
     wanted: HashMap<(u32, Version), u32>,
-    /// How often any of them was asked for.
-    asked: u32,
 }
 
 impl BurstCode {
-    /// Returns how often bursts have asked for code of the function that was missing.
-    pub fn asked(&self) -> u32 {
-        self.asked
-    }
-
     /// Returns whether calls have asked for burst code at least `patience` times.
     fn wants_calls(&self, patience: u32) -> bool {
         self.wanted.get(&(0, Version::Instrumented)).is_some_and(|&wanted| wanted >= patience)
@@ -75,7 +68,6 @@ impl ModuleInner {
         if found.is_some()
             || !self.is_worth_bursts(func)
             || !self.is_wanted(func, (block, Version::Instrumented))
-            || !self.may_come_back(func, block)
         {
             return found;
         }
@@ -84,33 +76,14 @@ impl ModuleInner {
     }
 
     /// Counts a burst's request for a version entered at a block; returns whether the version is to be compiled.
-    ///
-    /// If the cost is limited, the requests of the whole function count: they tell how much of the program bursts
-    /// cannot see, and a function with many loops has few requests at each. The account keeps the versions few.
     fn is_wanted(&self, func: u32, version: (u32, Version)) -> bool {
-        let (patience, is_limited) = (self.patience(func), self.engine.account().is_some());
+        let patience = self.patience(func);
         let count = |compiled: &mut Compiled| {
-            let BurstCode { wanted, asked, .. } = &mut compiled.bursts;
-            let wanted = wanted.entry(version).or_default();
-            (*wanted, *asked) = (wanted.saturating_add(1), asked.saturating_add(1));
-            let counted = if is_limited { *asked } else { *wanted };
-            counted >= patience
+            let wanted = compiled.bursts.wanted.entry(version).or_default();
+            *wanted = wanted.saturating_add(1);
+            *wanted >= patience
         };
         self.code.update(func, count) == Some(true)
-    }
-
-    /// Returns whether frames that a burst begins in at `block` have code to return to, or will have it. If the cost
-    /// is limited, burst code is worth nothing without.
-    fn may_come_back(self: &Arc<Self>, func: u32, block: u32) -> bool {
-        let is_ordered = |compiled: &Compiled| {
-            let ways = [Promotion::Return(block), Promotion::Resume(block)];
-            ways.iter().any(|way| compiled.requested.contains(way))
-        };
-        block == 0
-            || self.engine.account().is_none()
-            || self.is_left_soon(func)
-            || self.code.look(func, is_ordered) == Some(true)
-            || self.code_for_frame(func, block).is_some()
     }
 
     /// Returns how often bursts must ask for a version before it is compiled.
@@ -139,12 +112,12 @@ impl ModuleInner {
     /// Returns whether a frame at a loop header has code to continue in after a burst. Without such code the
     /// frame stays in burst code until it exists, which costs little if it leaves the loop soon; compiling code
     /// for it would cost more where compilation is not free. A frame that does not come from baseline code can
-    /// wait for the best version, and so can one in a function of several loops, which share that version.
+    /// wait for the best version.
     pub(crate) fn comes_back(self: &Arc<Self>, func: u32, header: u32, is_baseline: bool) -> bool {
         if self.is_left_soon(func) {
             return true;
         }
-        if is_baseline && !self.shares_ways_back(func) {
+        if is_baseline {
             return self.checking_code(func, header, false).is_some();
         }
         if self.code_for_frame(func, header).is_some() {

@@ -16,7 +16,6 @@ use wprof_jit::plan::FunctionPlan;
 use wprof_jit::reoptimize::{Advice, Basis, Decision, LittleGain};
 use wprof_profiler::{CodeTier, Profile};
 
-use super::affordable::Waits;
 use super::burst_code::BurstCode;
 use super::first_compilation::{Ahead, Claim, FirstCompilations, State};
 use super::parts::{PartCode, PartedFunction};
@@ -57,8 +56,6 @@ pub struct ModuleCode {
     pub(super) trials: Mutex<Trials>,
     /// Functions for which calls in bursts wanted burst code that the budget did not allow.
     pub(super) put_off: Mutex<Vec<u32>>,
-    /// The function that waits for burst code and that bursts have asked most often for.
-    pub(super) waits: Mutex<Option<Waits>>,
     /// Nanoseconds that the compiler has since spent on better versions for callers.
     pub(super) better: AtomicU64,
     /// Number of new or improved functions since the code was last stored or loaded.
@@ -188,7 +185,6 @@ impl ModuleCode {
             versions: Mutex::default(),
             trials: Mutex::default(),
             put_off: Mutex::default(),
-            waits: Mutex::default(),
             better: AtomicU64::new(0),
             changes: AtomicU32::new(0),
         }

@@ -29,9 +29,6 @@ use crate::runtime::code::{no_code_memory, registry};
 /// Bytes of bytecode from which a function is large; smaller functions compile quickly in any case.
 const LARGE: usize = 1000;
 
-/// Number of loops from which the frames that leave bursts in a function share one version.
-const MANY_LOOPS: usize = 3;
-
 impl ModuleInner {
     /// Returns the code in which a frame can continue at a loop header, if there is any.
     pub(super) fn code_for_frame(self: &Arc<Self>, func: u32, header: u32) -> Option<usize> {
@@ -76,13 +73,8 @@ impl ModuleInner {
             Some(_) => self.engine.compiler().soon(&plan),
             None => self.best_graph(&plan, basis.as_ref().map(|basis| &*basis.advice))?.0,
         };
-        let is_shared = !waits && self.shares_ways_back(func);
-        let address = self.place_for_frames(&plan, graph, (header, main_loop, is_shared), began)?;
-        self.code.update(func, |compiled| match is_shared && number_of(address, header).is_some() {
-            // Loops that are hot by themselves keep their own versions.
-            true => compiled.for_frames = Some(address),
-            false => compiled.take_for_frames(header, address),
-        });
+        let address = self.place_for_frames(&plan, graph, (header, main_loop), began)?;
+        self.code.update(func, |compiled| compiled.take_for_frames(header, address));
         if let Some(background) = later {
             self.promise(func, Promotion::Unrolled(header));
             let task = Task::Promote(Promotion::Unrolled(header));
@@ -108,7 +100,7 @@ impl ModuleInner {
             return Ok(());
         };
         let graph = self.engine.compiler().version(&plan, Tier::Optimized);
-        let address = self.place_for_frames(&plan, graph, (header, None, false), began)?;
+        let address = self.place_for_frames(&plan, graph, (header, None), began)?;
         self.code.update(func, |compiled| {
             if !is_advised(compiled) {
                 compiled.take_for_frames(header, address);
@@ -129,40 +121,30 @@ impl ModuleInner {
         self: &Arc<Self>,
         plan: &FunctionPlan,
         graph: BlockGraph,
-        (header, main_loop, is_shared): (u32, Option<(u32, u64)>, bool),
+        (header, main_loop): (u32, Option<(u32, u64)>),
         began: Instant,
     ) -> Result<usize> {
-        let graph = self.for_frames(plan, graph, (header, main_loop, is_shared));
+        let graph = self.for_frames(plan, graph, (header, main_loop));
         self.place_version(plan, &graph, (Tier::Optimized, CodeTier::Loop), began)
     }
 
     /// Returns a graph that frames enter at all loops, or one that resumes at this header only, if frames cannot
-    /// enter the former here or if the latter is less than half as large. If it
-    /// `is_shared`, frames enter it at all loops in small functions, too.
+    /// enter the former here or if the latter is less than half as large.
     pub(super) fn for_frames(
         &self,
         plan: &FunctionPlan,
         graph: BlockGraph,
-        (header, main_loop, is_shared): (u32, Option<(u32, u64)>, bool),
+        (header, main_loop): (u32, Option<(u32, u64)>),
     ) -> BlockGraph {
         if main_loop.is_some() {
             return graph.version_at(&plan.cfg, header, main_loop);
         }
-        let graph = self.engine.compiler().entered_at_loops(plan, graph, is_shared);
+        let graph = self.engine.compiler().entered_at_loops(plan, graph);
         if !graph.is_entered_at(header) {
             return graph.version_at(&plan.cfg, header, None);
         }
         let resumed = graph.clone().version_at(&plan.cfg, header, None);
-        if !is_shared && 2 * resumed.nodes.len() < graph.nodes.len() { resumed } else { graph }
-    }
-
-    /// Returns whether all loops of a function share the code in which frames continue after bursts. One version for
-    /// each would be faster in small functions, but where bursts begin in many loops the compiler would take the
-    /// profile's whole budget for them.
-    pub(super) fn shares_ways_back(&self, func: u32) -> bool {
-        let loops = |compiled: &Compiled| compiled.plan.as_ref().map(|plan| plan.cfg.loops().iter().count());
-        let loops = self.code.look(func, loops).flatten();
-        self.engine.account().is_some() && loops.is_some_and(|loops| loops >= MANY_LOOPS)
+        if 2 * resumed.nodes.len() < graph.nodes.len() { resumed } else { graph }
     }
 }
 

@@ -156,8 +156,7 @@ impl ModuleInner {
         let mut better: Vec<(u32, usize)> = Vec::new();
         for header in headers {
             if !better.iter().any(|&(_, code)| number_of(code, header).is_some()) {
-                let at = (header, main_loop, self.shares_ways_back(func));
-                let graph = self.for_frames(plan, graph.clone(), at);
+                let graph = self.for_frames(plan, graph.clone(), (header, main_loop));
                 better.push((header, self.place(func, self.optimized(plan, &graph)?)?));
             }
         }

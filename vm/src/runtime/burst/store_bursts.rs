@@ -48,16 +48,20 @@ impl Place {
     }
 
     /// Returns the burst code in which the frame may continue: none at the entry of baseline code, and in a loop
-    /// only if there is code to return to. Orders the compilation of both, the code to return to first.
+    /// only if there is code to return to. Orders the compilation of both; if the cost is limited, the code to
+    /// return to comes first.
     ///
     /// A burst that `sees_all` never ends, and returns to nothing.
-    fn burst_code(&self, sees_all: bool) -> Option<usize> {
+    fn burst_code(&self, is_limited: bool, sees_all: bool) -> Option<usize> {
         match self.block {
             0 if self.is_baseline => None,
             0 => self.module.clone().burst_code(self.func, 0),
             header if sees_all => self.module.clone().burst_code(self.func, header),
             header => {
                 let comes_back = self.module.clone().comes_back(self.func, header, self.is_baseline);
+                if is_limited && !comes_back {
+                    return None;
+                }
                 self.module.clone().burst_code(self.func, header).filter(|_| comes_back)
             }
         }
@@ -177,7 +181,7 @@ impl StoreBursts {
             (false, Version::Checking) | (true, Version::Instrumented) => None,
             (false, Version::Instrumented) => {
                 let sees_all = bursts.lengths().instrumented == BurstLengths::FOREVER;
-                let code = at.burst_code(sees_all);
+                let code = at.burst_code(self.cost.is_some(), sees_all);
                 match code.is_none() {
                     true if bursts.begun > begun => {
                         let checks = bursts.lose();
