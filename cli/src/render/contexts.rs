@@ -1,7 +1,7 @@
 //! Calling contexts: the calling context tree top-down, the callers of one function, and statistics of the tree.
 
 use anyhow::Context;
-use wprof_profiler::{ALLOCATION_COLUMNS, Callee, ContextStats, ContextTree, INSTRUCTIONS, Profile};
+use wprof_profiler::{ALLOCATION_COLUMNS, Callee, ContextStats, ContextTree, INSTRUCTIONS, Metric, Profile};
 
 use super::numbers::{average, count_of, duration, grouped, percent};
 use super::page::{Ink, Page, Span, plain, span};
@@ -241,6 +241,17 @@ pub fn write_brief(page: &mut Page, tree: &ContextTree) {
             plain(format!(" {name} in them{}", from_measuring(amount, metric.taken_off))),
         ]);
     }
+    if let Some(text) = beside_simulation(&tree.metrics) {
+        page.line(&[plain(format!("  {text}"))]);
+    }
+}
+
+/// Says of cycles that were measured beside a simulation that they are too many.
+pub fn beside_simulation(metrics: &[Metric]) -> Option<&'static str> {
+    let has = |names: &[&str]| metrics.iter().any(|metric| names.contains(&metric.name.as_str()));
+    (has(&["cycles"]) && has(&["cache-misses", "mispredictions"])).then_some(
+        "cycles are several times too many: a simulation slows all that it watches; collect cycles without it",
+    )
 }
 
 /// Describes how much of a measured amount was caused by the measurement.

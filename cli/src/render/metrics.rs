@@ -2,7 +2,7 @@
 
 use wprof_profiler::{Density, Group, Metric, MetricView};
 
-use super::contexts::from_measuring;
+use super::contexts::{beside_simulation, from_measuring};
 use super::numbers::{average, count_of, grouped, percent};
 use super::page::{Ink, Page, plain, span};
 use super::paths::Paths;
@@ -136,5 +136,9 @@ pub fn write_brief(page: &mut Page, view: &View<'_>, share: f64) {
         page.gap();
         let amount = span(format!("  {}", grouped(metered.found.amount())), Ink::Strong);
         page.line(&[amount, plain(format!(" {}{hot}", metered.name()))]);
+    }
+    // Beside contexts, their section says it.
+    if let Some(text) = beside_simulation(&view.profile.metrics).filter(|_| view.profile.contexts.is_none()) {
+        page.line(&[plain(format!("  {text}"))]);
     }
 }
