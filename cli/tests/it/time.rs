@@ -106,7 +106,7 @@ fn lines_of_the_source_have_their_time() {
     let report = wprof(&["report", &profile, "--top", "40"]).succeeded();
     // `strlen` has it, but its line is no line of the program's: that which calls it is.
     let lines = from(&report, "Lines by time");
-    assert!(lines.lines().nth(2).is_some_and(|row| row.ends_with("  words.c:16 (strlen)")), "{report}");
+    assert!(lines.lines().nth(2).is_some_and(|row| row.contains("  words.c:16 (strlen)")), "{report}");
 }
 
 #[test]
