@@ -1,4 +1,4 @@
-//! Scripts of the component model: our own in `scripts/components`, and those of the component model's repository, if
+//! Scripts of the component model: our own in `component-scripts`, and those of the component model's repository, if
 //! `bench-wasm/downloads/component-model` is a checkout of it (git ignores that folder).
 
 use std::path::Path;
@@ -29,7 +29,7 @@ fn all(folder: &Path) -> (Tally, Vec<String>) {
 
 #[test]
 fn our_own_scripts_pass() {
-    let (total, failed) = all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/components"));
+    let (total, failed) = all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("component-scripts"));
     assert!(failed.is_empty(), "{}", failed.join("\n"));
     assert!(total.passed > 0 && total.refused.is_empty(), "{total:?}");
 }
