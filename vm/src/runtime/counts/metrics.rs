@@ -78,6 +78,24 @@ impl Metrics {
         }
     }
 
+    /// Returns the addresses of the code that simulates the cache and the predictor. Only where cycles are measured does it
+    /// read the counter around all that it does, which takes longer than the rest.
+    pub fn simulations(&self) -> (usize, usize) {
+        let (touch, see) = match self.measures_cycles() {
+            true => (
+                entries::touch_lines_off_the_clock as *const (),
+                entries::see_branch_off_the_clock as *const (),
+            ),
+            false => (entries::touch_lines as *const (), entries::see_branch as *const ()),
+        };
+        (touch as usize, see as usize)
+    }
+
+    /// Reports whether cycles are measured; they are the first metric.
+    fn measures_cycles(&self) -> bool {
+        self.metrics.first() == Some(&Metric::Cycles)
+    }
+
     /// Returns the reading of a metric that code must request; `None` if it is always up to date.
     fn read(&self, metric: usize) -> Option<u64> {
         match (&self.metrics[metric], &self.counters[metric]) {
@@ -157,7 +175,7 @@ impl StoreOpaque {
                 unsafe { (*self.context().as_ptr()).metrics[number] = FIRST };
             }
         }
-        if !self.metrics.is_calibrated && self.metrics.simulates() && self.measures_cycles() {
+        if !self.metrics.is_calibrated && self.metrics.simulates() && self.metrics.measures_cycles() {
             self.calibrate();
             self.metrics.is_calibrated = true;
         }
@@ -171,11 +189,6 @@ impl StoreOpaque {
         let took = arch::cycles().saturating_sub(began);
         // SAFETY: the context lives as long as the store; machine code is not running.
         unsafe { (*self.context().as_ptr()).cycles_off += took };
-    }
-
-    /// Reports whether cycles are measured; they are the first metric.
-    fn measures_cycles(&self) -> bool {
-        self.metrics.metrics.first() == Some(&Metric::Cycles)
     }
 
     /// Finds the cycles of calling a simulation that its own readings miss: the way there and back, and a part of the

@@ -313,12 +313,24 @@ macro_rules! simulating {
 /// See `abi::touch_lines_signature`.
 #[unsafe(naked)]
 pub extern "C" fn touch_lines() {
+    preserving_on_own_stack!(builtins::touch_lines)
+}
+
+/// The same where cycles are measured.
+#[unsafe(naked)]
+pub extern "C" fn touch_lines_off_the_clock() {
     simulating!(builtins::touch_lines)
 }
 
 /// See `abi::see_branch_signature`.
 #[unsafe(naked)]
 pub extern "C" fn see_branch() {
+    preserving_on_own_stack!(builtins::see_branch)
+}
+
+/// The same where cycles are measured.
+#[unsafe(naked)]
+pub extern "C" fn see_branch_off_the_clock() {
     simulating!(builtins::see_branch)
 }
 
