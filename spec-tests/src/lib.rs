@@ -8,6 +8,7 @@
 //! * [`nonsense`] invents profiles.
 //! * [`shadow`] is the oracle of calling context trees.
 //! * [`programs`] runs programs under WASI.
+//! * [`volume`] says how many cases a test runs.
 #![forbid(unsafe_code)]
 
 pub mod check;
@@ -36,3 +37,4 @@ pub mod splice;
 pub mod sweep;
 pub mod targets;
 pub mod values;
+pub mod volume;

@@ -5,12 +5,11 @@
 use std::path::Path;
 
 use wprof_spec_tests::sweep::{DIFFERENTIAL, WASM3, sweep};
+use wprof_spec_tests::volume::cases;
 
 #[test]
 fn generated_modules_leave_behind_what_they_do_in_an_interpreter() {
-    let seeds =
-        std::env::var("WPROF_SEEDS").map_or(1000, |count| count.parse().expect("a number of modules"));
-    match sweep(0..seeds, DIFFERENTIAL, |_| ()) {
+    match sweep(0..cases(1000), DIFFERENTIAL, |_| ()) {
         Ok(summary) => {
             println!("{summary:#?}");
             assert!(summary.refused * 4 < summary.modules, "too many modules are refused: {summary:?}");
@@ -22,8 +21,7 @@ fn generated_modules_leave_behind_what_they_do_in_an_interpreter() {
 
 #[test]
 fn modules_with_exceptions_and_objects_do_in_all_ways_what_they_do_in_plain_code() {
-    let seeds = std::env::var("WPROF_SEEDS").map_or(150, |count| count.parse().expect("a number of modules"));
-    match sweep(0..seeds, WASM3, |_| ()) {
+    match sweep(0..cases(150), WASM3, |_| ()) {
         Ok(summary) => {
             println!("{summary:#?}");
             assert!(summary.refused * 4 < summary.modules, "too many modules are refused: {summary:?}");

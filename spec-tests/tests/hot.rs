@@ -16,14 +16,14 @@ use wprof_spec_tests::generate::hot::reduce::{Grain, edited};
 use wprof_spec_tests::generate::{Case, hot_case};
 use wprof_spec_tests::outcome::Stop;
 use wprof_spec_tests::sweep::{HOT, sweep};
+use wprof_spec_tests::volume::cases;
 
 /// The programs whose optimisations are known.
 const KNOWN: std::ops::Range<u64> = 0..16;
 
 #[test]
 fn hot_programs_leave_behind_what_they_do_in_an_interpreter() {
-    let seeds = std::env::var("WPROF_SEEDS").map_or(60, |count| count.parse().expect("a number of programs"));
-    match sweep(0..seeds, HOT, |_| ()) {
+    match sweep(0..cases(240), HOT, |_| ()) {
         Ok(summary) => {
             println!("{summary:#?}");
             assert_eq!(summary.refused, 0);

@@ -13,11 +13,11 @@ use wprof_spec_tests::generate::managed_case;
 use wprof_spec_tests::mode::Mode;
 use wprof_spec_tests::outcome::Stop;
 use wprof_spec_tests::sweep::{HOT_OBJECTS, sweep};
+use wprof_spec_tests::volume::cases;
 
 #[test]
 fn they_do_in_all_ways_what_they_do_in_an_interpreter() {
-    let seeds = std::env::var("WPROF_SEEDS").map_or(8, |count| count.parse().expect("a number of programs"));
-    match sweep(0..seeds, HOT_OBJECTS, |_| ()) {
+    match sweep(0..cases(32), HOT_OBJECTS, |_| ()) {
         Ok(summary) => {
             println!("{summary:#?}");
             assert_eq!(summary.refused, 0);

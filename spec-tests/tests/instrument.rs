@@ -13,6 +13,7 @@ use wprof_spec_tests::generate::{Case, case, hot_case};
 use wprof_spec_tests::mode::Mode;
 use wprof_spec_tests::outcome::{Outcome, Stop, Trap};
 use wprof_spec_tests::programs::{Ended, Program, own};
+use wprof_spec_tests::volume::share;
 
 /// The kinds of counts, in instrumented modules and in the engine.
 const COLLECTED: [(Collected, Collect); 3] = [
@@ -27,7 +28,7 @@ const OVERFLOWS: &str = "crash-stack";
 #[test]
 fn graphs_are_the_engines() {
     let programs = own().into_iter().map(|program| std::fs::read(program.file).expect("a module"));
-    let generated = (0..200).map(|seed| case(seed).wasm);
+    let generated = (0..share(200)).map(|seed| case(seed).wasm);
     let mut functions = 0;
     for wasm in programs.chain(generated) {
         functions += same_graphs(&wasm);
@@ -148,11 +149,11 @@ fn generated_modules_do_the_same_and_count_what_the_engine_counts() {
         let what = format!("{:?} of seed {}", case.maker, case.seed);
         engines.compare(&case, &mut all).err().map(|error| format!("{what}: {error}"))
     };
-    let mut failures: Vec<String> = (0..500).filter_map(|seed| compare(case(seed))).collect();
-    failures.extend((0..12).filter_map(|seed| compare(hot_case(seed))));
+    let mut failures: Vec<String> = (0..share(500)).filter_map(|seed| compare(case(seed))).collect();
+    failures.extend((0..share(12)).filter_map(|seed| compare(hot_case(seed))));
     assert!(failures.is_empty(), "{failures:#?}");
     println!("{all:?}");
-    assert!(all.stopped > 200 && all.functions > 1_000 && all.paths > 1_000, "{all:?}");
+    assert!(all.stopped > share(200) && all.functions > share(1_000) && all.paths > share(1_000), "{all:?}");
 }
 
 #[test]

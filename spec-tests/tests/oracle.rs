@@ -15,6 +15,7 @@ use wprof_spec_tests::programs::{Ended, Program, own};
 use wprof_spec_tests::sweep::{
     Check, DEEP_PATHS, DEEP_PREFERENTIAL, ORACLE, OVERFLOW, PATHS, PREFERENTIAL, REFERENCES, sweep,
 };
+use wprof_spec_tests::volume::share;
 
 #[test]
 fn profiles_of_generated_modules_are_what_the_modules_count_of_themselves() {
@@ -31,7 +32,7 @@ fn so_are_profiles_of_modules_that_use_up_the_stack() {
 #[test]
 fn data_references_of_generated_modules_are_what_the_modules_log_of_themselves() {
     let summary = all(200, REFERENCES);
-    assert!(summary.references > 5_000 && summary.stopped > 0, "{summary:?}");
+    assert!(summary.references > share(5_000) && summary.stopped > 0, "{summary:?}");
 }
 
 #[test]
@@ -58,12 +59,12 @@ fn check_references(program: &Program, engine: &Engine) -> Result<Log, String> {
 fn paths_of_generated_modules_are_those_of_a_trace_of_the_same_run() {
     let summary = all(500, PATHS);
     assert!(summary.paths.unfinished > 0 && summary.paths.finished > summary.paths.paths, "loops and traps");
-    assert!(summary.paths.misses > 1_000, "{}", summary.paths.misses);
+    assert!(summary.paths.misses > share(1_000), "{}", summary.paths.misses);
 }
 
 #[test]
 fn so_are_paths_of_modules_that_use_up_the_stack() {
-    assert!(all(50, DEEP_PATHS).paths.unfinished > 10_000);
+    assert!(all(50, DEEP_PATHS).paths.unfinished > share(10_000));
 }
 
 #[test]
@@ -74,7 +75,7 @@ fn interesting_paths_of_generated_modules_are_told_from_others() {
 
 #[test]
 fn so_are_those_of_modules_that_use_up_the_stack() {
-    assert!(all(30, DEEP_PREFERENTIAL).paths.unfinished > 10_000);
+    assert!(all(30, DEEP_PREFERENTIAL).paths.unfinished > share(10_000));
 }
 
 #[test]
@@ -137,7 +138,7 @@ fn check_interesting(program: &Program) -> Result<ComparedPaths, String> {
 }
 
 fn all(seeds: u64, check: Check) -> Summary {
-    let summary = sweep(0..seeds, check, |_| ());
+    let summary = sweep(0..share(seeds), check, |_| ());
     let summary = summary.unwrap_or_else(|e| panic!("{}", e.report(Path::new(env!("CARGO_TARGET_TMPDIR")))));
     println!("{summary:#?}");
     summary

@@ -16,6 +16,7 @@ use wprof_spec_tests::mode::Mode;
 use wprof_spec_tests::outcome::Outcome;
 use wprof_spec_tests::rng::Rng;
 use wprof_spec_tests::script::{self, PROPOSALS};
+use wprof_spec_tests::volume::share;
 
 const COLLECTED: [(Collected, Collect); 3] = [
     (Collected::Edges, Collect::Edges),
@@ -63,7 +64,7 @@ fn module(seed: u64) -> Vec<u8> {
 #[test]
 fn modules_of_all_proposals_are_valid_after_they_were_rewritten() {
     let mut rewritten = 0;
-    for seed in 0..300 {
+    for seed in 0..share(300) {
         let wasm = module(seed);
         for collected in [Collected::Edges, Collected::Paths, Collected::Blocks, Collected::Flow] {
             for (exact_traps, single_memory) in [(false, false), (true, false), (false, true)] {
@@ -81,7 +82,7 @@ fn modules_of_all_proposals_are_valid_after_they_were_rewritten() {
             }
         }
     }
-    assert!(rewritten > 300 * 6, "{rewritten}");
+    assert!(rewritten > share(300) * 6, "{rewritten}");
 }
 
 #[test]
@@ -91,7 +92,7 @@ fn modules_of_all_proposals_do_the_same_and_count_what_the_engine_counts() {
         Engine::with_profiling(ProfilingConfig::Exact(collect)).expect("an engine for this machine")
     });
     let (mut compared, mut calls, mut counted) = (0, 0, 0);
-    for seed in 0..200 {
+    for seed in 0..share(200) {
         let wasm = module(seed);
         let Ok(drive) = Drive::new(&wasm, seed, 2, 0) else { continue };
         let (collected, _) = COLLECTED[seed as usize % 3];
@@ -120,7 +121,10 @@ fn modules_of_all_proposals_do_the_same_and_count_what_the_engine_counts() {
         counted += profiled.ops();
     }
     println!("{compared} modules, {calls} calls, {counted} instructions");
-    assert!(compared > 50 && calls > 500 && counted > 5_000, "{compared}, {calls}, {counted}");
+    assert!(
+        compared > share(50) && calls > share(500) as usize && counted > share(5_000),
+        "{compared}, {calls}, {counted}"
+    );
 }
 
 /// Returns all scripts whose modules our engine supports, each once.

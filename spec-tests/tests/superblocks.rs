@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use wprof_spec_tests::sweep::{SUPERBLOCKS, sweep};
+use wprof_spec_tests::volume::cases;
 
 #[test]
 fn any_profile_leads_to_code_that_does_what_the_module_says() {
-    let seeds = std::env::var("WPROF_SEEDS").map_or(160, |count| count.parse().expect("a number of modules"));
+    let seeds = cases(320);
     match sweep(0..seeds, SUPERBLOCKS, |_| ()) {
         Ok(summary) => {
             println!("{summary:#?}");

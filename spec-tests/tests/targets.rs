@@ -5,6 +5,7 @@
 
 use wprof_spec_tests::rng::Rng;
 use wprof_spec_tests::targets::{TARGETS, run};
+use wprof_spec_tests::volume::cases;
 
 /// Small files in the repository, found by fuzzing.
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus");
@@ -61,7 +62,7 @@ fn changed(seed: &[u8], rng: &mut Rng) -> Vec<u8> {
 
 #[test]
 fn changed_seeds_are_survived() {
-    let times = std::env::var("WPROF_SEEDS").map_or(40, |count| count.parse().expect("how often"));
+    let times = cases(160);
     for target in TARGETS {
         for (number, seed) in seeds(target.name).iter().enumerate() {
             check(target.name, seed);

@@ -6,7 +6,7 @@
 //! decides, is charged per unit ([`EventModel::per_unit`]), on top of the opcode's cost. Only executed instructions
 //! have a cost: `block`, `loop`, `else` and `end` are structure, do not belong to any block for certain, and are free.
 //! Source: Ball, *Efficiently Counting Program Events with Support for On-line Queries*, TOPLAS 1994, which takes the
-//! events of blocks as given; this module computes them. Oracle: `tests/events.rs` (hand-counted functions;
+//! events of blocks as given; this module computes them. Oracle: `tests/it/events.rs` (hand-counted functions;
 //! `instructions` is `Block::ops` in whole programs); for [`fuel`] also Wasmtime itself.
 //!
 //! A run's total under a model is `entry` for each function entry, `back_edge` for each back edge taken, the costs of

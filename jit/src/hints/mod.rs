@@ -4,7 +4,7 @@
 //! Invariant: the code section and all other sections stay unchanged, byte for byte. Functions that the profile does
 //! not know, or whose graph differs, get no hints.
 //! Source: the "WebAssembly Code Metadata" specification for the sections' common form and for branch hints, the
-//! compilation-hints proposal for the others. Oracle: `tests/hints.rs`, which reads branch hints with wasmparser's
+//! compilation-hints proposal for the others. Oracle: `tests/it/hints.rs`, which reads branch hints with wasmparser's
 //! reader and compares all with counts looked up one by one.
 
 mod accuracy;

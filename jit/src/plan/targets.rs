@@ -4,7 +4,7 @@
 //! the last call, as a function reference, and the number of consecutive calls of it. Machine code counts as long as
 //! the callee stays the same; when it changes, the runtime is called, which keeps the counts of all others.
 //! Source: Calder, Feller & Eustace, *Value Profiling*, MICRO 1997, with a table that loses nothing. Oracle: calling
-//! contexts, `vm/tests/call_targets.rs`.
+//! contexts, `vm/tests/profiles/call_targets.rs`.
 
 use wasmparser::BinaryReaderError;
 

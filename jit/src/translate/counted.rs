@@ -5,7 +5,7 @@
 //! a run belongs to one check, and each check is equally likely to be in a burst: the counts are an unbiased sample. If
 //! a part were counted only while the burst lasts, parts that contain a call longer than a burst would be lost, and
 //! with them the callers of the most expensive functions. Source: ours; Hirzel & Chilimbi 2001 count no paths. Oracle:
-//! `vm/tests/unbiased.rs`, which compares shares with exact ones.
+//! `vm/tests/profiles/unbiased.rs`, which compares shares with exact ones.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, StackSlotData, StackSlotKind, Value, types};

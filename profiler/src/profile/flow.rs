@@ -4,7 +4,7 @@
 //! callers they are the program's interprocedural hot paths, as far as call records distinguish them; the
 //! instructions of each record; and the call sites that a single path reaches, whose callees' records hence tell
 //! the caller's path as well.
-//! Source: Ammons, Ball & Larus 1997, sections 1.1, 4.3 and 6.3. Oracle: `vm/tests/call_sites.rs`, by hand.
+//! Source: Ammons, Ball & Larus 1997, sections 1.1, 4.3 and 6.3. Oracle: `vm/tests/profiles/call_sites.rs`, by hand.
 
 use std::collections::{BTreeSet, HashMap};
 

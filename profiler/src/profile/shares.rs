@@ -13,7 +13,7 @@
 //! none of it for certain: whoever it belongs to, and if it was up to twice as much.
 //! Source: Kish, *Survey Sampling*, 1965, sections 5.4 (clusters) and 6.4 (ratios); for shares near 0 and 1 the
 //! interval of Agresti & Coull, *The American Statistician* 52(2), 1998, which adds draws of either kind.
-//! Oracle: exact profiles of programs that are hard to sample, in `vm/tests/unbiased.rs`.
+//! Oracle: exact profiles of programs that are hard to sample, in `vm/tests/profiles/unbiased.rs`.
 
 use std::collections::HashMap;
 

@@ -7,7 +7,7 @@
 //! A frame that was called before a burst began is not visible until it reaches its next check.
 //! Source: Hirzel & Chilimbi, *Bursty Tracing*, FDDO 2001, section 2: bursts keep the order of their events, which
 //! samples of single events do not.
-//! Oracle: `tests/it/burst_file.rs`, and traces of the same run in `vm/tests/burst_log.rs`.
+//! Oracle: `tests/it/burst_file.rs`, and traces of the same run in `vm/tests/profiles/burst_log.rs`.
 //!
 //! The layout is that of a trace file, with the magic `77 70 72 62 0d 0a 1a 0a` and the sections `HEAD`
 //! ([`TraceHead`]), `PATH` (some [`BurstEvent`]s) any number of times, and `DONE` ([`TraceEnding`]).

@@ -6,6 +6,7 @@ use wasm_mutate::WasmMutate;
 use wprof::Engine;
 use wprof_spec_tests::mode::Mode;
 use wprof_spec_tests::rng::Rng;
+use wprof_spec_tests::volume::{cases, share};
 
 use crate::visit::{engine, visit};
 
@@ -26,12 +27,11 @@ fn programs() -> Vec<(String, Vec<u8>)> {
     programs
 }
 
-/// Returns the seeds of this run: `default` of them, unless a long run is requested.
-fn seeds(default: u64) -> std::ops::Range<u64> {
-    let read =
-        |name| std::env::var(name).ok().map(|v| v.parse().unwrap_or_else(|_| panic!("{name} is a number")));
-    let first = read("WPROF_FIRST_SEED").unwrap_or(0);
-    first..first + read("WPROF_SEEDS").unwrap_or(default)
+/// Returns the seeds of this run: a share of `all`, unless a long run is requested.
+fn seeds(all: u64) -> std::ops::Range<u64> {
+    let first = std::env::var("WPROF_FIRST_SEED")
+        .map_or(0, |first| first.parse().expect("WPROF_FIRST_SEED is a number"));
+    first..first + cases(all)
 }
 
 /// Runs `test`, and prints the case if the test panics.
@@ -65,7 +65,7 @@ fn the_whole_programs_are_modules() {
 fn truncated_programs_are_refused() {
     let engine = engine(Mode::Off);
     for (name, bytes) in programs() {
-        let step = (bytes.len() / 1000).max(1);
+        let step = (bytes.len() / share(1000) as usize).max(1);
         for len in (0..bytes.len()).step_by(step) {
             case(&name, len as u64, || visit(&engine, &bytes[..len]));
         }

@@ -1,7 +1,9 @@
 //! The features that an embedding product needs: modules that are instantiated many times, limits, deadlines, hooks,
 //! fuel.
 
+mod api;
 mod artifacts;
+mod async_calls;
 mod call_depth;
 mod call_hooks;
 mod core_dumps;
@@ -10,6 +12,7 @@ mod example;
 mod fuel;
 mod funcs;
 mod instance_pre;
+mod instances;
 mod items;
 mod limiters;
 mod limiters_async;

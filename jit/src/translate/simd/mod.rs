@@ -10,7 +10,7 @@
 //! instructions (a product of two widened vectors, a narrowing of a conversion with a zero) and has no rule for their
 //! parts. Such arms say so.
 //!
-//! Oracle: the official suite, and `tests/simd.rs`, which has a function for each operator that wasmparser knows.
+//! Oracle: the official suite, and `tests/it/simd.rs`, which has a function for each operator that wasmparser knows.
 
 use cranelift_codegen::ir::{Endianness, InstBuilder, MemFlagsData, Type, Value, types};
 use wasmparser::Operator;

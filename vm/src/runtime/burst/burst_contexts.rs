@@ -11,7 +11,7 @@
 //!
 //! Source: Ammons, Ball & Larus 1997, section 4.2; the stack is walked once when a burst begins. A frame that a
 //! tail call has replaced is not on the stack, so its callee seems to be called by its caller. Oracle: a burst
-//! without end gives the exact tree, and others parts of it (`vm/tests/burst_contexts.rs`).
+//! without end gives the exact tree, and others parts of it (`vm/tests/profiles/burst_contexts.rs`).
 
 use std::sync::Arc;
 

@@ -15,7 +15,7 @@
 //! Invariant: sampled code still exists when it is looked up: only trampolines are freed before their store, and
 //! they are not places.
 //!
-//! Oracle: programs whose parts take known shares of the time (`vm/tests/time.rs`).
+//! Oracle: programs whose parts take known shares of the time (`vm/tests/profiles/time.rs`).
 
 mod drain;
 mod handler;

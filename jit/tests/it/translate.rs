@@ -1,12 +1,10 @@
 //! Every shape of control flow becomes machine code, and the CFG is the expected one.
 
-mod parsed;
-
 use wprof_jit::cfg;
 use wprof_jit::compile::{Compiler, CompilerOptions, Tier};
 use wprof_jit::plan::{Collection, FunctionPlan, Instrumentation};
 
-use parsed::Parsed;
+use crate::parsed::Parsed;
 
 /// Compiles every function of a text module in every instrumentation; gives the CFGs as text.
 fn compile(wat: &str) -> String {

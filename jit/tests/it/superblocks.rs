@@ -1,7 +1,5 @@
 //! What superblocks and inlined calls make of a graph.
 
-mod parsed;
-
 use std::collections::BTreeMap;
 
 use expect_test::{Expect, expect};
@@ -11,7 +9,7 @@ use wprof_jit::module::ModuleInfo;
 use wprof_jit::plan::{Collection, FunctionPlan};
 use wprof_jit::reoptimize::{Advice, Estimate, FunctionAdvice, Policy, Reoptimizer, Verdict};
 
-use parsed::Parsed;
+use crate::parsed::Parsed;
 
 fn info(wat: &str) -> ModuleInfo {
     Parsed::new(wat).info

@@ -1,5 +1,4 @@
 //! WASI 0.2: streams, pollables and handles in correct and incorrect use.
-#![cfg(feature = "wasi")]
 
 use std::time::{Duration, Instant};
 

@@ -1,12 +1,10 @@
 //! What hot machine code does without.
 
-mod parsed;
-
 use wprof_jit::abi::code_slots;
 use wprof_jit::compile::{Compiler, CompilerOptions, Tier};
 use wprof_jit::plan::{Collection, FunctionPlan};
 
-use parsed::Parsed;
+use crate::parsed::Parsed;
 
 /// The instructions of the first function, whose code slots lie at `slots`.
 fn instructions(wat: &str, slots: u64) -> Vec<String> {

@@ -1,6 +1,5 @@
 //! The functions of WASI preview 1, called as an engine calls them, but without an engine: their results, and the
 //! memory that they write.
-#![cfg(feature = "wasi")]
 
 mod descriptors;
 mod files;

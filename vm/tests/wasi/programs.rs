@@ -1,5 +1,4 @@
 //! WASI preview 1 programs.
-#![cfg(feature = "wasi")]
 
 use std::io::Write;
 

@@ -1,13 +1,11 @@
 //! What checks do to the machine code around them.
 
-mod parsed;
-
 use wprof_jit::cfg::instruction_offsets;
 use wprof_jit::compile::{Compiler, CompilerOptions, Tier};
 use wprof_jit::graph::{InlinedCall, Site};
 use wprof_jit::plan::{Checks, Collection, FunctionPlan};
 
-use parsed::Parsed;
+use crate::parsed::Parsed;
 
 /// A loop with an access in its middle, behind a condition: what is hoisted is the address of the memory.
 const WAT: &str = "(module (memory 1) (func (param $n i32) (param $sum i32) (result i32)

@@ -1,5 +1,4 @@
 //! HTTP/1.1 as bytes: accepted, refused and written messages.
-#![cfg(feature = "wasi")]
 
 use std::io::{Cursor, Read};
 

@@ -1,12 +1,10 @@
 //! What baseline code looks like.
 
-mod parsed;
-
 use expect_test::{Expect, expect};
 use wprof_jit::compile::{Compiler, CompilerOptions, Tier};
 use wprof_jit::plan::{Collection, FunctionPlan};
 
-use parsed::Parsed;
+use crate::parsed::Parsed;
 
 /// The baseline code of the first function, without what counts its heat.
 fn check(wat: &str, expected: &Expect) {

@@ -1,11 +1,9 @@
 //! What code without an optimiser does not compute.
 
-mod parsed;
-
 use wprof_jit::compile::{Compiler, CompilerOptions, Tier};
 use wprof_jit::plan::{Collection, FunctionPlan};
 
-use parsed::Parsed;
+use crate::parsed::Parsed;
 
 /// The CLIF of the baseline version of the first function.
 fn clif(wat: &str) -> String {

@@ -1,13 +1,11 @@
 //! How code grows with the function: at most with its length, whatever is combined in it.
 
-mod parsed;
-
 use wprof_jit::compile::{Compiler, CompilerOptions, Tier};
 use wprof_jit::graph::BlockGraph;
 use wprof_jit::options::PartSizes;
 use wprof_jit::plan::{Collection, FunctionPlan};
 
-use parsed::Parsed;
+use crate::parsed::Parsed;
 
 /// The locals `0..count`, each of which is read behind all that comes before.
 fn reads(count: usize) -> String {

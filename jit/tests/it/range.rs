@@ -1,11 +1,9 @@
 //! Which sums and shifts become part of an address.
 
-mod parsed;
-
 use wprof_jit::compile::{Compiler, CompilerOptions, Tier};
 use wprof_jit::plan::{Collection, FunctionPlan};
 
-use parsed::Parsed;
+use crate::parsed::Parsed;
 
 /// The CLIF of a load at offset 8, by a tier.
 fn load(index: &str, tier: Tier) -> String {

@@ -1,5 +1,4 @@
 //! Calls that wait or take long end when the program is stopped.
-#![cfg(feature = "wasi")]
 
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};

@@ -1,0 +1,8 @@
+//! Components: values, linking, resources, typed calls, hostile components.
+
+mod host;
+mod hostile;
+mod linking;
+mod resources;
+mod typed;
+mod values;

@@ -1,0 +1,22 @@
+//! What profiles say: exact counts, samples, contexts, events, time, traces.
+
+mod allocations;
+mod branches;
+mod burst_contexts;
+mod burst_log;
+mod bursts;
+mod call_sites;
+mod call_targets;
+mod context_events;
+mod contexts;
+mod events;
+mod interesting_paths;
+mod metrics;
+mod paths;
+mod phases;
+mod profile;
+mod profiling_cost;
+mod round_paths;
+mod time;
+mod trace;
+mod unbiased;

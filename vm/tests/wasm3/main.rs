@@ -1,0 +1,10 @@
+//! WebAssembly 3.0: references, exceptions, garbage collection, threads.
+
+mod atomics;
+mod exceptions;
+mod exnrefs;
+mod externrefs;
+mod function_references;
+mod gc;
+mod js_strings;
+mod shared_memory;
