@@ -41,13 +41,13 @@ impl MadeFor {
     /// Returns an error if this program cannot be identified.
     pub fn of(engine: &Engine) -> Result<MadeFor> {
         let config = engine.config();
-        let build = match &config.module_version {
+        let build = match &config.files.module_version {
             Some(version) => version.clone().into_bytes(),
             None => build_id::of_program()
                 .ok_or_else(|| refused("this program has no build id: set Config::module_version"))?
                 .to_vec(),
         };
-        let (compiler, strategy) = (engine.compiler(), config.strategy);
+        let (compiler, strategy) = (engine.compiler(), config.tiers.strategy);
         let settings = format!("{} {:?} {strategy:?}", compiler.settings(), engine.collection());
         let hash = |bytes: &[u8]| Sha256::new().chain_update(MAGIC).chain_update(bytes).finalize().into();
         Ok(MadeFor([hash(&build), hash(compiler.machine().as_bytes()), hash(settings.as_bytes())]))

@@ -46,9 +46,9 @@ impl Engine {
     pub fn new(config: &Config) -> Result<Engine> {
         let core = EngineCore::new(config)?;
         let config = core.config();
-        let background = config.background_compilation.then(Background::default);
-        let code_cache = config.code_cache.as_ref().filter(|_| config.caches()).and_then(|folder| {
-            let (strategy, better) = (config.strategy, &config.reoptimization);
+        let background = config.tiers.background.then(Background::default);
+        let code_cache = config.files.code_cache.as_ref().filter(|_| config.caches()).and_then(|folder| {
+            let (strategy, better) = (config.tiers.strategy, &config.tiers.reoptimization);
             let (compiler, collection) = (core.compiler().fingerprint(), core.collection());
             CodeCache::open(folder, &format!("{compiler} {collection:?} {strategy:?} {better:?}"))
         });
@@ -150,7 +150,7 @@ impl Engine {
 
     /// Returns the number of timed calls of each version when a better version is compared with the previous one.
     pub(crate) fn trial_calls(&self) -> u32 {
-        let policy = self.reoptimization().filter(|_| self.config().background_compilation);
+        let policy = self.reoptimization().filter(|_| self.config().tiers.background);
         policy.map_or(0, |policy| policy.trial_calls)
     }
 

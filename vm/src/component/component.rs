@@ -33,7 +33,7 @@ impl Component {
     /// feature, which the error names.
     pub fn new(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Component> {
         let bytes = bytes.as_ref();
-        let limit = engine.config().max_module_size;
+        let limit = engine.config().modules.max_size;
         if bytes.len() > limit {
             let message = format!(
                 "component has {} bytes, {limit} are allowed: raise Config::max_module_size",
@@ -58,7 +58,7 @@ impl Component {
     /// Returns an error if the file cannot be read, and as [`Component::new`].
     pub fn from_file(engine: &Engine, path: impl AsRef<Path>) -> Result<Component> {
         let path = path.as_ref();
-        let most = engine.config().max_module_size as u64;
+        let most = engine.config().modules.max_size as u64;
         let read = || {
             let mut bytes = Vec::new();
             // One byte beyond the limit shows that the file is too large.

@@ -9,9 +9,9 @@ use crate::{Error, ErrorKind, Result, Strategy};
 
 impl Config {
     pub(crate) fn compiler_options(&self, collection: &Collection) -> CompilerOptions {
-        let hot = self.compiler.hot.filter(|_| self.strategy == Strategy::Tiered);
-        let positions = self.compiler.positions || self.sample_rate.is_some();
-        let limits_frames = self.max_call_depth.is_some();
+        let hot = self.compiler.hot.filter(|_| self.tiers.strategy == Strategy::Tiered);
+        let positions = self.compiler.positions || self.observed.sample_rate.is_some();
+        let limits_frames = self.stack.max_depth.is_some();
         let own =
             CompilerOptions { polls: self.polls, hot, positions, limits_frames, ..self.compiler.clone() };
         own.collecting(collection)
@@ -31,22 +31,22 @@ impl Config {
         self.check_call_targets()?;
         // With bursts, contexts and metrics cover only the code in bursts.
         let is_sampled = self.checks().is_some();
-        let metrics = self.metrics.iter().cloned().chain(self.lengths()).filter(|_| !is_sampled);
+        let metrics = self.observed.metrics.iter().cloned().chain(self.lengths()).filter(|_| !is_sampled);
         Ok(Collection {
             counters: self.profiling.instrumentation(),
-            events: self.events.clone(),
-            counting: self.counting,
+            events: self.events.models.clone(),
+            counting: self.events.counting,
             metered: self.metered(),
-            interesting: self.interesting.clone(),
+            interesting: self.paths.interesting.clone(),
             weights: self.weights.clone(),
-            tracing: self.tracing,
-            references: self.references,
-            contexts: self.contexts && !is_sampled,
-            merges_sites: self.merges_sites,
-            allocations: self.allocators.is_some(),
+            tracing: self.trace.what,
+            references: self.trace.references,
+            contexts: self.contexts.counted && !is_sampled,
+            merges_sites: self.contexts.merges_sites,
+            allocations: self.observed.allocators.is_some(),
             metrics: metrics.collect(),
-            flow_contexts: self.flow_contexts.then_some(self.record_paths),
-            call_targets: self.call_targets && !is_sampled,
+            flow_contexts: self.contexts.with_paths.then_some(self.paths.recorded),
+            call_targets: self.contexts.call_targets && !is_sampled,
             checks: self.checks(),
             in_bursts: false,
             records_bursts: false,
@@ -55,18 +55,18 @@ impl Config {
 
     /// Checks that event kinds are few and uniquely named, and that the budget's kind is one of them.
     fn check_events(&self) -> Result<()> {
-        let names: Vec<&str> = self.events.iter().map(|model| model.name.as_str()).collect();
+        let names: Vec<&str> = self.events.models.iter().map(|model| model.name.as_str()).collect();
         if names.len() > EVENT_KINDS as usize {
             return wrong(format!("{} kinds of events: at most {EVENT_KINDS} can be counted", names.len()));
         }
         if let Some(name) = twice(&names) {
             return wrong(format!("two kinds of events are called `{name}`"));
         }
-        match &self.budget {
+        match &self.events.budget {
             Some(budget) if self.metered().is_none() => {
                 wrong(format!("the budget is of `{budget}`, which is not counted: add it to the events"))
             }
-            None if matches!(self.counting, Counting::Before(_)) => wrong(
+            None if matches!(self.events.counting, Counting::Before(_)) => wrong(
                 "events are counted to stop at an instruction, but no budget says when: set Config::budget",
             ),
             _ => Ok(()),
@@ -77,10 +77,10 @@ impl Config {
     /// checks.
     fn check_samples(&self) -> Result<()> {
         let ProfilingConfig::Adaptive(adaptive) = self.profiling else { return Ok(()) };
-        if !self.events.is_empty() || self.tracing.is_some() {
+        if !self.events.models.is_empty() || self.trace.what.is_some() {
             return wrong("events and traces are not sampled: profile exactly instead");
         }
-        if self.max_call_depth.is_some() {
+        if self.stack.max_depth.is_some() {
             return wrong(
                 "frames are not limited in number where there are bursts: a call in which a burst begins or ends runs the \
                 entries of two versions and would count twice; profile exactly, or not",
@@ -98,18 +98,20 @@ impl Config {
     fn check_metrics(&self) -> Result<()> {
         let counts_paths = self.profiling == ProfilingConfig::Exact(Collect::Paths);
         let is_sampled = self.checks().is_some();
-        let metrics = self.metrics.len();
-        if is_sampled && self.metrics.contains(&Metric::Mispredictions) {
+        let metrics = self.observed.metrics.len();
+        if is_sampled && self.observed.metrics.contains(&Metric::Mispredictions) {
             return wrong("a simulated predictor sees all branches, not those in bursts: profile exactly");
         }
-        if metrics > 0 && !is_sampled && !self.contexts && !counts_paths {
+        if metrics > 0 && !is_sampled && !self.contexts.counted && !counts_paths {
             return wrong("metrics are measured along paths and in calling contexts: collect these");
         }
-        if (metrics > 0 || self.flow_contexts) && self.interesting.is_some() {
+        if (metrics > 0 || self.contexts.with_paths) && self.paths.interesting.is_some() {
             return wrong("metrics, and paths in contexts, are of all paths, not of interesting ones");
         }
-        let events = self.events.iter().map(|model| model.name.as_str());
-        if let Some(name) = twice(&self.metrics.iter().map(Metric::name).chain(events).collect::<Vec<_>>()) {
+        let events = self.events.models.iter().map(|model| model.name.as_str());
+        if let Some(name) =
+            twice(&self.observed.metrics.iter().map(Metric::name).chain(events).collect::<Vec<_>>())
+        {
             return wrong(format!("two metrics or kinds of events are called `{name}`"));
         }
         if metrics + self.lengths().count() > METRIC_KINDS as usize {
@@ -117,7 +119,7 @@ impl Config {
                 "at most {METRIC_KINDS} metrics can be measured, kinds of events with lengths among them"
             ));
         }
-        if self.flow_contexts && !(self.contexts && counts_paths) {
+        if self.contexts.with_paths && !(self.contexts.counted && counts_paths) {
             return wrong("paths in contexts: count both paths and contexts");
         }
         Ok(())
@@ -125,7 +127,7 @@ impl Config {
 
     /// Checks that callees are counted in code that is counted exactly; bursts count them anyway.
     fn check_call_targets(&self) -> Result<()> {
-        match self.call_targets && !matches!(self.profiling, ProfilingConfig::Exact(_)) {
+        match self.contexts.call_targets && !matches!(self.profiling, ProfilingConfig::Exact(_)) {
             true => {
                 wrong("callees of indirect calls are counted beside edges, paths or blocks: collect these")
             }
@@ -135,7 +137,7 @@ impl Config {
 
     /// Checks that allocations are counted in contexts, and exactly.
     fn check_allocations(&self) -> Result<()> {
-        match self.allocators.is_some() && (self.checks().is_some() || !self.contexts) {
+        match self.observed.allocators.is_some() && (self.checks().is_some() || !self.contexts.counted) {
             true => {
                 wrong("allocations are counted exactly, in calling contexts: count these, without bursts")
             }
@@ -146,14 +148,15 @@ impl Config {
     /// Returns the metrics of bulk-operation lengths that paths also need; nothing is measured along interesting
     /// paths.
     fn lengths(&self) -> impl Iterator<Item = Metric> {
-        let has_them = self.profiling == ProfilingConfig::Exact(Collect::Paths) && self.interesting.is_none();
-        let kinds = self.events.iter().filter(move |model| has_them && model.charges_lengths());
+        let has_them =
+            self.profiling == ProfilingConfig::Exact(Collect::Paths) && self.paths.interesting.is_none();
+        let kinds = self.events.models.iter().filter(move |model| has_them && model.charges_lengths());
         kinds.map(|model| Metric::Lengths(model.name.clone()))
     }
 
     /// Checks that interesting paths belong to an engine that counts paths, and that their profile has paths.
     fn check_interesting(&self) -> Result<()> {
-        let Some(interesting) = &self.interesting else { return Ok(()) };
+        let Some(interesting) = &self.paths.interesting else { return Ok(()) };
         if self.profiling != ProfilingConfig::Exact(Collect::Paths) {
             return wrong("there are interesting paths, but paths are not counted: collect paths");
         }
@@ -170,8 +173,9 @@ impl Config {
         let (counters, weights) = (Instrumentation::Paths, self.weights.clone());
         let checks = Some(self.checks()?);
         let (call_targets, in_bursts) = (true, true);
-        let records_bursts = self.record_bursts || self.extension.is_some();
-        let (contexts, metrics, references) = (self.contexts, self.metrics.clone(), self.references);
+        let records_bursts = self.observed.bursts || self.paths.extension.is_some();
+        let (contexts, metrics, references) =
+            (self.contexts.counted, self.observed.metrics.clone(), self.trace.references);
         Some(Collection {
             counters,
             weights,
@@ -180,7 +184,7 @@ impl Config {
             metrics,
             references,
             call_targets,
-            merges_sites: self.merges_sites,
+            merges_sites: self.contexts.merges_sites,
             in_bursts,
             records_bursts,
             ..Collection::default()
@@ -196,8 +200,8 @@ impl Config {
     }
 
     fn metered(&self) -> Option<u32> {
-        let budget = self.budget.as_ref()?;
-        self.events.iter().position(|model| model.name == *budget).map(|index| index as u32)
+        let budget = self.events.budget.as_ref()?;
+        self.events.models.iter().position(|model| model.name == *budget).map(|index| index as u32)
     }
 }
 

@@ -13,9 +13,9 @@ impl Config {
     /// costs what a budget costs, and programs consume as much as in Wasmtime, or according to [`Config::fuel_costs`].
     /// No other budget is possible then.
     pub fn consume_fuel(&mut self, enable: bool) -> &mut Self {
-        self.fuel = enable;
-        self.events.retain(|model| model.name != FUEL);
-        self.budget.take_if(|kind| kind == FUEL);
+        self.events.fuel = enable;
+        self.events.models.retain(|model| model.name != FUEL);
+        self.events.budget.take_if(|kind| kind == FUEL);
         self.keep_fuel();
         self
     }
@@ -40,8 +40,8 @@ impl Config {
     /// # }
     /// ```
     pub fn fuel_costs(&mut self, costs: Option<EventModel>) -> &mut Self {
-        self.fuel_costs = costs.map(|costs| costs.named(FUEL));
-        if self.fuel {
+        self.events.fuel_costs = costs.map(|costs| costs.named(FUEL));
+        if self.events.fuel {
             self.consume_fuel(true);
         }
         self
@@ -49,17 +49,17 @@ impl Config {
 
     /// Ensures that fuel is counted if it is consumed.
     pub(super) fn keep_fuel(&mut self) {
-        if !self.fuel {
+        if !self.events.fuel {
             return;
         }
         if !self.counts(FUEL) {
-            self.events.extend(self.fuel_costs.clone().or_else(|| EventModel::built_in(FUEL)));
+            self.events.models.extend(self.events.fuel_costs.clone().or_else(|| EventModel::built_in(FUEL)));
         }
-        self.budget = Some(FUEL.into());
+        self.events.budget = Some(FUEL.into());
     }
 
     /// Reports whether stores start without fuel.
     pub(crate) fn consumes_fuel(&self) -> bool {
-        self.fuel && self.meters(FUEL)
+        self.events.fuel && self.meters(FUEL)
     }
 }

@@ -131,7 +131,7 @@ macro_rules! common {
 
             /// Adds any metric: see [`Config::measure`].
             pub fn measure(mut self, metric: Metric) -> Self {
-                let mut metrics = std::mem::take(&mut self.config.metrics);
+                let mut metrics = std::mem::take(&mut self.config.observed.metrics);
                 metrics.retain(|other| *other != metric);
                 metrics.push(metric);
                 self.config.measure(metrics);

@@ -33,7 +33,9 @@ impl Config {
             config.memory_reservation(0).memory_guard_size(guard.min(SMALL_GUARD));
         }
         // Inlined calls have no frame that could be counted.
-        if let Some(policy) = config.reoptimization.as_mut().filter(|_| config.max_call_depth.is_some()) {
+        if let Some(policy) =
+            config.tiers.reoptimization.as_mut().filter(|_| config.stack.max_depth.is_some())
+        {
             (policy.inlining, policy.guesses) = (false, false);
         }
         config
@@ -47,20 +49,20 @@ impl Config {
 
     /// Sets the maximum size of a binary module, in bytes (default: 1 GiB).
     pub fn max_module_size(&mut self, bytes: usize) -> &mut Self {
-        self.max_module_size = bytes;
+        self.modules.max_size = bytes;
         self
     }
 
     /// Sets the maximum number of functions of a module, including imports (default: 1,000,000).
     pub fn max_functions(&mut self, count: u32) -> &mut Self {
-        self.max_functions = count;
+        self.modules.max_functions = count;
         self
     }
 
     /// Sets the maximum size of a function body, in bytes (default: 7,654,321, as in browsers). The time to compile a
     /// function grows with its size, so this limit bounds it.
     pub fn max_function_size(&mut self, bytes: u32) -> &mut Self {
-        self.max_function_size = bytes;
+        self.modules.max_function_size = bytes;
         self
     }
 
@@ -75,7 +77,7 @@ impl Config {
     /// Sets the maximum number of locals of a function, including parameters (default: 50,000, the format's own
     /// limit).
     pub fn max_locals(&mut self, count: u32) -> &mut Self {
-        self.max_locals = count;
+        self.modules.max_locals = count;
         self
     }
 }

@@ -2,6 +2,7 @@
 
 mod collection;
 mod fuel;
+mod groups;
 mod kinds_of_profiles;
 mod limits;
 mod observed;
@@ -14,13 +15,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use wprof_jit::compile::{CompilerOptions, PassSet};
-use wprof_jit::events::EventModel;
-use wprof_jit::limits::RECORD_PATHS;
-use wprof_jit::module::{AllocatorKind, Proposal};
+use wprof_jit::module::Proposal;
 use wprof_jit::options::PartSizes;
-use wprof_jit::plan::{Counting, Interesting, Metric, Tracing};
-use wprof_jit::reoptimize::Policy;
-use wprof_profiler::{Extension, Profile, TableShape};
+use wprof_profiler::Profile;
 
 pub(crate) use fuel::FUEL;
 pub use kinds_of_profiles::{AdaptiveProfile, ExactProfile};
@@ -28,6 +25,7 @@ pub use perf::PerfFormat;
 pub use pooling::PoolingConfig;
 pub use profiling::{Adaptive, Collect, ProfilingConfig, Trigger};
 
+use self::groups::{Contexts, Events, Files, ModuleLimits, Observed, Paths, StackLimits, Tiers, Trace};
 use crate::StoreLimits;
 
 /// Minimum stack size for wasm code and its callees: the compiler also runs there, with a quarter of it.
@@ -55,52 +53,22 @@ pub enum Strategy {
 #[derive(Clone, Debug)]
 pub struct Config {
     pub(crate) compiler: CompilerOptions,
-    pub(crate) polls: bool,
     pub(crate) profiling: ProfilingConfig,
+    pub(crate) tiers: Tiers,
+    pub(crate) modules: ModuleLimits,
     pub(crate) limits: StoreLimits,
-    pub(crate) max_module_size: usize,
-    pub(crate) max_functions: u32,
-    pub(crate) max_function_size: u32,
-    pub(crate) max_locals: u32,
-    pub(crate) strategy: Strategy,
-    pub(crate) background_compilation: bool,
-    pub(crate) speculative_compilation: bool,
-    pub(crate) code_cache: Option<PathBuf>,
-    pub(crate) module_version: Option<String>,
+    pub(crate) stack: StackLimits,
     pub(crate) pooling: Option<PoolingConfig>,
-    pub(crate) max_wasm_stack: Option<usize>,
-    pub(crate) max_call_depth: Option<u32>,
-    pub(crate) hash_ahead: bool,
-    pub(crate) demand_paging: bool,
-    pub(crate) padding: Option<u32>,
-    pub(crate) events: Vec<EventModel>,
-    pub(crate) counting: Counting,
-    pub(crate) budget: Option<String>,
+    pub(crate) files: Files,
+    pub(crate) events: Events,
+    pub(crate) contexts: Contexts,
+    pub(crate) paths: Paths,
+    pub(crate) trace: Trace,
+    pub(crate) observed: Observed,
     pub(crate) weights: Option<Arc<Profile>>,
-    pub(crate) reoptimization: Option<Policy>,
-    pub(crate) advice: Option<Arc<Profile>>,
-    pub(crate) interesting: Option<Interesting>,
-    pub(crate) tracing: Option<Tracing>,
-    pub(crate) references: bool,
-    pub(crate) trace_buffer: usize,
-    pub(crate) contexts: bool,
-    pub(crate) call_targets: bool,
-    pub(crate) merges_sites: bool,
-    pub(crate) allocators: Option<Vec<(String, AllocatorKind)>>,
-    pub(crate) context_memory: usize,
     pub(crate) perf: Option<PerfFormat>,
-    pub(crate) metrics: Vec<Metric>,
-    pub(crate) flow_contexts: bool,
-    pub(crate) record_paths: u64,
-    pub(crate) times_host_calls: bool,
+    pub(crate) polls: bool,
     pub(crate) gc_stress: bool,
-    pub(crate) has_time_line: bool,
-    pub(crate) sample_rate: Option<u32>,
-    pub(crate) record_bursts: bool,
-    pub(crate) extension: Option<Extension>,
-    pub(crate) path_table: TableShape,
-    fuel: bool,
-    fuel_costs: Option<EventModel>,
     off: Vec<Proposal>,
 }
 
@@ -115,52 +83,22 @@ impl Config {
     pub fn new() -> Config {
         Config {
             compiler: CompilerOptions::default(),
-            polls: false,
             profiling: ProfilingConfig::Off,
+            tiers: Tiers::default(),
+            modules: ModuleLimits::default(),
             limits: StoreLimits::default(),
-            max_module_size: 1 << 30,
-            max_functions: 1_000_000,
-            max_function_size: 7_654_321,
-            max_locals: 50_000,
-            strategy: Strategy::default(),
-            background_compilation: true,
-            speculative_compilation: cores() > 1,
-            code_cache: None,
-            module_version: None,
+            stack: StackLimits::default(),
             pooling: None,
-            max_wasm_stack: None,
-            max_call_depth: None,
-            hash_ahead: true,
-            demand_paging: true,
-            padding: None,
-            events: Vec::new(),
-            counting: Counting::default(),
-            budget: None,
+            files: Files::default(),
+            events: Events::default(),
+            contexts: Contexts::default(),
+            paths: Paths::default(),
+            trace: Trace::default(),
+            observed: Observed::default(),
             weights: None,
-            reoptimization: Some(Policy::default()),
-            advice: None,
-            interesting: None,
-            tracing: None,
-            references: false,
-            trace_buffer: 1 << 20,
-            contexts: false,
-            call_targets: false,
-            merges_sites: false,
-            allocators: None,
-            context_memory: 256 << 20,
             perf: None,
-            metrics: Vec::new(),
-            flow_contexts: false,
-            record_paths: RECORD_PATHS,
-            times_host_calls: false,
+            polls: false,
             gc_stress: false,
-            has_time_line: false,
-            sample_rate: None,
-            record_bursts: false,
-            extension: None,
-            path_table: TableShape::USUAL,
-            fuel: false,
-            fuel_costs: None,
             off: Vec::new(),
         }
     }
@@ -180,14 +118,14 @@ impl Config {
 
     /// Sets how functions are compiled (default: tiered).
     pub fn strategy(&mut self, strategy: Strategy) -> &mut Self {
-        self.strategy = strategy;
+        self.tiers.strategy = strategy;
         self
     }
 
     /// Sets whether another thread optimises hot functions while the program continues (default: yes). Otherwise the
     /// program waits, so that the same input goes through the same versions.
     pub fn background_compilation(&mut self, enable: bool) -> &mut Self {
-        self.background_compilation = enable;
+        self.tiers.background = enable;
         self
     }
 
@@ -197,7 +135,7 @@ impl Config {
     /// If there are bursts, versions for frames that wait in loops of large functions are then compiled
     /// in two steps, the first of which takes less time.
     pub fn speculative_compilation(&mut self, enable: bool) -> &mut Self {
-        self.speculative_compilation = enable;
+        self.tiers.speculative = enable;
         self
     }
 
@@ -205,7 +143,7 @@ impl Config {
     /// used if others may write to it, since its code runs with the rights of this process. Nothing is stored unless
     /// [`Module::update_code_cache`](crate::Module::update_code_cache) is called.
     pub fn code_cache(&mut self, folder: impl Into<PathBuf>) -> &mut Self {
-        self.code_cache = Some(folder.into());
+        self.files.code_cache = Some(folder.into());
         self
     }
 
@@ -213,14 +151,14 @@ impl Config {
     /// that requesting a profile does not wait for them: hashing takes 0.7 ms per MiB. Turn it off if no profile is
     /// requested.
     pub fn hash_ahead(&mut self, is_wanted: bool) -> &mut Self {
-        self.hash_ahead = is_wanted;
+        self.files.hash_ahead = is_wanted;
         self
     }
 
     /// Sets whether data segments of megabytes and debug information of a module's file are read on demand
     /// (default: yes), rather than at load. The file must then not be written to while the module is used.
     pub fn demand_paging(&mut self, enable: bool) -> &mut Self {
-        self.demand_paging = enable;
+        self.files.demand_paging = enable;
         self
     }
 
@@ -229,7 +167,7 @@ impl Config {
     /// share modules, such as one that compiles and one that runs. Programs with equal versions must contain wprof
     /// built from the same sources in the same way; otherwise the behaviour is undefined.
     pub fn module_version(&mut self, version: Option<String>) -> &mut Self {
-        self.module_version = version;
+        self.files.module_version = version;
         self
     }
 
@@ -247,7 +185,7 @@ impl Config {
     /// next call. Host functions need a quarter of it left, or 512 KiB (1 MiB in debug builds) if that is less.
     pub fn max_wasm_stack(&mut self, bytes: Option<usize>) -> &mut Self {
         let whole = |bytes: usize| bytes.clamp(LEAST_STACK, MOST_STACK).next_multiple_of(PAGE);
-        self.max_wasm_stack = bytes.map(whole);
+        self.stack.max_bytes = bytes.map(whole);
         self
     }
 
@@ -260,7 +198,7 @@ impl Config {
     /// Each call then costs two additions and a comparison, and no call is inlined. With an adaptive profile the engine
     /// refuses the limit: a call in which a burst begins or ends runs the entries of two versions, and would count twice.
     pub fn max_call_depth(&mut self, frames: Option<u32>) -> &mut Self {
-        self.max_call_depth = frames;
+        self.stack.max_depth = frames;
         self
     }
 
@@ -309,7 +247,7 @@ impl Config {
     /// code depends on its address by several percent (Mytkowicz et al., *Producing Wrong Data Without Doing Anything
     /// Obviously Wrong!*, ASPLOS 2009), so benchmarks of wprof itself compare means over several seeds.
     pub fn padding(&mut self, seed: u32) -> &mut Self {
-        self.padding = Some(seed);
+        self.tiers.padding = Some(seed);
         self
     }
 
@@ -368,13 +306,14 @@ impl Config {
 
     /// Reports whether functions are compiled ahead.
     pub(crate) fn speculates(&self) -> bool {
-        self.speculative_compilation && self.background_compilation && self.strategy == Strategy::Tiered
+        self.tiers.speculative && self.tiers.background && self.tiers.strategy == Strategy::Tiered
     }
 
     /// Reports whether code is cached for other runs.
     pub(crate) fn caches(&self) -> bool {
-        let has_profile = self.weights.is_some() || self.interesting.is_some() || self.advice.is_some();
-        !has_profile && self.perf.is_none() && self.allocators.is_none()
+        let has_profile =
+            self.weights.is_some() || self.paths.interesting.is_some() || self.tiers.advice.is_some();
+        !has_profile && self.perf.is_none() && self.observed.allocators.is_none()
     }
 }
 

@@ -20,21 +20,21 @@ impl Config {
     /// Sets the event kinds to count in all wasm code of a store (default: none): see
     /// [`Store::event_count`](crate::Store::event_count). At most 16.
     pub fn count_events(&mut self, kinds: impl IntoIterator<Item = EventModel>) -> &mut Self {
-        self.events = kinds.into_iter().collect();
+        self.events.models = kinds.into_iter().collect();
         self.keep_fuel();
         self
     }
 
     /// Sets how events are counted (default: with the fewest increments).
     pub fn event_counting(&mut self, counting: Counting) -> &mut Self {
-        self.counting = counting;
+        self.events.counting = counting;
         self
     }
 
     /// Sets the counted event kind for which a store has a budget (default: none): see
     /// [`Store::set_budget`](crate::Store::set_budget).
     pub fn budget(&mut self, kind: impl Into<String>) -> &mut Self {
-        self.budget = Some(kind.into());
+        self.events.budget = Some(kind.into());
         self.keep_fuel();
         self
     }
@@ -51,14 +51,14 @@ impl Config {
     /// (default: the reoptimizer's own policy). `None` disables it. Code that counts everything is never
     /// reoptimized.
     pub fn reoptimization(&mut self, policy: Option<Policy>) -> &mut Self {
-        self.reoptimization = policy;
+        self.tiers.reoptimization = policy;
         self
     }
 
     /// Sets an earlier profile that guides the optimisation of hot functions from the start (default: none). All
     /// modules must be the one that the profile describes. Code is then not cached.
     pub fn profile_use(&mut self, profile: Arc<Profile>) -> &mut Self {
-        self.advice = Some(profile);
+        self.tiers.advice = Some(profile);
         self
     }
 
@@ -68,13 +68,13 @@ impl Config {
     /// if none are set, and loops are compiled for its paths. All modules must be the one that the interesting
     /// paths belong to. Code is then not cached.
     pub fn interesting_paths(&mut self, interesting: Interesting) -> &mut Self {
-        self.interesting = Some(interesting);
+        self.paths.interesting = Some(interesting);
         self
     }
 
     /// Makes all code write a trace (default: no), which [`Store::record_trace`](crate::Store::record_trace) stores.
     pub fn trace(&mut self, how: Tracing) -> &mut Self {
-        self.tracing = Some(how);
+        self.trace.what = Some(how);
         self
     }
 
@@ -82,14 +82,14 @@ impl Config {
     /// operation accesses, in step with the blocks. It has no effect without [`Config::trace`] or
     /// [`Config::record_bursts`].
     pub fn trace_references(&mut self, enable: bool) -> &mut Self {
-        self.references = enable;
+        self.trace.references = enable;
         self
     }
 
     /// Sets how many bytes of a trace are collected before they are compressed as one chunk (default: 1 MiB). A trace
     /// can be read from any chunk on. At least 8, at most 64 MiB. Data references may take eight times as many bytes.
     pub fn trace_buffer(&mut self, bytes: usize) -> &mut Self {
-        self.trace_buffer = bytes.clamp(8, 64 << 20);
+        self.trace.buffer = bytes.clamp(8, 64 << 20);
         self
     }
 
@@ -97,14 +97,14 @@ impl Config {
     /// called, by whom, who was called by whom, …, see [`Profile::contexts`]. An adaptive profile counts the calls in
     /// bursts.
     pub fn count_contexts(&mut self, enable: bool) -> &mut Self {
-        self.contexts = enable;
+        self.contexts.counted = enable;
         self
     }
 
     /// Sets whether an exact profile of edges, paths or blocks counts which functions each indirect call calls (default:
     /// no): see [`Profile::call_targets`]. An adaptive profile always counts these, in bursts.
     pub fn count_call_targets(&mut self, enable: bool) -> &mut Self {
-        self.call_targets = enable;
+        self.contexts.call_targets = enable;
         self
     }
 
@@ -112,7 +112,7 @@ impl Config {
     /// several call sites of its caller are then one context, which takes less memory and tells less. Calling contexts
     /// must be counted.
     pub fn merge_call_sites(&mut self, enable: bool) -> &mut Self {
-        self.merges_sites = enable;
+        self.contexts.merges_sites = enable;
         self
     }
 
@@ -133,7 +133,7 @@ impl Config {
         &mut self,
         also: impl IntoIterator<Item = (String, AllocatorKind)>,
     ) -> &mut Self {
-        self.allocators = Some(also.into_iter().collect());
+        self.observed.allocators = Some(also.into_iter().collect());
         self
     }
 
@@ -141,7 +141,7 @@ impl Config {
     /// million). Once they are used up, calls in new contexts are counted by function only, under
     /// [`Callee::Beyond`](wprof_profiler::Callee::Beyond).
     pub fn context_memory(&mut self, bytes: usize) -> &mut Self {
-        self.context_memory = bytes;
+        self.contexts.memory = bytes;
         self
     }
 
@@ -159,7 +159,7 @@ impl Config {
     /// signal; interrupted system calls resume where the system allows. The kernel checks such timers at its ticks,
     /// often 250 per second: a sample then represents more time.
     pub fn sample_time(&mut self, rate: Option<u32>) -> &mut Self {
-        self.sample_rate = rate.filter(|&rate| rate > 0);
+        self.observed.sample_rate = rate.filter(|&rate| rate > 0);
         self
     }
 
@@ -169,15 +169,15 @@ impl Config {
     /// [`CallRecord::metrics`](wprof_profiler::CallRecord::metrics). For event kinds that are also counted, profiles
     /// contain the totals along paths.
     pub fn measure(&mut self, metrics: impl IntoIterator<Item = Metric>) -> &mut Self {
-        self.metrics = metrics.into_iter().collect();
-        self.metrics.sort();
+        self.observed.metrics = metrics.into_iter().collect();
+        self.observed.metrics.sort();
         self
     }
 
     /// Sets whether paths are counted separately in each calling context (default: no): see
     /// [`CallRecord::paths`](wprof_profiler::CallRecord::paths). Paths and contexts must be counted.
     pub fn flow_contexts(&mut self, enable: bool) -> &mut Self {
-        self.flow_contexts = enable;
+        self.contexts.with_paths = enable;
         self
     }
 
@@ -185,48 +185,48 @@ impl Config {
     /// cell per path (default: 64). Other functions count paths in rows that all their records share, which is slower,
     /// but needs no memory for paths that do not run.
     pub fn record_paths(&mut self, most: u32) -> &mut Self {
-        self.record_paths = most.into();
+        self.paths.recorded = most.into();
         self
     }
 
     /// Sets whether profiles contain the run time of host functions (default: no): see
     /// [`HostCalls::time_ns`](wprof_profiler::HostCalls::time_ns). Each call then reads the time-stamp counter twice.
     pub fn time_host_calls(&mut self, enable: bool) -> &mut Self {
-        self.times_host_calls = enable;
+        self.contexts.times_host_calls = enable;
         self
     }
 
     /// Sets whether profiles have a time line (default: no), [`Profile::timeline`]: when and why code was compiled,
     /// and when bursts ran. Times differ between runs.
     pub fn time_line(&mut self, enable: bool) -> &mut Self {
-        self.has_time_line = enable;
+        self.observed.time_line = enable;
         self
     }
 
     /// Sets whether bursts can be recorded (default: no), which slows them down: see
     /// [`Store::record_bursts`](crate::Store::record_bursts). It has no effect without bursts.
     pub fn record_bursts(&mut self, enable: bool) -> &mut Self {
-        self.record_bursts = enable;
+        self.observed.bursts = enable;
         self
     }
 
     /// Sets whether bursts extend paths over back edges or calls (default: neither): see [`Profile::extended`]. This
     /// slows bursts down. It has no effect without bursts.
     pub fn extend_paths(&mut self, extension: Option<Extension>) -> &mut Self {
-        self.extension = extension;
+        self.paths.extension = extension;
         self
     }
 
     /// Sets the size of the table in which bursts count paths of functions with too many paths for counters (default:
     /// 16,384 sets of 4 entries). A full set evicts its least executed path. It has no effect without bursts.
     pub fn path_table(&mut self, shape: TableShape) -> &mut Self {
-        self.path_table = shape;
+        self.paths.table = shape;
         self
     }
 
     /// Returns the sampling rate of threads in samples per second, if they are sampled.
     pub(crate) fn sampled_rate(&self) -> Option<u32> {
-        self.sample_rate
+        self.observed.sample_rate
     }
 
     /// Reports whether anything but events is counted.
@@ -236,27 +236,27 @@ impl Config {
 
     /// Reports whether all code writes a trace.
     pub fn traces(&self) -> bool {
-        self.tracing.is_some()
+        self.trace.what.is_some()
     }
 
     /// Reports whether events of `kind` are counted.
     pub fn counts(&self, kind: &str) -> bool {
-        self.events.iter().any(|model| model.name == kind)
+        self.events.models.iter().any(|model| model.name == kind)
     }
 
     /// Reports whether events of `kind` have a budget.
     pub fn meters(&self, kind: &str) -> bool {
-        self.budget.as_deref() == Some(kind)
+        self.events.budget.as_deref() == Some(kind)
     }
 
     /// Reports whether bursts can be recorded.
     pub(crate) fn records_bursts(&self) -> bool {
-        self.record_bursts && self.checks().is_some()
+        self.observed.bursts && self.checks().is_some()
     }
 
     /// Creates an empty table of extended paths, if bursts count them.
     pub(crate) fn extended_paths(&self) -> Option<ExtendedPaths> {
-        let extension = self.extension.filter(|_| self.checks().is_some())?;
+        let extension = self.paths.extension.filter(|_| self.checks().is_some())?;
         Some(ExtendedPaths::bounded(extension, EXTENDED_PATHS))
     }
 }

@@ -127,13 +127,13 @@ fn compile(
     mut config: Config,
     advice: Option<Arc<Advice>>,
 ) -> Result<Vec<u8>> {
-    if config.weights.is_some() || config.interesting.is_some() {
+    if config.weights.is_some() || config.paths.interesting.is_some() {
         let message = "code depends on weights and interesting paths: compile ahead without them";
         return Err(Error::new(ErrorKind::Artifact, message));
     }
     super::check_size(engine, bytes.len() as u64)?;
     config.background_compilation(false);
-    (config.code_cache, config.perf) = (None, None);
+    (config.files.code_cache, config.perf) = (None, None);
     let own = Engine::new(&config)?;
     let made_for = MadeFor::of(engine)?;
     if made_for != MadeFor::of(&own)? {

@@ -190,7 +190,7 @@ impl ModuleInner {
 
     /// Returns whether a function has run often enough to be worth compiling twice.
     fn is_worth_bursts(&self, func: u32) -> bool {
-        let is_tiered = self.engine.config().strategy == Strategy::Tiered;
+        let is_tiered = self.engine.config().tiers.strategy == Strategy::Tiered;
         !is_tiered || self.engine.sees_all() || self.code.look(func, Compiled::is_hot) == Some(true)
     }
 

@@ -174,7 +174,7 @@ impl Compiled {
 impl ModuleCode {
     /// Creates the code of a module without compiled functions.
     pub fn new(engine: &Engine) -> ModuleCode {
-        let arena = CodeArena::new(engine.core().code_space().clone(), engine.config().padding);
+        let arena = CodeArena::new(engine.core().code_space().clone(), engine.config().tiers.padding);
         ModuleCode {
             arena,
             first: FirstCompilations::default(),
@@ -276,7 +276,7 @@ impl ModuleInner {
             return self.code_of_part(row);
         }
         let func = row;
-        let tier = match self.engine.config().strategy {
+        let tier = match self.engine.config().tiers.strategy {
             Strategy::Optimized => Tier::Optimized,
             Strategy::Baseline | Strategy::Tiered => Tier::Baseline,
         };
@@ -396,7 +396,7 @@ impl ModuleInner {
     /// that is 0, at its entry. Orders better versions; returns the address of one that resumes at `block`, if
     /// available.
     pub(crate) fn request_promotion(self: &Arc<Self>, func: u32, block: u32, calls: u64) -> Option<usize> {
-        if self.engine.config().strategy != Strategy::Tiered {
+        if self.engine.config().tiers.strategy != Strategy::Tiered {
             return None;
         }
         if let Some(wanted) = self.code.update(func, |compiled| compiled.wanted_at(block, calls))? {

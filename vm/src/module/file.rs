@@ -45,8 +45,8 @@ pub fn read(engine: &Engine, path: &Path) -> Result<Contents> {
     // The size of a pipe is not known in advance.
     let size = if about.is_file() { about.len() } else { 0 };
     check_size(engine, size)?;
-    let contents = if size < LARGE || !engine.config().demand_paging {
-        let most = (engine.config().max_module_size as u64).saturating_add(1);
+    let contents = if size < LARGE || !engine.config().files.demand_paging {
+        let most = (engine.config().modules.max_size as u64).saturating_add(1);
         let mut bytes = Vec::with_capacity(size as usize);
         file.take(most).read_to_end(&mut bytes).map_err(failed)?;
         ModuleBytes::from(bytes).into()
@@ -61,7 +61,7 @@ pub fn read(engine: &Engine, path: &Path) -> Result<Contents> {
 
 /// Checks that a module has no more bytes than the configuration allows.
 pub fn check_size(engine: &Engine, size: u64) -> Result<()> {
-    let limit = engine.config().max_module_size;
+    let limit = engine.config().modules.max_size;
     if size > limit as u64 {
         let message =
             format!("module has at least {size} bytes, {limit} are allowed: raise Config::max_module_size");

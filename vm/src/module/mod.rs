@@ -133,7 +133,7 @@ impl Module {
         let (slots, cached) = slots(engine, &info, &part_rows, cached).map_err(no_code_memory)?;
         let stand_ins = stand_ins.map(|of| StandInConstants::new(of, &slots, type_ids.len()));
         let code = ModuleCode::new(engine);
-        let code = code.advised(engine.config().advice.as_deref());
+        let code = code.advised(engine.config().tiers.advice.as_deref());
         let (engine, names, symbols) = (engine.clone(), OnceLock::new(), OnceLock::new());
         let (file, debug_file) = (file.map(Path::to_owned), OnceLock::new());
         let inner = Arc::new(ModuleInner {
@@ -351,7 +351,7 @@ impl ModuleInner {
 
     /// Orders the computation of the hash ahead of the first profile, if it takes long.
     fn order_hash(self: &Arc<Self>) {
-        let is_asked_for = self.engine.has_bursts() && self.engine.config().hash_ahead;
+        let is_asked_for = self.engine.has_bursts() && self.engine.config().files.hash_ahead;
         let is_wanted = is_asked_for && !self.hash.is_quick();
         if let Some(background) = self.engine.background().filter(|_| is_wanted) {
             background.order([Job::new(self, 0, Task::Hash)]);
@@ -476,7 +476,7 @@ fn parse(engine: &Engine, bytes: ModuleBytes) -> Result<ModuleInfo> {
     let mut info = wprof_jit::module::parse(binary(bytes)?)?;
     wprof_jit::module::check_allowed(&info.bytes, engine.config().switched_off())?;
     check_limits(engine, &info)?;
-    if let Some(also) = &engine.config().allocators {
+    if let Some(also) = &engine.config().observed.allocators {
         info.allocators = allocators::find(&info, also);
     }
     Ok(info)
@@ -488,22 +488,26 @@ fn check_limits(engine: &Engine, info: &ModuleInfo) -> Result<()> {
         let message = format!("{what}, {limit} are allowed: raise Config::{setting}");
         Err(Error::new(ErrorKind::Limit, message))
     };
-    if info.funcs.len() > config.max_functions as usize {
+    if info.funcs.len() > config.modules.max_functions as usize {
         return beyond(
             format!("module has {} functions", info.funcs.len()),
-            config.max_functions,
+            config.modules.max_functions,
             "max_functions",
         );
     }
     for func in info.imported_funcs..info.funcs.len() as u32 {
         let size = info.body(func).len();
-        if size > config.max_function_size as usize {
+        if size > config.modules.max_function_size as usize {
             let what = format!("function {func} has {size} bytes");
-            return beyond(what, config.max_function_size, "max_function_size");
+            return beyond(what, config.modules.max_function_size, "max_function_size");
         }
         let locals = info.count_locals(func).map_err(wprof_jit::module::ModuleError::from)?;
-        if locals > u64::from(config.max_locals) {
-            return beyond(format!("function {func} has {locals} locals"), config.max_locals, "max_locals");
+        if locals > u64::from(config.modules.max_locals) {
+            return beyond(
+                format!("function {func} has {locals} locals"),
+                config.modules.max_locals,
+                "max_locals",
+            );
         }
     }
     Ok(())
@@ -512,11 +516,11 @@ fn check_limits(engine: &Engine, info: &ModuleInfo) -> Result<()> {
 /// Checks that the profiles given to the engine describe this module.
 fn check_profiles(engine: &Engine, has_hash: impl Fn(&[u8; 32]) -> bool) -> Result<()> {
     let config = engine.config();
-    let interesting = config.interesting.as_ref().map(|interesting| &interesting.profile);
+    let interesting = config.paths.interesting.as_ref().map(|interesting| &interesting.profile);
     let profiles = [
         (config.weights.as_ref(), "weights"),
         (interesting, "interesting paths"),
-        (config.advice.as_ref(), "hot paths"),
+        (config.tiers.advice.as_ref(), "hot paths"),
     ];
     for (profile, what) in profiles {
         if profile.is_some_and(|profile| !has_hash(&profile.module_hash)) {

@@ -30,7 +30,7 @@ pub struct PartRows {
 impl PartRows {
     /// Reserves as many rows as the functions of a module can have parts.
     pub fn new(engine: &Engine, info: &ModuleInfo) -> PartRows {
-        let is_optimized = engine.config().strategy == Strategy::Optimized;
+        let is_optimized = engine.config().tiers.strategy == Strategy::Optimized;
         let sizes = engine.compiler().options().part_sizes;
         let count = |bytes: usize| match engine.compiler().splits() && !is_optimized {
             true => sizes.limit(bytes) as u32,

@@ -14,7 +14,7 @@ use crate::runtime::instances::store_opaque::StoreOpaque;
 /// Returns the timeline of a store, if it has one, for the code of one module.
 pub fn of_store(store: &StoreOpaque, module: &ModuleInner) -> Option<Timeline> {
     let since = store.started;
-    if !store.engine().config().has_time_line {
+    if !store.engine().config().observed.time_line {
         return None;
     }
     let versions = module.versions();

@@ -278,7 +278,7 @@ impl StoreOpaque {
                 Trigger::Time(every) => Some(BurstTime::start(every)),
             },
             skipped: Skipped::default(),
-            spans: self.engine().config().has_time_line.then(|| BurstSpans::new(self.started)),
+            spans: self.engine().config().observed.time_line.then(|| BurstSpans::new(self.started)),
             spread: SpreadReader::default(),
             next_round: self.engine().reoptimization().map_or(u64::MAX, |policy| policy.first_round),
             on_round,

@@ -89,7 +89,7 @@ pub unsafe fn call_or_wait<D>(store: &mut StoreWith<D>, func: FuncPtr, values: &
     let mut place = match &target {
         // The host function runs on the current stack, and enters wasm by its own calls.
         Target::Host(_) => Place::Here(0..0),
-        Target::Wasm(..) => Place::find(store.opaque.engine().config().max_wasm_stack)
+        Target::Wasm(..) => Place::find(store.opaque.engine().config().stack.max_bytes)
             .map_err(|e| Error::system("no memory for a stack", e))?,
     };
     let is_wasm = matches!(target, Target::Wasm(..));

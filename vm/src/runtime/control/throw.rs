@@ -175,7 +175,7 @@ impl StoreOpaque {
 
     /// Gives back the frames that an exception ended, if the call depth is limited.
     fn give_back_frames(&mut self, count: usize) {
-        if self.engine().config().max_call_depth.is_some() {
+        if self.engine().config().stack.max_depth.is_some() {
             // SAFETY: the context lives as long as the store; the throwing wasm code waits for this builtin.
             unsafe { (*self.context().as_ptr()).frames_left += count as i64 };
         }

@@ -64,7 +64,7 @@ impl EngineCore {
         let stubs = Stubs::new(space.clone());
         let types = TypeRegistry::new(trampolines.clone());
         let allowance = match config.profiling {
-            ProfilingConfig::Adaptive(adaptive) if config.background_compilation => adaptive.allowance(),
+            ProfilingConfig::Adaptive(adaptive) if config.tiers.background => adaptive.allowance(),
             _ => None,
         };
         let pool = config.pooling.map(|pooling| Arc::new(Pool::new(pooling)));
@@ -133,7 +133,7 @@ impl EngineCore {
     /// Returns the policy by which hot functions are reoptimized, if they are.
     pub fn reoptimization(&self) -> Option<&Policy> {
         let config = self.config();
-        config.reoptimization.as_ref().filter(|_| !self.compiler().options().precise)
+        config.tiers.reoptimization.as_ref().filter(|_| !self.compiler().options().precise)
     }
 
     /// Returns the maximum number of counters for which an instance reserves room, where it might need any

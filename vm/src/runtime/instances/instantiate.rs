@@ -80,7 +80,7 @@ pub fn instantiate(
         unfinished: Unfinished::default(),
         cut: HashMap::default(),
         overflowed: HashMap::new(),
-        paths: PathTable::new(store.engine().has_bursts().then_some(store.engine().config().path_table)),
+        paths: PathTable::new(store.engine().has_bursts().then_some(store.engine().config().paths.table)),
         extended: store.engine().config().extended_paths(),
         targets: TargetTable::default(),
         advice: None,

@@ -193,7 +193,7 @@ impl StoreOpaque {
         let trace = engine
             .collection()
             .tracing
-            .map(|_| Trace::new(engine.config().trace_buffer / 8, engine.config().references))
+            .map(|_| Trace::new(engine.config().trace.buffer / 8, engine.config().trace.references))
             .transpose()
             .map_err(no_memory)?;
         let metrics = Metrics::new(&engine.counted().metrics)?;
@@ -206,7 +206,7 @@ impl StoreOpaque {
                 merges_sites: counted.merges_sites,
                 in_bursts: counted.in_bursts,
             };
-            CallRecords::new(engine.config().context_memory, has)
+            CallRecords::new(engine.config().contexts.memory, has)
         });
         let calls_runtime = metrics.call_runtime() || trace.is_some();
         let own_stack = calls_runtime.then(|| GuardedStack::new(OWN_STACK)).transpose().map_err(no_memory)?;
@@ -240,7 +240,7 @@ impl StoreOpaque {
             go_on: 0,
             heap: Bump::default(),
             displays: ptr::null(),
-            frames_left: engine.config().max_call_depth.map_or(i64::MAX, i64::from),
+            frames_left: engine.config().stack.max_depth.map_or(i64::MAX, i64::from),
             pinned: engine.compiler().options().pinned_cell().map_or(NOTHING, |cell| cell as usize),
             store: ptr::null_mut(),
             raise: engine.raise(),
@@ -287,7 +287,7 @@ impl StoreOpaque {
             metrics,
             samples,
             bursts: None,
-            host_clock: engine.config().times_host_calls.then(HostClock::start),
+            host_clock: engine.config().contexts.times_host_calls.then(HostClock::start),
             burst_log: Exclusive::default(),
             started: Instant::now(),
             timed: None,
@@ -454,7 +454,7 @@ impl StoreOpaque {
     /// Records the current size of a memory, if allocations are counted.
     pub fn note_size(&mut self, index: u32) {
         let pages = self.memory(index).pages();
-        let has_times = self.engine.config().has_time_line;
+        let has_times = self.engine.config().observed.time_line;
         let at_ns = if has_times { self.started.elapsed().as_nanos() as u64 } else { 0 };
         if let Some(allocations) = &mut self.allocations {
             allocations.resize(at_ns, index, pages);

@@ -278,7 +278,7 @@ pub unsafe fn on_fiber<'a, D: 'static, R: 'a>(
     let engine = store.opaque.engine().clone();
     let interrupt = store.opaque.interrupt().clone();
     let samples = store.opaque.samples.clone();
-    let size = engine.config().max_wasm_stack.unwrap_or(SIZE);
+    let size = engine.config().stack.max_bytes.unwrap_or(SIZE);
     let stack = engine.fiber_stacks().take(size)?;
     let result = NonNull::from(Box::leak(Box::new(None)));
     let store = NonNull::from(store);
