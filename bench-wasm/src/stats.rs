@@ -16,7 +16,7 @@ impl Spread {
     ///
     /// # Panics
     /// Panics if there are no values.
-    pub fn of(values: &[f64]) -> Spread {
+    pub fn new(values: &[f64]) -> Spread {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let middle = sorted.len() / 2;
@@ -30,7 +30,7 @@ impl Spread {
     /// Computes the ratios of paired measurements: run k of one against run k of the other, so that drift cancels.
     pub fn of_ratios(ours: &[f64], theirs: &[f64]) -> Spread {
         let ratios: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| a / b).collect();
-        Spread::of(&ratios)
+        Spread::new(&ratios)
     }
 }
 
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn the_median_of_an_even_number_lies_between_the_middle_two() {
-        assert_eq!(Spread::of(&[4.0, 1.0, 2.0, 8.0]), Spread { min: 1.0, median: 3.0, max: 8.0 });
+        assert_eq!(Spread::new(&[4.0, 1.0, 2.0, 8.0]), Spread { min: 1.0, median: 3.0, max: 8.0 });
     }
 
     #[test]

@@ -26,9 +26,9 @@ fn new(
 ) -> Owned<Reference> {
     let ty = ty.func()?;
     let call = move |caller: Caller<'_, Data>, params: &[wprof::Val], results: &mut [wprof::Val]| {
-        let store = StoreRef::of(&caller);
-        let mut args = Vector::new(params.iter().map(|value| Val::of(&store, value)).collect());
-        let mut out = Vector::new(results.iter().map(|value| Val::of(&store, value)).collect());
+        let store = StoreRef::from_caller(&caller);
+        let mut args = Vector::new(params.iter().map(|value| Val::new(&store, value)).collect());
+        let mut out = Vector::new(results.iter().map(|value| Val::new(&store, value)).collect());
         let trap = store.lend(caller, || call(&args, &mut out));
         args.take();
         let out = out.take();
@@ -55,7 +55,7 @@ fn call(reference: &Reference, args: &[Val]) -> Result<Vec<Val>> {
         func.call(context.as_context_mut(), &args, &mut results)?;
         Ok(results)
     })?;
-    Ok(results.iter().map(|value| Val::of(store, value)).collect())
+    Ok(results.iter().map(|value| Val::new(store, value)).collect())
 }
 
 /// Returns the trap of a call that failed.

@@ -15,7 +15,7 @@ use crate::vector::Owned;
 /// Returns the current type of an import or export.
 pub fn extern_type(reference: &Reference) -> Option<ExternType> {
     let item = reference.item()?;
-    Some(reference.store.with(|context| ExternType::of(&item.ty(context))))
+    Some(reference.store.with(|context| ExternType::new(&item.ty(context))))
 }
 
 fn table(reference: &Reference) -> Option<Table> {
@@ -31,7 +31,7 @@ fn element(reference: &Reference, table: Table, element: Option<&Reference>) -> 
     let ty = reference.store.with(|context| table.ty(context).element);
     match element {
         None => Ok(Ref::null(&ty)),
-        Some(_) => to_ref(element, Kind::of(&ValType::Ref(ty))),
+        Some(_) => to_ref(element, Kind::new(&ValType::Ref(ty))),
     }
 }
 
@@ -53,7 +53,7 @@ fn set_global(reference: &Reference, value: &Val) -> Result<()> {
 
 fn new_table(store: &StoreRef, ty: &ExternType, init: Option<&Reference>) -> Result<Box<Reference>> {
     let ty = ty.table().ok_or_else(unnamed)?;
-    let init = to_ref(init, Kind::of(&ValType::Ref(ty.element.clone())))?;
+    let init = to_ref(init, Kind::new(&ValType::Ref(ty.element.clone())))?;
     let table = store.with(|context| Table::new(context, ty, init))?;
     Ok(Box::new(Reference::new(store, What::Table(table))))
 }
@@ -98,7 +98,7 @@ export! {
     }
     ["wasm_global_get"] fn(global: &Reference, out: &mut MaybeUninit<Val>) {
         out.write(match global.what {
-            What::Global(it) => Val::of(&global.store, &global.store.with(|context| it.get(context))),
+            What::Global(it) => Val::new(&global.store, &global.store.with(|context| it.get(context))),
             _ => Val::default(),
         });
     }

@@ -50,11 +50,11 @@ export! {
     }
     ["wasm_module_imports"] fn(reference: &Reference, out: &mut MaybeUninit<Vector<Owned<ImportType>>>) {
         let imports = module(reference).into_iter().flat_map(Module::imports);
-        write_all(out, imports.map(|import| ImportType::of(&import)));
+        write_all(out, imports.map(|import| ImportType::new(&import)));
     }
     ["wasm_module_exports"] fn(reference: &Reference, out: &mut MaybeUninit<Vector<Owned<ExportType>>>) {
         let exports = module(reference).into_iter().flat_map(Module::exports);
-        write_all(out, exports.map(|export| ExportType::of(&export)));
+        write_all(out, exports.map(|export| ExportType::new(&export)));
     }
     ["wasm_module_serialize"] fn(reference: &Reference, out: &mut MaybeUninit<Bytes>) {
         let bytes = module(reference).and_then(|module| module.serialize().ok());

@@ -61,7 +61,7 @@ impl StoreRef {
     }
 
     /// Returns the store of a host function's caller.
-    pub fn of(caller: &Caller<'_, Data>) -> StoreRef {
+    pub fn from_caller(caller: &Caller<'_, Data>) -> StoreRef {
         StoreRef(caller.data().shared.upgrade().expect("who calls holds the store"))
     }
 

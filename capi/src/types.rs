@@ -21,7 +21,7 @@ impl Kind {
     pub const OTHER: Kind = Kind(255);
 
     /// Returns the kind of a type.
-    pub fn of(ty: &ValType) -> Kind {
+    pub fn new(ty: &ValType) -> Kind {
         match ty {
             ValType::I32 => Kind::I32,
             ValType::I64 => Kind::I64,
@@ -115,14 +115,14 @@ impl Drop for ExternType {
 
 impl ExternType {
     /// Converts the type of an import or export.
-    pub fn of(ty: &wprof::ExternType) -> ExternType {
+    pub fn new(ty: &wprof::ExternType) -> ExternType {
         match ty {
             wprof::ExternType::Func(ty) => ExternType::of_func(ty),
             wprof::ExternType::Global(ty) => {
-                ExternType::Global { content: Box::new(Kind::of(&ty.content)), is_mutable: ty.mutable }
+                ExternType::Global { content: Box::new(Kind::new(&ty.content)), is_mutable: ty.mutable }
             }
             wprof::ExternType::Table(ty) => ExternType::Table {
-                element: Box::new(Kind::of(&ValType::Ref(ty.element.clone()))),
+                element: Box::new(Kind::new(&ValType::Ref(ty.element.clone()))),
                 limits: Limits::new(ty.minimum, ty.maximum),
             },
             wprof::ExternType::Memory(ty) => {
@@ -135,7 +135,7 @@ impl ExternType {
     /// Converts the type of a function.
     pub fn of_func(ty: &FuncType) -> ExternType {
         let kinds = |types: &mut dyn Iterator<Item = ValType>| {
-            Vector::new(types.map(|ty| Some(Box::new(Kind::of(&ty)))).collect())
+            Vector::new(types.map(|ty| Some(Box::new(Kind::new(&ty)))).collect())
         };
         ExternType::Func { params: kinds(&mut ty.params()), results: kinds(&mut ty.results()) }
     }
@@ -197,20 +197,20 @@ pub struct ExportType {
 }
 
 impl ImportType {
-    pub fn of(import: &wprof::ImportType<'_>) -> ImportType {
+    pub fn new(import: &wprof::ImportType<'_>) -> ImportType {
         let name = |name: &str| Vector::new(name.as_bytes().to_vec());
         ImportType {
             module: name(import.module()),
             name: name(import.name()),
-            ty: Box::new(ExternType::of(&import.ty())),
+            ty: Box::new(ExternType::new(&import.ty())),
         }
     }
 }
 
 impl ExportType {
-    pub fn of(export: &wprof::ExportType<'_>) -> ExportType {
+    pub fn new(export: &wprof::ExportType<'_>) -> ExportType {
         let name = Vector::new(export.name().as_bytes().to_vec());
-        ExportType { name, ty: Box::new(ExternType::of(&export.ty())) }
+        ExportType { name, ty: Box::new(ExternType::new(&export.ty())) }
     }
 }
 

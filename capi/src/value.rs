@@ -43,7 +43,7 @@ impl Val {
     }
 
     /// Converts a WebAssembly value. A value that the API does not name becomes null, of kind `WPROF_OTHER`.
-    pub fn of(store: &StoreRef, value: &wprof::Val) -> Val {
+    pub fn new(store: &StoreRef, value: &wprof::Val) -> Val {
         let (kind, of) = match value {
             wprof::Val::I32(value) => (Kind::I32, Of { i32: *value }),
             wprof::Val::I64(value) => (Kind::I64, Of { i64: *value }),

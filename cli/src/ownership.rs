@@ -54,7 +54,7 @@ pub struct OwnershipArgs {
 
 impl OwnershipArgs {
     /// Returns the ownership of a module's source files.
-    pub fn of(&self, module: Option<&Module>) -> Ownership {
+    pub fn resolve(&self, module: Option<&Module>) -> Ownership {
         let folders = module.map(folders_of_libraries).unwrap_or_default();
         Ownership { library: self.library.clone(), mine: self.mine.clone(), folders }
     }
@@ -196,7 +196,7 @@ mod tests {
         let globs = |globs: &[&str]| globs.iter().map(ToString::to_string).collect();
         let args =
             OwnershipArgs { library: globs(&["vendor"]), mine: globs(&["vendor/ours/*", "*/dlmalloc/*"]) };
-        let of = args.of(None);
+        let of = args.resolve(None);
         assert!(of.is_library("src/vendor/a.c") && !of.is_library("src/vendor/ours/a.c"));
         assert!(!of.is_library("src/a.c") && !of.is_library("x/dlmalloc/src/malloc.c"));
     }

@@ -28,7 +28,7 @@ impl Sources {
 
     /// Creates an empty set of files that lie in the folder of the module or below, for output that nobody asked a
     /// source of.
-    pub fn beside(module: &Path) -> Self {
+    pub fn next_to(module: &Path) -> Self {
         Self { only_beside: true, ..Self::new(module) }
     }
 
@@ -70,7 +70,7 @@ mod tests {
             fs::write(path(name), text).expect("written");
         }
         let module = path("app/app.wasm");
-        let [mut all, mut beside] = [Sources::new(&module), Sources::beside(&module)];
+        let [mut all, mut beside] = [Sources::new(&module), Sources::next_to(&module)];
         let secret = path("secret.c").display().to_string();
         assert_eq!(all.lines(&secret).map(<[String]>::len), Some(1));
         for name in [secret.as_str(), "../secret.c", "src/../../secret.c"] {

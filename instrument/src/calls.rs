@@ -62,20 +62,20 @@ impl Calls {
 
     /// Reports whether a call of the function may not return.
     pub fn stops(&self, func: u32) -> bool {
-        self.of(func).is_none_or(|facts| facts.stops)
+        self.facts(func).is_none_or(|facts| facts.stops)
     }
 
     /// Reports whether the function may call itself, directly or through others.
     pub fn recurs(&self, func: u32) -> bool {
-        self.of(func).is_some_and(|facts| facts.recurs)
+        self.facts(func).is_some_and(|facts| facts.recurs)
     }
 
     /// Reports whether the whole function seems to be hot.
     pub fn is_hot(&self, func: u32) -> bool {
-        self.of(func).is_some_and(|facts| facts.is_hot)
+        self.facts(func).is_some_and(|facts| facts.is_hot)
     }
 
-    fn of(&self, func: u32) -> Option<&Facts> {
+    fn facts(&self, func: u32) -> Option<&Facts> {
         self.facts.get(func.checked_sub(self.first)? as usize)
     }
 }

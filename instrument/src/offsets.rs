@@ -80,7 +80,7 @@ impl OffsetMap {
     ///
     /// # Errors
     /// Returns an error if the module has no map.
-    pub fn of(module: &[u8]) -> Result<OffsetMap, Error> {
+    pub fn new(module: &[u8]) -> Result<OffsetMap, Error> {
         let (mut bodies, mut section) = (Vec::new(), None);
         for payload in Parser::new(0).parse_all(module) {
             match payload? {

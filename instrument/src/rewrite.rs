@@ -498,8 +498,8 @@ impl<'a, 't> Writer<'a, 't> {
                 self.caught();
             }
             Operator::End => self.end(),
-            Operator::RefFunc { function_index } if self.input.shims.of(*function_index).is_some() => {
-                let shim = self.input.shims.of(*function_index).unwrap_or_default();
+            Operator::RefFunc { function_index } if self.input.shims.shim(*function_index).is_some() => {
+                let shim = self.input.shims.shim(*function_index).unwrap_or_default();
                 self.sink().ref_func(shim);
             }
             Operator::MemorySize { mem } if self.is_shared_memory(*mem) => {

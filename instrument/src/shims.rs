@@ -46,7 +46,7 @@ impl Shims {
     }
 
     /// Returns the index of the function that stands for a function where it is a value.
-    pub fn of(&self, func: u32) -> Option<u32> {
+    pub fn shim(&self, func: u32) -> Option<u32> {
         Some(self.first + self.imports.binary_search(&func).ok()? as u32)
     }
 
@@ -123,6 +123,6 @@ impl Reencode for Through<'_> {
     type Error = Infallible;
 
     fn function_index(&mut self, func: u32) -> Result<u32, Reencoded<Infallible>> {
-        Ok(self.0.of(func).unwrap_or(func))
+        Ok(self.0.shim(func).unwrap_or(func))
     }
 }

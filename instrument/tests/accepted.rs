@@ -170,7 +170,7 @@ fn what_was_valid_is_valid() {
 
 /// Each instruction of the original is found at some offset of the new module, with the same opcode there.
 fn offsets_lead_back(original: &[u8], new: &[u8]) {
-    let map = OffsetMap::of(new).expect("it has one");
+    let map = OffsetMap::new(new).expect("it has one");
     let mut found = std::collections::BTreeSet::new();
     for offset in 0..new.len() as u32 {
         found.extend(map.original(offset));
@@ -200,7 +200,7 @@ fn an_offset_in_the_new_module_is_that_of_the_same_instruction() {
         ..Options::default()
     };
     let new = instrument(&wasm, options).expect("rewritten");
-    let map = OffsetMap::of(&new).expect("it has one");
+    let map = OffsetMap::new(&new).expect("it has one");
     for constant in [77777_i32, 88888] {
         let mut bytes = vec![0x41];
         wasm_encoder::Encode::encode(&constant, &mut bytes);

@@ -40,7 +40,7 @@ fn modules_of_components_are_rewritten_where_they_are() {
     assert_eq!(before[0], after[0], "there is nothing to count");
     for (before, after) in before.into_iter().zip(after).skip(1) {
         assert_eq!(after, instrument(before, OPTIONS).expect("a module with code"));
-        OffsetMap::of(after).expect("it is instrumented");
+        OffsetMap::new(after).expect("it is instrumented");
     }
     assert!(matches!(instrument(&new, OPTIONS), Err(Error::Instrumented)));
 }

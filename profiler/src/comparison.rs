@@ -115,7 +115,7 @@ pub struct Comparison<'a> {
 impl<'a> Comparison<'a> {
     /// Matches the functions of two profiles.
     pub fn new(before: &'a Profile, after: &'a Profile) -> Self {
-        let samples = Samples { before: Sample::of(before), after: Sample::of(after) };
+        let samples = Samples { before: Sample::new(before), after: Sample::new(after) };
         Self { before, after, functions: matching::pairs(before, after), samples }
     }
 

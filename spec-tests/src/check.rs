@@ -157,7 +157,7 @@ impl Engines {
             ("eager", &self.eager),
         ];
         let (name, engine) = more[(case.seed / 4 % more.len() as u64) as usize];
-        let mut summary = Summary::of(&expected);
+        let mut summary = Summary::new(&expected);
         let baseline =
             ours::run(&self.baseline, &case.wasm, &case.drive).map_err(|e| format!("baseline: {e}"))?;
         let bursts = &self.bursts[(case.seed / 4) as usize % self.bursts.len()];
@@ -193,7 +193,7 @@ impl Engines {
     /// Returns the first difference that it finds.
     pub fn superblocks(&self, case: &Case) -> Result<Summary, String> {
         let expected = reference::run(&self.reference, &case.wasm, &case.drive)?.outcome;
-        let mut summary = Summary::of(&expected);
+        let mut summary = Summary::new(&expected);
         let plain = Module::new(&self.off, &case.wasm).map_err(|e| e.to_string())?;
         let baseline =
             ours::run(&self.baseline, &case.wasm, &case.drive).map_err(|e| format!("baseline: {e}"))?;
@@ -232,7 +232,7 @@ impl Engines {
         let engine = &self.contexts_traced[(case.seed / 4 % 3) as usize];
         let module = Module::new(engine, &case.wasm).map_err(|e| e.to_string())?;
         let traced = ours::run(engine, &case.wasm, &case.drive)?;
-        let mut summary = Summary::of(&traced.outcome);
+        let mut summary = Summary::new(&traced.outcome);
         let Some(tree) = contexts_of(&traced)? else { return Ok(summary) };
         let trace = traced.trace.as_ref().ok_or("not traced")?;
         let shadow = shadow::fold(&module, trace, traced.host_log())?;
@@ -309,7 +309,7 @@ impl Engines {
         let oracle = Oracle::new(&case.wasm, Detail::Instructions)?;
         let counted = reference::run(&self.reference, &oracle.wasm, &case.drive)?;
         let ran = ours::run(&self.exact, &case.wasm, &case.drive)?;
-        let mut summary = Summary::of(&counted.outcome);
+        let mut summary = Summary::new(&counted.outcome);
         let Some(profile) = ran.profile() else {
             return if counted.outcome.refused.is_some() {
                 Ok(summary)
@@ -341,7 +341,7 @@ impl Engines {
     /// Returns the first difference that it finds.
     pub fn references(&self, case: &Case) -> Result<Summary, String> {
         let logged = reference::run(&self.reference, &logging(&case.wasm)?, &case.drive)?;
-        let mut summary = Summary::of(&logged.outcome);
+        let mut summary = Summary::new(&logged.outcome);
         let Some(expected) = Log::counted(&logged.counters) else { return Ok(summary) };
         for (number, engine) in self.referenced.iter().enumerate() {
             let ran = ours::run(engine, &case.wasm, &case.drive)?;
@@ -368,7 +368,7 @@ impl Engines {
     pub fn overflow(&self, case: &Case) -> Result<Summary, String> {
         let ran = ours::run(&self.exact, &case.wasm, &case.drive)?;
         ran.profile().ok_or("not instantiated")?.and_then(|p| Ok(p.verify()?)).map_err(|e| e.to_string())?;
-        Ok(Summary { compared: same_run(&self.exact, case)?, ..Summary::of(&ran.outcome) })
+        Ok(Summary { compared: same_run(&self.exact, case)?, ..Summary::new(&ran.outcome) })
     }
 
     fn every_edge(&self, case: &Case, profile: &Profile) -> Result<(), String> {
@@ -414,7 +414,7 @@ impl Engines {
     /// Returns the first difference that it finds.
     pub fn preferential(&self, case: &Case) -> Result<Summary, String> {
         let plain = ours::run(&self.paths, &case.wasm, &case.drive)?;
-        let summary = Summary::of(&plain.outcome);
+        let summary = Summary::new(&plain.outcome);
         let Some(profile) = plain.profile() else { return Ok(summary) };
         let profile = profile.map_err(|e| e.to_string())?;
         let tests = Arc::new(every_second_path(&profile, case.seed));
@@ -463,7 +463,7 @@ impl Engines {
         let engine = &self.traced_paths[(case.seed / 4 % 3) as usize];
         let ran = ours::run(engine, &case.wasm, &case.drive)?;
         let trace = ran.trace.as_ref().ok_or("not traced")?;
-        let summary = Summary::of(&ran.outcome);
+        let summary = Summary::new(&ran.outcome);
         let Some(profile) = ran.profile() else { return Ok(summary) };
         let info = parse(Arc::from(&*case.wasm)).map_err(|e| e.to_string())?;
         let profile = profile.map_err(|e| e.to_string())?;
@@ -493,7 +493,7 @@ impl Engines {
         let engine = &self.flow_traced[(case.seed / 4 % 3) as usize];
         let module = Module::new(engine, &case.wasm).map_err(|e| e.to_string())?;
         let ran = ours::run(engine, &case.wasm, &case.drive)?;
-        let mut summary = Summary::of(&ran.outcome);
+        let mut summary = Summary::new(&ran.outcome);
         let Some(profile) = ran.profile() else { return Ok(summary) };
         let profile = profile.map_err(|e| e.to_string())?;
         profile.verify().map_err(|e| e.to_string())?;

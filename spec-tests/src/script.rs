@@ -81,7 +81,7 @@ fn run_in(file: &TestFile<'_>, engine: &Engine, rewrite: Rewrite, skips: &[Skip]
     let mut script = Script::new(engine, rewrite).map_err(|e| e.to_string())?;
     let mut tally = Tally::default();
     for directive in directives {
-        let line = lines.of(directive.span().offset());
+        let line = lines.line(directive.span().offset());
         let is_assertion = !matches!(
             directive,
             WastDirective::Module(_)
@@ -135,7 +135,7 @@ impl Lines {
         Lines(text.bytes().enumerate().filter(|&(_, b)| b == b'\n').map(|(i, _)| i).collect())
     }
 
-    fn of(&self, offset: usize) -> usize {
+    fn line(&self, offset: usize) -> usize {
         self.0.partition_point(|&end| end < offset) + 1
     }
 }

@@ -39,7 +39,7 @@ impl MadeFor {
     ///
     /// # Errors
     /// Returns an error if this program cannot be identified.
-    pub fn of(engine: &Engine) -> Result<MadeFor> {
+    pub fn new(engine: &Engine) -> Result<MadeFor> {
         let config = engine.config();
         let build = match &config.files.module_version {
             Some(version) => version.clone().into_bytes(),

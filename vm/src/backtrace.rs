@@ -25,7 +25,7 @@ pub struct FrameInfo {
 impl WasmBacktrace {
     pub(crate) fn new(frames: Vec<Frame>) -> WasmBacktrace {
         let info = |f: Frame| FrameInfo {
-            module: Module::of(&f.module),
+            module: Module::from_loaded(&f.module),
             func: f.origin.func,
             offset: f.origin.offset,
         };

@@ -118,7 +118,7 @@ impl Serialize for Placed {
 
 impl CachedCode<Placed> {
     /// Creates the cached form of code that was placed, from its bytes and its object.
-    pub fn of((bytes, object): (Vec<u8>, Arc<CodeObject>)) -> Self {
+    pub fn new((bytes, object): (Vec<u8>, Arc<CodeObject>)) -> Self {
         CachedCode { bytes, places: Vec::new(), rest: Placed(object) }
     }
 

@@ -308,12 +308,12 @@ fn print_row(program: &Program, columns: &[Vec<Pair>], figure: fn(&Measured) -> 
                 rounds.iter().map(|(run, reference)| (figure(run), figure(reference))).unzip();
             let ratio = Spread::of_ratios(&ours, &theirs);
             medians.push(ratio.median);
-            let peak = Spread::of(&rounds.iter().map(|(run, _)| run.peak).collect::<Vec<_>>()).median;
+            let peak = Spread::new(&rounds.iter().map(|(run, _)| run.peak).collect::<Vec<_>>()).median;
             let spread = format!("{:.3} ({:.2}–{:.2})", ratio.median, ratio.min, ratio.max);
             if peak > 0.0 { format!("{spread}, {peak:.0} MiB") } else { spread }
         })
         .collect();
-    let reference = Spread::of(&columns[0].iter().map(|(run, _)| figure(run)).collect::<Vec<_>>());
+    let reference = Spread::new(&columns[0].iter().map(|(run, _)| figure(run)).collect::<Vec<_>>());
     println!("| {} | {:.1} | {} |", program.name, reference.median, cells.join(" | "));
     medians
 }

@@ -68,7 +68,7 @@ fn main() -> Result<ExitCode> {
     let work: Vec<Work> = WORK.into_iter().filter(|work| is_among(work.program, &options.only)).collect();
     let this = Side::new(&beside_this_program("own")?, &options.with)?;
     let changes = match &options.against {
-        Some(path) => options.beside(&this, &Side::new(path, &options.against_with)?, &work)?,
+        Some(path) => options.compare(&this, &Side::new(path, &options.against_with)?, &work)?,
         None => options.beside_stored(&this, &work)?,
     };
     print!("{}", table(&changes, options.all).markdown());
@@ -91,7 +91,7 @@ impl Options {
         if is_wanted && has_valgrind() { Counting::Instructions } else { Counting::Versions }
     }
 
-    fn beside(&self, this: &Side, other: &Side, work: &[Work]) -> Result<Vec<Change>> {
+    fn compare(&self, this: &Side, other: &Side, work: &[Work]) -> Result<Vec<Change>> {
         let counting = self.counting();
         let before = counted(other, work, counting);
         let mut changes = match before {

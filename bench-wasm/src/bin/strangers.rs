@@ -191,7 +191,7 @@ fn line(row: &Row, of: fn(Took) -> f64) -> String {
     let cell = |kind: usize| {
         if kind == plain(kind) {
             let all: Vec<f64> = row.runs[kind].iter().map(|&took| of(took)).collect();
-            return format!("{:.0} ms", Spread::of(&all).median);
+            return format!("{:.0} ms", Spread::new(&all).median);
         }
         let Spread { min, median, max } = ratio(row, kind, of);
         format!("{median:.2} ({min:.2} to {max:.2})")

@@ -27,7 +27,9 @@ fn main() -> Result<()> {
     let options = Options::parse();
     let what: &[What] = if options.what.is_empty() { What::value_variants() } else { &options.what };
     programs::with(options.real, &options.only, |programs, _| {
-        tables::of(what, options.bench, programs).iter().for_each(|table| println!("{}", table.markdown()));
+        tables::build(what, options.bench, programs)
+            .iter()
+            .for_each(|table| println!("{}", table.markdown()));
         Ok(())
     })
 }

@@ -26,7 +26,7 @@ const HEAD: [&str; 6] = [
 
 /// Returns the table of the functions of all programs, by class.
 pub fn by_paths(runs: &Runs<'_>) -> Result<Table> {
-    let found = runs.functions(|program| exact_paths(program, &runs.args_of(program)), Figures::of)?;
+    let found = runs.functions(|program| exact_paths(program, &runs.args_of(program)), Figures::new)?;
     let mut table = Table::new(HEAD);
     table.head[0] = FIRST.to_owned();
     let mut least = 0;
@@ -47,7 +47,7 @@ struct Figures {
 
 impl Figures {
     /// Returns the figures; `None` if the function has no paths, or too many for a numbering.
-    fn of(function: &FunctionProfile) -> Option<Figures> {
+    fn new(function: &FunctionProfile) -> Option<Figures> {
         let interesting = function.paths_by_count();
         let numbering = PreferentialNumbering::new(&function.path_numbering()?, &interesting)?;
         let (delta, ball_larus) = (numbering.delta(), numbering.ball_larus_delta());
@@ -60,7 +60,7 @@ fn row(class: &[&Figures]) -> Vec<String> {
         return vec!["0".to_owned()];
     }
     let all = |figure: fn(&Figures) -> f64| class.iter().map(|f| figure(f)).collect::<Vec<f64>>();
-    let (delta, ball_larus) = (Spread::of(&all(|f| f.delta)), Spread::of(&all(|f| f.ball_larus)));
+    let (delta, ball_larus) = (Spread::new(&all(|f| f.delta)), Spread::new(&all(|f| f.ball_larus)));
     let paths = class.iter().map(|f| f.paths).sum::<usize>() as f64 / class.len() as f64;
     vec![
         class.len().to_string(),

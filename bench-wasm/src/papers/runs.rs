@@ -37,7 +37,7 @@ impl<'a> Runs<'a> {
 
     /// Returns one of the tables of `tables`.
     pub(super) fn table(&self, what: What) -> Result<Table> {
-        tables::of(&[what], self.bench, self.programs).pop().context("one table was asked for")
+        tables::build(&[what], self.bench, self.programs).pop().context("one table was asked for")
     }
 
     /// Returns the names of the programs.

@@ -39,7 +39,7 @@ pub enum What {
 
 /// Makes some tables of some programs. All tables of one program are made before the next program's, so that it runs
 /// as rarely as possible. The row of a program that fails has the reason, so that the other programs keep theirs.
-pub fn of(what: &[What], bench: bool, programs: &[Program]) -> Vec<Table> {
+pub fn build(what: &[What], bench: bool, programs: &[Program]) -> Vec<Table> {
     let mut tables: Vec<Table> = what.iter().map(|what| Table::new(what.head().iter().copied())).collect();
     for program in programs {
         eprintln!("{}", program.name);

@@ -57,7 +57,7 @@ pub fn execute(args: &AnnotateArgs, color: ColorChoice) -> Result<()> {
     if args.path.is_none() && !inlined::has_function(&functions, &args.function) {
         let ran: Vec<u32> = functions.iter().map(|function| function.index).collect();
         if let Some(inlined) = inlined::find(&module, &ran, &args.function)? {
-            let mut page = Page::new(Screen::of(io::stdout(), color));
+            let mut page = Page::new(Screen::new(io::stdout(), color));
             write_inlined(&mut page, View::new(&profile, Some(&module)), &inlined, Sources::new(&path))?;
             return output::print(&page.into_text());
         }
@@ -71,7 +71,7 @@ pub fn execute(args: &AnnotateArgs, color: ColorChoice) -> Result<()> {
     let function = profile.function(found.index).context("the function did not run")?;
     let view = View::new(&profile, Some(&module));
     let (code, sources) = (disassembly::of_function(&module, found.index)?, Sources::new(&path));
-    let mut page = Page::new(Screen::of(io::stdout(), color));
+    let mut page = Page::new(Screen::new(io::stdout(), color));
     match args.path {
         Some(id) => {
             let path = numbered_path(function, id)?;

@@ -47,7 +47,7 @@ pub fn execute(args: &CompileArgs) -> Result<()> {
     let mut config = Config::new();
     let counted = args.profile.counted(None, None)?;
     counted.configure(&mut config);
-    config.sample_time(rate::of(None, &counted)?);
+    config.sample_time(rate::choose(None, &counted)?);
     config.passes(args.passes.set());
     args.reoptimize.configure(&mut config)?;
     let engine = Engine::new(&config).map_err(modules::failure)?;

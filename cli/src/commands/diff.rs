@@ -72,7 +72,7 @@ pub fn execute(args: &DiffArgs, color: ColorChoice) -> Result<ExitCode> {
             out.write_all(b"\n")
         })?;
     } else {
-        let mut page = Page::new(Screen::of(io::stdout(), color));
+        let mut page = Page::new(Screen::new(io::stdout(), color));
         comparison::write_changes(&mut page, &comparison, (&before, &after), args.top);
         output::print(&page.into_text())?;
     }

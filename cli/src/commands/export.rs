@@ -278,7 +278,7 @@ fn code(profile: &mut Profile, args: &ExportArgs) -> Result<(CodeMap, Ownership)
         args.module.path(profile, &args.profile).display(),
         modules::missing_debug_info(&module).unwrap_or_else(|| "build it with debug information".to_owned())
     );
-    let ownership = args.ownership.of(Some(&module));
+    let ownership = args.ownership.resolve(Some(&module));
     ensure!(
         code.files.iter().any(|file| !ownership.is_library(file)),
         "all source files are of libraries: say with --mine GLOB which ones are yours"

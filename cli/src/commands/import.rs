@@ -90,7 +90,7 @@ pub fn execute(args: &ImportArgs) -> Result<()> {
     let failed = |path: &Path, error| anyhow!("{}: {error}", path.display());
     let source = Source::new(&bytes).map_err(|error| failed(&args.module, error))?;
     let map = args.instrumented.as_ref().map(|path| -> Result<OffsetMap> {
-        OffsetMap::of(&binary(path)?).map_err(|error| failed(path, error))
+        OffsetMap::new(&binary(path)?).map_err(|error| failed(path, error))
     });
     let functions = Functions { names: source.names(), source, map: map.transpose()? };
     let time = functions.time(&sampled);

@@ -41,7 +41,7 @@ pub fn execute(args: &OverlapArgs, color: ColorChoice) -> Result<()> {
         comparison::can_overlap(&comparison),
         "the profiles have no figures of the same kind: collect the same for both"
     );
-    let mut page = Page::new(Screen::of(io::stdout(), color));
+    let mut page = Page::new(Screen::new(io::stdout(), color));
     comparison::write_overlap(&mut page, &comparison);
     output::print(&page.into_text())
 }

@@ -61,7 +61,7 @@ pub struct RankArgs {
 }
 
 pub fn execute(args: &RankArgs, color: ColorChoice) -> Result<()> {
-    let mut page = Page::new(Screen::of(io::stdout(), color));
+    let mut page = Page::new(Screen::new(io::stdout(), color));
     if args.tests.is_empty() {
         write_suspects(args, &mut page)?;
     } else {

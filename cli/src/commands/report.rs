@@ -115,13 +115,13 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
         return output::print_with(|out| export::write_json(&profile, out));
     }
     let module = args.module.at_hand(&mut profile, &args.profile)?;
-    let ownership = args.ownership.of(module.as_ref());
+    let ownership = args.ownership.resolve(module.as_ref());
     modules::tell_missing_debug_info(module.as_ref());
     if let Some(file) = &args.html {
         let report = HtmlReport { path: &args.profile, module: &args.module, before: args.diff.as_deref() };
         return report.write(&View::new(&profile, module.as_ref()).owned(&ownership), file);
     }
-    let mut page = Page::new(Screen::of(io::stdout(), color));
+    let mut page = Page::new(Screen::new(io::stdout(), color));
     let path = args.module.path(&profile, &args.profile);
     let view = View::new(&profile, module.as_ref()).owned(&ownership).at(&path);
     if let Some(path) = &args.interesting {
@@ -179,7 +179,7 @@ fn write_places(args: &ReportArgs, page: &mut Page, view: &View<'_>) -> Result<b
 
 /// Returns calling contexts weighed by a metric: by default time if it was sampled, else instructions, else calls.
 fn weighed_contexts<'a>(view: &View<'a>, by: Option<&str>) -> Result<(Cow<'a, ContextTree>, Weights)> {
-    let time = time::of(view).filter(|_| by.is_none_or(|by| by == "time"));
+    let time = time::sampled(view).filter(|_| by.is_none_or(|by| by == "time"));
     if let Some(time) = time {
         let tree = time.contexts();
         let weights = Weights::time(&tree);

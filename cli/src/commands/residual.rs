@@ -161,7 +161,7 @@ fn report(
         line.push(b'\n');
         return Ok(String::from_utf8(line)?);
     }
-    let mut page = Page::new(Screen::of(stream, color));
+    let mut page = Page::new(Screen::new(stream, color));
     residual::write(&mut page, view, residual, args.top);
     Ok(page.into_text())
 }

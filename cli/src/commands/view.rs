@@ -54,7 +54,7 @@ pub fn execute(args: &ViewArgs) -> Result<()> {
     modules::tell_missing_debug_info(module.as_ref());
     let page = args.output.clone().map_or_else(|| temporary(&args.profile), Ok)?;
     let report = HtmlReport { path: &args.profile, module: &args.module, before: args.diff.as_deref() };
-    let ownership = args.ownership.of(module.as_ref());
+    let ownership = args.ownership.resolve(module.as_ref());
     report.write(&View::new(&profile, module.as_ref()).owned(&ownership), &page)?;
     output::print(&format!("{}\n", page.display()))?;
     browser::open(&page, args.browser.as_deref())

@@ -147,7 +147,7 @@ impl Overview {
             expected_overlap: profile.expected_overlap(),
             is_exact: are_all(FigureKind::Exact),
             is_selected: are_all(FigureKind::Selected),
-            time: time::of(view).map(TimeProfile::total),
+            time: time::sampled(view).map(TimeProfile::total),
             lines: time::hottest_lines(view, HOTTEST).into_iter().map(LineShape::new).collect(),
             instructions: view.ops,
             calls: profile.calls(),

@@ -37,7 +37,7 @@ pub fn table(view: &View<'_>, order: Order, limit: usize, screen: Screen) -> Tab
         ("function", Side::Left),
     ]);
     let mut table = Table::new(&columns.collect::<Vec<_>>());
-    let shares = is_sampled.then(|| Shares::of(view.profile));
+    let shares = is_sampled.then(|| Shares::new(view.profile));
     for (function, _) in sorted.into_iter().take(limit) {
         let sampled = shares.as_ref().map(|shares| shares.function(function.index));
         let mut row = figures(view, function, sampled);

@@ -65,7 +65,7 @@ pub fn mark(rate: Option<Rate>) -> String {
 }
 
 /// Describes a run that ended before anything was sampled: a number, and what it counts.
-pub fn nothing(profile: &Profile) -> (u64, String) {
+pub fn without_samples(profile: &Profile) -> (u64, String) {
     let functions = count_of(profile.code.functions, "function");
     let what = if profile.time.is_some() { "" } else { "; none of them was in a burst" };
     (profile.code.compiled, format!(" of {functions} ran{what}"))

@@ -40,7 +40,7 @@ pub struct Screen {
 
 impl Screen {
     /// Returns the properties of standard output or standard error.
-    pub fn of(stream: impl AsFd + IsTerminal, choice: ColorChoice) -> Self {
+    pub fn new(stream: impl AsFd + IsTerminal, choice: ColorChoice) -> Self {
         let is_terminal = stream.is_terminal();
         let measured = if is_terminal { terminal_size::terminal_size_of(stream) } else { None };
         let told = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|&width| width > 0);

@@ -128,7 +128,7 @@ fn totals(view: &View<'_>) -> (u64, String) {
     let profile = view.profile;
     // A function is compiled when it is called, and is then counted unless there are only bursts.
     if profile.functions.is_empty() && profile.code.compiled > 0 {
-        return sample::nothing(profile);
+        return sample::without_samples(profile);
     }
     (view.ops, instructions(profile))
 }

@@ -15,7 +15,7 @@ use crate::names;
 use crate::sources::Sources;
 
 /// Returns the samples of a profile, if there are any.
-pub fn of<'a>(view: &View<'a>) -> Option<&'a TimeProfile> {
+pub fn sampled<'a>(view: &View<'a>) -> Option<&'a TimeProfile> {
     view.profile.time.as_ref().filter(|time| time.total().samples > 0)
 }
 
@@ -49,7 +49,7 @@ pub fn functions(view: &View<'_>, limit: usize, screen: Screen) -> Table {
         ("place", Side::Place),
         ("function", Side::Left),
     ]);
-    let Some(time) = of(view) else { return table };
+    let Some(time) = sampled(view) else { return table };
     let all = time.total();
     for routine in time.routines().into_iter().filter(|routine| routine.own.samples > 0).take(limit) {
         let mut row = figures(routine.own, routine.total, all);
@@ -67,7 +67,7 @@ fn ink(callee: &Callee) -> Ink {
 
 /// Formats the time, its share, the error of the share, and the share with callees.
 fn figures(own: Timed, total: Timed, all: Timed) -> Vec<Span> {
-    let interval = Interval::of(own, all);
+    let interval = Interval::of_share(own, all);
     vec![
         plain(duration(own.time_ns)),
         span(percent(own.time_ns, all.time_ns), Ink::of_share(own.time_ns, all.time_ns)),
@@ -99,9 +99,9 @@ pub fn lines(view: &View<'_>, limit: usize) -> Table {
         ("line", Side::Place),
         ("", Side::Left),
     ]);
-    let mut sources = view.path.map(Sources::beside);
+    let mut sources = view.path.map(Sources::next_to);
     for LineTime { line, source, own, total, .. } in hottest_lines(view, limit) {
-        let all = of(view).map(TimeProfile::total).unwrap_or_default();
+        let all = sampled(view).map(TimeProfile::total).unwrap_or_default();
         let mut row = figures(own, total, all);
         row.push(span(line, Ink::Name));
         let text = sources.as_mut().and_then(|sources| sources.text(&source)).map(str::trim);
@@ -128,7 +128,7 @@ pub struct LineTime {
 /// Returns the source lines that take the most time, in order; none if none is known. Time in a library or in the host
 /// counts for the innermost line of the program's own source on the stack.
 pub fn hottest_lines(view: &View<'_>, limit: usize) -> Vec<LineTime> {
-    let Some(time) = of(view) else { return Vec::new() };
+    let Some(time) = sampled(view) else { return Vec::new() };
     let all = time.total();
     let nodes = lines_of_nodes(view, time);
     let mut libraries: HashMap<&Line, HashMap<&str, u64>> = HashMap::new();
@@ -149,7 +149,7 @@ pub fn hottest_lines(view: &View<'_>, limit: usize) -> Vec<LineTime> {
             source: found.place.in_source(),
             own: found.own,
             total: found.total,
-            interval: Interval::of(found.own, all),
+            interval: Interval::of_share(found.own, all),
         }
     };
     // A library's line that only calls others says nothing.

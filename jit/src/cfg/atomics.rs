@@ -48,7 +48,7 @@ macro_rules! rows {
     )*) => {
         impl Atomic {
             /// Returns the atomic instruction for `op`, if it accesses or names a place in memory.
-            pub(crate) fn of(op: &Operator<'_>) -> Option<Atomic> {
+            pub(crate) fn new(op: &Operator<'_>) -> Option<Atomic> {
                 use ValType::{I32, I64};
                 let of = |action, arg, bytes, ty| Some(Atomic { action, arg, bytes, ty });
                 match *op {

@@ -231,7 +231,7 @@ impl<'a> Builder<'a> {
     fn operator(&mut self, op: &Operator<'_>, body: &FunctionBody<'_>, (at, next): (u32, u32)) -> Result<()> {
         if let Some(open) = &mut self.open {
             open.ops += u32::from(!is_structure(op));
-            let call = Call::of(op);
+            let call = Call::new(op);
             self.is_leaf &= call.is_none() && !is_throw(op);
             if let Some(Call::Direct(callee)) = call {
                 self.calls.push(DirectCall { block: self.blocks.len() as u32, callee });

@@ -23,7 +23,7 @@ pub(crate) enum Call {
 
 impl Call {
     /// Returns the call that `op` makes, if any.
-    pub(crate) fn of(op: &Operator<'_>) -> Option<Call> {
+    pub(crate) fn new(op: &Operator<'_>) -> Option<Call> {
         match *op {
             Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
                 Some(Call::Direct(function_index))
@@ -144,7 +144,7 @@ pub fn direct_calls(info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<(u32, u32)>, Bin
     for block in &cfg.blocks {
         let mut operators = Operators::new(info, block.start, block.limit);
         while let Some((op, at)) = operators.next()? {
-            if let Some(Call::Direct(callee)) = Call::of(&op) {
+            if let Some(Call::Direct(callee)) = Call::new(&op) {
                 calls.push((at, callee));
             }
         }

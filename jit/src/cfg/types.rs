@@ -137,7 +137,7 @@ fn result(op: &Operator<'_>) -> ValType {
         F64ConvertI32S | F64ConvertI32U | F64ConvertI64S | F64ConvertI64U | F64PromoteF32 => ValType::F64,
         F64ReinterpretI64 => ValType::F64,
         // All other instructions are atomic or of vectors.
-        _ => Atomic::of(op).and_then(|atomic| atomic.result()).unwrap_or(ValType::V128),
+        _ => Atomic::new(op).and_then(|atomic| atomic.result()).unwrap_or(ValType::V128),
     }
 }
 

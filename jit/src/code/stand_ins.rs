@@ -107,7 +107,7 @@ mod tests {
         words.chain([0x90]).chain((ty + 2).to_le_bytes()).collect()
     }
 
-    fn of(stand_ins: StandIns) -> Vec<u8> {
+    fn encode(stand_ins: StandIns) -> Vec<u8> {
         code(stand_ins.slots, stand_ins.types)
     }
 
@@ -124,9 +124,9 @@ mod tests {
 
     #[test]
     fn constants_are_found_and_filled() {
-        let places = places(&of(FIRST), &of(SECOND)).expect("they differ by constants");
+        let places = places(&encode(FIRST), &encode(SECOND)).expect("they differ by constants");
         assert_eq!(places, [Place::Slots(0), Place::Slots(4), Place::Type(9)]);
-        let mut filled = of(FIRST);
+        let mut filled = encode(FIRST);
         let constants = Constants { slots: 0x4123_4560, type_ids: &[7, 7, 5] };
         fill(&mut filled, &places, constants).expect("all fit");
         assert_eq!(filled, code(0x4123_4560, 5 - 2));
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn code_that_differs_otherwise_is_not_taken() {
-        let (first, second) = (of(FIRST), of(SECOND));
+        let (first, second) = (encode(FIRST), encode(SECOND));
         for at in 0..second.len() {
             let mut other = second.clone();
             other[at] ^= 1;
@@ -147,14 +147,15 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_not_filled() {
         let all = [Place::Slots(0), Place::Slots(4), Place::Type(9)];
-        let fill_with = |slots, type_ids: &[u32]| fill(&mut of(FIRST), &all, Constants { slots, type_ids });
+        let fill_with =
+            |slots, type_ids: &[u32]| fill(&mut encode(FIRST), &all, Constants { slots, type_ids });
         assert_eq!(fill_with(0x4000_0000, &[1, 2, 3]), Some(()));
         assert_eq!(fill_with(0x7fff_ffff, &[1, 2, 3]), None);
         assert_eq!(fill_with(u64::MAX, &[1, 2, 3]), None);
         assert_eq!(fill_with(0x4000_0000, &[1, 2]), None);
         let constants = Constants { slots: 0x4000_0000, type_ids: &[1, 2, 3] };
         for place in [Place::Slots(8), Place::Slots(11), Place::Type(u32::MAX), Place::Type(0)] {
-            assert_eq!(fill(&mut of(FIRST), &[place], constants), None, "{place:?}");
+            assert_eq!(fill(&mut encode(FIRST), &[place], constants), None, "{place:?}");
         }
     }
 }

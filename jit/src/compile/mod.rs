@@ -92,7 +92,7 @@ impl Compiler {
     /// # Errors
     /// Returns an error if Cranelift has no back end for this machine.
     pub fn new(options: CompilerOptions) -> Result<Compiler, CompileError> {
-        let target = if options.plain { target::plain() } else { target::of(&isa::architecture()?) };
+        let target = if options.plain { target::plain() } else { target::by_name(&isa::architecture()?) };
         let options = options.with_pinned_register(target.has_pinned_register());
         let (best, fast) = (isa::best(target, &options)?, isa::fast(target, &options)?);
         let (rest, quick_rest) = (isa::rest(target, &options)?, isa::quick_rest(target, &options)?);
@@ -212,12 +212,12 @@ impl Compiler {
 
     /// Returns the graph with code copied for speed.
     fn optimized(&self, graph: BlockGraph, plan: &FunctionPlan) -> BlockGraph {
-        let graph = match self.options.passes.of(plan.cfg.func).has(Pass::Unroll) {
+        let graph = match self.options.passes.for_function(plan.cfg.func).has(Pass::Unroll) {
             true => graph.unrolled(&plan.cfg, &plan.loops, plan.first_counter),
             false => graph,
         };
         let graph = self.without_joins(graph, plan);
-        let graph = match self.options.passes.of(plan.cfg.func).has(Pass::Strips) {
+        let graph = match self.options.passes.for_function(plan.cfg.func).has(Pass::Strips) {
             true => graph.stripped(&plan.cfg, &plan.strips),
             false => graph,
         };
@@ -259,7 +259,7 @@ impl Compiler {
 
     /// Returns the graph with copies of code behind joins.
     fn without_joins(&self, graph: BlockGraph, plan: &FunctionPlan) -> BlockGraph {
-        let passes = self.options.passes.of(plan.cfg.func);
+        let passes = self.options.passes.for_function(plan.cfg.func);
         let graph = if passes.has(Pass::Dispatch) { graph.dispatched(&plan.cfg) } else { graph };
         match passes.has(Pass::SplitLoops) {
             true => graph.split_loops(&plan.cfg, plan.prefixes.as_ref()),
@@ -334,7 +334,7 @@ impl Compiler {
             scratch.unwrap_or_else(|| Box::new(Scratch::new(self.target.baseline(&*self.fast))));
         let Scratch { context, builder, registers, baseline } = &mut *scratch;
         let options = self.options_of(graph);
-        let (catches, passes) = (cfg.catches(), options.passes.of(cfg.func));
+        let (catches, passes) = (cfg.catches(), options.passes.for_function(cfg.func));
         // The other passes do not know the control flow at landings.
         let passes = if catches { passes.only(Pass::SinglePass) } else { passes };
         let Translated { mut origins, checks, dispatches } =

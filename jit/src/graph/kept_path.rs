@@ -83,7 +83,7 @@ mod tests {
         let info = module::parse(bytes).expect("valid module");
         let collection = Collection { counters: Instrumentation::Paths, ..Collection::default() };
         let plan = FunctionPlan::new(&info, 0, &collection, 0).expect("within limits");
-        let graph = BlockGraph::of(&plan);
+        let graph = BlockGraph::new(&plan);
         let known = graph.known_paths();
         assert_eq!(
             known.iter().map(Option::is_some).collect::<Vec<_>>(),

@@ -83,7 +83,7 @@ mod tests {
         let collection = Collection { counters: Instrumentation::Paths, ..Collection::default() };
         let plan = FunctionPlan::new(&info, 0, &collection, 0).expect("within limits");
         // Path 2 begins at the loop header.
-        let once = BlockGraph::of(&plan);
+        let once = BlockGraph::new(&plan);
         assert_eq!(once.known_paths(), [Some(0), None, None]);
         let unrolled = once.unrolled(&plan.cfg, &plan.loops, plan.first_counter);
         let of_header = |node: &usize| unrolled.nodes[*node].block == 1;

@@ -224,7 +224,7 @@ impl BlockGraph {
     }
 
     /// Returns the graph with each block once, with the probes of a function's plan.
-    pub fn of(plan: &FunctionPlan) -> BlockGraph {
+    pub fn new(plan: &FunctionPlan) -> BlockGraph {
         BlockGraph::placed(&plan.cfg, plan.placement())
     }
 

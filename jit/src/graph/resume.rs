@@ -34,7 +34,7 @@ impl BlockGraph {
         let index_of: HashMap<Place, u32> = order.iter().copied().zip(0..).collect();
         let node = |&(level, old): &Place| -> Node {
             let mut node = self.nodes[old as usize].clone();
-            let index = |to: u32| index_of[&levels.of(self.own_block(to), to, level)];
+            let index = |to: u32| index_of[&levels.place(self.own_block(to), to, level)];
             node.targets_mut().for_each(|to| *to = index(*to));
             node
         };
@@ -111,7 +111,7 @@ impl BlockGraph {
             next += 1;
             let node = &self.nodes[old as usize];
             for to in node.targets() {
-                let place = levels.of(self.own_block(to), to, level);
+                let place = levels.place(self.own_block(to), to, level);
                 if seen.insert(place) {
                     order.push(place);
                 }
@@ -140,7 +140,7 @@ impl<'a> Levels<'a> {
     }
 
     /// Returns the copy of node `to`, of the given block, to which a wire from `level` leads.
-    fn of(&self, block: u32, to: u32, level: usize) -> Place {
+    fn place(&self, block: u32, to: u32, level: usize) -> Place {
         let block = BlockId(block);
         let outside = self.around.len();
         let is_inside = self.around.last().is_some_and(|&id| self.loops.contains(id, block));

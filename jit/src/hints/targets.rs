@@ -129,7 +129,7 @@ fn indirect_sites(info: &ModuleInfo, function: &Profiled<'_>) -> Result<Vec<u32>
     for block in &function.cfg.blocks {
         let mut operators = Operators::new(info, block.start, block.limit);
         while let Some((op, at)) = operators.next()? {
-            if matches!(Call::of(&op), Some(Call::Indirect)) {
+            if matches!(Call::new(&op), Some(Call::Indirect)) {
                 sites.push(at);
             }
         }

@@ -161,7 +161,7 @@ impl PassSet {
     }
 
     /// Returns the passes that work on a function.
-    pub fn of(&self, func: u32) -> Passes {
+    pub fn for_function(&self, func: u32) -> Passes {
         let works = |pass: &&Pass| self.functions(**pass).contains(&func);
         Passes(Pass::ALL.iter().filter(works).fold(0, |all, &pass| all | 1 << pass as u32))
     }
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn lists_are_read_from_left_to_right() {
         let has = |text: &str, func: u32| {
-            let passes = set(text).of(func);
+            let passes = set(text).for_function(func);
             [Pass::Copies, Pass::Threads, Pass::Masks].map(|pass| passes.has(pass))
         };
         assert_eq!(has("all", 3), [true; 3]);

@@ -102,7 +102,7 @@ impl Effect {
     ///
     /// # Errors
     /// Returns an error if the bytes are not those that were validated.
-    pub fn of(info: &ModuleInfo, block: &Block) -> Result<Effect, BinaryReaderError> {
+    pub fn new(info: &ModuleInfo, block: &Block) -> Result<Effect, BinaryReaderError> {
         let (mut stack, mut written) = (Vec::new(), BTreeMap::new());
         let mut operators = Operators::new(info, block.start, block.limit);
         while let Some((op, at)) = operators.next()? {

@@ -111,7 +111,7 @@ fn calls(info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<(ContextSite, Call)>, Binar
     for (block, index) in cfg.blocks.iter().zip(0..) {
         let mut operators = Operators::new(info, block.start, block.limit);
         while let Some((op, offset)) = operators.next()? {
-            if let Some(call) = Call::of(&op) {
+            if let Some(call) = Call::new(&op) {
                 calls.push((ContextSite { block: index, offset }, call));
             }
         }

@@ -51,7 +51,7 @@ fn accesses_of(op: &Operator<'_>) -> [Option<Access>; 2] {
     match *op {
         Operator::MemoryCopy { dst_mem, src_mem } => [bulk(Load, src_mem), bulk(Store, dst_mem)],
         Operator::MemoryFill { mem } | Operator::MemoryInit { mem, .. } => [bulk(Store, mem), None],
-        _ => match Atomic::of(op) {
+        _ => match Atomic::new(op) {
             Some(atomic) => atomic_accesses(&atomic),
             None => [fixed(op), None],
         },
@@ -85,7 +85,7 @@ fn fixed(op: &Operator<'_>) -> Option<Access> {
 /// Reports whether `op` accesses memory at one place.
 pub(super) fn is_access(op: &Operator<'_>) -> bool {
     loaded(op).or_else(|| stored(op)).is_some()
-        || Atomic::of(op).is_some_and(|atomic| atomic.loads() || atomic.stores())
+        || Atomic::new(op).is_some_and(|atomic| atomic.loads() || atomic.stores())
 }
 
 /// Returns the number of bytes that an instruction loads.

@@ -63,7 +63,7 @@ fn has_calls(info: &ModuleInfo, cfg: &Cfg, id: LoopId) -> Result<bool, BinaryRea
     for block in cfg.loops().blocks(id).iter().map(|block| &cfg.blocks[block.index()]) {
         let mut operators = Operators::new(info, block.start, block.limit);
         while let Some((op, _)) = operators.next()? {
-            if Call::of(&op).is_some() {
+            if Call::new(&op).is_some() {
                 return Ok(true);
             }
         }

@@ -77,7 +77,7 @@ pub struct Order {
 impl GoesOn {
     /// Returns the condition of a loop that continues if the test has this outcome; `None` if its steps do not lead to
     /// its end, or are too large.
-    fn of(test: &Test, goes_on_if: bool, step: i64) -> Option<GoesOn> {
+    fn new(test: &Test, goes_on_if: bool, step: i64) -> Option<GoesOn> {
         use Comparison::{Equal, GreaterSigned, GreaterUnsigned, LessSigned, LessUnsigned};
         let is_not = test.is_negated == goes_on_if;
         let is_signed = matches!(test.comparison, LessSigned | GreaterSigned);
@@ -152,7 +152,7 @@ impl<'a> TripCounts<'a> {
     }
 
     fn effect_of(&self, block: BlockId) -> Result<Effect, BinaryReaderError> {
-        Effect::of(self.info, &self.cfg.blocks[block.index()])
+        Effect::new(self.info, &self.cfg.blocks[block.index()])
     }
 
     /// Returns the test that tells how long a loop with one latch continues, if it has one.
@@ -161,7 +161,7 @@ impl<'a> TripCounts<'a> {
     /// Returns an error if the bytes are not those that were validated.
     pub fn countdown(&self, id: LoopId, latch: BlockId) -> Result<Option<Countdown>, BinaryReaderError> {
         for Counted { tested, test, goes_on_if, step } in self.counted(id, latch)? {
-            if let Some(goes_on) = GoesOn::of(&test, goes_on_if, step) {
+            if let Some(goes_on) = GoesOn::new(&test, goes_on_if, step) {
                 let Test { local, plus, is_64, with: bound, .. } = test;
                 let (block, edge) = (tested.0, u32::from(!goes_on_if));
                 return Ok(Some(Countdown { block, edge, local, plus, step, bound, is_64, goes_on }));

@@ -56,7 +56,7 @@ impl Advice {
         let mut advice: Advice = functions.collect();
         for ((func, site), targets) in calls_by_site(profile) {
             if let Some(function) = advice.functions.get_mut(&func) {
-                function.targets.insert(site, Targets::of(targets));
+                function.targets.insert(site, Targets::new(targets));
             }
         }
         advice
@@ -73,18 +73,18 @@ impl Advice {
     }
 
     /// Returns the advice about a function.
-    pub fn of(&self, func: u32) -> Option<&FunctionAdvice> {
+    pub fn get(&self, func: u32) -> Option<&FunctionAdvice> {
         self.functions.get(&func)
     }
 
     /// Returns the advice about a function with a graph of this fingerprint.
     pub fn function(&self, func: u32, fingerprint: u64) -> Option<&FunctionAdvice> {
-        self.of(func).filter(|function| function.fingerprint == fingerprint)
+        self.get(func).filter(|function| function.fingerprint == fingerprint)
     }
 
     /// Returns the number of a function's instructions that the profile has seen.
     pub fn ops_of(&self, func: u32) -> u64 {
-        self.of(func).map_or(0, |function| function.ops)
+        self.get(func).map_or(0, |function| function.ops)
     }
 
     /// Returns the functions that execute at least this share of all instructions, largest first.
@@ -110,7 +110,7 @@ impl FromIterator<(u32, FunctionAdvice)> for Advice {
 }
 
 impl Targets {
-    fn of(calls: BTreeMap<Option<u32>, u64>) -> Targets {
+    fn new(calls: BTreeMap<Option<u32>, u64>) -> Targets {
         let all = calls.values().copied().fold(0, u64::saturating_add);
         let functions = calls.into_iter().filter_map(|(func, calls)| Some((func?, calls)));
         Targets { functions: most_first(functions), calls: all }

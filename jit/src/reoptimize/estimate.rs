@@ -44,7 +44,7 @@ struct Work {
 impl Estimate {
     /// Estimates a better graph of the function `own`; `None` if nothing in it ran.
     pub fn new(own: &Cfg, graph: &BlockGraph) -> Option<Estimate> {
-        let work = Work::of(own, graph);
+        let work = Work::new(own, graph);
         let joins = work.joins[0] - work.joins[1];
         let before = work.ops + CALL * work.calls + JOIN * work.joins[0];
         let each_1000 = |count: f64| 1000.0 * count / work.ops;
@@ -58,7 +58,7 @@ impl Estimate {
 }
 
 impl Work {
-    fn of(own: &Cfg, graph: &BlockGraph) -> Work {
+    fn new(own: &Cfg, graph: &BlockGraph) -> Work {
         let callees = graph.inlined.iter().map(|call| joins(&call.cfg));
         let was_join: Vec<Vec<bool>> = [joins(own)].into_iter().chain(callees).collect();
         let mut work = Work::default();

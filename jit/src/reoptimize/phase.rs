@@ -67,7 +67,7 @@ impl Reoptimizer<'_> {
     }
 
     fn changes_in(&self, func: u32, before: &Advice) -> Vec<Decision> {
-        let Some((before, recent)) = before.of(func).zip(self.advice.of(func)) else { return Vec::new() };
+        let Some((before, recent)) = before.get(func).zip(self.advice.get(func)) else { return Vec::new() };
         let own = self.info.body(func).start as u32;
         let sites = recent.targets.keys().map(|&site| (site, self.callees_change(before, recent, site)));
         let changes = [(own, self.paths_change(before, recent))].into_iter().chain(sites);

@@ -110,7 +110,7 @@ pub(crate) struct Finished<'a> {
 const RESULT_REGISTERS: usize = 8;
 
 /// Returns the target of an architecture, named as in target triples.
-pub(crate) fn of(architecture: &str) -> &'static dyn Target {
+pub(crate) fn by_name(architecture: &str) -> &'static dyn Target {
     match architecture {
         "x86_64" => &X86_64,
         _ => &Plain,
@@ -131,7 +131,7 @@ mod tests {
     fn a_processor_that_no_target_knows_is_left_to_cranelift() {
         let isa = isa::fast(plain(), &CompilerOptions::default()).expect("this machine");
         for architecture in ["aarch64", "riscv64gc", "s390x", "x86"] {
-            let target = of(architecture);
+            let target = by_name(architecture);
             assert!(!target.has_pinned_register() && target.baseline(&*isa).is_none(), "{architecture}");
             assert!(target.integers_across_calls(&*isa).is_none(), "{architecture}");
             assert!(target.validator(&mut Function::new(), &*isa).is_none(), "{architecture}");
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn x86_64_is_known() {
-        let isa = isa::fast(of("x86_64"), &CompilerOptions::default()).expect("this machine");
-        assert!(of("x86_64").has_pinned_register() && of("x86_64").baseline(&*isa).is_some());
+        let isa = isa::fast(by_name("x86_64"), &CompilerOptions::default()).expect("this machine");
+        assert!(by_name("x86_64").has_pinned_register() && by_name("x86_64").baseline(&*isa).is_some());
     }
 }

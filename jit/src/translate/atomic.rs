@@ -22,7 +22,7 @@ impl Translator<'_> {
             self.builder.ins().fence();
             return true;
         }
-        let Some(atomic) = Atomic::of(op) else { return false };
+        let Some(atomic) = Atomic::new(op) else { return false };
         match atomic.action {
             Action::Load => {
                 let (address, flags) = self.atomic_address(&atomic);

@@ -120,7 +120,7 @@ impl Translator<'_> {
 
     /// Resolves the callee of a call instruction and pops the instruction's operands.
     fn callee(&mut self, op: &Operator<'_>) -> Option<Callee> {
-        if Call::of(op).is_some() {
+        if Call::new(op).is_some() {
             self.pass_counted();
         }
         match *op {

@@ -104,7 +104,7 @@ impl Translator<'_> {
         if self.graph.in_bursts && self.block != 0 {
             self.cut_path();
         }
-        self.aside(|translator| translator.leave_for(version));
+        self.out_of_line(|translator| translator.leave_for(version));
     }
 
     /// Reports whether this is checking code, not burst code.

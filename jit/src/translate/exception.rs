@@ -38,7 +38,7 @@ impl Translator<'_> {
         self.builder.switch_to_block(ways.back);
         self.builder.seal_block(ways.back);
         let after = after(node, block.end);
-        self.aside(|translator| {
+        self.out_of_line(|translator| {
             for index in 0..translator.builder.block_params(ways.back).len() {
                 let result = translator.builder.block_params(ways.back)[index];
                 translator.push(result);
@@ -140,7 +140,7 @@ impl Translator<'_> {
             let other = catch.tag.map(|tag| self.test_tag(thrown, tag));
             let values = self.caught_values(catch, thrown);
             self.place_path();
-            self.aside(|translator| {
+            self.out_of_line(|translator| {
                 after.into_iter().for_each(|probes| translator.probes(probes));
                 translator.cross_with(&block.edges[edge], &node.wires[edge], &values);
             });

@@ -225,7 +225,7 @@ impl<'a> Translator<'a> {
         Translator {
             env,
             options,
-            passes: options.passes.of(cfg.func),
+            passes: options.passes.for_function(cfg.func),
             isa,
             target,
             own: cfg,

@@ -211,7 +211,7 @@ impl Translator<'_> {
         self.builder.set_cold_block(exhausted);
         self.builder.switch_to_block(exhausted);
         if self.options.capture_state {
-            self.aside(Self::store_state);
+            self.out_of_line(Self::store_state);
         }
         let nowhere = self.builder.ins().iconst(types::I64, 0);
         let flags = MemFlagsData::new().with_aligned().with_trap_code(Some(TrapCode::Budget.to_clif()));

@@ -54,7 +54,7 @@ impl Translator<'_> {
         self.builder.ins().brif(version, leave, &[version.into()], stay, &[]);
         self.builder.set_cold_block(leave);
         self.builder.switch_to_block(leave);
-        self.aside(|translator| translator.continue_in(to));
+        self.out_of_line(|translator| translator.continue_in(to));
         match self.graph.nodes[self.node].probes[..] {
             // The check behind it leaves through the same block.
             [Probe::Heat(_), Probe::Check, ..] if self.block != 0 && self.options.metrics == 0 => {
@@ -93,7 +93,7 @@ impl Translator<'_> {
             Elsewhere::Version(code) => self.builder.ins().iconst(types::I64, code as i64),
         };
         self.stop_metrics();
-        self.aside(|translator| translator.continue_in(code));
+        self.out_of_line(|translator| translator.continue_in(code));
     }
 
     /// Continues in a version that counts the same.

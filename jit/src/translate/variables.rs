@@ -195,7 +195,7 @@ impl Translator<'_> {
     }
 
     /// Translates code that does not lead on to the rest of the node, so that the rest knows nothing of what it reads.
-    pub(super) fn aside(&mut self, translate: impl FnOnce(&mut Self)) {
+    pub(super) fn out_of_line(&mut self, translate: impl FnOnce(&mut Self)) {
         let (known, stack) = (self.known.len(), self.stack.snapshot());
         translate(self);
         self.forget_locals(known);

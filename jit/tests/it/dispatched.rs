@@ -20,7 +20,7 @@ fn interpreter(cases: usize, header: &str, body: &str) -> (FunctionPlan, BlockGr
     let info = module::parse(bytes).expect("valid module");
     let collection = Collection { counters: Instrumentation::Edges, ..Collection::default() };
     let plan = FunctionPlan::new(&info, 0, &collection, 0).expect("within limits");
-    let graph = BlockGraph::of(&plan).dispatched(&plan.cfg);
+    let graph = BlockGraph::new(&plan).dispatched(&plan.cfg);
     graph.verify(&plan.cfg).expect("a block graph");
     (plan, graph)
 }

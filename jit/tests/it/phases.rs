@@ -90,7 +90,7 @@ fn what_is_new_is_what_was_not_there() {
     let before = advice(function(&[70, 30, 0], &[(5, 9), (6, 1)]));
     let now = advice(function(&[70, 130, 20], &[(5, 9), (6, 31), (7, 2)]));
     let since = now.since(&before);
-    let found = since.of(0).expect("it ran");
+    let found = since.get(0).expect("it ran");
     let counts: Vec<(u32, u64)> = found.paths.iter().map(|(path, _)| (path.edges[0], path.count)).collect();
     assert_eq!(counts, [(1, 100), (2, 20)]);
     assert_eq!((found.ops, since.ops, found.counts[0]), (1200, 1200, 120));

@@ -9,7 +9,7 @@ fn graph(body: &str) -> (FunctionPlan, BlockGraph) {
     let bytes = wat::parse_str(format!("(module (func (param $n i32) {body}))")).expect("good text");
     let info = module::parse(bytes).expect("a module");
     let plan = FunctionPlan::new(&info, 0, &Collection::default(), 0).expect("a function");
-    let graph = BlockGraph::of(&plan);
+    let graph = BlockGraph::new(&plan);
     (plan, graph)
 }
 

@@ -153,7 +153,7 @@ fn rounds_behind_copies_of_a_switch_are_entered_in_one_place() {
         "(block $out (loop $again (block $join {cases} nop) (local.set $n (i32.sub (local.get $n) (i32.const 1))) (br $again)))"
     ));
     let graph = split(&plan, |graph| graph.dispatched(&plan.cfg));
-    assert!(graph.nodes.len() > BlockGraph::of(&plan).dispatched(&plan.cfg).nodes.len() + 6, "{graph}");
+    assert!(graph.nodes.len() > BlockGraph::new(&plan).dispatched(&plan.cfg).nodes.len() + 6, "{graph}");
     let exit = graph.nodes.len() as u32;
     let wires =
         (0..).zip(&graph.nodes).flat_map(|(from, node)| node.wires.iter().map(move |wire| (from, wire.to)));

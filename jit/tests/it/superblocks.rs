@@ -29,7 +29,7 @@ fn branches(counts: &[u64]) -> Vec<String> {
     let parsed = Parsed::new(TWO_BRANCHES);
     let (plan, env) = (plan(&parsed.info, 0), parsed.env(0x1000));
     let compiler = Compiler::new(CompilerOptions::default()).expect("this machine");
-    let graph = BlockGraph::of(&plan).superblocks(&plan.cfg, counts, 0).finish();
+    let graph = BlockGraph::new(&plan).superblocks(&plan.cfg, counts, 0).finish();
     let clif = compiler.clif(&env, &plan.cfg, &graph, Tier::Optimized).expect("within limits");
     let branches = clif.lines().filter_map(|line| line.split_once("brif ")?.1.split_once(", "));
     branches.map(|(_, targets)| targets.to_owned()).collect()
@@ -46,7 +46,7 @@ fn the_usual_way_of_a_branch_falls_through_which_is_the_second() {
 
 fn formed(paths: &[HotPath], room: u32) -> BlockGraph {
     let plan = plan(&info(TWO_BRANCHES), 0);
-    let mut superblocks = BlockGraph::of(&plan).superblocks(&plan.cfg, &[1, 100, 70, 30, 100, 1], room);
+    let mut superblocks = BlockGraph::new(&plan).superblocks(&plan.cfg, &[1, 100, 70, 30, 100, 1], room);
     for path in paths {
         superblocks.add(path);
     }
@@ -107,8 +107,8 @@ fn an_inlined_callee_lies_between_the_parts_of_its_callers_block() {
     let offsets = wprof_jit::cfg::instruction_offsets(&info, &caller.cfg).expect("it was validated");
     // local.get, i32.const, call_indirect
     let call = InlinedCall { at: offsets[2], guess: Some(0) };
-    let mut graph = BlockGraph::of(&caller);
-    graph.inline(&Site { node: 0, call, next: offsets[3], wrong: 0 }, &callee.cfg, BlockGraph::of(&callee));
+    let mut graph = BlockGraph::new(&caller);
+    graph.inline(&Site { node: 0, call, next: offsets[3], wrong: 0 }, &callee.cfg, BlockGraph::new(&callee));
     graph.verify(&caller.cfg).expect("a block graph");
     check(
         &graph,
@@ -147,7 +147,7 @@ fn joins_that_a_superblock_avoids_are_predicted() {
     let fewer = 200.0 - 101.0;
     let work = ops + 200.0;
     assert_eq!(better, Estimate { saved: fewer / work, calls: 0.0, joins: 1000.0 * fewer / ops, work });
-    let plain = BlockGraph::of(&plan(&info(TWO_BRANCHES), 0));
+    let plain = BlockGraph::new(&plan(&info(TWO_BRANCHES), 0));
     assert_eq!(Estimate::new(&cfg, &plain), None, "nobody knows how often it ran");
 }
 
@@ -176,7 +176,7 @@ fn what_superblocks_are_to_save_adds_up_to_what_the_version_does() {
     let advice: Advice = [(0, known)].into_iter().collect();
     let (collection, policy) = (Collection::default(), Policy { path_growth: 9, ..Policy::default() });
     let by = Reoptimizer { info: &info, advice: &advice, policy: &policy, collection: &collection };
-    let better = by.graph(&plan, &|plan| BlockGraph::of(plan)).expect("within limits").expect("it is known");
+    let better = by.graph(&plan, &|plan| BlockGraph::new(plan)).expect("within limits").expect("it is known");
     let parts = better.decisions.iter().filter_map(|decision| match decision.verdict {
         Verdict::Superblock { saved, .. } => Some(saved),
         _ => None,
@@ -189,8 +189,8 @@ fn what_superblocks_are_to_save_adds_up_to_what_the_version_does() {
     // Who wants more has none.
     let policy = Policy { least_superblocks: whole + 1e-9, ..policy };
     let by = Reoptimizer { policy: &policy, ..by };
-    let plain = by.graph(&plan, &|plan| BlockGraph::of(plan)).expect("within limits").expect("it is known");
-    assert_eq!(plain.graph.nodes.len(), BlockGraph::of(&plan).nodes.len());
+    let plain = by.graph(&plan, &|plan| BlockGraph::new(plan)).expect("within limits").expect("it is known");
+    assert_eq!(plain.graph.nodes.len(), BlockGraph::new(&plan).nodes.len());
     let refused = plain.decisions.iter().filter_map(|decision| match decision.verdict {
         Verdict::NoSuperblock { saved, .. } => Some(saved),
         _ => None,
@@ -208,7 +208,7 @@ fn calls_that_are_inlined_are_predicted_but_for_wrong_guesses() {
                 (i32.add (call_indirect (type $t) (local.get 0) (i32.const 0)) (i32.const 5))))",
     );
     let (caller, callee) = (plan(&info, 1), plan(&info, 0));
-    let counted = |plan: &FunctionPlan, ran| BlockGraph::of(plan).superblocks(&plan.cfg, &[ran], 0).finish();
+    let counted = |plan: &FunctionPlan, ran| BlockGraph::new(plan).superblocks(&plan.cfg, &[ran], 0).finish();
     let offsets = wprof_jit::cfg::instruction_offsets(&info, &caller.cfg).expect("it was validated");
     let call = InlinedCall { at: offsets[2], guess: Some(0) };
     let mut graph = counted(&caller, 10);

@@ -158,7 +158,7 @@ fn what_a_round_does_by_its_own_choice_is_done_in_each_copy() {
 fn a_resumed_graph_is_entered_at_the_first_copy() {
     let plan = plan(&format!("(loop {STEP})"));
     let graph =
-        BlockGraph::of(&plan).unrolled(&plan.cfg, &plan.loops, plan.first_counter).resumed_at(&plan.cfg, 1);
+        BlockGraph::new(&plan).unrolled(&plan.cfg, &plan.loops, plan.first_counter).resumed_at(&plan.cfg, 1);
     expect![[r#"
         resumes at node0
         node0 = block1
@@ -211,7 +211,7 @@ fn only_small_innermost_loops_with_one_latch_and_no_calls_are_unrolled() {
 #[test]
 fn where_paths_are_counted_rounds_that_are_one_path_count_as_an_edge_does() {
     let plan = plan_of(&format!("(loop (br_if 1 (local.get $n)) {STEP})"), Instrumentation::Paths);
-    let graph = BlockGraph::of(&plan).unrolled(&plan.cfg, &plan.loops, plan.first_counter);
+    let graph = BlockGraph::new(&plan).unrolled(&plan.cfg, &plan.loops, plan.first_counter);
     graph.verify(&plan.cfg).expect("a block graph");
     expect![[r#"
         path=0
@@ -271,6 +271,6 @@ fn baseline_plans_know_loops_only_if_counters_depend_on_them() {
         let baseline = FunctionPlan::baseline(&info, 0, &collection, 7).expect("within limits");
         assert_eq!((all.loops.len(), baseline.loops.len()), (1, usize::from(are_known)));
         assert_eq!(all.counters(), baseline.counters());
-        assert_eq!(BlockGraph::of(&all).to_string(), BlockGraph::of(&baseline).to_string());
+        assert_eq!(BlockGraph::new(&all).to_string(), BlockGraph::new(&baseline).to_string());
     }
 }

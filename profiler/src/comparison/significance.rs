@@ -23,7 +23,7 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    pub(super) fn of(profile: &Profile) -> Option<Self> {
+    pub(super) fn new(profile: &Profile) -> Option<Self> {
         let is_drawn = |kind| matches!(kind, FigureKind::Sampled { .. } | FigureKind::Derived);
         profile.functions.iter().any(|function| is_drawn(function.kind)).then(|| {
             let paths = profile.functions.iter().filter_map(|function| function.paths.as_ref());

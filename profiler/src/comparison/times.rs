@@ -73,7 +73,7 @@ impl Comparison<'_> {
 /// interval of its share of all samples.
 fn may_be_chance((ours, before): (Timed, &TimeProfile), (theirs, after): (Timed, &TimeProfile)) -> bool {
     let error = |part: Timed, all: Timed| {
-        let interval = Interval::of(part, all);
+        let interval = Interval::of_share(part, all);
         (interval.most - interval.least) / (2.0 * STANDARD_ERRORS) * all.time_ns as f64
     };
     let (first, second) = (error(ours, before.total()), error(theirs, after.total()));

@@ -96,17 +96,17 @@ impl SampleProfile {
     fn line(&mut self, places: &[PlaceInFunction]) -> Option<&mut Executed> {
         let (outer, rest) = places.split_last()?;
         let mut body = self.functions.entry(outer.function.clone()).or_default();
-        let mut at = Place::of(outer);
+        let mut at = Place::new(outer);
         for place in rest.iter().rev() {
             body = body.inlined.entry((at, place.function.clone())).or_default();
-            at = Place::of(place);
+            at = Place::new(place);
         }
         Some(body.lines.entry(at).or_default())
     }
 }
 
 impl Place {
-    fn of(place: &PlaceInFunction) -> Self {
+    fn new(place: &PlaceInFunction) -> Self {
         Self { line: place.line & 0xffff, discriminator: base_discriminator(place.discriminator) }
     }
 }

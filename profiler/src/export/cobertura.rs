@@ -15,7 +15,7 @@ use super::{BranchCoverage, Coverage, FileCoverage};
 /// # Errors
 /// Returns the error of `out` if a write fails.
 pub fn write_cobertura(coverage: &Coverage, timestamp: u64, mut out: impl Write) -> io::Result<()> {
-    let sums = Sums::of(&coverage.files);
+    let sums = Sums::add_up(&coverage.files);
     writeln!(out, "<?xml version=\"1.0\"?>")?;
     writeln!(out, "<!DOCTYPE coverage SYSTEM \"http://cobertura.sourceforge.net/xml/coverage-04.dtd\">")?;
     writeln!(
@@ -29,7 +29,7 @@ pub fn write_cobertura(coverage: &Coverage, timestamp: u64, mut out: impl Write)
     )?;
     writeln!(out, "<sources><source>.</source></sources>\n<packages>")?;
     for (folder, files) in by_folder(&coverage.files) {
-        let rates = Sums::of(files.iter().copied()).rates();
+        let rates = Sums::add_up(files.iter().copied()).rates();
         writeln!(out, r#"<package name="{}" {rates} complexity="0"><classes>"#, Escaped(folder))?;
         files.iter().try_for_each(|file| write_class(file, &mut out))?;
         writeln!(out, "</classes></package>")?;
@@ -45,7 +45,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn of<'a>(files: impl IntoIterator<Item = &'a FileCoverage>) -> Self {
+    fn add_up<'a>(files: impl IntoIterator<Item = &'a FileCoverage>) -> Self {
         files.into_iter().fold(Self::default(), |sum, file| Self {
             lines: sum.lines.plus(Ways { taken: file.lines_hit(), all: file.lines.len() }),
             branches: sum.branches.plus(file.ways()),
@@ -76,7 +76,7 @@ fn by_folder(files: &[FileCoverage]) -> BTreeMap<&str, Vec<&FileCoverage>> {
 
 fn write_class(file: &FileCoverage, mut out: impl Write) -> io::Result<()> {
     let (name, path) = (Escaped(folder_and_name(&file.path).1), Escaped(&file.path));
-    let rates = Sums::of([file]).rates();
+    let rates = Sums::add_up([file]).rates();
     writeln!(out, r#"<class name="{name}" filename="{path}" {rates} complexity="0">"#)?;
     writeln!(out, "<methods>")?;
     for ((line, name), &calls) in &file.functions {

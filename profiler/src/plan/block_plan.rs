@@ -33,7 +33,7 @@ pub struct CounterCost {
 }
 
 impl CounterCost {
-    pub(crate) fn of(executed: impl ExactSizeIterator<Item = u64>) -> Self {
+    pub(crate) fn new(executed: impl ExactSizeIterator<Item = u64>) -> Self {
         let counters = executed.len() as u64;
         Self { counters, increments: executed.fold(0, u64::saturating_add) }
     }
@@ -63,8 +63,8 @@ impl CounterCosts {
     pub fn new(plan: &EdgePlan, counts: &EdgeCounts) -> Self {
         Self {
             chords: CounterCost::of_edges(&plan.counted, counts),
-            per_block: CounterCost::of(counts.blocks.iter().copied()),
-            per_edge: CounterCost::of(counts.edges.iter().copied()),
+            per_block: CounterCost::new(counts.blocks.iter().copied()),
+            per_edge: CounterCost::new(counts.edges.iter().copied()),
         }
     }
 

@@ -83,7 +83,7 @@ impl EventPlan {
     /// Adds each edge's own events on the edge, so that the counter is exact at every block: a plan for comparison.
     pub fn per_edge(cfg: &Cfg, events: &[u64]) -> Self {
         let increments = cfg.closed_edges().map(|edge| (edge, count(events, edge)));
-        Self { increments: nonzero(increments), ..Self::nothing(cfg) }
+        Self { increments: nonzero(increments), ..Self::empty(cfg) }
     }
 
     /// Adds the events that all out-edges of a block share when control leaves the block, and the remaining events of
@@ -94,11 +94,11 @@ impl EventPlan {
         Self {
             increments: nonzero(cfg.closed_edges().map(|edge| (edge, own(edge)))),
             ends: nonzero(cfg.blocks().map(|block| (block, shared(block)))),
-            ..Self::nothing(cfg)
+            ..Self::empty(cfg)
         }
     }
 
-    fn nothing(cfg: &Cfg) -> Self {
+    fn empty(cfg: &Cfg) -> Self {
         let queries = vec![0; cfg.block_count()];
         Self { increments: Vec::new(), queries, around: Vec::new(), ends: Vec::new() }
     }
@@ -119,9 +119,9 @@ impl EventPlan {
             real => counts.edges.get(real).copied().unwrap_or(0),
         };
         let began = |block: BlockId| counts.blocks.get(block.index()).copied().unwrap_or(0);
-        let edges = CounterCost::of(self.increments.iter().map(|&(edge, _)| crossed(edge)));
-        let around = CounterCost::of(self.around.iter().map(|&(block, _)| began(block)));
-        let ends = CounterCost::of(self.ends.iter().map(|&(block, _)| began(block)));
+        let edges = CounterCost::new(self.increments.iter().map(|&(edge, _)| crossed(edge)));
+        let around = CounterCost::new(self.around.iter().map(|&(block, _)| began(block)));
+        let ends = CounterCost::new(self.ends.iter().map(|&(block, _)| began(block)));
         edges.plus(around).plus(around).plus(ends)
     }
 }

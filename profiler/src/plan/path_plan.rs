@@ -120,6 +120,6 @@ impl PathPlan {
         let crossed = self.steps.iter().zip(&counts.edges);
         let updates: Vec<u64> =
             crossed.filter(|(step, _)| **step != PathStep::Stay).map(|(_, n)| *n).collect();
-        CounterCost::of(updates.into_iter())
+        CounterCost::new(updates.into_iter())
     }
 }

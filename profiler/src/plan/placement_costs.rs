@@ -78,8 +78,8 @@ impl PlacementCosts {
             WeightedCosts::new(cfg, counts, (weights, silent), &blocks, &tree)
         };
         Self {
-            per_block: CounterCost::of(counts.blocks.iter().copied()),
-            per_edge: CounterCost::of(counts.edges.iter().copied()),
+            per_block: CounterCost::new(counts.blocks.iter().copied()),
+            per_edge: CounterCost::new(counts.edges.iter().copied()),
             estimated: costs(estimated, &estimate),
             measured: costs(measured, &run),
             worst: costs(worst, &run),
@@ -167,12 +167,12 @@ impl WeightedCosts {
 impl CounterCost {
     /// Computes the cost of counting edges in the run that `counts` describes.
     pub fn of_edges(counted: &[EdgeId], counts: &EdgeCounts) -> Self {
-        Self::of(counted.iter().map(|edge| counts.edges.get(edge.index()).copied().unwrap_or(0)))
+        Self::new(counted.iter().map(|edge| counts.edges.get(edge.index()).copied().unwrap_or(0)))
     }
 
     /// Computes the cost of counting blocks, where EXIT stands for the calls.
     pub fn of_blocks(counted: &[BlockId], cfg: &Cfg, counts: &EdgeCounts) -> Self {
-        Self::of(counted.iter().map(|&block| match block == cfg.exit() {
+        Self::new(counted.iter().map(|&block| match block == cfg.exit() {
             true => counts.entries,
             false => counts.blocks.get(block.index()).copied().unwrap_or(0),
         }))

@@ -213,7 +213,7 @@ impl FunctionProfile {
     pub fn counter_costs(&self) -> CounterCosts {
         CounterCosts {
             chords: self.cost,
-            per_block: CounterCost::of(self.block_counts().into_iter()),
+            per_block: CounterCost::new(self.block_counts().into_iter()),
             per_edge: CounterCost { counters: self.edges.len() as u64, increments: self.departures() },
         }
     }

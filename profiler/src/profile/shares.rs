@@ -79,7 +79,7 @@ impl Part {
         Part { paths: self.paths * share, ops: self.ops * share, squares: self.squares * share }
     }
 
-    fn of(function: &FunctionProfile) -> Part {
+    fn new(function: &FunctionProfile) -> Part {
         let paths = function.path_costs();
         let finished = paths.iter().map(|path| Part::alike(path.count as f64, path.ops as f64));
         let known = finished.fold(Part::default(), Part::plus);
@@ -92,14 +92,14 @@ impl Part {
 
 impl Shares {
     /// Computes the shares of a profile.
-    pub fn of(profile: &Profile) -> Shares {
+    pub fn new(profile: &Profile) -> Shares {
         let is_drawn = |kind| matches!(kind, FigureKind::Sampled { .. } | FigureKind::Derived);
         let is_sampled = profile.functions.iter().any(|function| is_drawn(function.kind));
         // If nothing was left out of the sample, nothing is left to chance.
         let is_part = profile.sampled().is_none_or(|rate| rate.counted < rate.of);
         let skips = profile.skipped_bursts() > 0;
         let bursts = (skips || is_sampled && is_part).then(|| profile.effective_bursts());
-        let of = |function: &FunctionProfile| (function.index, Part::of(function));
+        let of = |function: &FunctionProfile| (function.index, Part::new(function));
         let functions: HashMap<u32, Part> = profile.functions.iter().map(of).collect();
         let all = functions.values().copied().fold(Part::default(), Part::plus);
         let records = of_records(profile, &functions);

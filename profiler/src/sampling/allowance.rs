@@ -32,7 +32,7 @@ impl Default for Allowance {
 
 impl Allowance {
     /// Grants a share of the time, without an addition at the start.
-    pub fn of(share: Overhead) -> Allowance {
+    pub fn share_only(share: Overhead) -> Allowance {
         Allowance { share, start: Duration::ZERO, most: share }
     }
 

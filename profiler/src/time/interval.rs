@@ -25,7 +25,7 @@ pub struct Interval {
 
 impl Interval {
     /// Computes the interval of a part's share of all time.
-    pub fn of(part: Timed, all: Timed) -> Self {
+    pub fn of_share(part: Timed, all: Timed) -> Self {
         if all.samples == 0 || all.time_ns == 0 {
             return Self { share: 0.0, least: 0.0, most: 1.0 };
         }
@@ -55,7 +55,7 @@ mod tests {
 
     fn of(part: u64, all: u64) -> Interval {
         let timed = |samples| Timed { samples, time_ns: samples * 1_000_000 };
-        Interval::of(timed(part), timed(all))
+        Interval::of_share(timed(part), timed(all))
     }
 
     #[test]

@@ -16,6 +16,6 @@ fn a_short_program_pays_little_of_what_is_for_the_start() {
 
 #[test]
 fn a_share_is_kept_from_the_beginning_on() {
-    let share = Allowance::of("5%".parse().unwrap());
+    let share = Allowance::share_only("5%".parse().unwrap());
     assert_eq!([0, 20, 1000].map(|had| share.granted(ms(had))), [ms(0), ms(1), ms(50)]);
 }

@@ -177,7 +177,7 @@ fn nineteen_of_twenty_intervals_have_the_true_share() {
         let hits = (0..rounds).filter(|_| {
             let drawn =
                 (0..samples).filter(|_| (rng.below(1 << 20) as f64) < share * f64::from(1 << 20)).count();
-            let found = Interval::of(timed(drawn as u64), timed(samples));
+            let found = Interval::of_share(timed(drawn as u64), timed(samples));
             (found.least..=found.most).contains(&share)
         });
         let hits = hits.count() as f64 / f64::from(rounds);

@@ -94,7 +94,7 @@ fn every_short_path_is_regenerated() {
 }
 
 /// Functions of one block each.
-fn straight(calls: &[Option<Call>]) -> TracedFunctions {
+fn straight_line(calls: &[Option<Call>]) -> TracedFunctions {
     let cfg = Cfg::from_pairs(1, &[(0, 1)]).unwrap();
     let function = |&call| Function::new(cfg.clone(), vec![call], TraceMethod::Witnesses);
     traced(&calls.iter().map(function).collect::<Vec<_>>())
@@ -103,7 +103,7 @@ fn straight(calls: &[Option<Call>]) -> TracedFunctions {
 /// A function that calls itself before anything else runs until the stack ends, and writes no bit.
 #[test]
 fn endless_recursion_stops_where_it_stopped() {
-    let functions = straight(&[Some(Call::Direct(0))]);
+    let functions = straight_line(&[Some(Call::Direct(0))]);
     let calling = Frame { stage: Stage::Call, ..body(0, 0) };
     let depth = 1000;
     let frames = [vec![calling; depth - 1], vec![body(0, 0)]].concat();
@@ -123,7 +123,7 @@ fn endless_recursion_stops_where_it_stopped() {
 /// A trap that the host catches, then another call back, then the return: all in one host call.
 #[test]
 fn a_caught_trap_ends_only_the_frames_above_the_host() {
-    let functions = straight(&[Some(Call::Host), None]);
+    let functions = straight_line(&[Some(Call::Host), None]);
     let mut bits = BitStream::default();
     [(1, 1), (0, 32), (1, 1), (1, 32), (1, 1), (1, 32), (0, 1)].iter().for_each(|&(v, n)| bits.push(v, n));
     let in_host = Frame { stage: Stage::Host, ..body(0, 0) };
@@ -147,7 +147,7 @@ fn a_caught_trap_ends_only_the_frames_above_the_host() {
 
 #[test]
 fn impossible_stacks_are_refused() {
-    let functions = straight(&[None]);
+    let functions = straight_line(&[None]);
     let stages = [Stage::Call, Stage::Host, Stage::Returned];
     let alone = stages.map(|stage| vec![Frame { stage, ..body(0, 0) }]);
     let others = [vec![body(0, 2)], vec![body(7, 0)], vec![body(0, 0); 2]];
@@ -164,7 +164,7 @@ fn impossible_stacks_are_refused() {
 
 #[test]
 fn errors_name_the_bit() {
-    let functions = straight(&[None]);
+    let functions = straight_line(&[None]);
     let error = |tokens: &[(u32, u8)]| {
         let mut bits = BitStream::default();
         tokens.iter().for_each(|&(value, count)| bits.push(value, count));

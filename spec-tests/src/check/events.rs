@@ -47,7 +47,7 @@ impl Engines {
     /// Returns the first difference that it finds.
     pub fn events(&self, case: &Case) -> Result<Summary, String> {
         let ran = ours::run(&self.events_simply, &case.wasm, &case.drive)?;
-        let mut summary = Summary::of(&ran.outcome);
+        let mut summary = Summary::new(&ran.outcome);
         let Some(expected) = contexts_of(&ran)? else { return Ok(summary) };
         let totals = ours::run(&self.events_alone, &case.wasm, &case.drive)?;
         if ran.outcome.overflowed() || totals.outcome.overflowed() {

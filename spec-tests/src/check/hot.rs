@@ -75,7 +75,7 @@ impl Engines {
     /// Returns the first difference that it finds.
     pub fn hot(&self, case: &Case) -> Result<Summary, String> {
         let expected = reference::run(&self.reference, &case.wasm, &case.drive)?.outcome;
-        let mut summary = Summary::of(&expected);
+        let mut summary = Summary::new(&expected);
         for way in self.ways_of(case.seed) {
             let Hot { name, engine, .. } = way;
             let ran = ours::run(engine, &case.wasm, &case.drive).map_err(|e| format!("{name}: {e}"))?;

@@ -45,7 +45,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    pub(super) fn of(outcome: &Outcome) -> Summary {
+    pub(super) fn new(outcome: &Outcome) -> Summary {
         Summary {
             modules: 1,
             refused: u64::from(outcome.refused.is_some()),

@@ -89,7 +89,7 @@ impl Engines {
 
     /// Checks that a module leaves the expected state under some configurations.
     fn in_all_ways(&self, case: &Case, expected: &Outcome, by: &str) -> Result<Summary, String> {
-        let mut summary = Summary::of(expected);
+        let mut summary = Summary::new(expected);
         for (number, at) in hot::chosen(case.seed, self.wasm3.ways[0].len()).enumerate() {
             let stressed = (case.seed as usize / 2 + number) % 2;
             let Hot { name, engine, .. } = &self.wasm3.ways[stressed][at];

@@ -80,7 +80,7 @@ impl Expected<'_> {
         let mut executed = 0;
         let mut instructions = 0;
         for (&what, &count) in counted {
-            let expected = self.of(what);
+            let expected = self.count(what);
             if expected != count {
                 differences.push(format!("{what:?}: {count} counted, {expected} by the profile"));
             }
@@ -110,7 +110,7 @@ impl Expected<'_> {
         })
     }
 
-    fn of(&self, what: What) -> u64 {
+    fn count(&self, what: What) -> u64 {
         match what {
             What::Block(block) => {
                 // A frame that found no stack stopped before its first instruction, which is where the global is

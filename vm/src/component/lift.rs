@@ -188,7 +188,7 @@ impl<'a> Lift<'a> {
     }
 
     pub(super) fn text(&mut self, at: u32, length: u32) -> Result<String> {
-        let shape = Shape::of(self.encoding, length)?;
+        let shape = Shape::new(self.encoding, length)?;
         if !at.is_multiple_of(shape.align) {
             return Err(trap(format_args!("string pointer {at:#x} is not aligned to {} bytes", shape.align)));
         }

@@ -32,7 +32,7 @@ impl Shape {
     ///
     /// # Errors
     /// Returns an error if the length exceeds the limit of strings.
-    pub fn of(encoding: Encoding, length: u32) -> Result<Shape> {
+    pub fn new(encoding: Encoding, length: u32) -> Result<Shape> {
         let (align, units, form) = match encoding {
             Encoding::Utf8 => (1, length, Form::Utf8),
             Encoding::Utf16 => (2, length, Form::Utf16),
@@ -99,7 +99,7 @@ mod tests {
         for encoding in [Encoding::Utf8, Encoding::Utf16, Encoding::Latin1OrUtf16] {
             for text in ["", "ascii", "Grüße", "日本 \u{1f600}"] {
                 let (bytes, align, length) = write(encoding, text).unwrap();
-                let shape = Shape::of(encoding, length).unwrap();
+                let shape = Shape::new(encoding, length).unwrap();
                 assert_eq!((shape.bytes as usize, shape.align), (bytes.len(), align));
                 assert_eq!(shape.read(&bytes).unwrap(), text);
             }
@@ -109,9 +109,9 @@ mod tests {
 
     #[test]
     fn what_is_no_string_is_refused() {
-        assert!(Shape::of(Encoding::Utf8, 1).unwrap().read(b"\xff").is_err());
-        assert!(Shape::of(Encoding::Utf16, 1).unwrap().read(b"\x00\xd8").is_err(), "half a surrogate pair");
-        assert!(Shape::of(Encoding::Utf16, u32::MAX).is_err());
-        assert!(Shape::of(Encoding::Utf8, u32::MAX).is_err());
+        assert!(Shape::new(Encoding::Utf8, 1).unwrap().read(b"\xff").is_err());
+        assert!(Shape::new(Encoding::Utf16, 1).unwrap().read(b"\x00\xd8").is_err(), "half a surrogate pair");
+        assert!(Shape::new(Encoding::Utf16, u32::MAX).is_err());
+        assert!(Shape::new(Encoding::Utf8, u32::MAX).is_err());
     }
 }

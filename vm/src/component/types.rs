@@ -348,24 +348,24 @@ impl fmt::Display for Type {
 mod tests {
     use super::*;
 
-    fn of(kind: TypeKind) -> Type {
+    fn wrap(kind: TypeKind) -> Type {
         Type::new(kind)
     }
 
     #[test]
     fn layouts_are_those_of_the_canonical_abi() {
-        let [u8, u16, u64, f32] = [TypeKind::U8, TypeKind::U16, TypeKind::U64, TypeKind::Float32].map(of);
-        let tuple = of(TypeKind::Tuple(vec![u8.clone(), u64.clone(), u16]));
+        let [u8, u16, u64, f32] = [TypeKind::U8, TypeKind::U16, TypeKind::U64, TypeKind::Float32].map(wrap);
+        let tuple = wrap(TypeKind::Tuple(vec![u8.clone(), u64.clone(), u16]));
         assert_eq!((tuple.size(), tuple.align()), (24, 8));
         assert_eq!(tuple.fields().map(|(offset, _)| offset).collect::<Vec<_>>(), [0, 8, 16]);
-        let option = of(TypeKind::Option(u64.clone()));
+        let option = wrap(TypeKind::Option(u64.clone()));
         assert_eq!((option.size(), option.align(), option.case_layout()), (16, 8, (1, 8)));
-        let result = of(TypeKind::Result { ok: Some(f32.clone()), err: Some(u8) });
+        let result = wrap(TypeKind::Result { ok: Some(f32.clone()), err: Some(u8) });
         assert_eq!((result.size(), result.flat()), (8, &[ValType::I32, ValType::I32][..]));
-        let wide = of(TypeKind::Result { ok: Some(f32), err: Some(u64) });
+        let wide = wrap(TypeKind::Result { ok: Some(f32), err: Some(u64) });
         assert_eq!(wide.flat(), [ValType::I32, ValType::I64]);
         let names = |count: u32| (0..count).map(|i| format!("n{i}")).collect::<Vec<_>>();
-        assert_eq!([1, 8, 9, 16, 17, 32].map(|n| of(TypeKind::Flags(names(n))).size()), [1, 1, 2, 2, 4, 4]);
-        assert_eq!([256, 257].map(|n| of(TypeKind::Enum(names(n))).size()), [1, 2]);
+        assert_eq!([1, 8, 9, 16, 17, 32].map(|n| wrap(TypeKind::Flags(names(n))).size()), [1, 1, 2, 2, 4, 4]);
+        assert_eq!([256, 257].map(|n| wrap(TypeKind::Enum(names(n))).size()), [1, 2]);
     }
 }

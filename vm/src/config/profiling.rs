@@ -73,7 +73,7 @@ impl Adaptive {
     /// that size, without a limit.
     pub(crate) fn allowance(&self) -> Option<Allowance> {
         let is_default = self.lengths == BurstLengths::default() && self.trigger == Trigger::Checks;
-        self.budget.map(Allowance::of).or_else(|| is_default.then(Allowance::default))
+        self.budget.map(Allowance::share_only).or_else(|| is_default.then(Allowance::default))
     }
 
     /// Returns whether burst code is optimised. `measures` tells whether it measures along paths.

@@ -136,7 +136,7 @@ impl AnyRef {
         match &self.0 {
             Kind::I31(_) => HeapType::I31,
             Kind::Host(_) => HeapType::Any,
-            Kind::Object(object) => HeapType::of(store.objects.type_of(object.word_in(store)).ty.clone()),
+            Kind::Object(object) => HeapType::new(store.objects.type_of(object.word_in(store)).ty.clone()),
         }
     }
 
@@ -213,7 +213,7 @@ struct Place {
 }
 
 impl Place {
-    fn of(ty: &DefinedType, field: wasmparser::FieldType, at: usize) -> Place {
+    fn new(ty: &DefinedType, field: wasmparser::FieldType, at: usize) -> Place {
         let storage = field.element_type;
         let ty = match storage {
             wasmparser::StorageType::Val(value) => ValType::from_parser(value, ty),
@@ -321,7 +321,7 @@ fn places(ty: &StructType) -> Vec<Place> {
     let fields = &ty.0.definition().unwrap_struct().fields;
     let layout = StructLayout::new(fields);
     let places = fields.iter().zip(&layout.offsets);
-    places.map(|(&field, &at)| Place::of(&ty.0, field, at as usize)).collect()
+    places.map(|(&field, &at)| Place::new(&ty.0, field, at as usize)).collect()
 }
 
 impl ArrayRef {
@@ -432,7 +432,7 @@ fn bytes_of_units(start: u32, len: u32) -> std::ops::Range<usize> {
 fn place_in(ty: &ArrayType, index: u32) -> Place {
     let field = ty.0.definition().unwrap_array().0;
     let at = FIELDS as usize + index as usize * object::size_of(field.element_type) as usize;
-    Place::of(&ty.0, field, at)
+    Place::new(&ty.0, field, at)
 }
 
 /// Returns the word by which wasm code refers to a host value.

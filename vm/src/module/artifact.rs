@@ -99,7 +99,7 @@ pub(super) fn load<B>(engine: &Engine, owner: Arc<B>, file: Option<&Path>) -> Re
 where
     B: Deref<Target = [u8]> + Send + Sync + 'static,
 {
-    let (module, code) = artifact::read(&MadeFor::of(engine)?, &owner)?;
+    let (module, code) = artifact::read(&MadeFor::new(engine)?, &owner)?;
     super::check_size(engine, module.len() as u64)?;
     let bytes = ModuleBytes::kept_by(Arc::new(Part { owner, range: module }));
     Module::load_with(engine, bytes.into(), file, Kept::Artifact(code))
@@ -135,8 +135,8 @@ fn compile(
     config.background_compilation(false);
     (config.files.code_cache, config.perf) = (None, None);
     let own = Engine::new(&config)?;
-    let made_for = MadeFor::of(engine)?;
-    if made_for != MadeFor::of(&own)? {
+    let made_for = MadeFor::new(engine)?;
+    if made_for != MadeFor::new(&own)? {
         return Err(Error::new(
             ErrorKind::Artifact,
             "these settings of the engine do not allow to compile ahead",

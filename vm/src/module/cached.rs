@@ -72,7 +72,7 @@ impl ModuleInner {
             let parts = compiled.part_code.iter().filter(|_| !compiled.promoted);
             let all = std::iter::once((func, compiled.address)).chain(parts.map(|(&row, &code)| (row, code)));
             let of_row = |(row, address)| {
-                let code = CachedCode::of(self.code.arena.placed(address)?);
+                let code = CachedCode::new(self.code.arena.placed(address)?);
                 let (saved, known, is_left_soon) = (compiled.saves(), compiled.known, compiled.is_left_soon);
                 Some(CachedFunction { row, code, saved, known, is_left_soon })
             };
@@ -95,7 +95,7 @@ impl ModuleInner {
         let entries = (0..).zip(&self.types);
         let pair = |(ty, entry): (u32, &Arc<TypeEntry>)| {
             let of = |address: Option<&usize>, is_entry| {
-                let code = CachedCode::of(self.engine.core().trampoline_code(*address?)?);
+                let code = CachedCode::new(self.engine.core().trampoline_code(*address?)?);
                 Some(CachedTrampoline { ty, is_entry, code })
             };
             [of(entry.host_to_wasm.get(), true), of(entry.wasm_to_host.get(), false)]

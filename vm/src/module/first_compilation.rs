@@ -112,7 +112,7 @@ impl FirstCompilations {
     }
 
     /// Returns how many functions that were compiled ahead have been called since, and how many have not.
-    pub fn ahead(&self) -> (usize, usize) {
+    pub fn compiled_ahead(&self) -> (usize, usize) {
         let state = self.lock();
         (state.used, state.ahead.values().flatten().count())
     }

@@ -25,7 +25,7 @@ impl Module {
     }
 
     /// Returns the module of a runtime handle.
-    pub(crate) fn of(loaded: &Arc<dyn LoadedModule>) -> Module {
+    pub(crate) fn from_loaded(loaded: &Arc<dyn LoadedModule>) -> Module {
         let inner: Arc<dyn Any + Send + Sync> = loaded.clone();
         Module(inner.downcast().expect("no other modules are loaded"))
     }
@@ -33,7 +33,7 @@ impl Module {
 
 impl ModuleInner {
     /// Returns the shared state of a module from a runtime handle.
-    pub(crate) fn of(loaded: &Arc<dyn LoadedModule>) -> &ModuleInner {
+    pub(crate) fn from_loaded(loaded: &Arc<dyn LoadedModule>) -> &ModuleInner {
         let inner: &dyn Any = &**loaded;
         inner.downcast_ref().expect("no other modules are loaded")
     }

@@ -49,13 +49,13 @@ impl PartRows {
     }
 
     /// Returns the row of the second part of a function.
-    pub fn of(&self, func: u32) -> u32 {
+    pub fn parts(&self, func: u32) -> u32 {
         self.first[(func - self.imported) as usize]
     }
 
     /// Returns the number of the part that a row leads to; never 0, the first part.
     pub fn number(&self, row: u32) -> u32 {
-        row - self.of(self.func(row)) + 1
+        row - self.parts(self.func(row)) + 1
     }
 
     /// Returns the function that a row belongs to.
@@ -78,7 +78,7 @@ impl ModuleInner {
     /// Returns the parts in which baseline code of a function is compiled, if it is split.
     pub(super) fn parts_of(&self, plan: &Arc<FunctionPlan>) -> Option<Arc<PartedFunction>> {
         let func = plan.cfg.func;
-        let parts = self.engine.compiler().parts(plan, self.part_rows.of(func))?;
+        let parts = self.engine.compiler().parts(plan, self.part_rows.parts(func))?;
         let parted = Arc::new(PartedFunction { plan: plan.clone(), parts });
         self.code.parted.lock().unwrap_or_else(PoisonError::into_inner).insert(func, parted.clone());
         Some(parted)

@@ -20,7 +20,7 @@ impl Module {
     /// many were compiled ahead but not called so far. Of these, [`Module::compiled`] counts only the functions
     /// among the first.
     pub fn compiled_ahead(&self) -> (usize, usize) {
-        self.inner().code.first.ahead()
+        self.inner().code.first.compiled_ahead()
     }
 }
 

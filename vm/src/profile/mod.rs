@@ -42,7 +42,7 @@ use paths::{Counted, InContexts, PathsOfRecords};
 /// Returns the callees of the indirect calls of an instance's functions so far: see
 /// [`Instance::call_targets`](crate::Instance).
 pub fn call_targets(store: &StoreOpaque, index: u32) -> Vec<CallTarget> {
-    let module = ModuleInner::of(&store.instances[index as usize].module);
+    let module = ModuleInner::from_loaded(&store.instances[index as usize].module);
     let (plans, kind) = match store.burst_rate() {
         Some(rate) => (module.burst_plans(), FigureKind::Sampled { rate }),
         None => (module.plans(), FigureKind::Exact),
@@ -56,7 +56,7 @@ pub fn call_targets(store: &StoreOpaque, index: u32) -> Vec<CallTarget> {
 /// Fails if the engine does not profile.
 pub fn block_counts(store: &StoreOpaque, index: u32) -> Result<Vec<(u32, Vec<u64>)>> {
     let instance = &store.instances[index as usize];
-    let plans = ModuleInner::of(&instance.module).plans();
+    let plans = ModuleInner::from_loaded(&instance.module).plans();
     let exits = exits_by_func(store, index);
     let in_contexts = contexts::paths_in_contexts(store, index, &plans, &exits);
     let counts = |(func, version): (u32, Arc<FunctionPlan>)| {
@@ -71,7 +71,7 @@ pub fn block_counts(store: &StoreOpaque, index: u32) -> Result<Vec<(u32, Vec<u64
 /// [`Instance::counter_cost`](crate::Instance).
 pub fn counter_cost(store: &StoreOpaque, index: u32) -> CounterCost {
     let instance = &store.instances[index as usize];
-    let versions = ModuleInner::of(&instance.module).plans();
+    let versions = ModuleInner::from_loaded(&instance.module).plans();
     let costs = versions.iter().map(|(_, version)| cost(version, &instance.counters(version)));
     costs.fold(CounterCost::default(), CounterCost::plus)
 }
@@ -79,7 +79,7 @@ pub fn counter_cost(store: &StoreOpaque, index: u32) -> CounterCost {
 /// Returns the profile of an instance, including skipped bursts, sampled time and the time line if available; for contexts see
 /// [`of_instance`].
 pub fn with_timeline(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Profile> {
-    let module = ModuleInner::of(&store.instances[index as usize].module);
+    let module = ModuleInner::from_loaded(&store.instances[index as usize].module);
     let mut profile = of_instance(store, index, module.hash(), has_contexts)?;
     profile.skipped = skipped::of_instance(store, index);
     profile.time = time::of_instance(store, index);
@@ -98,7 +98,7 @@ fn of_instance(
     has_contexts: bool,
 ) -> Result<Profile> {
     let instance = &store.instances[index as usize];
-    let module = Module::of(&instance.module);
+    let module = Module::from_loaded(&instance.module);
     let rate = store.burst_rate();
     if store.engine().collection().is_off() && rate.is_none() && store.samples.is_none() {
         return Err(not_profiled());
@@ -182,7 +182,7 @@ pub fn look_for_hot_code(store: &mut StoreOpaque, module: &Arc<dyn LoadedModule>
     let next = store.engine().reoptimization().map_or(u64::MAX, next);
     if let Some((index, profile)) = sampled {
         let instance = &mut store.instances[index as usize];
-        instance.advice = Module::of(module).inner().advise(&profile, instance.advice.as_deref());
+        instance.advice = Module::from_loaded(module).inner().advise(&profile, instance.advice.as_deref());
     }
     next
 }
@@ -430,7 +430,7 @@ fn function(
     let exits = exits.iter().flat_map(|e| &e.frames);
     let exits = exits.map(|(stop, stopped)| unfinished_exit(info, cfg, stop.origin, stopped.count));
     let cost = counts.cost(version, &instance.counters(version));
-    let idle = idle(&Module::of(&instance.module), cfg);
+    let idle = idle(&Module::from_loaded(&instance.module), cfg);
     let (edges, only_blocks, paths) = counts.split(idle.edges.len());
     let edges = idle.edges.into_iter().zip(edges).map(|(edge, count)| EdgeProfile { count, ..edge });
     Ok(Some(FunctionProfile {

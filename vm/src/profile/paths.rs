@@ -169,7 +169,7 @@ fn of_table(instance: &InstanceData, func: u32) -> Result<Vec<Counted>> {
     if instance.paths.is_full() {
         return Err(table_is_full());
     }
-    Ok(instance.paths.of(func).map(|(number, figures)| (number, figures.to_vec())).collect())
+    Ok(instance.paths.counts(func).map(|(number, figures)| (number, figures.to_vec())).collect())
 }
 
 /// The data for reading one function's paths.

@@ -90,7 +90,7 @@ impl HeapType {
 
     fn from_parser(ty: wp::HeapType, types: &(impl Resolve + ?Sized)) -> HeapType {
         match ty {
-            wp::HeapType::Concrete(index) | wp::HeapType::Exact(index) => HeapType::of(types.resolve(index)),
+            wp::HeapType::Concrete(index) | wp::HeapType::Exact(index) => HeapType::new(types.resolve(index)),
             wp::HeapType::Abstract { ty, .. } => match ty {
                 Abstract::Func => HeapType::Func,
                 Abstract::NoFunc => HeapType::NoFunc,
@@ -109,7 +109,7 @@ impl HeapType {
         }
     }
 
-    pub(crate) fn of(ty: DefinedType) -> HeapType {
+    pub(crate) fn new(ty: DefinedType) -> HeapType {
         match ty.definition().composite_type.inner {
             wp::CompositeInnerType::Func(_) => HeapType::ConcreteFunc(FuncType(ty)),
             wp::CompositeInnerType::Struct(_) => HeapType::ConcreteStruct(StructType(ty)),

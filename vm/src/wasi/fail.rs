@@ -54,7 +54,7 @@ pub fn bad_pointer(what: &str, at: u64, len: u64) -> Fail {
 /// The value that a function returns to WebAssembly.
 pub trait Answer: Sized {
     /// Returns the value for a WASI error number; 0 is success.
-    fn of(number: u32) -> Self;
+    fn from_number(number: u32) -> Self;
 
     /// Returns whether it is the value for that number.
     fn is(&self, number: u32) -> bool;
@@ -62,15 +62,15 @@ pub trait Answer: Sized {
     /// Returns the value for an outcome, unless the program ends.
     fn finish(outcome: Outcome) -> Result<Self> {
         match outcome {
-            Ok(()) => Ok(Self::of(0)),
-            Err(Fail::Errno(errno)) => Ok(Self::of(number(errno))),
+            Ok(()) => Ok(Self::from_number(0)),
+            Err(Fail::Errno(errno)) => Ok(Self::from_number(number(errno))),
             Err(Fail::End(error)) => Err(error),
         }
     }
 }
 
 impl Answer for u32 {
-    fn of(number: u32) -> u32 {
+    fn from_number(number: u32) -> u32 {
         number
     }
 
@@ -80,7 +80,7 @@ impl Answer for u32 {
 }
 
 impl Answer for () {
-    fn of(_: u32) {}
+    fn from_number(_: u32) {}
 
     fn is(&self, _: u32) -> bool {
         false

@@ -86,7 +86,7 @@ fn time_of(profile: &Profile) -> &TimeProfile {
 }
 
 /// Returns the time of the function `name`: its own, and in total.
-fn of(time: &TimeProfile, name: &str) -> (Timed, Timed) {
+fn timed(time: &TimeProfile, name: &str) -> (Timed, Timed) {
     let is_it = |callee: &Callee| match callee {
         Callee::Function { name: found, .. } => found.as_deref() == Some(name),
         Callee::Host { name: found, .. } => found == name,
@@ -102,7 +102,7 @@ fn of(time: &TimeProfile, name: &str) -> (Timed, Timed) {
 /// 100,000 cases.
 fn assert_share(what: &str, part: Timed, all: Timed, expected: f64) {
     const WIDER: f64 = 2.3;
-    let found = Interval::of(part, all);
+    let found = Interval::of_share(part, all);
     let (below, above) = (WIDER * (found.share - found.least), WIDER * (found.most - found.share));
     assert!(
         (found.share - below - SLACK..found.share + above + SLACK).contains(&expected),
@@ -136,19 +136,19 @@ fn shares_of_functions_are_those_of_the_clock() -> Outcome {
                 continue;
             }
             let [a, b] = store.data().0;
-            let all = of(time, "run").1;
+            let all = timed(time, "run").1;
             let expected = b as f64 / (a + b) as f64;
             assert!((0.55..0.95).contains(&expected), "{name}: {expected}");
-            assert_share(name, of(time, "b").1, all, expected);
-            assert_share(name, of(time, "a").1, all, 1.0 - expected);
+            assert_share(name, timed(time, "b").1, all, expected);
+            assert_share(name, timed(time, "a").1, all, 1.0 - expected);
             // `b` calls `work`, and the engine, which compiles it: the machine decides how long that takes.
-            let (work, engine) = (of(time, "work").0, of(time, "engine").0);
-            let called = of(time, "b").1.samples - of(time, "b").0.samples;
+            let (work, engine) = (timed(time, "work").0, timed(time, "engine").0);
+            let called = timed(time, "b").1.samples - timed(time, "b").0.samples;
             assert!(
                 (work.samples..=work.samples + engine.samples).contains(&called),
                 "{name}: {called} samples below `b`, {work:?} in `work`, {engine:?} in the engine"
             );
-            assert!(of(time, "b").0.samples <= all.samples / 20, "{name}: `b` only calls");
+            assert!(timed(time, "b").0.samples <= all.samples / 20, "{name}: `b` only calls");
             // The thread's clock, and the sum of all samples, which stand for the whole time.
             let sampled = time.total().time_ns as f64 / (a + b) as f64;
             assert!((0.8..1.6).contains(&sampled), "{name}: {sampled} of the time");
@@ -197,14 +197,14 @@ fn time_of_the_host_is_its_functions_called_from_where_they_are_called() -> Outc
         let time = time_of(&profile);
         let all = time.total();
         // Two of four spans are within long, three are short's, and three are within second.
-        assert_share(name, of(time, "short").0, all, 0.75);
-        assert_share(name, of(time, "long").0, all, 0.25);
-        assert_share(name, of(time, "long").1, all, 0.5);
-        assert_share(name, of(time, "second").1, all, 0.75);
-        assert_share(name, of(time, "first").1, all, 0.25);
-        assert_share(name, of(time, "inner").1, all, 0.25);
-        assert_share(name, of(time, "run").1, all, 1.0);
-        assert_share(name, of(time, "run").0, all, 0.0);
+        assert_share(name, timed(time, "short").0, all, 0.75);
+        assert_share(name, timed(time, "long").0, all, 0.25);
+        assert_share(name, timed(time, "long").1, all, 0.5);
+        assert_share(name, timed(time, "second").1, all, 0.75);
+        assert_share(name, timed(time, "first").1, all, 0.25);
+        assert_share(name, timed(time, "inner").1, all, 0.25);
+        assert_share(name, timed(time, "run").1, all, 1.0);
+        assert_share(name, timed(time, "run").0, all, 0.0);
     }
     Ok(())
 }
@@ -231,11 +231,11 @@ fn recursion_has_its_time_once_and_every_caller_is_there() -> Outcome {
         }
         let profile = instance.profile(&store)?;
         let time = time_of(&profile);
-        let (own, total) = of(time, "fib");
+        let (own, total) = timed(time, "fib");
         assert!(total.samples <= time.total().samples && own.samples <= total.samples, "{name}");
         // The time outside `fib` belongs to `run`, and to the engine, which compiles both.
         let outside = time.total().samples - total.samples;
-        let (caller, engine) = (of(time, "run").0, of(time, "engine").0);
+        let (caller, engine) = (timed(time, "run").0, timed(time, "engine").0);
         assert!(outside <= caller.samples + engine.samples && caller.samples * 20 < total.samples, "{name}");
         let is_called = |node: usize| {
             matches!(time.callee(node), Callee::Function { name, .. }
@@ -287,7 +287,7 @@ fn places_are_the_instructions_that_take_long() -> Outcome {
         // The second loop begins at the third block.
         let dear = time.nodes.iter().filter(|node| node.offset >= loops[2]).map(|node| node.own);
         let dear = dear.fold(Timed::default(), Timed::plus);
-        let all = of(time, "run").0;
+        let all = timed(time, "run").0;
         assert!(dear.samples * 10 > all.samples * 8, "{name}: {dear:?} of {all:?}");
         let in_module = |offset: u32| module.info().func_at(offset as usize).is_some();
         let is_code = |callee: &Callee| matches!(callee, Callee::Function { .. });
@@ -343,7 +343,7 @@ fn what_is_inlined_is_told_from_what_it_is_inlined_into() -> Outcome {
         let names: Vec<String> = time.stack(node).map(|node| time.callee(node).to_string()).collect();
         assert_eq!(names, ["leaf", "outer", "run"]);
     }
-    assert!(of(time, "leaf").0.samples > of(time, "outer").0.samples, "the division is the leaf's");
+    assert!(timed(time, "leaf").0.samples > timed(time, "outer").0.samples, "the division is the leaf's");
     Ok(())
 }
 
@@ -408,11 +408,11 @@ fn of_two_stores_the_outer_one_is_in_the_host() -> Outcome {
     }
     let outer = instance.profile(&store)?;
     let outer = time_of(&outer);
-    assert_share("outer", of(outer, "inner").0, outer.total(), 1.0);
-    assert_share("run", of(outer, "run").1, outer.total(), 1.0);
+    assert_share("outer", timed(outer, "inner").0, outer.total(), 1.0);
+    assert_share("run", timed(outer, "run").1, outer.total(), 1.0);
     let inner = inner.lock().expect("not poisoned");
     let inner = inner_instance.profile(&*inner)?;
-    assert_share("inner", of(time_of(&inner), "spin").0, time_of(&inner).total(), 1.0);
+    assert_share("inner", timed(time_of(&inner), "spin").0, time_of(&inner).total(), 1.0);
     Ok(())
 }
 
@@ -440,16 +440,16 @@ fn time_in_bulk_operations_is_the_callers_and_compiling_is_the_engines() -> Outc
     instance.get_typed_func::<(), ()>(&mut store, "compile")?.call(&mut store, ())?;
     let profile = instance.profile(&store)?;
     let time = time_of(&profile);
-    let (engine_own, all) = (of(time, "engine").0, time.total());
+    let (engine_own, all) = (timed(time, "engine").0, time.total());
     assert!(all.samples > 5 && engine_own.samples * 2 > all.samples, "{engine_own:?} of {all:?}");
-    assert!(of(time, "compile").1.samples * 2 > all.samples, "it is called from there");
+    assert!(timed(time, "compile").1.samples * 2 > all.samples, "it is called from there");
     let bulk = instance.get_typed_func::<(), ()>(&mut store, "bulk")?;
-    while of(instance.profile(&store)?.time.as_ref().expect("sampled"), "bulk").1.samples < SAMPLES {
+    while timed(instance.profile(&store)?.time.as_ref().expect("sampled"), "bulk").1.samples < SAMPLES {
         bulk.call(&mut store, ())?;
     }
     let profile = instance.profile(&store)?;
     let time = time_of(&profile);
-    assert_share("fill", of(time, "fill").0, of(time, "bulk").1, 1.0);
+    assert_share("fill", timed(time, "fill").0, timed(time, "bulk").1, 1.0);
     Ok(())
 }
 

@@ -186,7 +186,7 @@ impl Case {
 
 /// Returns the shares of functions and contexts above 2%.
 fn cases(exact: &Profile, sampled: &Profile) -> Vec<Case> {
-    let (expected, found) = (Shares::of(exact), Shares::of(sampled));
+    let (expected, found) = (Shares::new(exact), Shares::new(sampled));
     let mut cases = Vec::new();
     for function in &exact.functions {
         let what = function.name.clone().unwrap_or_default();
@@ -313,7 +313,7 @@ fn boring_loops_are_not_counted() -> Outcome {
         [("LN", true), ("L4", true), ("EC+L4", true), ("orig", false), ("default", false)]
     {
         let found = profile(&config(bursts(1, BurstLengths::FOREVER, checks)), &functions, 300)?;
-        let shares = Shares::of(&found);
+        let shares = Shares::new(&found);
         let spin = found.functions.iter().find(|function| function.name.as_deref() == Some("spin"));
         let share = spin.map_or(0.0, |spin| shares.function(spin.index).share);
         assert_eq!(share < 0.2, is_boring, "{checks}: {share}");

@@ -27,7 +27,7 @@ impl Code {
     ///
     /// # Errors
     /// Returns an error if the program cannot be compiled or run.
-    pub fn of(program: &Program, engines: &Engines) -> Result<Code> {
+    pub fn measure(program: &Program, engines: &Engines) -> Result<Code> {
         let mut adaptive = Config::new();
         adaptive.profiling(ProfilingConfig::Adaptive(Adaptive::default())).count_contexts(true);
         let (off, checks) = (all(program, &Config::new())?, all(program, &adaptive)?);

@@ -109,7 +109,7 @@ fn measure_all(options: &Options, programs: &[Program], scratch: &Path) -> Resul
 /// Measures the paths that bursts record of `program`, with its arguments for benches or for tests.
 fn seen(program: &Program, engines: &Engines, times: &Times, bench: bool) -> Result<Seen> {
     let lengths::Found { cells, kept, of_burst } = lengths::seen(program, engines.lengths, times, bench)?;
-    Ok(Seen { bursts: cells, kept, of_burst, code: Code::of(program, engines)? })
+    Ok(Seen { bursts: cells, kept, of_burst, code: Code::measure(program, engines)? })
 }
 
 /// Returns the table of the cost of checks alone.

@@ -106,7 +106,9 @@ impl Engines {
             }
         }
         let mean = |places: &[Vec<f64>; PLACES.len()]| {
-            geometric_mean(places.iter().filter(|times| !times.is_empty()).map(|times| Spread::of(times).min))
+            geometric_mean(
+                places.iter().filter(|times| !times.is_empty()).map(|times| Spread::new(times).min),
+            )
         };
         let times: Vec<f64> = taken.iter().map(mean).collect();
         let (off, ours) = times.split_first().expect("it is run");

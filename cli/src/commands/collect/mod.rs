@@ -284,7 +284,7 @@ fn finish(
 ) -> Result<()> {
     for (number, (profile, original)) in profiles.iter().enumerate() {
         if !quiet {
-            let mut page = Page::new(Screen::of(io::stderr(), color));
+            let mut page = Page::new(Screen::new(io::stderr(), color));
             let module = modules::plain_engine().and_then(|engine| {
                 wprof::Module::new(&engine, original.bytes.clone()).map_err(modules::failure)
             });

@@ -86,7 +86,7 @@ pub fn execute(args: &HintsArgs) -> Result<()> {
         output::write_file(path, |out| out.write_all(order(&profile).as_bytes()))?;
     }
     if let Some(path) = &args.autofdo {
-        let samples = sample_profile::of(&module, &profile)?;
+        let samples = sample_profile::build(&module, &profile)?;
         output::write_file(path, |out| samples.write(out))?;
     }
     if let Some(path) = &args.split {

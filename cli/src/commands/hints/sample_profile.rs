@@ -14,7 +14,7 @@ use crate::code_map;
 ///
 /// # Errors
 /// Returns an error if the module has no DWARF, or the profile has no counts of code.
-pub fn of(module: &Module, profile: &Profile) -> Result<SampleProfile> {
+pub fn build(module: &Module, profile: &Profile) -> Result<SampleProfile> {
     let (source, code) = (Source::new(module), code_map::of_functions_that_ran(module, profile)?);
     let mut samples = SampleProfile::default();
     for function in &profile.functions {

@@ -18,7 +18,7 @@ const INNER_FRAMES: usize = 12;
 const OUTER_FRAMES: usize = 4;
 
 /// Returns how a run ended.
-pub fn of(ended: &Result<(), Error>, signal: Option<i32>) -> Ending {
+pub fn classify(ended: &Result<(), Error>, signal: Option<i32>) -> Ending {
     match ended {
         Ok(()) => Ending::Exited { code: 0 },
         Err(error) => match error.i32_exit() {

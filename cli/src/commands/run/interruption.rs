@@ -40,7 +40,7 @@ impl Interruption {
     ///
     /// # Errors
     /// Returns an error if the system provides no thread or signal handler.
-    pub fn watch(handle: InterruptHandle) -> Result<Self> {
+    pub fn install(handle: InterruptHandle) -> Result<Self> {
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot handle signals")?;
         let (handle, signal, ended) = (Mutex::new(handle), AtomicI32::new(0), AtomicBool::new(false));
         let state = Arc::new(State { handle, signal, ended });

@@ -100,7 +100,7 @@ fn execute_with(args: RunArgs, server: Option<Server>, color: ColorChoice) -> Re
     let mut others = std::mem::take(&mut outcome.others);
     others.iter_mut().for_each(|(_, profile)| complete(profile, &args.program, &outcome));
     if !args.quiet {
-        let mut page = Page::new(Screen::of(io::stderr(), color));
+        let mut page = Page::new(Screen::new(io::stderr(), color));
         summarize(&mut page, &args, &module, &outcome, profile.as_ref());
         if let Some(requests) = &outcome.requests {
             requests.write(&mut page);
@@ -216,7 +216,7 @@ fn config(args: &RunArgs, counted: &Counted) -> Result<Config> {
     counted.configure(args.program.configure(&mut config));
     config.record_bursts(args.bursts.is_some()).trace_references(args.addresses);
     config.extend_paths(args.extend).path_table(args.path_table).hash_ahead(wants_profile(args));
-    config.sample_time(rate::of(args.rate, counted)?);
+    config.sample_time(rate::choose(args.rate, counted)?);
     if let Some(folder) = Config::default_code_cache().filter(|_| keeps_code(args, counted)) {
         config.code_cache(folder);
     }
@@ -307,7 +307,7 @@ fn summarize(page: &mut Page, args: &RunArgs, module: &Module, outcome: &Outcome
     let title = format!("{} {} after {wall}", names::harmless(&name), runs::ending(&outcome.ending));
     match profile {
         Some(profile) => {
-            let ownership = args.ownership.of(Some(module));
+            let ownership = args.ownership.resolve(Some(module));
             let view = View::new(profile, Some(module)).owned(&ownership).at(args.program.module());
             summary::write(page, &view, &title);
         }

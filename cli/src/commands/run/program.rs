@@ -155,7 +155,7 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     }
     // Plain code has no polls, so there Ctrl-C keeps its default action.
     let interruption = match can_stop {
-        true => Some(Interruption::watch(store.interrupt_handle())?),
+        true => Some(Interruption::install(store.interrupt_handle())?),
         false => None,
     };
     if let Some(budget) = &counted.budget {
@@ -218,7 +218,7 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     if let Some(profile) = &mut profile {
         profiles.iter().try_for_each(|other| profile.merge(other))?;
     }
-    let ending = ending::of(&ended, signal);
+    let ending = ending::classify(&ended, signal);
     let error = ended.err();
     Ok(Outcome {
         started,

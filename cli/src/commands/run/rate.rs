@@ -38,7 +38,7 @@ impl SampleRate {
 ///
 /// # Errors
 /// Returns an error if the rate contradicts other options.
-pub fn of(asked: Option<SampleRate>, counted: &Counted) -> Result<Option<u32>> {
+pub fn choose(asked: Option<SampleRate>, counted: &Counted) -> Result<Option<u32>> {
     match asked {
         None if counted.is_on() && !counted.deterministic => Ok(Some(USUAL)),
         None | Some(SampleRate::Off) => Ok(None),
@@ -71,11 +71,11 @@ mod tests {
             deterministic,
             ..Counted::default()
         };
-        assert_eq!(of(None, &counted(false)).unwrap(), Some(USUAL));
-        assert_eq!(of(None, &counted(true)).unwrap(), None);
-        assert_eq!(of(None, &Counted::default()).unwrap(), None);
-        assert_eq!(of(Some(SampleRate::Off), &counted(false)).unwrap(), None);
-        assert!(of(Some(SampleRate::Hertz(5)), &counted(true)).is_err());
-        assert!(of(Some(SampleRate::Hertz(5)), &Counted::default()).is_err());
+        assert_eq!(choose(None, &counted(false)).unwrap(), Some(USUAL));
+        assert_eq!(choose(None, &counted(true)).unwrap(), None);
+        assert_eq!(choose(None, &Counted::default()).unwrap(), None);
+        assert_eq!(choose(Some(SampleRate::Off), &counted(false)).unwrap(), None);
+        assert!(choose(Some(SampleRate::Hertz(5)), &counted(true)).is_err());
+        assert!(choose(Some(SampleRate::Hertz(5)), &Counted::default()).is_err());
     }
 }

@@ -125,8 +125,8 @@ impl Snapshots {
 
     fn screen(&self) -> Screen {
         match self.place {
-            Place::Output => Screen::of(io::stdout(), self.color),
-            Place::Messages => Screen::of(io::stderr(), self.color),
+            Place::Output => Screen::new(io::stdout(), self.color),
+            Place::Messages => Screen::new(io::stderr(), self.color),
         }
     }
 }

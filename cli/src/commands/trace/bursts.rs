@@ -60,11 +60,11 @@ pub fn execute(args: &BurstsArgs) -> Result<()> {
     let file = file.with_context(|| format!("cannot read {}", args.file.display()))?;
     let position = file.position();
     let mut reader =
-        BurstReader::open(BufReader::new(file)).map_err(|error| super::of(&args.file, &error))?;
+        BurstReader::open(BufReader::new(file)).map_err(|error| super::with_path(&args.file, &error))?;
     let ending = reader.ending();
     let mut failed = None;
     if args.stats {
-        let stats = || Stats::of(reader.events(), &mut failed);
+        let stats = || Stats::new(reader.events(), &mut failed);
         let stats = progress::during_reading("counting", &position, stats);
         output::print(&stats.text())?;
     } else if let Some(extension) = args.extend {
@@ -80,7 +80,7 @@ pub fn execute(args: &BurstsArgs) -> Result<()> {
         output::print_with(|out| write(reader.events(), &mut lines, &mut failed, out))?;
     }
     if let Some(error) = failed {
-        return Err(super::of(&args.file, &error));
+        return Err(super::with_path(&args.file, &error));
     }
     if let Some(notice) = ending.notice() {
         eprintln!("wprof: {notice}");
@@ -234,7 +234,7 @@ struct Stats {
 }
 
 impl Stats {
-    fn of(
+    fn new(
         events: impl Iterator<Item = Result<BurstEvent, TraceFileError>>,
         failed: &mut Option<TraceFileError>,
     ) -> Stats {

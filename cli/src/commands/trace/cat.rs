@@ -66,7 +66,7 @@ pub fn execute(args: &CatArgs) -> Result<()> {
         Ok(())
     })?;
     if let Some(error) = failed {
-        return Err(super::of(&args.trace, &error));
+        return Err(super::with_path(&args.trace, &error));
     }
     super::note_ending(&reader);
     Ok(())

@@ -48,10 +48,10 @@ pub fn execute(args: &CompressArgs) -> Result<()> {
     let (mut reader, position) = super::open(&args.trace)?;
     let compress = || WholePath::of_trace(&mut reader, args.window);
     let whole = progress::during_reading("compressing", &position, compress);
-    let whole = whole.map_err(|error| super::of(&args.trace, &error))?;
+    let whole = whole.map_err(|error| super::with_path(&args.trace, &error))?;
     let path = super::output_for(args.output.as_ref(), &args.trace, "wpp");
     let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-    let bytes = whole.write(BufWriter::new(file)).map_err(|error| super::of(&path, &error))?;
+    let bytes = whole.write(BufWriter::new(file)).map_err(|error| super::with_path(&path, &error))?;
     if !args.quiet {
         let grammar = whole.grammar();
         let rules = grammar.rules().len() as u64 - 1;

@@ -65,7 +65,7 @@ pub struct HotArgs {
 pub fn execute(args: &HotArgs, color: ColorChoice) -> Result<()> {
     let file = File::open(&args.file).with_context(|| format!("cannot read {}", args.file.display()))?;
     let whole = WholePath::read(BufReader::new(file), &super::super::limits());
-    let whole = whole.map_err(|error| super::of(&args.file, &error))?;
+    let whole = whole.map_err(|error| super::with_path(&args.file, &error))?;
     let names = std::cell::RefCell::new(Names::new(whole.head(), &args.file, &args.module)?);
     let cost = |function, block| names.borrow_mut().cost(function, block);
     let all = whole.cost(cost);
@@ -82,7 +82,7 @@ pub fn execute(args: &HotArgs, color: ColorChoice) -> Result<()> {
         }
     };
     let mut names = names.into_inner();
-    let mut page = Page::new(Screen::of(io::stdout(), color));
+    let mut page = Page::new(Screen::new(io::stdout(), color));
     write(&mut page, &whole, &found, all, args, &mut names);
     output::print(&page.into_text())?;
     if let Some(notice) = whole.ending().notice() {

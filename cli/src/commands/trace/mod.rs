@@ -79,12 +79,12 @@ fn open(path: &Path) -> Result<(Reader, Position)> {
     let file = file.with_context(|| format!("cannot read {}", path.display()))?;
     let position = file.position();
     let reader = TraceReader::open_within(BufReader::new(file), &super::limits());
-    let reader = reader.map_err(|error| of(path, &error))?;
+    let reader = reader.map_err(|error| with_path(path, &error))?;
     Ok((reader, position))
 }
 
 /// Converts an error of a trace file.
-fn of(path: &Path, error: &TraceFileError) -> anyhow::Error {
+fn with_path(path: &Path, error: &TraceFileError) -> anyhow::Error {
     match error {
         TraceFileError::Expands => anyhow::anyhow!("{}: {error}: {}", path.display(), super::TRUST),
         _ => anyhow::anyhow!("{}: {error}", path.display()),

@@ -42,7 +42,7 @@ pub fn execute(args: &PackArgs) -> Result<()> {
     let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
     let pack = || reader.pack(&mut BufWriter::new(file));
     let summary = progress::during_reading("packing", &position, pack);
-    let summary = summary.map_err(|error| super::of(&args.trace, &error))?;
+    let summary = summary.map_err(|error| super::with_path(&args.trace, &error))?;
     if !args.quiet {
         let bits =
             summary.bits_per_branch().map(|bits| format!("{bits:.3} bits a branch, ")).unwrap_or_default();

@@ -56,7 +56,7 @@ pub fn execute(args: &ReplayArgs) -> Result<()> {
             "wprof: the module was not found, so functions are shown by number: say with --module where it is"
         ));
     }
-    let fail = |error| super::of(&args.trace, &error);
+    let fail = |error| super::with_path(&args.trace, &error);
     let start = match reader.chunk_count() {
         0 => Vec::new(),
         _ => reader.segment(args.from_chunk).map_err(fail)?.start,

@@ -37,9 +37,9 @@ pub fn execute(args: &StatsArgs, color: ColorChoice) -> Result<()> {
     let (mut reader, position) = super::open(&args.trace)?;
     let clock = Instant::now();
     let stats = progress::during_reading("replaying the trace", &position, || reader.stats());
-    let stats = stats.map_err(|error| super::of(&args.trace, &error))?;
+    let stats = stats.map_err(|error| super::with_path(&args.trace, &error))?;
     let time = clock.elapsed();
-    let mut page = Page::new(Screen::of(io::stdout(), color));
+    let mut page = Page::new(Screen::new(io::stdout(), color));
     write(&mut page, &stats, reader.chunk_count());
     let blocks = stats.blocks();
     let speed = (blocks as f64 / time.as_secs_f64()) as u64;

@@ -66,7 +66,7 @@ pub struct StreamsArgs {
 pub fn execute(args: &StreamsArgs, color: ColorChoice) -> Result<()> {
     let (streams, names) = read(args, &args.file)?;
     let names = names.expect("the module is looked for beside this file");
-    let mut page = Page::new(Screen::of(io::stdout(), color));
+    let mut page = Page::new(Screen::new(io::stdout(), color));
     write(&mut page, &streams, args.top, &names);
     if let Some(path) = &args.overlap {
         let (other, _) = read(args, path)?;
@@ -89,14 +89,15 @@ fn read(args: &StreamsArgs, path: &Path) -> Result<(DataStreams, Option<Names>)>
             let names = names(reader.head())?;
             let all = || add_bursts(reader.events(), &mut builder);
             progress::during_reading("reading bursts", &position, all)
-                .map_err(|error| super::of(path, &error))?;
+                .map_err(|error| super::with_path(path, &error))?;
             (names, reader.ending().notice())
         }
         Err(_) => {
             let (mut reader, position) = super::open(path)?;
             let names = names(reader.head())?;
             let all = || add_trace(reader.steps_from(0), &mut builder);
-            progress::during_reading("replaying", &position, all).map_err(|error| super::of(path, &error))?;
+            progress::during_reading("replaying", &position, all)
+                .map_err(|error| super::with_path(path, &error))?;
             (names, reader.ending().notice())
         }
     };

@@ -48,7 +48,7 @@ pub fn execute(args: &UnpackArgs) -> Result<()> {
     let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
     let unpack = || unpack_trace(&mut BufReader::new(input), &mut BufWriter::new(file), args.max_size);
     let bytes = progress::during_reading("unpacking", &position, unpack);
-    let bytes = bytes.map_err(|error| super::of(&args.file, &error))?;
+    let bytes = bytes.map_err(|error| super::with_path(&args.file, &error))?;
     if !args.quiet {
         output::tell_line(format_args!("wprof: {} in {}", count_of(bytes, "byte"), path.display()));
     }

@@ -17,7 +17,7 @@ struct Reader {
 
 impl Reader {
     /// It reads the file; nothing if it is not there, or nothing to run it.
-    fn of(folder: &Folder, file: &str) -> Option<Self> {
+    fn new(folder: &Folder, file: &str) -> Option<Self> {
         let program = downloaded("@firefox-devtools/profiler-cli/dist/profiler-cli.js")?;
         foreign(Command::new("node").arg("--version"))?;
         let folder = folder.path("");
@@ -67,7 +67,7 @@ fn command(program: &str, folder: &str) -> Command {
 fn firefox_profiler_finds_the_totals() {
     let folder = Folder::new();
     let profile = json(&json_exports(&folder, &["firefox"]));
-    let Some(reader) = Reader::of(&folder, &folder.path("firefox")) else { return };
+    let Some(reader) = Reader::new(&folder, &folder.path("firefox")) else { return };
     let own = |function: &Value| function["selfSamples"].as_u64().expect("a whole number");
     for (thread, metric, total) in
         [(0, "calls", calls_in_contexts(&profile)), (1, "instructions", profile["ops"].as_u64().unwrap())]

@@ -99,17 +99,17 @@ impl Calls {
             return 0.0;
         };
         self.steps_left = left;
-        let over = of(life).filter(|&call| self.alive[call] > self.most);
+        let over = candidates(life).filter(|&call| self.alive[call] > self.most);
         over.map(|call| f64::from(self.frequencies[call])).sum()
     }
 
     /// Records that a value is no longer live across its calls.
     fn relieve(&mut self, life: &Life) {
-        of(life).for_each(|call| self.alive[call] -= 1);
+        candidates(life).for_each(|call| self.alive[call] -= 1);
     }
 }
 
 /// Returns the calls across which a value is live.
-fn of(life: &Life) -> impl Iterator<Item = usize> {
+fn candidates(life: &Life) -> impl Iterator<Item = usize> {
     life.calls.iter().flat_map(|calls| calls.start as usize..calls.end as usize)
 }

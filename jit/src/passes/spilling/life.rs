@@ -27,7 +27,7 @@ pub(super) enum Class {
 impl Class {
     /// `None` for types that are left to the register allocator: Cranelift can select some vector instructions only
     /// where it sees the definitions of their operands.
-    fn of(ty: Type) -> Option<Class> {
+    fn new(ty: Type) -> Option<Class> {
         match ty {
             _ if ty.is_int() && ty.bits() <= 64 => Some(Class::Integer),
             types::F32 | types::F64 => Some(Class::Float),
@@ -147,7 +147,7 @@ impl Lives {
 
     /// Returns the uses of a value, in layout order.
     pub(super) fn uses(&self, value: Value) -> &[(Block, Inst)] {
-        self.uses.of(value)
+        self.uses.uses(value)
     }
 
     /// Returns a call by its number.
@@ -216,7 +216,7 @@ impl Uses {
         Uses { starts, all }
     }
 
-    fn of(&self, value: Value) -> &[(Block, Inst)] {
+    fn uses(&self, value: Value) -> &[(Block, Inst)] {
         let at = value.as_u32() as usize;
         &self.all[self.starts[at] as usize..self.starts[at + 1] as usize]
     }
@@ -253,7 +253,7 @@ impl<'a> Walk<'a> {
     /// Returns the live range of a value that is defined in `home` before `made`, if it crosses a call. The outer
     /// `None` means that too many visits are needed.
     fn life(&mut self, func: &Function, value: Value, home: Block, made: Point) -> Option<Option<Life>> {
-        let Some(class) = Class::of(func.dfg.value_type(value)) else { return Some(None) };
+        let Some(class) = Class::new(func.dfg.value_type(value)) else { return Some(None) };
         self.hull = made.at..made.at;
         self.calls.clear();
         self.blocks.clear();

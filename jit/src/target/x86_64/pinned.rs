@@ -214,13 +214,13 @@ fn padded(insts: &[Vec<u8>], len: usize) -> Option<Vec<u8>> {
         prefixed.extend(inst);
     }
     // The padding goes in front, so that a branch still follows the instruction it is fused with.
-    let mut code = nothing(left);
+    let mut code = nops(left);
     code.extend(prefixed);
     Some(code)
 }
 
 /// Returns one or more no-op instructions of `len` bytes in all.
-pub(super) fn nothing(len: usize) -> Vec<u8> {
+pub(super) fn nops(len: usize) -> Vec<u8> {
     const LONGEST: [u8; 8] = [0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0];
     match len {
         0 => Vec::new(),
@@ -231,7 +231,7 @@ pub(super) fn nothing(len: usize) -> Vec<u8> {
         5 => vec![0x0f, 0x1f, 0x44, 0, 0],
         6 => vec![0x66, 0x0f, 0x1f, 0x44, 0, 0],
         7 => vec![0x0f, 0x1f, 0x80, 0, 0, 0, 0],
-        _ => [&LONGEST[..], &nothing(len - 8)].concat(),
+        _ => [&LONGEST[..], &nops(len - 8)].concat(),
     }
 }
 
@@ -263,7 +263,7 @@ mod tests {
         let mut essence = Vec::new();
         let mut at = 0;
         while at < code.len() {
-            let nop = (1..=8).rev().find(|&len| code[at..].starts_with(&nothing(len)));
+            let nop = (1..=8).rev().find(|&len| code[at..].starts_with(&nops(len)));
             match (nop, code[at]) {
                 (Some(len), _) => at += len,
                 (None, PADDING) => at += 1,

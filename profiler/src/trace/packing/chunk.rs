@@ -21,7 +21,7 @@ struct Events<'a> {
 }
 
 impl Events<'_> {
-    fn ahead(&mut self) -> Result<&[TraceEvent], TraceError> {
+    fn lookahead(&mut self) -> Result<&[TraceEvent], TraceError> {
         if self.known.len() < self.at + LEAST_AHEAD {
             self.known.drain(..self.at.min(self.known.len()));
             self.at = 0;
@@ -56,7 +56,7 @@ pub(super) fn pack(
         let stopped_in = stop.frames.last().map_or(BlockId::ENTRY, |frame| frame.block);
         let mut steps = 0;
         while walk.at != stop.position || !same_stack(&walk.frames, &stop.frames) {
-            let ahead = Ahead { events: events.ahead()?, stop: stopped_in };
+            let ahead = Ahead { events: events.lookahead()?, stop: stopped_in };
             let lost = TraceError::Lost { position: first_bit + walk.at };
             let taken = walk.step(functions, &mut encoder, ahead).ok_or(lost.clone())?;
             if taken > ahead.events.len() || walk.at > stop.position {
@@ -68,7 +68,7 @@ pub(super) fn pack(
         let is_end = number + 1 == stops.len();
         if !is_end {
             for _ in stop.keep as usize..stop.frames.len() {
-                events.ahead()?;
+                events.lookahead()?;
                 events.at += 1;
             }
             walk.unwind(stop.keep);

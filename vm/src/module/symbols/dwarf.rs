@@ -47,7 +47,7 @@ impl DebugInfo {
         let mut dwarf = Dwarf::load(load).ok()?;
         // Without the cache each unit would have its own copy of a table that units share.
         dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
-        let (dwarf, budget) = (Arc::new(dwarf), Budget::of(bytes));
+        let (dwarf, budget) = (Arc::new(dwarf), Budget::new(bytes));
         let units = if has_long_names { Vec::new() } else { units(&dwarf, &budget).ok()? };
         if units.is_empty() {
             return None;
@@ -58,7 +58,7 @@ impl DebugInfo {
 
     /// Returns the line that defines each function, by its name as in [`FrameSymbol::name`].
     pub fn definitions(&self) -> HashMap<String, u32> {
-        let (mut lines, budget) = (HashMap::new(), Budget::of(self.bytes));
+        let (mut lines, budget) = (HashMap::new(), Budget::new(self.bytes));
         for unit in &self.units {
             // Damage in one unit costs the remaining functions of that unit only.
             let _ = add_definitions(&self.dwarf, &unit.unit, &budget, &mut lines);
@@ -156,7 +156,7 @@ impl DebugInfo {
 
     /// Takes off the budget the cost of looking up each range: one look per unit that may contain it.
     fn take_looks(&self, live: &[(u64, u64)]) -> Result<()> {
-        let budget = Budget::of(self.bytes);
+        let budget = Budget::new(self.bytes);
         for (begin, end) in self.units.iter().flat_map(|unit| &unit.ranges) {
             let first = live.partition_point(|&(_, behind)| behind <= *begin);
             let last = live.partition_point(|&(start, _)| start < *end);

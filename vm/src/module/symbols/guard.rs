@@ -54,7 +54,7 @@ pub struct Budget(Cell<u64>);
 
 impl Budget {
     /// Creates the budget for sections with `bytes` bytes in total.
-    pub fn of(bytes: u64) -> Budget {
+    pub fn new(bytes: u64) -> Budget {
         Budget(Cell::new(ALWAYS + PER_BYTE * bytes))
     }
 

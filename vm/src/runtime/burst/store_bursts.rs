@@ -39,7 +39,7 @@ struct Place {
 
 impl Place {
     /// Returns the position of the check whose call returns to `pc`.
-    fn of(pc: usize) -> Option<Place> {
+    fn at_return(pc: usize) -> Option<Place> {
         let object = registry::find_return(pc)?;
         let (module, _) = object.function.as_ref()?;
         let Origin { func, block, .. } = object.origin_of_return(pc)?;
@@ -392,7 +392,7 @@ impl StoreOpaque {
 
     /// Returns the version in which the frame continues, unless it stays.
     fn next_code(&mut self, pc: usize, fp: usize) -> Option<usize> {
-        let at = Place::of(pc).expect("checks are in functions of live modules");
+        let at = Place::at_return(pc).expect("checks are in functions of live modules");
         let version = self.decide(&at)?;
         // The frame comes to the same check again.
         self.bursts.iter_mut().for_each(|bursts| bursts.forgive_check(!at.in_bursts));

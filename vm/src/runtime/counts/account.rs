@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn learning_and_reoptimization_have_limits_of_their_own() {
-        let share = Allowance::of("1%".parse().expect("is a share"));
+        let share = Allowance::share_only("1%".parse().expect("is a share"));
         let account = Account { clock: || SECOND, opened: Duration::ZERO, ..Account::open(share) };
         assert!(account.affords_burst() && account.affords(SECOND / 101) && !account.affords(SECOND / 50));
         account.spend(Purpose::Bursts, SECOND / 150);

@@ -75,7 +75,7 @@ impl PathTable {
     }
 
     /// Returns the paths of function `func`, in no particular order, if call records do not matter.
-    pub fn of(&self, func: u32) -> impl Iterator<Item = (u64, Figures)> {
+    pub fn counts(&self, func: u32) -> impl Iterator<Item = (u64, Figures)> {
         let hot = self.hot.iter().flat_map(HotPathTable::measured_paths);
         let hot = hot.filter(move |(path, ..)| path.start == func);
         let figures = |count, measured: &[u64]| [count].iter().chain(measured).copied().collect();
@@ -110,10 +110,10 @@ mod tests {
         for (func, number, measured) in [(1, 7, 5), (1, 8, 0), (1, 7, 2), (2, 7, 1)] {
             table.add(func, number, &[1, measured], 2);
         }
-        let mut found: Vec<_> = table.of(1).collect();
+        let mut found: Vec<_> = table.counts(1).collect();
         found.sort_unstable();
         assert_eq!(found, [(7, smallvec![2, 7]), (8, smallvec![1, 0])]);
-        assert!(table.is_full() && table.of(2).next().is_none());
+        assert!(table.is_full() && table.counts(2).next().is_none());
     }
 
     #[test]
@@ -123,8 +123,10 @@ mod tests {
             table.count(1, number);
             table.count(2, 7);
         }
-        assert_eq!(table.of(2).collect::<Vec<_>>(), [(7, smallvec![1_000_000])]);
-        assert!(table.of(1).count() <= TableShape::USUAL.sets * TableShape::USUAL.ways && !table.is_full());
+        assert_eq!(table.counts(2).collect::<Vec<_>>(), [(7, smallvec![1_000_000])]);
+        assert!(
+            table.counts(1).count() <= TableShape::USUAL.sets * TableShape::USUAL.ways && !table.is_full()
+        );
     }
 
     #[test]
@@ -134,7 +136,7 @@ mod tests {
             table.add(1, 3, &[1, measured, 1], MAX_ROWS);
             table.add(1, 4, &[1, 0, measured], MAX_ROWS);
         }
-        let mut found: Vec<_> = table.of(1).collect();
+        let mut found: Vec<_> = table.counts(1).collect();
         found.sort_unstable();
         assert_eq!(found, [(3, smallvec![10, 45, 10]), (4, smallvec![10, 0, 45])]);
     }

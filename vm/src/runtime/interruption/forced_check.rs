@@ -32,11 +32,11 @@ pub fn signal() -> Option<c_int> {
 
 unsafe extern "C" fn handler(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel passes the interrupted context, which nothing else refers to.
-    unsafe { fire(&mut *context.cast::<ucontext_t>()) };
+    unsafe { force(&mut *context.cast::<ucontext_t>()) };
 }
 
 /// Makes the next check of the interrupted code fire; `None` if it is not code of a function with checks.
-unsafe fn fire(context: &mut ucontext_t) -> Option<()> {
+unsafe fn force(context: &mut ucontext_t) -> Option<()> {
     let pc = arch::registers(context).pc;
     // A thread in machine code holds no lock of the library, so the registry may be used.
     registry::find(pc)?.function.as_ref()?;

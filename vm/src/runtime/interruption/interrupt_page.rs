@@ -34,7 +34,7 @@ pub enum Request {
 }
 
 impl Request {
-    fn of(flag: u8) -> Option<Request> {
+    fn from_flag(flag: u8) -> Option<Request> {
         [Request::Interrupt, Request::Deadline].into_iter().find(|request| *request as u8 == flag)
     }
 }
@@ -259,7 +259,7 @@ impl InterruptPage {
         if !self.is_requested() {
             return None;
         }
-        let requested = Request::of(self.requested.swap(0, Ordering::SeqCst))?;
+        let requested = Request::from_flag(self.requested.swap(0, Ordering::SeqCst))?;
         self.make_readable();
         Some(requested)
     }

@@ -6,12 +6,12 @@ const MOST_SPARE: u64 = 256 << 20;
 
 /// Returns the maximum size of files that this process may write, in bytes; `None` if there is no limit.
 pub fn file_size() -> Option<u64> {
-    of(libc::RLIMIT_FSIZE)
+    soft_limit(libc::RLIMIT_FSIZE)
 }
 
 /// Returns the maximum address space of this process in bytes; `None` if there is no limit.
 pub fn address_space() -> Option<u64> {
-    of(libc::RLIMIT_AS)
+    soft_limit(libc::RLIMIT_AS)
 }
 
 /// Returns the address space in bytes that programs must leave free, if there is a limit: a multiple of the page
@@ -31,7 +31,7 @@ pub fn check_file_size(bytes: u64) -> std::io::Result<()> {
     }
 }
 
-fn of(resource: libc::__rlimit_resource_t) -> Option<u64> {
+fn soft_limit(resource: libc::__rlimit_resource_t) -> Option<u64> {
     let mut limits = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the system writes both limits to the local variable.
     let failed = unsafe { libc::getrlimit(resource, &raw mut limits) } != 0;

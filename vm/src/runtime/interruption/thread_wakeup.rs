@@ -46,7 +46,7 @@ fn install() {
             libc::sigaction(SIGNAL, ptr::null(), &mut present);
             if matches!(present.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN) {
                 let mut action = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
-                action.sa_sigaction = nothing as *const () as usize;
+                action.sa_sigaction = ignore_signal as *const () as usize;
                 action.sa_flags = libc::SA_ONSTACK;
                 libc::sigemptyset(&mut action.sa_mask);
                 libc::sigaction(SIGNAL, &action, ptr::null_mut());
@@ -55,4 +55,4 @@ fn install() {
     });
 }
 
-extern "C" fn nothing(_: libc::c_int) {}
+extern "C" fn ignore_signal(_: libc::c_int) {}

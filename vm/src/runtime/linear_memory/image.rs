@@ -56,7 +56,7 @@ struct Source {
 
 impl Source {
     fn is_same(&self) -> io::Result<bool> {
-        Ok(Stamp::of(&self.file)? == self.stamp)
+        Ok(Stamp::new(&self.file)? == self.stamp)
     }
 
     fn check(&self) -> io::Result<()> {
@@ -74,7 +74,7 @@ struct Stamp(i64, i64, i64);
 
 impl Stamp {
     /// Returns the stamp of a file. Async-signal-safe.
-    fn of(file: &File) -> io::Result<Stamp> {
+    fn new(file: &File) -> io::Result<Stamp> {
         let about = fstat(file)?;
         Ok(Stamp(about.st_mtime as i64, about.st_mtime_nsec as i64, about.st_size as i64))
     }
@@ -87,7 +87,7 @@ impl Image {
     /// Returns an error if the file cannot be read or is shorter, or the system has no memory for it.
     pub fn read(file: File, len: usize, late: Vec<Range<usize>>) -> io::Result<Image> {
         assert!(len > 0 && late.is_sorted_by(|a, b| a.end <= b.start));
-        let stamp = Stamp::of(&file)?;
+        let stamp = Stamp::new(&file)?;
         let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
         // SAFETY: a fresh mapping at an address that the kernel chooses disturbs nothing.
         let base = unsafe { mmap_anonymous(ptr::null_mut(), len, access, flags)? };

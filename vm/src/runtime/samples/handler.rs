@@ -87,7 +87,7 @@ unsafe fn is_newest_of_store(newest: *const Activation, of: &Activation) -> bool
 /// Writes the frames of all entries into a store; `newest` is the last of them.
 unsafe fn write_store(record: &mut Record, newest: &Activation, registers: Registers, is_running: bool) {
     let context = newest.context;
-    let mut stack = Stack::of(newest, registers.sp);
+    let mut stack = Stack::new(newest, registers.sp);
     // SAFETY: as in `sample`. Only raw pointers refer to the context.
     let (mut fp, mut host) = unsafe {
         match is_running {
@@ -115,7 +115,7 @@ unsafe fn write_store(record: &mut Record, newest: &Activation, registers: Regis
         let outer = unsafe { entry_before(activation) }.filter(|_| is_whole);
         let Some(outer) = outer else { return };
         activation = outer;
-        stack = Stack::of(activation, registers.sp);
+        stack = Stack::new(activation, registers.sp);
         (fp, host) = (Some(left.0), Some(left.1));
     }
 }
@@ -183,7 +183,7 @@ struct Stack(Range<usize>);
 impl Stack {
     /// Returns the stack of an activation, without the part below the stack pointer, if that lies in it, because
     /// the pages there may not exist yet.
-    fn of(activation: &Activation, sp: usize) -> Stack {
+    fn new(activation: &Activation, sp: usize) -> Stack {
         let Range { start, end } = activation.stack;
         Stack(if (start..end).contains(&sp) { sp..end } else { start..end })
     }

@@ -46,18 +46,18 @@ pub fn add(stacks: &mut TimedStacks, sample: &[u64]) {
 
 /// Returns the words of each entry into wasm, the newest first, each with its mark at the end.
 fn entries(words: &[u64]) -> Vec<&[u64]> {
-    words.split_inclusive(|&word| matches!(Mark::of(word), Some(Mark::Entry(_)))).collect()
+    words.split_inclusive(|&word| matches!(Mark::from_word(word), Some(Mark::Entry(_)))).collect()
 }
 
 /// Adds the places of one entry, innermost first.
 fn add_entry(stacks: &mut TimedStacks, words: &[u64], places: &mut Vec<Place>) {
-    let entered = match words.last().and_then(|&word| Mark::of(word)) {
+    let entered = match words.last().and_then(|&word| Mark::from_word(word)) {
         Some(Mark::Entry(instance)) => instance,
         _ => 0,
     };
     let mut words = words.iter().copied();
     while let Some(word) = words.next() {
-        match Mark::of(word) {
+        match Mark::from_word(word) {
             None => add_caller(stacks, word as usize, entered, places),
             Some(Mark::Host(number)) => places.push(Place::Host(number)),
             Some(Mark::Engine) => places.push(Place::Engine),

@@ -50,7 +50,7 @@ impl Mark {
     }
 
     /// Returns the mark that a word encodes; `None` if it is an address.
-    pub fn of(word: u64) -> Option<Mark> {
+    pub fn from_word(word: u64) -> Option<Mark> {
         if word & IS_MARK == 0 {
             return None;
         }
@@ -196,8 +196,8 @@ mod tests {
     #[test]
     fn marks_are_told_from_addresses_and_from_each_other() {
         let all = [Mark::Interrupted, Mark::Host(7), Mark::Engine, Mark::Cut, Mark::Entry(u32::MAX)];
-        assert_eq!(all.map(|mark| Mark::of(mark.word())), all.map(Some));
-        assert_eq!(Mark::of(0x7fff_ffff_ffff), None);
+        assert_eq!(all.map(|mark| Mark::from_word(mark.word())), all.map(Some));
+        assert_eq!(Mark::from_word(0x7fff_ffff_ffff), None);
     }
 
     #[test]

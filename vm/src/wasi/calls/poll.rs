@@ -157,7 +157,7 @@ impl System {
         let state = match &descriptor.what {
             What::File(file) if file.may_wait() => {
                 let flags = files.get(&(fd, is_write)).copied().unwrap_or(PollFlags::empty());
-                return Ok((!flags.is_empty()).then(|| State::of(file, flags, is_write)));
+                return Ok((!flags.is_empty()).then(|| State::new(file, flags, is_write)));
             }
             What::File(file) if !is_write => State::reading(left_in(descriptor, file)?),
             What::Input(input) if !is_write => {
@@ -285,7 +285,7 @@ impl State {
         State { error: 0, len, flags: if len == 0 { event::HANGUP } else { 0 } }
     }
 
-    fn of(file: &HostFile, events: PollFlags, is_write: bool) -> State {
+    fn new(file: &HostFile, events: PollFlags, is_write: bool) -> State {
         if events.contains(PollFlags::NVAL) {
             return State { error: number(Errno::BADF) as u16, len: 0, flags: 0 };
         }

@@ -32,7 +32,7 @@ mod search;
 mod tables;
 
 use super::super::Finished;
-use super::pinned::nothing;
+use super::pinned::nops;
 use crate::code::{ColdPart, MachineCode};
 use crate::options::{Pass, Passes};
 use apart::Apart;
@@ -261,7 +261,7 @@ fn write(pieces: &[Piece], old: &[u8]) -> Option<Vec<u8>> {
     let places = Places { pieces };
     let mut bytes: Vec<u8> = Vec::with_capacity(old.len());
     for piece in pieces {
-        bytes.extend(nothing(piece.new as usize - bytes.len()));
+        bytes.extend(nops(piece.new as usize - bytes.len()));
         let own = || &old[piece.old as usize..(piece.old + piece.old_len) as usize];
         let distance = |to: u32| i64::from(places.begin(to)) - i64::from(piece.new + piece.len);
         let is_short = piece.len == 2;

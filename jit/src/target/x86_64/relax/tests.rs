@@ -49,7 +49,7 @@ fn numbers_and_checks_are_as_short_as_they_can_be() {
     let padded = [PADDING, PADDING, 0x49, 0x81, 0xc7, 0xff, 0xff, 0xff, 0xff];
     let code = relaxed(
         &[
-            &nothing(9),
+            &nops(9),
             &padded,
             &jb(0),
             &[0x05, 127, 0, 0, 0],
@@ -69,7 +69,7 @@ fn small_loops_lie_in_one_line() {
     let (before, looped) = (MOVE.repeat(14), MOVE.repeat(10));
     let code = relaxed(&[&before, &looped, &jb(-36), &[RET]], &[0, 42]);
     assert_eq!(code.align, LINE);
-    assert_eq!(code.bytes[42..64], nothing(22));
+    assert_eq!(code.bytes[42..64], nops(22));
     assert_eq!(code.bytes[64..], [&looped[..], &[0x72, 0u8.wrapping_sub(32), RET]].concat());
     // In a loop with a call, the call takes longer than fetching the loop.
     let call = [0xff, 0xd0];
@@ -84,7 +84,7 @@ fn what_does_nothing_stands_before_outer_loops() {
     let (before, looped) = (MOVE.repeat(14), MOVE.repeat(10));
     let code = relaxed(&[&MOVE, &before, &looped, &jb(-36), &jb(-84), &[RET]], &[0, 3, 45]);
     assert_eq!(code.bytes[..3], MOVE);
-    assert_eq!(code.bytes[3..22], nothing(19));
+    assert_eq!(code.bytes[3..22], nops(19));
     assert_eq!(code.bytes[22..64], before);
     let back = [0x72, 0u8.wrapping_sub(32), 0x72, 0u8.wrapping_sub(76), RET];
     assert_eq!(code.bytes[64..], [&looped[..], &back].concat());
@@ -140,7 +140,7 @@ fn dispatches_of_interpreters_lie_in_one_line() {
         relaxed(&[&before, &dispatch, &table, &MOVE.repeat(40), &back, &[RET]], &blocks).bytes
     };
     let interpreter = code(8);
-    assert_eq!(interpreter[42..64], nothing(22));
+    assert_eq!(interpreter[42..64], nops(22));
     assert_eq!(interpreter[64..82], looped);
     assert_eq!(interpreter[82..91], [&dispatch[18..21], &[203, 0, 0, 0, 0xff, 0xe0]].concat());
     assert_eq!(interpreter[292..], [96 - 292, 288 - 292].map(i32::to_le_bytes).concat());
@@ -198,10 +198,10 @@ fn cold_parts_that_hot_code_runs_into_do_not_lie_apart() {
 #[test]
 fn jumps_to_an_emptied_end_of_the_hot_part_lead_to_the_cold_part() {
     // A branch over a return to a removed block of the hot part, which runs into the cold part.
-    let (emptied, cold) = (nothing(3), MOVE.repeat(21));
+    let (emptied, cold) = (nops(3), MOVE.repeat(21));
     let bytes = [&jb(1)[..], &[RET], &emptied, &cold, &[RET]].concat();
     // The same holds where jumps are not threaded.
-    for passes in [Passes::ALL, PassSet::all().with(Pass::Threads, false).of(0)] {
+    for passes in [Passes::ALL, PassSet::all().with(Pass::Threads, false).for_function(0)] {
         let mut code = MachineCode { align: 16, bytes: bytes.clone(), ..MachineCode::default() };
         relax(&mut code, &Layout { blocks: &[0, 7, 10], cold: 10, passes, ..Layout::UNKNOWN });
         let apart = code.cold.clone().expect("a cold part");
@@ -313,7 +313,7 @@ fn a_jump_that_a_table_leads_to_stays() {
 #[test]
 fn tables_of_places_are_kept_true() {
     let parts: [&[u8]; 5] =
-        [&jb(8), &[0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0], &[0xff, 0xd0], &nothing(3), &[0x0f, 0x0b]];
+        [&jb(8), &[0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0], &[0xff, 0xd0], &nops(3), &[0x0f, 0x0b]];
     let trap = |pc| TrapSite { pc, code: TrapCode::Unreachable, origin: None };
     let mut code = MachineCode { bytes: parts.concat(), ..MachineCode::default() };
     code.traps = vec![trap(21)];

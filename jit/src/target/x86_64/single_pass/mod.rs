@@ -63,7 +63,7 @@ struct Features {
 
 impl Features {
     /// Returns the features that a Cranelift code generator would use.
-    fn of(isa: &dyn TargetIsa) -> Features {
+    fn new(isa: &dyn TargetIsa) -> Features {
         let flags = isa.isa_flags();
         let has = |name: &str| flags.iter().any(|flag| flag.name == name && flag.as_bool() == Some(true));
         let counts_bits = ["has_lzcnt", "has_bmi1", "has_popcnt"].into_iter().all(has);
@@ -103,7 +103,7 @@ impl SinglePass {
     /// Creates a code generator for the processor of `isa`.
     pub(super) fn new(isa: &dyn TargetIsa) -> SinglePass {
         SinglePass {
-            features: Features::of(isa),
+            features: Features::new(isa),
             assembler: Assembler::default(),
             uses: Uses::default(),
             values: SecondaryMap::new(),

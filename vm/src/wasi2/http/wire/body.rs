@@ -20,16 +20,16 @@ impl Length {
     /// # Errors
     /// Fails if the length is ambiguous.
     pub fn of_request(headers: &Headers) -> Result<Length, WireError> {
-        Ok(Length::of(headers)?.unwrap_or(Length::Known(0)))
+        Ok(Length::from_headers(headers)?.unwrap_or(Length::Known(0)))
     }
 
     /// # Errors
     /// Fails if the length is ambiguous.
     pub fn of_response(headers: &Headers) -> Result<Length, WireError> {
-        Ok(Length::of(headers)?.unwrap_or(Length::Open))
+        Ok(Length::from_headers(headers)?.unwrap_or(Length::Open))
     }
 
-    fn of(headers: &Headers) -> Result<Option<Length>, WireError> {
+    fn from_headers(headers: &Headers) -> Result<Option<Length>, WireError> {
         let values = |name: &'static str| headers.iter().filter(move |(found, _)| found == name);
         let codings = values("transfer-encoding").count();
         let mut lengths = values("content-length").map(|(_, value)| length(value));
