@@ -83,6 +83,7 @@ pub use profile::*;
 pub use sampling::accuracy::{Accuracy, BurstSpread};
 pub use sampling::allowance::Allowance;
 pub use sampling::burst_budget::{BurstBudget, Overhead, Phase};
+pub use sampling::burst_policy::{BurstPolicy, BurstSite, RareSites};
 pub use sampling::bursts::{BurstLengths, Bursts, Version};
 pub use sampling::downsampled::Downsampled;
 pub use sampling::extended_paths::{ExtendedPath, ExtendedPaths, ExtendedProfile, Extension, PathOf};

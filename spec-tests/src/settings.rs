@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use wprof::profiler::Extension;
+use wprof::profiler::{Extension, RareSites};
 use wprof::{
     Collect, Config, Engine, Metric, PassSet, Policy, PoolingConfig, ProfilingConfig, Strategy, Tracing,
 };
@@ -102,6 +102,8 @@ settings! {
         "timed" => |c| _ = c.time_host_calls(true);
     "time line": "no",
         "yes" => |c| _ = c.time_line(true);
+    "policy of bursts": "all that are due",
+        "rare sites" => |c| _ = c.burst_policy(|| Box::new(RareSites::new(2, 10)));
     "records of bursts": "no",
         "yes" => |c| _ = c.record_bursts(true);
     "paths in bursts": "acyclic",

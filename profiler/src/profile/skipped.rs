@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Profile;
 
-/// The bursts that were skipped because there was no code for bursts where they were due.
+/// The bursts that were skipped because there was no code for bursts where they were due, or because a policy left
+/// them out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedBursts {
     /// Number of skipped bursts, those in code of other modules of the store included.

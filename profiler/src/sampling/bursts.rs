@@ -203,6 +203,23 @@ impl Bursts {
     /// version. It is tried again soon, then at growing intervals, since there may be instrumented code elsewhere, or
     /// later. Returns the number of checks that it stands for: see [`unseen`](Self::unseen).
     pub fn lose(&mut self) -> u64 {
+        self.lost += 1;
+        let stands_for = self.give_up();
+        self.rest_for(self.scaled(self.lengths.checking).min(self.retry));
+        self.retry = self.retry.saturating_mul(2);
+        stands_for
+    }
+
+    /// Leaves out the burst that has begun, because it is not wanted; the next one is due as usual. Returns the number
+    /// of checks that it stands for: see [`unseen`](Self::unseen).
+    pub fn leave_out(&mut self) -> u64 {
+        let stands_for = self.give_up();
+        self.rest();
+        stands_for
+    }
+
+    /// Uncounts the burst that has begun; returns the number of checks that it stands for.
+    fn give_up(&mut self) -> u64 {
         let stands_for = self.between;
         self.unseen = self.unseen.saturating_add(stands_for);
         // The current check is in no burst.
@@ -210,9 +227,6 @@ impl Bursts {
         self.begun -= 1;
         self.begun_by_length -= u64::from(self.scale);
         self.squares -= u64::from(self.scale).pow(2);
-        self.lost += 1;
-        self.rest_for(self.scaled(self.lengths.checking).min(self.retry));
-        self.retry = self.retry.saturating_mul(2);
         stands_for
     }
 

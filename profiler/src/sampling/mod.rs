@@ -3,6 +3,7 @@
 pub mod accuracy;
 pub mod allowance;
 pub mod burst_budget;
+pub mod burst_policy;
 pub mod bursts;
 pub mod downsampled;
 pub mod extended_paths;

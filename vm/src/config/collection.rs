@@ -76,7 +76,13 @@ impl Config {
     /// Checks that only paths, calling contexts and time are sampled, and that time triggers exclude a budget of
     /// checks.
     fn check_samples(&self) -> Result<()> {
-        let ProfilingConfig::Adaptive(adaptive) = self.profiling else { return Ok(()) };
+        let has_policy = self.burst_policies.is_some();
+        let ProfilingConfig::Adaptive(adaptive) = self.profiling else {
+            return match has_policy {
+                true => wrong("a policy of bursts, but there are no bursts: profile adaptively"),
+                false => Ok(()),
+            };
+        };
         if !self.events.models.is_empty() || self.trace.what.is_some() {
             return wrong("events and traces are not sampled: profile exactly instead");
         }
@@ -87,6 +93,12 @@ impl Config {
             );
         }
         match adaptive {
+            Adaptive { trigger: Trigger::Time(_), .. } if has_policy => {
+                wrong("a policy sets how many checks lie between bursts: not where time begins them")
+            }
+            Adaptive { budget: Some(_), .. } if has_policy => {
+                wrong("a budget of checks is a policy of its own: give the budget or another policy")
+            }
             Adaptive { trigger: Trigger::Time(_), budget: Some(_), .. } => {
                 wrong("a budget sets how many checks lie between bursts: not where time begins them")
             }

@@ -1,5 +1,6 @@
 //! The configuration of an engine.
 
+mod burst_policies;
 mod collection;
 mod fuel;
 mod groups;
@@ -19,6 +20,7 @@ use wprof_jit::module::Proposal;
 use wprof_jit::options::PartSizes;
 use wprof_profiler::Profile;
 
+pub(crate) use burst_policies::BurstPolicies;
 pub(crate) use fuel::FUEL;
 pub use kinds_of_profiles::{AdaptiveProfile, ExactProfile};
 pub use perf::PerfFormat;
@@ -65,6 +67,7 @@ pub struct Config {
     pub(crate) paths: Paths,
     pub(crate) trace: Trace,
     pub(crate) observed: Observed,
+    pub(crate) burst_policies: Option<BurstPolicies>,
     pub(crate) weights: Option<Arc<Profile>>,
     pub(crate) perf: Option<PerfFormat>,
     pub(crate) polls: bool,
@@ -95,6 +98,7 @@ impl Config {
             paths: Paths::default(),
             trace: Trace::default(),
             observed: Observed::default(),
+            burst_policies: None,
             weights: None,
             perf: None,
             polls: false,

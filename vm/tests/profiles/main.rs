@@ -4,6 +4,7 @@ mod allocations;
 mod branches;
 mod burst_contexts;
 mod burst_log;
+mod burst_policies;
 mod bursts;
 mod call_sites;
 mod call_targets;

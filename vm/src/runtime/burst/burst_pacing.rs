@@ -1,7 +1,6 @@
-//! The pace of bursts: the duration of the phases by the time-stamp counter, and the lengths that keep them
-//! within a budget.
+//! The pace of bursts: the duration of the phases by the time-stamp counter, and what a policy decides from it.
 
-use wprof_profiler::{BurstBudget, BurstLengths, Overhead, Phase};
+use wprof_profiler::{BurstLengths, BurstPolicy, BurstSite, Phase};
 
 use crate::arch;
 
@@ -9,7 +8,7 @@ use crate::arch;
 /// last one.
 #[derive(Debug)]
 pub struct Pace {
-    budget: BurstBudget,
+    policy: Box<dyn BurstPolicy>,
     /// The start of the current phase.
     since: u64,
     /// The last phase between bursts.
@@ -18,11 +17,20 @@ pub struct Pace {
 
 impl Pace {
     /// Begins the first phase.
-    pub fn new(budget: Overhead) -> Pace {
-        Pace { budget: BurstBudget::new(budget), since: arch::cycles(), between: Phase::default() }
+    pub fn new(policy: Box<dyn BurstPolicy>) -> Pace {
+        Pace { policy, since: arch::cycles(), between: Phase::default() }
     }
 
-    /// Restarts the phase between bursts, because a burst was lost.
+    /// Decides whether a burst begins that is due. One that does not restarts the phase.
+    pub fn begins(&mut self, site: BurstSite) -> bool {
+        let begins = self.policy.begins(site);
+        if !begins {
+            self.begin_anew();
+        }
+        begins
+    }
+
+    /// Restarts the phase between bursts, because a burst was skipped.
     pub fn begin_anew(&mut self) {
         self.since = arch::cycles();
     }
@@ -34,11 +42,12 @@ impl Pace {
         self.since = now;
     }
 
-    /// Ends a burst, and returns the lengths to use from now on.
-    pub fn end_burst(&mut self, lengths: BurstLengths) -> BurstLengths {
+    /// Ends a burst, and returns the lengths to use from now on, if they change.
+    pub fn end_burst(&mut self, lengths: BurstLengths) -> Option<BurstLengths> {
         let now = arch::cycles();
         let burst = Phase { checks: lengths.instrumented, time: now.wrapping_sub(self.since) };
         self.since = now;
-        BurstLengths::new(self.budget.checks_between(self.between, burst), lengths.instrumented)
+        let checks = self.policy.after(self.between, burst)?;
+        Some(BurstLengths::new(checks.max(1), lengths.instrumented))
     }
 }

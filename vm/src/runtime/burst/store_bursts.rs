@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use wprof_jit::abi::check;
 use wprof_jit::compile::Origin;
-use wprof_profiler::{Accuracy, BurstEvent, BurstLengths, Bursts, Rate, Version};
+use wprof_profiler::{
+    Accuracy, BurstBudget, BurstEvent, BurstLengths, BurstPolicy, BurstSite, Bursts, Rate, Version,
+};
 
 use super::burst_cost::BurstCost;
 use super::burst_pacing::Pace;
@@ -45,6 +47,12 @@ impl Place {
         let Origin { func, block, .. } = object.origin_of_return(pc)?;
         let (in_bursts, is_baseline) = (object.code.in_bursts, object.code.counts_heat);
         Some(Place { module: module.upgrade()?, func, block, in_bursts, is_baseline })
+    }
+
+    /// Returns the position for a policy of bursts.
+    fn site(&self) -> BurstSite {
+        let module = Arc::as_ptr(&self.module).cast::<()>().addr();
+        BurstSite { module, function: self.func, block: self.block }
     }
 
     /// Returns the burst code in which the frame may continue: none at the entry of baseline code, and in a loop
@@ -86,7 +94,7 @@ pub trait Snapshots: Send + Sync {
 pub struct StoreBursts {
     /// The state of the bursts.
     counts: Bursts,
-    /// The pace that keeps bursts within their budget, if they have one.
+    /// The pace that a policy sets, if there is one.
     pace: Option<Pace>,
     /// The cost of bursts, for the engine's account, if it has one.
     cost: Option<BurstCost>,
@@ -180,10 +188,16 @@ impl StoreBursts {
         match (at.in_bursts, version) {
             (false, Version::Checking) | (true, Version::Instrumented) => None,
             (false, Version::Instrumented) => {
+                let has_begun = bursts.begun > begun;
+                if has_begun && self.pace.as_mut().is_some_and(|pace| !pace.begins(at.site())) {
+                    let checks = bursts.leave_out();
+                    self.skipped.add(&at.module, at.func, checks);
+                    return None;
+                }
                 let sees_all = bursts.lengths().instrumented == BurstLengths::FOREVER;
                 let code = at.burst_code(self.cost.is_some(), sees_all);
                 match code.is_none() {
-                    true if bursts.begun > begun => {
+                    true if has_begun => {
                         let checks = bursts.lose();
                         let stands_for = if self.time.is_some() { 1 } else { checks };
                         self.skipped.add(&at.module, at.func, stands_for);
@@ -211,7 +225,11 @@ impl StoreBursts {
         let (bursts, Some(pace)) = (&mut self.counts, &mut self.pace) else { return };
         match (before.counts(), bursts.counts()) {
             (false, true) => pace.begin_burst(bursts.checks_between(), fired),
-            (true, false) => bursts.set_lengths(pace.end_burst(bursts.lengths())),
+            (true, false) => {
+                if let Some(lengths) = pace.end_burst(bursts.lengths()) {
+                    bursts.set_lengths(lengths);
+                }
+            }
             _ if bursts.lost > before.lost => pace.begin_anew(),
             _ => {}
         }
@@ -271,7 +289,7 @@ impl StoreOpaque {
         let lengths = self.begin_by_trigger(Some(adaptive.lengths), adaptive.trigger)?;
         self.bursts = Some(StoreBursts {
             counts: Bursts::new(lengths),
-            pace: adaptive.budget.map(Pace::new),
+            pace: self.burst_policy().map(Pace::new),
             cost: self.engine().account().cloned().map(BurstCost::new),
             time: match adaptive.trigger {
                 Trigger::Checks => None,
@@ -299,12 +317,23 @@ impl StoreOpaque {
         };
         let lengths = self.begin_by_trigger(lengths, adaptive.trigger)?;
         self.read_bursts(false);
+        let policy = self.burst_policy();
         if let Some(bursts) = &mut self.bursts {
             bursts.counts.set_lengths(lengths);
-            bursts.pace = adaptive.budget.map(Pace::new);
+            bursts.pace = policy.map(Pace::new);
         }
         self.write_bursts();
         Ok(())
+    }
+
+    /// Returns a new policy of bursts: the configured one, or one that keeps the budget of checks, if there is one.
+    fn burst_policy(&self) -> Option<Box<dyn BurstPolicy>> {
+        let config = self.engine().config();
+        if let Some(policies) = &config.burst_policies {
+            return Some(policies.create());
+        }
+        let ProfilingConfig::Adaptive(adaptive) = config.profiling else { return None };
+        adaptive.budget.map(|budget| -> Box<dyn BurstPolicy> { Box::new(BurstBudget::new(budget)) })
     }
 
     /// Sets the timer, if time begins bursts; returns the lengths that remain to be counted in checks.
