@@ -86,7 +86,8 @@ fn what_does_not_fit_is_explained() {
         let said = wprof(&["run", "-q", "--invoke", call, &component]).failed();
         assert!(said.contains(why), "{call}: {said}");
     }
-    let said = wprof(&["run", "-q", "--invoke", &format!("list({}", "[".repeat(100_000)), &component]).failed();
+    let said =
+        wprof(&["run", "-q", "--invoke", &format!("list({}", "[".repeat(100_000)), &component]).failed();
     assert!(said.contains("does not end with `)`") && said.len() < 300, "{}", said.len());
     let said = wprof(&["run", &component]).failed();
     assert!(

@@ -8,7 +8,7 @@
 
 use std::fmt::Display;
 use std::io::{self, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -26,6 +26,10 @@ const MOST: usize = 256;
 /// The interval at which a server checks whether to stop.
 const PERIOD: Duration = Duration::from_millis(20);
 
+/// How long the last bytes of a request may take that has been answered.
+const LAST_BYTES: Duration = Duration::from_millis(250);
+/// How long what a client still sends behind an answer is read.
+const FAREWELL: Duration = Duration::from_secs(1);
 /// The bytes that a slow client must send or accept in the time that it is given.
 const RATE: usize = 64 << 10;
 
@@ -212,15 +216,32 @@ fn respond(received: Incoming<'_, BufReader<Timed>>, reply: &mut Paced, shared: 
     let canceller = sender.canceller()?;
     thread::scope(|scope| {
         let receiver = scope.spawn(move || rest.pass_on(sender, patience));
-        // What a client sends behind an answer to half a request is not looked at.
         let written = write((shared.answer)(request), reply, &method, (keeps_alive, is_1_1));
-        if !receiver.is_finished() {
+        let is_received = || receiver.is_finished();
+        let is_cut_off = !is_within(LAST_BYTES, is_received);
+        if is_cut_off {
+            // A client that still writes would miss the answer if the connection closed now.
             canceller.cancel();
-            reply.stream.shutdown(std::net::Shutdown::Read)?;
+            // It may be gone already.
+            let _ = reply.stream.shutdown(Shutdown::Write);
+            is_within(FAREWELL, is_received);
+            let _ = reply.stream.shutdown(Shutdown::Read);
         }
         let is_whole = receiver.join().unwrap_or(false);
-        Ok(written? && is_whole)
+        Ok(written? && is_whole && !is_cut_off)
     })
+}
+
+/// Waits for something; returns whether it was there in time.
+fn is_within(time: Duration, is_there: impl Fn() -> bool) -> bool {
+    let end = Instant::now() + time;
+    while !is_there() {
+        if Instant::now() >= end {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    true
 }
 
 /// Writes an answer. Returns whether another may follow.
@@ -246,9 +267,9 @@ fn give_up(reply: &mut TcpStream, mut from: BufReader<Timed>, error: &WireError)
     const MOST_DISCARDED: u64 = 1 << 20;
     let Some(status) = error.status() else { return Ok(()) };
     write_response(reply, &Response::text(status, &error.to_string()), "GET", false)?;
-    reply.shutdown(std::net::Shutdown::Write)?;
+    reply.shutdown(Shutdown::Write)?;
     // A client that still writes would miss the answer if the connection closed now.
-    from.get_mut().begin(Duration::from_secs(1));
+    from.get_mut().begin(FAREWELL);
     io::copy(&mut from.take(MOST_DISCARDED), &mut io::sink())?;
     reply.flush()
 }
