@@ -59,6 +59,11 @@ fn the_c_api_has_no_circles() {
 }
 
 #[test]
+fn bindgen_has_no_circles() {
+    assert_no_circles("bindgen");
+}
+
+#[test]
 fn instrument_has_no_circles() {
     assert_no_circles("instrument");
 }

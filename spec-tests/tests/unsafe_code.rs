@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The shipped crates.
-const CRATES: [&str; 6] = ["profiler", "jit", "instrument", "vm", "capi", "cli"];
+const CRATES: [&str; 7] = ["profiler", "jit", "instrument", "bindgen", "vm", "capi", "cli"];
 
 /// Number of unsafe blocks, functions and implementations in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

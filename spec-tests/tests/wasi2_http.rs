@@ -5,12 +5,13 @@ mod embed;
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use wprof::component::{Component, Instance, Linker};
 use wprof::wasi::{WasiCtx, WasiCtxBuilder};
-use wprof::wasi2::http::{self, Request, Response};
+use wprof::wasi2::http::{self, Request, Response, StreamedRequest, StreamedResponse, write_streamed};
 use wprof::{
     Collect, Config, Engine, ErrorKind, Instance as CoreInstance, ProfilingConfig, Store, Trap, wasi2,
 };
@@ -192,5 +193,120 @@ fn who_waits_for_an_answer_is_ended_by_a_deadline() -> Outcome {
     let error = program.get(&format!("/proxy/127.0.0.1:{port}")).unwrap_err();
     assert_eq!(error.trap(), Some(Trap::Deadline), "{error}");
     drop(TcpStream::connect(("127.0.0.1", port)));
+    Ok(())
+}
+
+fn post(path: &str, body: Vec<u8>) -> Request {
+    let path_with_query = Some(path.to_owned());
+    Request { method: "POST".to_owned(), path_with_query, body, ..Request::default() }
+}
+
+impl Program {
+    /// Answers a request with what `read` does with the response, in another thread.
+    fn stream<R: Send + 'static>(
+        &mut self,
+        request: StreamedRequest,
+        read: impl FnOnce(StreamedResponse) -> R + Send + 'static,
+    ) -> (wprof::Result<()>, Option<R>) {
+        let (to, responses) = channel();
+        let reader = thread::spawn(move || responses.recv().ok().map(read));
+        let respond = move |response| to.send(response).expect("somebody reads");
+        let ended = http::handle_streaming(&mut self.store, &self.instance, |ctx| ctx, request, respond);
+        (ended, reader.join().expect("the reader does not panic"))
+    }
+}
+
+/// Returns the bytes of a response as a client gets them, and the error that cut them off.
+fn written(response: StreamedResponse) -> (Vec<u8>, Option<std::io::ErrorKind>) {
+    let mut out = Vec::new();
+    let written = write_streamed(&mut out, response, "POST", (true, true));
+    (out, written.err().map(|error| error.kind()))
+}
+
+#[test]
+fn short_responses_have_a_length_and_long_ones_chunks() -> Outcome {
+    let mut program = Program::new(|_| ())?;
+    let text = |out: (Vec<u8>, _)| String::from_utf8(out.0);
+    let (ended, out) = program.stream(post("/echo", b"short".to_vec()).into(), written);
+    ended?;
+    assert_eq!(text(out.ok_or("a response")?)?, "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nshort");
+    let body = vec![b'x'; 3_000_000];
+    let (ended, out) = program.stream(post("/echo", body.clone()).into(), written);
+    ended?;
+    let out = text(out.ok_or("a response")?)?;
+    assert!(out.starts_with("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"));
+    assert!(out.ends_with("\r\n0\r\n\r\n"));
+    assert_eq!(out.bytes().filter(|byte| *byte == b'x').count(), body.len());
+    Ok(())
+}
+
+#[test]
+fn a_deadline_ends_a_program_whose_response_nobody_reads_or_whose_request_does_not_come() -> Outcome {
+    for is_request in [false, true] {
+        let mut program = Program::new(|_| ())?;
+        program.store.set_deadline(Some(Instant::now() + Duration::from_secs(2)))?;
+        let long = post("/echo", vec![1; 3_000_000]);
+        let (request, _sender) = match is_request {
+            true => StreamedRequest::arriving(post("/echo", Vec::new())).map(|(r, s)| (r, Some(s)))?,
+            false => (long.into(), None),
+        };
+        let (kept, responses) = channel();
+        let respond = move |response: StreamedResponse| kept.send(response).expect("it is kept");
+        let ended =
+            http::handle_streaming(&mut program.store, &program.instance, |ctx| ctx, request, respond);
+        assert_eq!(ended.unwrap_err().trap(), Some(Trap::Deadline), "{is_request}");
+        // Its reader finds that it is not whole.
+        let (_, error) = written(responses.recv()?);
+        assert_eq!(error, Some(std::io::ErrorKind::UnexpectedEof), "{is_request}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_request_that_ends_too_early_is_an_error_and_a_reader_that_goes_ends_the_response() -> Outcome {
+    let mut program = Program::new(|_| ())?;
+    let (request, mut sender) = StreamedRequest::arriving(post("/echo", Vec::new()))?;
+    sender.send(b"half", Duration::from_secs(60))?;
+    drop(sender);
+    // The program takes the error for the end.
+    let (ended, out) = program.stream(request, written);
+    ended?;
+    assert!(String::from_utf8(out.ok_or("a response")?.0)?.contains("half"));
+    // The program traps where it cannot write.
+    let (ended, _) = program.stream(post("/echo", vec![1; 3_000_000]).into(), drop);
+    assert_eq!(ended.unwrap_err().trap(), Some(Trap::UnreachableCodeReached));
+    Ok(())
+}
+
+/// The other server's body is longer than what the program and the way have room for, or is cut off.
+#[test]
+fn bodies_of_other_servers_pass_through() -> Outcome {
+    const PART: usize = 40_000;
+    for (parts, is_whole) in [(100, true), (3, false)] {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let port = listener.local_addr()?.port();
+        let server = thread::spawn(move || -> std::io::Result<()> {
+            let (mut stream, _) = listener.accept()?;
+            let mut asked = [0; 4096];
+            let mut len = 0;
+            while !asked[..len].ends_with(b"asked") {
+                len += stream.read(&mut asked[len..])?;
+            }
+            stream.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")?;
+            for _ in 0..parts {
+                stream.write_all(&[format!("{PART:x}\r\n").as_bytes(), &[b'x'; PART], b"\r\n"].concat())?;
+            }
+            stream.write_all(if is_whole { b"0\r\n\r\n" } else { b"" })
+        });
+        let mut program = Program::new(allow)?;
+        let path = format!("/proxy/127.0.0.1:{port}");
+        let request = Request { method: "GET".to_owned(), ..post(&path, Vec::new()) };
+        let (ended, out) = program.stream(request.into(), written);
+        ended?;
+        let (out, error) = out.ok_or("a response")?;
+        assert_eq!(error, None);
+        assert_eq!(out.iter().filter(|byte| **byte == b'x').count(), parts * PART);
+        server.join().map_err(|_| "the server has panicked")??;
+    }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! Parser of values; the expected type decides, so nothing is guessed.
 
+use std::borrow::Cow;
+
 use anyhow::{Context, Result, bail, ensure};
 use wprof::component::{FuncType, Type, TypeKind, Val};
 
@@ -10,7 +12,16 @@ use wprof::component::{FuncType, Type, TypeKind, Val};
 pub fn call(text: &str) -> Result<(&str, Option<&str>)> {
     let Some((name, rest)) = text.split_once('(') else { return Ok((text.trim(), None)) };
     let args = rest.trim_end().strip_suffix(')');
-    Ok((name.trim(), Some(args.with_context(|| format!("`{text}` does not end with `)`"))?)))
+    Ok((name.trim(), Some(args.with_context(|| format!("`{}` does not end with `)`", beginning(text)))?)))
+}
+
+/// Returns the part of a text that is long enough to recognise it.
+fn beginning(text: &str) -> Cow<'_, str> {
+    const MOST: usize = 80;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &text[..end]).into(),
+        None => text.into(),
+    }
 }
 
 /// Parses the arguments of a function, separated by commas.
@@ -29,7 +40,11 @@ pub fn arguments(ty: &FuncType, text: &str) -> Result<Vec<Val>> {
         values.push(reader.value(param).with_context(|| format!("argument `{name}`"))?);
     }
     reader.accept(',');
-    ensure!(reader.peek().is_none(), "too many arguments at `{}`: the function is {ty}", reader.rest);
+    ensure!(
+        reader.peek().is_none(),
+        "too many arguments at `{}`: the function is {ty}",
+        beginning(reader.rest)
+    );
     Ok(values)
 }
 
@@ -172,7 +187,9 @@ impl<'t> Reader<'t> {
         self.peek();
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
         let text = self.take_while(is_part);
-        text.parse().ok().with_context(|| format!("expected a number of type {ty}, got `{text}`"))
+        text.parse()
+            .ok()
+            .with_context(|| format!("expected a number of type {ty}, got `{}`", beginning(text)))
     }
 
     /// Parses a name, which `%` may mark as no keyword.
@@ -213,7 +230,7 @@ impl<'t> Reader<'t> {
                 _ => bail!("unknown escape: \\n, \\r, \\t, \\\\, \\', \\\" and \\u{{…}} are known"),
             }
         }
-        bail!("no closing {quote} in `{}`", self.text)
+        bail!("no closing {quote} in `{}`", beginning(self.text))
     }
 
     fn take_while(&mut self, is_part: impl Fn(char) -> bool) -> &'t str {
@@ -242,8 +259,8 @@ impl<'t> Reader<'t> {
             return Ok(());
         }
         match self.rest {
-            "" => bail!("expected `{wanted}` at the end of `{}`", self.text),
-            rest => bail!("expected `{wanted}` at `{rest}`"),
+            "" => bail!("expected `{wanted}` at the end of `{}`", beginning(self.text)),
+            rest => bail!("expected `{wanted}` at `{}`", beginning(rest)),
         }
     }
 }

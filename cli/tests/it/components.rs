@@ -86,6 +86,9 @@ fn what_does_not_fit_is_explained() {
         let said = wprof(&["run", "-q", "--invoke", call, &component]).failed();
         assert!(said.contains(why), "{call}: {said}");
     }
+    let said =
+        wprof(&["run", "-q", "--invoke", &format!("list({}", "[".repeat(100_000)), &component]).failed();
+    assert!(said.contains("does not end with `)`") && said.len() < 300, "{}", said.len());
     let said = wprof(&["run", &component]).failed();
     assert!(
         said.contains("--invoke") && said.contains("test:tools/math@1.0.0#count: func(n: u32) -> u32"),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Crates that are published.
-const CRATES: [&str; 6] = ["profiler", "jit", "instrument", "vm", "capi", "cli"];
+const CRATES: [&str; 7] = ["profiler", "jit", "instrument", "bindgen", "vm", "capi", "cli"];
 
 fn read(path: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");

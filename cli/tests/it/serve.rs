@@ -196,3 +196,93 @@ fn only_components_that_answer_requests_are_served() {
     let said = wprof(&["serve", "--addr", "nowhere", &other]).failed();
     assert!(said.contains("cannot listen at nowhere") && said.contains("--addr"), "{said}");
 }
+
+/// Bytes of a long body.
+fn long_body() -> Vec<u8> {
+    (0..6_000_000_u32).map(|i| (i / 7 % 251) as u8).collect()
+}
+
+/// Reads a response in chunks, slowly, and returns its body.
+fn read_chunks(from: &mut impl BufRead, is_slow: bool) -> Vec<u8> {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert_ne!(from.read_line(&mut head).unwrap(), 0, "{head}");
+    }
+    assert!(head.contains("transfer-encoding: chunked"), "{head}");
+    let mut body = Vec::new();
+    loop {
+        let mut line = String::new();
+        from.read_line(&mut line).unwrap();
+        let len = usize::from_str_radix(line.trim(), 16).expect("the length of a chunk");
+        let begin = body.len();
+        body.resize(begin + len, 0);
+        from.read_exact(&mut body[begin..]).unwrap();
+        from.read_line(&mut line).unwrap();
+        if len == 0 {
+            return body;
+        }
+        if is_slow && body.len() < 400_000 {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+/// The component has one megabyte for bodies, and the system keeps less than one of what is on the way: so the client
+/// must have its first bytes back before it has sent the last.
+#[test]
+fn long_bodies_pass_through_while_they_come() {
+    let folder = Folder::new();
+    let component = component(&folder);
+    let server = Server::start(&["-q", "--requests", "2", &component]);
+    let mut stream = server.connect();
+    let body = long_body();
+    let sending = {
+        let (mut stream, body) = (stream.try_clone().unwrap(), body.clone());
+        std::thread::spawn(move || {
+            let head = "POST /echo HTTP/1.1\r\nhost: x\r\n";
+            write!(stream, "{head}content-length: {}\r\n\r\n", body.len()).unwrap();
+            stream.write_all(&body).unwrap();
+            // On the same connection, in chunks.
+            write!(stream, "{head}connection: close\r\ntransfer-encoding: chunked\r\n\r\n").unwrap();
+            for part in body.chunks(100_000) {
+                stream
+                    .write_all(&[format!("{:x}\r\n", part.len()).as_bytes(), part, b"\r\n"].concat())
+                    .unwrap();
+            }
+            stream.write_all(b"0\r\n\r\n").unwrap();
+        })
+    };
+    let mut from = BufReader::new(&mut stream);
+    for is_slow in [true, false] {
+        assert!(read_chunks(&mut from, is_slow) == body, "another body comes back");
+    }
+    sending.join().unwrap();
+    assert_eq!(server.end().code, Some(0));
+}
+
+/// The first client goes in the middle of its request, the second one in the middle of the response, the third one
+/// neither sends nor reads; then there is a whole request.
+#[test]
+fn clients_that_leave_in_the_middle_hold_nobody_up() {
+    let folder = Folder::new();
+    let component = component(&folder);
+    let server = Server::start(&["-q", "--requests", "4", "--connection-timeout", "1s", &component]);
+    let body = long_body();
+    let head = format!("POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n", body.len());
+    let mut first = server.connect();
+    first.write_all(head.as_bytes()).unwrap();
+    first.write_all(&body[..500_000]).unwrap();
+    drop(first);
+    let mut second = server.connect();
+    second.write_all(head.as_bytes()).unwrap();
+    second.write_all(&body[..1_000_000]).unwrap();
+    second.read_exact(&mut [0; 1000]).unwrap();
+    drop(second);
+    let mut third = server.connect();
+    third.write_all(head.as_bytes()).unwrap();
+    third.write_all(&body[..300_000]).unwrap();
+    let answer = server.get("/count/77");
+    assert!(answer.ends_with("\r\n\r\n77"), "{answer}");
+    drop(third);
+    assert_eq!(server.end().code, Some(0));
+}

@@ -8,13 +8,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::call::{bits, call_core};
 use super::handles::Handles;
 use super::lift::{Lift, Loans, MAX_BYTES};
 use super::lower::Lower;
 use super::resource::ResourceAny;
 use super::state::{Lifted, State};
 use super::trampoline::OWN;
+use super::typed::CoreValues;
 use super::types::{MAX_FLAT_RESULTS, Type};
 use crate::store::StoreContextMut;
 use crate::{AsContextMut, Error, ErrorKind, Extern, Func, FuncType, Memory, MemoryType, Result, ValType};
@@ -70,7 +70,7 @@ impl Bridge {
         store: &mut StoreContextMut<'_, T>,
         lifted: &Lifted,
         passed: (
-            impl FnOnce(&mut Lower<'_, '_, T>) -> Result<Vec<u64>>,
+            impl FnOnce(&mut Lower<'_, '_, T>) -> Result<CoreValues>,
             impl FnOnce(&mut Lift<'_>, &[u64]) -> Result<R>,
         ),
         lent: &mut Vec<ResourceAny>,
@@ -95,7 +95,7 @@ fn bridged<T: 'static, R>(
     store: &mut StoreContextMut<'_, T>,
     Lifted { func, options, ty }: &Lifted,
     (args, result): (
-        impl FnOnce(&mut Lower<'_, '_, T>) -> Result<Vec<u64>>,
+        impl FnOnce(&mut Lower<'_, '_, T>) -> Result<CoreValues>,
         impl FnOnce(&mut Lift<'_>, &[u64]) -> Result<R>,
     ),
     lent: &mut Vec<ResourceAny>,
@@ -107,10 +107,11 @@ fn bridged<T: 'static, R>(
     let place = ty.result.as_ref().filter(is_in_memory);
     let place = place.map(|ty| lower.reserve(ty.align(), ty.size().into())).transpose()?;
     flat.extend(place.map(u64::from));
-    let results = call_core(store, func, flat)?;
-    let flat = place.map_or_else(|| results.iter().map(bits).collect(), |at| vec![u64::from(at)]);
+    let returned = func.call_numeric(store, &flat)?;
+    let place = place.map(u64::from);
+    let flat = place.as_ref().map_or_else(|| returned.as_slice(), std::slice::from_ref);
     // A result contains no borrowed handles.
-    result(&mut Lift::new(&*store, options, state, &mut Loans::default()), &flat)
+    result(&mut Lift::new(&*store, options, state, &mut Loans::default()), flat)
 }
 
 fn full(error: Error) -> Error {

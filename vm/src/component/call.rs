@@ -8,14 +8,11 @@ use super::lift::{Lift, Loans};
 use super::lower::Lower;
 use super::resource::ResourceAny;
 use super::state::{Lifted, State};
-use super::typed::Flat;
+use super::typed::{CoreValues, Flat};
 use super::types::{FuncType, MAX_FLAT_PARAMS, MAX_FLAT_RESULTS};
 use super::val::Val;
 use crate::store::StoreContextMut;
-use crate::{Error, ErrorKind, Func, Result, ValType};
-
-/// Core values of a call with at most one result.
-pub type CoreVals = Vec<crate::Val>;
+use crate::{Error, ErrorKind, Result};
 
 /// Calls a lifted function; the caller is an instance, or the host. After a failure, no function of the callee's
 /// instance can be called any more.
@@ -38,7 +35,7 @@ pub fn call<T: 'static>(
         }
         Some(result) => lift.flat(result, &mut Flat(flat)).map(Some),
     };
-    call_with(state, store, (&lifted, caller), |lower| lower_args(&lifted.ty, args, lower), result)
+    call_with(state, store, (lifted, caller), |lower| lower_args(&lifted.ty, args, lower), result)
 }
 
 /// Calls a lifted function with custom lowering of the arguments and lifting of the result.
@@ -49,7 +46,7 @@ pub fn call_with<T: 'static, R>(
     state: &Arc<State>,
     store: &mut StoreContextMut<'_, T>,
     (lifted, caller): (&Lifted, Option<u32>),
-    args: impl FnOnce(&mut Lower<'_, '_, T>) -> Result<Vec<u64>>,
+    args: impl FnOnce(&mut Lower<'_, '_, T>) -> Result<CoreValues>,
     result: impl FnOnce(&mut Lift<'_>, &[u64]) -> Result<R>,
 ) -> Result<R> {
     let instance = lifted.options.instance;
@@ -72,45 +69,31 @@ fn entered<T: 'static, R>(
     store: &mut StoreContextMut<'_, T>,
     lifted: &Lifted,
     (args, result): (
-        impl FnOnce(&mut Lower<'_, '_, T>) -> Result<Vec<u64>>,
+        impl FnOnce(&mut Lower<'_, '_, T>) -> Result<CoreValues>,
         impl FnOnce(&mut Lift<'_>, &[u64]) -> Result<R>,
     ),
     lent: &mut Vec<ResourceAny>,
 ) -> Result<R> {
     let Lifted { func, options, .. } = lifted;
     let flat = state.staying(options.instance, || args(&mut Lower::new(store, options, state, lent)))?;
-    let results = call_core(store, func, flat)?;
+    let result_bits = func.call_numeric(store, &flat)?;
     // A result cannot contain borrowed handles.
     let mut loans = Loans::default();
     let mut lift = Lift::new(&*store, options, state, &mut loans);
-    let flat: Vec<u64> = results.iter().map(bits).collect();
-    let result = result(&mut lift, &flat)?;
+    let result = result(&mut lift, result_bits.as_slice())?;
     state.check_returned(options.instance)?;
     if let Some(post_return) = options.post_return {
-        state.staying(options.instance, || post_return.call(&mut *store, &results, &mut []))?;
+        state.staying(options.instance, || post_return.call_numeric(store, result_bits.as_slice()))?;
     }
     Ok(result)
 }
 
-/// Calls a core function with arguments as bits.
-pub fn call_core<T: 'static>(
-    store: &mut StoreContextMut<'_, T>,
-    func: &Func,
-    flat: Vec<u64>,
-) -> Result<CoreVals> {
-    let core_type = func.ty(&*store);
-    let params: CoreVals = core_type.params().zip(flat).map(|(ty, bits)| core(ty, bits)).collect();
-    let mut results: CoreVals = core_type.results().map(|ty| crate::Val::default_for(&ty)).collect();
-    func.call(&mut *store, &params, &mut results)?;
-    Ok(results)
-}
-
-fn lower_args<T: 'static>(ty: &FuncType, args: &[Val], lower: &mut Lower<'_, '_, T>) -> Result<Vec<u64>> {
+fn lower_args<T: 'static>(ty: &FuncType, args: &[Val], lower: &mut Lower<'_, '_, T>) -> Result<CoreValues> {
     if ty.flat_params().len() > MAX_FLAT_PARAMS {
         let at = lower.allocate(&ty.tuple, &Val::Tuple(args.to_vec()))?;
-        return Ok(vec![u64::from(at)]);
+        return Ok(CoreValues::from_slice(&[u64::from(at)]));
     }
-    let mut flat = Vec::new();
+    let mut flat = CoreValues::new();
     for ((_, ty), value) in ty.params.iter().zip(args) {
         lower.flat(ty, value, &mut flat)?;
     }
@@ -126,16 +109,6 @@ fn check_args(ty: &FuncType, args: &[Val]) -> Result<()> {
         value.check(ty).map_err(|error| error.context(format_args!("argument `{name}`")))
     };
     ty.params.iter().zip(args).try_for_each(check)
-}
-
-/// Returns a core value of a type from its bits.
-pub fn core(ty: ValType, bits: u64) -> crate::Val {
-    match ty {
-        ValType::I64 => crate::Val::I64(bits as i64),
-        ValType::F32 => crate::Val::F32(bits as u32),
-        ValType::F64 => crate::Val::F64(bits),
-        _ => crate::Val::I32(bits as i32),
-    }
 }
 
 /// Returns the bits of a core value.

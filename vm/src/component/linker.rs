@@ -19,6 +19,7 @@ use super::state::State;
 use super::trampoline::{Callee, OWN, lowered, resource_drop, resource_new, resource_rep};
 use super::typed::{Params, Results};
 use super::val::Val;
+use super::versions::compatible;
 use crate::store::StoreContextMut;
 use crate::{AsContextMut, Engine, Error, ErrorKind, Func, Module, Result, ValType};
 
@@ -279,24 +280,6 @@ fn name_of(path: &[String]) -> (&str, &str) {
     }
 }
 
-/// Returns a name without the part that may differ between compatible versions: `a:b/c@0.2` for `a:b/c@0.2.5`,
-/// `a:b/c@1` for `a:b/c@1.2.3`. Pre-release versions match only themselves.
-fn compatible(name: &str) -> Option<&str> {
-    let (start, version) = name.split_once('@')?;
-    if version.contains(['-', '+']) {
-        return None;
-    }
-    let numbers = if version.starts_with("0.0.") {
-        3
-    } else if version.starts_with("0.") {
-        2
-    } else {
-        1
-    };
-    let kept: usize = version.split('.').take(numbers).map(|number| number.len() + 1).sum();
-    name.get(..start.len() + kept)
-}
-
 impl<'a, T: 'static> LinkerInstance<'a, T> {
     /// Defines a function. The closure takes arguments of the imported parameter types, and must store a result of the
     /// result type, if there is one.
@@ -385,19 +368,5 @@ impl<T: 'static> fmt::Debug for Linker<T> {
 impl<T: 'static> fmt::Debug for LinkerInstance<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LinkerInstance").field("names", &self.names.0.keys()).finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::compatible;
-
-    #[test]
-    fn versions_fit_those_with_the_same_meaning() {
-        assert_eq!(compatible("wasi:cli/run@0.2.6"), Some("wasi:cli/run@0.2"));
-        assert_eq!(compatible("wasi:cli/run@1.2.6"), Some("wasi:cli/run@1"));
-        assert_eq!(compatible("wasi:cli/run@0.0.6"), Some("wasi:cli/run@0.0.6"));
-        assert_eq!(compatible("wasi:cli/run@0.3.0-rc"), None);
-        assert_eq!(compatible("run"), None);
     }
 }

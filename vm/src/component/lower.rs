@@ -9,6 +9,7 @@ use super::resource::ResourceAny;
 use super::state::{Options, State};
 use super::strings;
 use super::trap;
+use super::typed::CoreValues;
 use super::types::{Type, TypeKind};
 use super::val::{Val, mismatch};
 use crate::store::StoreContextMut;
@@ -34,7 +35,7 @@ impl<'a, 's, T: 'static> Lower<'a, 's, T> {
     }
 
     /// Appends the core values of a value, as bits.
-    pub(super) fn flat(&mut self, ty: &Type, value: &Val, to: &mut Vec<u64>) -> Result<()> {
+    pub(super) fn flat(&mut self, ty: &Type, value: &Val, to: &mut CoreValues) -> Result<()> {
         match (ty.kind(), value) {
             (TypeKind::String, Val::String(text)) => {
                 let (at, length) = self.string(text)?;
@@ -193,10 +194,8 @@ impl<'a, 's, T: 'static> Lower<'a, 's, T> {
         };
         let realloc =
             self.options.realloc.ok_or_else(|| trap("there is no `realloc` to pass values with"))?;
-        let args = [0, 0, align as i32, bytes].map(crate::Val::I32);
-        let mut results = [crate::Val::I32(0)];
-        realloc.call(&mut *self.store, &args, &mut results)?;
-        let at = results[0].i32().unwrap_or_default() as u32;
+        let returned = realloc.call_numeric(self.store, &[0, 0, align.into(), bytes as u64])?;
+        let at = returned.unwrap_or_default() as u32;
         if !at.is_multiple_of(align) {
             return Err(trap(format_args!(
                 "`realloc` returned {at:#x}, which is not aligned to {align} bytes"

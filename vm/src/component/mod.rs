@@ -68,6 +68,7 @@ mod typed;
 mod typed_func;
 mod types;
 mod val;
+mod versions;
 
 pub use component::{Component, is_component};
 pub use func::Func;
@@ -81,6 +82,81 @@ pub use typed::{Args, ComponentType, Lift, Lower, Params, Results, Returns};
 pub use typed_func::TypedFunc;
 pub use types::{FuncType, Type, TypeKind};
 pub use val::Val;
+/// Generates the Rust interface of a component from WIT: types, traits that the host implements for imports, and
+/// functions that call exports. Needs the feature `bindgen`.
+///
+/// ```
+/// use wprof::component::{Component, Linker};
+/// use wprof::{Engine, Store};
+///
+/// mod bindings {
+///     wprof::component::bindgen!({ inline: "
+///         package example:shop;
+///         interface prices {
+///             record item { name: string, cents: u32 }
+///             find: func(name: string) -> option<item>;
+///         }
+///         world till {
+///             import prices;
+///             export total: func(first: u32, second: u32) -> u32;
+///         }" });
+/// }
+/// use bindings::example::shop::prices::{Host, Item};
+///
+/// struct Shop(Vec<Item>);
+///
+/// impl Host for Shop {
+///     fn find(&mut self, name: String) -> Option<Item> {
+///         self.0.iter().find(|item| item.name == name).cloned()
+///     }
+/// }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let engine = Engine::default();
+/// let mut linker = Linker::new(&engine);
+/// bindings::add_to_linker(&mut linker, |shop: &mut Shop| shop)?;
+/// # let component = Component::new(&engine, r#"(component
+/// #     (core module $m (func (export "total") (param i32 i32) (result i32)
+/// #         (i32.add (local.get 0) (local.get 1))))
+/// #     (core instance $i (instantiate $m))
+/// #     (func (export "total") (param "first" u32) (param "second" u32) (result u32)
+/// #         (canon lift (core func $i "total"))))"#)?;
+/// let mut store = Store::new(&engine, Shop(Vec::new()));
+/// let till = bindings::Till::instantiate(&mut store, &component, &linker)?;
+/// assert_eq!(till.call_total(&mut store, 40, 2)?, 42);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// The macro takes `"world" in "path"`, or options, all of which may be left out:
+///
+/// * `world`: the name of the world, if there are several.
+/// * `path`: a WIT file or folder, relative to the crate's; by default `wit`. Dependencies are in its folder `deps`.
+/// * `inline`: WIT text; with `path` it may use the packages there.
+/// * `imports: { default: trappable }`: functions of the host return [`Result`](crate::Result), and an error ends the
+///   component's call.
+/// * `with: { "a:b/c": crate::c, "a:b/c.r": crate::R }`: modules for interfaces that are then not generated, types for
+///   those of an interface. Paths are seen from the place of the macro, so other crates begin with `::`.
+/// * `skip: ["wasi", "a:b/c"]`: namespaces, packages and interfaces that something else defines in linkers, as
+///   [`wasi2::add_to_linker`](crate::wasi2::add_to_linker) does: there are types, but no traits.
+/// * `additional_derives: [Eq]`: what types without handles derive beside `Clone`, `Debug` and `PartialEq`.
+///
+/// What it generates:
+///
+/// * Interface `a:b/c` is the module `a::b::c`, or `exports::a::b::c` if the world exports it.
+/// * Records, variants, enums and flags are types of [`component_types!`](crate::component_types).
+/// * A resource that the world imports is an empty enum `R`, unless `with` has a type, and its handles are
+///   [`Resource<R>`](Resource). Handles of resources that the world exports are [`ResourceAny`].
+/// * The host implements `Host` for each imported interface, `HostR` for each resource `R` in it, and `WorldImports`
+///   for functions that the world itself imports; `add_to_linker` of each module defines them, that outside of all
+///   modules all of them.
+/// * The struct with the world's name has `instantiate` and `new`, a function `call_f` for each function `f` that the
+///   world exports, and a function for each interface `a:b/c`, `a_b_c`, which returns such functions; those of a
+///   resource `r` are in what `r` returns: `world.a_b_c().r().call_constructor(&mut store)`.
+///
+/// Arguments are passed by value, and functions are synchronous: this is what differs from Wasmtime's macro.
+#[cfg(feature = "bindgen")]
+pub use wprof_bindgen::bindgen;
 
 use crate::{Error, ErrorKind};
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::types::FuncType;
+use super::versions::compatible;
 use crate::{ExternType, Module};
 
 /// A component as a list of steps.
@@ -23,7 +24,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Returns an export: `name`, or `instance#name` if an exported instance contains it.
+    /// Returns an export: `name`, or `instance#name` if an exported instance contains it. Names with another, but
+    /// compatible version also match.
     pub fn export(&self, name: &str) -> Option<&Export> {
         let (instances, name) = match name.rsplit_once('#') {
             Some((instances, name)) => (Some(instances), name),
@@ -58,7 +60,12 @@ impl Plan {
 }
 
 fn find<'p>(exports: &'p [(String, Export)], name: &str) -> Option<&'p Export> {
-    exports.iter().find(|(exported, _)| exported == name).map(|(_, export)| export)
+    let exact = exports.iter().find(|(exported, _)| exported == name);
+    let found = exact.or_else(|| {
+        let wanted = compatible(name)?;
+        exports.iter().find(|(exported, _)| compatible(exported) == Some(wanted))
+    });
+    found.map(|(_, export)| export)
 }
 
 /// An item that the host must provide.

@@ -162,15 +162,15 @@ impl State {
     }
 
     /// Returns a lifted function, which is resolved at its first call.
-    pub fn lifted<T: 'static>(&self, store: &mut StoreContextMut<'_, T>, index: u32) -> Result<Lifted> {
+    pub fn lifted<T: 'static>(&self, store: &mut StoreContextMut<'_, T>, index: u32) -> Result<&Lifted> {
         let ready = &self.lifted[index as usize];
         if let Some(lifted) = ready.get() {
-            return Ok(lifted.clone());
+            return Ok(lifted);
         }
         let lifted = &self.component.plan().lifted[index as usize];
         let func = self.find_func(store, &lifted.func)?;
         let options = self.options(store, &lifted.options)?;
-        Ok(ready.get_or_init(|| Lifted { func, ty: lifted.ty.clone(), options }).clone())
+        Ok(ready.get_or_init(|| Lifted { func, ty: lifted.ty.clone(), options }))
     }
 
     /// Begins a call of a function of an instance by another one, or by the host.

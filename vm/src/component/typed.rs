@@ -10,12 +10,17 @@ mod scalar;
 
 pub use function::{Args, Params, Results, Returns, check, check_call};
 
+use smallvec::SmallVec;
+
 use super::lift::Lift as Lifting;
 use super::lower::Lower as Lowering;
 use super::resource::ResourceType;
 use super::types::{Type, TypeKind};
 use super::val::Val;
 use crate::{Error, ErrorKind, Result};
+
+/// Core values of a call, as bits; most calls have few.
+pub type CoreValues = SmallVec<[u64; 16]>;
 
 /// Core values of a call that are still to be lifted.
 #[derive(Clone, Copy)]
@@ -111,7 +116,7 @@ pub trait Lower: ComponentType {
     /// # Errors
     /// Fails if the component has no room for the part that is passed in memory.
     #[doc(hidden)]
-    fn flat<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, to: &mut Vec<u64>) -> Result<()>;
+    fn flat<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, to: &mut CoreValues) -> Result<()>;
 
     /// Lowers the value to memory.
     ///
@@ -147,7 +152,7 @@ pub trait Lower: ComponentType {
         self,
         lower: &mut Lowering<'_, '_, T>,
         ty: Option<&Type>,
-        to: &mut Vec<u64>,
+        to: &mut CoreValues,
     ) -> Result<()> {
         ty.map_or_else(|| Err(unfit("nothing")), |ty| self.flat(lower, ty, to))
     }
@@ -184,7 +189,7 @@ impl Lift for Val {
 }
 
 impl Lower for Val {
-    fn flat<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, to: &mut Vec<u64>) -> Result<()> {
+    fn flat<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, to: &mut CoreValues) -> Result<()> {
         of_host(&self, ty)?;
         lower.flat(ty, &self, to)
     }

@@ -67,7 +67,7 @@ impl<A: Args, R: Returns> TypedFunc<A, R> {
         let (store, state) = (&mut store.as_context_mut(), &self.func.state);
         let lifted = state.lifted(store, self.func.index)?;
         let ty = &*lifted.ty;
-        let callee = (&lifted, None);
+        let callee = (lifted, None);
         call_with(state, store, callee, |lower| args.lower(lower, ty), |lift, flat| R::lift(lift, ty, flat))
     }
 }

@@ -260,6 +260,7 @@ impl WasiCtxBuilder {
             descriptors,
             network: builder.network,
             bodies: Budget::default(),
+            held_back: Vec::new(),
             resources: Mutex::default(),
         })))
     }

@@ -25,6 +25,8 @@ pub struct System {
     pub network: NetworkRights,
     /// The memory budget of HTTP bodies.
     pub bodies: Budget,
+    /// What is to be done when the program next waits.
+    pub held_back: Vec<Box<dyn FnOnce() + Send + Sync>>,
     /// The WASI 0.2 resources of a component. The lock is never contended: its user holds the system exclusively.
     pub resources: Mutex<ResourceTable>,
 }

@@ -53,6 +53,21 @@ impl<'a> Host<'a> {
     }
 }
 
+/// Has something done when the program next waits, or asks whether it must, so that what it waits for can come.
+pub fn hold_back(system: &mut System, release: impl FnOnce() + Send + Sync + 'static) {
+    /// Programs may hold back any number of messages without waiting.
+    const MOST: usize = 64;
+    if system.held_back.len() >= MOST {
+        release_held(system);
+    }
+    system.held_back.push(Box::new(release));
+}
+
+/// Does what was held back.
+pub fn release_held(system: &mut System) {
+    std::mem::take(&mut system.held_back).into_iter().for_each(|release| release());
+}
+
 /// Returns the resources of a system.
 pub fn table(system: &mut System) -> &mut ResourceTable {
     system.resources.get_mut().unwrap_or_else(PoisonError::into_inner)

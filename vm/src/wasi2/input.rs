@@ -6,8 +6,10 @@ use std::sync::Arc;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 
+use super::answer::Answer;
 use super::errors::{StreamFail, Streamed};
-use super::host::{Host, table};
+use super::host::{Host, release_held, table};
+use super::http::{Ending, ErrorCode};
 use super::poll::{Pollable, Wish};
 use crate::component::Resource;
 use crate::wasi::calls::wait_for;
@@ -26,6 +28,8 @@ pub struct InputStream {
     is_over: bool,
     /// Whether the stream counts as an open file.
     is_leased: bool,
+    /// How a body has ended, once it has.
+    ending: Option<Arc<Answer<Ending>>>,
 }
 
 enum Source {
@@ -43,22 +47,38 @@ impl InputStream {
             What::File(file) => Source::File(file.clone(), 0),
             _ => Source::Memory,
         };
-        InputStream { source, is_over: false, is_leased: false }
+        InputStream { source, is_over: false, is_leased: false, ending: None }
     }
 
     /// Creates a stream of a file from a position on.
     pub fn of_file(file: Arc<HostFile>, position: u64) -> InputStream {
-        InputStream { source: Source::File(file, position), is_over: false, is_leased: true }
+        InputStream { source: Source::File(file, position), is_over: false, is_leased: true, ending: None }
     }
 
     /// Creates a stream of bytes in memory.
     pub fn of_bytes(bytes: Vec<u8>) -> InputStream {
-        InputStream { source: Source::Bytes(Cursor::new(bytes)), is_over: false, is_leased: false }
+        InputStream {
+            source: Source::Bytes(Cursor::new(bytes)),
+            is_over: false,
+            is_leased: false,
+            ending: None,
+        }
+    }
+
+    /// Creates the stream of a body that is still arriving.
+    pub fn of_body(file: Arc<HostFile>, ending: Arc<Answer<Ending>>) -> InputStream {
+        let source = Source::File(file, 0);
+        InputStream { source, is_over: false, is_leased: false, ending: Some(ending) }
+    }
+
+    /// Returns the error with which a body has ended, if it has.
+    fn failure(&self) -> Option<Errno> {
+        self.ending.as_ref()?.with(|ending| ending.as_ref().err().map(ErrorCode::errno))?
     }
 
     /// Creates the input stream of a connection, which itself counts as an open file.
     pub fn of_connection(file: Arc<HostFile>) -> InputStream {
-        InputStream { source: Source::File(file, 0), is_over: false, is_leased: false }
+        InputStream { source: Source::File(file, 0), is_over: false, is_leased: false, ending: None }
     }
 
     /// Reports whether the stream reads from a file.
@@ -94,6 +114,9 @@ pub fn take(host: &mut Host<'_>, stream: &Resource<InputStream>, len: u64, waits
     if len == 0 {
         return Ok(Vec::new());
     }
+    if let Source::File(..) = table(system).get(stream)?.source {
+        release_held(system);
+    }
     let mut bytes = vec![0; len.min(MOST) as usize];
     let read = match &mut table(system).get_mut(stream)?.source {
         Source::File(file, position) => read(guest, (file, position), &mut bytes, waits),
@@ -108,7 +131,8 @@ pub fn take(host: &mut Host<'_>, stream: &Resource<InputStream>, len: u64, waits
         Ok(None) => Ok(Vec::new()),
         Ok(Some(0)) => {
             *is_over = true;
-            Err(StreamFail::Closed)
+            let failure = table(system).get(stream)?.failure();
+            Err(failure.map_or(StreamFail::Closed, StreamFail::Failed))
         }
         Ok(Some(len)) => {
             bytes.truncate(len);

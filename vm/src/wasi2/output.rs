@@ -13,6 +13,7 @@ use rustix::net::Shutdown;
 
 use super::errors::{StreamFail, Streamed};
 use super::host::{Host, table, trap};
+use super::http::Outbox;
 use super::input::{InputStream, take};
 use super::poll::{Pollable, Wish};
 use super::sockets::tcp::shut;
@@ -48,6 +49,7 @@ pub struct OutputStream {
 enum Sink {
     File(Arc<HostFile>, Place),
     Memory(OutputPipe),
+    Body(Outbox),
     Nothing,
 }
 
@@ -77,9 +79,9 @@ impl OutputStream {
         OutputStream::new(Sink::File(file, place), true)
     }
 
-    /// Creates a stream that is collected in memory.
-    pub fn of_pipe(pipe: OutputPipe) -> OutputStream {
-        OutputStream::new(Sink::Memory(pipe), false)
+    /// Creates the stream of a body.
+    pub fn of_body(outbox: Outbox) -> OutputStream {
+        OutputStream::new(Sink::Body(outbox), false)
     }
 
     /// Creates the output stream of a connection, which itself counts as an open file.
@@ -107,10 +109,8 @@ impl OutputStream {
 
     /// Returns the wait condition for writing.
     pub fn wish(&self) -> Wish {
-        match &self.sink {
-            Sink::File(file, _) if file.may_wait() && !self.is_over => {
-                Wish::File(file.clone(), PollFlags::OUT)
-            }
+        match self.sink.waiting() {
+            Some(file) if !self.is_over => Wish::File(file, PollFlags::OUT),
             _ => Wish::Ready,
         }
     }
@@ -121,8 +121,8 @@ impl OutputStream {
             match self.sink.write(&self.pending) {
                 Ok(len) => _ = self.pending.drain(..len),
                 Err(Errno::INTR) => guest.check()?,
-                Err(Errno::AGAIN) => match &self.sink {
-                    Sink::File(file, _) if waits => wait_for(guest, file, PollFlags::OUT, false)?,
+                Err(Errno::AGAIN) => match self.sink.waiting() {
+                    Some(file) if waits => wait_for(guest, &file, PollFlags::OUT, false)?,
                     _ => return Ok(()),
                 },
                 Err(errno) => {
@@ -160,13 +160,13 @@ impl OutputStream {
     fn permitted(&mut self, guest: &Guest<'_>) -> Streamed<u64> {
         self.check_open()?;
         self.drain(guest, false)?;
-        self.permit = match &self.sink {
+        self.permit = match self.sink.waiting() {
             _ if !self.pending.is_empty() => 0,
-            Sink::File(file, _) if file.may_wait() => {
-                let count = ready(&mut [PollFd::new(&**file, PollFlags::OUT)], Duration::ZERO);
+            Some(file) => {
+                let count = ready(&mut [PollFd::new(&*file, PollFlags::OUT)], Duration::ZERO);
                 if matches!(count, Ok(0) | Err(Errno::INTR)) { 0 } else { PERMIT }
             }
-            _ => PERMIT,
+            None => PERMIT,
         };
         Ok(self.permit)
     }
@@ -182,12 +182,22 @@ impl OutputStream {
 }
 
 impl Sink {
+    /// Returns the file that may have no room, if there is one.
+    fn waiting(&self) -> Option<Arc<HostFile>> {
+        match self {
+            Sink::File(file, _) => Some(file.clone()).filter(|file| file.may_wait()),
+            Sink::Body(outbox) => outbox.way(),
+            Sink::Memory(_) | Sink::Nothing => None,
+        }
+    }
+
     /// Writes once.
     fn write(&mut self, bytes: &[u8]) -> Result<usize, Errno> {
         let slices = &[IoSlice::new(bytes)];
         match self {
             Sink::Nothing => Ok(bytes.len()),
             Sink::Memory(pipe) => pipe.write(slices),
+            Sink::Body(outbox) => outbox.write(slices),
             Sink::File(file, Place::End) if file.shape == Shape::Positioned => {
                 // Appends, so that concurrent writers do not overwrite each other.
                 rustix::io::pwritev2(&**file, slices, 0, ReadWriteFlags::APPEND)

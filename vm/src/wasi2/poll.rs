@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
 
-use super::host::{Host, trap};
+use super::host::{Host, release_held, trap};
 use super::http;
 use super::input::InputStream;
 use super::interface::{Context, Interface, drop_it};
@@ -39,6 +39,8 @@ pub enum Pollable {
     Addresses(u32),
     /// An HTTP response.
     Response(u32),
+    /// The end of an HTTP body.
+    Trailers(u32),
     /// A time of the monotonic clock, in nanoseconds.
     At(u64),
 }
@@ -94,13 +96,15 @@ fn states(host: &mut Host<'_>, list: &[Resource<Pollable>]) -> Outcome<States> {
 }
 
 fn wish(host: &mut Host<'_>, pollable: Pollable) -> Outcome<Wish> {
-    if let Pollable::Response(rep) = pollable {
-        return http::wish(host, rep);
+    match pollable {
+        Pollable::Response(rep) => return http::wish(host, rep),
+        Pollable::Trailers(rep) => return http::wish_for_trailers(host, rep),
+        _ => {}
     }
     let table = host.table();
     Ok(match pollable {
         Pollable::At(time) => Wish::At(time),
-        Pollable::Response(_) => Wish::Ready,
+        Pollable::Response(_) | Pollable::Trailers(_) => Wish::Ready,
         Pollable::Input(rep) => table.get(&Resource::<InputStream>::new_borrow(rep))?.wish(),
         Pollable::Output(rep) => table.get(&Resource::<OutputStream>::new_borrow(rep))?.wish(),
         Pollable::Tcp(rep) => table.get(&Resource::<TcpSocket>::new_borrow(rep))?.wish(),
@@ -112,6 +116,7 @@ fn wish(host: &mut Host<'_>, pollable: Pollable) -> Outcome<Wish> {
 
 /// Waits until one of them is ready, or only polls; records the ready ones.
 fn wait(host: &mut Host<'_>, states: &mut States, only_looks: bool) -> Outcome {
+    release_held(host.system);
     let (guest, clocks) = (&host.guest, &*host.system.clocks);
     let now = || nanoseconds(clocks.now(Clock::Monotonic));
     let is_ready_at_once = only_looks || states.values().any(|(wish, _)| matches!(wish, Wish::Ready));

@@ -251,3 +251,66 @@ fn a_host_function_enters_no_part_of_its_caller() -> Outcome {
     assert!(call(&mut store, &instance, "other", &[]).is_err());
     Ok(())
 }
+
+/// The import of one component is the export of another one, by a function of the host between them.
+#[test]
+fn a_component_calls_another_one_through_the_host() -> Outcome {
+    const TYPES: &str = r#"(type $item' (record (field "name" string) (field "cents" u32)))"#;
+    let engine = Engine::default();
+    let prices = Component::new(
+        &engine,
+        format!(
+            r#"(component {TYPES}
+        (export "item" (type $item (eq $item')))
+        (core module $m
+            (memory (export "memory") 1)
+            (func (export "realloc") (param i32 i32 i32 i32) (result i32) (i32.const 1024))
+            ;; What it is given, for a cent a letter.
+            (func (export "find") (param i32 i32) (result i32)
+                (i32.store (i32.const 16) (i32.const 1))
+                (i32.store (i32.const 20) (local.get 0))
+                (i32.store (i32.const 24) (local.get 1))
+                (i32.store (i32.const 28) (local.get 1))
+                (i32.const 16)))
+        (core instance $i (instantiate $m))
+        (func (export "find") (param "name" string) (result (option $item))
+            (canon lift (core func $i "find") (memory (core memory $i "memory")) (realloc (core func $i "realloc")))))"#
+        )
+        .replace(r#"(export "item" (type $item (eq $item')))"#, r#"(export $item "item" (type $item'))"#),
+    )?;
+    let till = Component::new(
+        &engine,
+        format!(
+            r#"(component
+        (import "shop" (instance $shop {TYPES}
+            (export "item" (type $item (eq $item')))
+            (export "find" (func (param "name" string) (result (option $item))))))
+        (core module $libc
+            (memory (export "memory") 1)
+            (data (i32.const 8) "bread")
+            (func (export "realloc") (param i32 i32 i32 i32) (result i32) (i32.const 2048)))
+        (core instance $libc (instantiate $libc))
+        (core func $find (canon lower (func $shop "find")
+            (memory (core memory $libc "memory")) (realloc (core func $libc "realloc"))))
+        (core module $m
+            (import "c" "memory" (memory 1))
+            (import "shop" "find" (func $find (param i32 i32 i32)))
+            (func (export "price") (result i32)
+                (call $find (i32.const 8) (i32.const 5) (i32.const 64))
+                (i32.load (i32.const 76))))
+        (core instance $m (instantiate $m
+            (with "c" (instance $libc)) (with "shop" (instance (export "find" (func $find))))))
+        (func (export "price") (result u32) (canon lift (core func $m "price"))))"#
+        ),
+    )?;
+    let mut store = Store::new(&engine, ());
+    let prices = Linker::new(&engine).instantiate(&mut store, &prices)?;
+    let find = prices.get_func("find").ok_or("it is exported")?;
+    let mut linker = Linker::new(&engine);
+    linker
+        .instance("shop")?
+        .func_new("find", move |store, params, results| find.call(store, params, results))?;
+    let till = linker.instantiate(&mut store, &till)?;
+    assert_eq!(till.get_typed_func::<(), (u32,)>("price")?.call(&mut store, ())?, (5,));
+    Ok(())
+}

@@ -7,9 +7,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use wprof::wasi2::http::{Request, Response};
+use wprof::wasi2::http::{Response, StreamedRequest, StreamedResponse};
 
-use crate::commands::web::connections::{self, Answer, Limits, UnderWay};
+use crate::commands::web::connections::{self, Answer, Content, Limits, UnderWay};
 
 /// The maximum number of requests that wait for the component.
 const QUEUE: usize = 64;
@@ -18,21 +18,26 @@ const FAREWELL: Duration = Duration::from_secs(5);
 
 /// A request, and the destination of its response.
 pub struct Job {
-    pub request: Request,
+    pub request: Option<StreamedRequest>,
     to: SyncSender<Answer>,
     under_way: Arc<AtomicUsize>,
 }
 
 impl Job {
-    /// Takes the request; the rest of the job is answered later.
-    pub fn take_request(&mut self) -> Request {
-        std::mem::take(&mut self.request)
+    /// Answers with a whole response.
+    pub fn answer(self, response: Response) {
+        self.pass(Content::Whole(response));
     }
 
-    pub fn answer(self, response: Response) {
+    /// Answers with a response that the component is still writing.
+    pub fn stream(self, response: StreamedResponse) {
+        self.pass(Content::Streamed(response));
+    }
+
+    fn pass(self, content: Content) {
         let under_way = Some(UnderWay::new(&self.under_way));
         // A connection that has ended needs no answer.
-        let _ = self.to.send(Answer { under_way, ..response.into() });
+        let _ = self.to.send(Answer { under_way, ..content.into() });
     }
 }
 
@@ -54,7 +59,7 @@ impl Jobs {
         let of_jobs = under_way.clone();
         connections::open(listener, limits, move |request| {
             let (to, answered) = sync_channel(1);
-            let job = Job { request, to, under_way: of_jobs.clone() };
+            let job = Job { request: Some(request), to, under_way: of_jobs.clone() };
             let answer = sender.send(job).ok().and_then(|()| answered.recv().ok());
             answer.unwrap_or_else(|| Answer { is_last: true, ..at_the_end().into() })
         })?;

@@ -5,14 +5,16 @@ mod requests;
 
 use std::net::{SocketAddr, TcpListener};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use clap::Args;
 use wprof::component::{Component, Instance};
 use wprof::wasi::WasiCtx;
-use wprof::wasi2::http::{Response, WireLimits, handle, handler_name};
+use wprof::wasi2::http::{Response, StreamedResponse, WireLimits, handle_streaming, handler_name};
 use wprof::{Error, ErrorKind, Store, Trap};
 
 use super::help;
@@ -25,6 +27,8 @@ pub use requests::Requests;
 
 /// The interval at which the server checks whether to end.
 const SLICE: Duration = Duration::from_millis(20);
+/// Longer bodies of requests are passed on to the component as they come.
+const SHORT: usize = 256 << 10;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,8 +42,9 @@ Examples:
 #[command(after_help = EXAMPLES, after_long_help = format!("\
 The component exports wasi:http/incoming-handler, in any version 0.2.x. One instance of it answers requests, \
 one after the other; connections wait for their turn. After a trap a new instance answers the next request, up to \
---restarts times; the profile is that of all instances. Requests and responses are whole: a body is in memory, up \
-to --max-body. When the server ends there is a table of requests by path, in which numbers and other \
+--restarts times; the profile is that of all instances. A request with a long body, and a response with one, pass \
+through as they come: the component then waits for the client, which must be able to send or accept 64 KiB within \
+--connection-timeout. When the server ends there is a table of requests by path, in which numbers and other \
 identifiers are `*`, and the profile, as after `wprof run`. With --collect events=instructions the table also \
 tells how many instructions requests took.
 
@@ -65,7 +70,7 @@ pub struct ServeArgs {
     #[arg(help_heading = help::LIMITS, hide_short_help = true)]
     restarts: u32,
     /// Refuse requests with a longer body
-    #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "16M")]
+    #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "1G")]
     #[arg(help_heading = help::LIMITS, hide_short_help = true)]
     max_body: u64,
     /// Close connections on which a request, or an answer's way, takes longer than this
@@ -96,6 +101,7 @@ pub fn execute(args: ServeArgs, color: ColorChoice) -> Result<ExitCode> {
         limits: Limits {
             wire: WireLimits { body, ..WireLimits::default() },
             patience: args.connection_timeout,
+            short: SHORT,
         },
         most: args.requests,
         restarts: args.restarts,
@@ -194,14 +200,26 @@ fn answer(
     requests: &mut Requests,
     is_verbose: bool,
 ) -> Result<(), Error> {
-    let (method, path) = (job.request.method.clone(), job.request.path_with_query.clone());
+    let Some(request) = job.request.take() else { return Ok(()) };
+    let (method, path) = (request.request.method.clone(), request.request.path_with_query.clone());
     let path = path.unwrap_or_else(|| "*".to_owned());
     let before = requests.events(store);
     let begin = Instant::now();
-    let answered = handle(&mut *store, instance, |wasi| wasi, job.take_request());
+    // The status of the response, once it is on its way; until then the job.
+    let (job, status) = (Arc::new(Mutex::new(Some(job))), Arc::new(AtomicU16::new(0)));
+    let respond = {
+        let (job, status) = (job.clone(), status.clone());
+        move |response: StreamedResponse| {
+            status.store(response.status, Ordering::Relaxed);
+            if let Some(job) = taken(&job) {
+                job.stream(response);
+            }
+        }
+    };
+    let answered = handle_streaming(&mut *store, instance, |wasi| wasi, request, respond);
     let took = begin.elapsed();
-    let (response, ended) = match answered {
-        Ok(response) => (response, Ok(())),
+    let ended = match answered {
+        Ok(()) => Ok(()),
         // The component gave no answer, and continues with the next request.
         Err(error) if error.kind() == ErrorKind::Host && error.backtrace().is_none() => {
             output::tell_line(format_args!(
@@ -209,15 +227,24 @@ fn answer(
                 names::harmless(&path),
                 names::harmless(&error.to_string())
             ));
-            (Response::text(500, "the component has not answered"), Ok(()))
+            Ok(())
         }
-        Err(error) => (Response::text(500, "the component has failed"), Err(error)),
+        Err(error) => Err(error),
     };
-    requests.note(store, (&method, &path, response.status), took, &before);
+    if let Some(job) = taken(&job) {
+        let why = if ended.is_ok() { "the component has not answered" } else { "the component has failed" };
+        status.store(500, Ordering::Relaxed);
+        job.answer(Response::text(500, why));
+    }
+    let status = status.load(Ordering::Relaxed);
+    requests.note(store, (&method, &path, status), took, &before);
     if is_verbose {
         let shown = names::harmless(&format!("{method} {path}"));
-        output::tell_line(format_args!("wprof: {} {shown} in {took:.1?}", response.status));
+        output::tell_line(format_args!("wprof: {status} {shown} in {took:.1?}"));
     }
-    job.answer(response);
     ended
+}
+
+fn taken(job: &Mutex<Option<Job>>) -> Option<Job> {
+    job.lock().unwrap_or_else(PoisonError::into_inner).take()
 }

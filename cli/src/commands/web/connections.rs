@@ -1,10 +1,14 @@
 //! Connections of HTTP/1.1: a thread per connection reads requests, has them answered, and writes the responses.
 //!
-//! Invariant: a slow client delays only its own connection.
+//! Requests with long bodies, and responses that are still being written, pass through as they come, if the server wants
+//! that: a second thread then receives while the first one sends.
+//!
+//! Invariant: a slow client delays only its own connection, and a server that waits for long bodies. Such a client must
+//! still send and accept `RATE` bytes in the time that it is given.
 
 use std::fmt::Display;
 use std::io::{self, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -12,16 +16,32 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGINT, SIGTERM};
-use wprof::wasi2::http::{Request, Response, WireError, WireLimits, read_request, write_response};
+use wprof::wasi2::http::{
+    Incoming, Request, Response, StreamedRequest, StreamedResponse, WireError, WireLimits, read_incoming,
+    write_response, write_streamed,
+};
 
 /// The maximum number of simultaneous connections; further clients are asked to retry.
 const MOST: usize = 256;
 /// The interval at which a server checks whether to stop.
 const PERIOD: Duration = Duration::from_millis(20);
 
+/// How long the last bytes of a request may take that has been answered.
+const LAST_BYTES: Duration = Duration::from_millis(250);
+/// How long what a client still sends behind an answer is read.
+const FAREWELL: Duration = Duration::from_secs(1);
+/// The bytes that a slow client must send or accept in the time that it is given.
+const RATE: usize = 64 << 10;
+
+/// A response: as a whole, or one whose body is still being written.
+pub enum Content {
+    Whole(Response),
+    Streamed(StreamedResponse),
+}
+
 /// A response, and what its connection does with it.
 pub struct Answer {
-    pub response: Response,
+    pub content: Content,
     /// Whether the connection ends behind it.
     pub is_last: bool,
     /// Held until the response is written.
@@ -30,7 +50,13 @@ pub struct Answer {
 
 impl From<Response> for Answer {
     fn from(response: Response) -> Answer {
-        Answer { response, is_last: false, under_way: None }
+        Content::Whole(response).into()
+    }
+}
+
+impl From<Content> for Answer {
+    fn from(content: Content) -> Answer {
+        Answer { content, is_last: false, under_way: None }
     }
 }
 
@@ -77,8 +103,10 @@ pub fn interruption() -> Result<Arc<AtomicBool>> {
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub wire: WireLimits,
-    /// How long a request may take to arrive, and how long a client may not accept a response.
+    /// How long a request may take to arrive, and a response to be accepted, if they are short.
     pub patience: Duration,
+    /// Bodies of requests that are longer are passed on as they come.
+    pub short: usize,
 }
 
 /// Answers requests until `is_done`, which is checked periodically, returns true. Connections that are open then are
@@ -92,7 +120,8 @@ pub fn serve(
     answer: impl Fn(Request) -> Response + Send + Sync + 'static,
     mut is_done: impl FnMut() -> bool,
 ) -> Result<()> {
-    open(listener, limits, move |request| answer(request).into())?;
+    let limits = Limits { short: usize::MAX, ..limits };
+    open(listener, limits, move |request| answer(request.request).into())?;
     while !is_done() {
         thread::sleep(PERIOD);
     }
@@ -106,7 +135,7 @@ pub fn serve(
 pub fn open(
     listener: TcpListener,
     limits: Limits,
-    answer: impl Fn(Request) -> Answer + Send + Sync + 'static,
+    answer: impl Fn(StreamedRequest) -> Answer + Send + Sync + 'static,
 ) -> Result<()> {
     let shared = Shared { answer: Arc::new(answer), open: Arc::default(), limits };
     let accept = move || {
@@ -125,7 +154,7 @@ pub fn open(
 /// The data that all connections share.
 #[derive(Clone)]
 struct Shared {
-    answer: Arc<dyn Fn(Request) -> Answer + Send + Sync>,
+    answer: Arc<dyn Fn(StreamedRequest) -> Answer + Send + Sync>,
     open: Arc<AtomicUsize>,
     limits: Limits,
 }
@@ -158,28 +187,79 @@ fn refuse(mut stream: TcpStream) {
 
 /// Answers the requests of a connection in sequence.
 fn converse(stream: TcpStream, shared: &Shared) -> io::Result<()> {
-    let Limits { wire, patience } = shared.limits;
+    let Limits { wire, patience, short } = shared.limits;
     stream.set_nodelay(true)?;
-    stream.set_write_timeout(Some(patience))?;
-    let mut reply = stream.try_clone()?;
-    let mut from = BufReader::new(Timed { stream, until: Instant::now() });
+    let mut reply = Paced { stream: stream.try_clone()?, patience, until: None };
+    let mut from = BufReader::new(Timed { stream, patience, until: Instant::now(), read: 0 });
     loop {
-        from.get_mut().until = Instant::now() + patience;
-        let received = match read_request(&mut from, &mut reply, &wire) {
+        from.get_mut().begin(patience);
+        let received = match read_incoming(&mut from, &mut reply, &wire, short) {
             Ok(Some(received)) => received,
             Ok(None) => return Ok(()),
-            Err(error) => return give_up(&mut reply, from, &error),
+            Err(error) => return give_up(&mut reply.stream, from, &error),
         };
-        let method = received.request.method.clone();
-        let Answer { response, is_last, under_way } = (shared.answer)(received.request);
-        let keeps_alive = received.keeps_alive && !is_last;
-        let written = write_response(&mut reply, &response, &method, keeps_alive);
-        drop(under_way);
-        written?;
-        if !keeps_alive {
+        if !respond(received, &mut reply, shared)? {
             return Ok(());
         }
     }
+}
+
+/// Answers a request. Returns whether another may follow.
+fn respond(received: Incoming<'_, BufReader<Timed>>, reply: &mut Paced, shared: &Shared) -> io::Result<bool> {
+    let Incoming { request, keeps_alive, is_1_1, rest } = received;
+    let patience = shared.limits.patience;
+    let method = request.method.clone();
+    let Some(rest) = rest else {
+        return write((shared.answer)(request.into()), reply, &method, (keeps_alive, is_1_1));
+    };
+    let (request, sender) = StreamedRequest::arriving(request).map_err(io::Error::other)?;
+    let canceller = sender.canceller()?;
+    thread::scope(|scope| {
+        let receiver = scope.spawn(move || rest.pass_on(sender, patience));
+        let written = write((shared.answer)(request), reply, &method, (keeps_alive, is_1_1));
+        let is_received = || receiver.is_finished();
+        let is_cut_off = !is_within(LAST_BYTES, is_received);
+        if is_cut_off {
+            // A client that still writes would miss the answer if the connection closed now.
+            canceller.cancel();
+            // It may be gone already.
+            let _ = reply.stream.shutdown(Shutdown::Write);
+            is_within(FAREWELL, is_received);
+            let _ = reply.stream.shutdown(Shutdown::Read);
+        }
+        let is_whole = receiver.join().unwrap_or(false);
+        Ok(written? && is_whole && !is_cut_off)
+    })
+}
+
+/// Waits for something; returns whether it was there in time.
+fn is_within(time: Duration, is_there: impl Fn() -> bool) -> bool {
+    let end = Instant::now() + time;
+    while !is_there() {
+        if Instant::now() >= end {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    true
+}
+
+/// Writes an answer. Returns whether another may follow.
+fn write(
+    Answer { content, is_last, under_way }: Answer,
+    reply: &mut Paced,
+    method: &str,
+    (keeps_alive, is_1_1): (bool, bool),
+) -> io::Result<bool> {
+    let keeps_alive = keeps_alive && !is_last;
+    let written = match content {
+        Content::Whole(response) => {
+            write_response(reply, &response, method, keeps_alive).map(|()| keeps_alive)
+        }
+        Content::Streamed(response) => write_streamed(reply, response, method, (keeps_alive, is_1_1)),
+    };
+    drop(under_way);
+    written
 }
 
 /// Reports the error of a request, and ends the connection.
@@ -187,17 +267,27 @@ fn give_up(reply: &mut TcpStream, mut from: BufReader<Timed>, error: &WireError)
     const MOST_DISCARDED: u64 = 1 << 20;
     let Some(status) = error.status() else { return Ok(()) };
     write_response(reply, &Response::text(status, &error.to_string()), "GET", false)?;
-    reply.shutdown(std::net::Shutdown::Write)?;
+    reply.shutdown(Shutdown::Write)?;
     // A client that still writes would miss the answer if the connection closed now.
-    from.get_mut().until = Instant::now() + Duration::from_secs(1);
+    from.get_mut().begin(FAREWELL);
     io::copy(&mut from.take(MOST_DISCARDED), &mut io::sink())?;
     reply.flush()
 }
 
-/// A connection that is read until a point in time.
+/// A connection that is read until a point in time; whoever sends much has more time.
 struct Timed {
     stream: TcpStream,
+    patience: Duration,
     until: Instant,
+    /// Bytes read in this time.
+    read: usize,
+}
+
+impl Timed {
+    /// Begins a time.
+    fn begin(&mut self, time: Duration) {
+        (self.until, self.read) = (Instant::now() + time, 0);
+    }
 }
 
 impl Read for Timed {
@@ -207,6 +297,39 @@ impl Read for Timed {
             return Err(io::ErrorKind::TimedOut.into());
         }
         self.stream.set_read_timeout(Some(left))?;
-        self.stream.read(to)
+        let len = self.stream.read(to)?;
+        self.read += len;
+        if self.read >= RATE {
+            self.begin(self.patience);
+        }
+        Ok(len)
+    }
+}
+
+/// A connection that is written to: what is flushed at once must be accepted in a time.
+struct Paced {
+    stream: TcpStream,
+    patience: Duration,
+    until: Option<Instant>,
+}
+
+impl Write for Paced {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let until = *self.until.get_or_insert_with(|| Instant::now() + self.patience);
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.set_write_timeout(Some(left))?;
+        let len = self.stream.write(&bytes[..bytes.len().min(RATE)])?;
+        if len == RATE {
+            self.until = None;
+        }
+        Ok(len)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.until = None;
+        self.stream.flush()
     }
 }

@@ -17,6 +17,7 @@ const MAX_INSTANCES: usize = 10_000;
 /// The limits of servers for pages: a body holds the counters of an instance, or a module.
 pub const LIMITS: Limits = Limits {
     wire: WireLimits { head: 64 << 10, fields: 200, body: 1 << 30 },
+    short: usize::MAX,
     patience: Duration::from_secs(60),
 };
 

@@ -1,6 +1,6 @@
 //! Types whose values contain others.
 
-use super::{ComponentType, Flat, Lift, Lower, fits, unfit};
+use super::{ComponentType, CoreValues, Flat, Lift, Lower, fits, unfit};
 use crate::Result;
 use crate::component::lift::{Lift as Lifting, case};
 use crate::component::lower::Lower as Lowering;
@@ -27,7 +27,7 @@ impl Lift for String {
 }
 
 impl Lower for String {
-    fn flat<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, _: &Type, to: &mut Vec<u64>) -> Result<()> {
+    fn flat<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, _: &Type, to: &mut CoreValues) -> Result<()> {
         let (at, length) = lower.string(&self)?;
         to.extend([u64::from(at), u64::from(length)]);
         Ok(())
@@ -66,7 +66,7 @@ impl<E: Lift> Lift for Vec<E> {
 }
 
 impl<E: Lower> Lower for Vec<E> {
-    fn flat<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, to: &mut Vec<u64>) -> Result<()> {
+    fn flat<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, to: &mut CoreValues) -> Result<()> {
         let (at, length) = E::list(self, lower, element(ty)?)?;
         to.extend([u64::from(at), u64::from(length)]);
         Ok(())
@@ -97,7 +97,7 @@ impl<E: Lift> Lift for Option<E> {
 }
 
 impl<E: Lower> Lower for Option<E> {
-    fn flat<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, to: &mut Vec<u64>) -> Result<()> {
+    fn flat<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, to: &mut CoreValues) -> Result<()> {
         let end = to.len() + ty.flat().len();
         to.push(u64::from(self.is_some()));
         if let (Some(value), Some(Some(ty))) = (self, ty.cases().get(1)) {
@@ -141,7 +141,7 @@ impl<A: Lift, B: Lift> Lift for Result<A, B> {
 }
 
 impl<A: Lower, B: Lower> Lower for Result<A, B> {
-    fn flat<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, to: &mut Vec<u64>) -> Result<()> {
+    fn flat<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, to: &mut CoreValues) -> Result<()> {
         let end = to.len() + ty.flat().len();
         to.push(u64::from(self.is_err()));
         let [ok, err] = cases(ty);
@@ -214,7 +214,7 @@ impl Lift for () {
 }
 
 impl Lower for () {
-    fn flat<T: 'static>(self, _: &mut Lowering<'_, '_, T>, _: &Type, _: &mut Vec<u64>) -> Result<()> {
+    fn flat<T: 'static>(self, _: &mut Lowering<'_, '_, T>, _: &Type, _: &mut CoreValues) -> Result<()> {
         Ok(())
     }
 
@@ -226,7 +226,7 @@ impl Lower for () {
         self,
         _: &mut Lowering<'_, '_, T>,
         _: Option<&Type>,
-        _: &mut Vec<u64>,
+        _: &mut CoreValues,
     ) -> Result<()> {
         Ok(())
     }
@@ -273,7 +273,7 @@ macro_rules! tuples {
                     self,
                     lower: &mut Lowering<'_, '_, T>,
                     ty: &Type,
-                    to: &mut Vec<u64>,
+                    to: &mut CoreValues,
                 ) -> Result<()> {
                     let mut fields = ty.fields();
                     $({

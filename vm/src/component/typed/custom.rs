@@ -2,9 +2,9 @@
 //!
 //! The macro only expands the types and loops over their fields and cases; this module implements each step.
 
-pub use super::Flat;
 use super::compound::{flat_case as any_flat_case, loaded_case as any_loaded_case};
 use super::unfit;
+pub use super::{CoreValues, Flat};
 pub use crate::component::lift::Lift as Lifting;
 pub use crate::component::lower::Lower as Lowering;
 use crate::component::resource::ResourceType;
@@ -96,7 +96,7 @@ macro_rules! component_types {
                 self,
                 lower: &mut $crate::component::custom::Lowering<'_, '_, T>,
                 ty: &$crate::component::Type,
-                to: &mut ::std::vec::Vec<u64>,
+                to: &mut $crate::component::custom::CoreValues,
             ) -> $crate::Result<()> {
                 let mut fields = $crate::component::custom::fields(ty);
                 $($crate::component::Lower::flat(self.$field, lower, $crate::component::custom::next(&mut fields)?.1, to)?;)*
@@ -181,7 +181,7 @@ macro_rules! component_types {
                 self,
                 lower: &mut $crate::component::custom::Lowering<'_, '_, T>,
                 ty: &$crate::component::Type,
-                to: &mut ::std::vec::Vec<u64>,
+                to: &mut $crate::component::custom::CoreValues,
             ) -> $crate::Result<()> {
                 let _ = &lower;
                 let end = to.len() + $crate::component::custom::flat_count(ty);
@@ -298,7 +298,7 @@ macro_rules! component_types {
                 self,
                 _: &mut $crate::component::custom::Lowering<'_, '_, T>,
                 _: &$crate::component::Type,
-                to: &mut ::std::vec::Vec<u64>,
+                to: &mut $crate::component::custom::CoreValues,
             ) -> $crate::Result<()> {
                 to.push(u64::from(self.0));
                 Ok(())

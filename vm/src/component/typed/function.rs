@@ -1,6 +1,6 @@
 //! Parameters and results of functions.
 
-use super::{ComponentType, Flat, Lift, Lower, unfit};
+use super::{ComponentType, CoreValues, Flat, Lift, Lower, unfit};
 use crate::Result;
 use crate::component::lift::{Lift as Lifting, check_aligned};
 use crate::component::lower::Lower as Lowering;
@@ -58,7 +58,7 @@ impl<R: Lower + 'static> Results for (R,) {
             lower.check_room(ty, at)?;
             return self.0.store(lower, ty, at).map(|()| None);
         }
-        let mut flat = Vec::with_capacity(1);
+        let mut flat = CoreValues::new();
         self.0.flat(lower, ty, &mut flat)?;
         Ok(flat.first().copied())
     }
@@ -69,13 +69,13 @@ pub trait Args: Lower + 'static {
     /// # Errors
     /// Fails if the component has no room for the arguments.
     #[doc(hidden)]
-    fn lower<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &FuncType) -> Result<Vec<u64>> {
+    fn lower<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &FuncType) -> Result<CoreValues> {
         if ty.flat_params().len() > MAX_FLAT_PARAMS {
             let at = lower.reserve(ty.tuple.align(), u64::from(ty.tuple.size()))?;
             self.store(lower, &ty.tuple, at)?;
-            return Ok(vec![u64::from(at)]);
+            return Ok(CoreValues::from_slice(&[u64::from(at)]));
         }
-        let mut flat = Vec::with_capacity(ty.flat_params().len());
+        let mut flat = CoreValues::new();
         self.flat(lower, &ty.tuple, &mut flat)?;
         Ok(flat)
     }

@@ -1,6 +1,6 @@
 //! Types whose values are a single core value.
 
-use super::{ComponentType, Flat, Lift, Lower, fits, unfit};
+use super::{ComponentType, CoreValues, Flat, Lift, Lower, fits, unfit};
 use crate::Result;
 use crate::component::lift::Lift as Lifting;
 use crate::component::lower::Lower as Lowering;
@@ -38,7 +38,7 @@ macro_rules! scalars {
                     self,
                     _: &mut Lowering<'_, '_, T>,
                     _: &Type,
-                    to: &mut Vec<u64>,
+                    to: &mut CoreValues,
                 ) -> Result<()> {
                     let bits: fn(Self) -> u64 = $bits;
                     to.push(bits(self));
@@ -98,7 +98,7 @@ impl Lift for u8 {
 }
 
 impl Lower for u8 {
-    fn flat<T: 'static>(self, _: &mut Lowering<'_, '_, T>, _: &Type, to: &mut Vec<u64>) -> Result<()> {
+    fn flat<T: 'static>(self, _: &mut Lowering<'_, '_, T>, _: &Type, to: &mut CoreValues) -> Result<()> {
         to.push(u64::from(self));
         Ok(())
     }
@@ -152,7 +152,7 @@ impl<R: 'static> Lift for Resource<R> {
 }
 
 impl<R: 'static> Lower for Resource<R> {
-    fn flat<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, to: &mut Vec<u64>) -> Result<()> {
+    fn flat<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, to: &mut CoreValues) -> Result<()> {
         to.push(u64::from(self.handle(lower, ty)?));
         Ok(())
     }
@@ -187,7 +187,7 @@ impl Lift for ResourceAny {
 }
 
 impl Lower for ResourceAny {
-    fn flat<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, to: &mut Vec<u64>) -> Result<()> {
+    fn flat<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, to: &mut CoreValues) -> Result<()> {
         lower.flat(ty, &Val::Resource(self), to)
     }
 

@@ -180,9 +180,12 @@ unsafe extern "C" fn shim<D: 'static>(
         )
     };
     if host.head.counted {
-        host.head.calls.fetch_add(1, Ordering::Relaxed);
+        // Only this thread adds; others read.
+        host.head.calls.store(host.head.calls.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
-    store.opaque.collect_if_due(&collected_in(&host.func.ty, values));
+    if store.opaque.is_collection_due() {
+        store.opaque.collect(&collected_in(&host.func.ty, values));
+    }
     let outer = store.opaque.enter_host_context(host.head.routine, instance.is_some());
     let span = store.opaque.begin_span();
     let around = store.opaque.note_host(1 + host.head.number);
@@ -193,7 +196,9 @@ unsafe extern "C" fn shim<D: 'static>(
         result.and(told)
     }));
     store.opaque.note_host(around);
-    host.head.ticks.fetch_add(store.opaque.end_span(span), Ordering::Relaxed);
+    if span.is_some() {
+        host.head.ticks.fetch_add(store.opaque.end_span(span), Ordering::Relaxed);
+    }
     store.opaque.leave_host_context(outer);
     store.opaque.read_metrics();
     let pending = match result.map(|done| done.and_then(|()| store.opaque.check_data())) {

@@ -205,9 +205,14 @@ impl StoreOpaque {
 
     /// Collects if there are many host values or exceptions: see [`StoreOpaque::collect`].
     pub fn collect_if_due(&mut self, held: &[u64]) {
-        if self.externs.is_due() || self.exceptions.is_due() {
+        if self.is_collection_due() {
             self.collect(held);
         }
+    }
+
+    /// Returns whether so much was allocated that it is time to collect.
+    pub fn is_collection_due(&self) -> bool {
+        self.externs.is_due() || self.exceptions.is_due()
     }
 
     /// Frees objects, externrefs and exceptions without references from a table, a global, a frame of wasm code, a live

@@ -1,115 +1,58 @@
-//! Bodies: `incoming-body`, `future-trailers` and `outgoing-body`.
-//!
-//! An incoming body is available as a whole. An outgoing body is collected, up to a limit, and sent when it is
-//! finished. The program's budget limits the memory of all bodies.
+//! Bodies as programs see them: `incoming-body`, `future-trailers` and `outgoing-body`.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use super::fields::Fields;
+use super::incoming_way::{Arriving, Ending};
 use super::message::Headers;
+use super::outbox::Outbox;
 use super::values::ErrorCode;
 use crate::Result;
 use crate::component::Resource;
-use crate::wasi::OutputPipe;
 use crate::wasi::budget::Charge;
 use crate::wasi::fail::Outcome;
+use crate::wasi2::answer::Answer;
 use crate::wasi2::host::Host;
 use crate::wasi2::input::InputStream;
 use crate::wasi2::interface::{Context, Interface, drop_it};
 use crate::wasi2::output::OutputStream;
-use crate::wasi2::poll::Pollable;
-
-/// Maximum bytes of an outgoing body.
-const MOST_BYTES: usize = 64 << 20;
+use crate::wasi2::poll::{Pollable, Wish};
 
 /// `incoming-body`
 pub struct IncomingBody {
-    bytes: Option<Vec<u8>>,
-    trailers: Headers,
+    /// The stream, until the program takes it.
+    stream: Option<InputStream>,
+    trailers: FutureTrailers,
     /// The body's part of the budget, as long as it or its stream exists.
     _charge: Option<Charge>,
 }
 
 impl IncomingBody {
+    /// Creates a body that has arrived.
     pub fn new(bytes: Vec<u8>, trailers: Headers, charge: Option<Charge>) -> IncomingBody {
-        IncomingBody { bytes: Some(bytes), trailers, _charge: charge }
+        let (stream, trailers) = (InputStream::of_bytes(bytes), FutureTrailers::Known(Some(trailers)));
+        IncomingBody { stream: Some(stream), trailers, _charge: charge }
+    }
+
+    /// Creates a body that is still arriving.
+    pub fn arriving(Arriving { file, ending }: Arriving) -> IncomingBody {
+        let stream = InputStream::of_body(file, ending.clone());
+        IncomingBody { stream: Some(stream), trailers: FutureTrailers::Coming(ending), _charge: None }
     }
 }
 
 /// `future-trailers`
-pub struct FutureTrailers(Option<Headers>);
-
-/// The body that a program writes, and whether it is finished.
-#[derive(Clone, Default)]
-pub struct Outbox(Arc<Mutex<Out>>);
-
-#[derive(Default)]
-struct Out {
-    state: State,
-    pipe: OutputPipe,
-    trailers: Headers,
-    /// The callback that waits for it.
-    then: Option<Box<dyn FnOnce(Delivered) + Send>>,
+pub enum FutureTrailers {
+    /// They are there, until the program takes them.
+    Known(Option<Headers>),
+    Coming(Arc<Answer<Ending>>),
 }
 
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum State {
-    /// Not requested: there is no body.
-    #[default]
-    None,
-    Open,
-    Finished,
-    /// The program has dropped the body.
-    Broken,
-}
-
-/// A body with its trailers, or `None` if the program did not finish it.
-pub type Delivered = Option<(Vec<u8>, Headers)>;
-
-impl Outbox {
-    fn lock(&self) -> MutexGuard<'_, Out> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Opens the body, which is possible once.
-    pub fn open(&self, length: Option<u64>, charge: Charge) -> Option<OutgoingBody> {
-        let mut out = self.lock();
-        if out.state != State::None {
-            return None;
-        }
-        out.state = State::Open;
-        out.pipe = OutputPipe::with_charge(MOST_BYTES, charge);
-        Some(OutgoingBody { outbox: self.clone(), length, is_taken: false })
-    }
-
-    /// Returns the body once no more data comes.
-    pub fn delivered(&self) -> Delivered {
-        let mut out = self.lock();
-        match out.state {
-            State::None => Some(Default::default()),
-            State::Finished => Some((out.pipe.take(), std::mem::take(&mut out.trailers))),
-            State::Open | State::Broken => None,
-        }
-    }
-
-    /// Passes the body to `then` when it is finished or dropped, at once if it already is.
-    pub fn when_done(&self, then: impl FnOnce(Delivered) + Send + 'static) {
-        let mut out = self.lock();
-        if out.state == State::Open {
-            out.then = Some(Box::new(then));
-            return;
-        }
-        drop(out);
-        then(self.delivered());
-    }
-
-    fn end(&self, state: State, trailers: Headers) {
-        let mut out = self.lock();
-        (out.state, out.trailers) = (state, trailers);
-        let then = out.then.take();
-        drop(out);
-        if let Some(then) = then {
-            then(self.delivered());
+impl FutureTrailers {
+    pub fn wish(&self) -> Wish {
+        match self {
+            FutureTrailers::Known(_) => Wish::Ready,
+            FutureTrailers::Coming(ending) => ending.wish(),
         }
     }
 }
@@ -117,39 +60,48 @@ impl Outbox {
 /// `outgoing-body`
 pub struct OutgoingBody {
     outbox: Outbox,
-    /// The length stated by its message.
-    length: Option<u64>,
     is_taken: bool,
+}
+
+impl OutgoingBody {
+    /// Opens a body, which is possible once.
+    pub fn open(outbox: &Outbox, headers: &Headers, charge: Charge) -> Option<OutgoingBody> {
+        let is_first = outbox.open(length_of(headers), charge);
+        is_first.then(|| OutgoingBody { outbox: outbox.clone(), is_taken: false })
+    }
+}
+
+impl Drop for OutgoingBody {
+    fn drop(&mut self) {
+        self.outbox.abandon();
+    }
 }
 
 pub fn define<T: 'static, C: Context<T>>(types: &mut Interface<'_, T, C>) -> Result<()> {
     types.resource::<IncomingBody>("incoming-body", drop_it)?;
     types.func("[method]incoming-body.stream", |host, (body,): (Resource<IncomingBody>,)| {
-        match host.table().get_mut(&body)?.bytes.take() {
-            Some(bytes) => Ok(Ok(host.table().push_child(InputStream::of_bytes(bytes), &body)?)),
+        match host.table().get_mut(&body)?.stream.take() {
+            Some(stream) => Ok(Ok(host.table().push_child(stream, &body)?)),
             None => Ok(Err(())),
         }
     })?;
     types.func("[static]incoming-body.finish", |host, (body,): (Resource<IncomingBody>,)| {
         let body = host.table().delete(body)?;
-        Ok(host.table().push(FutureTrailers(Some(body.trailers)))?)
+        Ok(host.table().push(body.trailers)?)
     })?;
     types.resource::<FutureTrailers>("future-trailers", drop_it)?;
     types.func("[method]future-trailers.subscribe", |host, (future,): (Resource<FutureTrailers>,)| {
-        Ok(host.table().push_child(Pollable::At(0), &future)?)
+        Ok(host.table().push_child(Pollable::Trailers(future.rep()), &future)?)
     })?;
     types.func("[method]future-trailers.get", trailers)?;
-    types.resource::<OutgoingBody>("outgoing-body", |host, body| {
-        host.table().delete(body)?.outbox.end(State::Broken, Headers::new());
-        Ok(())
-    })?;
+    types.resource::<OutgoingBody>("outgoing-body", drop_it)?;
     types.func("[method]outgoing-body.write", |host, (body,): (Resource<OutgoingBody>,)| {
         let found = host.table().get_mut(&body)?;
         if std::mem::replace(&mut found.is_taken, true) {
             return Ok(Err(()));
         }
-        let pipe = found.outbox.lock().pipe.clone();
-        Ok(Ok(host.table().push_child(OutputStream::of_pipe(pipe), &body)?))
+        let stream = OutputStream::of_body(found.outbox.clone());
+        Ok(Ok(host.table().push_child(stream, &body)?))
     })?;
     types.func("[static]outgoing-body.finish", finish)
 }
@@ -158,12 +110,17 @@ pub fn define<T: 'static, C: Context<T>>(types: &mut Interface<'_, T, C>) -> Res
 type Trailers = Option<std::result::Result<std::result::Result<Option<Resource<Fields>>, ErrorCode>, ()>>;
 
 fn trailers(host: &mut Host<'_>, (future,): (Resource<FutureTrailers>,)) -> Outcome<Trailers> {
-    let Some(list) = host.table().get_mut(&future)?.0.take() else { return Ok(Some(Err(()))) };
-    let fields = match list.is_empty() {
-        true => None,
-        false => Some(host.table().push(Fields::fixed(list))?),
+    let ending = match host.table().get_mut(&future)? {
+        FutureTrailers::Known(list) => list.take().map(Ok),
+        FutureTrailers::Coming(ending) if !ending.is_there() => return Ok(None),
+        FutureTrailers::Coming(ending) => ending.take(),
     };
-    Ok(Some(Ok(Ok(fields))))
+    Ok(Some(match ending {
+        None => Err(()),
+        Some(Err(code)) => Ok(Err(code)),
+        Some(Ok(list)) if list.is_empty() => Ok(Ok(None)),
+        Some(Ok(list)) => Ok(Ok(Some(host.table().push(Fields::fixed(list))?))),
+    }))
 }
 
 fn finish(
@@ -172,17 +129,12 @@ fn finish(
 ) -> Outcome<std::result::Result<(), ErrorCode>> {
     let body = host.table().delete(body)?;
     let trailers = trailers.map(|trailers| host.table().delete(trailers)).transpose()?;
-    let written = body.outbox.lock().pipe.len() as u64;
-    if body.length.is_some_and(|length| length != written) {
-        body.outbox.end(State::Broken, Headers::new());
-        return Ok(Err(ErrorCode::HttpRequestBodySize(Some(written))));
-    }
-    body.outbox.end(State::Finished, trailers.map(|fields| fields.list).unwrap_or_default());
-    Ok(Ok(()))
+    let finished = body.outbox.finish(trailers.map(|fields| fields.list).unwrap_or_default());
+    Ok(finished.map_err(|written| ErrorCode::HttpRequestBodySize(Some(written))))
 }
 
 /// Returns the length that the fields state.
-pub fn length_of(headers: &Headers) -> Option<u64> {
+fn length_of(headers: &Headers) -> Option<u64> {
     let value = &headers.iter().find(|(name, _)| name == "content-length")?.1;
     std::str::from_utf8(value).ok()?.parse().ok()
 }

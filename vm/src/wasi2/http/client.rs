@@ -1,23 +1,33 @@
-//! Outgoing requests, each in its own thread.
+//! Outgoing requests, each in its own thread, and a second one while a program still writes the body.
 
-use std::io::{self, BufReader, ErrorKind, Read};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::io::{self, BufReader, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::message::{Request, Response};
+use super::body::IncomingBody;
+use super::incoming_way::{BodySender, arriving};
+use super::message::{Headers, Request};
+use super::outbox::Leaving;
+use super::outgoing::IncomingResponse;
 use super::values::ErrorCode;
-use super::wire::{WireLimits, read_response, write_request};
+use super::wire::{Framing, Lines, Piece, Pieces, WireLimits, read_response_head, request_head, write_body};
 use crate::wasi::budget::Charge;
+use crate::wasi::fail::Fail;
 use crate::wasi2::answer::Teller;
 
 /// Maximum concurrent requests of all programs of this process.
 const MOST_AT_ONCE: usize = 64;
 /// Default timeout.
 const USUAL: Duration = Duration::from_secs(60);
-/// Limits of a response: programs read it from memory.
-const LIMITS: WireLimits = WireLimits { head: 128 << 10, fields: 500, body: 32 << 20 };
+/// How often it is checked whether a body has been sent: only then the time for the first byte begins.
+const SLICE: Duration = Duration::from_millis(100);
+/// Bodies that are longer pass through as they come.
+const SHORT: usize = 64 << 10;
+/// Limits of a response. Its body passes through, so its length is limited only against mistakes.
+const LIMITS: WireLimits = WireLimits { head: 128 << 10, fields: 500, body: isize::MAX as usize };
 
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
@@ -29,27 +39,30 @@ pub struct Timeouts {
     pub between_bytes: Option<Duration>,
 }
 
-/// A response, with its part of the program's budget.
-pub type Told = Result<(Response, Charge), ErrorCode>;
+/// A response.
+pub type Told = Result<IncomingResponse, ErrorCode>;
 
-/// Sends a request, and passes on the response when it arrives.
-pub fn send(request: Request, (timeouts, charge): (Timeouts, Charge), teller: Teller<Told>) {
-    struct Place;
-    impl Drop for Place {
-        fn drop(&mut self) {
-            RUNNING.fetch_sub(1, Ordering::Relaxed);
-        }
+/// One of the requests that may run at once.
+struct Place;
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        RUNNING.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// Sends a request with its body, and passes on the response when its head arrives.
+pub fn send(request: Request, body: Leaving, (timeouts, charge): (Timeouts, Charge), teller: Teller<Told>) {
     let before = RUNNING.fetch_add(1, Ordering::Relaxed);
-    let place = Place;
+    let place = Arc::new(Place);
     if before >= MOST_AT_ONCE {
         return teller.tell(Err(ErrorCode::ConnectionLimitReached));
     }
     let work = {
         let teller = teller.clone();
         move || {
-            teller.tell(exchange(&request, timeouts).and_then(|response| charged(response, charge)));
-            drop(place);
+            let done = exchange(&request, (body, &place), (timeouts, charge), &teller);
+            done.unwrap_or_else(|code| teller.tell(Err(code)));
         }
     };
     if thread::Builder::new().name("http".to_owned()).spawn(work).is_err() {
@@ -57,24 +70,145 @@ pub fn send(request: Request, (timeouts, charge): (Timeouts, Charge), teller: Te
     }
 }
 
-fn charged(response: Response, mut charge: Charge) -> Told {
-    match charge.grow(response.body.len()) {
-        true => Ok((response, charge)),
-        false => Err(ErrorCode::HttpResponseBodySize(Some(response.body.len() as u64))),
+/// Sends a request and receives the response.
+///
+/// # Errors
+/// Fails as long as the program has not been told of a response.
+fn exchange(
+    request: &Request,
+    (body, place): (Leaving, &Arc<Place>),
+    (timeouts, charge): (Timeouts, Charge),
+    teller: &Teller<Told>,
+) -> Result<(), ErrorCode> {
+    let authority = request.authority.as_deref().unwrap_or_default();
+    let stream = connect(authority, limited(timeouts.connect))?;
+    let [first, next] = [timeouts.first_byte, timeouts.between_bytes].map(limited);
+    let upload = Arc::new(Upload::default());
+    begin(request, (body, place), (&stream, next), &upload)?;
+    let timed = Timed { stream: stream.try_clone().map_err(internal)?, next: first, then: next, upload };
+    let mut from = BufReader::new(timed);
+    let mut lines = Lines::new(&mut from, &LIMITS);
+    let received = read_response_head(&mut lines, &request.method).map_err(ErrorCode::from);
+    let received = received.and_then(|response| receive(&mut lines, response, (charge, next), teller));
+    let failed = from.get_ref().upload.take_failure();
+    // A body that is still being sent has no purpose any more.
+    let _ = stream.shutdown(Shutdown::Both);
+    received.map_err(|code| failed.unwrap_or(code))
+}
+
+fn internal(_: io::Error) -> ErrorCode {
+    ErrorCode::InternalError(None)
+}
+
+/// The state of the body that is being sent.
+#[derive(Default)]
+struct Upload {
+    is_under_way: AtomicBool,
+    failed: Mutex<Option<ErrorCode>>,
+}
+
+impl Upload {
+    fn take_failure(&self) -> Option<ErrorCode> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-fn exchange(request: &Request, timeouts: Timeouts) -> Result<Response, ErrorCode> {
-    let authority = request.authority.as_deref().unwrap_or_default();
-    let mut stream = connect(authority, limited(timeouts.connect))?;
-    let is_set = stream.set_write_timeout(Some(limited(timeouts.between_bytes)));
-    is_set.and_then(|()| write_request(&mut stream, request)).map_err(|error| match error.kind() {
+/// Sends the head, and a body that is there; one that the program still writes in another thread.
+fn begin(
+    request: &Request,
+    (mut body, place): (Leaving, &Arc<Place>),
+    (stream, patience): (&TcpStream, Duration),
+    upload: &Arc<Upload>,
+) -> Result<(), ErrorCode> {
+    let mut to = stream.try_clone().map_err(internal)?;
+    to.set_write_timeout(Some(patience)).map_err(internal)?;
+    let framing = body.length().map_or(Framing::Chunked, Framing::Length);
+    let head = request_head(request, framing);
+    let is_under_way = body.is_under_way();
+    let mut work = move || {
+        to.write_all(&head)?;
+        write_body(&mut to, framing == Framing::Chunked, || body.next()).inspect_err(|error| {
+            if error.kind() == ErrorKind::UnexpectedEof {
+                // The program has dropped the body: half a request has no answer.
+                let _ = to.shutdown(Shutdown::Both);
+            }
+        })
+    };
+    if !is_under_way {
+        // A server may answer before it has read all.
+        return work().or_else(|error| match error.kind() {
+            ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => Ok(()),
+            _ => Err(of_write(&error)),
+        });
+    }
+    upload.is_under_way.store(true, Ordering::SeqCst);
+    let (upload, place) = (upload.clone(), place.clone());
+    let in_thread = move || {
+        let written = work();
+        *upload.failed.lock().unwrap_or_else(PoisonError::into_inner) = written.err().as_ref().map(of_write);
+        upload.is_under_way.store(false, Ordering::SeqCst);
+        drop(place);
+    };
+    let spawned = thread::Builder::new().name("http".to_owned()).spawn(in_thread);
+    spawned.map(drop).map_err(internal)
+}
+
+fn of_write(error: &io::Error) -> ErrorCode {
+    match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => ErrorCode::ConnectionWriteTimeout,
+        ErrorKind::UnexpectedEof => ErrorCode::HttpRequestBodySize(None),
         _ => ErrorCode::ConnectionTerminated,
-    })?;
-    let [first, next] = [timeouts.first_byte, timeouts.between_bytes].map(limited);
-    let mut from = BufReader::new(Timed { stream, next: first, then: next });
-    Ok(read_response(&mut from, &request.method, &LIMITS)?)
+    }
+}
+
+/// Passes on a response: short bodies as a whole, others as they come.
+fn receive(
+    lines: &mut Lines<'_, impl io::BufRead>,
+    (status, headers, mut pieces): (u16, Headers, Pieces),
+    (mut charge, patience): (Charge, Duration),
+    teller: &Teller<Told>,
+) -> Result<(), ErrorCode> {
+    let response = |headers, body| IncomingResponse { status, headers, body: Some(body) };
+    if pieces.known_length().is_some_and(|length| length <= SHORT as u64) {
+        let mut bytes = Vec::new();
+        loop {
+            match pieces.next(lines)? {
+                Piece::Bytes(more) => bytes.extend(more),
+                Piece::End(trailers) => {
+                    if !charge.grow(bytes.len()) {
+                        return Err(ErrorCode::HttpResponseBodySize(Some(bytes.len() as u64)));
+                    }
+                    teller.tell(Ok(response(headers, IncomingBody::new(bytes, trailers, Some(charge)))));
+                    return Ok(());
+                }
+            }
+        }
+    }
+    let (sender, arriving) = arriving().map_err(|_: Fail| ErrorCode::InternalError(None))?;
+    teller.tell(Ok(response(headers, IncomingBody::arriving(arriving))));
+    pass_on(lines, pieces, sender, patience);
+    Ok(())
+}
+
+/// Passes on a body as it comes, until the program reads no more.
+fn pass_on(
+    lines: &mut Lines<'_, impl io::BufRead>,
+    mut pieces: Pieces,
+    mut sender: BodySender,
+    patience: Duration,
+) {
+    loop {
+        match pieces.next(lines) {
+            Ok(Piece::Bytes(bytes)) => {
+                // A program may read as slowly as it likes, but it must.
+                if sender.send(&bytes, patience.max(USUAL)).is_err() {
+                    return;
+                }
+            }
+            Ok(Piece::End(trailers)) => return sender.end(Ok(trailers)),
+            Err(error) => return sender.end(Err(error.into())),
+        }
+    }
 }
 
 /// Limits a timeout: the system accepts no zero.
@@ -108,18 +242,31 @@ fn of_connect(error: &io::Error) -> ErrorCode {
     }
 }
 
-/// A connection with a separate timeout for the first bytes.
+/// A connection with a separate timeout for the first bytes, whose time begins when the body has been sent.
 struct Timed {
     stream: TcpStream,
     next: Duration,
     then: Duration,
+    upload: Arc<Upload>,
 }
 
 impl Read for Timed {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        self.stream.set_read_timeout(Some(self.next))?;
-        let len = self.stream.read(to)?;
-        self.next = self.then;
-        Ok(len)
+        loop {
+            let is_under_way = self.upload.is_under_way.load(Ordering::SeqCst);
+            self.stream.set_read_timeout(Some(if is_under_way { SLICE } else { self.next }))?;
+            match self.stream.read(to) {
+                Err(error) if is_under_way && is_late(&error) => {}
+                read => {
+                    let len = read?;
+                    self.next = self.then;
+                    return Ok(len);
+                }
+            }
+        }
     }
+}
+
+fn is_late(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }

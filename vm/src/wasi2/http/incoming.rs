@@ -2,14 +2,16 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::body::{IncomingBody, Outbox, length_of};
+use super::body::{IncomingBody, OutgoingBody};
 use super::fields::{Fields, shown};
+use super::incoming_way::Arriving;
 use super::message::{Headers, Request, Response};
+use super::outbox::{Leaving, Outbox};
 use super::values::{ErrorCode, Method, Scheme};
 use crate::Result;
 use crate::component::Resource;
 use crate::wasi::fail::{Fail, Outcome};
-use crate::wasi2::host::{Host, trap};
+use crate::wasi2::host::{Host, hold_back, trap};
 use crate::wasi2::interface::{Context, Interface, drop_it};
 
 /// `incoming-request`
@@ -23,13 +25,35 @@ impl IncomingRequest {
         let (bytes, trailers) = (std::mem::take(&mut request.body), std::mem::take(&mut request.trailers));
         IncomingRequest { request, body: Some(IncomingBody::new(bytes, trailers, None)) }
     }
+
+    /// Creates a request whose body is still arriving.
+    pub fn arriving(request: Request, body: Arriving) -> IncomingRequest {
+        IncomingRequest { request, body: Some(IncomingBody::arriving(body)) }
+    }
 }
 
 /// A program's answer, if any.
 pub type Answered = Arc<Mutex<Option<std::result::Result<OutgoingResponse, ErrorCode>>>>;
 
 /// `response-outparam`
-pub struct Outparam(pub Answered);
+pub struct Outparam {
+    pub answered: Answered,
+    /// Whether the response is passed on as the program writes it.
+    pub respond: Option<Respond>,
+}
+
+/// Takes a response whose body the program may still be writing.
+pub type Respond = Box<dyn FnOnce(StreamedResponse) + Send>;
+
+/// A response whose body the program may still be writing.
+#[derive(Debug)]
+pub struct StreamedResponse {
+    /// The status code, such as 200.
+    pub status: u16,
+    /// Its fields.
+    pub headers: Headers,
+    pub(super) body: Leaving,
+}
 
 /// `outgoing-response`
 pub struct OutgoingResponse {
@@ -39,6 +63,11 @@ pub struct OutgoingResponse {
 }
 
 impl OutgoingResponse {
+    /// Returns the body.
+    pub fn body(&self) -> &Outbox {
+        &self.body
+    }
+
     /// Returns the whole response, if the program has finished the body.
     pub fn whole(self) -> Option<Response> {
         let (body, trailers) = self.body.delivered()?;
@@ -100,7 +129,7 @@ pub fn define<T: 'static, C: Context<T>>(types: &mut Interface<'_, T, C>) -> Res
     types.func("[method]outgoing-response.body", |host, (response,): (Outgoing,)| {
         let charge = host.system.bodies.charge();
         let found = host.table().get(&response)?;
-        match found.body.open(length_of(&found.headers), charge) {
+        match OutgoingBody::open(&found.body, &found.headers, charge) {
             Some(body) => Ok(Ok(host.table().push(body)?)),
             None => Ok(Err(())),
         }
@@ -111,11 +140,20 @@ fn set(
     host: &mut Host<'_>,
     (param, response): (Resource<Outparam>, std::result::Result<Outgoing, ErrorCode>),
 ) -> Outcome {
-    let answered = host.table().delete(param)?.0;
+    let Outparam { answered, respond } = host.table().delete(param)?;
     let response = match response {
         Ok(response) => Ok(host.table().delete(response)?),
         Err(code) => Err(code),
     };
+    if let (Some(respond), Ok(response)) = (respond, &response) {
+        let (status, headers, body) = (response.status, response.headers.clone(), response.body.clone());
+        body.ask(move |body| {
+            if let Some(body) = body {
+                respond(StreamedResponse { status, headers, body });
+            }
+        });
+        hold_back(host.system, move || body.release());
+    }
     let before = answered.lock().unwrap_or_else(PoisonError::into_inner).replace(response);
     // The first answer has already been passed on.
     if before.is_some() { Err(Fail::End(trap("a request is answered twice"))) } else { Ok(()) }

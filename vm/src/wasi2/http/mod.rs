@@ -1,7 +1,8 @@
 //! `wasi:http`: programs that answer requests, and that send some.
 //!
-//! Messages are whole: a program is called when the body of a request has arrived, and its answer is sent when it is
-//! finished; likewise for its own requests. The limits are those of [`WireLimits`]. There is no encryption.
+//! [`handle`] passes whole messages, [`handle_streaming`] bodies as they come, in both directions; a program waits where
+//! the other side is slower. Bodies of a program's own requests and their responses are always passed on as they come.
+//! The limits are those of [`WireLimits`]. There is no encryption.
 //!
 //! Source: the WIT package `wasi:http@0.2.6`; where it leaves a choice this implementation follows Wasmtime.
 
@@ -9,25 +10,35 @@ mod body;
 mod client;
 mod fields;
 mod incoming;
+mod incoming_way;
 mod message;
+mod outbox;
 mod outgoing;
+mod serving;
 mod values;
 mod wire;
 
+pub use incoming::StreamedResponse;
+pub use incoming_way::{BodySender, Canceller};
 pub use message::{Headers, Request, Response};
+pub use serving::{Incoming, IncomingPieces, StreamedRequest, read_incoming, write_streamed};
 pub use wire::{Received, WireError, WireLimits, read_request, read_response, write_request, write_response};
+
+pub(super) use incoming_way::Ending;
+pub(super) use outbox::Outbox;
+pub(super) use values::ErrorCode;
 
 use std::sync::PoisonError;
 
-use super::host::{Host, table};
+use super::host::{Host, release_held, table};
 use super::interface::Interface;
 use crate::component::{Instance, Linker, Resource};
 use crate::wasi::WasiCtx;
 use crate::wasi::fail::Outcome;
 use crate::{AsContextMut, Error, ErrorKind, Result};
-use incoming::{Answered, IncomingRequest, Outparam};
+use body::FutureTrailers;
+use incoming::{Answered, IncomingRequest, OutgoingResponse, Outparam, Respond};
 use outgoing::FutureResponse;
-use values::ErrorCode;
 
 /// The interface that answers requests, without its version.
 const HANDLER: &str = "wasi:http/incoming-handler@0.2.";
@@ -46,9 +57,7 @@ pub fn add_to_linker<T: 'static>(
     incoming::define(&mut types)?;
     outgoing::define(&mut types)?;
     types.func("http-error-code", |host: &mut Host<'_>, (error,): (Resource<super::errors::IoError>,)| {
-        // Body streams are in memory: they fail only if a body is too long.
-        host.table().get(&error)?;
-        Ok(Some(ErrorCode::HttpResponseBodySize(None)))
+        Ok(ErrorCode::of_errno(host.table().get(&error)?.0))
     })?;
     outgoing::define_handler(linker, context)
 }
@@ -71,6 +80,44 @@ pub fn handle<S: AsContextMut>(
     context: impl Fn(&mut S::Data) -> &mut WasiCtx,
     request: Request,
 ) -> Result<Response> {
+    let response = call(&mut store, (instance, context), IncomingRequest::new(request), None)??;
+    response.whole().ok_or_else(unfinished)
+}
+
+fn unfinished() -> Error {
+    Error::new(ErrorKind::Host, "the component has not finished its response")
+}
+
+/// Calls a component to answer a request. `respond` takes the response as soon as the program has finished it, has
+/// written much of its body, or waits; it must not wait itself, but have another thread write it
+/// ([`write_streamed`]). What the program writes beyond what the system keeps for the way, some 200 KiB, waits until
+/// the response is read.
+///
+/// # Errors
+/// Fails as [`handle`] does; `respond` may have been called before. Then the response ends too early, which its reader
+/// notices.
+pub fn handle_streaming<S: AsContextMut>(
+    mut store: S,
+    instance: &Instance,
+    context: impl Fn(&mut S::Data) -> &mut WasiCtx,
+    request: StreamedRequest,
+    respond: impl FnOnce(StreamedResponse) + Send + 'static,
+) -> Result<()> {
+    let request = request.into_incoming();
+    let response = call(&mut store, (instance, &context), request, Some(Box::new(respond)))??;
+    // The program runs no more, so it writes no more.
+    let is_whole = response.body().is_finished();
+    response.body().abandon();
+    if is_whole { Ok(()) } else { Err(unfinished()) }
+}
+
+/// Calls the function that answers requests. The inner error is the program's answer, or that there is none.
+fn call<S: AsContextMut>(
+    store: &mut S,
+    (instance, context): (&Instance, impl Fn(&mut S::Data) -> &mut WasiCtx),
+    request: IncomingRequest,
+    respond: Option<Respond>,
+) -> Result<Result<OutgoingResponse>> {
     let names = instance.component().funcs().into_iter().map(|(name, _)| name);
     let name = handler_name(names).ok_or_else(|| {
         let why = "the component answers no requests: it does not export wasi:http/incoming-handler";
@@ -82,21 +129,28 @@ pub fn handle<S: AsContextMut>(
         let store = store.as_context_mut();
         let table = table(context(&mut store.0.above.data).system()?);
         let full = |error| Error::new(ErrorKind::Limit, error);
-        (
-            table.push(IncomingRequest::new(request)).map_err(full)?,
-            table.push(Outparam(answered.clone())).map_err(full)?,
-        )
+        let param = Outparam { answered: answered.clone(), respond };
+        (table.push(request).map_err(full)?, table.push(param).map_err(full)?)
     };
-    handle.call(&mut store, (request, param))?;
+    let ended = handle.call(&mut *store, (request, param));
+    let store = store.as_context_mut();
+    release_held(context(&mut store.0.above.data).system()?);
     let answer = answered.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let (Err(_), Some(Ok(response))) = (&ended, &answer) {
+        response.body().abandon();
+    }
+    ended?;
     let failed = |why: String| Error::new(ErrorKind::Host, why);
-    match answer {
+    Ok(match answer {
         None => Err(failed("the component has not answered the request".to_owned())),
         Some(Err(code)) => Err(failed(format!("the component answers with an error: {code:?}"))),
-        Some(Ok(response)) => {
-            response.whole().ok_or_else(|| failed("the component has not finished its response".to_owned()))
-        }
-    }
+        Some(Ok(response)) => Ok(response),
+    })
+}
+
+/// Returns the wait condition of trailers.
+pub(super) fn wish_for_trailers(host: &mut Host<'_>, rep: u32) -> Outcome<super::poll::Wish> {
+    Ok(host.table().get(&Resource::<FutureTrailers>::new_borrow(rep))?.wish())
 }
 
 /// Returns the wait condition of a response.

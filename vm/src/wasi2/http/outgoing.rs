@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
-use super::body::{IncomingBody, Outbox, length_of};
+use super::body::{IncomingBody, OutgoingBody};
 use super::client::{Timeouts, Told, send};
 use super::fields::{Fields, shown};
-use super::message::{Headers, Request, Response};
+use super::message::{Headers, Request};
+use super::outbox::Outbox;
 use super::values::{ErrorCode, Method, Scheme};
 use crate::Result;
 use crate::component::{Linker, Resource};
 use crate::wasi::fail::Outcome;
 use crate::wasi2::answer::{Answer, answer};
-use crate::wasi2::host::Host;
+use crate::wasi2::host::{Host, hold_back, release_held};
 use crate::wasi2::interface::{Context, Interface, drop_it};
 use crate::wasi2::poll::Pollable;
 
@@ -27,9 +28,9 @@ pub struct OutgoingRequest {
 
 /// `incoming-response`
 pub struct IncomingResponse {
-    status: u16,
-    headers: Headers,
-    body: Option<IncomingBody>,
+    pub status: u16,
+    pub headers: Headers,
+    pub body: Option<IncomingBody>,
 }
 
 /// `future-incoming-response`
@@ -81,7 +82,7 @@ fn define_request<T: 'static, C: Context<T>>(types: &mut Interface<'_, T, C>) ->
     types.func("[method]outgoing-request.body", |host, (request,): (Outgoing,)| {
         let charge = host.system.bodies.charge();
         let found = host.table().get(&request)?;
-        match found.body.open(length_of(&found.headers), charge) {
+        match OutgoingBody::open(&found.body, &found.headers, charge) {
             Some(body) => Ok(Ok(host.table().push(body)?)),
             None => Ok(Err(())),
         }
@@ -220,21 +221,25 @@ fn handle(
         ..Request::default()
     };
     let charge = host.system.bodies.charge();
+    let body = request.body.clone();
     let future = host.push_open(|| {
         let (future, teller) = answer()?;
-        request.body.when_done(move |body| match body {
-            Some((body, trailers)) => send(Request { body, trailers, ..message }, (timeouts, charge), teller),
+        request.body.ask(move |body| match body {
+            Some(body) => send(message, body, (timeouts, charge), teller),
             None => teller.tell(Err(ErrorCode::HttpRequestBodySize(None))),
         });
         Ok(FutureResponse(future))
     });
-    Ok(Ok(future?))
+    let future = future?;
+    hold_back(host.system, move || body.release());
+    Ok(Ok(future))
 }
 
 /// A response, returned once after its arrival.
 type Got = Option<std::result::Result<std::result::Result<Incoming, ErrorCode>, ()>>;
 
 fn get(host: &mut Host<'_>, (future,): (Resource<FutureResponse>,)) -> Outcome<Got> {
+    release_held(host.system);
     let future = &host.table().get(&future)?.0;
     if !future.is_there() {
         return Ok(None);
@@ -242,10 +247,6 @@ fn get(host: &mut Host<'_>, (future,): (Resource<FutureResponse>,)) -> Outcome<G
     Ok(Some(match future.take() {
         None => Err(()),
         Some(Err(code)) => Ok(Err(code)),
-        Some(Ok((response, charge))) => {
-            let Response { status, headers, body, trailers } = response;
-            let body = Some(IncomingBody::new(body, trailers, Some(charge)));
-            Ok(Ok(host.table().push(IncomingResponse { status, headers, body })?))
-        }
+        Some(Ok(response)) => Ok(Ok(host.table().push(response)?)),
     }))
 }

@@ -1,5 +1,7 @@
 //! Values of `wasi:http/types`.
 
+use rustix::io::Errno;
+
 use crate::wasi2::http::wire::{WireError, is_token};
 
 crate::component_types! {
@@ -160,6 +162,40 @@ impl From<WireError> for ErrorCode {
             WireError::Timeout => ErrorCode::ConnectionReadTimeout,
             WireError::Io(_) => ErrorCode::ConnectionTerminated,
             WireError::Malformed(_) | WireError::Version => ErrorCode::HttpProtocolError,
+        }
+    }
+}
+
+impl ErrorCode {
+    /// Returns the error code for a request that did not arrive.
+    pub fn of_request(error: WireError) -> ErrorCode {
+        match error {
+            WireError::Body(limit) => ErrorCode::HttpRequestBodySize(Some(limit as u64)),
+            WireError::Incomplete | WireError::Io(_) => ErrorCode::ConnectionTerminated,
+            error => error.into(),
+        }
+    }
+
+    /// Returns the system's error with which a stream of a body fails.
+    pub fn errno(&self) -> Errno {
+        match self {
+            ErrorCode::HttpRequestBodySize(_) | ErrorCode::HttpResponseBodySize(_) => Errno::FBIG,
+            ErrorCode::ConnectionReadTimeout => Errno::TIMEDOUT,
+            ErrorCode::HttpResponseIncomplete => Errno::CONNABORTED,
+            ErrorCode::ConnectionTerminated => Errno::CONNRESET,
+            _ => Errno::PROTO,
+        }
+    }
+
+    /// Returns the error code for the failure of a stream, if it is that of a body.
+    pub fn of_errno(errno: Errno) -> Option<ErrorCode> {
+        match errno {
+            Errno::FBIG | Errno::NOSPC => Some(ErrorCode::HttpResponseBodySize(None)),
+            Errno::TIMEDOUT => Some(ErrorCode::ConnectionReadTimeout),
+            Errno::CONNABORTED => Some(ErrorCode::HttpResponseIncomplete),
+            Errno::CONNRESET | Errno::PIPE => Some(ErrorCode::ConnectionTerminated),
+            Errno::PROTO => Some(ErrorCode::HttpProtocolError),
+            _ => None,
         }
     }
 }

@@ -63,41 +63,119 @@ fn length(value: &[u8]) -> Result<u64, WireError> {
         .ok_or(WireError::Malformed("the length of the body is no number"))
 }
 
-/// Reads a body and its trailers.
-///
-/// # Errors
-/// Fails if it is too long, incomplete, or has malformed chunks.
-pub fn read_body(
-    lines: &mut Lines<'_, impl BufRead>,
-    length: Length,
-) -> Result<(Vec<u8>, Headers), WireError> {
-    let limit = lines.limits.body;
-    match length {
-        Length::Chunked => chunked(lines, limit),
-        Length::Open => Ok((lines.rest(limit)?, Headers::new())),
-        Length::Known(length) => {
-            let length = usize::try_from(length).ok().filter(|length| *length <= limit);
-            let mut body = Vec::new();
-            lines.bytes(length.ok_or(WireError::Body(limit))?, &mut body)?;
-            Ok((body, Headers::new()))
+/// A body that is read piece by piece.
+pub struct Pieces {
+    state: State,
+    limit: usize,
+    /// The bytes that have been read.
+    total: u64,
+}
+
+/// What comes next.
+enum State {
+    /// So many bytes of the body.
+    Known(u64),
+    /// The rest of a chunk; behind its last byte an empty line.
+    Chunk(u64),
+    /// The line before a chunk.
+    ChunkLine,
+    /// Everything until the connection ends.
+    Open,
+    Over,
+}
+
+/// A part of a body.
+pub enum Piece {
+    Bytes(Vec<u8>),
+    /// There is no more; these are the trailers.
+    End(Headers),
+}
+
+impl Pieces {
+    /// # Errors
+    /// Fails if the body is too long.
+    pub fn new(length: Length, limit: usize) -> Result<Pieces, WireError> {
+        let state = match length {
+            Length::Known(length) if length > limit as u64 => return Err(WireError::Body(limit)),
+            Length::Known(length) => State::Known(length),
+            Length::Chunked => State::ChunkLine,
+            Length::Open => State::Open,
+        };
+        Ok(Pieces { state, limit, total: 0 })
+    }
+
+    /// Returns the number of bytes that are left, if the message says it.
+    pub fn known_length(&self) -> Option<u64> {
+        if let State::Known(left) = self.state { Some(left) } else { None }
+    }
+
+    /// Returns what has arrived next; waits until something has.
+    ///
+    /// # Errors
+    /// Fails if the body is too long, incomplete, or has malformed chunks.
+    pub fn next(&mut self, lines: &mut Lines<'_, impl BufRead>) -> Result<Piece, WireError> {
+        loop {
+            match self.state {
+                State::Over => return Ok(Piece::End(Headers::new())),
+                State::Known(0) => self.state = State::Over,
+                State::Chunk(0) => {
+                    if !lines.chunk_line()?.is_empty() {
+                        return Err(WireError::Malformed("a chunk is longer than it says"));
+                    }
+                    self.state = State::ChunkLine;
+                }
+                State::ChunkLine => match chunk_length(&lines.chunk_line()?)? {
+                    0 => {
+                        self.state = State::Over;
+                        return Ok(Piece::End(read_fields(lines)?));
+                    }
+                    length if length > self.limit as u64 - self.total => {
+                        return Err(WireError::Body(self.limit));
+                    }
+                    length => self.state = State::Chunk(length),
+                },
+                State::Known(left) | State::Chunk(left) => {
+                    let bytes = lines.some(left)?;
+                    if bytes.is_empty() {
+                        return Err(WireError::Incomplete);
+                    }
+                    self.total += bytes.len() as u64;
+                    let left = left - bytes.len() as u64;
+                    self.state = match self.state {
+                        State::Known(_) => State::Known(left),
+                        _ => State::Chunk(left),
+                    };
+                    return Ok(Piece::Bytes(bytes));
+                }
+                State::Open => {
+                    let bytes = lines.some(u64::MAX)?;
+                    self.total += bytes.len() as u64;
+                    if self.total > self.limit as u64 {
+                        return Err(WireError::Body(self.limit));
+                    }
+                    if !bytes.is_empty() {
+                        return Ok(Piece::Bytes(bytes));
+                    }
+                    self.state = State::Over;
+                }
+            }
         }
     }
 }
 
-fn chunked(lines: &mut Lines<'_, impl BufRead>, limit: usize) -> Result<(Vec<u8>, Headers), WireError> {
+/// Reads the rest of a body and its trailers.
+///
+/// # Errors
+/// Fails as [`Pieces::next`] does.
+pub fn read_rest(
+    lines: &mut Lines<'_, impl BufRead>,
+    pieces: &mut Pieces,
+) -> Result<(Vec<u8>, Headers), WireError> {
     let mut body = Vec::new();
     loop {
-        let length = chunk_length(&lines.chunk_line()?)?;
-        if length == 0 {
-            return Ok((body, read_fields(lines)?));
-        }
-        let room = (limit - body.len()) as u64;
-        if length > room {
-            return Err(WireError::Body(limit));
-        }
-        lines.bytes(length as usize, &mut body)?;
-        if !lines.chunk_line()?.is_empty() {
-            return Err(WireError::Malformed("a chunk is longer than it says"));
+        match pieces.next(lines)? {
+            Piece::Bytes(bytes) => body.extend(bytes),
+            Piece::End(trailers) => return Ok((body, trailers)),
         }
     }
 }

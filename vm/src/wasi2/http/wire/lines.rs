@@ -119,18 +119,19 @@ impl<'a, R: BufRead> Lines<'a, R> {
         Ok(line)
     }
 
-    /// Appends so many bytes to `to`.
-    pub fn bytes(&mut self, len: usize, to: &mut Vec<u8>) -> Result<(), WireError> {
-        // An announced length takes no memory before its bytes arrive.
-        let read = self.from.by_ref().take(len as u64).read_to_end(to)?;
-        if read == len { Ok(()) } else { Err(WireError::Incomplete) }
-    }
-
-    /// Returns all bytes until the connection ends, within the limit.
-    pub fn rest(&mut self, limit: usize) -> Result<Vec<u8>, WireError> {
-        let mut all = Vec::new();
-        self.from.by_ref().take(limit as u64 + 1).read_to_end(&mut all)?;
-        if all.len() > limit { Err(WireError::Body(limit)) } else { Ok(all) }
+    /// Returns some bytes that have arrived, at most `most` and a buffer; none if the connection has ended.
+    pub fn some(&mut self, most: u64) -> Result<Vec<u8>, WireError> {
+        let there = loop {
+            match self.from.fill_buf() {
+                Ok(there) => break there,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        };
+        let len = there.len().min(usize::try_from(most).unwrap_or(usize::MAX));
+        let bytes = there[..len].to_vec();
+        self.from.consume(len);
+        Ok(bytes)
     }
 
     /// Returns a line of a chunked body; these are short and have their own limit.

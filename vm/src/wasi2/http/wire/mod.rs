@@ -14,14 +14,14 @@ mod write;
 
 use std::io::{BufRead, Write};
 
+pub use body::{Piece, Pieces};
 pub use head::{is_token, is_value};
-pub use lines::{WireError, WireLimits};
-pub use write::{write_request, write_response};
+pub use lines::{Lines, WireError, WireLimits};
+pub use write::{Framing, request_head, response_head, write_body, write_request, write_response};
 
-use super::message::{Request, Response};
-use body::{Length, read_body};
+use super::message::{Headers, Request, Response};
+use body::{Length, read_rest};
 use head::{read_fields, request_line, status_line};
-use lines::Lines;
 
 /// A request, with its connection options.
 #[derive(Debug)]
@@ -30,6 +30,44 @@ pub struct Received {
     pub request: Request,
     /// Whether the peer may send another request.
     pub keeps_alive: bool,
+}
+
+/// The beginning of a request, up to its body.
+pub struct RequestHead {
+    /// The request without its body.
+    pub request: Request,
+    /// Whether the peer may send another request.
+    pub keeps_alive: bool,
+    /// Whether the peer knows chunks.
+    pub is_1_1: bool,
+    pub body: Pieces,
+}
+
+/// Reads the head of a request; `None` if the connection ends before one begins. A client that expects permission to
+/// send a body gets it through `reply`.
+///
+/// # Errors
+/// Fails as [`read_request`] does.
+pub fn read_request_head(
+    lines: &mut Lines<'_, impl BufRead>,
+    reply: &mut impl Write,
+) -> Result<Option<RequestHead>, WireError> {
+    let Some(line) = lines.first()? else { return Ok(None) };
+    let line = request_line(&line)?;
+    let headers = read_fields(lines)?;
+    let (authority, path_with_query) = line.target(&headers)?;
+    let length = Length::of_request(&headers)?;
+    let body = Pieces::new(length, lines.limits.body)?;
+    if line.is_1_1 && length != Length::Known(0) && has_word(&headers, "expect", "100-continue") {
+        reply.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").and_then(|()| reply.flush())?;
+    }
+    let keeps_alive = match line.is_1_1 {
+        true => !has_word(&headers, "connection", "close"),
+        false => has_word(&headers, "connection", "keep-alive"),
+    };
+    let is_1_1 = line.is_1_1;
+    let request = Request { method: line.method, authority, path_with_query, headers, ..Request::default() };
+    Ok(Some(RequestHead { request, keeps_alive, is_1_1, body }))
 }
 
 /// Reads a request; `None` if the connection ends before one begins. A client that expects permission to send a body
@@ -43,22 +81,35 @@ pub fn read_request(
     limits: &WireLimits,
 ) -> Result<Option<Received>, WireError> {
     let mut lines = Lines::new(from, limits);
-    let Some(line) = lines.first()? else { return Ok(None) };
-    let line = request_line(&line)?;
-    let headers = read_fields(&mut lines)?;
-    let (authority, path_with_query) = line.target(&headers)?;
-    let length = Length::of_request(&headers)?;
-    if line.is_1_1 && length != Length::Known(0) && has_word(&headers, "expect", "100-continue") {
-        reply.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").and_then(|()| reply.flush())?;
+    let Some(mut head) = read_request_head(&mut lines, reply)? else { return Ok(None) };
+    let (body, trailers) = read_rest(&mut lines, &mut head.body)?;
+    Ok(Some(Received { request: Request { body, trailers, ..head.request }, keeps_alive: head.keeps_alive }))
+}
+
+/// Reads the head of the response to a request with a method, skipping interim responses. Returns the status, the
+/// fields, and the body that follows.
+///
+/// # Errors
+/// Fails as [`read_response`] does.
+pub fn read_response_head(
+    lines: &mut Lines<'_, impl BufRead>,
+    method: &str,
+) -> Result<(u16, Headers, Pieces), WireError> {
+    loop {
+        let line = lines.first()?.ok_or(WireError::Incomplete)?;
+        let status = status_line(&line)?;
+        let headers = read_fields(lines)?;
+        if (100..200).contains(&status) {
+            if status == 101 {
+                return Err(WireError::Malformed("the server switches protocols"));
+            }
+            continue;
+        }
+        let has_none = method == "HEAD" || matches!(status, 204 | 304);
+        let length = if has_none { Length::Known(0) } else { Length::of_response(&headers)? };
+        let body = Pieces::new(length, lines.limits.body)?;
+        return Ok((status, headers, body));
     }
-    let (body, trailers) = read_body(&mut lines, length)?;
-    let keeps_alive = match line.is_1_1 {
-        true => !has_word(&headers, "connection", "close"),
-        false => has_word(&headers, "connection", "keep-alive"),
-    };
-    let request =
-        Request { method: line.method, scheme: None, authority, path_with_query, headers, body, trailers };
-    Ok(Some(Received { request, keeps_alive }))
 }
 
 /// Reads the response to a request with a method, skipping interim responses.
@@ -71,21 +122,9 @@ pub fn read_response(
     limits: &WireLimits,
 ) -> Result<Response, WireError> {
     let mut lines = Lines::new(from, limits);
-    loop {
-        let line = lines.first()?.ok_or(WireError::Incomplete)?;
-        let status = status_line(&line)?;
-        let headers = read_fields(&mut lines)?;
-        if (100..200).contains(&status) {
-            if status == 101 {
-                return Err(WireError::Malformed("the server switches protocols"));
-            }
-            continue;
-        }
-        let has_none = method == "HEAD" || matches!(status, 204 | 304);
-        let length = if has_none { Length::Known(0) } else { Length::of_response(&headers)? };
-        let (body, trailers) = read_body(&mut lines, length)?;
-        return Ok(Response { status, headers, body, trailers });
-    }
+    let (status, headers, mut pieces) = read_response_head(&mut lines, method)?;
+    let (body, trailers) = read_rest(&mut lines, &mut pieces)?;
+    Ok(Response { status, headers, body, trailers })
 }
 
 /// Reports whether a field that is a list of words contains a word.

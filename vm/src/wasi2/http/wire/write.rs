@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use super::body::Piece;
 use crate::wasi2::http::message::{Headers, Request, Response};
 
 /// Fields about the encoding of the body, which this module sets itself.
@@ -17,27 +18,54 @@ pub fn write_response(
     method: &str,
     keeps_alive: bool,
 ) -> io::Result<()> {
-    let mut out = format!("HTTP/1.1 {} {}\r\n", response.status, reason(response.status)).into_bytes();
-    fields(&mut out, &response.headers, &OF_CONNECTION);
+    let (status, length) = (response.status, response.body.len() as u64);
+    let out = response_head((status, &response.headers), method, Framing::Length(length), keeps_alive);
+    let has_none = is_without_body(status) || method == "HEAD";
+    to.write_all(&out)?;
+    to.write_all(if has_none { &[] } else { &response.body })?;
+    to.flush()
+}
+
+/// How the receiver finds the end of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    Length(u64),
+    Chunked,
+    /// By the end of the connection, for clients that know no chunks.
+    Close,
+}
+
+/// Reports whether a response has no body, whatever it says.
+fn is_without_body(status: u16) -> bool {
+    matches!(status, 100..200 | 204 | 304)
+}
+
+/// Returns the head of a response to a request with a method.
+pub fn response_head(
+    (status, headers): (u16, &Headers),
+    method: &str,
+    framing: Framing,
+    keeps_alive: bool,
+) -> Vec<u8> {
+    let mut out = format!("HTTP/1.1 {status} {}\r\n", reason(status)).into_bytes();
+    fields(&mut out, headers, &OF_CONNECTION);
     if !keeps_alive {
         out.extend(b"connection: close\r\n");
     }
-    let has_none = matches!(response.status, 100..200 | 204 | 304);
-    let body = if has_none || method == "HEAD" { &[][..] } else { &response.body };
-    if !has_none {
+    if !is_without_body(status) {
         // In a response to `HEAD` a component may state the length of the omitted body.
-        let said = response.headers.iter().find(|(name, _)| name == "content-length" && method == "HEAD");
-        match said {
-            Some((_, length)) if response.body.is_empty() => {
-                out.extend([b"content-length: ", &length[..], b"\r\n"].concat());
+        let said = headers.iter().find(|(name, _)| name == "content-length" && method == "HEAD");
+        match (said, framing) {
+            (Some((_, said)), Framing::Length(0) | Framing::Chunked | Framing::Close) => {
+                out.extend([b"content-length: ", &said[..], b"\r\n"].concat());
             }
-            _ => out.extend(format!("content-length: {}\r\n", response.body.len()).bytes()),
+            (_, Framing::Length(length)) => out.extend(format!("content-length: {length}\r\n").bytes()),
+            (_, Framing::Chunked) => out.extend(b"transfer-encoding: chunked\r\n"),
+            (_, Framing::Close) => {}
         }
     }
     out.extend(b"\r\n");
-    to.write_all(&out)?;
-    to.write_all(body)?;
-    to.flush()
+    out
 }
 
 /// Writes a request, after which the connection ends.
@@ -45,19 +73,55 @@ pub fn write_response(
 /// # Errors
 /// Returns the connection's error.
 pub fn write_request(to: &mut impl Write, request: &Request) -> io::Result<()> {
+    to.write_all(&request_head(request, Framing::Length(request.body.len() as u64)))?;
+    to.write_all(&request.body)?;
+    to.flush()
+}
+
+/// Returns the head of a request, after which the connection ends.
+pub fn request_head(request: &Request, framing: Framing) -> Vec<u8> {
     let path = request.path_with_query.as_deref().filter(|path| !path.is_empty()).unwrap_or("/");
     let host = request.authority.as_deref().unwrap_or_default();
     let mut out = format!("{} {path} HTTP/1.1\r\nhost: {host}\r\n", request.method).into_bytes();
     fields(&mut out, &request.headers, &[&OF_CONNECTION[..], &["host"]].concat());
     out.extend(b"connection: close\r\n");
     let may_have_none = matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS" | "DELETE" | "TRACE");
-    if !request.body.is_empty() || !may_have_none {
-        out.extend(format!("content-length: {}\r\n", request.body.len()).bytes());
+    match framing {
+        Framing::Length(0) if may_have_none => {}
+        Framing::Length(length) => out.extend(format!("content-length: {length}\r\n").bytes()),
+        Framing::Chunked | Framing::Close => out.extend(b"transfer-encoding: chunked\r\n"),
     }
     out.extend(b"\r\n");
-    to.write_all(&out)?;
-    to.write_all(&request.body)?;
-    to.flush()
+    out
+}
+
+/// Writes a body, in chunks if it has no length, as it comes from `next`: bytes, or the trailers at its end. What has
+/// come is sent at once.
+///
+/// # Errors
+/// Returns the connection's error, or that of `next`: then the peer finds the body incomplete.
+pub fn write_body(
+    to: &mut impl Write,
+    is_chunked: bool,
+    mut next: impl FnMut() -> io::Result<Piece>,
+) -> io::Result<()> {
+    loop {
+        match next()? {
+            Piece::Bytes(bytes) if is_chunked => {
+                to.write_all(&[format!("{:x}\r\n", bytes.len()).as_bytes(), &bytes, b"\r\n"].concat())?;
+            }
+            Piece::Bytes(bytes) => to.write_all(&bytes)?,
+            Piece::End(trailers) if is_chunked => {
+                let mut out = b"0\r\n".to_vec();
+                fields(&mut out, &trailers, &OF_CONNECTION);
+                out.extend(b"\r\n");
+                to.write_all(&out)?;
+                return to.flush();
+            }
+            Piece::End(_) => return to.flush(),
+        }
+        to.flush()?;
+    }
 }
 
 fn fields(out: &mut Vec<u8>, headers: &Headers, without: &[&str]) {
