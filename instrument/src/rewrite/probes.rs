@@ -24,6 +24,7 @@ impl Writer<'_, '_> {
                 Probe::Event(kind, amount) => self.add_events(kind, amount),
                 Probe::Add(amount) => self.add(amount),
                 Probe::Set(value) => self.set(value),
+                Probe::Emit { value, bits } => self.code().emit(value.into(), bits.into()),
                 Probe::Finish { add, restart } => {
                     self.count_path(add, 1);
                     if let Some(restart) = restart {
@@ -64,6 +65,11 @@ impl Writer<'_, '_> {
                 Probe::Event(kind, amount) => self.add_events(kind, amount.wrapping_neg()),
                 Probe::Add(amount) => self.add(amount.wrapping_neg()),
                 Probe::Finish { add, .. } => self.count_path(add, -1),
+                Probe::Emit { bits, .. } => {
+                    let mut code = self.code();
+                    code.sink.i32_const(bits.into());
+                    code.call(Support::Retract);
+                }
                 Probe::Set(_) => {}
             }
         }
