@@ -16,8 +16,8 @@ use crate::event_kind::EventKind;
 use crate::events::FunctionEvents;
 use crate::hot::Hot;
 use crate::layout::{
-    COUNTERS, CURRENT, FINGERPRINT, FLUSH, Global, Layout, MOST_COUNTERS, PAGE, REGION_VERSION, RESERVED,
-    ROOT_SLOT, Records, SLOT, SLOT_BYTES, Support, VERSION,
+    COUNTERS, CURRENT, FINGERPRINT, FLUSH, Global, Layout, MOST_COUNTERS, PAGE, RECORDS_IN_PROGRAM,
+    REGION_VERSION, RESERVED, ROOT_SLOT, Records, SLOT, SLOT_BYTES, Support, VERSION,
 };
 use crate::module::{
     BRANCH_HINTS, CODE, ELEMENT, EXPORT, FUNCTION, GLOBAL, MEMORY, START, Source, TABLE, TYPE,
@@ -106,12 +106,17 @@ impl Plans {
         let kinds = descriptor.events.len() as u32;
         let sums = if descriptor.contexts { 0 } else { kinds };
         let are_owed = descriptor.collected == Collected::Flow || kinds > 0;
-        let mut records = Records { events: kinds, largest: 0, are_owed };
+        let mut records = Records { events: kinds, largest: 0, are_owed, one_of_each: 0 };
         records.largest = records.host_slots() + SLOT_BYTES;
         for (cfg, plan) in self.functions.iter().filter(|_| descriptor.contexts) {
             let sites = sites::calls(cfg, &source.body(cfg.func))?.len() as u32;
-            records.largest = records.largest.max(plan.slots(&records) + SLOT_BYTES * sites);
+            let bytes = plan.slots(&records) + SLOT_BYTES * sites;
+            records.largest = records.largest.max(bytes);
+            records.one_of_each = records.one_of_each.saturating_add(bytes);
         }
+        // The functions of the host, and the one that stands for those without names.
+        let host = (records.host_slots() + SLOT_BYTES) * (source.first_defined() + 1);
+        records.one_of_each = records.one_of_each.saturating_add(host).min(MOST_RECORDS_IN_PROGRAM);
         let records = descriptor.contexts.then_some(records);
         let trace = (descriptor.collected == Collected::Trace).then_some(trace_memory);
         Ok(Layout::new(source, (self.counters() as u32, sums), in_program_memory, (records, trace)))
@@ -167,11 +172,15 @@ pub(crate) fn module(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Erro
     let tracks = options.collected.tracks() || !options.events.is_empty();
     let marks = (all_traps, tracks);
     let shims = Shims::new(&source, &layout);
-    let bodies = rewrite_all((&source, &layout, &shims), &plans, marks, (&mut types, &mut hot))?;
+    let bodies =
+        rewrite_all((&source, &layout, &shims), (&plans, options.events), marks, (&mut types, &mut hot))?;
     let (source, layout, shims) = (&source, &layout, &shims);
     let writer = Assembler { source, layout, shims, program, types, hot, support_types, bodies };
     writer.write(&descriptor)
 }
+
+/// The most bytes behind the program's memory for one record of each function.
+const MOST_RECORDS_IN_PROGRAM: u32 = 64 << 20;
 
 /// The bytes of a trace, if the options do not say how many.
 const TRACE_MEMORY: u32 = 16 << 20;
@@ -249,7 +258,7 @@ fn program(source: &Source<'_>, layout: &Layout) -> Result<Program, Error> {
 
 fn rewrite_all(
     (source, layout, shims): (&Source<'_>, &Layout, &Shims),
-    plans: &Plans,
+    (plans, kinds): (&Plans, &[EventKind]),
     (all_traps, tracks): (bool, bool),
     (types, hot): (&mut Types, &mut Hot),
 ) -> Result<Vec<Rewritten>, Error> {
@@ -267,6 +276,7 @@ fn rewrite_all(
             cfg,
             plan,
             events,
+            kinds,
             first_counter,
             first_site,
             all_traps,
@@ -385,17 +395,20 @@ impl Assembler<'_> {
         let mut all = Vec::new();
         let pages = u64::from(self.layout.pages());
         if self.layout.is_shared {
-            // The module has only this memory. The table of paths may grow as well.
+            // The module has only this memory.
             let memory = &self.source.memories[0];
-            let records = if self.layout.records.is_some() { self.program.room.div_ceil(PAGE) } else { 0 };
-            let room = 2 * pages + ROOM_FOR_TABLE + u64::from(records);
-            let maximum = memory.maximum.map(|most| (most + room).min(1 << 16).max(memory.initial + pages));
+            let maximum = memory.maximum.map(|most| (most + pages).min(1 << 16).max(memory.initial + pages));
             leb(&mut all, 1);
             own_memory(memory.initial + pages, maximum).encode(&mut all);
         } else {
             leb(&mut all, count + 1);
             all.extend(entries);
-            own_memory(pages, None).encode(&mut all);
+            let shared = self.layout.is_threaded;
+            // The table of paths and the records may grow.
+            let records = if self.layout.records.is_some() { self.program.room.div_ceil(PAGE) } else { 0 };
+            let room = ROOM_FOR_TABLE + u64::from(records);
+            let maximum = shared.then(|| (pages + room).min(1 << 16));
+            MemoryType { shared, ..own_memory(pages, maximum) }.encode(&mut all);
         }
         raw(MEMORY, &all, out);
     }
@@ -408,15 +421,18 @@ impl Assembler<'_> {
         let value = |global| match global {
             Global::Height => layout.no_entry(),
             Global::Table => layout.first_table(),
-            Global::Rows => crate::layout::FIRST_ROWS,
+            Global::Rows => layout.first_rows(),
             Global::Pages => layout.pages(),
             Global::Version => REGION_VERSION,
             Global::Fingerprint => self.fingerprint(),
             Global::Base => base,
             Global::Whole => whole,
             Global::Current => ROOT_SLOT,
+            Global::Room if layout.is_shared => self.program.room.min(RECORDS_IN_PROGRAM),
             Global::Room => self.program.room,
-            Global::Taken | Global::Flags | Global::Slot | Global::Next | Global::End => 0,
+            Global::Next => layout.first_records().start,
+            Global::End => layout.first_records().end,
+            Global::Taken | Global::Flags | Global::Slot => 0,
         };
         let mut added = Vec::new();
         for global in layout.globals() {
@@ -512,7 +528,7 @@ impl Assembler<'_> {
     }
 }
 
-/// Pages by which a memory with a maximum may grow further, so that the table of paths can grow.
+/// Pages by which a shared memory may grow, so that the table of paths can grow.
 const ROOM_FOR_TABLE: u64 = 256;
 
 fn own_memory(minimum: u64, maximum: Option<u64>) -> MemoryType {

@@ -4,6 +4,8 @@
 //! [`FLUSH`] fills in; the counters (64 bits each; [`FLUSH`] fills in those that are variables); the stack of calls in
 //! flight; the trace; and the table, which moves behind the end of the region when it grows.
 
+use std::ops::Range;
+
 use crate::module::Source;
 
 /// The export of the memory that holds the region.
@@ -24,7 +26,8 @@ pub const RESERVED: [&str; 6] = [COUNTERS, VERSION, FINGERPRINT, FLUSH, CURRENT,
 /// The value of the export [`VERSION`].
 pub const REGION_VERSION: u32 = 2;
 
-/// The first word of a region, once its head is filled in: "wprf".
+/// The first word of a region, once its head is filled in: "wprf". While a thread waits in wasm, others can read its
+/// region: then the head is filled in, and the word is 0 again when the thread goes on.
 pub const MAGIC: u32 = 0x6672_7077;
 /// Offset of the region's length.
 pub const LENGTH: u32 = 4;
@@ -90,6 +93,10 @@ pub const SOFT_LIMIT: u32 = 1 << 20;
 pub const ROW: u32 = 24;
 /// Initial number of rows of the table; a power of two.
 pub const FIRST_ROWS: u32 = 1 << 10;
+/// Rows of the table, and bytes for call records, behind the program's memory. There they do not grow: growing the memory
+/// would take its buffer away from JavaScript, which looks for that only where the program itself grows it.
+pub const ROWS_IN_PROGRAM: u32 = 1 << 17;
+pub const RECORDS_IN_PROGRAM: u32 = 8 << 20;
 /// The bit of an id that distinguishes a site from a function.
 pub const IS_SITE: u32 = 1 << 31;
 /// The bit of an id of rows that lead from a callee slot, instead of a call record, to the record of a function.
@@ -130,6 +137,8 @@ pub struct Layout {
     pub counters: u32,
     /// Number of those sums.
     pub sums: u32,
+    /// Whether threads share the program's memory: then others can read the region, which each thread has its own of.
+    pub is_threaded: bool,
     /// The call records, if contexts are counted.
     pub records: Option<Records>,
     /// The bytes for a trace, if the module is traced.
@@ -148,6 +157,8 @@ pub struct Records {
     pub largest: u32,
     /// Whether frames that stop owe figures to their records.
     pub are_owed: bool,
+    /// Bytes of one record of each function.
+    pub one_of_each: u32,
 }
 
 impl Records {
@@ -336,6 +347,7 @@ impl Layout {
             gets_region: is_shared && source.imported_memories > 0,
             counters: counters + sums,
             sums,
+            is_threaded: !is_shared && source.memories.iter().any(|memory| memory.shared),
             records,
             trace,
             functions: source.bodies.len() as u32,
@@ -376,9 +388,22 @@ impl Layout {
         self.trace_start() + self.trace.unwrap_or(0).next_multiple_of(ENTRY)
     }
 
+    /// Returns the initial number of rows of the table.
+    pub fn first_rows(&self) -> u32 {
+        if self.is_shared { ROWS_IN_PROGRAM } else { FIRST_ROWS }
+    }
+
+    /// Returns the place of the first call records, and the place behind it: nothing in a memory that grows for them.
+    pub fn first_records(&self) -> Range<u32> {
+        let start = (self.first_table() + self.first_rows() * ROW).next_multiple_of(ENTRY);
+        // When the limit is reached, each function has one more record.
+        let room = |records: Records| RECORDS_IN_PROGRAM.saturating_add(records.one_of_each);
+        start..start + self.records.filter(|_| self.is_shared).map_or(0, room)
+    }
+
     /// Returns the initial number of pages of the region.
     pub fn pages(&self) -> u32 {
-        (self.first_table() + FIRST_ROWS * ROW).div_ceil(PAGE)
+        self.first_records().end.div_ceil(PAGE)
     }
 
     /// Returns the globals that the module has, in order.

@@ -9,6 +9,7 @@
 
 mod catches;
 mod contexts;
+mod lengths;
 mod marks;
 mod places;
 mod probes;
@@ -22,6 +23,7 @@ use wasmparser::{Operator, OperatorsReader};
 use crate::Error;
 use crate::calls::Calls;
 use crate::cfg::{Block, Cfg, End, is_call};
+use crate::event_kind::EventKind;
 use crate::events::FunctionEvents;
 use crate::hot::Hot;
 use crate::layout::{Global, Layout, Support};
@@ -29,7 +31,7 @@ use crate::module::Source;
 use crate::offsets::Insertions;
 use crate::plan::FunctionPlan;
 use crate::shims::Shims;
-use crate::sites::{is_end, is_site, may_leave};
+use crate::sites::{is_end, is_site, is_wait, may_leave};
 use crate::support::Code;
 use catches::Pad;
 pub use catches::Types;
@@ -53,6 +55,8 @@ pub struct Input<'a> {
     pub plan: &'a FunctionPlan,
     /// The events of the function, if any are counted.
     pub events: Option<&'a FunctionEvents>,
+    /// The kinds of events.
+    pub kinds: &'a [EventKind],
     /// The number of the function's first counter.
     pub first_counter: u32,
     /// The number of the function's first site.
@@ -360,6 +364,9 @@ impl<'a, 't> Writer<'a, 't> {
 
     /// Writes an instruction within a block, or in dead code.
     fn plain(&mut self, is_live: bool, op: &Operator<'a>, bytes: (u32, u32)) -> Result<(), Error> {
+        if is_live {
+            self.count_length(op);
+        }
         if !is_live || !is_site(op, self.input.all_traps) {
             return self.copy(op, bytes);
         }
@@ -379,7 +386,7 @@ impl<'a, 't> Writer<'a, 't> {
             self.mark(op);
         }
         if !is_call(op) {
-            return self.copy(op, bytes);
+            return self.copy_at_site(op, bytes);
         }
         self.copy_call(op, bytes)?;
         if is_marked {
@@ -387,6 +394,23 @@ impl<'a, 't> Writer<'a, 't> {
         } else if !self.input.tracks {
             self.code().settle();
         }
+        Ok(())
+    }
+
+    /// Copies an instruction that is no call. While a thread waits, its host may end it: so it leaves a region that others
+    /// can read.
+    fn copy_at_site(&mut self, op: &Operator<'a>, bytes: (u32, u32)) -> Result<(), Error> {
+        if !self.input.layout.is_threaded || !is_wait(op) {
+            return self.copy(op, bytes);
+        }
+        let mut code = self.code();
+        code.call(Support::Flush);
+        code.sink.drop();
+        self.copy(op, bytes)?;
+        let mut code = self.code();
+        code.region();
+        let magic = code.at(0, 2);
+        code.sink.i32_const(0).i32_store(magic);
         Ok(())
     }
 

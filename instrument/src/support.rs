@@ -377,11 +377,15 @@ fn flush(layout: &Layout, hot: &Hot) -> Function {
     })
 }
 
-/// Moves the table behind the end of the region with twice as many rows, unless there is no memory for it.
+/// Moves the table behind the end of the region with twice as many rows, unless there is no memory for it, or the region
+/// may not grow.
 fn rehash(layout: &Layout) -> Function {
     const AT: u32 = 0;
     const END: u32 = 1;
     const PAGES: u32 = 2;
+    if layout.is_shared {
+        return function(layout, &[], |_| {});
+    }
     function(layout, &[(3, ValType::I32)], |code| {
         let grow = layout.memory;
         code.get(Global::Table);
@@ -399,10 +403,6 @@ fn rehash(layout: &Layout) -> Function {
         code.get(Global::Pages);
         code.sink.local_get(PAGES).i32_add();
         code.set(Global::Pages);
-        if layout.is_shared {
-            code.sink.memory_size(grow);
-            code.set(Global::Whole);
-        }
         code.get(Global::Rows);
         code.sink.i32_const(1).i32_shl();
         code.set(Global::Rows);

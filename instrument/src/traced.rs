@@ -194,7 +194,8 @@ fn mended(bits: BitStream, notes: Vec<Note>) -> Result<(BitStream, Vec<Left>), E
     // The host's function, and a call from the host.
     const MORE: u64 = 32 + 1;
     for (position, ..) in &mut left {
-        *position += MORE * calls.partition_point(|call| call < position) as u64;
+        let before = calls.partition_point(|call| call < position) as u64;
+        *position = position.saturating_add(MORE * before);
     }
     let (mut all, mut at) = (BitStream::default(), 0);
     for until in calls.into_iter().chain([bits.len()]) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use wasmparser::{ExternalKind, Parser, Payload, TypeRef};
 use wprof::{Collect, Config, Engine, EventModel, ProfilingConfig};
-use wprof_instrument::{Collected, EventKind, Options, RawCounters, instrument, read};
+use wprof_instrument::{Collected, EventKind, Options, RawCounters, bulk_operations, instrument, read};
 use wprof_profiler::{ContextTree, Profile};
 use wprof_spec_tests::check::same_counts;
 use wprof_spec_tests::drive::Drive;
@@ -33,13 +33,16 @@ const fn way(collected: Collected, collect: Option<Collect>) -> Way {
 /// Two kinds of events: of all instructions, and of edges and calls.
 const EVENTS: &[&str] = &["instructions", "back_edges_and_calls"];
 
+/// And one for which lengths of bulk operations matter; along paths they are not known.
+const FUEL: &[&str] = &["fuel", "instructions", "back_edges_and_calls"];
+
 const WAYS: [Way; 8] = [
     way(Collected::Nothing, None),
     way(Collected::Edges, Some(Collect::Edges)),
     way(Collected::Flow, Some(Collect::Paths)),
-    Way { contexts: false, events: EVENTS, ..way(Collected::Nothing, None) },
-    Way { events: EVENTS, ..way(Collected::Nothing, None) },
-    Way { events: EVENTS, ..way(Collected::Blocks, Some(Collect::Blocks)) },
+    Way { contexts: false, events: FUEL, ..way(Collected::Nothing, None) },
+    Way { events: FUEL, ..way(Collected::Nothing, None) },
+    Way { events: FUEL, ..way(Collected::Blocks, Some(Collect::Blocks)) },
     Way { contexts: false, events: EVENTS, ..way(Collected::Paths, Some(Collect::Paths)) },
     Way { events: EVENTS, ..way(Collected::Flow, Some(Collect::Paths)) },
 ];
@@ -54,6 +57,7 @@ fn models(way: Way) -> Vec<EventModel> {
 fn kinds(way: Way) -> Vec<EventKind> {
     let kind = |model: EventModel| EventKind {
         costs: model.costs().to_vec(),
+        lengths: bulk_operations().iter().map(|op| model.per_unit(op)).collect(),
         name: model.name,
         entry: model.entry,
         back_edge: model.back_edge,

@@ -12,6 +12,7 @@ use wprof_spec_tests::generate::{Case, case, hot_case};
 use wprof_spec_tests::mode::Mode;
 use wprof_spec_tests::outcome::Outcome;
 use wprof_spec_tests::recorded::Recorded;
+use wprof_spec_tests::rng::Rng;
 
 fn options(single_memory: bool) -> Options<'static> {
     Options { collected: Collected::Trace, single_memory, ..Options::default() }
@@ -250,4 +251,32 @@ fn what_a_function_of_the_host_in_a_table_calls_is_called_by_the_host() {
     same(&found, &expected).expect("the same");
     let back = |event: &&TraceEvent| matches!(event, TraceEvent::HostReturn(..));
     assert!(read.is_whole && found.iter().filter(back).count() == 2, "{found:?}");
+}
+
+#[test]
+fn damaged_traces_are_refused() {
+    let wasm = wat::parse_str(THROWS.replace("TRY", OLDER)).expect("text");
+    let drive = Drive::new(&wasm, 0, 4, 0).expect("valid");
+    let rewritten = instrument(&wasm, options(false)).expect("rewritten");
+    let mut ran = ours::run(&Mode::Off.engine(), &rewritten, &drive).expect("it runs");
+    let region = ran.region().expect("a trace");
+    let whole = RawCounters::new(&rewritten, &region).expect("counters").to_bytes();
+    assert!(RawCounters::from_bytes(&whole).expect("counters").are_trace().expect("a description"));
+    let mut rng = Rng::new(1);
+    let mut changed = 0;
+    for _ in 0..300 {
+        let mut bytes = whole.clone();
+        for _ in 0..8 {
+            let at = rng.below(bytes.len());
+            bytes[at] ^= 1 << rng.below(8);
+        }
+        // No panic, whatever the bytes are, and what is written can be replayed.
+        let Ok(counters) = RawCounters::from_bytes(&bytes) else { continue };
+        let mut file = Vec::new();
+        match read_trace(&wasm, &counters, "", &mut file) {
+            Ok(_) => drop(events(&file).expect("it can be replayed")),
+            Err(_) => changed += 1,
+        }
+    }
+    assert!(changed > 0);
 }

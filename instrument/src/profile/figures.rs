@@ -1,4 +1,5 @@
-//! Events along paths: they follow from the blocks of a path, so nothing is counted for them.
+//! Events along paths: they follow from the blocks of a path, so nothing is counted for them. Kinds for which the lengths
+//! of bulk operations matter are left out, as these do not follow.
 
 use wprof_profiler::{
     self as profiler, BlockId, Path, PathCount, PathNumbering, PathPlan, PropagateError, UnfinishedPath,
@@ -28,7 +29,8 @@ impl<'a> Figures<'a> {
     /// # Errors
     /// Returns an error if the bytes differ from those that were validated.
     pub fn new(source: &'a Source<'a>, cfg: &'a Cfg, kinds: &[EventKind]) -> Result<Figures<'a>, Error> {
-        let mut kinds = kinds.to_vec();
+        let mut kinds: Vec<EventKind> =
+            kinds.iter().filter(|kind| !kind.charges_lengths()).cloned().collect();
         kinds.sort_by(|a, b| a.name.cmp(&b.name));
         let mut figures = Figures { cfg, source, shape: cfg.shape(), kinds, blocks: Vec::new() };
         if !figures.kinds.is_empty() {
@@ -113,7 +115,8 @@ impl<'a> Figures<'a> {
 
 /// Returns the names of the kinds, in the order of figures.
 pub fn names(kinds: &[EventKind]) -> Vec<String> {
-    let mut names: Vec<String> = kinds.iter().map(|kind| kind.name.clone()).collect();
+    let kinds = kinds.iter().filter(|kind| !kind.charges_lengths());
+    let mut names: Vec<String> = kinds.map(|kind| kind.name.clone()).collect();
     names.sort();
     names
 }

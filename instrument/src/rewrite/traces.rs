@@ -68,7 +68,7 @@ impl<'a> Writer<'a, '_> {
         let state = self.state_at(op);
         self.mark_traced(state);
         if !is_call(op) {
-            return self.copy(op, bytes);
+            return self.copy_at_site(op, bytes);
         }
         let source = self.input.source;
         match *op {
