@@ -20,19 +20,23 @@
   const SECTION = 'wprof.counters';
   const PAGE = 4096;
   const ROOT_SLOT = 48; // as in instrument/src/layout.rs
+  const TAG = 'wprof-instance';
+  const MAGIC = 0x66727077; // while another thread's head is filled in
   const found = [];
+  const remote = new Map(); // by id, what workers share with this thread
+  const workers = new Set(); // those that were started here and have not ended
   let isSettling = false;
-  const run = isNode ? `${process.pid}-${threadId()}` : Math.random().toString(36).slice(2);
-
-  function threadId() {
-    return require('worker_threads').threadId;
-  }
+  const threads = isNode && require('worker_threads');
+  const isWorker = isNode ? !threads.isMainThread : typeof WorkerGlobalScope !== 'undefined';
+  const run = isNode ? `${process.pid}-${threads.threadId}` : Math.random().toString(36).slice(2);
 
   function add(module, instance) {
     const [descriptor] = W.Module.customSections(module, SECTION);
     const { exports } = instance;
     if (descriptor && exports.wprof_flush) {
-      found.push({ id: `${run}-${found.length}`, exports, descriptor });
+      const id = `${run}-${found.length}`;
+      found.push({ id, exports, descriptor });
+      announce({ id, descriptor, memory: exports.wprof_counters });
       if (exports.wprof_slot && !isSettling) {
         isSettling = true;
         setInterval(settle, 100)?.unref?.();
@@ -54,11 +58,40 @@
     }
   }
 
-  // The file of one instance: see instrument/src/counters.rs.
-  function file({ exports, descriptor }) {
+  // A worker that waits in wasm runs no JavaScript, and is ended so. What it counts in memory that threads can share, its
+  // parent can read.
+  function announce(instance) {
+    if (!isWorker || !isShared(instance.memory)) return;
+    const { parentPort } = threads || { parentPort: globalThis };
+    try {
+      (parentPort ?? globalThis).postMessage({ [TAG]: instance });
+    } catch {}
+  }
+  const isShared = ({ buffer }) => typeof SharedArrayBuffer === 'function' && buffer instanceof SharedArrayBuffer;
+
+  // Takes a message of a worker, if it is for us.
+  function take(message) {
+    const instance = message?.[TAG];
+    if (instance) remote.set(instance.id, instance);
+    return !!instance;
+  }
+
+  // The file of another thread's instance, if that waits or has ended.
+  function fileOf({ memory, descriptor }) {
+    const bytes = new Uint8Array(memory.buffer);
+    const isReady = () => new DataView(memory.buffer).getUint32(0, true) === MAGIC;
+    const all = isReady() && file(bytes, descriptor);
+    return isReady() ? all : null;
+  }
+
+  // The file of an instance: see instrument/src/counters.rs.
+  function ownFile({ exports, descriptor }) {
     const base = exports.wprof_flush() >>> 0;
-    const memory = new Uint8Array(exports.wprof_counters.buffer, base);
-    const length = new DataView(memory.buffer, base).getUint32(4, true);
+    return file(new Uint8Array(exports.wprof_counters.buffer, base), descriptor);
+  }
+
+  function file(memory, descriptor) {
+    const length = new DataView(memory.buffer, memory.byteOffset).getUint32(4, true);
     const parts = ['wprofraw', 1, descriptor.byteLength, new Uint8Array(descriptor), length];
     for (let page = 0; page * PAGE < length; page++) {
       const bytes = memory.subarray(page * PAGE, Math.min(length, (page + 1) * PAGE));
@@ -77,7 +110,14 @@
     return all;
   }
 
-  const read = () => found.map((one) => ({ name: `${one.id}.counters`, bytes: file(one) }));
+  function read() {
+    const all = found.map((one) => ({ name: `${one.id}.counters`, bytes: ownFile(one) }));
+    for (const [id, instance] of remote) {
+      const bytes = fileOf(instance);
+      if (bytes) all.push({ name: `${id}.counters`, bytes });
+    }
+    return all;
+  }
 
   function save() {
     const { writeFileSync } = require('fs');
@@ -175,14 +215,79 @@
     };
   }
 
+  // A worker that is to be ended hands over its counters before, if it listens: it gets a moment for that.
+  const MOMENT = 300; // milliseconds
+  const channel = typeof BroadcastChannel === 'function' ? new BroadcastChannel(`wprof-${isNode ? process.pid : 'page'}`) : null;
+  if (channel && isWorker) {
+    channel.onmessage = ({ data: { asked, done } }) => {
+      if (!isNode) return void (settings.url && send().catch(() => {}));
+      if (!asked.includes(run)) return;
+      save();
+      Atomics.add(done, 0, 1);
+      Atomics.notify(done, 0);
+    };
+  }
+  channel?.unref?.();
+
   // Workers whose code is a blob do not come from the server, which would have put this file before it.
   const { Worker } = globalThis;
-  if (settings.script && Worker) {
+  if (!isNode && settings.url && Worker) {
     globalThis.Worker = class extends Worker {
+      #hasEnded = false;
       constructor(url, options, ...more) {
-        super(String(url).startsWith('blob:') ? withScript(url, options?.type === 'module') : url, options, ...more);
+        const isBlob = settings.script && String(url).startsWith('blob:');
+        super(isBlob ? withScript(url, options?.type === 'module') : url, options, ...more);
+        // This comes before the listeners of the page.
+        this.addEventListener('message', (event) => {
+          if (take(event.data) || this.#hasEnded) event.stopImmediatePropagation();
+        });
+      }
+      terminate() {
+        if (this.#hasEnded) return;
+        this.#hasEnded = true;
+        setTimeout(() => super.terminate(), MOMENT);
+        channel?.postMessage({});
       }
     };
+    Object.defineProperty(globalThis.Worker, 'name', { value: 'Worker' });
+  }
+  if (isNode) {
+    threads.Worker = class extends threads.Worker {
+      constructor(...args) {
+        super(...args);
+        workers.add(this);
+        this.once('exit', () => workers.delete(this));
+      }
+      emit(event, message, ...more) {
+        return event === 'message' && take(message) ? true : super.emit(event, message, ...more);
+      }
+      async terminate() {
+        const done = workers.has(this) ? ask([this]) : null;
+        for (let waited = 0; done && done[0] === 0 && waited < MOMENT; waited += 5) {
+          await new Promise((resolve) => setTimeout(resolve, 5));
+        }
+        return super.terminate();
+      }
+    };
+    Object.defineProperty(threads.Worker, 'name', { value: 'Worker' });
+    require('module').syncBuiltinESMExports();
+  }
+
+  // Asks workers for their counters, except those whose memory can be read; returns how many have answered.
+  function ask(some) {
+    const isKnown = (id) => [...remote.keys()].some((known) => known.startsWith(`${id}-`));
+    const asked = some.map(({ threadId }) => `${process.pid}-${threadId}`).filter((id) => !isKnown(id));
+    if (!channel || asked.length === 0) return null;
+    const done = new Int32Array(new SharedArrayBuffer(4));
+    channel.postMessage({ asked, done });
+    return Object.assign(done, { asked: asked.length });
+  }
+
+  // The process ends, and with it the workers that still are.
+  function askAll() {
+    const done = ask([...workers]);
+    const until = Date.now() + MOMENT;
+    while (done && done[0] < done.asked && Date.now() < until) Atomics.wait(done, 0, done[0], until - Date.now());
   }
   function withScript(url, isModule) {
     const request = new XMLHttpRequest();
@@ -199,10 +304,14 @@
   }
 
   if (isNode) {
-    process.on('exit', save);
+    process.on('exit', () => {
+      askAll();
+      save();
+    });
     // A signal that nobody else waits for ends the program, as it would without us.
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) {
       process.once(signal, () => {
+        askAll();
         save();
         if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
       });

@@ -16,8 +16,8 @@ use crate::event_kind::EventKind;
 use crate::events::FunctionEvents;
 use crate::hot::Hot;
 use crate::layout::{
-    COUNTERS, CURRENT, FINGERPRINT, FLUSH, Global, Layout, MOST_COUNTERS, PAGE, REGION_VERSION, RESERVED,
-    ROOT_SLOT, Records, SLOT, SLOT_BYTES, Support, VERSION,
+    COUNTERS, CURRENT, FINGERPRINT, FLUSH, Global, Layout, MOST_COUNTERS, PAGE, RECORDS_IN_PROGRAM,
+    REGION_VERSION, RESERVED, ROOT_SLOT, Records, SLOT, SLOT_BYTES, Support, VERSION,
 };
 use crate::module::{
     BRANCH_HINTS, CODE, ELEMENT, EXPORT, FUNCTION, GLOBAL, MEMORY, START, Source, TABLE, TYPE,
@@ -45,6 +45,8 @@ pub struct Options<'a> {
     pub contexts: Option<u32>,
     /// The kinds of events that are counted: in each calling context if contexts are counted.
     pub events: &'a [EventKind],
+    /// With [`Collected::Trace`]: how many bytes the trace may take; 0 stands for 16 MiB.
+    pub trace_memory: u32,
 }
 
 /// Facts about all functions that are needed before one of them is rewritten.
@@ -78,6 +80,19 @@ impl Plans {
         Ok(Plans { functions, events, sites: all })
     }
 
+    /// Plans all functions as a description says.
+    ///
+    /// # Errors
+    /// Returns an error if the description is of another module.
+    pub fn described(source: &Source<'_>, descriptor: &Descriptor) -> Result<Plans, Error> {
+        let Descriptor { collected, kept, events, all_traps, .. } = descriptor;
+        Plans::new(source, (*all_traps, events), |index, cfg| match kept.get(index) {
+            None if kept.is_empty() => FunctionPlan::new(source, cfg, *collected, None),
+            None => Err(Error::BadCounters("their description does not fit")),
+            Some(kept) => FunctionPlan::restored(source, cfg, *collected, kept.clone()),
+        })
+    }
+
     /// Returns the layout of the module.
     ///
     /// # Errors
@@ -86,19 +101,25 @@ impl Plans {
         &self,
         source: &Source<'_>,
         in_program_memory: bool,
-        descriptor: &Descriptor,
+        (descriptor, trace_memory): (&Descriptor, u32),
     ) -> Result<Layout, Error> {
         let kinds = descriptor.events.len() as u32;
         let sums = if descriptor.contexts { 0 } else { kinds };
         let are_owed = descriptor.collected == Collected::Flow || kinds > 0;
-        let mut records = Records { events: kinds, largest: 0, are_owed };
+        let mut records = Records { events: kinds, largest: 0, are_owed, one_of_each: 0 };
         records.largest = records.host_slots() + SLOT_BYTES;
         for (cfg, plan) in self.functions.iter().filter(|_| descriptor.contexts) {
             let sites = sites::calls(cfg, &source.body(cfg.func))?.len() as u32;
-            records.largest = records.largest.max(plan.slots(&records) + SLOT_BYTES * sites);
+            let bytes = plan.slots(&records) + SLOT_BYTES * sites;
+            records.largest = records.largest.max(bytes);
+            records.one_of_each = records.one_of_each.saturating_add(bytes);
         }
+        // The functions of the host, and the one that stands for those without names.
+        let host = (records.host_slots() + SLOT_BYTES) * (source.first_defined() + 1);
+        records.one_of_each = records.one_of_each.saturating_add(host).min(MOST_RECORDS_IN_PROGRAM);
         let records = descriptor.contexts.then_some(records);
-        Ok(Layout::new(source, (self.counters() as u32, sums), in_program_memory, records))
+        let trace = (descriptor.collected == Collected::Trace).then_some(trace_memory);
+        Ok(Layout::new(source, (self.counters() as u32, sums), in_program_memory, (records, trace)))
     }
 
     /// Returns the number of counters.
@@ -114,15 +135,15 @@ impl Plans {
 pub(crate) fn module(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Error> {
     let source = Source::new(bytes)?;
     check(&source)?;
-    if options.collected.has_paths() && !options.events.is_empty() {
-        return Err(Error::EventsAndPaths);
-    }
+    check_trace(options)?;
     let shares = options.single_memory && !source.memories.is_empty();
     if shares {
         check_memory(&source)?;
     }
-    let plan = |_, cfg: &Cfg| Ok(FunctionPlan::new(cfg, options.collected, options.weights));
-    let plans = Plans::new(&source, (options.exact_traps, options.events), plan)?;
+    let plan = |_, cfg: &Cfg| FunctionPlan::new(&source, cfg, options.collected, options.weights);
+    // A trace says where frames stop.
+    let all_traps = options.exact_traps || options.collected == Collected::Trace;
+    let plans = Plans::new(&source, (all_traps, options.events), plan)?;
     let counters = plans.counters();
     if counters > MOST_COUNTERS {
         return Err(Error::TooManyCounters(counters));
@@ -132,12 +153,16 @@ pub(crate) fn module(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Erro
         version: descriptor::VERSION.to_owned(),
         hash: source.hash(),
         collected: options.collected,
-        all_traps: options.exact_traps,
+        all_traps,
         contexts: options.contexts.is_some() || options.collected == Collected::Flow,
         events: options.events.to_vec(),
         kept: kept.unwrap_or_default(),
     };
-    let layout = plans.layout(&source, options.single_memory, &descriptor)?;
+    let trace_memory = match options.trace_memory {
+        0 => TRACE_MEMORY,
+        bytes => bytes,
+    };
+    let layout = plans.layout(&source, options.single_memory, (&descriptor, trace_memory))?;
     let (has_paths, room) = (options.collected.has_paths(), options.contexts.unwrap_or(u32::MAX));
     let program = Program { has_paths, room, ..program(&source, &layout)? };
     let mut types = Types::new(source.types.len() as u32);
@@ -145,12 +170,36 @@ pub(crate) fn module(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Erro
     let support_types: Vec<u32> = signatures.map(|(params, results)| types.index(params, results)).collect();
     let mut hot = Hot::new(layout.globals_end());
     let tracks = options.collected.tracks() || !options.events.is_empty();
-    let marks = (options.exact_traps, tracks);
+    let marks = (all_traps, tracks);
     let shims = Shims::new(&source, &layout);
-    let bodies = rewrite_all((&source, &layout, &shims), &plans, marks, (&mut types, &mut hot))?;
+    let bodies =
+        rewrite_all((&source, &layout, &shims), (&plans, options.events), marks, (&mut types, &mut hot))?;
     let (source, layout, shims) = (&source, &layout, &shims);
     let writer = Assembler { source, layout, shims, program, types, hot, support_types, bodies };
     writer.write(&descriptor)
+}
+
+/// The most bytes behind the program's memory for one record of each function.
+const MOST_RECORDS_IN_PROGRAM: u32 = 64 << 20;
+
+/// The bytes of a trace, if the options do not say how many.
+const TRACE_MEMORY: u32 = 16 << 20;
+/// The most and the fewest bytes of a trace.
+const TRACE_MEMORIES: std::ops::RangeInclusive<u32> = 1 << 10..=128 << 20;
+
+/// Checks that nothing is to be counted beside a trace, and that there can be so much memory for it.
+fn check_trace(options: Options<'_>) -> Result<(), Error> {
+    if options.collected != Collected::Trace {
+        return Ok(());
+    }
+    if options.contexts.is_some() || !options.events.is_empty() {
+        return Err(Error::TraceAndCounts);
+    }
+    match options.trace_memory {
+        0 => Ok(()),
+        bytes if TRACE_MEMORIES.contains(&bytes) => Ok(()),
+        _ => Err(Error::TraceMemory),
+    }
 }
 
 /// Checks that a module has code, and exports none of the reserved names.
@@ -209,7 +258,7 @@ fn program(source: &Source<'_>, layout: &Layout) -> Result<Program, Error> {
 
 fn rewrite_all(
     (source, layout, shims): (&Source<'_>, &Layout, &Shims),
-    plans: &Plans,
+    (plans, kinds): (&Plans, &[EventKind]),
     (all_traps, tracks): (bool, bool),
     (types, hot): (&mut Types, &mut Hot),
 ) -> Result<Vec<Rewritten>, Error> {
@@ -227,6 +276,7 @@ fn rewrite_all(
             cfg,
             plan,
             events,
+            kinds,
             first_counter,
             first_site,
             all_traps,
@@ -345,17 +395,20 @@ impl Assembler<'_> {
         let mut all = Vec::new();
         let pages = u64::from(self.layout.pages());
         if self.layout.is_shared {
-            // The module has only this memory. The table of paths may grow as well.
+            // The module has only this memory.
             let memory = &self.source.memories[0];
-            let records = if self.layout.records.is_some() { self.program.room.div_ceil(PAGE) } else { 0 };
-            let room = 2 * pages + ROOM_FOR_TABLE + u64::from(records);
-            let maximum = memory.maximum.map(|most| (most + room).min(1 << 16).max(memory.initial + pages));
+            let maximum = memory.maximum.map(|most| (most + pages).min(1 << 16).max(memory.initial + pages));
             leb(&mut all, 1);
             own_memory(memory.initial + pages, maximum).encode(&mut all);
         } else {
             leb(&mut all, count + 1);
             all.extend(entries);
-            own_memory(pages, None).encode(&mut all);
+            let shared = self.layout.is_threaded;
+            // The table of paths and the records may grow.
+            let records = if self.layout.records.is_some() { self.program.room.div_ceil(PAGE) } else { 0 };
+            let room = ROOM_FOR_TABLE + u64::from(records);
+            let maximum = shared.then(|| (pages + room).min(1 << 16));
+            MemoryType { shared, ..own_memory(pages, maximum) }.encode(&mut all);
         }
         raw(MEMORY, &all, out);
     }
@@ -368,15 +421,18 @@ impl Assembler<'_> {
         let value = |global| match global {
             Global::Height => layout.no_entry(),
             Global::Table => layout.first_table(),
-            Global::Rows => crate::layout::FIRST_ROWS,
+            Global::Rows => layout.first_rows(),
             Global::Pages => layout.pages(),
             Global::Version => REGION_VERSION,
             Global::Fingerprint => self.fingerprint(),
             Global::Base => base,
             Global::Whole => whole,
             Global::Current => ROOT_SLOT,
+            Global::Room if layout.is_shared => self.program.room.min(RECORDS_IN_PROGRAM),
             Global::Room => self.program.room,
-            Global::Taken | Global::Flags | Global::Slot | Global::Next | Global::End => 0,
+            Global::Next => layout.first_records().start,
+            Global::End => layout.first_records().end,
+            Global::Taken | Global::Flags | Global::Slot => 0,
         };
         let mut added = Vec::new();
         for global in layout.globals() {
@@ -404,7 +460,7 @@ impl Assembler<'_> {
             (FINGERPRINT, ExportKind::Global, layout.global(Global::Fingerprint)),
             (FLUSH, ExportKind::Func, layout.func(Support::Flush)),
         ];
-        if layout.records.is_some() {
+        if layout.records.is_some() || layout.trace.is_some() {
             all.push((CURRENT, ExportKind::Global, layout.global(Global::Current)));
             all.push((SLOT, ExportKind::Global, layout.global(Global::Slot)));
         }
@@ -472,7 +528,7 @@ impl Assembler<'_> {
     }
 }
 
-/// Pages by which a memory with a maximum may grow further, so that the table of paths can grow.
+/// Pages by which a shared memory may grow, so that the table of paths can grow.
 const ROOM_FOR_TABLE: u64 = 256;
 
 fn own_memory(minimum: u64, maximum: Option<u64>) -> MemoryType {

@@ -1,7 +1,7 @@
 //! The call graph, as far as it decides which calls need an entry and where counters are placed.
 //!
 //! * A call needs an entry on the stack of calls in flight only if the callee may *stop*: end before its regular exit
-//!   by a throw, by an `unreachable`, or in an indirect call. If all traps are accounted for, any callee may stop.
+//!   by a throw, by an `unreachable`, in an indirect call, or while it waits for another thread. If all traps are accounted for, any callee may stop.
 //! * Only recursive functions, and functions that others than the module's direct calls can enter, can fill that stack.
 //! * Code that seems to be hot counts in place; other code calls a function that counts, which is shorter.
 
@@ -9,7 +9,7 @@ use wasmparser::Operator;
 
 use crate::Error;
 use crate::module::Source;
-use crate::sites::is_end;
+use crate::sites::{is_end, is_wait};
 
 /// Largest body, in bytes, of a function that counts as hot throughout when a loop calls it.
 const SMALL: usize = 600;
@@ -103,7 +103,7 @@ fn called(source: &Source<'_>, func: u32) -> Result<(Vec<Call>, bool), Error> {
             | Operator::CallRef { .. }
             | Operator::ReturnCallIndirect { .. }
             | Operator::ReturnCallRef { .. } => stops = true,
-            _ => stops |= is_end(&op),
+            _ => stops |= is_end(&op) || is_wait(&op),
         }
     }
     Ok((calls, stops))

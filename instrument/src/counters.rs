@@ -11,6 +11,7 @@ use wasmparser::{Parser, Payload};
 use crate::Error;
 use crate::descriptor::{Descriptor, SECTION};
 use crate::layout::{LENGTH, MAGIC};
+use crate::plan::Collected;
 
 /// The magic bytes at the start of a file.
 pub const FILE_MAGIC: &[u8; 8] = b"wprofraw";
@@ -102,6 +103,14 @@ impl RawCounters {
             }
         }
         bytes
+    }
+
+    /// Reports whether these are a trace: see [`read_trace`](crate::read_trace).
+    ///
+    /// # Errors
+    /// Returns an error if the description is damaged or of another version.
+    pub fn are_trace(&self) -> Result<bool, Error> {
+        Ok(Descriptor::from_bytes(&self.descriptor)?.collected == Collected::Trace)
     }
 
     /// Returns the hash of the original module.

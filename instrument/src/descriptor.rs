@@ -30,8 +30,8 @@ pub struct Descriptor {
     pub kept: Vec<Kept>,
 }
 
-/// The version of this crate.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The version of this crate, and of the description's format.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+3");
 
 impl Descriptor {
     /// Serializes the contents of the section.

@@ -34,11 +34,23 @@ pub enum Error {
     /// The module uses a feature that cannot be instrumented.
     #[error("cannot instrument {0}")]
     Unsupported(&'static str),
-    /// Two things that are not counted together.
+    /// Something is to be counted beside a trace.
+    #[error("nothing is counted in a module that writes a trace: rewrite it twice, for a run each")]
+    TraceAndCounts,
+    /// A trace is to have too little memory, or too much.
+    #[error("a trace has from 1 KiB to 128 MiB of memory: give a size between these")]
+    TraceMemory,
+    /// Counters are to be read as a profile, and the module has written a trace.
     #[error(
-        "events are not counted beside paths in a rewritten module: count edges, blocks or cct with events"
+        "the module wrote a trace, not counters of a profile: read it with `wprof collect -o FILE.wtrace`"
     )]
-    EventsAndPaths,
+    IsTrace,
+    /// A trace is to be read, and the module has counted.
+    #[error("the module counted, and wrote no trace: instrument it with --trace")]
+    NoTrace,
+    /// The trace could not be written to its file.
+    #[error("cannot write the trace: {0}")]
+    Trace(#[from] wprof_profiler::TraceFileError),
     /// The program's memory leaves no room for the region.
     #[error("{0}: leave out --single-memory, so that counters get a memory of their own")]
     NoRoom(&'static str),

@@ -2,7 +2,9 @@
 //!
 //! The region is a memory of its own, or the end of the program's memory. It holds, in this order: a head that
 //! [`FLUSH`] fills in; the counters (64 bits each; [`FLUSH`] fills in those that are variables); the stack of calls in
-//! flight; and the table, which moves behind the end of the region when it grows.
+//! flight; the trace; and the table, which moves behind the end of the region when it grows.
+
+use std::ops::Range;
 
 use crate::module::Source;
 
@@ -24,7 +26,8 @@ pub const RESERVED: [&str; 6] = [COUNTERS, VERSION, FINGERPRINT, FLUSH, CURRENT,
 /// The value of the export [`VERSION`].
 pub const REGION_VERSION: u32 = 2;
 
-/// The first word of a region, once its head is filled in: "wprf".
+/// The first word of a region, once its head is filled in: "wprf". While a thread waits in wasm, others can read its
+/// region: then the head is filled in, and the word is 0 again when the thread goes on.
 pub const MAGIC: u32 = 0x6672_7077;
 /// Offset of the region's length.
 pub const LENGTH: u32 = 4;
@@ -41,6 +44,30 @@ pub const FLAGS: u32 = 20;
 pub const FULL: u32 = 1;
 /// The flag that frames were booked that may not have ended.
 pub const GUESSED: u32 = 2;
+/// The flag that the trace has only the beginning of the run for want of memory.
+pub const TRACE_FULL: u32 = 4;
+
+/// Offset of the word of the trace that is being filled, 64 bits.
+pub const TRACE_WORD: u32 = 24;
+/// Offset of the number of bits in that word.
+pub const TRACE_BITS: u32 = 32;
+/// Offset of the number of bytes of full words of the trace.
+pub const TRACE_BYTES: u32 = 36;
+/// Offset of the number of bytes that notes of the trace take: they lie behind the words, the newest first.
+pub const TRACE_NOTES: u32 = 40;
+/// Offset of the number of bits that a tail call's edge writes behind its callee.
+pub const TAIL_BITS: u32 = 44;
+/// Offset of these bits, 64 bits; traced modules have no calling contexts.
+pub const TAIL_VALUE: u32 = 48;
+/// Offset of the place behind the memory of the trace.
+pub const TRACE_END: u32 = 56;
+
+/// Bytes of the head of a note: a position in bits, a number of entries or [`IS_MENDED`], and how many of them stay. The
+/// first half of each entry follows.
+pub const NOTE: u32 = 16;
+/// In place of a note's number of entries: the call at this position, of the entry with the next number, was of a
+/// function of the host, which called the function that the trace has there.
+pub const IS_MENDED: u32 = u32::MAX;
 
 /// Offset of the callee slot of the host outside: what it enters is called from no record.
 pub const ROOT_SLOT: u32 = 48;
@@ -51,7 +78,8 @@ pub const BEYOND_SLOT: u32 = 56;
 pub const FIRST_COUNTER: u32 = 64;
 
 /// Bytes per entry of the stack: a site at offset 0, the frame's call record at offset 4 if figures are kept there,
-/// and the path register at offset 8.
+/// and the path register at offset 8. In a traced module: the byte offset of the instruction, a state at offset 4, and
+/// at offset 8 the position in the trace where the callee of an indirect call is named.
 pub const ENTRY: u32 = 16;
 /// Bytes of the stack, besides an entry for each function. The frame of a live entry takes more than that on the host's
 /// stack, for which browsers and Node provide a MiB or a few.
@@ -65,6 +93,10 @@ pub const SOFT_LIMIT: u32 = 1 << 20;
 pub const ROW: u32 = 24;
 /// Initial number of rows of the table; a power of two.
 pub const FIRST_ROWS: u32 = 1 << 10;
+/// Rows of the table, and bytes for call records, behind the program's memory. There they do not grow: growing the memory
+/// would take its buffer away from JavaScript, which looks for that only where the program itself grows it.
+pub const ROWS_IN_PROGRAM: u32 = 1 << 17;
+pub const RECORDS_IN_PROGRAM: u32 = 8 << 20;
 /// The bit of an id that distinguishes a site from a function.
 pub const IS_SITE: u32 = 1 << 31;
 /// The bit of an id of rows that lead from a callee slot, instead of a call record, to the record of a function.
@@ -105,8 +137,12 @@ pub struct Layout {
     pub counters: u32,
     /// Number of those sums.
     pub sums: u32,
+    /// Whether threads share the program's memory: then others can read the region, which each thread has its own of.
+    pub is_threaded: bool,
     /// The call records, if contexts are counted.
     pub records: Option<Records>,
+    /// The bytes for a trace, if the module is traced.
+    pub trace: Option<u32>,
     functions: u32,
     first_global: u32,
     first_func: u32,
@@ -121,6 +157,8 @@ pub struct Records {
     pub largest: u32,
     /// Whether frames that stop owe figures to their records.
     pub are_owed: bool,
+    /// Bytes of one record of each function.
+    pub one_of_each: u32,
 }
 
 impl Records {
@@ -153,9 +191,10 @@ pub enum Global {
     Base,
     /// In a shared memory: the size in pages of the whole memory when the region last moved.
     Whole,
-    /// With contexts: the callee slot of the call that is being made, or 0.
+    /// With contexts: the callee slot of the call that is being made, or 0. In a traced module: how the call is made.
     Slot,
-    /// With contexts: the callee slot for what the host calls.
+    /// With contexts: the callee slot for what the host calls. In a traced module: the height of the stack below what
+    /// the host calls, and [`ROOT_SLOT`] if that is empty.
     Current,
     /// With contexts: the offset of the next call record.
     Next,
@@ -188,9 +227,8 @@ impl Global {
     fn is_in(self, layout: &Layout) -> bool {
         match self {
             Global::Base | Global::Whole => layout.is_shared,
-            Global::Slot | Global::Current | Global::Next | Global::End | Global::Room => {
-                layout.records.is_some()
-            }
+            Global::Slot | Global::Current => layout.records.is_some() || layout.trace.is_some(),
+            Global::Next | Global::End | Global::Room => layout.records.is_some(),
             _ => true,
         }
     }
@@ -233,11 +271,23 @@ pub enum Support {
     Host,
     /// With contexts: runs after a call through a table or a reference: counts it if the callee has not.
     Unnamed,
+    /// In a traced module: appends bits.
+    Emit,
+    /// In a traced module: takes back the bits that were appended last.
+    Retract,
+    /// In a traced module: the beginning of a function that may be called from outside.
+    Begin,
+    /// In a traced module: runs after a call whose callee may have left or called the host.
+    Back,
+    /// In a traced module: runs when an exception is caught.
+    Caught,
+    /// In a traced module: notes that a call was of the host's.
+    Mend,
 }
 
 impl Support {
     /// All functions, in order.
-    pub const ALL: [Support; 17] = [
+    pub const ALL: [Support; 23] = [
         Support::Locate,
         Support::Bump,
         Support::Left,
@@ -255,6 +305,12 @@ impl Support {
         Support::Make,
         Support::Host,
         Support::Unnamed,
+        Support::Emit,
+        Support::Retract,
+        Support::Begin,
+        Support::Back,
+        Support::Caught,
+        Support::Mend,
     ];
 
     /// Reports whether a module of this layout has the function.
@@ -265,6 +321,12 @@ impl Support {
             Support::Enter | Support::Find | Support::Make | Support::Host | Support::Unnamed => {
                 layout.records.is_some()
             }
+            Support::Emit
+            | Support::Retract
+            | Support::Begin
+            | Support::Back
+            | Support::Caught
+            | Support::Mend => layout.trace.is_some(),
             _ => true,
         }
     }
@@ -276,7 +338,7 @@ impl Layout {
         source: &Source<'_>,
         (counters, sums): (u32, u32),
         in_program_memory: bool,
-        records: Option<Records>,
+        (records, trace): (Option<Records>, Option<u32>),
     ) -> Layout {
         let is_shared = in_program_memory && !source.memories.is_empty();
         Layout {
@@ -285,7 +347,9 @@ impl Layout {
             gets_region: is_shared && source.imported_memories > 0,
             counters: counters + sums,
             sums,
+            is_threaded: !is_shared && source.memories.iter().any(|memory| memory.shared),
             records,
+            trace,
             functions: source.bodies.len() as u32,
             first_global: source.globals,
             first_func: source.funcs.len() as u32,
@@ -313,15 +377,33 @@ impl Layout {
         self.stack() + STACK + ENTRY * self.functions
     }
 
-    /// Returns the initial offset of the table.
-    pub fn first_table(&self) -> u32 {
+    /// Returns the offset of the trace.
+    pub fn trace_start(&self) -> u32 {
         let spare = self.records.map_or(0, |records| records.largest.next_multiple_of(ENTRY));
         self.spare_record() + spare
     }
 
+    /// Returns the initial offset of the table.
+    pub fn first_table(&self) -> u32 {
+        self.trace_start() + self.trace.unwrap_or(0).next_multiple_of(ENTRY)
+    }
+
+    /// Returns the initial number of rows of the table.
+    pub fn first_rows(&self) -> u32 {
+        if self.is_shared { ROWS_IN_PROGRAM } else { FIRST_ROWS }
+    }
+
+    /// Returns the place of the first call records, and the place behind it: nothing in a memory that grows for them.
+    pub fn first_records(&self) -> Range<u32> {
+        let start = (self.first_table() + self.first_rows() * ROW).next_multiple_of(ENTRY);
+        // When the limit is reached, each function has one more record.
+        let room = |records: Records| RECORDS_IN_PROGRAM.saturating_add(records.one_of_each);
+        start..start + self.records.filter(|_| self.is_shared).map_or(0, room)
+    }
+
     /// Returns the initial number of pages of the region.
     pub fn pages(&self) -> u32 {
-        (self.first_table() + FIRST_ROWS * ROW).div_ceil(PAGE)
+        self.first_records().end.div_ceil(PAGE)
     }
 
     /// Returns the globals that the module has, in order.

@@ -23,9 +23,11 @@
 //!
 //! **Calling contexts** are counted in call records, which the module makes for itself ([`support`]): a caller leaves the
 //! slot of a call in a global, and the callee finds its record there.
+//!
+//! **Traces** are the engine's, bit by bit, except that the module notes its stack instead of the host ([`support`]).
 //! Source: Ball & Larus 1994, section 3 (chords; early termination gets pseudo edges to EXIT), and 1996 (paths);
 //! Ammons, Ball & Larus 1997, section 4 (contexts); Ball 1994 (events).
-//! Oracle: `spec-tests/tests/instrument.rs` and `rewritten_contexts.rs`, which compare with the engine's profile of the
+//! Oracle: `spec-tests/tests/instrument.rs`, `rewritten_contexts.rs` and `rewritten_traces.rs`, which compare with the engine's profile of the
 //! same run.
 #![forbid(unsafe_code)]
 
@@ -49,6 +51,8 @@ mod shims;
 mod sites;
 mod split;
 mod support;
+mod trace;
+mod traced;
 
 /// The script that delivers counters in JavaScript hosts: web pages and Node.
 pub const JAVASCRIPT: &str = include_str!("../js/wprof.js");
@@ -57,9 +61,10 @@ pub use assemble::Options;
 pub use component::{instrument, modules};
 pub use counters::RawCounters;
 pub use error::Error;
-pub use event_kind::EventKind;
+pub use event_kind::{EventKind, bulk_operations};
 pub use layout::{COUNTERS, CURRENT, FLUSH, SLOT};
 pub use module::Source;
 pub use offsets::OffsetMap;
 pub use plan::Collected;
 pub use profile::{Read, read};
+pub use traced::{TraceRead, read_trace};

@@ -1,11 +1,15 @@
 //! Plans: what is counted in a function, and by which counters.
 
 use wprof_profiler::{
-    self as profiler, EdgeId, EdgePlan, EdgeWeights, PathPlan, PathStep, Profile, VertexPlan,
+    self as profiler, EdgeId, EdgePlan, EdgeWeights, Emit, PathPlan, PathStep, Profile, TraceMethod,
+    VertexPlan,
 };
 
+use crate::Error;
 use crate::cfg::Cfg;
 use crate::layout::Records;
+use crate::module::Source;
+use crate::trace::FunctionTrace;
 
 /// Maximum number of paths of a function with a counter per path; with more paths, the counts are in the table.
 const MAX_DENSE_PATHS: u64 = 1 << 14;
@@ -29,6 +33,9 @@ pub enum Collected {
     Flow,
     /// Nothing in functions: only what is counted besides.
     Nothing,
+    /// The exact sequence of blocks, in so many bytes of memory at most as [`Options`](crate::Options) say; nothing is
+    /// counted.
+    Trace,
 }
 
 impl Collected {
@@ -58,6 +65,8 @@ pub enum FunctionPlan {
     EveryBlock(u32),
     /// Nothing is counted.
     Nothing,
+    /// What edges write into a trace.
+    Trace(Box<FunctionTrace>),
 }
 
 /// The action on crossing an edge.
@@ -78,11 +87,41 @@ pub enum Probe {
         /// The initial value of the register for the path that begins.
         restart: Option<i64>,
     },
+    /// Appends so many low bits of a value to the trace.
+    Emit {
+        /// The value.
+        value: u32,
+        /// Number of bits.
+        bits: u8,
+    },
+}
+
+impl From<Emit> for Probe {
+    fn from(Emit { value, bits, .. }: Emit) -> Probe {
+        Probe::Emit { value, bits }
+    }
 }
 
 impl FunctionPlan {
     /// Plans by the counts of an earlier run, if that run's profile knows the function.
-    pub fn new(cfg: &Cfg, collected: Collected, weights: Option<&Profile>) -> FunctionPlan {
+    ///
+    /// # Errors
+    /// Returns an error if the bytes differ from those that were validated.
+    pub fn new(
+        source: &Source<'_>,
+        cfg: &Cfg,
+        collected: Collected,
+        weights: Option<&Profile>,
+    ) -> Result<FunctionPlan, Error> {
+        if collected == Collected::Trace {
+            let trace = FunctionTrace::new(cfg, &source.body(cfg.func), source.first_defined(), weights)?;
+            return Ok(FunctionPlan::Trace(Box::new(trace)));
+        }
+        Ok(FunctionPlan::counting(cfg, collected, weights))
+    }
+
+    /// Plans what is counted.
+    fn counting(cfg: &Cfg, collected: Collected, weights: Option<&Profile>) -> FunctionPlan {
         let shape = cfg.shape();
         let earlier = weights.and_then(|profile| profile.function(cfg.func));
         let weights = earlier.and_then(|function| EdgeWeights::of_profile(&shape, function));
@@ -93,7 +132,7 @@ impl FunctionPlan {
             Collected::Paths => FunctionPlan::Paths(Box::new(PathPlan::new(&shape, &weights))),
             Collected::Flow => FunctionPlan::Flow(Box::new(PathPlan::new(&shape, &weights))),
             Collected::EveryBlock => FunctionPlan::EveryBlock(cfg.blocks.len() as u32),
-            Collected::Nothing => FunctionPlan::Nothing,
+            Collected::Nothing | Collected::Trace => FunctionPlan::Nothing,
         }
     }
 
@@ -104,7 +143,10 @@ impl FunctionPlan {
             FunctionPlan::Blocks(plan) => plan.counted.len() as u64,
             FunctionPlan::Paths(plan) if is_dense(plan) => plan.numbering.paths(),
             FunctionPlan::EveryBlock(blocks) => u64::from(*blocks),
-            FunctionPlan::Paths(_) | FunctionPlan::Flow(_) | FunctionPlan::Nothing => 0,
+            FunctionPlan::Paths(_)
+            | FunctionPlan::Flow(_)
+            | FunctionPlan::Nothing
+            | FunctionPlan::Trace(_) => 0,
         }
     }
 
@@ -112,6 +154,7 @@ impl FunctionPlan {
     pub fn places(&self) -> u64 {
         match self {
             FunctionPlan::Paths(plan) | FunctionPlan::Flow(plan) => plan.places(),
+            FunctionPlan::Trace(plan) => plan.places(),
             _ => self.counters(),
         }
     }
@@ -129,6 +172,7 @@ impl FunctionPlan {
             FunctionPlan::Paths(plan) | FunctionPlan::Flow(plan) => {
                 plan.steps.iter().map(|step| of_step(*step)).collect()
             }
+            FunctionPlan::Trace(plan) => (0..edges).map(|edge| plan.on_edge(edge).map(Probe::from)).collect(),
             FunctionPlan::EveryBlock(_) | FunctionPlan::Nothing => vec![None; edges],
         }
     }
@@ -142,6 +186,14 @@ impl FunctionPlan {
     pub fn paths(&self) -> Option<&PathPlan> {
         match self {
             FunctionPlan::Paths(plan) | FunctionPlan::Flow(plan) => Some(plan),
+            _ => None,
+        }
+    }
+
+    /// Returns the plan of the trace, if the function is traced.
+    pub fn trace(&self) -> Option<&FunctionTrace> {
+        match self {
+            FunctionPlan::Trace(plan) => Some(plan),
             _ => None,
         }
     }
@@ -175,12 +227,34 @@ impl FunctionPlan {
             FunctionPlan::Edges(plan) => Kept::Counted(plan.counted.iter().map(|edge| edge.0).collect()),
             FunctionPlan::Blocks(plan) => Kept::Counted(plan.counted.iter().map(|edge| edge.0).collect()),
             FunctionPlan::Paths(plan) | FunctionPlan::Flow(plan) => Kept::Queries(plan.queries.clone()),
+            FunctionPlan::Trace(plan) => {
+                let (method, emits) = plan.kept();
+                Kept::Emits(method, emits)
+            }
             FunctionPlan::EveryBlock(_) | FunctionPlan::Nothing => Kept::Counted(Vec::new()),
         }
     }
 
     /// Restores the plan of a graph from its stored part.
-    pub fn restored(shape: &profiler::Cfg, collected: Collected, kept: Kept) -> Option<FunctionPlan> {
+    ///
+    /// # Errors
+    /// Returns an error if the stored part is not of the graph.
+    pub fn restored(
+        source: &Source<'_>,
+        cfg: &Cfg,
+        collected: Collected,
+        kept: Kept,
+    ) -> Result<FunctionPlan, Error> {
+        const DIFFERENT: Error = Error::BadCounters("their description does not fit");
+        if let (Collected::Trace, Kept::Emits(method, emits)) = (collected, &kept) {
+            let trace = FunctionTrace::new(cfg, &source.body(cfg.func), source.first_defined(), None)?;
+            let trace = trace.restored((*method, emits.clone())).ok_or(DIFFERENT)?;
+            return Ok(FunctionPlan::Trace(Box::new(trace)));
+        }
+        FunctionPlan::counting_restored(&cfg.shape(), collected, kept).ok_or(DIFFERENT)
+    }
+
+    fn counting_restored(shape: &profiler::Cfg, collected: Collected, kept: Kept) -> Option<FunctionPlan> {
         let edges = |counted: Vec<u32>| counted.into_iter().map(EdgeId).collect();
         Some(match (collected, kept) {
             (Collected::Edges, Kept::Counted(counted)) => {
@@ -212,6 +286,8 @@ pub enum Kept {
     Counted(Vec<u32>),
     /// For each block, the amount to add to the register there.
     Queries(Vec<i64>),
+    /// How a trace is written, and what each edge writes.
+    Emits(TraceMethod, Vec<Emit>),
 }
 
 fn is_dense(plan: &PathPlan) -> bool {

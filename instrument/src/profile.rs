@@ -7,13 +7,14 @@
 
 mod contexts;
 mod events;
+mod figures;
 
 use std::collections::{BTreeMap, HashMap};
 
 use wprof_profiler::{
     BlockCounts, BlockId, BlockProfile, CodeRange, CodeStats, CounterCost, EdgeCounts, EdgeId, EdgeProfile,
-    FigureKind, FunctionProfile, HostCalls, PathCount, PathPlan, PathProfile, Profile, UnfinishedExit,
-    UnfinishedPath, propagate, propagate_blocks,
+    FigureKind, FunctionProfile, HostCalls, Metric, PathPlan, PathProfile, Profile, UnfinishedExit,
+    propagate, propagate_blocks,
 };
 
 use crate::Error;
@@ -26,9 +27,10 @@ use crate::layout::{
     ENTRY, FIRST_COUNTER, FLAGS, FULL, GUESSED, HEIGHT, IS_LINK, IS_SITE, Layout, ROW, ROWS, TABLE,
 };
 use crate::module::Source;
-use crate::plan::FunctionPlan;
+use crate::plan::{Collected, FunctionPlan};
 use crate::sites::Site;
 use contexts::AllRecords;
+use figures::Figures;
 
 /// The result of reading counters.
 #[derive(Clone, Debug)]
@@ -73,20 +75,17 @@ pub fn read(original: &[u8], counters: &RawCounters) -> Result<Read, Error> {
     if !source.has_hash(&descriptor.hash) {
         return Err(Error::OtherModule);
     }
-    let Descriptor { collected, kept, events, .. } = &descriptor;
-    let plans = Plans::new(&source, (descriptor.all_traps, events), |index, cfg| match kept.get(index) {
-        None if kept.is_empty() => Ok(FunctionPlan::new(cfg, *collected, None)),
-        kept => {
-            let plan = kept.and_then(|kept| FunctionPlan::restored(&cfg.shape(), *collected, kept.clone()));
-            plan.ok_or(Error::BadCounters("their description does not fit"))
-        }
-    })?;
+    if descriptor.collected == Collected::Trace {
+        return Err(Error::IsTrace);
+    }
+    let events = &descriptor.events;
+    let plans = Plans::described(&source, &descriptor)?;
     let region = &counters.region;
     let flags = word(region, FLAGS)?;
     if flags & FULL != 0 {
         return Err(Error::Full);
     }
-    let layout = plans.layout(&source, false, &descriptor)?;
+    let layout = plans.layout(&source, false, (&descriptor, 0))?;
     let tables = tables(region, &layout, plans.sites.len())?;
     let (names, kinds) = (source.names(), &events[..]);
     let reader = Reader { source: &source, plans: &plans, kinds, layout, names, region, tables };
@@ -166,6 +165,10 @@ impl Reader<'_> {
         let events = self.events(&records)?;
         profile.contexts = self.layout.records.map(|_| self.tree(&records, &events)).transpose()?;
         profile.events = self.totals(&events);
+        if self.plans.functions.iter().any(|(_, plan)| plan.paths().is_some()) {
+            let metric = |name| Metric { name, taken_off: 0 };
+            profile.metrics = figures::names(self.kinds).into_iter().map(metric).collect();
+        }
         let imports = self.source.imported_funcs.iter().zip(calls).zip(0..);
         let known = imports.filter(|((_, count), index)| *count > 0 && !self.source.escaped.contains(index));
         profile.host_calls = known
@@ -233,20 +236,20 @@ impl Reader<'_> {
             FunctionPlan::Paths(plan) => {
                 let dense = (0..).zip(counters.iter().copied());
                 let sparse = self.sparse(cfg.func).map(|((_, id), count)| (id, count));
-                let paths = paths(plan, dense.chain(sparse), &stopped);
+                let paths = self.paths((cfg, plan), dense.chain(sparse), &stopped)?;
                 paths.edge_counts(&shape, &plan.numbering).map(|counts| Counts::Paths(counts, paths))
             }
             FunctionPlan::Flow(path_plan) => {
                 let counted = self.paths_of_records(cfg.func, plan, records)?;
                 let counted = counted.into_iter().map(|((_, id), count)| (id, count));
-                let paths = paths(path_plan, counted, &stopped);
+                let paths = self.paths((cfg, path_plan), counted, &stopped)?;
                 paths.edge_counts(&shape, &path_plan.numbering).map(|counts| Counts::Paths(counts, paths))
             }
             // The entry is no target of an edge.
             FunctionPlan::EveryBlock(_) => {
                 Ok(Counts::Blocks(BlockCounts { entries: counters[0], blocks: counters.clone() }))
             }
-            FunctionPlan::Nothing => Ok(Counts::Nothing),
+            FunctionPlan::Nothing | FunctionPlan::Trace(_) => Ok(Counts::Nothing),
         };
         let counts = counts.map_err(|error| Error::Contradiction { func: cfg.func, error })?;
         let any = match &counts {
@@ -261,6 +264,28 @@ impl Reader<'_> {
     /// Returns the counts of a function's paths that the table holds, by call record and number.
     fn sparse(&self, func: u32) -> impl Iterator<Item = ((u32, u64), u64)> + '_ {
         self.tables.paths.get(&func).into_iter().flatten().map(|(place, count)| (*place, *count))
+    }
+
+    /// Returns the paths of a function, with the events along each.
+    fn paths(
+        &self,
+        (cfg, plan): (&Cfg, &PathPlan),
+        counted: impl Iterator<Item = (u64, u64)>,
+        stopped: &[Stop],
+    ) -> Result<PathProfile, Error> {
+        let mut sums: BTreeMap<u64, u64> = BTreeMap::new();
+        for (id, count) in counted.filter(|(_, count)| *count > 0) {
+            let sum = sums.entry(id).or_default();
+            *sum = sum.saturating_add(count);
+        }
+        let figures = Figures::new(self.source, cfg, self.kinds)?;
+        let finished = sums.into_iter().map(|(id, count)| figures.finished(plan, id, count));
+        let unfinished = stopped.iter().map(|stop| figures.unfinished(plan, stop));
+        Ok(PathProfile {
+            possible: plan.numbering.paths(),
+            finished: finished.collect::<Result<_, Error>>()?,
+            unfinished: unfinished.collect::<Result<_, Error>>()?,
+        })
     }
 
     fn described(
@@ -312,28 +337,4 @@ impl Reader<'_> {
 
 fn exit(site: &Site, count: u64) -> UnfinishedExit {
     UnfinishedExit { block: BlockId(site.block), offset: site.offset, ops_executed: site.ops, count }
-}
-
-fn paths(plan: &PathPlan, counted: impl Iterator<Item = (u64, u64)>, stopped: &[Stop]) -> PathProfile {
-    let mut finished: BTreeMap<u64, u64> = BTreeMap::new();
-    for (id, count) in counted.filter(|(_, count)| *count > 0) {
-        let sum = finished.entry(id).or_default();
-        *sum = sum.saturating_add(count);
-    }
-    PathProfile {
-        possible: plan.numbering.paths(),
-        finished: finished
-            .into_iter()
-            .map(|(id, count)| PathCount { id, count, metrics: Vec::new() })
-            .collect(),
-        unfinished: stopped.iter().map(|stop| unfinished(plan, stop)).collect(),
-    }
-}
-
-fn unfinished(plan: &PathPlan, stop: &Stop) -> UnfinishedPath {
-    UnfinishedPath {
-        exit: exit(&stop.site, stop.count),
-        prefix: plan.prefix_sum(BlockId(stop.site.block), Some(stop.register)),
-        metrics: Vec::new(),
-    }
 }

@@ -9,9 +9,11 @@
 
 mod catches;
 mod contexts;
+mod lengths;
 mod marks;
 mod places;
 mod probes;
+mod traces;
 
 use std::collections::BTreeMap;
 
@@ -21,6 +23,7 @@ use wasmparser::{Operator, OperatorsReader};
 use crate::Error;
 use crate::calls::Calls;
 use crate::cfg::{Block, Cfg, End, is_call};
+use crate::event_kind::EventKind;
 use crate::events::FunctionEvents;
 use crate::hot::Hot;
 use crate::layout::{Global, Layout, Support};
@@ -28,7 +31,7 @@ use crate::module::Source;
 use crate::offsets::Insertions;
 use crate::plan::FunctionPlan;
 use crate::shims::Shims;
-use crate::sites::{is_end, is_site, may_leave};
+use crate::sites::{is_end, is_site, is_wait, may_leave};
 use crate::support::Code;
 use catches::Pad;
 pub use catches::Types;
@@ -52,6 +55,8 @@ pub struct Input<'a> {
     pub plan: &'a FunctionPlan,
     /// The events of the function, if any are counted.
     pub events: Option<&'a FunctionEvents>,
+    /// The kinds of events.
+    pub kinds: &'a [EventKind],
     /// The number of the function's first counter.
     pub first_counter: u32,
     /// The number of the function's first site.
@@ -199,6 +204,8 @@ struct Writer<'a, 't> {
     has_place: bool,
     /// The start in `out` of the current instruction.
     op_start: usize,
+    /// The byte offset of the current instruction.
+    at: u32,
 }
 
 impl<'a, 't> Writer<'a, 't> {
@@ -222,6 +229,7 @@ impl<'a, 't> Writer<'a, 't> {
             has_outer: contexts::has_outer(&input),
             has_place: marks::has_place(&input),
             op_start: 0,
+            at: 0,
         }
     }
 
@@ -241,6 +249,7 @@ impl<'a, 't> Writer<'a, 't> {
         while !reader.eof() {
             let (op, at) = reader.read_with_offset()?;
             let (at, next) = (at as u32, reader.original_position() as u32);
+            self.at = at;
             let before = self.out.len();
             let block = blocks.peek().copied().filter(|(block, _)| block.start <= at);
             if let Some((block, number)) = block
@@ -262,6 +271,10 @@ impl<'a, 't> Writer<'a, 't> {
         Ok(())
     }
 
+    fn is_traced(&self) -> bool {
+        self.input.layout.trace.is_some()
+    }
+
     /// Records that bytes were inserted before the instruction at `at`.
     fn insert(&mut self, at: u32, bytes: usize) {
         if bytes > 0 {
@@ -275,6 +288,7 @@ impl<'a, 't> Writer<'a, 't> {
         if source.escaped.contains(&cfg.func) {
             self.enter_from_outside();
         }
+        self.enter_traced();
         self.enter_context();
         let events = self.input.events;
         for &(kind, amount) in events.iter().flat_map(|events| &events.at_entry) {
@@ -309,6 +323,7 @@ impl<'a, 't> Writer<'a, 't> {
         (at, next): (u32, u32),
     ) -> Result<(), Error> {
         match &block.how {
+            End::TailCall if self.is_traced() => self.tail_call_traced(number, op, (at, next)),
             End::TailCall if may_leave(op) && self.input.tracks => {
                 self.leave(number, op);
                 self.copy_call(op, (at, next))
@@ -324,8 +339,13 @@ impl<'a, 't> Writer<'a, 't> {
             End::Trap | End::Throw => {
                 self.events_before(at);
                 self.note_thrower(number);
-                self.mark(op);
-                self.copy(op, (at, next))
+                match self.is_traced() {
+                    true => self.site_traced(op, (at, next)),
+                    false => {
+                        self.mark(op);
+                        self.copy(op, (at, next))
+                    }
+                }
             }
             End::Call => {
                 self.note_thrower(number);
@@ -344,6 +364,9 @@ impl<'a, 't> Writer<'a, 't> {
 
     /// Writes an instruction within a block, or in dead code.
     fn plain(&mut self, is_live: bool, op: &Operator<'a>, bytes: (u32, u32)) -> Result<(), Error> {
+        if is_live {
+            self.count_length(op);
+        }
         if !is_live || !is_site(op, self.input.all_traps) {
             return self.copy(op, bytes);
         }
@@ -353,6 +376,9 @@ impl<'a, 't> Writer<'a, 't> {
 
     /// Writes an instruction that may be the last of the frame.
     fn site(&mut self, op: &Operator<'a>, bytes: (u32, u32)) -> Result<(), Error> {
+        if self.is_traced() {
+            return self.site_traced(op, bytes);
+        }
         self.events_before(bytes.0);
         let is_marked = marks::is_marked(&self.input, op);
         self.next_site += u32::from(!is_marked);
@@ -360,7 +386,7 @@ impl<'a, 't> Writer<'a, 't> {
             self.mark(op);
         }
         if !is_call(op) {
-            return self.copy(op, bytes);
+            return self.copy_at_site(op, bytes);
         }
         self.copy_call(op, bytes)?;
         if is_marked {
@@ -368,6 +394,23 @@ impl<'a, 't> Writer<'a, 't> {
         } else if !self.input.tracks {
             self.code().settle();
         }
+        Ok(())
+    }
+
+    /// Copies an instruction that is no call. While a thread waits, its host may end it: so it leaves a region that others
+    /// can read.
+    fn copy_at_site(&mut self, op: &Operator<'a>, bytes: (u32, u32)) -> Result<(), Error> {
+        if !self.input.layout.is_threaded || !is_wait(op) {
+            return self.copy(op, bytes);
+        }
+        let mut code = self.code();
+        code.call(Support::Flush);
+        code.sink.drop();
+        self.copy(op, bytes)?;
+        let mut code = self.code();
+        code.region();
+        let magic = code.at(0, 2);
+        code.sink.i32_const(0).i32_store(magic);
         Ok(())
     }
 

@@ -15,7 +15,7 @@ use wasmparser::{BinaryReader, ElementSectionReader, GlobalSectionReader, TableS
 use crate::Error;
 use crate::layout::{Global, Layout, Support};
 use crate::module::{ELEMENT, GLOBAL, Source, TABLE, features};
-use crate::support::Code;
+use crate::support::{self, Code};
 
 /// The shims of a module.
 #[derive(Debug)]
@@ -31,7 +31,11 @@ impl Shims {
         let imports = source.values.range(..source.first_defined()).copied();
         Shims {
             first: layout.first_shim(),
-            imports: if layout.records.is_some() { imports.collect() } else { Vec::new() },
+            imports: if layout.records.is_some() || layout.trace.is_some() {
+                imports.collect()
+            } else {
+                Vec::new()
+            },
         }
     }
 
@@ -53,6 +57,9 @@ impl Shims {
     /// Returns the code of a shim.
     pub fn body(&self, import: u32, source: &Source<'_>, layout: &Layout) -> Function {
         let params = source.func_type(import).params().len() as u32;
+        if layout.trace.is_some() {
+            return support::shim(layout, import, params);
+        }
         let slots = layout.records.map_or(0, |records| records.host_slots());
         let mut function = Function::new([(1, ValType::I32)]);
         let mut code = Code { layout, sink: function.instructions() };

@@ -25,6 +25,11 @@ pub fn is_end(op: &Operator<'_>) -> bool {
     matches!(op, Operator::Unreachable) || is_throw(op)
 }
 
+/// Reports whether a thread may wait at `op`, and be ended there by its host.
+pub fn is_wait(op: &Operator<'_>) -> bool {
+    matches!(op, Operator::MemoryAtomicWait32 { .. } | Operator::MemoryAtomicWait64 { .. })
+}
+
 /// Reports whether `op` throws an exception.
 pub fn is_throw(op: &Operator<'_>) -> bool {
     matches!(op, Operator::Throw { .. } | Operator::ThrowRef | Operator::Rethrow { .. })
@@ -72,7 +77,7 @@ pub fn may_leave(op: &Operator<'_>) -> bool {
 
 /// Reports whether a frame that stops at `op` is accounted for.
 pub fn is_site(op: &Operator<'_>, all_traps: bool) -> bool {
-    is_call(op) || may_leave(op) || is_end(op) || all_traps && may_trap(op)
+    is_call(op) || may_leave(op) || is_end(op) || is_wait(op) || all_traps && may_trap(op)
 }
 
 /// Returns the byte offset of each call of a function that control can reach, tail calls included, in order: that of

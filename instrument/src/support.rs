@@ -8,13 +8,16 @@
 //! **The table** has open addressing with linear probing, and is never more than three quarters full.
 
 mod records;
+mod trace;
+
+pub use trace::shim;
 
 use wasm_encoder::{BlockType, Function, InstructionSink, MemArg, MemArgTarget, ValType};
 
 use crate::hot::Hot;
 use crate::layout::{
     ENTRY, FIRST_COUNTER, FLAGS, FULL, GUESSED, Global, HEIGHT, IS_SITE, LENGTH, Layout, MAGIC, PAGE, ROW,
-    ROWS, Support, TABLE,
+    ROWS, Support, TABLE, TRACE_END,
 };
 
 /// The multiplier of the hash: the golden ratio, an odd number without a pattern.
@@ -44,6 +47,8 @@ pub fn signature(func: Support, layout: &Layout, program: &Program) -> Signature
         Support::Bump if layout.records.is_some() => (&[I32, I32, I64, I64], &[]),
         Support::Bump => (&[I32, I64, I64], &[]),
         Support::Left | Support::Count | Support::Returned => (&[I32], &[]),
+        Support::Retract | Support::Begin | Support::Back | Support::Caught | Support::Mend => (&[I32], &[]),
+        Support::Emit => (&[I64, I32], &[]),
         Support::Flush => (&[], &[I32]),
         Support::Rehash | Support::Clear | Support::Settle | Support::Start | Support::Unnamed => (&[], &[]),
         Support::Mark => match (program.has_paths, layout.owes_records()) {
@@ -64,6 +69,7 @@ pub fn body(func: Support, layout: &Layout, program: &Program, hot: &Hot) -> Fun
     match func {
         Support::Locate => locate(layout),
         Support::Bump => bump(layout),
+        Support::Left if layout.trace.is_some() => trace::left(layout),
         Support::Left => left(layout),
         Support::Flush => flush(layout, hot),
         Support::Rehash => rehash(layout),
@@ -79,6 +85,12 @@ pub fn body(func: Support, layout: &Layout, program: &Program, hot: &Hot) -> Fun
         Support::Make => records::make(layout),
         Support::Host => records::host(layout),
         Support::Unnamed => records::unnamed(layout),
+        Support::Emit => trace::emit(layout),
+        Support::Retract => trace::retract(layout),
+        Support::Begin => trace::begin(layout),
+        Support::Back => trace::back(layout),
+        Support::Caught => trace::caught(layout),
+        Support::Mend => trace::mend(layout),
     }
 }
 
@@ -351,6 +363,11 @@ fn flush(layout: &Layout, hot: &Hot) -> Function {
         for (place, global) in [(TABLE, Global::Table), (ROWS, Global::Rows), (FLAGS, Global::Flags)] {
             code.head(place, |code| code.get(global));
         }
+        if layout.trace.is_some() {
+            code.head(TRACE_END, |code| {
+                code.sink.i32_const(layout.first_table().cast_signed());
+            });
+        }
         for (counter, global) in hot.all() {
             code.region();
             let at = code.at(FIRST_COUNTER + 8 * counter, 3);
@@ -360,11 +377,15 @@ fn flush(layout: &Layout, hot: &Hot) -> Function {
     })
 }
 
-/// Moves the table behind the end of the region with twice as many rows, unless there is no memory for it.
+/// Moves the table behind the end of the region with twice as many rows, unless there is no memory for it, or the region
+/// may not grow.
 fn rehash(layout: &Layout) -> Function {
     const AT: u32 = 0;
     const END: u32 = 1;
     const PAGES: u32 = 2;
+    if layout.is_shared {
+        return function(layout, &[], |_| {});
+    }
     function(layout, &[(3, ValType::I32)], |code| {
         let grow = layout.memory;
         code.get(Global::Table);
@@ -382,10 +403,6 @@ fn rehash(layout: &Layout) -> Function {
         code.get(Global::Pages);
         code.sink.local_get(PAGES).i32_add();
         code.set(Global::Pages);
-        if layout.is_shared {
-            code.sink.memory_size(grow);
-            code.set(Global::Whole);
-        }
         code.get(Global::Rows);
         code.sink.i32_const(1).i32_shl();
         code.set(Global::Rows);

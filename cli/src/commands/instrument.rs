@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::{Args, ValueEnum, ValueHint};
 use wprof::{Collect, EventModel, Module};
-use wprof_instrument::{Collected, EventKind, JAVASCRIPT, Options};
+use wprof_instrument::{Collected, EventKind, JAVASCRIPT, Options, bulk_operations};
 
 use super::help;
 use super::run::collect::wanted::{What, wanted};
@@ -17,10 +17,18 @@ use crate::{modules, output, sizes};
 pub struct RewriteArgs {
     /// Count edges, paths, blocks, cct, flow, or events=KIND,…; several with commas
     ///
-    /// They are those of `wprof run --exact --collect`. Edges, paths and blocks exclude each other; events are counted
-    /// beside edges, blocks and cct.
+    /// They are those of `wprof run --exact --collect`. Edges, paths and blocks exclude each other.
     #[arg(long, value_parser = asked, value_name = "WHAT", default_value = "edges", help_heading = help::PROFILE)]
     collect: Asked,
+    /// Write the sequence of all blocks that run instead of counting, for small runs
+    ///
+    /// It is what `wprof trace record` writes, and lies in the module's memory until `wprof collect` takes it.
+    #[arg(long, help_heading = help::PROFILE, conflicts_with_all = ["collect", "exact_traps"])]
+    trace: bool,
+    /// Limit the memory for a trace; what runs later is not in it
+    #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "16M")]
+    #[arg(help_heading = help::LIMITS, hide_short_help = true)]
+    max_trace: u64,
     /// Be exact also if a load, a store, a division or the like traps; takes more code
     ///
     /// Without it counts are exact if the program ends itself, throws, executes `unreachable`, or traps in a function of
@@ -54,7 +62,7 @@ fn asked(text: &str) -> Result<Asked, String> {
             What::Flow => code.push(Collected::Flow),
             What::Contexts { merges_sites: false } => contexts = true,
             What::Events(kinds) => {
-                events = kinds.iter().map(event_kind).collect::<Result<Vec<EventKind>, String>>()?;
+                events = kinds.iter().map(event_kind).collect();
             }
             _ => {
                 return Err("a rewritten module counts edges, paths, blocks, cct, flow and events".to_owned());
@@ -75,21 +83,21 @@ fn asked(text: &str) -> Result<Asked, String> {
 }
 
 /// Converts a kind of events.
-fn event_kind(model: &EventModel) -> Result<EventKind, String> {
-    if model.charges_lengths() {
-        return Err(format!(
-            "`{}` charges the lengths of bulk operations, which a rewritten module does not count: use wprof run",
-            model.name
-        ));
-    }
+fn event_kind(model: &EventModel) -> EventKind {
     let EventModel { name, entry, back_edge, .. } = model;
-    Ok(EventKind { name: name.clone(), entry: *entry, back_edge: *back_edge, costs: model.costs().to_vec() })
+    let lengths = bulk_operations().iter().map(|op| model.per_unit(op)).collect();
+    let costs = model.costs().to_vec();
+    EventKind { name: name.clone(), entry: *entry, back_edge: *back_edge, costs, lengths }
 }
 
 impl RewriteArgs {
     /// Returns the options of the rewriter.
     pub fn options(&self) -> Options<'_> {
         let memory = u32::try_from(self.max_context_memory).unwrap_or(u32::MAX);
+        if self.trace {
+            let trace_memory = u32::try_from(self.max_trace.max(1)).unwrap_or(u32::MAX);
+            return Options { collected: Collected::Trace, trace_memory, ..Options::default() };
+        }
         Options {
             collected: self.collect.collected,
             exact_traps: self.exact_traps,
@@ -99,8 +107,16 @@ impl RewriteArgs {
         }
     }
 
+    /// Reports whether a trace is to be written.
+    pub fn is_trace(&self) -> bool {
+        self.trace
+    }
+
     /// Returns the options as arguments of `wprof instrument`.
     pub fn to_args(&self) -> Vec<String> {
+        if self.trace {
+            return vec!["--trace".to_owned(), format!("--max-trace={}", self.max_trace)];
+        }
         let traps = self.exact_traps.then(|| "--exact-traps".to_owned());
         let memory = format!("--max-context-memory={}", self.max_context_memory);
         [format!("--collect={}", self.collect.text), memory].into_iter().chain(traps).collect()
@@ -111,6 +127,7 @@ const EXAMPLES: &str = "\
 Examples:
   wprof instrument app.wasm -o dist/app.wasm     count edges wherever app.wasm runs
   wprof instrument --collect paths,cct app.wasm -o dist/app.wasm
+  wprof instrument --trace app.wasm -o dist/app.wasm     keep the sequence of blocks that run
   wprof instrument --js dist/wprof.js            what hands the counters over in a page or in Node
   wprof collect -- node app.js                   or all of it in one command";
 
@@ -130,7 +147,7 @@ counters, which `wprof collect` turns into the profile that `wprof run --exact` 
 same run, of the original module. Names, debug information and other custom sections stay; `wprof.offsets` \
 says where code was inserted.
 
-With cct or flow it also exports two variables, wprof_current and wprof_slot. A host that goes on after an error \
+With cct, flow or a trace it also exports two variables, wprof_current and wprof_slot. A host that goes on after an error \
 which has passed through the module sets them to what they were before the call; otherwise what it calls \
 later may be counted below the function of the host that failed.
 

@@ -80,6 +80,9 @@ fn what_node_runs_is_rewritten_run_and_profiled_in_one_command() {
         ("flow", vec![exit.as_str(), "42", "100"]),
         ("events=instructions,back_edges_and_calls", vec![exit.as_str(), "42", "100"]),
         ("edges,cct,events=loads", vec![json_wasm.as_str(), "20", "2"]),
+        ("paths,events=loads,calls", vec![json_wasm.as_str(), "20", "2"]),
+        ("flow,events=stores", vec![exit.as_str(), "42", "100"]),
+        ("edges,events=fuel", vec![json_wasm.as_str(), "20", "2"]),
     ] {
         let expected = exact(&folder, collect, &run);
         let code = command(&[&["run", "-q", "--profile", "off"][..], &run].concat()).output().unwrap().status;
@@ -100,14 +103,43 @@ fn what_node_runs_is_rewritten_run_and_profiled_in_one_command() {
 }
 
 #[test]
+fn the_trace_of_a_program_in_node_is_that_of_wprof() {
+    if !has_node() {
+        return;
+    }
+    let folder = Folder::new();
+    let host = folder.file("host.cjs", WASI_HOST);
+    let (found, expected) = (folder.path("f.wtrace"), folder.path("e.wtrace"));
+    let replay = |trace: &str| wprof(&["trace", "replay", trace]).succeeded();
+    let (json_wasm, exit) = (program("json"), program("exit"));
+    for run in [vec![json_wasm.as_str(), "1", "1"], vec![exit.as_str(), "42", "20"]] {
+        command(&[&["trace", "record", "-q", "-o", &expected][..], &run].concat()).output().unwrap();
+        let args = [&["collect", "--trace", "-o", &found, "--", "node", &host][..], &run].concat();
+        let ran = command(&args).env("NODE_NO_WARNINGS", "1").output().expect("it starts");
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert!(said.contains(" bytes in ") && !said.contains("only the beginning"), "{said}");
+        let (found, expected) = (replay(&found), replay(&expected));
+        assert!(found == expected && found.lines().count() > 100, "{run:?}: {said}");
+    }
+    let said = wprof(&["collect", "--trace", "--", "node", &host, &json_wasm]).failed();
+    assert!(said.contains("give -o FILE.wtrace"), "{said}");
+    let args =
+        ["collect", "--trace", "--max-trace", "1K", "-o", &found, "--", "node", &host, &json_wasm, "1", "1"];
+    let ran = command(&args).env("NODE_NO_WARNINGS", "1").output().expect("it starts");
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(said.contains("has only the beginning of the run: raise --max-trace"), "{said}");
+    let said = wprof(&["trace", "stats", &found]);
+    assert!(said.err.contains("only the beginning of the run"), "{said:?}");
+}
+
+#[test]
 fn what_a_rewritten_module_cannot_count_is_said_before_it_is_written() {
     let folder = Folder::new();
     let (module, out) = (folder.file("count.wat", COUNT), folder.path("out.wasm"));
     for (collect, why) in [
         ("edges,paths", "cannot be counted together"),
         ("cycles", "counts edges, paths, blocks, cct, flow and events"),
-        ("events=fuel", "charges the lengths of bulk operations"),
-        ("paths,events=loads", "events are not counted beside paths"),
+        ("callees", "counts edges, paths, blocks, cct, flow and events"),
     ] {
         let ran = wprof(&["instrument", "--collect", collect, &module, "-o", &out]);
         assert!(ran.code != Some(0) && ran.err.contains(why), "{collect}: {ran:?}");
@@ -163,6 +195,86 @@ if (isMainThread) new Worker(__filename, { argv: process.argv.slice(2) });
     let ran = wprof(&["collect", "-q", "-o", &profile, "--", "node", &app, &wasm]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(function(&json(&profile), "count")["calls"], 2);
+}
+
+/// One worker is ended while it waits for messages, another by the end of the process.
+#[test]
+fn workers_that_are_ended_are_profiled_too() {
+    if !has_node() {
+        return;
+    }
+    let folder = Folder::new();
+    let app = "
+const { Worker, isMainThread, parentPort } = require('worker_threads');
+const bytes = require('fs').readFileSync(process.argv[2]);
+if (isMainThread) {
+  const start = () => new Worker(__filename, { argv: process.argv.slice(2) });
+  const first = start();
+  first.once('message', async (message) => {
+    if (message !== 'counted') throw message;
+    await first.terminate();
+    start().once('message', () => process.exit(7));
+  });
+} else {
+  new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports.count(10);
+  parentPort.on('message', () => {});
+  parentPort.postMessage('counted');
+}
+";
+    let (app, wasm) = (folder.file("app.cjs", app), folder.path("count.wasm"));
+    let profile = folder.path("f.wprof");
+    fs::write(&wasm, count_wasm()).unwrap();
+    let ran = wprof(&["collect", "-q", "-o", &profile, "--", "node", &app, &wasm]);
+    assert_eq!(ran.code, Some(7), "{ran:?}");
+    assert_eq!(function(&json(&profile), "count")["calls"], 2);
+}
+
+/// Each thread works, and then waits for ever.
+const THREADS: &str = r#"(module (import "env" "memory" (memory 1 1 shared))
+  (func $work (param $n i32) (loop $again (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1))))))
+  (func $wait (drop (memory.atomic.wait32 (i32.const 0) (i32.const 0) (i64.const -1))))
+  (func (export "run") (param i32) (call $work (local.get 0)) (call $wait)))"#;
+
+#[test]
+fn threads_that_wait_when_the_program_ends_are_profiled_too() {
+    let many = "process.exit(!WebAssembly.validate(new Uint8Array([0,97,115,109,1,0,0,0,5,5,2,0,0,0,0])))";
+    if !has_node() || !Command::new("node").args(["-e", many]).status().is_ok_and(|status| status.success()) {
+        println!("skipped: this version of Node has one memory in a module");
+        return;
+    }
+    let folder = Folder::new();
+    let app = "
+const { Worker, isMainThread, workerData: memory, parentPort } = require('worker_threads');
+const bytes = require('fs').readFileSync(process.argv[2]);
+if (isMainThread) {
+  const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
+  let started = 0;
+  for (let i = 0; i < 3; i++) {
+    const worker = new Worker(__filename, { workerData: memory, argv: process.argv.slice(2) });
+    worker.once('message', () => ++started === 3 && setTimeout(() => process.exit(0), 300));
+  }
+} else {
+  const { exports } = new WebAssembly.Instance(new WebAssembly.Module(bytes), { env: { memory } });
+  parentPort.postMessage('starts');
+  exports.run(10);
+}
+";
+    let app = folder.file("app.cjs", app);
+    let (module, wasm, script) =
+        (folder.file("threads.wat", THREADS), folder.path("t.wasm"), folder.path("w.js"));
+    let profile = folder.path("f.wprof");
+    wprof(&["instrument", "--collect", "paths,cct", &module, "-o", &wasm, "--js", &script]).succeeded();
+    let ran = node(&folder, &["--require", &script, &app, &wasm]);
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let files = counters(&folder);
+    assert_eq!(files.len(), 3, "{files:?}");
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    wprof(&[&["collect", "-q", "-m", &module, "-o", &profile][..], &files].concat()).succeeded();
+    let profile = json(&profile);
+    for function in profile["functions"].as_array().expect("functions") {
+        assert_eq!(function["calls"], 3, "{function}");
+    }
+    assert_eq!(profile["functions"].as_array().map(Vec::len), Some(3));
 }
 
 /// `count(n)` goes round n times.

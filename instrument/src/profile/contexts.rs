@@ -6,12 +6,11 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use wprof_profiler::{
-    CallRecord, Callee, ContextLink, ContextLog, ContextTree, FigureKind, Metric, PathCount, Routine,
-};
+use wprof_profiler::{CallRecord, Callee, ContextLink, ContextLog, ContextTree, FigureKind, Metric, Routine};
 
+use super::Reader;
 use super::events::EventsOfRecords;
-use super::{Reader, unfinished};
+use super::figures::Figures;
 use crate::Error;
 use crate::counters::{double, word};
 use crate::layout::{
@@ -204,13 +203,14 @@ impl Reader<'_> {
         for (cfg, plan) in &self.plans.functions {
             let FunctionPlan::Flow(path_plan) = plan else { continue };
             has_paths = true;
+            let figures = Figures::new(self.source, cfg, self.kinds)?;
             for ((record, id), count) in self.paths_of_records(cfg.func, plan, records)? {
                 let Some(number) = numbers.get(&record) else { return Err(unknown) };
-                all[*number as usize].paths.push(PathCount { id, count, metrics: Vec::new() });
+                all[*number as usize].paths.push(figures.finished(path_plan, id, count)?);
             }
             for stop in self.stopped(cfg.func) {
                 let Some(number) = numbers.get(&stop.record) else { return Err(unknown) };
-                all[*number as usize].unfinished.push(unfinished(path_plan, &stop));
+                all[*number as usize].unfinished.push(figures.unfinished(path_plan, &stop)?);
             }
         }
         Ok(has_paths)

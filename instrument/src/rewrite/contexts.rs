@@ -5,6 +5,7 @@ use wasm_encoder::InstructionSink;
 use wasmparser::Operator;
 
 use super::marks::catches;
+use super::traces;
 use super::{Input, Local, Writer};
 use crate::Error;
 use crate::cfg::is_call;
@@ -17,6 +18,9 @@ pub(super) fn has_outer(input: &Input<'_>) -> bool {
     let reader = input.source.body(input.cfg.func).get_operators_reader();
     let mut operators = reader.into_iter().flatten().map_while(Result::ok);
     let host = input.source.first_defined();
+    if input.layout.trace.is_some() {
+        return traces::has_outer(input);
+    }
     input.layout.records.is_some() && operators.any(|op| calls_host(&op, host) || catches(&op))
 }
 
@@ -40,6 +44,11 @@ impl<'a> Writer<'a, '_> {
         code.sink.i32_const(cfg.func as i32).i32_const(plan.slots(&records) as i32).i32_const(sites as i32);
         code.call(Support::Enter);
         code.sink.local_set(record);
+        self.keep_outer();
+    }
+
+    /// Writes the code at frame entry that keeps from where the host calls, if the function puts that back.
+    pub(super) fn keep_outer(&mut self) {
         if self.has_outer {
             let outer = self.locals.index(Local::Outer);
             let mut code = self.code();

@@ -34,6 +34,9 @@ pub(super) fn is_marked(input: &Input<'_>, op: &Operator<'_>) -> bool {
 pub(super) fn has_place(input: &Input<'_>) -> bool {
     let reader = input.source.body(input.cfg.func).get_operators_reader();
     let operators = reader.into_iter().flatten().map_while(Result::ok);
+    if input.layout.trace.is_some() {
+        return true;
+    }
     let comes_back = |op: &Operator<'_>| is_site(op, input.all_traps) && !is_end(op) && is_marked(input, op);
     operators.into_iter().any(|op| comes_back(&op) || input.tracks && catches(&op))
 }
@@ -196,10 +199,10 @@ impl Writer<'_, '_> {
     /// Writes the code at the entry of a function that the host may call.
     pub(super) fn enter_from_outside(&mut self) {
         let limit = self.input.layout.stack() + SOFT_LIMIT;
-        let has_place = self.has_place;
+        let counts_stops = self.has_place && !self.is_traced();
         let mut code = self.code();
         code.settle();
-        if has_place {
+        if counts_stops {
             code.get(Global::Height);
             code.sink.i32_const(limit as i32).i32_gt_u().if_(BlockType::Empty);
             code.call(Support::Clear);
@@ -213,6 +216,9 @@ impl Writer<'_, '_> {
         self.outer_context();
         if !self.input.tracks {
             return self.code().settle();
+        }
+        if self.is_traced() {
+            return self.caught_traced();
         }
         let place = self.locals.index(Local::Place);
         let mut code = self.code();

@@ -45,7 +45,7 @@ impl Places {
             let added = added.into_iter().flatten().map(|&(kind, amount)| Probe::Event(kind, amount));
             probe.into_iter().chain(added).collect()
         });
-        let probes: Vec<Vec<Probe>> = probes.collect();
+        let mut probes: Vec<Vec<Probe>> = probes.collect();
         let mut arrivals = vec![0_u32; cfg.blocks.len()];
         for to in cfg.blocks.iter().flat_map(|block| &block.edges).filter_map(|edge| edge.to) {
             arrivals[to as usize] += 1;
@@ -54,8 +54,12 @@ impl Places {
         let (mut placed, mut first) = (Vec::with_capacity(edges), Vec::with_capacity(cfg.blocks.len()));
         for block in &cfg.blocks {
             first.push(placed.len());
+            let call = plan.trace().and_then(|plan| plan.behind_call(block.end)).map(Probe::from);
             for edge in &block.edges {
                 let id = placed.len();
+                // An exception crosses the edge of the call, too, which other code does behind the call.
+                let call = call.filter(|_| edge.clause.is_some());
+                probes[id].splice(..0, call);
                 let place = match (&block.how, edge.to) {
                     (End::Jump | End::TailCall, _) => Place::Before,
                     (_, Some(to)) if arrivals[to as usize] == 1 => Place::Start,

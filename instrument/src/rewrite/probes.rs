@@ -1,5 +1,7 @@
 //! Code generation for the probes of edges.
 
+use wasm_encoder::InstructionSink;
+
 use super::places::Place;
 use super::{Arrives, Local, Writer};
 use crate::layout::{FIGURES, FIRST_COUNTER, Support};
@@ -24,6 +26,7 @@ impl Writer<'_, '_> {
                 Probe::Event(kind, amount) => self.add_events(kind, amount),
                 Probe::Add(amount) => self.add(amount),
                 Probe::Set(value) => self.set(value),
+                Probe::Emit { value, bits } => self.code().emit(value.into(), bits.into()),
                 Probe::Finish { add, restart } => {
                     self.count_path(add, 1);
                     if let Some(restart) = restart {
@@ -64,6 +67,11 @@ impl Writer<'_, '_> {
                 Probe::Event(kind, amount) => self.add_events(kind, amount.wrapping_neg()),
                 Probe::Add(amount) => self.add(amount.wrapping_neg()),
                 Probe::Finish { add, .. } => self.count_path(add, -1),
+                Probe::Emit { bits, .. } => {
+                    let mut code = self.code();
+                    code.sink.i32_const(bits.into());
+                    code.call(Support::Retract);
+                }
                 Probe::Set(_) => {}
             }
         }
@@ -71,11 +79,21 @@ impl Writer<'_, '_> {
 
     /// Adds events: to the sum in the frame's call record if contexts are counted, otherwise to the one sum of the kind.
     pub(super) fn add_events(&mut self, kind: u32, amount: i64) {
+        self.add_pushed_events(kind, |sink| {
+            sink.i64_const(amount);
+        });
+    }
+
+    /// Adds events, whose number `push` pushes.
+    pub(super) fn add_pushed_events(&mut self, kind: u32, push: impl FnOnce(&mut InstructionSink<'_>)) {
         let layout = self.input.layout;
         if layout.records.is_none() {
             let counter = layout.first_sum() + kind;
             let sum = self.hot.variable(counter);
-            self.sink().global_get(sum).i64_const(amount).i64_add().global_set(sum);
+            let mut sink = self.sink();
+            sink.global_get(sum);
+            push(&mut sink);
+            sink.i64_add().global_set(sum);
             return;
         }
         let record = self.locals.index(Local::Record);
@@ -85,7 +103,9 @@ impl Writer<'_, '_> {
             code.sink.local_get(record);
             code.address();
         }
-        code.sink.i64_load(at).i64_const(amount).i64_add().i64_store(at);
+        code.sink.i64_load(at);
+        push(&mut code.sink);
+        code.sink.i64_add().i64_store(at);
     }
 
     /// Adds the events that are added before the call or throw at a byte offset.

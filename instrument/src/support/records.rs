@@ -11,7 +11,7 @@
 //! catches an exception. A host that catches an error which has passed through wasm frames puts it back itself, since no
 //! wasm code runs then.
 //!
-//! **Records** lie in memory that grows by a chunk at a time, up to a limit; beyond it each function has one more record,
+//! **Records** lie in memory that grows by a chunk at a time (none behind the program's memory), up to a limit; beyond it each function has one more record,
 //! whose caller is unknown.
 
 use wasm_encoder::{BlockType, Function, ValType};
@@ -182,6 +182,11 @@ fn more_memory(code: &mut Code<'_, '_>, bytes: u32, pages: u32) {
     code.get(Global::End);
     code.get(Global::Next);
     code.sink.i32_sub().local_get(bytes).i32_lt_u().if_(BlockType::Empty);
+    if code.layout.is_shared {
+        code.flag(FULL);
+        code.sink.i32_const(code.layout.spare_record() as i32).return_().end();
+        return;
+    }
     code.sink.local_get(bytes).i32_const(16).i32_shr_u().i32_const(CHUNK as i32).i32_add().local_tee(pages);
     code.sink.memory_grow(memory).i32_const(-1).i32_eq().if_(BlockType::Empty);
     code.flag(FULL);
@@ -195,10 +200,6 @@ fn more_memory(code: &mut Code<'_, '_>, bytes: u32, pages: u32) {
     code.get(Global::Pages);
     code.sink.i32_const(PAGE.trailing_zeros() as i32).i32_shl();
     code.set(Global::End);
-    if code.layout.is_shared {
-        code.sink.memory_size(memory);
-        code.set(Global::Whole);
-    }
     code.sink.end();
 }
 

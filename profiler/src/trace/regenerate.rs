@@ -134,7 +134,7 @@ impl<'a> Regenerator<'a> {
 
     /// Returns the number of unwindings up to the last event returned, including the unwinding that the event belongs
     /// to.
-    pub(super) fn unwinds_passed(&self) -> usize {
+    pub fn unwinds_passed(&self) -> usize {
         self.unwinds
     }
 

@@ -154,7 +154,10 @@ pub fn region(mut store: impl AsContextMut, instance: Instance) -> Option<Vec<u8
     let flush = instance.get_typed_func::<(), u32>(&mut store, wprof_instrument::FLUSH).ok()?;
     let base = flush.call(&mut store, ()).expect("it only stores into its own memory");
     let memory = instance.get_memory(&mut store, wprof_instrument::COUNTERS).expect("exported");
-    Some(memory.data(&store)[base as usize..].to_vec())
+    // It may be shared: then it has no slice.
+    let mut region = vec![0; memory.data_size(&store) - base as usize];
+    memory.read(&store, base as usize, &mut region).expect("within the memory");
+    Some(region)
 }
 
 /// Returns the counters of a self-counting module.

@@ -3,6 +3,7 @@
 mod browser;
 mod listen;
 mod node;
+mod traces;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,6 +31,7 @@ const EXAMPLES: &str = "\
 Examples:
   wprof collect -o f.wprof -- node app.js        rewrite what app.js loads, run it, and profile it
   wprof collect -o f.wprof --browser test.html   the same with a page in Chromium
+  wprof collect --trace -o f.wtrace -- node app.js   keep the sequence of blocks instead
   wprof collect -m app.wasm -o f.wprof *.counters
   wprof collect -m app.wasm -o f.wprof --listen 127.0.0.1:8000";
 
@@ -50,6 +52,8 @@ nothing new for five seconds, when the page calls wprof.done(), or after --timeo
 window is closed. wprof serve does the same for any browser.
 
 --listen waits until Ctrl-C for what pages send that have loaded wprof.js from there.
+
+With --trace each instance's trace is written to the file of -o, or to numbered files beside it, for wprof trace.
 
 {EXAMPLES}"))]
 pub struct CollectArgs {
@@ -96,6 +100,10 @@ pub struct CollectArgs {
 type Counters = Vec<(String, RawCounters)>;
 
 pub fn execute(args: &CollectArgs, color: ColorChoice) -> Result<ExitCode> {
+    ensure!(
+        !args.rewrite.is_trace() || args.output.is_some(),
+        "a trace is kept in a file: give -o FILE.wtrace"
+    );
     if !args.command.is_empty() {
         return of_command(args, color);
     }
@@ -111,8 +119,10 @@ pub fn execute(args: &CollectArgs, color: ColorChoice) -> Result<ExitCode> {
         Some(address) => listen::until_interrupted(address)?,
         None => args.counters.iter().map(|path| from_file(path)).collect::<Result<Counters>>()?,
     };
-    let profiles = profiles(&originals, &counters, &run(Vec::new()))?;
+    let (counted, traced) = traces::split(&counters)?;
+    let profiles = profiles(&originals, &counted, &run(Vec::new()))?;
     finish((args.output.as_deref(), args.quiet), &profiles, color)?;
+    traces::write(&originals, &traced, args.output.as_deref())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -174,7 +184,8 @@ impl Gathered {
     /// # Errors
     /// Returns an error if counters do not fit their modules, or files cannot be written.
     pub fn conclude(&self, path: Option<&Path>, quiet: bool, color: ColorChoice) -> Result<bool> {
-        let mut profiles = profiles(&self.originals, &self.counters, &self.run)?;
+        let (counted, traced) = traces::split(&self.counters)?;
+        let mut profiles = profiles(&self.originals, &counted, &self.run)?;
         if let Some(path) = path {
             for (number, (profile, original)) in profiles.iter_mut().enumerate() {
                 // The module is written too: a later view of the profile needs it, and the program only received its
@@ -185,7 +196,8 @@ impl Gathered {
             }
         }
         finish((path, quiet), &profiles, color)?;
-        Ok(!profiles.is_empty())
+        traces::write(&self.originals, &traced, path)?;
+        Ok(!profiles.is_empty() || !traced.is_empty())
     }
 }
 
@@ -239,20 +251,24 @@ fn run(args: Vec<String>) -> Run {
     }
 }
 
+/// Returns the module that counters are of.
+fn original_of<'a>(originals: &'a [Original], name: &str, counters: &RawCounters) -> Result<&'a Original> {
+    let hash = counters.module_hash().map_err(|error| anyhow!("{name}: {error}"))?;
+    originals.iter().find(|original| original.has_hash(&hash)).with_context(|| {
+        format!("{name}: counters of another module: give the one that was instrumented with --module")
+    })
+}
+
 /// Returns the profile of each module that has counters, ordered by executed instructions, the most first.
 fn profiles<'a>(
     originals: &'a [Original],
-    counters: &Counters,
+    counters: &[(&str, &RawCounters)],
     run: &Run,
 ) -> Result<Vec<(Profile, &'a Original)>> {
     let mut found: BTreeMap<usize, Profile> = BTreeMap::new();
     for (name, counters) in counters {
-        let hash = counters.module_hash().map_err(|error| anyhow!("{name}: {error}"))?;
-        let index = originals.iter().position(|original| original.has_hash(&hash));
-        let index = index.with_context(|| {
-            format!("{name}: counters of another module: give the one that was instrumented with --module")
-        })?;
-        let original = &originals[index];
+        let original = original_of(originals, name, counters)?;
+        let index = originals.iter().position(|other| std::ptr::eq(other, original)).unwrap_or_default();
         let read = read(&original.bytes, counters).map_err(|error| anyhow!("{name}: {error}"))?;
         if read.is_guessed {
             output::tell_line(format_args!(
@@ -264,7 +280,7 @@ fn profiles<'a>(
         profile.runs = vec![run.clone()];
         match found.get_mut(&index) {
             None => drop(found.insert(index, profile)),
-            Some(sum) => sum.merge(&profile).with_context(|| name.clone())?,
+            Some(sum) => sum.merge(&profile).with_context(|| (*name).to_owned())?,
         }
     }
     for profile in found.values_mut() {

@@ -97,6 +97,11 @@ impl<W: Write> TraceWriter<W> {
         Ok(true)
     }
 
+    /// Ends the recording before the run: the ending will say that only the beginning is there.
+    pub fn stop(&mut self) {
+        self.recording = false;
+    }
+
     /// Writes the ending and flushes.
     ///
     /// # Errors
