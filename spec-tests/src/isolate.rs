@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Timeout of a smaller case during reduction.
 const LESS_PATIENCE: Duration = Duration::from_secs(20);
 /// Number of cases after which a new child starts, so that no engine becomes old.
-const CASES_OF_CHILD: u64 = 200;
+const CASES_OF_CHILD: u64 = 1024;
 /// Number of smaller cases tried for each failing case; the next constant limits the time.
 const TRIES: usize = 3000;
 const TIME_TO_SHRINK: Duration = Duration::from_secs(240);

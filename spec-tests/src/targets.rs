@@ -7,6 +7,7 @@
 //! A new target is a function here, a row in [`TARGETS`], a file of three lines in `fuzz/fuzz_targets` and its row in
 //! `fuzz/Cargo.toml`.
 
+mod components;
 mod files;
 mod modules;
 mod wasi;
@@ -23,9 +24,12 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 11] = [
     Target { name: "module", run: modules::module, seeds: modules::some_modules },
     Target { name: "machine_code", run: modules::machine_code, seeds: random },
+    Target { name: "behaviour", run: modules::behaviour, seeds: random },
+    Target { name: "instrument", run: modules::instrument, seeds: modules::some_modules },
+    Target { name: "component", run: components::component, seeds: components::some_components },
     Target { name: "profile", run: files::profile, seeds: files::some_profiles },
     Target { name: "trace", run: files::trace, seeds: files::some_traces },
     Target { name: "dwarf", run: modules::dwarf, seeds: modules::some_dwarf },

@@ -25,11 +25,12 @@ pub struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    pub fn new(functions: &'a Functions, func: u32, rng: &'a mut Rng) -> Body<'a> {
+    /// Begins a function of about `code` instructions at most.
+    pub fn new(functions: &'a Functions, func: u32, code: usize, rng: &'a mut Rng) -> Body<'a> {
         let (params, results) = functions.signature(func);
         let locals = [params, &FREE].concat();
         let free = locals.len();
-        let budget = 20 + rng.below(250) as i32;
+        let budget = 20 + rng.below(code) as i32;
         let labels = vec![results.to_vec()];
         Body { functions, func, rng, labels, budget, locals, free, code: Vec::new() }
     }

@@ -1,0 +1,3 @@
+#![no_main]
+// See `wprof_spec_tests::targets`.
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| wprof_spec_tests::targets::run("component", bytes));
