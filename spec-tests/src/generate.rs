@@ -121,12 +121,12 @@ pub fn case(seed: u64) -> Case {
     made_case(seed, flow::module, smith::module)
 }
 
-/// Returns the case of a seed, which is small in three of four cases.
+/// Returns the case of a seed, which is small in seven of eight cases.
 ///
 /// # Panics
 /// Panics if a generator makes a module that is not valid.
 pub fn mixed_case(seed: u64) -> Case {
-    match (seed / 4).is_multiple_of(4) {
+    match (seed / 4).is_multiple_of(8) {
         true => case(seed),
         false => made_case(seed, flow::small_module, smith::small_module),
     }
