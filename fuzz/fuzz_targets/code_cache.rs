@@ -1,3 +1,6 @@
 #![no_main]
 // See `wprof_spec_tests::targets`.
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| wprof_spec_tests::targets::run("code_cache", bytes));
+libfuzzer_sys::fuzz_target!(
+    init: wprof_spec_tests::targets::write_seeds("code_cache"),
+    |bytes: &[u8]| wprof_spec_tests::targets::run("code_cache", bytes)
+);

@@ -1,6 +1,7 @@
 //! The properties that every generated module must have.
 //!
 //! * [`Engines::differential`]: in every mode our engine leaves the same state as the reference interpreter.
+//! * [`Engines::sampled`]: so it does with any settings.
 //! * [`Engines::hot`]: so does it for hot programs, under every optimisation.
 //! * [`Engines::wasm3`]: modules with exceptions, function references and objects, which the interpreter does not
 //!   support, leave the same state in all modes as in plain Cranelift code, wherever collections take place.
@@ -16,6 +17,7 @@
 mod engines;
 mod events;
 mod hot;
+mod sampled;
 mod summary;
 mod wasm3;
 
@@ -41,6 +43,7 @@ use crate::shadow::{self, calls_by_chain, without_calls_by_host};
 pub use engines::Engines;
 use engines::{STRATEGIES, engine, tiered};
 pub use hot::{Hot, ways as hot_ways};
+pub use sampled::{SEEDS_OF_ROW, settings_of};
 pub use summary::Summary;
 
 /// Returns the configuration of an engine that separates interesting paths from the others.

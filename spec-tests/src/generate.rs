@@ -118,11 +118,26 @@ pub fn wasm3_case(seed: u64) -> Case {
 /// # Panics
 /// Panics if a generator makes a module that is not valid.
 pub fn case(seed: u64) -> Case {
+    made_case(seed, flow::module, smith::module)
+}
+
+/// Returns the case of a seed, which is small in seven of eight cases.
+///
+/// # Panics
+/// Panics if a generator makes a module that is not valid.
+pub fn mixed_case(seed: u64) -> Case {
+    match (seed / 4).is_multiple_of(8) {
+        true => case(seed),
+        false => made_case(seed, flow::small_module, smith::small_module),
+    }
+}
+
+fn made_case(seed: u64, flow: fn(&mut Rng) -> Vec<u8>, smith: fn(&mut Rng) -> Vec<u8>) -> Case {
     let maker = Maker::ALL[(seed % 4) as usize];
     let mut rng = Rng::new(seed);
     let plain = match maker {
-        Maker::Flow | Maker::MutatedFlow => flow::module(&mut rng),
-        Maker::Smith | Maker::MutatedSmith => smith::module(&mut rng),
+        Maker::Flow | Maker::MutatedFlow => flow(&mut rng),
+        Maker::Smith | Maker::MutatedSmith => smith(&mut rng),
         Maker::Hot => return hot_case(seed),
         Maker::Wasm3 => return wasm3_case(seed),
     };

@@ -1,7 +1,7 @@
 //! Checks cases in child processes, so that a crash or a hang is a finding and not the end of the run.
 //!
 //! A child checks one seed after the other and reports each in a line; the parent reads the lines. When a child dies,
-//! or is silent for [`PATIENCE`], the last seed that it began is the one that failed. The parent reduces the case with
+//! or works for [`PATIENCE`] without a report, the last seed that it began is the one that failed. The parent reduces the case with
 //! one child for each attempt ([`shrink`]).
 
 use std::io::{BufRead, BufReader, Write};
@@ -16,15 +16,18 @@ use std::time::{Duration, Instant};
 use crate::check::Engines;
 use crate::drive::Drive;
 use crate::generate::{Case, Maker};
+use crate::patience::Patience;
 use crate::shrink::shrink;
 use crate::sweep::Check;
 
-/// Timeout of a case: a thousand times what most cases take.
+/// Processor time that a case may take: a thousand times what most cases take.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Timeout of a smaller case during reduction.
+/// The same for a smaller case during reduction.
 const LESS_PATIENCE: Duration = Duration::from_secs(20);
+/// How often to look whether a silent child works.
+const LOOK: Duration = Duration::from_secs(5);
 /// Number of cases after which a new child starts, so that no engine becomes old.
-const CASES_OF_CHILD: u64 = 200;
+const CASES_OF_CHILD: u64 = 1024;
 /// Number of smaller cases tried for each failing case; the next constant limits the time.
 const TRIES: usize = 3000;
 const TIME_TO_SHRINK: Duration = Duration::from_secs(240);
@@ -152,7 +155,7 @@ impl Isolated {
         let mut child = command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let lines = lines_of(child.stdout.take().expect("piped"));
         let complaints = lines_of(child.stderr.take().expect("piped"));
-        let ended = match follow(&lines, start, deadline, passed) {
+        let ended = match follow(&lines, child.id(), start, deadline, passed) {
             Said::Enough => Ended::Well,
             Said::Failed(at, message) => Ended::At(at, message),
             Said::NoMore(at) => {
@@ -198,12 +201,12 @@ impl Isolated {
             .stderr(Stdio::null())
             .spawn()?;
         let said = lines_of(child.stdout.take().expect("piped"));
-        let begun = Instant::now();
+        let patience = Patience::new(child.id());
         let status = loop {
             if let Some(status) = child.try_wait()? {
                 break Some(status);
             }
-            if begun.elapsed() > LESS_PATIENCE {
+            if patience.ends(LESS_PATIENCE) {
                 break None;
             }
             std::thread::sleep(Duration::from_millis(3));
@@ -221,7 +224,7 @@ impl Isolated {
 enum Said {
     /// All the reports that were asked for, within the time.
     Enough,
-    /// That the case of a seed fails, or nothing within the timeout.
+    /// That the case of a seed fails, or nothing while it worked too long.
     Failed(u64, String),
     /// Nothing more since it began the case of a seed: the child has ended.
     NoMore(u64),
@@ -230,19 +233,26 @@ enum Said {
 /// Reads the reports of a child.
 fn follow(
     lines: &Receiver<String>,
+    pid: u32,
     start: u64,
     deadline: Option<Instant>,
     mut passed: impl FnMut(u64),
 ) -> Said {
     let mut at = start;
+    let mut silent = None;
     loop {
-        let line = match lines.recv_timeout(PATIENCE) {
+        let line = match lines.recv_timeout(LOOK) {
             Ok(line) => line,
             Err(RecvTimeoutError::Disconnected) => return Said::NoMore(at),
             Err(RecvTimeoutError::Timeout) => {
-                return Said::Failed(at, format!("does not end within {} s", PATIENCE.as_secs()));
+                let patience = silent.get_or_insert_with(|| Patience::new(pid));
+                if patience.ends(PATIENCE) {
+                    return Said::Failed(at, format!("does not end within {} s of work", PATIENCE.as_secs()));
+                }
+                continue;
             }
         };
+        silent = None;
         match line.split_once(' ') {
             Some(("begin", seed)) => at = seed.parse().unwrap_or(at),
             Some(("failed", message)) => return Said::Failed(at, message.to_string()),

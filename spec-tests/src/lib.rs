@@ -24,6 +24,7 @@ pub mod nonsense;
 pub mod oracle;
 pub mod outcome;
 pub mod pairs;
+pub mod patience;
 pub mod programs;
 pub mod recorded;
 pub mod rng;

@@ -1,5 +1,7 @@
 //! Reproducible random numbers: a seed identifies a test case on every machine.
 
+use std::ops::Range;
+
 /// A SplitMix64 generator.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
@@ -21,6 +23,11 @@ impl Rng {
     /// Returns a number below `n`, which is not zero.
     pub fn below(&mut self, n: usize) -> usize {
         (self.word() % n as u64) as usize
+    }
+
+    /// Returns a number in a range, which is not empty.
+    pub fn within(&mut self, range: &Range<usize>) -> usize {
+        range.start + self.below(range.len())
     }
 
     /// Returns true with a probability of `percent` percent.

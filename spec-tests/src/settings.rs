@@ -12,6 +12,7 @@ use wprof::{
 
 use crate::mode::{bursts, kinds, unoptimized};
 use crate::pairs::{Covering, Row, covering};
+use crate::rng::Rng;
 
 /// A change of a configuration.
 pub type Change = fn(&mut Config);
@@ -130,6 +131,29 @@ pub fn describe(row: &[usize]) -> String {
 pub fn rows() -> Covering {
     let sizes: Vec<usize> = SETTINGS.iter().map(|setting| setting.choices.len()).collect();
     covering(&sizes, |row| Engine::new(&config(row)).is_ok())
+}
+
+/// Settings that decide which compiler runs and when; without a change of these, short programs end in baseline code.
+const DECISIVE: [&str; 5] = ["strategy", "compilation", "profile", "reoptimization", "promotion"];
+
+/// The probabilities, in percent, that a decisive setting and another one are not at their default.
+const CHANGED: [usize; 2] = [70, 15];
+
+/// Returns a row of choices that an engine combines.
+pub fn random_row(rng: &mut Rng) -> Row {
+    let mut row: Row = vec![0; SETTINGS.len()];
+    let mut left: Vec<usize> = (0..SETTINGS.len()).collect();
+    while !left.is_empty() {
+        let at = left.swap_remove(rng.below(left.len()));
+        let Setting { name, choices } = &SETTINGS[at];
+        if rng.chance(CHANGED[usize::from(!DECISIVE.contains(name))]) {
+            row[at] = 1 + rng.below(choices.len() - 1);
+            if Engine::new(&config(&row)).is_err() {
+                row[at] = 0;
+            }
+        }
+    }
+    row
 }
 
 /// Returns why engines refuse each pair of choices that they do not combine.

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::check::{Engines, Summary};
-use crate::generate::{Case, case, deep_case, hot_case, managed_case, wasm3_case};
+use crate::generate::{Case, case, deep_case, hot_case, managed_case, mixed_case, wasm3_case};
 use crate::shrink::shrink;
 
 /// A property of every case of some kind.
@@ -28,6 +28,9 @@ const SMALL_STACK: usize = 4 << 20;
 
 /// See [`Engines::differential`].
 pub const DIFFERENTIAL: Check = Check { case, check: Engines::differential, stack: LARGE_STACK };
+
+/// See [`Engines::sampled`].
+pub const SAMPLED: Check = Check { case: mixed_case, check: Engines::sampled, stack: LARGE_STACK };
 
 /// See [`Engines::hot`].
 pub const HOT: Check = Check { case: hot_case, check: Engines::hot, stack: LARGE_STACK };
@@ -87,8 +90,9 @@ fn abort(_: &Engines, case: &Case) -> Result<Summary, String> {
 }
 
 /// All checks by name, the usual one first.
-pub const CHECKS: [(&str, Check); 16] = [
+pub const CHECKS: [(&str, Check); 17] = [
     ("modules", DIFFERENTIAL),
+    ("sampled", SAMPLED),
     ("hot", HOT),
     ("wasm3", WASM3),
     ("hot-objects", HOT_OBJECTS),

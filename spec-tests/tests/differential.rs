@@ -2,9 +2,13 @@
 //!
 //! `WPROF_SEEDS` is the number of modules. The program `differential` does long runs.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use wprof_spec_tests::sweep::{DIFFERENTIAL, WASM3, sweep};
+use wprof_spec_tests::pairs::pairs_of;
+use wprof_spec_tests::rng::Rng;
+use wprof_spec_tests::settings::{random_row, rows};
+use wprof_spec_tests::sweep::{DIFFERENTIAL, SAMPLED, WASM3, sweep};
 use wprof_spec_tests::volume::cases;
 
 #[test]
@@ -30,4 +34,27 @@ fn modules_with_exceptions_and_objects_do_in_all_ways_what_they_do_in_plain_code
         }
         Err(failure) => panic!("{}", failure.report(Path::new(env!("CARGO_TARGET_TMPDIR")))),
     }
+}
+
+#[test]
+fn generated_modules_do_the_same_with_arbitrary_settings() {
+    match sweep(0..cases(600), SAMPLED, |_| ()) {
+        Ok(summary) => {
+            println!("{summary:#?}");
+            assert!(summary.refused * 4 < summary.modules, "too many modules are refused: {summary:?}");
+            assert!(summary.overflowed * 50 < summary.modules, "too many modules overflow: {summary:?}");
+            assert!(summary.stopped < summary.calls, "no call returns: {summary:?}");
+        }
+        Err(failure) => panic!("{}", failure.report(Path::new(env!("CARGO_TARGET_TMPDIR")))),
+    }
+}
+
+#[test]
+fn arbitrary_settings_soon_have_each_two_choices_together() {
+    let possible: BTreeSet<_> = rows().rows.iter().flat_map(|row| pairs_of(row)).collect();
+    let rows: Vec<_> = (0..1000).map(|seed| random_row(&mut Rng::new(seed))).collect();
+    let met: BTreeSet<_> = rows.iter().flat_map(|row| pairs_of(row)).collect();
+    let missing = possible.difference(&met).count();
+    println!("{missing} of {} pairs are missing", possible.len());
+    assert!(missing * 20 < possible.len(), "{missing} of {} pairs are missing", possible.len());
 }

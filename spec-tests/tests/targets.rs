@@ -3,12 +3,18 @@
 //! The coverage-guided fuzzer runs the same targets for longer: see `scripts/fuzz`. `WPROF_SEEDS` is the number of
 //! changes of each seed.
 
+use std::collections::BTreeMap;
+
 use wprof_spec_tests::rng::Rng;
 use wprof_spec_tests::targets::{TARGETS, run};
 use wprof_spec_tests::volume::cases;
 
 /// Small files in the repository, found by fuzzing.
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus");
+
+/// What fuzzing has run, and the policy that says how much it was.
+const FUZZED: &str = include_str!("../fuzzed.tsv");
+const POLICY: &str = include_str!("../../SECURITY.md");
 
 /// Prints the target and its input when the target panics.
 struct Named<'a>(&'static str, &'a [u8]);
@@ -80,5 +86,30 @@ fn each_target_has_a_file_for_the_fuzzer() {
         let file = format!("{}/../fuzz/fuzz_targets/{}.rs", env!("CARGO_MANIFEST_DIR"), target.name);
         let text = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{file}: {e}"));
         assert!(text.contains(&format!("run(\"{}\", bytes)", target.name)), "{file}: {text}");
+    }
+}
+
+/// Returns the sums of all runs by target: cases, cases in release builds, and divergences.
+fn volumes() -> BTreeMap<&'static str, [u64; 3]> {
+    let mut sums = BTreeMap::new();
+    for line in FUZZED.lines().filter(|line| line.starts_with('2')) {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [_, _, target, build, cases, divergences, _] = fields[..] else { panic!("seven fields: {line}") };
+        let cases: u64 = cases.parse().expect("a number of cases");
+        let found: u64 = divergences.parse().expect("a number of divergences");
+        let sum: &mut [u64; 3] = sums.entry(target).or_default();
+        let released = if build == "dev" { 0 } else { cases };
+        *sum = [sum[0] + cases, sum[1] + released, sum[2] + found];
+    }
+    sums
+}
+
+#[test]
+fn the_security_policy_says_what_fuzzing_has_run() {
+    let rows = volumes();
+    assert!(rows.len() > 3, "{rows:?}");
+    for (target, [cases, released, found]) in rows {
+        let row = format!("| `{target}` | {cases} | {released} | {found} | ");
+        assert!(POLICY.contains(&row), "`{row}` is not in SECURITY.md: run scripts/fuzz totals");
     }
 }

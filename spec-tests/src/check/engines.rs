@@ -8,6 +8,7 @@ use wprof_profiler::BurstLengths;
 
 use super::events;
 use super::hot::{self, Hot};
+use super::sampled::Sampled;
 use super::wasm3::Wasm3;
 use crate::engines::reference;
 use crate::mode::{Mode, bursts, unoptimized};
@@ -55,6 +56,7 @@ pub struct Engines {
     pub(super) frame: Made,
     pub(super) default: Made,
     pub(super) eager: Made,
+    pub(super) sampled: Sampled,
     pub(super) hot: Vec<Hot>,
     pub(super) wasm3: Wasm3,
 }
@@ -125,6 +127,7 @@ impl Default for Engines {
             frame: made(&Mode::Frame.config()),
             default: made(&Mode::Default.config()),
             eager: made(&Mode::Eager.config()),
+            sampled: Sampled::default(),
             hot: hot::ways(),
             wasm3: Wasm3::default(),
         }

@@ -7,6 +7,8 @@ mod body;
 mod expression;
 mod statement;
 
+use std::ops::Range;
+
 use wasm_encoder::{
     CodeSection, ConstExpr, DataSection, ElementSection, Elements, EntityType, ExportKind, ExportSection,
     FunctionSection, GlobalSection, GlobalType, ImportSection, MemorySection, MemoryType, Module, RefType,
@@ -45,9 +47,9 @@ const NULLS: u32 = 2;
 struct Functions(Vec<u32>);
 
 impl Functions {
-    fn some(rng: &mut Rng) -> Functions {
+    fn some(rng: &mut Rng, more: &Range<usize>) -> Functions {
         let mut types = vec![UNARY; IMPORTS.len() + 1];
-        let more = 2 + rng.below(8);
+        let more = rng.within(more);
         types.extend((0..more).map(|_| rng.below(FUNCTIONS) as u32));
         Functions(types)
     }
@@ -61,16 +63,33 @@ impl Functions {
     }
 }
 
+/// The sizes of a module.
+struct Sizes {
+    /// How many functions it has beside the first one.
+    functions: Range<usize>,
+    /// About how many instructions a function has.
+    code: Range<usize>,
+}
+
 /// Returns a random module.
 pub fn module(rng: &mut Rng) -> Vec<u8> {
-    let functions = Functions::some(rng);
+    sized(rng, &Sizes { functions: 2..10, code: 20..270 })
+}
+
+/// Returns a random module with little code.
+pub fn small_module(rng: &mut Rng) -> Vec<u8> {
+    sized(rng, &Sizes { functions: 1..3, code: 10..40 })
+}
+
+fn sized(rng: &mut Rng, sizes: &Sizes) -> Vec<u8> {
+    let functions = Functions::some(rng, &sizes.functions);
     let mut module = Module::new();
     module.section(&types()).section(&imports()).section(&declarations(&functions));
     module.section(&tables()).section(&memories()).section(&globals());
     module.section(&exports(&functions)).section(&elements(&functions, rng));
     let mut code = CodeSection::new();
     for func in functions.defined() {
-        code.function(&Body::new(&functions, func, rng).write());
+        code.function(&Body::new(&functions, func, &sizes.code, rng).write());
     }
     module.section(&code).section(&data());
     module.finish()

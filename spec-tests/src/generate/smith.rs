@@ -10,6 +10,11 @@ pub fn module(rng: &mut Rng) -> Vec<u8> {
     made(rng, config)
 }
 
+/// Returns a module with little code that exports all its items.
+pub fn small_module(rng: &mut Rng) -> Vec<u8> {
+    made(rng, small_config)
+}
+
 /// Returns a module with exceptions, function references and garbage collection that exports all its items.
 pub fn wasm3(rng: &mut Rng) -> Vec<u8> {
     made(rng, wasm3_config)
@@ -23,6 +28,13 @@ pub fn wasm3_config(rng: &mut Rng) -> Config {
     config.max_types = 10 + rng.below(30);
     config.max_type_size = 1000;
     config.allowed_instructions = InstructionKinds::all();
+    config
+}
+
+fn small_config(rng: &mut Rng) -> Config {
+    let mut config = config(rng);
+    config.max_funcs = 1 + rng.below(3);
+    config.max_instructions = rng.pick(&[20, 50, 100]);
     config
 }
 

@@ -5,8 +5,13 @@ use std::sync::LazyLock;
 use arbtest::arbitrary::Unstructured;
 use wasm_encoder::CustomSection;
 use wprof::{Collect, Config, Engine, Module, ProfilingConfig, Strategy};
+use wprof_instrument::{Collected, EventKind, Options};
+use wprof_jit::module::parse;
 
-use crate::generate::{flow, hot, smith};
+use crate::check::{Engines, SEEDS_OF_ROW};
+use crate::drive::Drive;
+use crate::fuel;
+use crate::generate::{Case, Maker, flow, hot, smith};
 use crate::rng::Rng;
 
 /// Sections of debug information, in the order in which a target's bytes are divided.
@@ -58,6 +63,53 @@ pub fn machine_code(bytes: &[u8]) {
         if bytes.len().is_multiple_of(2) { smith::config(&mut rng) } else { smith::wasm3_config(&mut rng) };
     let Ok(made) = wasm_smith::Module::new(config, &mut Unstructured::new(bytes)) else { return };
     module(&made.to_bytes());
+}
+
+/// The interpreter, and engines with any settings.
+static CHECKED: LazyLock<Engines> = LazyLock::new(Engines::default);
+
+/// The number of different settings.
+const SETTINGS: u8 = 32;
+
+/// Fuel for each call, in calls and rounds of loops.
+const FUEL: i32 = 300;
+
+/// Runs a valid module that the bytes determine, with settings that the first byte determines. It must leave the same
+/// state as in the interpreter.
+pub fn behaviour(bytes: &[u8]) {
+    let Some((first, bytes)) = bytes.split_first() else { return };
+    let config = smith::config(&mut Rng::new(bytes.len() as u64));
+    let Ok(made) = wasm_smith::Module::new(config, &mut Unstructured::new(bytes)) else { return };
+    let wasm = fuel::limit(&made.to_bytes(), FUEL).expect("a generated module is well formed");
+    let seed = u64::from(first % SETTINGS) * SEEDS_OF_ROW;
+    let drive = Drive::new(&wasm, seed, 2, FUEL).expect("valid");
+    let case = Case { seed, maker: Maker::Smith, wasm, drive, tree: None };
+    CHECKED.sampled(&case).expect("the same state");
+}
+
+/// Has a possible module count for itself, in each way. What comes of a valid module is valid.
+pub fn instrument(bytes: &[u8]) {
+    let is_valid = parse(bytes.to_vec()).is_ok();
+    let every = EventKind { name: "steps".into(), entry: 1, back_edge: 1, costs: vec![1; 600] };
+    let events = [every];
+    let ways = [
+        Options { collected: Collected::Edges, exact_traps: true, ..Options::default() },
+        Options { collected: Collected::Blocks, contexts: Some(1 << 16), ..Options::default() },
+        Options { collected: Collected::Paths, events: &events, ..Options::default() },
+        Options {
+            collected: Collected::Flow,
+            contexts: Some(1 << 16),
+            single_memory: true,
+            ..Options::default()
+        },
+    ];
+    for options in ways {
+        if let Ok(made) = wprof_instrument::instrument(bytes, options)
+            && is_valid
+        {
+            parse(made).expect("valid, as the module that it was");
+        }
+    }
 }
 
 /// Returns a module with custom sections.

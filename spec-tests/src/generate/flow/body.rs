@@ -1,5 +1,7 @@
 //! The state of a function body under construction: its labels, its locals, and the remaining budget.
 
+use std::ops::Range;
+
 use wasm_encoder::{BlockType, Function, Instruction, ValType};
 
 use super::{Functions, SIGNATURES, Signature};
@@ -25,11 +27,12 @@ pub struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    pub fn new(functions: &'a Functions, func: u32, rng: &'a mut Rng) -> Body<'a> {
+    /// Begins a function with a number of instructions that is about in the range `code`.
+    pub fn new(functions: &'a Functions, func: u32, code: &Range<usize>, rng: &'a mut Rng) -> Body<'a> {
         let (params, results) = functions.signature(func);
         let locals = [params, &FREE].concat();
         let free = locals.len();
-        let budget = 20 + rng.below(250) as i32;
+        let budget = rng.within(code) as i32;
         let labels = vec![results.to_vec()];
         Body { functions, func, rng, labels, budget, locals, free, code: Vec::new() }
     }
