@@ -42,6 +42,9 @@ pub struct Tally {
     pub failures: Vec<(usize, String)>,
     /// Functions whose passes were proven to preserve their behaviour, where a proof is required.
     pub proven: u64,
+    /// Functions whose baseline code was proven to do what they say, and functions that were left to Cranelift there
+    /// because it was not.
+    pub baseline: (u64, u64),
 }
 
 /// The result of a directive; `Err` describes its failure.
@@ -103,6 +106,7 @@ fn run_in(file: &TestFile<'_>, engine: &Engine, rewrite: Rewrite, skips: &[Skip]
     script.keep_code()?;
     let mut tally = apply_skips(tally, skips);
     tally.proven = engine.proofs().0;
+    tally.baseline = engine.baseline_proofs();
     tally.failures.extend(engine.unproven().into_iter().map(|report| (0, report)));
     Ok(tally)
 }

@@ -29,6 +29,8 @@ struct Count {
     skipped: u32,
     failed: u32,
     proven: u64,
+    baseline: u64,
+    left: u64,
 }
 
 fn main() {
@@ -111,6 +113,8 @@ fn add(count: &mut Count, tally: &Tally) {
     count.skipped += tally.skipped;
     count.failed += tally.failures.len() as u32;
     count.proven += tally.proven;
+    count.baseline += tally.baseline.0;
+    count.left += tally.baseline.1;
 }
 
 fn verdict(tally: &Tally) -> Result<(), Failed> {
@@ -124,11 +128,8 @@ fn verdict(tally: &Tally) -> Result<(), Failed> {
 
 /// Prints the counts that the README states.
 fn summary(counts: &BTreeMap<(String, Mode), Count>) {
-    let titles = ["scripts", "passed", "skipped", "failed", "proven"];
-    println!(
-        "{:<40}{:<12}{:>8}{:>10}{:>8}{:>8}{:>8}",
-        "group", "mode", titles[0], titles[1], titles[2], titles[3], titles[4]
-    );
+    let titles = ["scripts", "passed", "skipped", "failed", "proven", "baseline", "left"];
+    println!("{:<40}{:<12}{}", "group", "mode", titles.map(|title| format!("{title:>10}")).concat());
     let mut totals: BTreeMap<Mode, Count> = BTreeMap::new();
     for ((group, mode), count) in counts {
         row(group, *mode, count);
@@ -138,10 +139,14 @@ fn summary(counts: &BTreeMap<(String, Mode), Count>) {
         total.skipped += count.skipped;
         total.failed += count.failed;
         total.proven += count.proven;
+        total.baseline += count.baseline;
+        total.left += count.left;
     }
     totals.iter().for_each(|(mode, total)| row("all", *mode, total));
 }
 
-fn row(group: &str, mode: Mode, Count { scripts, passed, skipped, failed, proven }: &Count) {
-    println!("{group:<40}{:<12}{scripts:>8}{passed:>10}{skipped:>8}{failed:>8}{proven:>8}", mode.name());
+fn row(group: &str, mode: Mode, count: &Count) {
+    let Count { scripts, passed, skipped, failed, proven, baseline, left } = *count;
+    let numbers = [scripts.into(), passed.into(), skipped.into(), failed.into(), proven, baseline, left];
+    println!("{group:<40}{:<12}{}", mode.name(), numbers.map(|number: u64| format!("{number:>10}")).concat());
 }

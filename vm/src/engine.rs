@@ -66,10 +66,17 @@ impl Engine {
     }
 
     /// Returns for how many functions our passes were proven to preserve the behaviour, and how many functions lack a
-    /// proof and run without the passes in question: see [`Config::verify`]. Cached and baseline code are not included.
+    /// proof and run without the passes in question: see [`Config::verify`]. Cached code is not included.
     pub fn proofs(&self) -> (u64, u64) {
         let proofs = self.0.core.compiler().proofs();
         (proofs.proven(), proofs.unproven())
+    }
+
+    /// Returns how many functions the single-pass code generator wrote baseline code for that was proven to do what they
+    /// say, and how many it did not, whose baseline code is Cranelift's: see [`Config::verify`]. Cached code and parts of
+    /// functions that never ran are not included.
+    pub fn baseline_proofs(&self) -> (u64, u64) {
+        self.0.core.compiler().proofs().baseline()
     }
 
     /// Returns how many memories, and how many instances without theirs, are currently kept for the next instances: see

@@ -406,7 +406,32 @@ impl Compiler {
         let failed = |error| CompileError::Codegen { func: output.func, message: format!("{error:?}") };
         context.verify_if(isa).map_err(failed)?;
         resolve_aliases(&mut context.func);
-        Ok(baseline.generate(&context.func, output.origins, output.with_positions))
+        let code = baseline.generate(&context.func, output.origins, output.with_positions);
+        match code {
+            Some(code) if self.options.proves => Ok(self.proven(context, baseline, output, code)),
+            code => Ok(code),
+        }
+    }
+
+    /// Returns baseline code if it is proven to do what its function says.
+    fn proven(
+        &self,
+        context: &Context,
+        baseline: &dyn Baseline,
+        output: &Output<'_>,
+        code: MachineCode,
+    ) -> Option<MachineCode> {
+        if output.proofs.is_none() {
+            // The function catches exceptions, and what control does at landings is not known to the checker.
+            self.proofs.leave_baseline();
+            return None;
+        }
+        let checked = baseline.check(&context.func, output.origins, &code);
+        let unproven =
+            checked.err().map(|report| format!("baseline code of function {}: {report}", output.func));
+        let is_proven = unproven.is_none();
+        self.proofs.add_baseline(unproven);
+        is_proven.then_some(code)
     }
 
     /// Returns the CLIF text of a block graph in a tier, before optimisation.

@@ -45,6 +45,7 @@ pub(super) struct Output<'a> {
 pub struct Proofs {
     proven: AtomicU64,
     unproven: AtomicU64,
+    baseline: (AtomicU64, AtomicU64),
     reports: Mutex<Vec<String>>,
 }
 
@@ -53,7 +54,21 @@ const REPORTS: usize = 8;
 
 impl Proofs {
     fn add(&self, unproven: Unproven) {
-        let count = if unproven.is_none() { &self.proven } else { &self.unproven };
+        self.count(unproven, [&self.proven, &self.unproven]);
+    }
+
+    /// Adds a function that the single-pass code generator wrote.
+    pub(super) fn add_baseline(&self, unproven: Unproven) {
+        self.count(unproven, [&self.baseline.0, &self.baseline.1]);
+    }
+
+    /// Adds a function whose baseline code is not checked, and so not used.
+    pub(super) fn leave_baseline(&self) {
+        self.baseline.1.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn count(&self, unproven: Unproven, [proven, not]: [&AtomicU64; 2]) {
+        let count = if unproven.is_none() { proven } else { not };
         count.fetch_add(1, Ordering::Relaxed);
         if let (Some(report), Ok(mut reports)) = (unproven, self.reports.lock())
             && reports.len() < REPORTS
@@ -70,6 +85,12 @@ impl Proofs {
     /// Returns the number of proven functions.
     pub fn proven(&self) -> u64 {
         self.proven.load(Ordering::Relaxed)
+    }
+
+    /// Returns how many functions were proven to do in baseline code what their CLIF says, and how many were not, whose
+    /// baseline code is Cranelift's.
+    pub fn baseline(&self) -> (u64, u64) {
+        (self.baseline.0.load(Ordering::Relaxed), self.baseline.1.load(Ordering::Relaxed))
     }
 
     /// Returns the number of unproven functions, which run without the passes in question.

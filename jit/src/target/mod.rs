@@ -71,6 +71,12 @@ pub(crate) trait Baseline: Send {
     /// Compiles a function without aliases; `None` if it must be left to Cranelift. Its source locations belong to
     /// `origins`, and are kept if `with_positions`.
     fn generate(&mut self, func: &Function, origins: &Origins, with_positions: bool) -> Option<MachineCode>;
+
+    /// Checks that the code that was last generated, of `func`, does what the function says.
+    ///
+    /// # Errors
+    /// Returns a description of the first difference.
+    fn check(&self, func: &Function, origins: &Origins, code: &MachineCode) -> Result<(), String>;
 }
 
 /// Translation validation of one function.

@@ -6,6 +6,12 @@
 //! never stores there, and their contents may change at any time anyway: so the time of a load does not matter.
 //! Assumed: an address that is not computed from the frame's is not in the frame, as long as no address in the frame
 //! has been stored or passed on. Then no other code writes the frame, either.
+//!
+//! Where the old version is a program that names its values otherwise ([`Machine::shared_part`]), only a part of the
+//! frame is shared: the rest is *private* to the new version, which keeps values there. Stores there are no events, and
+//! no other code reads or writes them.
+//!
+//! [`Machine::shared_part`]: super::Machine::shared_part
 
 use super::terms::{Op, Term, Terms, mask};
 
@@ -38,12 +44,24 @@ enum Access {
     Anything,
 }
 
+/// The part of the frame that is not private, besides what lies above the frame pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SharedPart {
+    /// The start and the end of the stack slots: distances from the frame's top.
+    pub slots: (i64, i64),
+    /// The place of the saved frame pointer, above which nothing is private.
+    pub link: i64,
+}
+
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
     /// The known contents of the frame; ascending.
     pub slots: Vec<Slot>,
     /// Whether others may know addresses in the frame.
     pub is_shared: bool,
+    shared_part: Option<SharedPart>,
+    /// The number of unknown values that were loaded from the private part.
+    unknown: u32,
     /// Counters of changes: of the frame, and of all other memory.
     frame: u32,
     others: u32,
@@ -52,7 +70,24 @@ pub(crate) struct Memory {
 
 impl Memory {
     pub fn new(slots: Vec<Slot>, is_shared: bool) -> Memory {
-        Memory { slots, is_shared, frame: 0, others: 0, accesses: Vec::new() }
+        Memory { slots, is_shared, ..Memory::default() }
+    }
+
+    /// Returns the memory with a private part.
+    pub fn with_shared_part(self, shared_part: Option<SharedPart>) -> Memory {
+        Memory { shared_part, ..self }
+    }
+
+    /// Returns the memory without the contents of the private part.
+    pub fn without_private(mut self) -> Memory {
+        let shared = self.shared_part;
+        self.slots.retain(|slot| !is_private(shared, slot.offset, slot.bytes));
+        self
+    }
+
+    /// Reports whether bytes of the frame are private.
+    pub fn is_private(&self, offset: i64, bytes: u32) -> bool {
+        is_private(self.shared_part, offset, bytes)
     }
 
     /// Returns the number of accesses to the frame.
@@ -99,7 +134,10 @@ impl Memory {
         {
             return terms.low(8 * bytes.min(8) as u8, slot.value);
         }
-        let value = self.unknown(terms, address, bytes, true);
+        let value = match self.is_private(offset, bytes) {
+            true => self.unknown_private(terms, address, bytes),
+            false => self.unknown(terms, address, bytes, true),
+        };
         self.hold(Slot { offset, bytes, value });
         value
     }
@@ -112,6 +150,13 @@ impl Memory {
         };
         let (others, frame) = (terms.constant(others), terms.constant(frame));
         terms.apply_of_frame(Op::Load(bytes), &[address, others, frame], self.is_shared)
+    }
+
+    /// Returns what the private part holds where nothing is known to be: a value of its own.
+    fn unknown_private(&mut self, terms: &mut Terms, address: Term, bytes: u32) -> Term {
+        self.unknown += 1;
+        let number = terms.constant(self.unknown.into());
+        terms.apply_of_frame(Op::Load(bytes), &[address, number], true)
     }
 
     fn hold(&mut self, slot: Slot) {
@@ -132,17 +177,19 @@ impl Memory {
         if self.slots.contains(&Slot { offset, bytes, value }) {
             return false;
         }
-        self.frame += 1;
+        let is_private = self.is_private(offset, bytes);
+        self.frame += u32::from(!is_private);
         self.slots.retain(|slot| !slot.overlaps(offset, bytes));
         debug_assert!(bytes > 8 || terms.most(value) <= mask(8 * bytes as u8) || bytes == 8);
         self.hold(Slot { offset, bytes, value });
-        true
+        !is_private
     }
 
-    /// Forgets the contents of the frame.
+    /// Forgets the contents of the frame that others may change.
     pub fn forget_all(&mut self) {
         self.frame += 1;
-        self.slots.clear();
+        let shared = self.shared_part;
+        self.slots.retain(|slot| is_private(shared, slot.offset, slot.bytes));
     }
 
     /// Applies the effects of a call: the stack below `top`, a distance from the frame's top, belongs to the callee.
@@ -150,9 +197,16 @@ impl Memory {
         self.expose();
         self.others += 1;
         self.frame += 1;
-        match top.filter(|_| !self.is_shared) {
-            Some(top) => self.slots.retain(|slot| slot.offset >= top),
+        let (shared, is_shared) = (self.shared_part, self.is_shared);
+        let is_kept = |slot: &Slot| !is_shared || is_private(shared, slot.offset, slot.bytes);
+        match top {
+            Some(top) => self.slots.retain(|slot| slot.offset >= top && is_kept(slot)),
             None => self.slots.clear(),
         }
     }
+}
+
+fn is_private(shared: Option<SharedPart>, offset: i64, bytes: u32) -> bool {
+    let end = offset.saturating_add(bytes.into());
+    shared.is_some_and(|SharedPart { slots, link }| end <= slots.0 || offset >= slots.1 && end <= link)
 }

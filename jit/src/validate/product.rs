@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
-use super::memory::Memory;
+use super::memory::{Memory, SharedPart, Slot};
 use super::state::State;
 use super::terms::{Args, FRAME, Term, Terms};
 
@@ -51,6 +51,23 @@ pub(crate) trait Machine {
 
     /// Returns the location of the stack pointer.
     fn stack_pointer(&self) -> usize;
+
+    /// Returns the part of the frame that is not private to the new version; `None` if nothing is private.
+    fn shared_part(&self) -> Option<SharedPart> {
+        None
+    }
+
+    /// Returns the values that the function gets in the frame: where each lies, and the location in which the old
+    /// version has it from the beginning. Other locations from [`locations_of_both`](Machine::locations_of_both) on hold
+    /// nothing.
+    fn on_stack(&self) -> Vec<(i64, usize)> {
+        Vec::new()
+    }
+
+    /// Returns the number of locations that both versions have: the old one may have more.
+    fn locations_of_both(&self) -> usize {
+        self.locations()
+    }
 }
 
 /// An observable event.
@@ -142,8 +159,9 @@ pub(crate) fn walk<M: Machine>(
 ) -> Result<Work, Mismatch> {
     let mut terms = Terms::default();
     terms.clear();
-    let locations = machine.locations();
-    let values: Vec<Term> = (0..locations).map(|_| terms.symbol(u64::MAX, false)).collect();
+    let shared = machine.locations_of_both();
+    let mut values: Vec<Term> = (0..shared).map(|_| terms.symbol(u64::MAX, false)).collect();
+    values.resize(machine.locations(), terms.constant(0));
     let mut product = Product {
         machine,
         hints,
@@ -164,8 +182,12 @@ impl<M: Machine> Product<'_, M> {
     /// Enters both versions: each location holds the same value in both, and the stack pointer is the top of the frame.
     fn enter(&mut self, entry: Pair, mut values: Vec<Term>) {
         values[self.machine.stack_pointer()] = FRAME;
-        let memory = Memory::default();
-        let state = State::new(&self.terms, (&values, &memory), (&values, &memory));
+        let (mut before, mut memory) = (values.clone(), Memory::default());
+        for (offset, location) in self.machine.on_stack() {
+            before[location] = self.terms.symbol(u64::MAX, false);
+            memory.slots.push(Slot { offset, bytes: 8, value: before[location] });
+        }
+        let state = State::new(&self.terms, (&before, &memory), (&values, &memory));
         self.nodes.insert(entry, state);
         self.work.insert(entry);
     }
@@ -175,11 +197,13 @@ impl<M: Machine> Product<'_, M> {
         self.done.segments += 1;
         let state = self.nodes[&pair].clone();
         let (before, after, memory) = state.terms(&mut self.terms);
+        let memory = memory.with_shared_part(self.machine.shared_part());
         let run = |place, values, memory| Run { place, values, memory, events: Vec::new(), steps: 0 };
-        let mut before = run(pair.0, before, memory.clone());
+        let mut before = run(pair.0, before, memory.clone().without_private());
         let mut after = run(pair.1, after, memory);
         let found = self.execute(pair, &mut before, &mut after).and_then(|end| {
             self.compare_events(&before, &after)?;
+            before.memory = std::mem::take(&mut before.memory).without_private();
             self.follow(end, &before, &after)
         });
         found.map_err(|(places, what)| Mismatch {

@@ -54,7 +54,7 @@ pub(crate) enum Op {
     Left { event: u32, location: u32 },
     /// The address of a runtime routine.
     Routine { number: u32, addend: i64 },
-    /// A bitwise operation, by its mnemonic.
+    /// A bitwise operation that commutes, by its mnemonic.
     Bitwise(u32),
     /// The operand masked by a number.
     Masked(u64),
@@ -287,6 +287,7 @@ impl Terms {
             Op::Condition(_) => 1,
             Op::Masked(mask) => mask,
             Op::ShiftedRight { by, is_signed: false } => u64::MAX >> by,
+            Op::Select => args[1..].iter().map(|&arg| self.most(arg)).max().unwrap_or(u64::MAX),
             // The result has no bits above the highest bit of its operands.
             Op::Bitwise(_) => {
                 let bits = args.iter().map(|&arg| 64 - self.most(arg).leading_zeros()).max().unwrap_or(0);
@@ -301,7 +302,12 @@ impl Terms {
             Op::FlagsOfSum(_) | Op::FlagsOfCount => false,
             _ => args.iter().any(|&arg| self.is_of_frame(arg)),
         };
-        let node = Node::Apply(op, Args::from_slice(args));
+        let mut args = Args::from_slice(args);
+        if matches!(op, Op::Bitwise(_)) {
+            // They commute.
+            args.sort_unstable();
+        }
+        let node = Node::Apply(op, args);
         self.intern(node, |_| Facts { most, is_of_frame, loaded: 0 })
     }
 
@@ -320,6 +326,9 @@ impl Terms {
         if let Some(number) = self.as_constant(term) {
             return self.constant(number & mask(bits));
         }
+        if let Some(whole) = self.without_high_bits(bits, term) {
+            return self.low(bits, whole);
+        }
         match self.as_apply(term) {
             // A part of the result only depends on the same parts of the operands.
             Some((op @ Op::Bitwise(_), &[a, b])) => {
@@ -337,6 +346,24 @@ impl Terms {
             }
             _ => self.apply(Op::Low(bits), &[term]),
         }
+    }
+
+    /// Returns a sum with the same lowest bits that has no extensions of as many or more bits among its terms; `None` if
+    /// it is no sum, or has none.
+    fn without_high_bits(&mut self, bits: u8, term: Term) -> Option<Term> {
+        let Node::Sum(number, parts) = &self.nodes[term as usize] else { return None };
+        let (number, parts) = (*number, parts.clone());
+        let mut sum = self.constant(number & mask(bits));
+        for (part, times) in parts {
+            let part = match self.as_apply(part) {
+                Some((Op::Low(more) | Op::SignExtend(more), &[inner])) if more >= bits => inner,
+                _ => part,
+            };
+            sum = self.add_scaled(sum, part, times);
+        }
+        let (number, parts) = self.parts(sum);
+        let sum = self.sum(number & mask(bits), parts);
+        (sum != term).then_some(sum)
     }
 
     /// Returns a term masked by a number.

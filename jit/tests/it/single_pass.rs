@@ -157,11 +157,12 @@ fn atomic_instructions() {
             mov 0x30(%rdi), %rsi
             mov %al, 8(%rsi)
             mfence
-            mov 0x10(%rsi), %eax
+            lea 0x10(%rsi), %rdi
+            mov (%rdi), %eax
             label1:
             mov %rax, %r11
             xor %rcx, %r11
-            lock cmpxchg %r11d, 0x10(%rsi)
+            lock cmpxchg %r11d, (%rdi)
             jne label1
             mov %rcx, %rax
             neg %rax

@@ -295,7 +295,8 @@ impl Config {
     /// in debug builds. Each pass over a function's CLIF or finished machine code must also be proven to
     /// preserve the function's behaviour: the same stores, calls, traps, branches and results. Without a proof the
     /// function runs without that pass; [`Engine::proofs`](crate::Engine::proofs) counts these cases, and
-    /// [`Engine::unproven`](crate::Engine::unproven) gives the reasons.
+    /// [`Engine::unproven`](crate::Engine::unproven) gives the reasons. Baseline code must be proven, too, to do what its
+    /// function says; otherwise Cranelift compiles it ([`Engine::baseline_proofs`](crate::Engine::baseline_proofs)).
     pub fn verify(&mut self, enable: bool) -> &mut Self {
         self.compiler.verify = enable || cfg!(debug_assertions);
         self.compiler.proves = enable;

@@ -257,6 +257,11 @@ impl Assembler {
         self.labels[label.0 as usize] = self.here();
     }
 
+    /// Returns the place of a label.
+    pub(super) fn place(&self, label: Label) -> u32 {
+        self.labels[label.0 as usize]
+    }
+
     fn use_label(&mut self, label: Label, from: u32) {
         self.fixups.push(Fixup { at: self.here(), label, from });
         self.code.extend([0; 4]);

@@ -50,6 +50,8 @@ impl Emitter<'_> {
             _ => return Err(Unsupported),
         };
         self.claim(RAX)?;
+        // What the loop needs is in registers, also for its proof: no sum.
+        self.compute(base)?;
         let with = self.reg(operand)?;
         let mem = self.address(base, 0)?;
         self.may_trap(code);

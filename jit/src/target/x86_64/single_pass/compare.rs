@@ -50,6 +50,9 @@ impl Emitter<'_> {
             && self.func.dfg.insts[inst].opcode() != Opcode::Iadd
         {
             let condition = self.compare(inst)?;
+            if self.func.dfg.insts[inst].opcode() == Opcode::Fcmp {
+                self.claims.fused.push(inst);
+            }
             self.use_up(value);
             return Ok(condition);
         }
@@ -193,7 +196,7 @@ impl Emitter<'_> {
         }
         self.assembler.bind(chosen);
         self.move_between(to, other);
-        self.assembler.bind(behind);
+        self.join(inst, behind);
         self.done(inst, &[yes, no], to);
         Ok(())
     }

@@ -45,6 +45,7 @@ impl Emitter<'_> {
         if size > LARGEST_FRAME {
             return Err(Unsupported);
         }
+        self.claims.frame = size;
         self.landings(size)?;
         debug_assert_eq!(size, (self.frame + self.outgoing).next_multiple_of(16));
         match size <= LARGEST_UNTOUCHED {

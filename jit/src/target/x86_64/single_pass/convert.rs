@@ -46,6 +46,7 @@ impl Emitter<'_> {
             }
             Width::W64 => self.convert_scratch(is_f64, to, low),
         }
+        self.meet(inst);
         self.done(inst, &[arg], to);
         Ok(())
     }
@@ -95,7 +96,7 @@ impl Emitter<'_> {
         self.compare_with(is_f64, from, 0.0);
         self.assembler.branch(Cc::BELOW, behind);
         self.assembler.constant(to, if width == Width::W64 { i64::MAX } else { i64::from(i32::MAX) });
-        self.assembler.bind(behind);
+        self.join(inst, behind);
         self.done(inst, &[arg], to);
         Ok(())
     }
@@ -117,7 +118,7 @@ impl Emitter<'_> {
         self.assembler.jump(behind);
         self.assembler.bind(zero);
         self.assembler.alu(Alu::Xor, Width::W32, to, to);
-        self.assembler.bind(behind);
+        self.join(inst, behind);
         self.done(inst, &[arg], to);
         Ok(())
     }
@@ -152,6 +153,7 @@ impl Emitter<'_> {
             true => self.assembler.op(op::scalar(is_f64, op::TO_INT), width, to, from),
             false => self.convert_fitting(width, is_f64, to, (from, rest)),
         }
+        self.meet(inst);
         self.done(inst, &[arg], to);
         Ok(())
     }

@@ -55,7 +55,7 @@ impl Emitter<'_> {
         self.assembler.jump(behind);
         self.assembler.bind(differ);
         self.assembler.op(op::scalar(is_f64, opcode), Width::W32, to, other);
-        self.assembler.bind(behind);
+        self.join(inst, behind);
         self.done(inst, &[a, b], to);
         Ok(())
     }
@@ -140,6 +140,8 @@ impl Emitter<'_> {
         }
         let operand = self.operand(arg)?;
         let to = self.fresh(true)?;
+        // As in `convert`: the bits above a scalar would be those of an old value.
+        self.assembler.op(op::XORPS, Width::W32, to, to);
         self.assembler.op_byte(op::round(self.is_f64(arg)), to, operand, mode);
         self.done(inst, &[arg], to);
         Ok(())

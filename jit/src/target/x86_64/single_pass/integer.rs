@@ -173,7 +173,7 @@ impl Emitter<'_> {
             self.assembler.alu(Alu::Xor, Width::W32, RDX, RDX);
             self.assembler.unary(Unary::Div, width, SCRATCH);
         }
-        self.assembler.bind(behind);
+        self.join(inst, behind);
         let to = if matches!(opcode, Opcode::Udiv | Opcode::Sdiv) { RAX } else { RDX };
         self.done(inst, &[a, b], to);
         Ok(())

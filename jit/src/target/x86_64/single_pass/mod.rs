@@ -38,6 +38,7 @@ use cranelift_codegen::isa::TargetIsa;
 use smallvec::SmallVec;
 
 use super::super::Baseline;
+use super::validate::reference::{self, Claims};
 use crate::abi::{TrapCode, store_context};
 use crate::code::{
     CallSite, METRICS_SLOT, MachineCode, Origins, PATH_SLOT, Position, Positions, RECORD_SLOT, TrapSite,
@@ -83,6 +84,7 @@ pub(super) struct SinglePass {
     slots: Vec<i32>,
     free_places: Vec<i32>,
     traps: Vec<Trap>,
+    claims: Claims,
 }
 
 /// A trap that is written behind all other code.
@@ -96,6 +98,13 @@ struct Trap {
 impl Baseline for SinglePass {
     fn generate(&mut self, func: &Function, origins: &Origins, with_positions: bool) -> Option<MachineCode> {
         self.compile(func, origins, with_positions).ok()
+    }
+
+    fn check(&self, func: &Function, origins: &Origins, code: &MachineCode) -> Result<(), String> {
+        let mut claims = self.claims.clone();
+        let place = |block: Block| Some((block, self.assembler.place(self.blocks[block]?)));
+        claims.blocks.extend(func.layout.blocks().filter_map(place));
+        reference::check(func, origins, code, &claims, self.features.is_pinned)
     }
 }
 
@@ -111,6 +120,7 @@ impl SinglePass {
             slots: Vec::new(),
             free_places: Vec::new(),
             traps: Vec::new(),
+            claims: Claims::default(),
         }
     }
 
@@ -120,7 +130,8 @@ impl SinglePass {
         origins: &Origins,
         with_positions: bool,
     ) -> Result<MachineCode, Unsupported> {
-        let SinglePass { features, assembler, uses, values, blocks, slots, free_places, traps } = self;
+        let SinglePass { features, assembler, uses, values, blocks, slots, free_places, traps, claims } =
+            self;
         assembler.clear();
         values.clear();
         values.resize(func.dfg.num_values());
@@ -128,6 +139,7 @@ impl SinglePass {
         blocks.resize(func.dfg.num_blocks());
         free_places.clear();
         traps.clear();
+        claims.clear();
         uses.find(func);
         let frame = place_slots(func, slots)?;
         let code = MachineCode { entry: origins.first(), ..MachineCode::default() };
@@ -143,6 +155,7 @@ impl SinglePass {
             slots,
             free_places,
             traps,
+            claims,
             registers: Registers::default(),
             pinned: None,
             counted: None,
@@ -204,6 +217,8 @@ struct Emitter<'a> {
     /// Places in the frame that are free again.
     free_places: &'a mut Vec<i32>,
     traps: &'a mut Vec<Trap>,
+    /// What a checker of the code may want to know.
+    claims: &'a mut Claims,
     registers: Registers,
     /// The value that is in the pinned register.
     pinned: Option<Value>,
@@ -381,6 +396,17 @@ impl Emitter<'_> {
         let label = self.assembler.label();
         self.traps.push(Trap { label, code, location });
         label
+    }
+
+    /// Binds the place where the ways through an instruction meet.
+    fn join(&mut self, inst: Inst, label: Label) {
+        self.assembler.bind(label);
+        self.meet(inst);
+    }
+
+    /// Records that the ways through an instruction meet here.
+    fn meet(&mut self, inst: Inst) {
+        self.claims.joins.push((inst, self.assembler.here()));
     }
 
     /// Records that the previous instruction was a call.

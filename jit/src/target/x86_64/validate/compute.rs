@@ -6,7 +6,7 @@
 use iced_x86::{EncodingKind, Instruction, Mnemonic, OpAccess, OpKind, Register, RflagsBits};
 use smallvec::SmallVec;
 
-use super::machine::{Cpu, Done, FLAGS};
+use super::machine::{CHANGED, Cpu, Done, FLAGS};
 use crate::validate::What;
 use crate::validate::{Args, Op, Term};
 
@@ -183,8 +183,8 @@ fn implicit(inst: &Instruction) -> (&'static [Register], &'static [Register]) {
 fn code_of(inst: &Instruction) -> u32 {
     let has_number = (0..inst.op_count()).any(|op| inst.try_immediate(op).is_ok());
     let is_general = inst.op0_kind() == OpKind::Register && inst.op0_register().is_gpr();
-    if has_number && is_general && matches!(inst.mnemonic(), Mnemonic::Adc | Mnemonic::Sbb | Mnemonic::Imul) {
-        1 << 16 | inst.mnemonic() as u32
+    if has_number && is_general && matches!(inst.mnemonic(), Mnemonic::Adc | Mnemonic::Sbb) {
+        CHANGED | inst.mnemonic() as u32
     } else {
         inst.code() as u32
     }

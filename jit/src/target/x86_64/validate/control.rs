@@ -6,7 +6,7 @@ use iced_x86::OpKind;
 use smallvec::smallvec;
 
 use super::convention::Convention;
-use super::machine::{Cpu, Done, FLAGS, KEPT, LOCATIONS, PINNED, RBP, RSP, VECTORS};
+use super::machine::{Cpu, Done, FLAGS, KEPT, LOCATIONS, PINNED, RBP, RSP};
 use crate::validate::{Args, Op, Term};
 use crate::validate::{Event, Place, Step, What};
 
@@ -65,15 +65,22 @@ impl Cpu<'_, '_> {
 
     /// Adds the registers that a callee reads, and the stack registers.
     fn arguments(&mut self, convention: &Convention, values: &mut Args) {
-        let reads = &convention.reads;
-        let vectors = (0..reads.1).map(|number| VECTORS + number);
-        let arguments: Vec<Term> =
-            reads.0.iter().copied().chain(vectors).map(|location| self.run.values[location]).collect();
+        let mut arguments = self.parts(&convention.reads);
+        for &(place, bits) in &convention.on_stack {
+            let address = self.terms.add_constant(self.run.values[RSP], place.into());
+            let value = self.run.memory.load(self.terms, address, 8);
+            arguments.push(self.terms.low(bits, value));
+        }
         if arguments.iter().any(|&argument| self.terms.is_of_frame(argument)) {
             self.share();
         }
         values.extend(arguments);
         values.extend(self.shown());
+    }
+
+    /// Returns the lowest bits of locations.
+    fn parts(&mut self, locations: &[(usize, u8)]) -> Vec<Term> {
+        locations.iter().map(|&(location, bits)| self.terms.low(bits, self.run.values[location])).collect()
     }
 
     pub(super) fn call(&mut self) -> Done {
@@ -120,14 +127,11 @@ impl Cpu<'_, '_> {
     }
 
     pub(super) fn ret(&mut self) -> Done<Step> {
-        let values = &self.run.values;
-        if self.terms.as_frame(values[RSP]).is_none() {
+        if self.terms.as_frame(self.run.values[RSP]).is_none() {
             return self.refused("the stack pointer");
         }
-        let (general, vectors) = &self.x86.conventions.own().results;
-        let vectors = (0..*vectors).map(|number| VECTORS + number);
-        let shown = general.iter().copied().chain(vectors).chain(KEPT).chain([RSP, RBP]);
-        let shown = shown.map(|location| values[location]).collect();
+        let mut shown: Args = self.parts(&self.x86.conventions.own().results).into();
+        shown.extend(KEPT.into_iter().chain([RSP, RBP]).map(|location| self.run.values[location]));
         let bytes = if self.inst.op_count() == 1 { u32::from(self.inst.immediate16()) } else { 0 };
         self.note(What::Return(bytes), shown);
         Ok(Step::End)

@@ -5,9 +5,11 @@
 //! pops its arguments off the stack; `preserve_all` preserves all registers. The pinned register belongs to no
 //! convention.
 
-use cranelift_codegen::ir::{AbiParam, DebugTag, Function, Signature, Type};
+use cranelift_codegen::ir::{AbiParam, DebugTag, Function, SigRef, Signature, Type};
 use cranelift_codegen::isa::CallConv;
 use cranelift_codegen::{Final, MachBufferFinalized, MachDebugTagPos};
+
+use super::machine;
 
 /// The numbers of argument registers, in the order in which they are used.
 const ARGUMENTS: [usize; 6] = [7, 6, 2, 1, 8, 9];
@@ -15,14 +17,19 @@ const RESULTS: [usize; 2] = [0, 2];
 const TAIL_RESULTS: [usize; 8] = [0, 1, 2, 6, 7, 8, 9, 10];
 /// The number of vector registers for arguments.
 const VECTORS: usize = 8;
+/// The number of bits of a whole register.
+const WHOLE: u8 = 64;
 
 /// The convention of calls with the same signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Convention {
-    /// General registers that the callee may read, by their numbers, and the number of vector registers.
-    pub reads: (Vec<usize>, usize),
+    /// The locations of the registers that the callee may read, and how many of their bits.
+    pub reads: Vec<(usize, u8)>,
     /// Registers that the caller may read on return, in the same form.
-    pub results: (Vec<usize>, usize),
+    pub results: Vec<(usize, u8)>,
+    /// The places of arguments on the stack, and how many of their bits the callee may read. Empty if only stores there
+    /// are compared.
+    pub on_stack: Vec<(u32, u8)>,
     /// Whether the callee preserves all registers.
     pub preserves_all: bool,
     /// Bytes of arguments on the stack.
@@ -34,19 +41,41 @@ pub(super) struct Convention {
 impl Convention {
     /// Returns the convention of a call of which nothing is known: it has no stack arguments.
     pub fn unknown() -> Convention {
-        let all = |registers: &[usize]| (registers.to_vec(), VECTORS);
-        Convention { reads: all(&ARGUMENTS), results: all(&RESULTS), preserves_all: false, stack: 0, pops: 0 }
+        let vectors = (0..VECTORS).map(|number| (machine::VECTORS + number, WHOLE));
+        let all = |registers: &[usize]| {
+            registers.iter().map(|&register| (register, WHOLE)).chain(vectors.clone()).collect()
+        };
+        Convention {
+            reads: all(&ARGUMENTS),
+            results: all(&RESULTS),
+            on_stack: Vec::new(),
+            preserves_all: false,
+            stack: 0,
+            pops: 0,
+        }
     }
 
+    /// Returns the convention of a signature, by which whole registers are read.
     pub fn new(signature: &Signature) -> Convention {
+        let mut convention = Convention::exact(signature);
+        convention.reads.iter_mut().chain(&mut convention.results).for_each(|(_, bits)| *bits = WHOLE);
+        convention.on_stack.clear();
+        convention
+    }
+
+    /// Returns the convention of a signature, by which only the bits of arguments and results are read. Bits above an
+    /// integer's or a float's are unspecified.
+    pub fn exact(signature: &Signature) -> Convention {
         let is_tail = signature.call_conv == CallConv::Tail;
         let general: &[usize] = if is_tail { &TAIL_RESULTS } else { &RESULTS };
         let results = Assigned::new(&signature.returns, (general, if is_tail { VECTORS } else { 2 }), 0);
         // For results in memory, the first argument is a hidden pointer.
         let reads = Assigned::new(&signature.params, (&ARGUMENTS, VECTORS), (results.stack > 0).into());
+        let hidden = (results.stack > 0).then_some((ARGUMENTS[0], WHOLE));
         Convention {
-            reads: (ARGUMENTS[..reads.general].to_vec(), reads.vectors),
-            results: (general[..results.general].to_vec(), results.vectors),
+            reads: hidden.into_iter().chain(reads.registers).collect(),
+            results: results.registers,
+            on_stack: reads.on_stack,
             preserves_all: signature.call_conv == CallConv::PreserveAll,
             stack: reads.stack,
             pops: if is_tail { reads.stack } else { 0 },
@@ -54,28 +83,33 @@ impl Convention {
     }
 }
 
-/// The number of registers and stack bytes that arguments or results take.
+/// The places that arguments or results take, with their numbers of bits: in registers, and on the stack.
 struct Assigned {
-    general: usize,
-    vectors: usize,
+    registers: Vec<(usize, u8)>,
+    on_stack: Vec<(u32, u8)>,
+    /// Bytes on the stack.
     stack: u32,
 }
 
 impl Assigned {
     fn new(params: &[AbiParam], (general, vectors): (&[usize], usize), taken: usize) -> Assigned {
-        let mut assigned = Assigned { general: taken, vectors: 0, stack: 0 };
+        let mut assigned = Assigned { registers: Vec::new(), on_stack: Vec::new(), stack: 0 };
+        let (mut general, mut vectors) = (general.iter().copied().skip(taken), 0..vectors);
         for param in params {
             let ty: Type = param.value_type;
-            let (next, count) = if ty.is_float() || ty.is_vector() {
-                (&mut assigned.vectors, vectors)
-            } else {
-                (&mut assigned.general, general.len())
+            let register = match ty.is_float() || ty.is_vector() {
+                true => vectors.next().map(|number| machine::VECTORS + number),
+                false => general.next(),
             };
-            if *next < count {
-                *next += 1;
-            } else {
-                let bytes = ty.bytes().max(8);
-                assigned.stack = assigned.stack.next_multiple_of(bytes) + bytes;
+            let bits = ty.bits().min(WHOLE.into()) as u8;
+            match register {
+                Some(register) => assigned.registers.push((register, bits)),
+                None => {
+                    let bytes = ty.bytes().max(8);
+                    let place = assigned.stack.next_multiple_of(bytes);
+                    assigned.on_stack.push((place, bits));
+                    assigned.stack = place + bytes;
+                }
             }
         }
         assigned.stack = assigned.stack.next_multiple_of(16);
@@ -99,7 +133,9 @@ impl Conventions {
     #[cfg(test)]
     pub(super) fn unknown() -> Conventions {
         let unknown = Convention::unknown();
-        let own = Convention { results: (vec![0], VECTORS), ..unknown.clone() };
+        let vectors = (0..VECTORS).map(|number| (machine::VECTORS + number, WHOLE));
+        let own =
+            Convention { results: [(0, WHOLE)].into_iter().chain(vectors).collect(), ..unknown.clone() };
         Conventions { all: vec![unknown], own, calls: Vec::new(), tail_calls: Vec::new() }
     }
 
@@ -116,6 +152,29 @@ impl Conventions {
         }
         let all = func.dfg.signatures.values().map(Convention::new).chain([Convention::unknown()]).collect();
         Conventions { own: Convention::new(&func.signature), all, calls: Vec::new(), tail_calls: Vec::new() }
+    }
+
+    /// Returns the conventions of a function's signatures, none of whose calls is known yet. Only the bits of arguments
+    /// and results are read.
+    pub fn exact(func: &Function) -> Conventions {
+        let all =
+            func.dfg.signatures.values().map(Convention::exact).chain([Convention::unknown()]).collect();
+        Conventions {
+            own: Convention::exact(&func.signature),
+            all,
+            calls: Vec::new(),
+            tail_calls: Vec::new(),
+        }
+    }
+
+    /// Adds a call that returns to `back`, which is behind all others.
+    pub fn add_call(&mut self, back: u32, signature: SigRef) {
+        self.calls.push((back, signature.as_u32()));
+    }
+
+    /// Adds a tail call at `at`, which is behind all others.
+    pub fn add_tail_call(&mut self, at: u32, signature: SigRef) {
+        self.tail_calls.push((at, signature.as_u32()));
     }
 
     /// Finds the places of calls in the machine code.

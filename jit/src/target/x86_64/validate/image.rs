@@ -18,8 +18,20 @@ pub(super) struct Mark {
     pub call: Option<Option<Origin>>,
 }
 
+/// Instructions that are not encoded: each takes one place. Their jump tables lie behind them.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    pub instructions: Vec<Instruction>,
+    /// The place of each jump table, ascending, and the distances in it.
+    pub tables: Vec<(u32, Vec<i32>)>,
+    pub traps: Vec<TrapSite>,
+    pub calls: Vec<CallSite>,
+}
+
 pub(super) struct Image {
     bytes: Vec<u8>,
+    /// The instructions, if they are not encoded.
+    listing: Option<Listing>,
     /// The start of the cold part in the bytes; their end if there is none.
     cold: u32,
     traps: Vec<TrapSite>,
@@ -40,12 +52,24 @@ impl Image {
             part.shift(&mut bytes, GAP as i32);
         }
         let (traps, calls, relocs) = (code.traps.clone(), code.calls.clone(), code.relocs.clone());
-        Ok(Image { bytes, cold, traps, calls, relocs })
+        Ok(Image { bytes, listing: None, cold, traps, calls, relocs })
+    }
+
+    /// Creates the image of a listing, whose tables are in the order of its code.
+    pub fn of_listing(mut listing: Listing) -> Image {
+        let (traps, calls) = (std::mem::take(&mut listing.traps), std::mem::take(&mut listing.calls));
+        let cold = listing.instructions.len() as u32;
+        Image { bytes: Vec::new(), listing: Some(listing), cold, traps, calls, relocs: Vec::new() }
+    }
+
+    /// Reports whether this is a listing.
+    pub fn is_listing(&self) -> bool {
+        self.listing.is_some()
     }
 
     /// Returns the number of bytes.
     pub fn len(&self) -> u32 {
-        self.bytes.len() as u32
+        self.listing.as_ref().map_or(self.bytes.len(), |listing| listing.instructions.len()) as u32
     }
 
     /// Returns the place of a byte of the code.
@@ -56,7 +80,7 @@ impl Image {
     /// Returns the offset of the byte at a place; none if no code lies there.
     pub fn offset(&self, place: u32) -> Option<u32> {
         let at = if place < self.cold { Some(place) } else { place.checked_sub(GAP) };
-        at.filter(|&at| self.place(at) == place && (at as usize) < self.bytes.len())
+        at.filter(|&at| self.place(at) == place && at < self.len())
     }
 
     /// Returns the bytes from a place to the end of its part.
@@ -68,6 +92,10 @@ impl Image {
 
     /// Decodes the instruction at a place.
     pub fn decode(&self, place: u32) -> Result<Instruction, String> {
+        if let Some(listing) = &self.listing {
+            let inst = listing.instructions.get(place as usize).copied();
+            return inst.ok_or_else(|| format!("there is no instruction {place}"));
+        }
         let inst = Decoder::with_ip(64, self.rest(place), place.into(), DecoderOptions::NONE).decode();
         if inst.is_invalid() { Err(format!("there is no code at {place:#x}")) } else { Ok(inst) }
     }
@@ -95,6 +123,11 @@ impl Image {
 
     /// Reads four bytes at a place.
     pub fn number(&self, place: u32) -> Option<i32> {
+        if let Some(Listing { tables, .. }) = &self.listing {
+            let (start, table) =
+                &tables[tables.partition_point(|&(start, _)| start <= place).checked_sub(1)?];
+            return table.get(((place - start) / 4) as usize).copied();
+        }
         Some(i32::from_le_bytes(self.rest(place).get(..4)?.try_into().ok()?))
     }
 }

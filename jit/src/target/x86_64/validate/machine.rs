@@ -14,12 +14,15 @@ use smallvec::{SmallVec, smallvec};
 use super::convention::Conventions;
 use super::image::{Image, Mark};
 use crate::validate::{Args, Op, Term, Terms};
-use crate::validate::{Event, Machine, Place, Run, Side, Step, What};
+use crate::validate::{Event, Machine, Place, Run, SharedPart, Side, Step, What};
 
 /// The first location of the vector registers; the general registers come before them, by their numbers.
 pub(super) const VECTORS: usize = 16;
 pub(super) const FLAGS: usize = 32;
 pub(super) const LOCATIONS: usize = 33;
+
+/// The bit of an operation's code that is set if the code is a mnemonic, because forms of the instruction do the same.
+pub(super) const CHANGED: u32 = 1 << 16;
 
 pub(super) const RSP: usize = 4;
 pub(super) const RBP: usize = 5;
@@ -35,6 +38,17 @@ pub(super) struct X86<'a> {
     /// Whether the function uses the pinned register as such.
     pub is_pinned: bool,
     pub usage: RefCell<InstructionInfoFactory>,
+    /// What is known if the old version is a [`reference`](super::reference).
+    pub reference: Option<Homes>,
+}
+
+/// The homes of values in a reference, which are locations behind all others, and the frame of its function.
+#[derive(Clone, Debug)]
+pub(super) struct Homes {
+    pub count: usize,
+    pub shared_part: SharedPart,
+    /// The arguments on the stack: their distances from the frame's top, and their homes.
+    pub on_stack: Vec<(i64, usize)>,
 }
 
 pub(super) type Done<T = ()> = Result<T, String>;
@@ -52,7 +66,20 @@ impl Machine for X86<'_> {
     type Mark = Mark;
 
     fn locations(&self) -> usize {
+        LOCATIONS + self.reference.as_ref().map_or(0, |homes| homes.count)
+    }
+
+    fn locations_of_both(&self) -> usize {
         LOCATIONS
+    }
+
+    fn shared_part(&self) -> Option<SharedPart> {
+        self.reference.as_ref().map(|homes| homes.shared_part)
+    }
+
+    fn on_stack(&self) -> Vec<(i64, usize)> {
+        let all = self.reference.iter().flat_map(|homes| &homes.on_stack);
+        all.map(|&(offset, home)| (offset, LOCATIONS + home)).collect()
     }
 
     fn longest(&self) -> u32 {
@@ -120,6 +147,10 @@ impl Cpu<'_, '_> {
         let inst = self.inst;
         // The other segments begin at zero.
         let has_segment = matches!(inst.segment_prefix(), Register::FS | Register::GS);
+        if has_segment && self.image.is_listing() {
+            self.run.place = inst.next_ip() as Place;
+            return self.copy_home();
+        }
         if inst.has_rep_prefix() || inst.has_repne_prefix() || has_segment {
             return self.refused("a prefix");
         }
@@ -132,6 +163,7 @@ impl Cpu<'_, '_> {
             Mnemonic::Ud2 => return self.trap(),
             Mnemonic::Push => self.push()?,
             Mnemonic::Pop => self.pop()?,
+            Mnemonic::Leave => self.leave_frame()?,
             Mnemonic::Mov => self.mov()?,
             Mnemonic::Movzx => self.extend(false)?,
             Mnemonic::Movsx | Mnemonic::Movsxd => self.extend(true)?,
@@ -140,8 +172,10 @@ impl Cpu<'_, '_> {
             Mnemonic::Cmp => self.compare()?,
             Mnemonic::And | Mnemonic::Or | Mnemonic::Xor | Mnemonic::Test => self.logic()?,
             Mnemonic::Shl if self.is_scale() => self.scale()?,
+            Mnemonic::Imul if inst.op_count() > 1 => self.product()?,
             _ if inst.is_jcc_short_or_near() => return Ok(self.branch()),
             _ if inst.condition_code() != ConditionCode::None => self.conditional()?,
+            _ if self.x86.reference.is_some() && self.has_vector() => self.scalar()?,
             _ => self.compute()?,
         }
         Ok(Step::On)
@@ -151,9 +185,22 @@ impl Cpu<'_, '_> {
         Err(format!("{what} of {:?} at {:#x} is not understood", self.inst.code(), self.inst.ip()))
     }
 
+    /// Copies a whole register to a home or back: what a reference names by its segment.
+    fn copy_home(&mut self) -> Done<Step> {
+        let inst = self.inst;
+        let home = LOCATIONS + inst.memory_displacement64() as usize;
+        if inst.op0_kind() == OpKind::Memory {
+            self.run.values[home] = self.run.values[self.location(inst.op1_register())?];
+        } else {
+            let register = self.location(inst.op0_register())?;
+            self.run.values[register] = self.run.values[home];
+        }
+        Ok(Step::On)
+    }
+
     // Registers.
 
-    fn location(&self, register: Register) -> Done<usize> {
+    pub(super) fn location(&self, register: Register) -> Done<usize> {
         let full = register.full_register();
         match full.number() {
             number if full.is_gpr64() => Ok(number),
@@ -275,7 +322,14 @@ impl Cpu<'_, '_> {
         let value = if bytes < 8 { self.terms.low(bits(bytes as usize), value) } else { value };
         // Code that walks the frames only reads them.
         let is_link = value == self.run.values[RBP] && self.terms.as_frame(value).is_some();
-        if self.terms.is_of_frame(value) && !is_link {
+        let is_private = match self.terms.as_frame(address) {
+            Some(offset) => self.run.memory.is_private(offset, bytes),
+            None => false,
+        };
+        if is_private && !self.is_allocated(address) {
+            return self.refused("a store below the frame");
+        }
+        if self.terms.is_of_frame(value) && !is_link && !is_private {
             self.share();
         }
         let is_effective = self.run.memory.store(self.terms, address, bytes, value);
@@ -287,6 +341,12 @@ impl Cpu<'_, '_> {
             self.note(What::Store(bytes), values);
         }
         Ok(())
+    }
+
+    /// Reports whether an address in the frame is not below the stack pointer.
+    fn is_allocated(&self, address: Term) -> bool {
+        let frame = |term| self.terms.as_frame(term);
+        frame(address).zip(frame(self.run.values[RSP])).is_some_and(|(address, top)| address >= top)
     }
 
     /// Records that others may know addresses in the frame from now on.
@@ -402,8 +462,24 @@ impl Cpu<'_, '_> {
     fn compare(&mut self) -> Done {
         let bytes = self.size(0);
         let (a, b) = (self.read(0)?, self.read_as(1, bytes)?);
-        self.run.values[FLAGS] = self.terms.apply(Op::FlagsOfDifference(bytes as u8), &[a, b]);
+        // Nothing is carried and nothing overflows if zero is subtracted.
+        self.run.values[FLAGS] = match self.terms.as_constant(b) {
+            Some(0) => self.terms.apply(Op::FlagsOfResult(bytes as u8), &[a]),
+            _ => self.terms.apply(Op::FlagsOfDifference(bytes as u8), &[a, b]),
+        };
         Ok(())
+    }
+
+    /// Multiplies two numbers, one of which may be an immediate.
+    fn product(&mut self) -> Done {
+        let bytes = self.size(0);
+        let first = self.inst.op_count() - 2;
+        let (a, b) = (self.read(first)?, self.read_as(first + 1, bytes)?);
+        let args = [a.min(b), a.max(b)];
+        let of = |part| Op::Instruction { code: CHANGED | Mnemonic::Imul as u32, part, more: bytes };
+        let product = self.terms.apply(of(10), &args);
+        self.run.values[FLAGS] = self.terms.apply(of(9), &args);
+        self.write(0, product)
     }
 
     fn logic(&mut self) -> Done {
@@ -459,6 +535,13 @@ impl Cpu<'_, '_> {
         self.write(0, value)
     }
 
+    fn leave_frame(&mut self) -> Done {
+        let top = self.run.values[RBP];
+        self.run.values[RBP] = self.load_at(top, 8)?;
+        self.run.values[RSP] = self.terms.add_constant(top, 8);
+        Ok(())
+    }
+
     // Conditions.
 
     /// Returns a condition of the flags, and whether it is to be inverted.
@@ -476,7 +559,22 @@ impl Cpu<'_, '_> {
         if base == less && matches!(self.terms.as_apply(flags), Some((Op::FlagsOfResult(_), _))) {
             base = sign;
         }
-        (self.terms.apply(Op::Condition(base), &[flags]), is_opposite)
+        match self.tested(flags).filter(|_| base == equal) {
+            Some((condition, is_zero)) => (condition, is_opposite != is_zero),
+            None => (self.terms.apply(Op::Condition(base), &[flags]), is_opposite),
+        }
+    }
+
+    /// Returns the condition of which flags test the truth value, and whether they say that it is zero if the condition
+    /// is false.
+    fn tested(&self, flags: Term) -> Option<(Term, bool)> {
+        let (Op::FlagsOfResult(_), &[value]) = self.terms.as_apply(flags)? else { return None };
+        let (Op::Select, &[condition, yes, no]) = self.terms.as_apply(value)? else { return None };
+        match (self.terms.as_constant(yes)?, self.terms.as_constant(no)?) {
+            (1.., 0) => Some((condition, true)),
+            (0, 1..) => Some((condition, false)),
+            _ => None,
+        }
     }
 
     fn branch(&mut self) -> Step {
@@ -506,10 +604,16 @@ impl Cpu<'_, '_> {
 
     /// Returns the smaller of a value and a constant, if a selection computes that.
     fn clamped(&mut self, condition: Term, yes: Term, no: Term) -> Option<Term> {
-        let below = 2;
+        let (below, below_or_equal) = (2, 6);
         let (Op::Condition(base), &[flags]) = self.terms.as_apply(condition)? else { return None };
-        let (Op::FlagsOfDifference(_), &[a, b]) = self.terms.as_apply(flags)? else { return None };
-        let is_smaller = base == below && (yes, no) == (a, b);
+        let zero = self.terms.constant(0);
+        let (a, b) = match self.terms.as_apply(flags)? {
+            (Op::FlagsOfDifference(_), &[a, b]) => (a, b),
+            // A comparison with zero.
+            (Op::FlagsOfResult(_), &[a]) => (a, zero),
+            _ => return None,
+        };
+        let is_smaller = [below, below_or_equal].contains(&base) && (yes, no) == (a, b);
         let most = self.terms.as_constant(no).filter(|_| is_smaller)?;
         Some(self.terms.apply(Op::AtMost(most), &[yes]))
     }

@@ -13,7 +13,9 @@ mod image;
 mod machine;
 #[cfg(test)]
 mod passes;
+pub(super) mod reference;
 mod report;
+mod scalar;
 #[cfg(test)]
 mod tests;
 
@@ -79,6 +81,7 @@ fn check(original: &Original<'_>, code: &MachineCode, hints: &[(u32, u32)]) -> R
         conventions: original.conventions,
         is_pinned: original.is_pinned,
         usage: RefCell::new(InstructionInfoFactory::new()),
+        reference: None,
     };
     walk(&x86, (0, 0), &hints).map(drop).map_err(|mismatch| report::text(&x86, &mismatch))
 }
