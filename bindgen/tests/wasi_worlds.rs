@@ -1,4 +1,4 @@
-//! Worlds with the WIT of WASI 0.2: types for all of it, whether the engine or the host implements it.
+//! Worlds with interfaces of WASI 0.2, whether the engine or the host implements them.
 
 use wprof::component::{Component, Linker};
 use wprof::wasi::{OutputPipe, WasiCtx, WasiCtxBuilder};
