@@ -257,8 +257,8 @@ impl Config {
     /// and in each tier, provided that the stack is large enough for that many, which [`Config::max_wasm_stack`]
     /// ensures. A tail call replaces its caller; host functions do not count.
     ///
-    /// Each call then costs two additions and a comparison, and no call is inlined. With an adaptive profile the engine
-    /// refuses the limit: a call in which a burst begins or ends runs the entries of two versions, and would count twice.
+    /// Each call then costs two additions and a comparison, and no call is inlined. With an adaptive profile the limit is
+    /// the same, whether a call is in a burst or not.
     pub fn max_call_depth(&mut self, frames: Option<u32>) -> &mut Self {
         self.max_call_depth = frames;
         self
