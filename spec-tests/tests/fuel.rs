@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use wprof::profiler::Profile;
-use wprof::{Collect, Config, Counting, Engine, Policy, ProfilingConfig, Strategy};
+use wprof::profiler::{BurstLengths, Profile};
+use wprof::{Adaptive, Collect, Config, Counting, Engine, Policy, ProfilingConfig, Strategy};
 use wprof_spec_tests::engines::ours;
 use wprof_spec_tests::generate::{Case, deep_case, hot_case};
 use wprof_spec_tests::outcome::Stop;
@@ -97,6 +97,39 @@ fn all_code_has_as_many_frames() {
         overflowed += expected.places.iter().filter(|place| place.len() >= 64).count();
         for (name, config) in ways(&case) {
             assert_eq!(run(&limited(&config), &case, 10_000_000), expected, "{name}, seed {}", case.seed);
+        }
+    }
+    assert!(overflowed > 10, "only {overflowed} calls reach the limit");
+}
+
+#[test]
+fn bursts_leave_the_number_of_frames_as_it_is() {
+    let mut overflowed = 0;
+    let lengths = [(1, 1), (2, 3), (1, BurstLengths::FOREVER), (50, 20)];
+    for case in SEEDS.map(deep_case) {
+        let run = |change: &dyn Fn(&mut Config)| {
+            let mut config = Config::new();
+            config.background_compilation(false).canonical_nans(true);
+            config.max_call_depth(Some(200)).max_wasm_stack(Some(256 << 20));
+            change(&mut config);
+            let engine = Engine::new(&config).expect("an engine for this machine");
+            let ran = ours::run(&engine, &case.wasm, &case.drive).expect("valid");
+            (ran.places, ran.outcome.calls)
+        };
+        let expected = run(&|config| {
+            config.strategy(Strategy::Baseline);
+        });
+        overflowed += expected.0.iter().filter(|place| place.len() >= 64).count();
+        for (checking, instrumented) in lengths {
+            let lengths = BurstLengths::new(checking, instrumented);
+            for strategy in [Strategy::Baseline, Strategy::Optimized, Strategy::Tiered] {
+                let bursts = |config: &mut Config| {
+                    config.profiling(ProfilingConfig::Adaptive(Adaptive { lengths, ..Adaptive::default() }));
+                    config.strategy(strategy).promote_after(2).reoptimization(Some(Policy::eager()));
+                };
+                let how = format!("{checking}:{instrumented} {strategy:?}, seed {}", case.seed);
+                assert_eq!(run(&bursts), expected, "{how}");
+            }
         }
     }
     assert!(overflowed > 10, "only {overflowed} calls reach the limit");

@@ -16,7 +16,8 @@ use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::linear_memory::store_memory::StoreMemory;
 use crate::{AsContext, Error, FrameInfo, HeapType, MemoryType, Module, RefType, Trap, ValType};
 
-/// The frames of an error, which can be written together with the state of the store in which it occurred.
+/// The frames of an error, which can be written together with the state of the store in which it occurred. Writing takes
+/// time in proportion to the size of the memories.
 #[derive(Clone, Debug)]
 pub struct WasmCoreDump {
     frames: Vec<FrameInfo>,

@@ -14,7 +14,7 @@ use crate::runtime::counts::account::{Account, ProfilingCost};
 use crate::runtime::instances::engine_core::EngineCore;
 use crate::{Config, Error, ProfilingConfig, Result, Trigger};
 
-/// A wasm engine. Cheap to clone; all clones are the same engine. Modules and stores work together if they belong to
+/// A wasm engine. Cheap to clone; all clones are the same engine, and threads may share it. Modules and stores work together if they belong to
 /// the same engine.
 #[derive(Clone, Debug)]
 pub struct Engine(Arc<Inner>);

@@ -4,7 +4,7 @@
 use crate::runtime::instances::store_opaque::Stored;
 use crate::{AsContext, AsContextMut, Error, ErrorKind, GlobalType, Result, Val};
 
-/// A global in a store.
+/// A global in a store: a small value, valid as long as the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Global(pub(crate) Stored);
 

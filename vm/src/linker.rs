@@ -13,7 +13,8 @@ use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, Extern, ExternTyp
 use crate::{Instance, Memory, Module, Result, SharedMemory, Trap, Val, WasmResults, WasmRet};
 
 /// Names of importable items. Host functions defined here belong to no store: instantiating an importer adds them to
-/// its store.
+/// its store. Threads may share a linker; each instantiates in its own stores. Instantiating looks each import up and
+/// checks its type: [`Linker::instantiate_pre`] does so once for many instances.
 pub struct Linker<T: 'static> {
     engine: Engine,
     shadowing: bool,

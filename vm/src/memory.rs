@@ -13,7 +13,7 @@ use crate::store::{StoreContext, StoreContextMut, StoreInner};
 use crate::waiting::on_fiber;
 use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, MemoryType, Result};
 
-/// A linear memory in a store.
+/// A linear memory in a store: a small value, valid as long as the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Memory(pub(crate) Stored);
 
@@ -22,7 +22,7 @@ const NO_SLICE: &str =
     "a shared memory has no slice, as other threads may write to it: use Memory::read and write";
 
 impl Memory {
-    /// Creates a zeroed memory.
+    /// Creates a zeroed memory. Its pages take memory when they are first touched.
     ///
     /// # Errors
     /// Fails if its minimum exceeds the limits, or the system has no address space for it.

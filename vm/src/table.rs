@@ -10,7 +10,7 @@ use crate::store::{StoreContextMut, StoreInner};
 use crate::waiting::on_fiber;
 use crate::{AsContext, AsContextMut, Error, ErrorKind, Ref, Result, TableType};
 
-/// A table in a store.
+/// A table in a store: a small value, valid as long as the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Table(pub(crate) Stored);
 

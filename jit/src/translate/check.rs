@@ -27,6 +27,10 @@ impl Translator<'_> {
             true => self.mark_check(),
             false => self.check_here(),
         }
+        // The version in which the frame would have continued takes a frame itself, because it is called.
+        if self.block == 0 && !is_inlined {
+            self.enter_frame();
+        }
     }
 
     /// Leaves a mark with the state that the other version takes over; the mark becomes the check when the code is

@@ -2,7 +2,8 @@
 //!
 //! A store's context holds the number of further frames allowed. A function takes one at its entry, or traps before it
 //! has executed anything if none is left, and gives it back when it returns or ends in a tail call. For frames that an
-//! exception unwinds, the runtime gives it back; for frames that a trap ends, the host's entry does.
+//! exception unwinds, the runtime gives it back; for frames that a trap ends, the host's entry does. Where the entry has
+//! a check, at which the frame may continue in another version that is called, the function takes its frame behind it.
 //! Invariant: nothing is inlined, so that each running function has a frame.
 
 use cranelift_codegen::ir::condcodes::IntCC;

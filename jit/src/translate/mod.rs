@@ -315,7 +315,9 @@ impl<'a> Translator<'a> {
             };
             self.write_local(index as u32, value);
         }
-        self.enter_frame();
+        if !self.graph.nodes[0].probes.contains(&crate::plan::Probe::Check) {
+            self.enter_frame();
+        }
     }
 
     fn node(&mut self, index: usize) -> Result<()> {

@@ -86,12 +86,6 @@ impl Config {
         if !self.events.models.is_empty() || self.trace.what.is_some() {
             return wrong("events and traces are not sampled: profile exactly instead");
         }
-        if self.stack.max_depth.is_some() {
-            return wrong(
-                "frames are not limited in number where there are bursts: a call in which a burst begins or ends runs the \
-                entries of two versions and would count twice; profile exactly, or not",
-            );
-        }
         match adaptive {
             Adaptive { trigger: Trigger::Time(_), .. } if has_policy => {
                 wrong("a policy sets how many checks lie between bursts: not where time begins them")

@@ -70,6 +70,7 @@ pub struct Config {
     pub(crate) burst_policies: Option<BurstPolicies>,
     pub(crate) weights: Option<Arc<Profile>>,
     pub(crate) perf: Option<PerfFormat>,
+    pub(crate) native_unwind_info: bool,
     pub(crate) polls: bool,
     pub(crate) gc_stress: bool,
     off: Vec<Proposal>,
@@ -101,6 +102,7 @@ impl Config {
             burst_policies: None,
             weights: None,
             perf: None,
+            native_unwind_info: false,
             polls: false,
             gc_stress: false,
             off: Vec::new(),
@@ -193,14 +195,26 @@ impl Config {
         self
     }
 
+    /// Sets whether the system's unwinder is told how to walk through frames of wasm code (default: no): debuggers,
+    /// profilers that unwind, and `std::backtrace` in a host function then see who called the wasm code. Holds for all
+    /// code of the process from the first engine with this setting on, and costs nothing while code runs.
+    ///
+    /// Only frame pointers are described, and not at the first and last instructions of a function: enough for
+    /// backtraces. Where wasm runs on a stack of its own ([`Config::max_wasm_stack`], awaited calls), a walk ends at the
+    /// end of that stack.
+    pub fn native_unwind_info(&mut self, enable: bool) -> &mut Self {
+        self.native_unwind_info = enable;
+        self
+    }
+
     /// Sets how many frames of wasm functions a store may have on the stack at once, including those below its host
     /// functions (default: `None`, as many as fit). One more traps with
     /// [`Trap::StackOverflow`](crate::Trap::StackOverflow) at its entry: at the same place of a program on each machine
     /// and in each tier, provided that the stack is large enough for that many, which [`Config::max_wasm_stack`]
     /// ensures. A tail call replaces its caller; host functions do not count.
     ///
-    /// Each call then costs two additions and a comparison, and no call is inlined. With an adaptive profile the engine
-    /// refuses the limit: a call in which a burst begins or ends runs the entries of two versions, and would count twice.
+    /// Each call then costs two additions and a comparison, and no call is inlined. With an adaptive profile the limit is
+    /// the same, whether a call is in a burst or not.
     pub fn max_call_depth(&mut self, frames: Option<u32>) -> &mut Self {
         self.stack.max_depth = frames;
         self

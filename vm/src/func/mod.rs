@@ -52,7 +52,8 @@ use crate::store::{StoreContextMut, StoreInner};
 use crate::waiting::on_fiber;
 use crate::{AsContext, AsContextMut, Error, ErrorKind, FuncType, Result, ValType, WasmBacktrace};
 
-/// A function in a store: an instance's or the host's.
+/// A function in a store: an instance's or the host's. A small value, valid as long as the store, which may be sent to
+/// other threads; calls need the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Func(pub(crate) FuncPtr);
 
@@ -144,7 +145,7 @@ impl Func {
         store.as_context().0.opaque.func_type(self.0).func_type()
     }
 
-    /// Calls the function.
+    /// Calls the function. Types are checked at each call; [`Func::typed`] checks them once.
     ///
     /// # Errors
     /// Fails if the arguments do not match the parameter types, if `results` does not have the number of results, if
@@ -188,7 +189,7 @@ impl Func {
             let message = format!("expected room for {} results, got {}", ty.results().len(), results.len());
             return Err(Error::new(ErrorKind::Type, message));
         }
-        context.0.opaque.collect_if_due(&[]);
+        context.0.opaque.collect_if_due();
         let mut values: Values = params.iter().map(|p| p.to_vm(&mut context.0.opaque)).collect();
         values.resize(ty.array_len(), VmValue::default());
         // SAFETY: the arguments were checked against the function's type, and there is room for all results. A caller
@@ -222,7 +223,7 @@ impl Func {
         let is_number = |ty| matches!(ty, ValType::I32 | ValType::I64 | ValType::F32 | ValType::F64);
         assert!(params == args.len() && results <= 1, "a function with so many numbers");
         assert!(ty.params().chain(ty.results()).all(is_number), "a function of numbers");
-        store.0.opaque.collect_if_due(&[]);
+        store.0.opaque.collect_if_due();
         let mut values: Values = args.iter().map(|bits| VmValue::from_u64(*bits)).collect();
         values.resize(params.max(results), VmValue::default());
         // SAFETY: the type was checked, and there is room for all results.

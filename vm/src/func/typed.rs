@@ -2,14 +2,15 @@
 
 use std::marker::PhantomData;
 
-use super::{Func, Values, WasmParams, WasmResults, error};
+use super::{Func, WasmParams, WasmResults, error};
 use crate::runtime::control::enter;
 use crate::runtime::instances::abi::VmValue;
 use crate::store::StoreInner;
 use crate::waiting::on_fiber;
 use crate::{AsContextMut, Result, StoreContextMut};
 
-/// A function that takes `P` and returns `R`.
+/// A function that takes `P` and returns `R`: a small value as [`Func`], whose type was checked once. A call neither
+/// allocates memory nor takes a lock, unless it is the first of its type, for which a trampoline is compiled.
 pub struct TypedFunc<P, R> {
     func: Func,
     ty: PhantomData<fn(P) -> R>,
@@ -76,8 +77,22 @@ impl<P: WasmParams, R: WasmResults> TypedFunc<P, R> {
     }
 
     fn call_in<T: 'static>(&self, store: &mut StoreInner<T>, params: P, may_wait: bool) -> Result<R> {
-        store.opaque.collect_if_due(&[]);
-        let mut values = Values::from_elem(VmValue::default(), P::LEN.max(R::LEN));
+        // Tuples have at most 16 values, most of them few, and what there is room for must be written.
+        match const { if P::LEN > R::LEN { P::LEN } else { R::LEN } } {
+            0..=2 => self.call_with::<T, 2>(store, params, may_wait),
+            3..=6 => self.call_with::<T, 6>(store, params, may_wait),
+            _ => self.call_with::<T, 16>(store, params, may_wait),
+        }
+    }
+
+    fn call_with<T: 'static, const ROOM: usize>(
+        &self,
+        store: &mut StoreInner<T>,
+        params: P,
+        may_wait: bool,
+    ) -> Result<R> {
+        store.opaque.collect_if_due();
+        let mut values = [VmValue::default(); ROOM];
         params.store(&mut values, &mut store.opaque);
         // SAFETY: the types were checked when `self` was created, and there is room for arguments and results. If the
         // call may wait, it is alone on the fiber.

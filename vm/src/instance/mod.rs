@@ -18,7 +18,8 @@ use crate::{
 };
 use crate::{imports, limiter};
 
-/// An instance of a module in a store.
+/// An instance of a module in a store: a small value, valid as long as the store. Finding an export takes one look-up
+/// by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Instance(pub(crate) Stored);
 

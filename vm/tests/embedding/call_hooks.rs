@@ -95,3 +95,25 @@ fn a_hook_may_call_wasm_code_of_which_it_is_not_told() -> Outcome {
     assert_eq!(store.data().passages, [CallingWasm, ReturningFromWasm]);
     Ok(())
 }
+
+#[test]
+fn a_panic_of_a_hook_goes_on_from_the_call_and_the_store_goes_on() -> Outcome {
+    for engine in engines()? {
+        for at in 1..=ALL.len() {
+            let (mut store, instance) = hooked(&engine)?;
+            let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+            store.call_hook(move |mut context, passage| {
+                let passages = &mut context.data_mut().passages;
+                passages.push(passage);
+                assert!(passages.len() != at, "at passage {at}");
+                Ok(())
+            });
+            let call = std::panic::AssertUnwindSafe(|| run.call(&mut store, 4));
+            let panic = std::panic::catch_unwind(call).expect_err("the hook panics");
+            assert_eq!(panic.downcast_ref(), Some(&format!("at passage {at}")));
+            store.data_mut().passages = vec![CallingWasm; ALL.len()];
+            assert_eq!(run.call(&mut store, 4)?, 5, "the store is as it was");
+        }
+    }
+    Ok(())
+}

@@ -169,3 +169,34 @@ fn only_who_ends_early_is_dumped() -> Outcome {
     assert!(WasmCoreDump::new(&Error::msg("of the host's")).is_none());
     Ok(())
 }
+
+#[test]
+fn a_dump_has_the_frames_of_all_instances_that_call_each_other() -> Outcome {
+    for engine in engines()? {
+        let mut store = Store::new(&engine, ());
+        let inner = r#"(module $inner (memory (export "memory") 1) (data (i32.const 16) "inner")
+            (func (export "first")) (func (export "traps") unreachable))"#;
+        let inner = Instance::new(&mut store, &Module::new(&engine, inner)?, &[])?;
+        let traps = inner.get_func(&mut store, "traps").ok_or("exported")?;
+        // The host stands between the outer instance and the inner one.
+        let host =
+            Func::wrap(&mut store, move |mut caller: Caller<'_, ()>| traps.call(&mut caller, &[], &mut []));
+        let outer = r#"(module $outer (import "" "" (func $host)) (memory 1) (data (i32.const 16) "outer")
+            (func $calls (call $host)) (func (export "run") (call $calls)))"#;
+        let outer = Instance::new(&mut store, &Module::new(&engine, outer)?, &[host.into()])?;
+        let run = outer.get_typed_func::<(), ()>(&mut store, "run")?;
+        let error = run.call(&mut store, ()).expect_err("it traps");
+        let dump = WasmCoreDump::new(&error).ok_or("wasm code has trapped")?;
+        let found = read(&dump.serialize(&store, "nested"))?;
+        assert_eq!(found.modules, ["inner", "outer"]);
+        let frames: Vec<_> = found.frames.iter().map(|frame| (frame.0, frame.1)).collect();
+        let of_error: Vec<_> = dump.frames().iter().map(FrameInfo::func_index).collect();
+        assert_eq!(frames.iter().map(|frame| frame.1).collect::<Vec<_>>(), of_error);
+        // The innermost frames are always there.
+        assert_eq!(frames[0], (0, 1));
+        assert_eq!(found.data.iter().map(|(memory, ..)| *memory).collect::<Vec<_>>(), [0, 1]);
+        assert!(found.data[0].2.windows(5).any(|at| at == b"inner"));
+        assert!(found.data[1].2.windows(5).any(|at| at == b"outer"));
+    }
+    Ok(())
+}

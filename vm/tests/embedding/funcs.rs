@@ -264,3 +264,58 @@ fn a_function_that_recurs_too_deep_traps_and_can_be_called_again() -> Outcome {
     }
     Ok(())
 }
+
+#[test]
+fn a_request_that_comes_while_the_host_runs_is_heeded_when_it_returns() -> Outcome {
+    for engine in engines()? {
+        let mut store = Store::new(&engine, 0);
+        let stops = Func::wrap(&mut store, |mut caller: Caller<'_, i32>| {
+            *caller.data_mut() += 1;
+            if *caller.data() == 3 {
+                caller.as_context_mut().interrupt_handle().interrupt();
+            }
+        });
+        // Nothing else notices it: there is no loop, and the function calls the host only.
+        let text = r#"(module (import "" "" (func $f)) (func (export "run") (call $f) (call $f) (call $f) (call $f)))"#;
+        let instance = instance(&mut store, text, &[stops.into()])?;
+        let run = instance.get_typed_func::<(), ()>(&mut store, "run")?;
+        let error = run.call(&mut store, ()).expect_err("it was asked to stop");
+        assert_eq!((error.trap(), *store.data()), (Some(Trap::Interrupt), 3));
+        *store.data_mut() = 10;
+        run.call(&mut store, ())?;
+        assert_eq!(*store.data(), 14);
+    }
+    Ok(())
+}
+
+#[test]
+fn functions_of_sixteen_values_pass_all_of_them_both_ways() -> Outcome {
+    type Sixteen = (i32, i64, i32, i64, i32, i64, i32, i64, i32, i64, i32, i64, i32, i64, i32, i64);
+    let types = "i32 i64 ".repeat(8);
+    let gets: String = (0..16).map(|n| format!("(local.get {n})")).collect();
+    let text = format!(
+        r#"(module (import "" "" (func $f (param {types}) (result {types})))
+            (func (export "run") (param {types}) (result {types}) (call $f {gets})))"#
+    );
+    let sent: Sixteen = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16);
+    for engine in engines()? {
+        let mut store = Store::new(&engine, ());
+        let back = Func::wrap(&mut store, |caller: Caller<'_, ()>, a: i32, b: i64, c: i32, d: i64| {
+            let _ = caller;
+            (d, c, b, a)
+        });
+        let four = back.typed::<(i32, i64, i32, i64), (i64, i32, i64, i32)>(&store)?;
+        assert_eq!(four.call(&mut store, (1, 2, 3, 4))?, (4, 3, 2, 1), "without wasm in between");
+        let ty =
+            FuncType::new([ValType::I32, ValType::I64].repeat(8), [ValType::I32, ValType::I64].repeat(8));
+        let same = Func::new(&mut store, ty, |_, params, results| {
+            results.clone_from_slice(params);
+            Ok(())
+        });
+        let instance = instance(&mut store, &text, &[same.into()])?;
+        let run = instance.get_typed_func::<Sixteen, Sixteen>(&mut store, "run")?;
+        let received = run.call(&mut store, sent)?;
+        assert_eq!(format!("{received:?}"), format!("{sent:?}"));
+    }
+    Ok(())
+}

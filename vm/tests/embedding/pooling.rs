@@ -168,3 +168,78 @@ fn one_after_the_other_leaves_nothing() -> Outcome {
     assert!(mappings() < before + rounds / 2, "{} mappings, {before} before", mappings());
     Ok(())
 }
+
+#[test]
+fn however_much_is_kept_of_what_was_written_the_next_instance_begins_as_the_first() -> Outcome {
+    // Places around the pages of the data, on pages of zeros, and on grown ones.
+    let places =
+        [0, 8, 4095, 4096, 8191, 99_999, 100_000, 102_399, 102_400, 131_071, 131_072, 200_000, 327_679];
+    for kept_bytes in [0, 4096, 3 * 4096, 64 << 10, 1 << 20] {
+        let mut pooling = PoolingConfig::for_instances(1);
+        pooling.kept_bytes = kept_bytes;
+        let engine = Engine::new(Config::new().pooling(Some(pooling)))?;
+        let module = Module::new(&engine, PROGRAM)?;
+        // Each time at more places, then at every one of many pages, then at more places again.
+        for round in 0..=2 * places.len() + 1 {
+            let mut store = Store::new(&engine, ());
+            let instance = Instance::new(&mut store, &module, &[])?;
+            let memory = instance.get_memory(&mut store, "memory").expect("exported");
+            let bytes = memory.data(&store);
+            let nonzero: Vec<_> = bytes.iter().enumerate().filter(|(_, byte)| **byte != 0).collect();
+            assert_eq!(nonzero, [(8, &1), (9, &5), (100_000, &7)], "{kept_bytes} {round}");
+            memory.grow(&mut store, 3)?;
+            assert!(memory.data(&store)[131_072..].iter().all(|byte| *byte == 0), "{kept_bytes} {round}");
+            if round == places.len() {
+                memory.data_mut(&mut store).iter_mut().step_by(4096).for_each(|byte| *byte = 0xff);
+            }
+            for at in &places[..round % (places.len() + 1)] {
+                memory.write(&mut store, *at, &[0xff])?;
+            }
+        }
+        assert_eq!(engine.pooled(), (1, 1));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_store_that_was_asked_to_stop_leaves_no_request_to_the_next() -> Outcome {
+    for engine in engines()? {
+        let engine = pooling(&engine, 2)?;
+        let text = r#"(module (func (export "run") (param i32)
+            (loop $again (br_if $again (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))"#;
+        let module = Module::new(&engine, text)?;
+        for round in 0..6 {
+            let mut store = Store::new(&engine, ());
+            let instance = Instance::new(&mut store, &module, &[])?;
+            let run = instance.get_typed_func::<i32, ()>(&mut store, "run")?;
+            run.call(&mut store, 10_000)?;
+            match round % 3 {
+                0 => store.interrupt_handle().interrupt(),
+                1 => {
+                    store.interrupt_handle().interrupt();
+                    let error = run.call(&mut store, 1).expect_err("it was asked to stop");
+                    assert_eq!(error.trap(), Some(Trap::Interrupt));
+                }
+                _ => store.set_deadline(Some(std::time::Instant::now()))?,
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_handle_that_outlives_its_store_stops_no_other() -> Outcome {
+    let engine = pooling(&Engine::new(Config::new().interruptible(true))?, 2)?;
+    let text = r#"(module (func (export "run") (param i32)
+        (loop $again (br_if $again (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))"#;
+    let module = Module::new(&engine, text)?;
+    let old = Store::new(&engine, ()).interrupt_handle();
+    let mut store = Store::new(&engine, ());
+    let run = Instance::new(&mut store, &module, &[])?.get_typed_func::<i32, ()>(&mut store, "run")?;
+    old.interrupt();
+    run.call(&mut store, 10_000)?;
+    drop(old);
+    let mut next = Store::new(&engine, ());
+    let run = Instance::new(&mut next, &module, &[])?.get_typed_func::<i32, ()>(&mut next, "run")?;
+    Ok(run.call(&mut next, 10_000)?)
+}

@@ -91,9 +91,5 @@ fn what_does_not_go_together_is_an_error_that_says_why() -> Outcome {
         config.trace(Tracing::Best);
     });
     refused(traced.into(), "not sampled");
-    let limited = ProfilingConfig::adaptive().with(|config| {
-        config.max_call_depth(Some(100));
-    });
-    refused(limited.into(), "frames are not limited");
     Ok(())
 }

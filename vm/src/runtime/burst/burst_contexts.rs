@@ -89,7 +89,10 @@ impl StoreOpaque {
 
     /// Begins a host function. Its call is counted if the calling code counts its own calls.
     pub fn enter_host_in_bursts(&mut self, routine: u32, is_called_by_wasm: bool) {
-        let counts = is_called_by_wasm && self.was_slot_passed() && self.counts_for_callee();
+        if self.contexts.is_none() {
+            return;
+        }
+        let counts = is_called_by_wasm && self.counts_for_callee() && self.was_slot_passed();
         let (slot, depth) = (self.callee_slot(), self.depth);
         let Some(contexts) = &mut self.contexts else { return };
         if counts {

@@ -4,7 +4,7 @@
 use std::ptr::NonNull;
 
 use crate::Result;
-use crate::runtime::instances::store_opaque::{StoreOpaque, StoreWith};
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::interruption::deadline;
 use crate::runtime::linear_memory::growth;
 
@@ -39,16 +39,16 @@ pub struct Hooks {
     pub on_growth: Option<growth::OnGrowth>,
 }
 
-impl<D> StoreWith<D> {
-    /// Reports a transition to the embedder, if it has a hook.
-    ///
-    /// # Errors
-    /// Returns the error of the embedder.
-    pub fn tell_of(&mut self, passage: CallHook) -> Result<()> {
-        match self.opaque.hooks.on_call {
-            None => Ok(()),
-            // SAFETY: the store is whole and borrowed exclusively.
-            Some(tell) => unsafe { tell(NonNull::from(self).cast(), passage) },
-        }
-    }
+/// Reports a transition to the embedder, if it has a hook.
+///
+/// # Errors
+/// Returns the error of the embedder.
+///
+/// # Safety
+/// The caller guarantees that the pointer was derived from an exclusive reference to the whole store, including its
+/// user's data, and that nobody uses the store meanwhile.
+#[inline]
+pub unsafe fn tell(store: NonNull<StoreOpaque>, passage: CallHook) -> Result<()> {
+    // SAFETY: the caller guarantees it.
+    unsafe { (*store.as_ptr()).hooks.on_call.map_or(Ok(()), |tell| tell(store, passage)) }
 }

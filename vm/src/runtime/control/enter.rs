@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use wprof_jit::abi::TrapCode;
 
-use super::call_hooks::CallHook;
+use super::call_hooks::{self, CallHook};
 use super::host;
 use crate::runtime::counts::event_counts;
 use crate::runtime::entries;
@@ -19,9 +19,9 @@ use crate::runtime::instances::store_opaque::{FuncPtr, Pending, StoreOpaque, Sto
 use crate::runtime::interruption::{deadline, thread_wakeup};
 use crate::runtime::stacks::activation::{self, Activation, TrapRecord};
 use crate::runtime::stacks::frames::Frame;
-use crate::runtime::stacks::stack::{self, Place};
+use crate::runtime::stacks::stack::{Here, Place};
 use crate::runtime::stacks::{alt_stack, frames};
-use crate::{Error, Trap, arch};
+use crate::{Error, Trap};
 
 /// The early end of a call.
 #[derive(Debug)]
@@ -53,12 +53,9 @@ pub type Outcome = Result<(), Ended>;
 /// `values` has room for all arguments and results, and holds arguments of the types of `func`, whose references belong
 /// to this store.
 pub unsafe fn call<D>(store: &mut StoreWith<D>, func: FuncPtr, values: &mut [VmValue]) -> Outcome {
-    // The caller's frames may hold values that cannot be sent, so the stack must stay on its thread.
-    let suspender = store.opaque.suspender.take();
-    // SAFETY: the caller upholds this function's safety contract.
-    let outcome = unsafe { call_or_wait(store, func, values) };
-    store.opaque.suspender = suspender;
-    outcome
+    debug_assert!(values.len() >= store.opaque.func_type(func).ty.array_len());
+    // SAFETY: the caller upholds this function's safety contract, and `StoreWith` begins with its `StoreOpaque`.
+    unsafe { call_alone(NonNull::from(store).cast(), func, values.as_mut_ptr()) }
 }
 
 /// Calls `func`; the call may wait, if it is on a fiber.
@@ -72,89 +69,108 @@ pub unsafe fn call<D>(store: &mut StoreWith<D>, func: FuncPtr, values: &mut [VmV
 /// # Safety
 /// Same as for [`call`]; the caller's values on the stack can be sent to another thread.
 pub unsafe fn call_or_wait<D>(store: &mut StoreWith<D>, func: FuncPtr, values: &mut [VmValue]) -> Outcome {
-    let entry = store.opaque.func_type(func);
-    debug_assert!(values.len() >= entry.ty.array_len());
-    // SAFETY: the store is whole, and this function borrows it exclusively.
-    unsafe { deadline::act_before_call(NonNull::from(&mut *store).cast())? };
-    store.opaque.check_data()?;
-    store.opaque.heed_tick();
-    if arch::stack_pointer() < stack::host_limit() {
-        return Err(Error::from(Trap::StackOverflow).into());
-    }
-    store.opaque.pass_entry_slot();
-    let target = match host::context_of(&store.opaque, func) {
-        Some(context) => Target::Host(context),
-        None => Target::Wasm(store.opaque.func_ref(func), store.opaque.engine().host_to_wasm(&entry)?),
-    };
-    let mut place = match &target {
-        // The host function runs on the current stack, and enters wasm by its own calls.
-        Target::Host(_) => Place::Here(0..0),
-        Target::Wasm(..) => Place::find(store.opaque.engine().config().stack.max_bytes)
-            .map_err(|e| Error::system("no memory for a stack", e))?,
-    };
-    let is_wasm = matches!(target, Target::Wasm(..));
-    if is_wasm {
-        if let Some(low) = store.opaque.objects.take_lowest() {
-            place.clear_from(low);
-        }
-        store.tell_of(CallHook::CallingWasm)?;
-    }
-    let lent = NonNull::from(&mut *store).cast::<StoreOpaque>();
-    // SAFETY: `StoreWith` begins with its `StoreOpaque`; the pointer derives from the exclusive reference, which
-    // is not used meanwhile.
-    let outcome =
-        unsafe { lend(lent, place.limit(), |store| target.call(store, &place, values.as_mut_ptr())) };
-    if is_wasm {
-        let told = store.tell_of(CallHook::ReturningFromWasm);
-        return outcome.and_then(|()| Ok(told?));
-    }
+    debug_assert!(values.len() >= store.opaque.func_type(func).ty.array_len());
+    // SAFETY: as in `call`.
+    unsafe { call_any(NonNull::from(store).cast(), func, values.as_mut_ptr()) }
+}
+
+// What follows does not depend on the data of the store, so it is compiled once, with all that it calls.
+
+unsafe fn call_alone(store: NonNull<StoreOpaque>, func: FuncPtr, values: *mut VmValue) -> Outcome {
+    // The caller's frames may hold values that cannot be sent, so the stack must stay on its thread.
+    // SAFETY: the pointer derives from an exclusive reference to the whole store.
+    let suspender = unsafe { (*store.as_ptr()).suspender.take() };
+    // SAFETY: the caller upholds the safety contract of `call`.
+    let outcome = unsafe { call_any(store, func, values) };
+    // SAFETY: as above; the call has returned the store.
+    unsafe { (*store.as_ptr()).suspender = suspender };
     outcome
 }
 
-enum Target {
-    Host(NonNull<VmHostContext>),
-    Wasm(VmFuncRef, usize),
-}
-
-impl Target {
-    unsafe fn call(&self, store: NonNull<StoreOpaque>, place: &Place, values: *mut VmValue) -> Outcome {
-        match self {
-            Target::Host(context) => {
-                // SAFETY: the caller of `call` guarantees the values, and the store is lent.
-                let failed = unsafe { host::call(*context, values) } != 0;
-                // SAFETY: the host function has returned the store.
-                if failed { Err(unsafe { take_pending(store) }.into()) } else { Ok(()) }
-            }
-            // SAFETY: likewise; the trampoline was compiled for the function's type.
-            Target::Wasm(func, trampoline) => unsafe { call_wasm(store, func, (*trampoline, place), values) },
-        }
+unsafe fn call_any(store: NonNull<StoreOpaque>, func: FuncPtr, values: *mut VmValue) -> Outcome {
+    // SAFETY: the store is whole, and nobody else uses it.
+    unsafe { deadline::act_before_call(store)? };
+    // SAFETY: as above; the reference ends before the store is lent.
+    let opaque = unsafe { &mut *store.as_ptr() };
+    opaque.check_data()?;
+    opaque.heed_tick();
+    let here = Here::now();
+    if here.is_low() {
+        return Err(Error::from(Trap::StackOverflow).into());
+    }
+    opaque.pass_entry_slot();
+    match host::context_of(opaque, func) {
+        // SAFETY: the caller upholds the safety contract of `call`.
+        Some(context) => unsafe { call_host(store, context, values) },
+        // SAFETY: as above.
+        None => unsafe { call_wasm_from(here, store, func, values) },
     }
 }
 
-/// Lends the store to the callees of `body`.
-unsafe fn lend(
+/// Calls a host function, which runs on the current stack, and enters wasm by its own calls.
+unsafe fn call_host(
     store: NonNull<StoreOpaque>,
-    limit: usize,
-    body: impl FnOnce(NonNull<StoreOpaque>) -> Outcome,
+    context: NonNull<VmHostContext>,
+    values: *mut VmValue,
 ) -> Outcome {
-    // SAFETY: the caller holds the store exclusively and lends it to this function; no Rust reference to the context
-    // exists.
-    let _lent = unsafe {
-        let context = store.as_ref().context();
-        let saved = (*context.as_ptr()).store;
-        let saved_limit = (*context.as_ptr()).stack_limit;
-        (*context.as_ptr()).store = store.as_ptr();
-        (*context.as_ptr()).stack_limit = limit;
-        Lent { context, saved, saved_limit }
+    // SAFETY: the caller guarantees the values, and has the store, which is lent here.
+    let failed = unsafe {
+        let _lent = Lent::new(store, 0);
+        host::call(context, values) != 0
     };
-    body(store)
+    // SAFETY: the host function has returned the store.
+    if failed { Err(unsafe { take_pending(store) }.into()) } else { Ok(()) }
 }
 
-/// Returns the store to its previous holder, even when a host function's panic unwinds.
+unsafe fn call_wasm_from(
+    here: Here,
+    store: NonNull<StoreOpaque>,
+    func: FuncPtr,
+    values: *mut VmValue,
+) -> Outcome {
+    // SAFETY: the caller has the store; the reference ends before it is lent.
+    let opaque = unsafe { &mut *store.as_ptr() };
+    let (callee, trampoline) = (opaque.func_ref(func), opaque.engine().host_to_wasm(opaque.func_type(func))?);
+    let mut place = Place::find(here, opaque.engine().config().max_wasm_stack)
+        .map_err(|e| Error::system("no memory for a stack", e))?;
+    if let Some(low) = opaque.objects.take_lowest() {
+        place.clear_from(low);
+    }
+    // SAFETY: the store is whole, and nobody else uses it.
+    unsafe { call_hooks::tell(store, CallHook::CallingWasm)? };
+    // SAFETY: the pointer derives from the exclusive reference to the whole store, which is not used meanwhile. The
+    // trampoline was compiled for the function's type.
+    let outcome = unsafe {
+        let _lent = Lent::new(store, place.limit());
+        call_wasm(store, &callee, (trampoline, &place), values)
+    };
+    // SAFETY: the call has returned the store.
+    let told = unsafe { call_hooks::tell(store, CallHook::ReturningFromWasm) };
+    outcome.and_then(|()| Ok(told?))
+}
+
+/// A store that is lent to the code that the host calls. Returns it to its previous holder, even when a host function's
+/// panic unwinds.
 struct Lent {
     context: NonNull<VmStoreContext>,
     saved: *mut StoreOpaque,
     saved_limit: usize,
+}
+
+impl Lent {
+    /// Lends the store, to code that may call the host down to this stack pointer.
+    ///
+    /// # Safety
+    /// The caller holds the store exclusively until the result is dropped, and lends it to what it calls.
+    unsafe fn new(store: NonNull<StoreOpaque>, limit: usize) -> Lent {
+        // SAFETY: the caller guarantees it; no Rust reference to the context exists.
+        unsafe {
+            let context = store.as_ref().context();
+            let saved = std::mem::replace(&mut (*context.as_ptr()).store, store.as_ptr());
+            let saved_limit = std::mem::replace(&mut (*context.as_ptr()).stack_limit, limit);
+            Lent { context, saved, saved_limit }
+        }
+    }
 }
 
 impl Drop for Lent {
@@ -183,12 +199,16 @@ unsafe fn call_wasm(
         if store.depth == 0 {
             store.interrupt().set_thread(thread_wakeup::thread_id());
         }
-        store.trace_entry(func);
+        if store.records_calls {
+            store.trace_entry(func);
+        }
         in_burst = store.check_entry(func);
         store.depth += 1;
         span = store.begin_span();
-        store.enter_metrics();
-        store.enter_sampled();
+        if store.records_calls {
+            store.enter_metrics();
+            store.enter_sampled();
+        }
         (store.context().as_ptr(), Arc::as_ptr(store.interrupt()))
     };
     let activation = Activation {

@@ -10,9 +10,10 @@ use smallvec::SmallVec;
 use wprof_jit::abi::host_context;
 use wprof_profiler::HOST_CALLEE;
 
-use super::call_hooks::CallHook;
+use super::call_hooks::{self, CallHook};
 use crate::Result;
 use crate::runtime::code::no_code_memory;
+use crate::runtime::counts::host_clock::Span;
 use crate::runtime::instances::abi::{
     VmCodeSlots, VmContext, VmFuncRef, VmHostContext, VmStoreContext, VmValue,
 };
@@ -51,6 +52,8 @@ pub struct HostHead {
     routine: u32,
     /// Its number among the host functions of its store.
     number: usize,
+    /// Length of the array of its arguments and results.
+    len: usize,
 }
 
 /// A host function in a store.
@@ -135,7 +138,8 @@ pub fn add<D: 'static>(
     let context = unsafe { StorePtr::new(opaque.context()) };
     let (calls, ticks) = (AtomicU64::new(0), AtomicU64::new(0));
     let number = opaque.hosts.len();
-    let head = HostHead { vm, context, entry, name, calls, ticks, counted, routine, number };
+    let len = func.ty.array_len();
+    let head = HostHead { vm, context, entry, name, calls, ticks, counted, routine, number, len };
     let pointer = NonNull::from(Box::leak(Box::new(HostContext { head, func: func.clone() })));
     let head: NonNull<HostHead> = pointer.cast();
     // SAFETY: the context is freshly allocated and does not move; the funcref refers to the context that contains
@@ -170,42 +174,84 @@ unsafe extern "C" fn shim<D: 'static>(
     // all arguments and results. `caller` is an instance of the same store, or null.
     let (host, store, instance, values) = unsafe {
         let host = &*context.cast::<HostContext<D>>();
-        let store = host.head.context.as_ref().store;
         let instance = caller.as_ref().map(|c| c.instance as u32);
-        (
-            host,
-            &mut *store.cast::<StoreWith<D>>(),
-            instance,
-            std::slice::from_raw_parts_mut(values, len(host)),
-        )
+        let values = std::slice::from_raw_parts_mut(values, host.head.len);
+        (host, NonNull::new_unchecked(host.head.context.as_ref().store), instance, values)
     };
-    if host.head.counted {
-        // Only this thread adds; others read.
-        host.head.calls.store(host.head.calls.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    // SAFETY: the store is whole, and lent to this function. The host function gets it, and the hook before and after.
+    unsafe {
+        let around = begin(&host.head, store, instance.is_some(), values);
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            call_hooks::tell(store, CallHook::CallingHost)?;
+            let result = (host.func.code)(store.cast::<StoreWith<D>>().as_mut(), instance, values);
+            let told = call_hooks::tell(store, CallHook::ReturningFromHost);
+            result.and(told)
+        }));
+        if around.is_none() && matches!(result, Ok(Ok(()))) && !store.as_ref().has_news() {
+            return 0;
+        }
+        end(&host.head, store, around, result)
     }
-    if store.opaque.is_collection_due() {
-        store.opaque.collect(&collected_in(&host.func.ty, values));
+}
+
+/// The records of a call of the host that runs, if its store keeps any.
+struct Around {
+    outer: u32,
+    span: Option<Span>,
+    host: usize,
+}
+
+/// Begins a host function.
+///
+/// # Safety
+/// The caller guarantees that it has the whole store.
+#[inline]
+unsafe fn begin(
+    head: &HostHead,
+    store: NonNull<StoreOpaque>,
+    is_called_by_wasm: bool,
+    values: &[VmValue],
+) -> Option<Around> {
+    // SAFETY: the caller guarantees it.
+    let store = unsafe { &mut *store.as_ptr() };
+    if head.counted {
+        // Who calls a store's host functions has the store, so nobody else writes.
+        head.calls.store(head.calls() + 1, Ordering::Relaxed);
     }
-    let outer = store.opaque.enter_host_context(host.head.routine, instance.is_some());
-    let span = store.opaque.begin_span();
-    let around = store.opaque.note_host(1 + host.head.number);
-    let result = catch_unwind(AssertUnwindSafe(|| {
-        store.tell_of(CallHook::CallingHost)?;
-        let result = (host.func.code)(&mut *store, instance, values);
-        let told = store.tell_of(CallHook::ReturningFromHost);
-        result.and(told)
-    }));
-    store.opaque.note_host(around);
-    if span.is_some() {
-        host.head.ticks.fetch_add(store.opaque.end_span(span), Ordering::Relaxed);
+    if store.is_collection_due() {
+        store.collect(&collected_in(&head.entry.func_type(), values));
     }
-    store.opaque.leave_host_context(outer);
-    store.opaque.read_metrics();
-    let pending = match result.map(|done| done.and_then(|()| store.opaque.check_data())) {
-        // SAFETY: the store is whole, and lent to this function.
-        Ok(Ok(())) => match unsafe { deadline::act(NonNull::from(&mut *store).cast()) } {
+    store.records_calls.then(|| Around {
+        outer: store.enter_host_context(head.routine, is_called_by_wasm),
+        span: store.begin_span(),
+        host: store.note_host(1 + head.number),
+    })
+}
+
+/// Ends a host function: returns 0, or 1 if it failed or the program is to end, for which it leaves the reason.
+///
+/// # Safety
+/// The caller guarantees that it has the whole store.
+unsafe fn end(
+    head: &HostHead,
+    store: NonNull<StoreOpaque>,
+    around: Option<Around>,
+    result: std::thread::Result<Result<()>>,
+) -> u32 {
+    // SAFETY: the caller guarantees it; the reference ends before the embedder is asked.
+    let opaque = unsafe { &mut *store.as_ptr() };
+    if let Some(around) = around {
+        opaque.note_host(around.host);
+        head.ticks.fetch_add(opaque.end_span(around.span), Ordering::Relaxed);
+        opaque.leave_host_context(around.outer);
+        opaque.read_metrics();
+    }
+    let pending = match result.map(|done| done.and_then(|()| opaque.check_data())) {
+        // SAFETY: the caller guarantees it.
+        Ok(Ok(())) => match unsafe { deadline::act(store) } {
             None => {
-                store.opaque.heed_tick();
+                // SAFETY: as above.
+                unsafe { (*store.as_ptr()).heed_tick() };
                 return 0;
             }
             Some(pending) => pending,
@@ -213,7 +259,8 @@ unsafe extern "C" fn shim<D: 'static>(
         Ok(Err(error)) => Pending::Error(error),
         Err(panic) => Pending::Panic(panic),
     };
-    *store.opaque.pending.get_mut() = Some(pending);
+    // SAFETY: as above.
+    unsafe { *(*store.as_ptr()).pending.get_mut() = Some(pending) };
     1
 }
 
@@ -224,11 +271,8 @@ fn collected_in(ty: &crate::FuncType, values: &[VmValue]) -> SmallVec<[u64; 4]> 
     ty.params().zip(values).filter(is_collected).map(|(_, value)| value.u64()).collect()
 }
 
-fn len<D>(host: &HostContext<D>) -> usize {
-    host.func.ty.array_len()
-}
-
 /// Returns the context of `func`, if it is a host function.
+#[inline]
 pub fn context_of(store: &StoreOpaque, func: FuncPtr) -> Option<NonNull<VmHostContext>> {
     let vmctx = NonNull::new(store.func_ref(func).vmctx)?;
     // SAFETY: every vmctx starts with its magic number.

@@ -57,7 +57,7 @@ pub unsafe extern "C" fn make_exception(
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
     // The values of the exception are still on the stack.
-    store.collect_if_due(&[]);
+    store.collect_if_due();
     let tag = store.tags[store.instances[instance as usize].tags[tag as usize] as usize].clone();
     let carried = match tag.ty.params().len() {
         0 => &[][..],

@@ -12,7 +12,8 @@ use crate::runtime::instances::abi::VmValue;
 
 const SIZE: usize = store_context::TRANSFER_VALUES as usize * value::SIZE as usize;
 
-/// The OSR buffer. It takes no memory until it is used.
+/// The OSR buffer. It takes no memory until it is used. Code reads only what has been written to it for that code, so
+/// stores of an engine may have it one after the other.
 #[derive(Debug)]
 pub struct TransferBuffer(NonNull<VmValue>);
 

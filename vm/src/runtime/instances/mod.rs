@@ -6,6 +6,7 @@ pub mod engine_core;
 pub mod exclusive;
 pub mod instance;
 pub mod instantiate;
+pub mod kept;
 pub mod loaded;
 pub mod perf;
 pub mod pool;

@@ -1,8 +1,9 @@
 //! Resources that instances leave for the next ones: memories with their address space and the pages of their images,
 //! and vmctxs.
 //!
-//! Reserving and releasing address space, and copying data into it, takes far longer than discarding writes:
-//! the system drops the pages that an instance has written, and the next read sees the image again.
+//! Reserving and releasing address space, and copying data into it, takes far longer than undoing writes: the few pages
+//! that an instance has written are written anew, or if there are more, the system drops them, and the next read sees
+//! the image again.
 //! Invariant: the pool holds no data of an earlier instance: a memory consists of its image and zeros, accessible up to
 //! its minimum; a vmctx is zeroed. Resources that cannot be reset are returned to the system.
 
@@ -15,15 +16,28 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::mm::{Advice, MprotectFlags, madvise, mprotect};
 
 use crate::config::PoolingConfig;
+use crate::runtime::code::reservation::PAGE;
+use crate::runtime::control::transfer::TransferBuffer;
+use crate::runtime::instances::kept::Kept;
+use crate::runtime::interruption::interrupt_page::Page;
 use crate::runtime::linear_memory::mapping::Mapping;
 use crate::runtime::linear_memory::memory_image::MemoryImage;
+use crate::runtime::linear_memory::written_pages::written_pages;
 
 /// The resources that instances of one engine have left.
 #[derive(Debug)]
 pub struct Pool {
     memories: Mutex<Shelf<MemoryShape, KeptMemory>>,
     vmctxs: Mutex<Shelf<usize, Mapping>>,
+    /// Maximum number of written pages that a kept memory has.
+    kept_pages: usize,
+    /// What stores need.
+    pub interrupt_pages: Arc<Kept<Page>>,
+    pub transfer_buffers: Kept<TransferBuffer>,
 }
+
+/// Bytes of a kept vmctx that stay present.
+const VMCTX_KEPT: usize = 16 << 10;
 
 /// The properties by which one memory can replace another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -81,8 +95,15 @@ impl<K: Copy + Eq + Hash, V> Shelf<K, V> {
 impl Pool {
     /// Creates an empty pool.
     pub fn new(config: PoolingConfig) -> Pool {
-        let PoolingConfig { memories, instances, .. } = config;
-        Pool { memories: Mutex::new(Shelf::new(memories)), vmctxs: Mutex::new(Shelf::new(instances)) }
+        let PoolingConfig { memories, instances, kept_bytes } = config;
+        let (memories, vmctxs) = (Mutex::new(Shelf::new(memories)), Mutex::new(Shelf::new(instances)));
+        Pool {
+            memories,
+            vmctxs,
+            kept_pages: kept_bytes / PAGE,
+            interrupt_pages: Arc::new(Kept::new(instances)),
+            transfer_buffers: Kept::new(instances),
+        }
     }
 
     /// Returns address space of `size` bytes for a memory, with the contents of the image, accessible up to `minimum`.
@@ -110,13 +131,61 @@ impl Pool {
     /// Takes back a memory's address space, which was accessible up to `len` and is no longer used.
     pub fn put_memory(&self, mapping: Mapping, minimum: u64, len: u64, image: Option<Arc<MemoryImage>>) {
         // SAFETY: this function owns the mapping.
-        if unsafe { reset_memory(&mapping, minimum, len) }.is_err() {
+        if unsafe { self.reset_memory(&mapping, minimum, len, image.as_deref()) }.is_err() {
             return;
         }
         let shape = shape(mapping.size(), minimum, image.as_ref());
         let kept = KeptMemory { mapping, _image: image };
         // The replaced item is dropped after the lock is released.
         let _instead = self.memories.lock().unwrap_or_else(PoisonError::into_inner).put(shape, kept);
+    }
+
+    /// Resets a memory to its initial state.
+    ///
+    /// # Safety
+    /// The caller owns the mapping, and nothing uses its contents.
+    unsafe fn reset_memory(
+        &self,
+        mapping: &Mapping,
+        minimum: u64,
+        len: u64,
+        image: Option<&MemoryImage>,
+    ) -> io::Result<()> {
+        assert!(minimum <= len && len <= mapping.size() as u64);
+        let (base, minimum, len) = (mapping.base(), minimum as usize, len as usize);
+        // SAFETY: the caller upholds this function's safety contract; the mapping is that long, by the assertion.
+        unsafe {
+            if !self.restore_written(base, minimum, image) {
+                forget(base, minimum)?;
+            }
+            let grown = base.add(minimum);
+            forget(grown, len - minimum)?;
+            if minimum < len {
+                mprotect(grown.as_ptr().cast(), len - minimum, MprotectFlags::empty())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the pages anew that were written to, if they are few. Returns whether all are as in the beginning.
+    ///
+    /// # Safety
+    /// The caller owns these accessible pages, and nothing uses their contents.
+    unsafe fn restore_written(&self, base: NonNull<u8>, len: usize, image: Option<&MemoryImage>) -> bool {
+        let start = base.addr().get();
+        let Some(ranges) = written_pages(start..start + len, self.kept_pages) else { return false };
+        ranges.into_iter().all(|range| {
+            let at = range.start - start;
+            // SAFETY: the caller upholds this function's safety contract, and the range is one of those pages.
+            let pages = unsafe { std::slice::from_raw_parts_mut(base.as_ptr().add(at), range.len()) };
+            match image {
+                Some(image) => image.restore(at, pages),
+                None => {
+                    pages.fill(0);
+                    true
+                }
+            }
+        })
     }
 
     /// Returns the zeroed mapping of a vmctx of `size` bytes, if one is kept.
@@ -128,7 +197,7 @@ impl Pool {
     pub fn put_vmctx(&self, mapping: Mapping) {
         let size = mapping.size();
         // SAFETY: this function owns the entire mapping.
-        if unsafe { forget(mapping.base(), size) }.is_ok() {
+        if unsafe { reset_vmctx(mapping.base(), size) }.is_ok() {
             let _instead = self.vmctxs.lock().unwrap_or_else(PoisonError::into_inner).put(size, mapping);
         }
     }
@@ -144,22 +213,18 @@ fn shape(size: usize, minimum: u64, image: Option<&Arc<MemoryImage>>) -> MemoryS
     MemoryShape { image: image.map_or(0, |image| Arc::as_ptr(image).addr()), minimum, size }
 }
 
-/// Resets a memory to its initial state.
+/// Zeroes a vmctx: the first pages, which have what each instance needs, by writing, so that the next instance finds
+/// them present; the others, which have counters that few functions use, by discarding them.
 ///
 /// # Safety
-/// The caller owns the mapping, and nothing uses its contents.
-unsafe fn reset_memory(mapping: &Mapping, minimum: u64, len: u64) -> io::Result<()> {
-    assert!(minimum <= len && len <= mapping.size() as u64);
-    // SAFETY: the caller upholds this function's safety contract; the mapping is that long.
-    unsafe { forget(mapping.base(), len as usize)? };
-    if minimum < len {
-        // SAFETY: this is a part of the mapping, by the assertion; the caller upholds the safety contract.
-        unsafe {
-            let grown = mapping.base().as_ptr().add(minimum as usize);
-            mprotect(grown.cast(), (len - minimum) as usize, MprotectFlags::empty())?;
-        }
+/// The caller owns the mapping, which is accessible, and nothing uses its contents.
+unsafe fn reset_vmctx(base: NonNull<u8>, size: usize) -> io::Result<()> {
+    let written = size.min(VMCTX_KEPT);
+    // SAFETY: the caller upholds this function's safety contract.
+    unsafe {
+        base.write_bytes(0, written);
+        forget(base.add(written), size - written)
     }
-    Ok(())
 }
 
 /// Discards writes to some pages: they are zero again, or have the contents of their file.

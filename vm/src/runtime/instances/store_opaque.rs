@@ -113,8 +113,8 @@ pub struct StoreOpaque {
     /// The state that machine code and `entries` read. Allocated separately, since every vmctx holds its address.
     context: StorePtr<VmStoreContext>,
     interrupt: Arc<InterruptPage>,
-    /// Kept alive for machine code, which finds it through the context.
-    _transfer: TransferBuffer,
+    /// Kept alive for machine code, which finds it through the context, until the store ends.
+    transfer: Option<TransferBuffer>,
     /// The stack, likewise, of runtime code that wasm code calls where its stack may be exhausted.
     _own_stack: Option<GuardedStack>,
     /// The demand-paged ranges of its memories. The signal handler finds them through the context.
@@ -162,6 +162,9 @@ pub struct StoreOpaque {
     /// The suspender of the running code, if that runs on a fiber and everything below it there can be sent to another
     /// thread.
     pub suspender: Option<Suspender>,
+    /// Whether entries and calls of the host are recorded in other ways than by bursts: in a trace, call records,
+    /// metrics, samples or times.
+    pub records_calls: bool,
 }
 
 /// A store with the data of the layer above, which host functions can reach.
@@ -188,8 +191,11 @@ impl StoreOpaque {
     pub fn new(engine: &Arc<EngineCore>, on_round: OnRound) -> Result<StoreOpaque> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let no_memory = |e| Error::system("no memory for a store", e);
-        let interrupt = InterruptPage::new().map_err(no_memory)?;
-        let transfer = TransferBuffer::new().map_err(no_memory)?;
+        let pool = engine.pool();
+        let interrupt =
+            InterruptPage::new(pool.map(|pool| pool.interrupt_pages.clone())).map_err(no_memory)?;
+        let transfer = pool.and_then(|pool| pool.transfer_buffers.take());
+        let transfer = transfer.map_or_else(TransferBuffer::new, Ok).map_err(no_memory)?;
         let trace = engine
             .collection()
             .tracing
@@ -264,7 +270,7 @@ impl StoreOpaque {
             // SAFETY: the context is freed with the store.
             context: unsafe { StorePtr::new(NonNull::from(Box::leak(Box::new(context)))) },
             interrupt: Arc::new(interrupt),
-            _transfer: transfer,
+            transfer: Some(transfer),
             _own_stack: own_stack,
             demand,
             limits: engine.config().limits,
@@ -293,7 +299,13 @@ impl StoreOpaque {
             timed: None,
             hooks: Hooks::default(),
             suspender: None,
+            records_calls: false,
         };
+        store.records_calls = store.trace.is_some()
+            || store.contexts.is_some()
+            || !store.metrics.all().is_empty()
+            || store.samples.is_some()
+            || store.host_clock.is_some();
         store.pass_entry_slot();
         store.start_metering();
         store.start_bursts(on_round)?;
@@ -331,16 +343,19 @@ impl StoreOpaque {
     }
 
     /// Returns the engine.
+    #[inline]
     pub fn engine(&self) -> &Arc<EngineCore> {
         &self.engine
     }
 
     /// Returns the context that machine code reads.
+    #[inline]
     pub fn context(&self) -> NonNull<VmStoreContext> {
         *self.context
     }
 
     /// Returns the page by which the store is interrupted.
+    #[inline]
     pub fn interrupt(&self) -> &Arc<InterruptPage> {
         &self.interrupt
     }
@@ -393,6 +408,7 @@ impl StoreOpaque {
     ///
     /// # Panics
     /// Panics if the handle belongs to another store.
+    #[inline]
     pub fn func_ref(&self, func: FuncPtr) -> VmFuncRef {
         self.check(func.store);
         // SAFETY: the function belongs to this store (`func_handle`), which keeps it and does not change it.
@@ -403,8 +419,11 @@ impl StoreOpaque {
     ///
     /// # Panics
     /// Panics if the function belongs to another store.
-    pub fn func_type(&self, func: FuncPtr) -> Arc<TypeEntry> {
-        self.engine.types().get(self.func_ref(func).ty)
+    #[inline]
+    pub fn func_type(&self, func: FuncPtr) -> &TypeEntry {
+        let display = self.func_ref(func).display;
+        // SAFETY: the function belongs to this store, of which an instance's module or a host function holds the entry.
+        unsafe { TypeEntry::of_display(display) }
     }
 
     /// Returns a function as a word in tables and globals.
@@ -523,7 +542,19 @@ impl StoreOpaque {
     ///
     /// # Errors
     /// Fails if some could not be read.
+    #[inline]
     pub fn check_data(&self) -> Result<()> {
+        if self.demand.is_empty() { Ok(()) } else { self.check_demand() }
+    }
+
+    /// Reports whether something may have to be done after a call of the host: someone wants the store to stop, a tick
+    /// has come, or data was read on demand.
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        self.interrupt.is_requested() || self.interrupt.has_ticked() || !self.demand.is_empty()
+    }
+
+    fn check_demand(&self) -> Result<()> {
         let checked = self.memories.iter().try_for_each(StoreMemory::check);
         checked.map_err(|e| Error::system("cannot read the module's data", e))
     }
@@ -591,5 +622,8 @@ impl Drop for StoreOpaque {
     fn drop(&mut self) {
         // SAFETY: `new` leaked the context. Only machine code of this store refers to it, and none is running.
         drop(unsafe { Box::from_raw(self.context.as_ptr()) });
+        if let Some((pool, buffer)) = self.engine.pool().zip(self.transfer.take()) {
+            pool.transfer_buffers.put(buffer);
+        }
     }
 }

@@ -79,7 +79,12 @@ pub unsafe fn act(store: NonNull<StoreOpaque>) -> Option<Pending> {
 ///
 /// # Safety
 /// The caller guarantees the same as for [`act`].
+#[inline]
 pub unsafe fn act_before_call(store: NonNull<StoreOpaque>) -> Result<(), Error> {
+    // SAFETY: the caller guarantees it.
+    if !unsafe { store.as_ref() }.interrupt().is_requested() {
+        return Ok(());
+    }
     // SAFETY: the caller guarantees it.
     match unsafe { act(store) } {
         None => Ok(()),

@@ -17,6 +17,7 @@ use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, m
 
 use super::{forced_check, thread_wakeup, timer_thread};
 use crate::Trap;
+use crate::runtime::instances::kept::Kept;
 
 const SIZE: usize = 4096;
 
@@ -66,10 +67,39 @@ impl Alarms {
     }
 }
 
+/// A readable page.
+#[derive(Debug)]
+pub struct Page(NonNull<u8>);
+
+// SAFETY: the page is owned, and only machine code reads it.
+unsafe impl Send for Page {}
+// SAFETY: changing its protection is thread-safe.
+unsafe impl Sync for Page {}
+
+impl Page {
+    fn new() -> std::io::Result<Page> {
+        // SAFETY: a fresh mapping at an address that the kernel chooses disturbs nothing.
+        let page = unsafe { mmap_anonymous(ptr::null_mut(), SIZE, ProtFlags::READ, MapFlags::PRIVATE)? };
+        Ok(Page(NonNull::new(page.cast()).expect("the kernel does not map page 0")))
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        // SAFETY: `new` mapped it; machine code reads it only while the store that has it lives.
+        let _ = unsafe { munmap(self.0.as_ptr().cast(), SIZE) };
+    }
+}
+
 /// The interrupt page of a store.
 #[derive(Debug)]
 pub struct InterruptPage {
-    page: NonNull<u8>,
+    /// The page, until it is given back.
+    page: Option<Page>,
+    /// Where pages of past stores are kept, if they are, for the next ones.
+    kept: Option<Arc<Kept<Page>>>,
+    /// Whether the page was made inaccessible at any time.
+    was_protected: AtomicBool,
     /// The pending [`Request`], or 0.
     requested: AtomicU8,
     /// Whether the next check is to fire, so that a burst begins.
@@ -83,21 +113,17 @@ pub struct InterruptPage {
     asks: AtomicBool,
 }
 
-// SAFETY: only machine code reads the page; changing its protection is thread-safe.
-unsafe impl Send for InterruptPage {}
-// SAFETY: as for `Send`; the flags are atomic.
-unsafe impl Sync for InterruptPage {}
-
 impl InterruptPage {
-    /// Creates a readable page.
+    /// Creates a readable page, or takes one that is kept.
     ///
     /// # Errors
     /// Returns an error if the system has no memory for it.
-    pub fn new() -> std::io::Result<InterruptPage> {
-        // SAFETY: a fresh mapping at an address that the kernel chooses disturbs nothing.
-        let page = unsafe { mmap_anonymous(ptr::null_mut(), SIZE, ProtFlags::READ, MapFlags::PRIVATE)? };
+    pub fn new(kept: Option<Arc<Kept<Page>>>) -> std::io::Result<InterruptPage> {
+        let page = kept.as_ref().and_then(|kept| kept.take()).map_or_else(Page::new, Ok)?;
         Ok(InterruptPage {
-            page: NonNull::new(page.cast()).expect("the kernel does not map page 0"),
+            page: Some(page),
+            kept,
+            was_protected: AtomicBool::new(false),
             requested: AtomicU8::new(0),
             ticked: AtomicBool::new(false),
             thread: AtomicI32::new(0),
@@ -109,7 +135,7 @@ impl InterruptPage {
 
     /// Returns the address that polls read.
     pub fn address(&self) -> *const u8 {
-        self.page.as_ptr()
+        self.page.as_ref().map_or(ptr::null(), |page| page.0.as_ptr())
     }
 
     /// Requests that the store stop. An interruption replaces a pending deadline request, because the embedder
@@ -121,6 +147,7 @@ impl InterruptPage {
                 let _ = self.requested.compare_exchange(0, why as u8, Ordering::SeqCst, Ordering::SeqCst);
             }
         }
+        self.was_protected.store(true, Ordering::Relaxed);
         self.protect(MprotectFlags::empty());
         if self.is_watched.load(Ordering::Relaxed) {
             timer_thread::request();
@@ -201,6 +228,7 @@ impl InterruptPage {
     }
 
     /// Returns whether the next check is to fire, so that a burst begins. Async-signal-safe.
+    #[inline]
     pub fn has_ticked(&self) -> bool {
         self.ticked.load(Ordering::SeqCst)
     }
@@ -211,10 +239,22 @@ impl InterruptPage {
         thread_wakeup::send(self.thread());
     }
 
-    /// Sets the thread that runs the store from now on; 0 for none.
+    /// Sets the thread that runs the store from now on; 0 for none. Only the thread that has the store does this, or
+    /// makes the timer watch it.
+    #[inline]
     pub fn set_thread(&self, id: i32) {
+        if self.is_watched.load(Ordering::Relaxed) {
+            self.set_watched_thread(id);
+        } else {
+            // Nobody but the embedder's threads reads it, to wake who waits; and a wait has an end even if the signal
+            // came too soon.
+            self.thread.store(id, Ordering::Release);
+        }
+    }
+
+    fn set_watched_thread(&self, id: i32) {
         self.thread.store(id, Ordering::SeqCst);
-        if id != 0 && self.is_watched.load(Ordering::Relaxed) {
+        if id != 0 {
             timer_thread::restart_in_child();
             // The timer checks the thread after a request: either it sees this thread, or this thread sees the
             // request.
@@ -230,6 +270,7 @@ impl InterruptPage {
     }
 
     /// Returns whether a request is pending.
+    #[inline]
     pub fn is_requested(&self) -> bool {
         self.requested.load(Ordering::Relaxed) != 0
     }
@@ -279,7 +320,7 @@ impl InterruptPage {
 
     fn protect(&self, flags: MprotectFlags) {
         // SAFETY: the page belongs to `self`, and all code that reads it expects a fault.
-        let _ = unsafe { mprotect(self.page.as_ptr().cast(), SIZE, flags) };
+        let _ = unsafe { mprotect(self.address().cast_mut().cast(), SIZE, flags) };
     }
 
     fn alarms(&self) -> MutexGuard<'_, Alarms> {
@@ -292,7 +333,14 @@ impl Drop for InterruptPage {
         if *self.is_watched.get_mut() {
             timer_thread::remove(self);
         }
-        // SAFETY: `new` mapped it; machine code reads it only while the store, which holds `self`, lives.
-        let _ = unsafe { munmap(self.page.as_ptr().cast(), SIZE) };
+        if let Some((kept, page)) = self.kept.take().zip(self.page.take()) {
+            // Nobody can ask this store to stop any more.
+            let is_readable = !*self.was_protected.get_mut()
+                // SAFETY: the page belongs to `self`.
+                || unsafe { mprotect(page.0.as_ptr().cast(), SIZE, MprotectFlags::READ) }.is_ok();
+            if is_readable {
+                kept.put(page);
+            }
+        }
     }
 }

@@ -14,6 +14,7 @@ thread_local! {
 }
 
 /// Returns the system's id of this thread.
+#[inline]
 pub fn thread_id() -> i32 {
     if ID.get() == 0 {
         // SAFETY: `gettid` has no preconditions.

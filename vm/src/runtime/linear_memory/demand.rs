@@ -44,6 +44,12 @@ struct Listed {
 }
 
 impl DemandList {
+    /// Reports whether there never were such pages.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.first.get().is_none()
+    }
+
     /// Adds pages.
     pub fn add(&self, pages: &Arc<DemandPages>) {
         let mut end = self;

@@ -9,12 +9,13 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap};
 use wprof_jit::module::{ConstOp, DataSegment, ModuleInfo, SegmentMode};
 
+use super::mapping::Mapping;
 use super::private_memory::WASM_PAGE;
 use crate::runtime::code::reservation::PAGE;
 use crate::runtime::interruption::rlimits;
@@ -26,9 +27,33 @@ pub struct MemoryImage {
     pages: Option<File>,
     /// The byte range, in whole pages.
     bytes: Range<usize>,
+    /// The pages mapped for reading, from the first time that some are written anew on.
+    mapped: OnceLock<Option<Mapping>>,
 }
 
 impl MemoryImage {
+    /// Writes whole pages of a memory with this image anew, which begin `at` bytes from its start. Returns whether that
+    /// was possible.
+    pub fn restore(&self, at: usize, to: &mut [u8]) -> bool {
+        let Some(pages) =
+            self.pages.as_ref().filter(|_| at < self.bytes.end && at + to.len() > self.bytes.start)
+        else {
+            to.fill(0);
+            return true;
+        };
+        let map = || Mapping::of_file(pages, self.bytes.len()).ok();
+        let Some(mapped) = self.mapped.get_or_init(map) else { return false };
+        // SAFETY: the mapping is that long, and nobody writes to the file.
+        let image = unsafe { std::slice::from_raw_parts(mapped.base().as_ptr(), mapped.size()) };
+        for (page, at) in to.chunks_mut(PAGE).zip((at..).step_by(PAGE)) {
+            match at.checked_sub(self.bytes.start).filter(|_| at < self.bytes.end) {
+                Some(from) => page.copy_from_slice(&image[from..from + page.len()]),
+                None => page.fill(0),
+            }
+        }
+        true
+    }
+
     /// Returns the minimum size in bytes of a memory with this image.
     pub fn reach(&self) -> usize {
         self.bytes.end
@@ -94,7 +119,7 @@ fn image_of(info: &ModuleInfo, memory: u32, placed: &[Placed]) -> io::Result<Mem
     let end = of_memory().map(|placed| placed.at + placed.bytes.len()).max().unwrap_or(0);
     let bytes = start..end.next_multiple_of(PAGE).max(start);
     if bytes.is_empty() {
-        return Ok(MemoryImage { pages: None, bytes });
+        return Ok(MemoryImage { pages: None, bytes, mapped: OnceLock::new() });
     }
     rlimits::check_file_size(bytes.len() as u64)?;
     let pages = File::from(memfd_create("wprof-memory", MemfdFlags::CLOEXEC)?);
@@ -103,7 +128,7 @@ fn image_of(info: &ModuleInfo, memory: u32, placed: &[Placed]) -> io::Result<Mem
         let content = info.bytes.get(of_module.clone()).ok_or(ErrorKind::UnexpectedEof)?;
         pages.write_all_at(content, (at - start) as u64)?;
     }
-    Ok(MemoryImage { pages: Some(pages), bytes })
+    Ok(MemoryImage { pages: Some(pages), bytes, mapped: OnceLock::new() })
 }
 
 #[cfg(test)]
@@ -128,6 +153,21 @@ mod tests {
         all[0].pages.as_ref().expect("data").read_exact_at(&mut content, 0).expect("read");
         assert_eq!(&content[4089..4101], b"\0abXYefghij\0");
         assert_eq!((content[69999], content[70000], content[70001]), (0, b'z', 0));
+    }
+
+    #[test]
+    fn pages_are_written_anew_as_the_image_has_them() {
+        let all =
+            images(r#"(module (memory 3) (data (i32.const 4100) "first") (data (i32.const 12000) "last"))"#);
+        let image = &all.expect("nothing is imported")[0];
+        let mut pages = vec![7; 4 * PAGE];
+        assert!(image.restore(0, &mut pages));
+        let mut expected = vec![0; 4 * PAGE];
+        expected[4100..4105].copy_from_slice(b"first");
+        expected[12000..12004].copy_from_slice(b"last");
+        assert!(pages == expected);
+        let mut page = vec![7; PAGE];
+        assert!(image.restore(9 * PAGE, &mut page) && page.iter().all(|&byte| byte == 0));
     }
 
     #[test]

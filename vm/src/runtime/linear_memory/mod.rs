@@ -12,3 +12,4 @@ pub mod pages;
 pub mod private_memory;
 pub mod shared_data;
 pub mod store_memory;
+pub mod written_pages;

@@ -48,18 +48,35 @@ pub enum Place {
     Own(OwnStack),
 }
 
+/// Where the host is about to make an entry: the addresses of the stack that it is on, if there is a guard below it.
+pub struct Here(Option<Range<usize>>);
+
+impl Here {
+    /// Returns where this thread is now.
+    #[inline]
+    pub fn now() -> Here {
+        Here(guarded_around(arch::stack_pointer()))
+    }
+
+    /// Reports whether less stack is left than a host function needs.
+    #[inline]
+    pub fn is_low(&self) -> bool {
+        self.0.as_ref().is_some_and(|stack| arch::stack_pointer() < limit_of(stack))
+    }
+}
+
 impl Place {
     /// Finds the stack for an entry from here: one of `size` bytes, if wasm must have exactly that many.
     ///
     /// # Errors
     /// Returns an error if the system has no memory for a stack.
-    pub fn find(size: Option<usize>) -> io::Result<Place> {
-        let sp = arch::stack_pointer();
+    #[inline]
+    pub fn find(here: Here, size: Option<usize>) -> io::Result<Place> {
         let is_right = |stack: &Range<usize>| {
             let (low, high) = OWN.get();
             size.is_none_or(|size| (low..high) == *stack && stack.len() == size)
         };
-        match guarded_around(sp).filter(is_right) {
+        match here.0.filter(is_right) {
             Some(stack) => Ok(Place::Here(stack)),
             None => OwnStack::take(size.unwrap_or(OWN_SIZE)).map(Place::Own),
         }
@@ -74,6 +91,7 @@ impl Place {
     }
 
     /// Returns the lowest stack pointer at which the host may still be called.
+    #[inline]
     pub fn limit(&self) -> usize {
         limit_of(&self.stack())
     }
@@ -122,16 +140,13 @@ pub fn replace_own(bounds: (usize, usize)) -> (usize, usize) {
     OWN.replace(bounds)
 }
 
-/// Returns the lowest stack pointer at which the host may call itself from here; 0 if it is unknown.
-pub fn host_limit() -> usize {
-    guarded_around(arch::stack_pointer()).map_or(0, |stack| limit_of(&stack))
-}
-
+#[inline]
 fn limit_of(stack: &Range<usize>) -> usize {
     stack.start + HOST_RESERVE.min(stack.len() / 4)
 }
 
 /// Returns the addresses of the stack that contains `sp`, if there is a guard below it.
+#[inline]
 fn guarded_around(sp: usize) -> Option<Range<usize>> {
     let (low, high) = OWN.get();
     if (low..high).contains(&sp) {
@@ -165,6 +180,8 @@ impl OwnStack {
 }
 
 impl Drop for OwnStack {
+    // Not inlined: a call that waits may end on another thread, with other thread-local data.
+    #[inline(never)]
     fn drop(&mut self) {
         OWN.set(self.around);
         let Some(stack) = self.stack.take() else { return };

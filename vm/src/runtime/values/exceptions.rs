@@ -157,11 +157,13 @@ impl Exceptions {
     }
 
     /// Returns the number of exceptions.
+    #[inline]
     pub fn len(&self) -> usize {
         self.by_address.len()
     }
 
     /// Reports whether there are twice as many exceptions as after the last collection.
+    #[inline]
     pub fn is_due(&self) -> bool {
         self.len() >= self.threshold
     }

@@ -84,6 +84,7 @@ impl ExternArena {
     }
 
     /// Returns the number of values held.
+    #[inline]
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
@@ -99,6 +100,7 @@ impl ExternArena {
     }
 
     /// Returns whether the number of values, or the charged bytes, have doubled since the last collection.
+    #[inline]
     pub fn is_due(&self) -> bool {
         self.len() >= self.threshold || self.charged.load(Ordering::Relaxed) >= self.bytes_threshold
     }

@@ -203,10 +203,17 @@ impl StoreOpaque {
         self.objects.heap.as_ref().map(Heap::statistics)
     }
 
-    /// Collects if there are many host values or exceptions: see [`StoreOpaque::collect`].
-    pub fn collect_if_due(&mut self, held: &[u64]) {
+    /// Reports whether there are so many host values or exceptions that it is time to collect.
+    #[inline]
+    pub fn is_collection_due(&self) -> bool {
+        self.externs.is_due() || self.exceptions.is_due()
+    }
+
+    /// Collects if it is time: see [`StoreOpaque::collect`].
+    #[inline]
+    pub fn collect_if_due(&mut self) {
         if self.is_collection_due() {
-            self.collect(held);
+            self.collect(&[]);
         }
     }
 

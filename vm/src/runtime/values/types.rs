@@ -20,6 +20,9 @@ use crate::runtime::code::CodeArena;
 use crate::types::Resolve;
 use crate::types::defined::DefinedType;
 
+/// The number of words in front of a display.
+const ADDRESS: usize = size_of::<usize>() / size_of::<u32>();
+
 /// A type of an engine.
 #[derive(Debug)]
 pub struct TypeEntry {
@@ -27,9 +30,10 @@ pub struct TypeEntry {
     pub id: u32,
     /// The type.
     pub ty: DefinedType,
-    /// The number of the ids that follow, then the ids: those of its supertypes, the top one first, and its own.
-    /// See `abi::display`.
-    display: Box<[u32]>,
+    /// The address of this entry, in two halves, by which the holder of a display finds it ([`TypeEntry::of_display`]).
+    /// Then the display: the number of the ids that follow, and the ids: those of its supertypes, the top one first, and
+    /// its own. See `abi::display`.
+    words: Box<[u32]>,
     /// Keeps the supertypes' ids in use.
     _supertype: Option<Arc<TypeEntry>>,
     /// Address of the trampoline by which the host calls wasm functions of this type.
@@ -70,7 +74,20 @@ impl TypeEntry {
 
     /// Returns the display, which machine code reads to find the supertypes.
     pub fn display(&self) -> *const u32 {
-        self.display.as_ptr()
+        self.words[ADDRESS..].as_ptr()
+    }
+
+    /// Returns the entry with this display. Unlike [`TypeRegistry::get`] it takes no lock.
+    ///
+    /// # Safety
+    /// The caller guarantees that an entry returned the display, and is held as long as the result is used.
+    pub unsafe fn of_display<'a>(display: *const u32) -> &'a TypeEntry {
+        // SAFETY: the caller guarantees that the entry exists, so its address lies in front of the display. The entry
+        // exposed it, and never moves.
+        unsafe {
+            let address = display.sub(ADDRESS).cast::<usize>().read_unaligned();
+            &*std::ptr::with_exposed_provenance::<TypeEntry>(address)
+        }
     }
 }
 
@@ -102,12 +119,12 @@ impl TypeRegistry {
             return entry;
         }
         let id = types.free.pop().unwrap_or(types.entries.len() as u32);
-        let display = display(supertype.as_deref(), id);
+        let words = words(supertype.as_deref(), id);
         let (host_to_wasm, wasm_to_host) = Default::default();
         let (registry, of) = (self.0.clone(), ty.clone());
         let _supertype = supertype;
-        let entry = TypeEntry { id, ty: of, display, _supertype, host_to_wasm, wasm_to_host, registry };
-        let entry = Arc::new(entry);
+        let entry = TypeEntry { id, ty: of, words, _supertype, host_to_wasm, wasm_to_host, registry };
+        let entry = with_address(Arc::new(entry));
         types.ids.insert(ty.clone(), id);
         match types.entries.get_mut(id as usize) {
             Some(place) => *place = Arc::downgrade(&entry),
@@ -120,15 +137,28 @@ impl TypeRegistry {
     ///
     /// # Panics
     /// Panics if nobody holds it any more.
-    pub fn get(&self, id: u32) -> Arc<TypeEntry> {
+    #[cfg(test)]
+    fn get(&self, id: u32) -> Arc<TypeEntry> {
         let entry = self.0.read().entries[id as usize].upgrade();
         entry.expect("who has the id of a type has its entry")
     }
 }
 
-fn display(supertype: Option<&TypeEntry>, id: u32) -> Box<[u32]> {
-    let above = supertype.map_or(&[][..], |above| &above.display[1..]);
-    [above.len() as u32 + 1].iter().chain(above).chain([&id]).copied().collect()
+/// Returns the words of an entry whose address is not known yet.
+fn words(supertype: Option<&TypeEntry>, id: u32) -> Box<[u32]> {
+    let above = supertype.map_or(&[][..], |above| &above.words[ADDRESS + 1..]);
+    let address = [0; ADDRESS];
+    address.iter().chain([&(above.len() as u32 + 1)]).chain(above).chain([&id]).copied().collect()
+}
+
+/// Writes the address of an entry in front of its display.
+fn with_address(mut entry: Arc<TypeEntry>) -> Arc<TypeEntry> {
+    let address = Arc::as_ptr(&entry).expose_provenance();
+    let words = &mut Arc::get_mut(&mut entry).expect("nobody else has it yet").words;
+    for (word, half) in words.iter_mut().zip(address.to_ne_bytes().as_chunks::<4>().0) {
+        *word = u32::from_ne_bytes(*half);
+    }
+    entry
 }
 
 impl Registry {
@@ -196,7 +226,10 @@ mod tests {
         let types = DefinedType::all_of(&info.types);
         let lowest = registry.entry(&types[2]);
         let ids: Vec<u32> = types.iter().map(|ty| registry.entry(ty).id).collect();
-        assert_eq!(*lowest.display, [3, ids[0], ids[1], ids[2]]);
+        assert_eq!(lowest.words[ADDRESS..], [3, ids[0], ids[1], ids[2]]);
+        // SAFETY: the entry exists.
+        let found = unsafe { TypeEntry::of_display(lowest.display()) };
+        assert!(std::ptr::eq(found, &*lowest));
         assert_eq!(registry.get(ids[0]).ty, types[0], "nobody else has it");
         drop(lowest);
         let types = registry.0.read();
