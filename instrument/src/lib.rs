@@ -48,6 +48,7 @@ mod rewrite;
 mod shims;
 mod sites;
 mod split;
+mod supergraph;
 mod support;
 
 /// The script that delivers counters in JavaScript hosts: web pages and Node.
@@ -63,3 +64,4 @@ pub use module::Source;
 pub use offsets::OffsetMap;
 pub use plan::Collected;
 pub use profile::{Read, read};
+pub use supergraph::{Marks, Supergraphs};
