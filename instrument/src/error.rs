@@ -65,6 +65,11 @@ pub enum Error {
         "the counters are those of another module, or it has changed since: give the module that was instrumented"
     )]
     OtherModule,
+    /// The marked calls are not the module's.
+    #[error(
+        "the calls that the profile marks are not those of the module: take it anew with --depth, with this version"
+    )]
+    OtherCalls,
     /// Another version instrumented the module.
     #[error("the module was instrumented by wprof {found}, and this is {expected}: instrument it anew")]
     OtherVersion {

@@ -32,7 +32,7 @@
 //! a file long enough to be unpacked (see [`ReadLimits`]). Version 1.9 adds `SMPL` (sampled time). Version 1.10 adds
 //! `ALOC` (allocations) and `PRED` (mispredictions of a simulated branch predictor). Version 1.11 adds `CMRG`, which is
 //! there if the call sites of calling contexts are merged, `SKIP` (bursts that were skipped) and `ACCU` (the expected
-//! accuracy of a sample). A change to a section's content takes a new tag.
+//! accuracy of a sample). Version 1.12 adds `SUPR` (paths across calls, with the original code of each block). A change to a section's content takes a new tag.
 
 mod replace;
 mod section;
@@ -45,12 +45,13 @@ use section::{Reader, Tag, Writer};
 
 use crate::{
     Benefit, BlockCounts, CodeStats, ContextTree, FigureKind, FunctionProfile, HostCalls, InvalidProfile,
-    Metric, PathCount, PathProfile, Profile, ReadLimits, Run, Timeline, UnfinishedExit, UnfinishedPath,
+    Metric, PathCount, PathProfile, Piece, Profile, ReadLimits, Run, Supergraph, Supergraphs, Timeline,
+    UnfinishedExit, UnfinishedPath,
 };
 
 const MAGIC: [u8; 8] = *b"wprof\r\n\x1a";
 const MAJOR: u16 = 1;
-const MINOR: u16 = 11;
+const MINOR: u16 = 12;
 
 const HEAD: Tag = Tag(*b"HEAD");
 const FUNC: Tag = Tag(*b"FUNC");
@@ -77,6 +78,7 @@ const PRED: Tag = Tag(*b"PRED");
 const ALOC: Tag = Tag(*b"ALOC");
 const SMPL: Tag = Tag(*b"SMPL");
 const SKIP: Tag = Tag(*b"SKIP");
+const SUPR: Tag = Tag(*b"SUPR");
 
 /// The reason why a profile could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -198,6 +200,11 @@ impl Profile {
         if let Some(time) = &self.time {
             writer.section(SMPL, time)?;
         }
+        if let Some(graphs) = &self.supergraphs {
+            let rows = graphs.functions.iter();
+            let rows = rows.map(|graph| (&graph.function, &graph.function.paths, &graph.pieces));
+            writer.section(SUPR, &(graphs, rows.collect::<Vec<_>>()))?;
+        }
         if !self.branches.is_empty() {
             writer.section(PRED, &self.branches)?;
         }
@@ -289,6 +296,7 @@ impl Profile {
         let time = reader.take_if_there(SMPL)?;
         let branches = reader.take_if_there(PRED)?.unwrap_or_default();
         let allocations = reader.take_if_there(ALOC)?;
+        let supergraphs = reader.take_if_there(SUPR)?.map(supergraphs);
         let mut timeline = reader.take_if_there(TIME)?;
         add_benefits(timeline.as_mut(), reader.take_if_there(GAIN)?.unwrap_or_default())?;
         let by_blocks: Vec<(FunctionProfile, BlockCounts)> = reader.take_if_there(BLCK)?.unwrap_or_default();
@@ -348,6 +356,7 @@ impl Profile {
             allocations,
             branches,
             timeline,
+            supergraphs,
         };
         profile.verify()?;
         Ok(profile)
@@ -387,6 +396,16 @@ impl Profile {
             error,
         })
     }
+}
+
+/// The row of a function in the section `SUPR`.
+type GraphRow = (FunctionProfile, Option<PathProfile>, Vec<Vec<Piece>>);
+
+/// Puts together what the section `SUPR` holds.
+fn supergraphs((graphs, rows): (Supergraphs, Vec<GraphRow>)) -> Supergraphs {
+    let graph =
+        |(function, paths, pieces)| Supergraph { function: FunctionProfile { paths, ..function }, pieces };
+    Supergraphs { functions: rows.into_iter().map(graph).collect(), ..graphs }
 }
 
 /// Adds the times of host functions.

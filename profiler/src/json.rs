@@ -42,6 +42,8 @@
 //!     "unknown_frees", "lives": [freed blocks by bytes allocated meanwhile: 0, 1, 2 and 3, 4 to 7, …],
 //!     "memories": [{ "at_ns", "allocated": bytes before, "memory", "pages" }],
 //!     "objects": [{ "function", "type", "count", "bytes" }] },
+//!   "paths_across_calls"?: { "depth", "marked_calls", "paths": [{ "function": with the marked calls, "id", "count",
+//!     "blocks": [[function, block]], where a block is named again behind a marked call in it }] },
 //!   "functions": [{ "index", "name": str|null, "start", "end", "fingerprint": hex, "kind": KIND,
 //!     "calls", "ops", "cost": COSTS,
 //!     "blocks": [{ "start", "end", "size": instructions in it, "count", "ops": instructions executed }],
@@ -73,6 +75,7 @@
 //!     "new_edges": [{ "from", "to": block|null for the exit, "kind", "case"? as above }] }] }
 //! ```
 
+mod across_calls;
 mod allocations;
 mod contexts;
 mod residual;

@@ -21,6 +21,7 @@ mod residual;
 mod run;
 mod shares;
 mod skipped;
+mod supergraph;
 mod verify;
 
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,7 @@ pub use residual::{PathEnd, Residual, ResidualError, UntestedPath};
 pub use run::{Ending, Run};
 pub use shares::{Share, Shares};
 pub use skipped::{SkippedBursts, SkippedIn};
+pub use supergraph::{MarkedCall, MarkedCalls, Piece, Supergraph, Supergraphs};
 pub use verify::InvalidProfile;
 
 use crate::{
@@ -87,6 +89,9 @@ pub struct Profile {
     pub branches: Vec<BranchOutcome>,
     /// The history of the code during the run, if recorded; of one run only.
     pub timeline: Option<Timeline>,
+    /// Paths across calls, if these were counted: `functions` has the counts of the functions that calls were inlined
+    /// into, and of those that were inlined, as if nothing had been.
+    pub supergraphs: Option<Supergraphs>,
 }
 
 /// Figures about the module's code, executed or not.
@@ -160,6 +165,8 @@ impl Profile {
         self.skipped.iter_mut().for_each(SkippedBursts::normalize);
         self.extended.iter_mut().for_each(ExtendedProfile::normalize);
         self.timeline.iter_mut().for_each(Timeline::normalize);
+        let graphs = self.supergraphs.iter_mut().flat_map(|graphs| &mut graphs.functions);
+        graphs.for_each(|graph| graph.function.normalize());
     }
 
     /// Returns the profile of the function with this index, if it ran.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::{Args, ValueHint};
 use wprof::{Config, Engine, OwnArtifacts};
 
@@ -46,6 +46,7 @@ pub struct CompileArgs {
 pub fn execute(args: &CompileArgs) -> Result<()> {
     let mut config = Config::new();
     let counted = args.profile.counted(None, None)?;
+    ensure!(counted.across.is_none(), "--depth is for `wprof run`: leave it out");
     counted.configure(&mut config);
     config.sample_time(rate::choose(None, &counted)?);
     config.passes(args.passes.set());

@@ -162,6 +162,7 @@ fn explain_inlined(args: &ExplainArgs, module: &Module, functions: &[Named], fou
 /// Returns the text about one function.
 fn explained(args: &ExplainArgs, module: &Module, function: &Named) -> Result<String> {
     let counted = args.profile.exact_unless_told().counted(args.budget.as_ref(), None)?;
+    ensure!(counted.across.is_none(), "--depth is for `wprof run`: leave it out");
     let interesting = counted.interesting.as_ref().map(|interesting| &interesting.profile);
     let used = args.reoptimize.profile()?;
     let profiles = [

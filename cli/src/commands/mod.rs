@@ -158,6 +158,17 @@ fn read_paths(path: &Path) -> Result<Profile> {
     Ok(profile)
 }
 
+/// Reads a profile with paths across calls; errors name the file.
+fn read_across_calls(path: &Path) -> Result<Profile> {
+    let profile = read_profile(path)?;
+    let shown = path.display();
+    ensure!(
+        profile.supergraphs.is_some(),
+        "{shown} has no paths across calls: record it with `wprof run --collect paths --depth 1`"
+    );
+    Ok(profile)
+}
+
 /// Writes a profile; errors name the file.
 fn write_profile(profile: &Profile, path: &Path) -> Result<()> {
     profile.write(path).map_err(|error| anyhow!("{error}"))

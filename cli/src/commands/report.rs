@@ -125,8 +125,10 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
     let path = args.module.path(&profile, &args.profile);
     let view = View::new(&profile, module.as_ref()).owned(&ownership).at(&path);
     if let Some(path) = &args.interesting {
-        let interesting = interesting(&profile, path)?;
-        report::write_interesting(&mut page, &view, &interesting, args.top);
+        let across = profile.across_calls();
+        let ours = across.as_ref().unwrap_or(&profile);
+        let interesting = interesting(ours, path)?;
+        report::write_interesting(&mut page, &View { profile: ours, ..view }, &interesting, args.top);
         return output::print(&page.into_text());
     }
     if args.distribution {
@@ -228,7 +230,10 @@ impl HtmlReport<'_> {
 /// Reads a profile whose paths are interesting in `profile`.
 fn interesting(profile: &Profile, path: &Path) -> Result<Profile> {
     ensure!(profile.has_paths(), "the profile has no paths: record one with `wprof run --collect paths`");
-    let interesting = super::read_paths(path)?;
+    let interesting = match profile.supergraphs.is_some() {
+        true => super::read_across_calls(path)?.across_calls().unwrap_or_default(),
+        false => super::read_paths(path)?,
+    };
     // The residual is not shown, but computing it checks that the profiles match.
     profile.residual(&interesting).with_context(|| path.display().to_string())?;
     Ok(interesting)

@@ -11,6 +11,7 @@ use clap::{Args, ValueHint};
 use wprof::{Collect, Config, Engine, Interesting, Module, ProfilingConfig};
 use wprof_profiler::{Ending, Profile, Residual};
 
+use super::run::across::{Across, MAX_DEPTH};
 use super::run::{Counted, Kept, Outcome, ProgramArgs, complete, ending, program};
 use super::{help, merge};
 use crate::modules::ModuleOption;
@@ -59,6 +60,8 @@ itself failed. The program's own exit code is not passed on.
 
 More examples:
   wprof residual --tested a.wprof --field -o new.wprof json.wasm 300 1
+  wprof run --collect paths --depth 1 -o d.wprof json.wasm 20 2
+  wprof residual --depth 1 --tested d.wprof json.wasm 300 1    paths across calls
   wprof merge a.wprof new.wprof -o a.wprof               now it counts as tested")
 )]
 pub struct ResidualArgs {
@@ -75,6 +78,10 @@ pub struct ResidualArgs {
     /// Write a profile of the untested paths alone
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = help::OUTPUT)]
     output: Option<PathBuf>,
+    /// Judge paths across calls, of tests that were taken with this --depth
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_DEPTH))]
+    #[arg(help_heading = help::INPUT)]
+    depth: Option<u32>,
     /// Show N paths
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10, help_heading = help::OUTPUT)]
     top: usize,
@@ -89,11 +96,77 @@ pub struct ResidualArgs {
 }
 
 pub fn execute(args: &ResidualArgs, color: ColorChoice) -> Result<ExitCode> {
+    if let Some(depth) = args.depth {
+        return across_calls(args, depth, color);
+    }
     let tests = merge::sum(&args.tested, super::read_paths)?;
     match &args.run {
         Some(path) => of_profile(args, &tests, path, color),
         None => of_program(args, Arc::new(tests), color),
     }
+}
+
+/// Judges paths across calls.
+fn across_calls(args: &ResidualArgs, depth: u32, color: ColorChoice) -> Result<ExitCode> {
+    let tests = merge::sum(&args.tested, super::read_across_calls)?;
+    let known = tests.across_calls();
+    let known =
+        known.context("the tests mark different calls: take all with the same --interesting profile")?;
+    let found = tests.supergraphs.as_ref().map_or(0, |graphs| graphs.depth);
+    ensure!(found == depth, "the tests have paths across calls to depth {found}: give --depth {found}");
+    let Some(path) = &args.run else { return run_across_calls(args, &tests, &known, color) };
+    let mut profile = super::read_across_calls(path)?;
+    let module = args.module.at_hand(&mut profile, path)?;
+    let across = profile.across_calls().context("the profile has no paths across calls")?;
+    let is_alike = profile.supergraphs.as_ref().zip(tests.supergraphs.as_ref());
+    ensure!(
+        is_alike.is_some_and(|(field, tests)| field.are_marked_as(tests)),
+        "{} marks other calls than the tests: take it with --interesting and one of their profiles",
+        path.display()
+    );
+    let residual = across.residual(&known).with_context(|| path.display().to_string())?;
+    let text = report(args, &View::new(&across, module.as_ref()), &residual, io::stdout(), color)?;
+    output::print(&text)?;
+    write_untested(args, &profile.only_across_calls(&residual), &residual)
+}
+
+/// Runs the program with the calls of the tests inlined.
+fn run_across_calls(
+    args: &ResidualArgs,
+    tests: &Profile,
+    known: &Profile,
+    color: ColorChoice,
+) -> Result<ExitCode> {
+    let depth = tests.supergraphs.as_ref().map_or(0, |graphs| graphs.depth);
+    let across = Across { depth, profile: Some(Arc::new(tests.clone())) };
+    let path = args.program.module();
+    let graphs = across.graphs(path)?;
+    let interesting = across.interesting(&graphs).filter(|_| args.field);
+    let interesting = interesting.map(|paths| Interesting { counted: false, ..paths });
+    let profiling = ProfilingConfig::Exact(Collect::Paths);
+    let counted = Counted { profiling, interesting, ..Counted::default() };
+    let engine = Engine::new(&config(&args.program, &counted)).map_err(modules::failure)?;
+    let module = modules::load(&modules::plain_engine()?, path)?;
+    check_tests(&module, tests, path)?;
+    let ran = Module::new(&engine, graphs.module()).map_err(modules::failure)?;
+    let (outcome, profile) = run(&args.program, &ran, &counted)?;
+    let profile = graphs.restored(&profile)?;
+    let across = profile.across_calls().unwrap_or_default();
+    let residual = across.residual(known)?;
+    let text = report(args, &View::new(&across, Some(&module)), &residual, io::stderr(), color)?;
+    let _ = io::stderr().write_all(text.as_bytes());
+    let code = write_untested(args, &profile.only_across_calls(&residual), &residual)?;
+    ended(&outcome, code)
+}
+
+/// Checks that the tests ran a module.
+fn check_tests(module: &Module, tests: &Profile, path: &Path) -> Result<()> {
+    ensure!(
+        module.has_hash(&tests.module_hash),
+        "the tests ran another module than {}, or another build of it: give profiles of this module",
+        path.display()
+    );
+    Ok(())
 }
 
 fn of_profile(args: &ResidualArgs, tests: &Profile, path: &Path, color: ColorChoice) -> Result<ExitCode> {
@@ -111,19 +184,20 @@ fn of_program(args: &ResidualArgs, tests: Arc<Profile>, color: ColorChoice) -> R
     let counted = Counted { profiling, interesting, ..Counted::default() };
     let engine = Engine::new(&config(&args.program, &counted)).map_err(modules::failure)?;
     let module = modules::load(&engine, args.program.module())?;
-    ensure!(
-        module.has_hash(&tests.module_hash),
-        "the tests ran another module than {}, or another build of it: give profiles of this module",
-        args.program.module().display()
-    );
+    check_tests(&module, &tests, args.program.module())?;
     let (outcome, profile) = run(&args.program, &module, &counted)?;
     let residual = profile.residual(&tests)?;
     let text = report(args, &View::new(&profile, Some(&module)), &residual, io::stderr(), color)?;
     // If standard error is gone, there is nobody to tell.
     let _ = io::stderr().write_all(text.as_bytes());
     let code = keep(args, &profile, &residual)?;
+    ended(&outcome, code)
+}
+
+/// Returns the exit code of a run that left `code` as the verdict.
+fn ended(outcome: &Outcome, code: ExitCode) -> Result<ExitCode> {
     match (&outcome.ending, &outcome.error) {
-        (Ending::Interrupted, _) => Ok(ending::exit_code(&outcome)),
+        (Ending::Interrupted, _) => Ok(ending::exit_code(outcome)),
         (_, Some(error)) if ending::is_ours(error) => bail!("{error}"),
         _ => Ok(code),
     }
@@ -168,8 +242,13 @@ fn report(
 
 /// Writes the untested paths if requested; returns the exit code, which tells whether there are any.
 fn keep(args: &ResidualArgs, profile: &Profile, residual: &Residual) -> Result<ExitCode> {
+    write_untested(args, &profile.only(residual), residual)
+}
+
+/// Writes the profile of the untested paths if requested; returns the exit code, which tells whether there are any.
+fn write_untested(args: &ResidualArgs, untested: &Profile, residual: &Residual) -> Result<ExitCode> {
     if let Some(path) = &args.output {
-        super::write_profile(&profile.only(residual), path)?;
+        super::write_profile(untested, path)?;
     }
     Ok(if residual.paths.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(UNTESTED) })
 }

@@ -4,6 +4,7 @@ use wprof_profiler::{FunctionProfile, HotPath};
 
 use super::numbers::{count_of, grouped, percent};
 use super::page::{Ink, Page, Span, plain, span};
+use super::path_text;
 use super::table::{Side, Table};
 use super::view::View;
 
@@ -63,11 +64,11 @@ impl<'a> Paths<'a> {
     fn shown(&self, function: &FunctionProfile, id: u64) -> Option<Shown> {
         let (cfg, path) = (function.cfg().ok()?, function.path_numbering()?.path(id)?);
         let blocks = path.blocks(&cfg);
-        let names: Vec<String> = blocks.iter().map(ToString::to_string).collect();
+        let names = path_text::shown(&self.view, function, &blocks);
         let last = path.edges.last().map(|&last| cfg.edge(last).to)?;
         let to = if last == cfg.exit() { "exit".to_owned() } else { last.to_string() };
         let mut places: Vec<String> =
-            blocks.iter().map(|block| self.view.place_of([&function.blocks[block.index()]])).collect();
+            blocks.iter().flat_map(|&block| path_text::places(&self.view, function, block)).collect();
         places.dedup();
         let more = if places.len() > PLACES { " …" } else { "" };
         places.truncate(PLACES);

@@ -128,6 +128,12 @@ fn sampled_section(page: &mut Page, view: &View<'_>, title: &str, table: &Table)
 }
 
 fn write_paths(page: &mut Page, view: &View<'_>, top: usize) {
+    let across = view.profile.across_calls();
+    if let Some(across) = &across {
+        let paths = Paths::new(&View { profile: across, ..*view });
+        section(page, "Hottest paths across calls", &paths.table(top));
+        paths.write_coverage(page);
+    }
     let paths = Paths::new(view);
     let table = paths.table(top);
     if !table.is_empty() {

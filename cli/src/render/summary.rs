@@ -81,7 +81,9 @@ fn write_places(page: &mut Page, view: &View<'_>) {
         true => loops::table(view, LOOPS, page.screen()),
         false => blocks::table(view, LOOPS),
     };
-    let paths = Paths::new(view).table(PATHS);
+    let across = view.profile.across_calls();
+    let profile = across.as_ref().unwrap_or(view.profile);
+    let paths = Paths::new(&View { profile, ..*view }).table(PATHS);
     write_tables(page, &[loops, paths, flow::table(view, PATHS), extended_paths::table(view, PATHS)]);
 }
 

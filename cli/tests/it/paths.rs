@@ -105,3 +105,56 @@ fn a_path_is_shown_as_the_lines_that_it_runs() {
     let text = wprof(&["annotate", &lines, "strcmp", "--path", "1"]).succeeded();
     assert!(text.contains("strcmp.c:"), "{text}");
 }
+
+/// `foo` calls `bar` for numbers with bit 1, and `bar` goes two ways.
+const FOO: &str = r#"(module
+  (func $bar (param i32) (result i32)
+    (if (result i32) (i32.and (local.get 0) (i32.const 1)) (then (i32.const 7)) (else (i32.const 9))))
+  (func $foo (export "foo") (param $n i32) (result i32) (local $sum i32)
+    (loop $next
+      (if (i32.and (local.get $n) (i32.const 2))
+        (then (local.set $sum (i32.add (local.get $sum) (call $bar (local.get $n))))))
+      (br_if $next (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+    (local.get $sum)))"#;
+
+#[test]
+fn paths_lead_across_calls() {
+    let folder = Folder::new();
+    let module = folder.file("foo.wat", FOO);
+    let take = |name: &str, options: &[&str], n: &str| {
+        let profile = folder.path(name);
+        let run = ["run", "-q", "-o", &profile, "--invoke", "foo"];
+        wprof(&[&run[..], options, &[&module, n]].concat()).succeeded();
+        profile
+    };
+    let ran = take("a.wprof", &["--collect", "paths"], "2");
+    let across = ["--collect", "paths", "--depth", "1", "--interesting"];
+    let tests = take("t.wprof", &[&across[..], &[&ran]].concat(), "2");
+    let field = take("f.wprof", &[&across[..], &[&tests]].concat(), "8");
+    let shown = wprof(&["report", &field]).succeeded();
+    assert!(shown.contains("Hottest paths across calls\n") && shown.contains("→ bar b0"), "{shown}");
+    let found = json(&field)["paths_across_calls"].take();
+    assert_eq!((&found["depth"], &found["marked_calls"]), (&json!(1), &json!(1)));
+    // Counts of functions are those of a run without inlined calls.
+    let plain = take("p.wprof", &["--collect", "edges"], "8");
+    let calls = |profile: &str| {
+        let functions = json(profile)["functions"].take();
+        let all = functions.as_array().expect("functions").iter();
+        all.map(|function| (function["calls"].clone(), function["edges"].clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(calls(&field), calls(&plain));
+    let residual = |options: &[&str]| wprof(&[&["residual", "--depth", "1"][..], options].concat());
+    let judged = residual(&["--tested", &tests, "--run", &field]);
+    assert_eq!(judged.code, Some(3), "{}", judged.err);
+    assert!(judged.out.contains("→ bar b0 b1 b3"), "{}", judged.out);
+    let again = residual(&["--tested", &tests, "--field", "--invoke", "foo", &module, "8"]);
+    assert_eq!(again.code, Some(3), "{}", again.err);
+    let nothing = residual(&["--tested", &tests, "--tested", &field, "--invoke", "foo", &module, "8"]);
+    assert_eq!(nothing.code, Some(0), "{}", nothing.err);
+    let other = wprof(&["residual", "--depth", "2", "--tested", &tests, &module]).failed();
+    assert!(other.contains("to depth 1: give --depth 1"), "{other}");
+    let plain = wprof(&["residual", "--depth", "1", "--tested", &ran, &module]).failed();
+    assert!(plain.contains("has no paths across calls"), "{plain}");
+    let edges = wprof(&["run", "--collect", "edges", "--depth", "1", &module]).failed();
+    assert!(edges.contains("add --collect paths"), "{edges}");
+}

@@ -5,6 +5,7 @@
 
 use serde::{Serialize, Serializer};
 
+use super::across_calls::AcrossCallsShape;
 use super::allocations::AllocationsShape;
 use super::contexts::{CalleeShape, ContextsShape};
 use super::time::TimeShape;
@@ -42,6 +43,8 @@ pub(super) struct Shape<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     extended_paths: Option<ExtendedShape<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    paths_across_calls: Option<AcrossCallsShape>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<TimeShape<'a>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     predicted_branches: &'a [BranchOutcome],
@@ -73,6 +76,7 @@ impl<'a> Shape<'a> {
             contexts: profile.contexts.as_ref().map(ContextsShape::new),
             call_targets: profile.call_targets.iter().map(CallTargetShape::new).collect(),
             extended_paths: profile.extended.as_ref().map(ExtendedShape::new),
+            paths_across_calls: profile.supergraphs.as_ref().map(AcrossCallsShape::new),
             time: profile.time.as_ref().map(TimeShape::new),
             predicted_branches: &profile.branches,
             allocations: profile.allocations.as_ref().map(AllocationsShape::new),

@@ -6,7 +6,7 @@
 //! counts; on an error the receiver is unchanged.
 //! Oracle: the laws, and the profile of the concatenated logs, in `tests/it/merge.rs`.
 
-use super::{CodeStats, FunctionProfile, Profile, event_total};
+use super::{CodeStats, FunctionProfile, Profile, Supergraphs, event_total};
 use crate::counts::metric;
 use crate::{BlockCounts, ContextTree, FigureKind, Metric};
 
@@ -40,7 +40,7 @@ fn hex4(hash: &[u8; 32]) -> String {
 
 impl Profile {
     /// Adds another profile of the same module. Keeps only the event kinds and metrics that both have, and calling
-    /// contexts, allocations, extended paths and sampled time only if both have them. The sum has no time line. The sum
+    /// contexts, allocations, extended paths, paths across calls and sampled time only if both have them. The sum has no time line. The sum
     /// of two samples is a sample of the combined share of both runs.
     ///
     /// # Errors
@@ -79,6 +79,8 @@ impl Profile {
         }
         let both = self.allocations.as_ref().zip(other.allocations.as_ref());
         self.allocations = both.map(|(ours, theirs)| ours.merged(theirs));
+        let both = self.supergraphs.as_ref().zip(other.supergraphs.as_ref());
+        self.supergraphs = both.and_then(|(ours, theirs)| ours.merged(theirs).transpose()).transpose()?;
         // Two runs have no common time line.
         self.timeline = None;
         let accuracy = self.accuracy.zip(other.accuracy);
@@ -116,6 +118,20 @@ impl Profile {
         let paths = functions.iter_mut().filter_map(|function| function.paths.as_mut());
         paths.for_each(|paths| paths.keep_columns(&columns));
         functions
+    }
+}
+
+impl Supergraphs {
+    /// Returns the sum; none if other calls are marked.
+    fn merged(&self, other: &Self) -> Result<Option<Self>, MergeError> {
+        if !self.are_marked_as(other) {
+            return Ok(None);
+        }
+        let functions = |graphs: &Self| -> Vec<FunctionProfile> {
+            graphs.functions.iter().map(|graph| graph.function.clone()).collect()
+        };
+        let functions = merge_functions(&functions(self), &functions(other))?;
+        Ok(Some(self.with(functions, Some(other))))
     }
 }
 

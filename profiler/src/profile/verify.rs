@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{FunctionProfile, Profile, SkippedBursts};
+use super::{FunctionProfile, Profile, SkippedBursts, Supergraphs};
 use crate::limits::{MAX_ALL_PATH_STEPS, MAX_PATH_STEPS};
 use crate::{
     Accuracy, AllocationProfile, BlockCounts, BlockId, BranchOutcome, Callee, Cfg, CfgError, ContextTree,
@@ -119,13 +119,18 @@ impl Profile {
         sorted("expected overlaps", self.accuracy.is_none_or(Accuracy::is_valid))?;
         let place = |branch: &BranchOutcome| (branch.function, branch.offset);
         sorted("branches", self.branches.is_sorted_by(|a, b| place(a) < place(b)))?;
+        let graphs = self.supergraphs.as_ref();
+        sorted("supergraphs", graphs.is_none_or(Supergraphs::is_valid))?;
+        let across = graphs.map_or(&[][..], |graphs| &graphs.functions).iter().map(|graph| &graph.function);
+        sorted("supergraphs", across.clone().is_sorted_by(|a, b| a.index < b.index))?;
         let mut steps = MAX_ALL_PATH_STEPS;
-        for function in &self.functions {
+        for function in self.functions.iter().chain(across.clone()) {
             sorted("unfinished exits", function.is_normal())?;
             sorted("paths", function.paths.as_ref().is_none_or(PathProfile::is_normal))?;
             function.verify(&mut steps)?;
-            function.verify_figures(self.metrics.len())?;
         }
+        self.functions.iter().try_for_each(|function| function.verify_figures(self.metrics.len()))?;
+        across.into_iter().try_for_each(|function| function.verify_figures(0))?;
         self.contexts.as_ref().map_or(Ok(()), ContextTree::verify)?;
         self.contexts.as_ref().map_or(Ok(()), |contexts| self.verify_paths_in(contexts))?;
         self.time.as_ref().map_or(Ok(()), TimeProfile::verify)?;

@@ -33,6 +33,7 @@ pub fn profile_of(program: &[Function], run: &walk::Run) -> Profile {
         allocations: None,
         branches: Vec::new(),
         timeline: None,
+        supergraphs: None,
     };
     profile.normalize();
     profile.verify().unwrap();
@@ -273,6 +274,7 @@ pub fn example() -> Profile {
         allocations: None,
         branches: Vec::new(),
         timeline: None,
+        supergraphs: None,
     }
 }
 

@@ -86,7 +86,7 @@ impl Engines {
 
     fn compared(&self, case: &Case, engine: &Engine) -> Result<Summary, String> {
         let expected = reference::run(&self.reference, &case.wasm, &case.drive)?.outcome;
-        let mut summary = Summary::of(&expected);
+        let mut summary = Summary::new(&expected);
         let ran = ours::run_fueled(engine, &case.wasm, &case.drive, FUEL)?;
         if engine.config().profiles()
             && let Some(profile) = ran.profile()

@@ -155,6 +155,7 @@ fn of_instance(
         branches: store.metrics.branches(index, instance.module.info()),
         allocations: store.allocations.as_ref().map(|all| all.profile(index)),
         timeline: None,
+        supergraphs: None,
     };
     profile.normalize();
     match &store.engine().collection().interesting {

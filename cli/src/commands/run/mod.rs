@@ -3,6 +3,7 @@
 //! Invariant: the program's own input, output and exit code are unchanged; messages of wprof go to standard error,
 //! after the program.
 
+pub mod across;
 mod args;
 pub mod collect;
 mod component;
@@ -57,7 +58,7 @@ pub fn serve(args: RunArgs, server: Server, color: ColorChoice) -> Result<ExitCo
 }
 
 fn execute_with(args: RunArgs, server: Option<Server>, color: ColorChoice) -> Result<ExitCode> {
-    let counted = args.profile.counted(args.budget.as_ref(), args.until.as_ref())?;
+    let mut counted = args.profile.counted(args.budget.as_ref(), args.until.as_ref())?;
     if let Some(option) = args.program.misplaced().filter(|_| !args.quiet) {
         output::tell_line(format_args!(
             "wprof: the program gets {option}, as it stands behind the module: put what is for wprof before it"
@@ -66,14 +67,25 @@ fn execute_with(args: RunArgs, server: Option<Server>, color: ColorChoice) -> Re
     if let Some(path) = &args.output {
         check_output(path, &counted)?;
     }
+    let across = counted.across.as_ref();
+    let graphs = across.map(|across| across.graphs(args.program.module())).transpose()?;
+    if let Some((across, graphs)) = across.zip(graphs.as_ref()) {
+        counted.interesting = across.interesting(graphs);
+    }
     let engine = Engine::new(&config(&args, &counted)?).map_err(modules::failure)?;
-    let (module, component) = match modules::open(&engine, args.program.module())? {
+    // With inlined calls another module runs, and this one has the names and lines.
+    let shown = if graphs.is_some() { modules::plain_engine()? } else { engine.clone() };
+    let (module, component) = match modules::open(&shown, args.program.module())? {
         Program::Module(_) if server.is_some() => bail!(
             "{} is a module, and no component that exports wasi:http/incoming-handler: `wprof run` runs it",
             args.program.module().display()
         ),
         Program::Module(module) => (module, None),
         Program::Component(all) => (modules::main_module(&all, args.program.module())?, Some(all)),
+    };
+    let ran = match &graphs {
+        Some(graphs) => Module::new(&engine, graphs.module()).map_err(modules::failure)?,
+        None => module.clone(),
     };
     ensure!(
         args.extend.is_none() || is_sampled(&counted),
@@ -82,18 +94,21 @@ fn execute_with(args: RunArgs, server: Option<Server>, color: ColorChoice) -> Re
     let bursts = args.bursts.as_deref().map(|path| burst_file(path, &counted)).transpose()?;
     let live = live(&args, &counted)?;
     if args.eager {
-        let all = component.as_ref().map_or(std::slice::from_ref(&module), Component::modules);
+        let all = component.as_ref().map_or(std::slice::from_ref(&ran), Component::modules);
         all.iter().try_for_each(|module| modules::compile(module, args.program.module()))?;
     }
     let spare = args.output.as_ref().map(|_| spare_descriptors()).transpose()?;
     let has_core_dump = args.coredump.is_some();
     let has_profile = wants_profile(&args);
-    let modules = component.as_ref().map_or(vec![module.clone()], |all| all.modules().to_vec());
+    let modules = component.as_ref().map_or(vec![ran.clone()], |all| all.modules().to_vec());
     let kept =
         Kept { component, server, bursts, live, has_profile, has_core_dump, ..Kept::profile(&counted) };
-    let mut outcome = program::run(&args.program, &module, kept)?;
+    let mut outcome = program::run(&args.program, &ran, kept)?;
     ending::report(&outcome, &counted);
     let mut profile = outcome.profile.take();
+    if let Some((graphs, profile)) = graphs.as_ref().zip(profile.as_mut()) {
+        *profile = graphs.restored(profile)?;
+    }
     if let Some(profile) = &mut profile {
         complete(profile, &args.program, &outcome);
     }
@@ -101,7 +116,7 @@ fn execute_with(args: RunArgs, server: Option<Server>, color: ColorChoice) -> Re
     others.iter_mut().for_each(|(_, profile)| complete(profile, &args.program, &outcome));
     if !args.quiet {
         let mut page = Page::new(Screen::new(io::stderr(), color));
-        summarize(&mut page, &args, &module, &outcome, profile.as_ref());
+        summarize(&mut page, &args, (&module, &ran), &outcome, profile.as_ref());
         if let Some(requests) = &outcome.requests {
             requests.write(&mut page);
         }
@@ -143,7 +158,7 @@ fn execute_with(args: RunArgs, server: Option<Server>, color: ColorChoice) -> Re
         }
     }
     // The process ends now, and the system frees their memory faster than their destructors.
-    std::mem::forget((engine, module, modules));
+    std::mem::forget((engine, module, ran, modules));
     Ok(ending::exit_code(&outcome))
 }
 
@@ -300,8 +315,14 @@ fn collected(statistics: &GcStatistics, wall: Duration) -> String {
     )
 }
 
-/// Summarizes the program and its run.
-fn summarize(page: &mut Page, args: &RunArgs, module: &Module, outcome: &Outcome, profile: Option<&Profile>) {
+/// Summarizes the program and its run: `module` has its names, and `ran` its code.
+fn summarize(
+    page: &mut Page,
+    args: &RunArgs,
+    (module, ran): (&Module, &Module),
+    outcome: &Outcome,
+    profile: Option<&Profile>,
+) {
     let name = args.program.module().file_name().unwrap_or_default().to_string_lossy().into_owned();
     let wall = duration(nanoseconds(outcome.wall));
     let title = format!("{} {} after {wall}", names::harmless(&name), runs::ending(&outcome.ending));
@@ -316,7 +337,7 @@ fn summarize(page: &mut Page, args: &RunArgs, module: &Module, outcome: &Outcome
         None => {}
     }
     if args.verbose {
-        let (functions, bytes) = module.compiled();
+        let (functions, bytes) = ran.compiled();
         let (functions, bytes) = (count_of(functions as u64, "function"), count_of(bytes as u64, "byte"));
         summary::write_detail(page, &format!("{functions} compiled to {bytes}"));
         if let Some(bursts) = &outcome.bursts {
@@ -329,11 +350,11 @@ fn summarize(page: &mut Page, args: &RunArgs, module: &Module, outcome: &Outcome
         if let Some(statistics) = outcome.collected.as_ref().filter(|statistics| statistics.objects > 0) {
             summary::write_detail(page, &collected(statistics, outcome.wall));
         }
-        if let Some(cost) = module.engine().profiling_cost() {
+        if let Some(cost) = ran.engine().profiling_cost() {
             summary::write_detail(page, &spent(&cost));
         }
-        decisions(module).iter().for_each(|line| summary::write_detail(page, line));
-        let (used, unused) = module.compiled_ahead();
+        decisions(ran).iter().for_each(|line| summary::write_detail(page, line));
+        let (used, unused) = ran.compiled_ahead();
         if used + unused > 0 {
             let (used, unused) = (grouped(used as u64), grouped(unused as u64));
             summary::write_detail(

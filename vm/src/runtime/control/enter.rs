@@ -131,7 +131,7 @@ unsafe fn call_wasm_from(
     // SAFETY: the caller has the store; the reference ends before it is lent.
     let opaque = unsafe { &mut *store.as_ptr() };
     let (callee, trampoline) = (opaque.func_ref(func), opaque.engine().host_to_wasm(opaque.func_type(func))?);
-    let mut place = Place::find(here, opaque.engine().config().max_wasm_stack)
+    let mut place = Place::find(here, opaque.engine().config().stack.max_bytes)
         .map_err(|e| Error::system("no memory for a stack", e))?;
     if let Some(low) = opaque.objects.take_lowest() {
         place.clear_from(low);

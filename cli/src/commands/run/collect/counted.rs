@@ -9,6 +9,7 @@ use wprof_jit::limits::RECORD_PATHS;
 use wprof_jit::plan::Collection;
 use wprof_profiler::{FunctionProfile, Profile};
 
+use super::super::across::Across;
 use super::limit::{Budget, Until};
 
 /// The resolved choice of what is counted, without contradictions.
@@ -22,6 +23,8 @@ pub struct Counted {
     pub budget: Option<Budget>,
     /// The interesting paths.
     pub interesting: Option<Interesting>,
+    /// Which calls paths lead across, if they do; interesting paths are then told by it.
+    pub across: Option<Across>,
     /// Whether all measurements that depend on time are left out.
     pub deterministic: bool,
     /// The profile that decides where counters are placed.

@@ -20,6 +20,7 @@ pub use counted::{Counted, weights};
 pub use limit::{Budget, Limit, Until};
 pub use wanted::COLLECT_HELP;
 
+use super::across::{Across, MAX_DEPTH};
 use crate::commands::help;
 use crate::sizes;
 use limit::resolve;
@@ -76,6 +77,13 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     #[arg(help_heading = help::PROFILE, hide_short_help = true)]
     interesting: Option<PathBuf>,
+    /// With --collect paths: let paths lead across calls, at most N of them inside one another
+    ///
+    /// Where --interesting names a profile of paths, these are the calls that ran in it; where it names one that was
+    /// taken with --depth, the same calls, and its paths get cheap counters. Otherwise all direct calls
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_DEPTH))]
+    #[arg(help_heading = help::PROFILE, hide_short_help = true)]
+    depth: Option<u32>,
     /// Put counters on the edges that ran least in this earlier profile of the module
     #[arg(long, value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     #[arg(help_heading = help::PROFILE, hide_short_help = true)]
@@ -154,9 +162,11 @@ impl ProfileArgs {
         let budget = last.as_ref().or(budget).map(|budget| resolve(budget, &mut events)).transpose()?;
         let (profiling, weights, context_memory) =
             (self.profiling(mode, overhead)?, self.weights()?, self.context_memory(mode));
-        let interesting = self.interesting()?;
+        let across =
+            self.across(&profiling, weights.is_some() || context_memory.is_some() || !events.is_empty())?;
+        let interesting = if across.is_none() { self.interesting()? } else { None };
         ensure!(
-            interesting.is_none() || profiling == ProfilingConfig::Exact(Collect::Paths),
+            self.interesting.is_none() || profiling == ProfilingConfig::Exact(Collect::Paths),
             "--interesting needs path counts: add --collect paths"
         );
         let metrics = self.metrics();
@@ -172,6 +182,7 @@ impl ProfileArgs {
             events,
             budget,
             interesting,
+            across,
             weights,
             until: until.cloned(),
             context_memory,
@@ -296,6 +307,20 @@ impl ProfileArgs {
         Ok(profile.map(|profile| Interesting::new(Arc::new(profile))))
     }
 
+    /// Returns which calls paths lead across; `has_more` says whether anything besides is counted.
+    fn across(&self, profiling: &ProfilingConfig, has_more: bool) -> Result<Option<Across>> {
+        let Some(depth) = self.depth else { return Ok(None) };
+        ensure!(
+            *profiling == ProfilingConfig::Exact(Collect::Paths),
+            "--depth is about paths: add --collect paths"
+        );
+        ensure!(
+            !has_more && self.metrics().is_empty(),
+            "paths across calls are counted alone: leave out --depth, or --weights, --budget and what else --collect names"
+        );
+        Across::new(depth, self.interesting.as_deref()).map(Some)
+    }
+
     fn adaptive(&self, budget: Option<Overhead>) -> Adaptive {
         let (lengths, checks) = (self.burst.unwrap_or_default(), self.checks.unwrap_or_default());
         Adaptive { lengths, checks, trigger: self.trigger, budget, optimized: None }
@@ -362,6 +387,7 @@ mod tests {
             events: Vec::new(),
             max_context_memory: 0,
             interesting: None,
+            depth: None,
             weights: None,
         }
     }
