@@ -23,7 +23,7 @@ const LEAST_UNSEEN: f64 = 0.01;
 /// Number of functions that are named of those that were not sampled.
 const UNSEEN_FUNCTIONS: usize = 3;
 
-/// Says which part of the run is not in the sample, if it is a part worth telling about.
+/// Says which part of the run no burst saw, if it is a part worth telling about. Times, which a timer samples, have it.
 pub fn unseen(profile: &Profile) -> Option<String> {
     let (skipped, unseen) = (profile.skipped.as_ref()?, profile.unseen());
     if unseen < LEAST_UNSEEN {
@@ -39,7 +39,7 @@ pub fn unseen(profile: &Profile) -> Option<String> {
     let named: Vec<String> = functions.iter().take(UNSEEN_FUNCTIONS).map(name).collect();
     let more = if functions.len() > UNSEEN_FUNCTIONS { " and others" } else { "" };
     Some(format!(
-        "about {} of the run is not in the sample: {} skipped before their code was compiled, in {}{more}",
+        "no burst saw about {} of the run: {} skipped before their code was compiled, in {}{more}",
         percent(unseen),
         match skipped.bursts {
             1 => "1 burst was".to_owned(),
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_in_the_sample_is_told() {
+    fn what_no_burst_saw_is_told() {
         let of = |function: u32, name: Option<&str>, bursts, ops| SkippedIn {
             function,
             name: name.map(str::to_owned),
@@ -119,7 +119,8 @@ mod tests {
         let functions = vec![of(3, Some("parse"), 4, 100), of(5, None, 2, 300)];
         let skipped = Some(SkippedBursts { bursts: 7, functions });
         let text = unseen(&Profile { skipped, ..Profile::default() }).expect("all of it is unseen");
-        let told = "about 100% of the run is not in the sample: 7 bursts were skipped before their code was compiled, in";
+        let told =
+            "no burst saw about 100% of the run: 7 bursts were skipped before their code was compiled, in";
         assert!(text.starts_with(told), "{text}");
         assert!(text.ends_with(" (75%), parse (25%)"), "{text}");
         assert_eq!(unseen(&Profile::default()), None);

@@ -85,14 +85,10 @@ pub mod store_context {
     }
     /// Address of the code with [`super::super::read_metrics_signature`].
     pub const READ_METRICS: i32 = measured(METRIC_KINDS);
-    /// Address of the code with [`super::super::touch_lines_signature`].
-    pub const TOUCH_LINES: i32 = READ_METRICS + 8;
-    /// Host address of the most recently accessed cache line.
-    pub const LAST_LINE: i32 = TOUCH_LINES + 8;
-    /// Address of the code with [`super::super::see_branch_signature`].
-    pub const SEE_BRANCH: i32 = LAST_LINE + 8;
+    /// Address of the next entry of the [`super::simulation_log`].
+    pub const SIMULATION_NEXT: i32 = READ_METRICS + 8;
     /// `i64`: the number of checks to pass before one fires.
-    pub const CHECKS: i32 = SEE_BRANCH + 8;
+    pub const CHECKS: i32 = SIMULATION_NEXT + 8;
     /// `i64`: the number of checks left in the current burst; 0 outside bursts.
     pub const BURST: i32 = CHECKS + 8;
     /// `i64`: 1 during a burst, 0 otherwise. A check in burst code copies it for its frame.
@@ -129,6 +125,24 @@ pub mod store_context {
 pub mod check {
     /// Trap, with the reason that the host has stored.
     pub const TRAP: i64 = 1;
+}
+
+/// What a simulated cache and a simulated predictor have yet to see, in the order of execution. The log begins at a multiple
+/// of its size. Code that fills it, and code that reads metrics, calls [`store_context::READ_METRICS`], which empties it.
+///
+/// An entry of an access: the host address of the memory's byte 0, a multiple of [`MOST_BYTES`](simulation_log::MOST_BYTES)
+/// times two, plus the number of bytes; and the address in the memory. An entry of a branch: the vmctx, a multiple of 8, plus
+/// [`BRANCH`](simulation_log::BRANCH); and the byte offset in the module in the lower half, nonzero in the upper half if the
+/// branch is taken.
+pub mod simulation_log {
+    /// Size.
+    pub const SIZE: u32 = 4096;
+    /// Size of an entry.
+    pub const ENTRY: u32 = 16;
+    /// Maximum number of bytes of an access; all are powers of two.
+    pub const MOST_BYTES: u64 = 16;
+    /// The lowest three bits of the first word of a branch's entry.
+    pub const BRANCH: u64 = 3;
 }
 
 /// The heat counter of a function's baseline code: loop rounds and calls in its lower half, calls in its upper half.

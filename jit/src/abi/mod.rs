@@ -23,14 +23,13 @@ mod trap;
 pub use builtin::{Builtin, GROW_TRAPS};
 pub use layout::{
     VmLayout, activation, call_record, check, code_slots, dispatch_cell, display, exception, func_import,
-    func_ref, global, heat, host_context, memory, path_row, reference, store_context, table, trace_word,
-    trial, value, vmctx,
+    func_ref, global, heat, host_context, memory, path_row, reference, simulation_log, store_context, table,
+    trace_word, trial, value, vmctx,
 };
 pub(crate) use signature::returns_in_memory;
 pub use signature::{
     array_call_signature, check_pinned_signature, check_signature, clif_type, find_record_signature,
-    host_call_signature, leave_signature, read_metrics_signature, resume_signature, see_branch_signature,
-    touch_lines_signature, wasm_signature,
+    host_call_signature, leave_signature, read_metrics_signature, resume_signature, wasm_signature,
 };
 pub use trap::TrapCode;
 

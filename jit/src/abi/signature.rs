@@ -89,22 +89,10 @@ pub fn find_record_signature() -> Signature {
     preserving(&[types::I64, types::I32, types::I32, types::I64])
 }
 
-/// The signature of the code that updates the metric readings in the store's context: `(store context)`. The code
-/// changes no register and needs no stack beyond the return address.
+/// The signature of the code that updates the metric readings in the store's context, for which it shows simulations what
+/// they have yet to see: `(store context)`. The code changes no register and needs no stack beyond the return address.
 pub fn read_metrics_signature() -> Signature {
     preserving(&[types::I64])
-}
-
-/// The signature of the code that shows the simulated cache an access outside the most recently accessed line: `(store
-/// context, host address of the memory's byte 0, address in the memory, bytes)`. It preserves registers likewise.
-pub fn touch_lines_signature() -> Signature {
-    preserving(&[types::I64; 4])
-}
-
-/// The signature of the code that shows the simulated predictor a branch:
-/// `(store context, byte offset in the module, nonzero if taken, vmctx)`. It preserves registers likewise.
-pub fn see_branch_signature() -> Signature {
-    preserving(&[types::I64, types::I32, types::I32, types::I64])
 }
 
 /// Returns the signature of code that changes no register and has no results.

@@ -50,7 +50,7 @@ impl Metric {
 
     /// Reports whether code must request a reading; otherwise the reading is always up to date.
     pub(crate) fn is_read(&self) -> bool {
-        matches!(self, Metric::Cycles | Metric::System(_))
+        !matches!(self, Metric::Lengths(_))
     }
 
     /// Returns the simulated cache.

@@ -1,17 +1,14 @@
-//! Metrics: the sums of the frame, and the accesses that the simulated cache sees.
+//! Metrics: the sums of the frame, and the log of what simulations have yet to see.
 //!
-//! The sums stay in the frame, where the stack walk finds them; see `plan::metrics` for their meaning.
+//! Code only appends to the log: what a simulation costs is paid where readings are taken, which exclude it. The sums stay in the frame, where the stack walk finds them; see `plan::metrics` for their meaning.
 
-use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     InstBuilder, MemFlagsData, StackSlot, StackSlotData, StackSlotKey, StackSlotKind, Value, types,
 };
 use smallvec::SmallVec;
 
 use super::Translator;
-use crate::abi::{
-    call_record, read_metrics_signature, see_branch_signature, store_context, touch_lines_signature,
-};
+use crate::abi::{call_record, read_metrics_signature, simulation_log, store_context};
 use crate::code::METRICS_SLOT;
 
 /// Measurements by metric.
@@ -124,44 +121,44 @@ impl Translator<'_> {
         self.pass_measured(&sums);
     }
 
-    /// Shows the simulated cache, if there is one, an access at this distance from the host address `start`, unless
-    /// it lies within the most recently accessed line, which is the most recently used one of its set anyway.
+    /// Logs an access at `address` in the memory whose byte 0 is at `start`, if there is a simulated cache.
     pub(super) fn touch(&mut self, start: Value, address: Value, bytes: u64) {
-        let Some(shape) = self.options.cache else { return };
-        let context = self.store_context();
-        let place = self.builder.ins().iadd(start, address);
-        let last = self.load_metric_cell(store_context::LAST_LINE);
-        let distance = self.builder.ins().isub(place, last);
-        let most = i64::from(shape.line()) - bytes as i64;
-        let is_other = self.builder.ins().icmp_imm_s(IntCC::UnsignedGreaterThan, distance, most);
-        let (other, go_on) = (self.builder.create_block(), self.builder.create_block());
-        self.builder.ins().brif(is_other, other, &[], go_on, &[]);
-        self.builder.seal_block(other);
-        self.builder.set_cold_block(other);
-        self.builder.switch_to_block(other);
-        let code = self.load_constant(types::I64, context, store_context::TOUCH_LINES);
-        let signature = self.builder.import_signature(touch_lines_signature());
-        let bytes = self.builder.ins().iconst(types::I64, bytes as i64);
-        self.builder.ins().call_indirect(signature, code, &[context, start, address, bytes]);
-        self.builder.ins().jump(go_on, &[]);
-        self.builder.seal_block(go_on);
-        self.builder.switch_to_block(go_on);
+        if self.options.cache.is_some() {
+            let what = self.builder.ins().iadd_imm_s(start, bytes as i64);
+            self.log_for_simulation(what, address);
+        }
     }
 
-    /// Shows the simulated predictor, if there is one, the branch at the end of a block.
+    /// Logs the branch at the end of a block, if there is a simulated predictor.
     pub(super) fn see_branch(&mut self, is_taken: Value) {
         if !self.options.predicts {
             return;
         }
-        let is_taken = match self.builder.func.dfg.value_type(is_taken) {
-            types::I32 => is_taken,
-            _ => self.builder.ins().uextend(types::I32, is_taken),
-        };
-        let context = self.store_context();
-        let code = self.load_constant(types::I64, context, store_context::SEE_BRANCH);
-        let signature = self.builder.import_signature(see_branch_signature());
-        let place = self.builder.ins().iconst(types::I32, i64::from(self.offset));
-        self.builder.ins().call_indirect(signature, code, &[context, place, is_taken, self.vmctx]);
+        let what = self.builder.ins().iadd_imm_s(self.vmctx, simulation_log::BRANCH as i64);
+        let is_taken = self.builder.ins().uextend(types::I64, is_taken);
+        let is_taken = self.builder.ins().ishl_imm_u(is_taken, 32);
+        let place = self.builder.ins().iadd_imm_s(is_taken, i64::from(self.offset));
+        self.log_for_simulation(what, place);
+    }
+
+    /// Appends to the simulation log, and has it emptied when it is full.
+    fn log_for_simulation(&mut self, what: Value, place: Value) {
+        let next = self.load_metric_cell(store_context::SIMULATION_NEXT);
+        let (flags, _) = self.metric_cell();
+        self.builder.ins().store(flags, what, next, 0);
+        self.builder.ins().store(flags, place, next, 8);
+        let next = self.builder.ins().iadd_imm_s(next, i64::from(simulation_log::ENTRY));
+        self.store_metric_cell(store_context::SIMULATION_NEXT, next);
+        let place = self.builder.ins().band_imm_s(next, i64::from(simulation_log::SIZE - 1));
+        let (full, go_on) = (self.builder.create_block(), self.builder.create_block());
+        self.builder.ins().brif(place, go_on, &[], full, &[]);
+        self.builder.seal_block(full);
+        self.builder.set_cold_block(full);
+        self.builder.switch_to_block(full);
+        self.read_metrics();
+        self.builder.ins().jump(go_on, &[]);
+        self.builder.seal_block(go_on);
+        self.builder.switch_to_block(go_on);
     }
 
     fn metrics(&self) -> std::ops::Range<u32> {

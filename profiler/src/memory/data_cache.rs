@@ -57,7 +57,7 @@ impl CacheShape {
 
     /// Returns the number of sets.
     fn sets(self) -> u64 {
-        u64::from(self.bytes / self.line / self.ways)
+        u64::from(self.bytes >> self.line.trailing_zeros() >> self.ways.trailing_zeros())
     }
 }
 
@@ -87,16 +87,20 @@ impl DataCache {
     /// lines missed.
     pub fn touch(&mut self, memory: u64, address: u64, bytes: u64) -> u64 {
         let Some(more) = bytes.checked_sub(1) else { return 0 };
+        // A line's length is a power of two, but only known here: dividing by it would take most of the time.
         let [first, last] =
-            [address, address.saturating_add(more)].map(|byte| byte / u64::from(self.shape.line));
+            [address, address.saturating_add(more)].map(|byte| byte >> self.shape.line.trailing_zeros());
         (first..=last).map(|line| u64::from(!self.use_line((memory, line)))).sum()
     }
 
     /// Makes a line the most recently used of its set; returns whether it was cached.
     fn use_line(&mut self, line: Line) -> bool {
         let ways = self.shape.ways as usize;
-        let first = (line.1 % self.shape.sets()) as usize * ways;
+        let first = (line.1 & (self.shape.sets() - 1)) as usize * ways;
         let set = &mut self.places[first..first + ways];
+        if set[0] == Some(line) {
+            return true;
+        }
         let found = set.iter().position(|place| *place == Some(line));
         set[..=found.unwrap_or(ways - 1)].rotate_right(1);
         set[0] = Some(line);

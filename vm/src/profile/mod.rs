@@ -152,7 +152,7 @@ fn of_instance(
         call_targets,
         extended: instance.extended.as_ref().map(ExtendedPaths::profile),
         time: None,
-        branches: store.metrics.branches(index, instance.module.info()),
+        branches: store.metrics.simulations.branches(index, instance.module.info()),
         allocations: store.allocations.as_ref().map(|all| all.profile(index)),
         timeline: None,
         supergraphs: None,

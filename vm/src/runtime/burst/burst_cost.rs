@@ -64,13 +64,16 @@ impl BurstCost {
         self.missed > MOST_MISSED
     }
 
-    /// Books a decided check. `before` is the state of the bursts before it, `fired` the thread's CPU time when
-    /// it fired. `in_bursts` tells whether its frame is in burst code, `stays` whether it stays where it is.
+    /// Books a decided check, for which the thread took `took` since it fired. `before` is the state of the bursts before
+    /// it. `in_bursts` tells whether its frame is in burst code, `stays` whether it stays where it is.
+    ///
+    /// The clock of the thread is read only where a burst begins or ends: a skipped burst would take longer for that than
+    /// for everything else, and use up what is granted.
     pub fn book(
         &mut self,
         before: &Bursts,
         bursts: &mut Bursts,
-        fired: Duration,
+        took: Duration,
         (in_bursts, stays): (bool, bool),
     ) {
         self.wait_for_means(before, bursts);
@@ -79,13 +82,20 @@ impl BurstCost {
         }
         if bursts.counts() {
             let began = self.since.filter(|_| before.counts());
-            self.since = Some(began.unwrap_or(fired));
+            self.since = Some(began.unwrap_or_else(|| cpu_time::of_thread().saturating_sub(took)));
             return;
         }
-        let now = cpu_time::of_thread();
-        let since = self.since.take().filter(|_| before.counts() || in_bursts).unwrap_or(fired);
-        self.since = (in_bursts && stays).then_some(now);
-        self.account.spend(Purpose::Bursts, now.saturating_sub(since));
+        let since = self.since.take().filter(|_| before.counts() || in_bursts);
+        let is_waiting = in_bursts && stays;
+        let now = (since.is_some() || is_waiting).then(cpu_time::of_thread);
+        self.since = now.filter(|_| is_waiting);
+        let cost = since.zip(now).map_or(took, |(since, now)| now.saturating_sub(since));
+        self.account.spend(Purpose::Bursts, cost);
+    }
+
+    /// Returns how long the thread has taken for a check that fired at this reading of the counter of cycles.
+    pub fn took(&self, fired: u64) -> Duration {
+        self.account.took(fired)
     }
 
     /// Makes bursts less frequent if one after the other is lost because the account cannot afford burst code.

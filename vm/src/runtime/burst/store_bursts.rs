@@ -235,21 +235,18 @@ impl StoreBursts {
         }
     }
 
-    /// Returns the CPU time of the thread, if there is an account.
-    fn begin_booking(&self) -> Option<Duration> {
-        self.cost.as_ref().map(|_| cpu_time::of_thread())
-    }
-
     /// Postpones a burst that is due, if the account cannot afford it. Returns whether it did.
     fn puts_off(&mut self) -> bool {
         let counts = &mut self.counts;
         self.cost.as_mut().is_some_and(|cost| cost.puts_off(counts))
     }
 
-    /// Books the check in the account; `frame` tells whether the frame is in burst code, and whether it stays.
-    fn keep_account(&mut self, before: &Bursts, fired: Option<Duration>, frame: (bool, bool)) {
-        if let Some((cost, fired)) = self.cost.as_mut().zip(fired) {
-            cost.book(before, &mut self.counts, fired, frame);
+    /// Books the check in the account, without a reading of the counts that was booked on its own; `frame` tells whether the
+    /// frame is in burst code, and whether it stays.
+    fn keep_account(&mut self, before: &Bursts, (fired, reading): (u64, Duration), frame: (bool, bool)) {
+        if let Some(cost) = &mut self.cost {
+            let took = cost.took(fired).saturating_sub(reading);
+            cost.book(before, &mut self.counts, took, frame);
         }
     }
 
@@ -479,7 +476,6 @@ impl StoreOpaque {
         let has_ticked = self.interrupt().take_tick();
         self.read_bursts(at.in_bursts);
         let before = self.bursts.as_ref()?.counts;
-        let booked = self.bursts.as_ref()?.begin_booking();
         if !at.in_bursts {
             self.take_snapshot();
         }
@@ -494,7 +490,7 @@ impl StoreOpaque {
         drop(quiet);
         let bursts = self.bursts.as_mut()?;
         bursts.keep_pace(&before, fired);
-        bursts.keep_account(&before, booked.map(|had| had + reading), (at.in_bursts, version.is_none()));
+        bursts.keep_account(&before, (fired, reading), (at.in_bursts, version.is_none()));
         self.write_bursts();
         version
     }

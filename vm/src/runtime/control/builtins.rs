@@ -404,31 +404,6 @@ pub unsafe extern "C" fn find_record(vmctx: *const VmContext, func: u32, sites: 
     store.read_metrics();
 }
 
-/// `abi::touch_lines_signature`; called by `entries::touch_lines`, which preserves all registers.
-///
-/// # Safety
-/// For machine code only, which passes its store's context.
-pub unsafe extern "C" fn touch_lines(context: *mut VmStoreContext, start: u64, address: u64, bytes: u64) {
-    // SAFETY: the store is lent to wasm, which waits for this builtin.
-    let store = unsafe { &mut *(*context).store };
-    store.touch_lines(start, address, bytes);
-}
-
-/// `abi::see_branch_signature`; called by `entries::see_branch`, which preserves all registers.
-///
-/// # Safety
-/// For machine code only, which passes its store's context and its own vmctx.
-pub unsafe extern "C" fn see_branch(
-    _context: *mut VmStoreContext,
-    place: u32,
-    is_taken: u32,
-    vmctx: *const VmContext,
-) {
-    // SAFETY: machine code passes its own vmctx.
-    let (store, instance) = unsafe { caller(vmctx) };
-    store.see_branch(instance, place, is_taken != 0);
-}
-
 /// `abi::read_metrics_signature`; called by `entries::read_metrics`, which preserves all registers.
 ///
 /// # Safety
@@ -437,4 +412,15 @@ pub unsafe extern "C" fn read_metrics(context: *mut VmStoreContext) {
     // SAFETY: the store is lent to wasm, which waits for this builtin.
     let store = unsafe { &mut *(*context).store };
     store.read_metrics();
+}
+
+/// Shows simulations what they have yet to see; called by `entries::read_cycles_off_the_clock`, which preserves all registers
+/// and excludes the time from readings.
+///
+/// # Safety
+/// For machine code only, which passes its store's context.
+pub unsafe extern "C" fn simulate(context: *mut VmStoreContext) {
+    // SAFETY: the store is lent to wasm, which waits for this builtin.
+    let store = unsafe { &mut *(*context).store };
+    store.simulate_in_reading();
 }

@@ -22,6 +22,8 @@ use wprof_jit::compile::Tier;
 use wprof_profiler::{Allowance, Overhead};
 
 use super::cpu_time;
+use super::running_time::RunningTime;
+use crate::arch;
 
 /// The purpose for which time is spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,6 +74,9 @@ impl ProfilingCost {
 /// The factor by which a version's savings must exceed its compilation time.
 const REPAYS: f64 = 2.0;
 
+/// The longest time that is believed of [`Account::took`]: others had the processor longer.
+const LONGEST_TAKEN: Duration = Duration::from_micros(200);
+
 /// The expected compilation time of an empty function.
 const LEAST: Duration = Duration::from_micros(20);
 
@@ -90,10 +95,8 @@ pub struct Order {
 #[derive(Debug)]
 pub struct Account {
     allowance: Allowance,
-    /// The clock for the CPU time of the process.
-    clock: fn() -> Duration,
-    /// The CPU time of the process when the account was opened.
-    opened: Duration,
+    /// The CPU time of the process since the account was opened.
+    running: RunningTime,
     /// Nanoseconds spent, by purpose.
     spent: [AtomicU64; Purpose::ALL.len()],
     /// The expected cost of jobs that are ordered and not done.
@@ -133,8 +136,7 @@ impl Account {
     pub fn open(allowance: Allowance) -> Account {
         Account {
             allowance,
-            clock: cpu_time::of_process,
-            opened: cpu_time::of_process(),
+            running: RunningTime::start(cpu_time::of_process),
             spent: Default::default(),
             promised: Mutex::default(),
             speeds: [Speed::new(200_000), Speed::new(1_000_000)],
@@ -144,24 +146,24 @@ impl Account {
     /// Returns what has been spent.
     pub fn cost(&self) -> ProfilingCost {
         let [bursts, burst_code, ways_back, reading, reoptimization] = Purpose::ALL.map(|of| self.spent(of));
-        ProfilingCost { bursts, burst_code, ways_back, reading, reoptimization, of: self.ran() }
+        ProfilingCost { bursts, burst_code, ways_back, reading, reoptimization, of: self.running.now() }
     }
 
     /// Returns whether a burst may begin.
     pub fn affords_burst(&self) -> bool {
-        let granted = self.allowance.granted(self.ran());
+        let granted = self.allowance.granted(self.running.lately());
         self.spent(Purpose::Bursts) < granted / 2 && self.learning() < granted
     }
 
     /// Returns whether learning may spend `cost`.
     pub fn affords(&self, cost: Duration) -> bool {
-        self.learning() + cost <= self.allowance.granted(self.ran())
+        self.learning() + cost <= self.allowance.granted(self.running.lately())
     }
 
     /// Returns whether a version that costs the compiler `cost` is worth it, if it is expected to save the share
     /// `saved` of the program's time.
     pub fn repays(&self, cost: Duration, saved: f64) -> bool {
-        let ran = self.ran();
+        let ran = self.running.lately();
         let invested =
             self.spent(Purpose::Reoptimization) + self.promised(|of| of == Purpose::Reoptimization);
         ran.as_secs_f64() * saved >= REPAYS * cost.as_secs_f64()
@@ -196,9 +198,10 @@ impl Account {
         self.promises().remove(&order).is_some()
     }
 
-    /// Returns the CPU time of the process since the account was opened.
-    fn ran(&self) -> Duration {
-        (self.clock)().saturating_sub(self.opened)
+    /// Returns how long a thread took that began something at this reading of [`arch::cycles`], if it has had the processor
+    /// since. It costs no system call, which take longer than what is done at most checks.
+    pub fn took(&self, began: u64) -> Duration {
+        self.running.of_cycles(arch::cycles().saturating_sub(began)).min(LONGEST_TAKEN)
     }
 
     fn spent(&self, purpose: Purpose) -> Duration {
@@ -241,7 +244,7 @@ mod tests {
     #[test]
     fn learning_and_reoptimization_have_limits_of_their_own() {
         let share = Allowance::share_only("1%".parse().expect("is a share"));
-        let account = Account { clock: || SECOND, opened: Duration::ZERO, ..Account::open(share) };
+        let account = Account { running: RunningTime::at(SECOND), ..Account::open(share) };
         assert!(account.affords_burst() && account.affords(SECOND / 101) && !account.affords(SECOND / 50));
         account.spend(Purpose::Bursts, SECOND / 150);
         assert!(!account.affords_burst() && account.affords(SECOND / 350));

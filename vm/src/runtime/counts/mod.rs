@@ -10,6 +10,8 @@ pub mod host_clock;
 pub mod metrics;
 pub mod paths;
 pub mod recording;
+pub mod running_time;
+pub mod simulations;
 pub mod system_counter;
 pub mod trace_buffer;
 pub mod unfinished;

@@ -265,79 +265,94 @@ macro_rules! preserving_on_own_stack {
     };
 }
 
-/// The same for a simulation, whose cycles readings exclude: the counter is read around all that it does, also around
-/// what saves registers. Each reading waits for what is still being executed: for the program's work before it, and for
-/// the simulation's.
-macro_rules! simulating {
-    ($target:path) => {
-        preserving!(
-            "mov [rdi + {saved}], rsp
-            mov rsp, [rdi + {own_stack}]
-            push rax
-            push rdx
-            lfence
-            rdtsc
-            shl rdx, 32
-            or rax, rdx
-            push rax
-            mov rdx, [rsp + 8]
-            mov rax, [rsp + 16]
-            sub rsp, 8
-            call 3f
-            lfence
-            rdtsc
-            shl rdx, 32
-            or rax, rdx
-            add rsp, 8
-            pop rdx
-            sub rax, rdx
-            add rax, [rdi + {each}]
-            add [rdi + {off}], rax
-            pop rdx
-            pop rax
-            mov rsp, [rdi + {saved}]
-            ret
-            3:",
-            "call {target}",
-            "",
-            "",
-            target = sym $target,
-            saved = const offset_of!(VmStoreContext, saved),
-            own_stack = const offset_of!(VmStoreContext, own_stack),
-            each = const offset_of!(VmStoreContext, cycles_off_each),
-            off = const offset_of!(VmStoreContext, cycles_off),
-        )
-    };
-}
-
-/// See `abi::touch_lines_signature`.
-#[unsafe(naked)]
-pub extern "C" fn touch_lines() {
-    preserving_on_own_stack!(builtins::touch_lines)
-}
-
-/// The same where cycles are measured.
-#[unsafe(naked)]
-pub extern "C" fn touch_lines_off_the_clock() {
-    simulating!(builtins::touch_lines)
-}
-
-/// See `abi::see_branch_signature`.
-#[unsafe(naked)]
-pub extern "C" fn see_branch() {
-    preserving_on_own_stack!(builtins::see_branch)
-}
-
-/// The same where cycles are measured.
-#[unsafe(naked)]
-pub extern "C" fn see_branch_off_the_clock() {
-    simulating!(builtins::see_branch)
-}
-
 /// See `abi::read_metrics_signature`: updates all readings.
 #[unsafe(naked)]
 pub extern "C" fn read_metrics() {
     preserving_on_own_stack!(builtins::read_metrics)
+}
+
+/// See `abi::read_metrics_signature`: updates the readings of simulations, where neither cycles are measured nor does the
+/// system count.
+#[unsafe(naked)]
+pub extern "C" fn read_simulations() {
+    preserving!(
+        "mov [rdi + {saved}], rax
+        mov rax, [rdi + {next}]
+        cmp rax, [rdi + {log}]
+        mov rax, [rdi + {saved}]
+        jne 2f
+        ret
+        2:
+        mov [rdi + {saved}], rsp
+        mov rsp, [rdi + {own_stack}]
+        call 3f
+        mov rsp, [rdi + {saved}]
+        ret
+        3:",
+        "call {target}",
+        "",
+        "",
+        target = sym builtins::simulate,
+        saved = const offset_of!(VmStoreContext, saved),
+        next = const offset_of!(VmStoreContext, simulation_next),
+        log = const offset_of!(VmStoreContext, simulation_log),
+        own_stack = const offset_of!(VmStoreContext, own_stack),
+    )
+}
+
+/// See `abi::read_metrics_signature`: updates cycles, the first metric, and the readings of simulations, whose cycles
+/// readings exclude. The counter is read once before all that a simulation does, what saves registers too, and once
+/// after it: neither waits for what is being executed, since a program that had to wait at each of its calls would seem to
+/// take longer than it does.
+#[unsafe(naked)]
+pub extern "C" fn read_cycles_off_the_clock() {
+    preserving!(
+        "mov [rdi + {saved}], rax
+        mov [rdi + {saved} + 8], rdx
+        rdtsc
+        shl rdx, 32
+        or rax, rdx
+        sub rax, [rdi + {off}]
+        mov rdx, [rdi + {next}]
+        cmp rdx, [rdi + {log}]
+        jne 2f
+        mov [rdi + {metrics}], rax
+        mov rdx, [rdi + {saved} + 8]
+        mov rax, [rdi + {saved}]
+        ret
+        2:
+        mov rdx, [rdi + {metrics}]
+        mov [rdi + {before}], rdx
+        mov [rdi + {metrics}], rax
+        mov rdx, [rdi + {saved} + 8]
+        mov rax, [rdi + {saved}]
+        mov [rdi + {saved}], rsp
+        mov rsp, [rdi + {own_stack}]
+        push rax
+        push rdx
+        call 3f
+        rdtsc
+        shl rdx, 32
+        or rax, rdx
+        sub rax, [rdi + {metrics}]
+        mov [rdi + {off}], rax
+        pop rdx
+        pop rax
+        mov rsp, [rdi + {saved}]
+        ret
+        3:",
+        "call {target}",
+        "",
+        "",
+        target = sym builtins::simulate,
+        saved = const offset_of!(VmStoreContext, saved),
+        next = const offset_of!(VmStoreContext, simulation_next),
+        log = const offset_of!(VmStoreContext, simulation_log),
+        metrics = const offset_of!(VmStoreContext, metrics),
+        before = const offset_of!(VmStoreContext, cycles_before),
+        off = const offset_of!(VmStoreContext, cycles_off),
+        own_stack = const offset_of!(VmStoreContext, own_stack),
+    )
 }
 
 /// See `abi::read_metrics_signature`: updates cycles, the first metric.
@@ -504,16 +519,6 @@ pub unsafe fn read_cycles_of(context: *mut VmStoreContext) {
     unsafe {
         std::mem::transmute::<extern "C" fn(), extern "C" fn(*mut VmStoreContext)>(read_cycles)(context)
     }
-}
-
-/// Calls [`touch_lines`] for an access of zero bytes, as machine code does.
-///
-/// # Safety
-/// The context belongs to a store whose metrics call the runtime, and which runs no machine code.
-pub unsafe fn touch_nothing(context: *mut VmStoreContext) {
-    type Touch = extern "C" fn(*mut VmStoreContext, u64, u64, u64);
-    // SAFETY: the code takes its arguments like a C function, and changes no register.
-    unsafe { std::mem::transmute::<extern "C" fn(), Touch>(touch_lines)(context, 0, 0, 0) }
 }
 
 /// Marks data segment `esi` of the instance `rdi` as dropped. Uses no stack, since it cannot fail.

@@ -14,6 +14,9 @@ use crate::runtime::gc::Bump;
 use crate::runtime::linear_memory::demand::DemandList;
 use crate::runtime::samples::Ring;
 
+/// An entry of the log for simulations: see `abi::simulation_log`.
+pub type LogEntry = [u64; 2];
+
 /// A wasm value in memory: little endian in the low bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C, align(16))]
@@ -112,12 +115,8 @@ pub struct VmStoreContext {
     pub measured: [i64; abi::store_context::METRIC_KINDS as usize],
     /// Code with `abi::read_metrics_signature`.
     pub read_metrics: usize,
-    /// Code with `abi::touch_lines_signature`.
-    pub touch_lines: usize,
-    /// Start of the most recently accessed cache line.
-    pub last_line: usize,
-    /// Code with `abi::see_branch_signature`.
-    pub see_branch: usize,
+    /// The next entry of the log for simulations: see `abi::simulation_log`.
+    pub simulation_next: *mut LogEntry,
     /// Number of checks to pass before one fires.
     pub checks: i64,
     /// Number of checks left in the current burst; 0 outside bursts.
@@ -156,10 +155,12 @@ pub struct VmStoreContext {
     pub own_stack: usize,
     /// Values that such code cannot push: wasm's stack pointer, and registers.
     pub saved: [u64; 2],
+    /// The first entry of the log for simulations.
+    pub simulation_log: *mut LogEntry,
     /// Cycles of simulated caches and predictors, which readings of cycles exclude.
     pub cycles_off: u64,
-    /// Cycles of each call of a simulation that lie outside its own readings of the counter.
-    pub cycles_off_each: u64,
+    /// The reading of cycles before the current one, while the log is emptied.
+    pub cycles_before: u64,
     /// See [`RecentCalls`](crate::runtime::counts::call_records::RecentCalls); null if calling contexts are not counted.
     pub recent_calls: *const AtomicUsize,
     /// The store's demand-paged ranges, for the signal handler.
@@ -269,9 +270,7 @@ mod tests {
             metrics = abi::store_context::METRICS,
             measured = abi::store_context::MEASURED,
             read_metrics = abi::store_context::READ_METRICS,
-            touch_lines = abi::store_context::TOUCH_LINES,
-            last_line = abi::store_context::LAST_LINE,
-            see_branch = abi::store_context::SEE_BRANCH,
+            simulation_next = abi::store_context::SIMULATION_NEXT,
             checks = abi::store_context::CHECKS,
             burst = abi::store_context::BURST,
             counts = abi::store_context::COUNTS,

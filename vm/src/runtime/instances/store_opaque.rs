@@ -232,9 +232,7 @@ impl StoreOpaque {
             metrics: metrics.first_readings(),
             measured: Default::default(),
             read_metrics: metrics.reader(),
-            touch_lines: metrics.simulations().0,
-            last_line: usize::MAX,
-            see_branch: metrics.simulations().1,
+            simulation_next: metrics.simulations.log(),
             checks: 0,
             burst: 0,
             counts: 1,
@@ -260,8 +258,9 @@ impl StoreOpaque {
             host: 0,
             samples: samples.as_ref().map_or(ptr::null(), Arc::as_ptr),
             saved: Default::default(),
+            simulation_log: metrics.simulations.log(),
             cycles_off: 0,
-            cycles_off_each: 0,
+            cycles_before: 0,
             recent_calls: contexts.as_ref().map_or(ptr::null(), CallRecords::recent_calls),
         };
         let mut store = StoreOpaque {
