@@ -5,7 +5,7 @@
 //! in few places, at which the clock of the program stops.
 //! Invariant: accesses and branches are seen in the order in which the program executes them, those before a trap as well.
 //! Oracle: the data references of traces (`spec-tests/src/oracle/paths.rs`), and branches that a program logs itself
-//! (`vm/tests/branches.rs`).
+//! (`vm/tests/profiles/branches.rs`).
 
 use std::ptr::{self, NonNull};
 
