@@ -13,8 +13,8 @@ use Register::{EAX, R11, R11D, RAX, RCX, XMM0, XMM1, XMM15};
 impl Reader<'_> {
     pub(super) fn convert(&mut self, inst: Inst, opcode: Opcode, arg: Value) -> Done {
         match opcode {
-            Opcode::FcvtFromSint => self.from_signed(inst, arg),
-            Opcode::FcvtFromUint => self.from_unsigned(inst, arg),
+            Opcode::FcvtFromSint => self.convert_signed(inst, arg),
+            Opcode::FcvtFromUint => self.convert_unsigned(inst, arg),
             Opcode::FcvtToSintSat => self.saturate_signed(inst, arg),
             Opcode::FcvtToUintSat => self.saturate_unsigned(inst, arg),
             Opcode::FcvtToSint | Opcode::FcvtToUint => {
@@ -32,7 +32,7 @@ impl Reader<'_> {
         }
     }
 
-    fn to_integer(&mut self, float: u8, integer: u8, from: Register) {
+    fn truncate(&mut self, float: u8, integer: u8, from: Register) {
         let (op, rax) = match integer {
             64 => (of(float, Op::Cvttss2si_r64_xmmm32, Op::Cvttsd2si_r64_xmmm64), RAX),
             _ => (of(float, Op::Cvttss2si_r32_xmmm32, Op::Cvttsd2si_r32_xmmm64), EAX),
@@ -40,7 +40,7 @@ impl Reader<'_> {
         self.code.two(op, rax, from);
     }
 
-    fn from_signed(&mut self, inst: Inst, arg: Value) -> Done {
+    fn convert_signed(&mut self, inst: Inst, arg: Value) -> Done {
         let (float, bits) = (self.float_bits(self.func.dfg.first_result(inst)), self.width(arg)?);
         self.get(RAX, arg)?;
         self.code.two(Op::Xorps_xmm_xmmm128, XMM0, XMM0);
@@ -49,7 +49,7 @@ impl Reader<'_> {
     }
 
     /// Converts an unsigned number. A large one is halved, with its lowest bit kept if it is set, and doubled.
-    fn from_unsigned(&mut self, inst: Inst, arg: Value) -> Done {
+    fn convert_unsigned(&mut self, inst: Inst, arg: Value) -> Done {
         let (float, bits) = (self.float_bits(self.func.dfg.first_result(inst)), self.width(arg)?);
         let op = Self::from_integer(float, 64);
         self.get(R11, arg)?;
@@ -91,7 +91,7 @@ impl Reader<'_> {
         let rax = if bits == 64 { RAX } else { EAX };
         let [ordered, behind] = [(); 2].map(|()| self.code.label());
         self.get(XMM0, arg)?;
-        self.to_integer(float, bits, XMM0);
+        self.truncate(float, bits, XMM0);
         // Subtracting one overflows for the least number alone.
         self.code.two(of(bits, Op::Cmp_rm32_imm32, Op::Cmp_rm64_imm32), rax, number(bits, 1));
         self.code.branch(cc::NO_OVERFLOW, behind);
@@ -116,7 +116,7 @@ impl Reader<'_> {
         self.code.branch(cc::BELOW_OR_EQUAL, zero);
         self.compare_with(float, 2_f64.powi(bits.into()));
         self.code.branch(cc::ABOVE_OR_EQUAL, most);
-        self.to_fitting(bits, float);
+        self.truncate_fitting(bits, float);
         self.code.jump(behind);
         self.code.bind(most);
         self.code.constant(RAX, if bits == 64 { -1 } else { u32::MAX.into() });
@@ -128,21 +128,21 @@ impl Reader<'_> {
     }
 
     /// Converts `xmm0`, which is above -1 and less than the first number of more than `bits` bits.
-    fn to_fitting(&mut self, bits: u8, float: u8) {
+    fn truncate_fitting(&mut self, bits: u8, float: u8) {
         if bits == 32 {
-            return self.to_integer(float, 64, XMM0);
+            return self.truncate(float, 64, XMM0);
         }
         let [small, behind] = [(); 2].map(|()| self.code.label());
         self.compare_with(float, 2_f64.powi(63));
         self.code.branch(cc::BELOW, small);
         self.code.two(Op::Movaps_xmm_xmmm128, XMM1, XMM0);
         self.code.two(of(float, Op::Subss_xmm_xmmm32, Op::Subsd_xmm_xmmm64), XMM1, XMM15);
-        self.to_integer(float, 64, XMM1);
+        self.truncate(float, 64, XMM1);
         self.code.constant(R11, i64::MIN);
         self.code.two(Op::Add_r64_rm64, RAX, R11);
         self.code.jump(behind);
         self.code.bind(small);
-        self.to_integer(float, 64, XMM0);
+        self.truncate(float, 64, XMM0);
         self.code.bind(behind);
     }
 
@@ -165,8 +165,8 @@ impl Reader<'_> {
         self.compare_with(float, 2_f64.powi(i32::from(bits) - i32::from(is_signed)));
         self.code.branch(cc::ABOVE_OR_EQUAL, overflow);
         match is_signed {
-            true => self.to_integer(float, bits, XMM0),
-            false => self.to_fitting(bits, float),
+            true => self.truncate(float, bits, XMM0),
+            false => self.truncate_fitting(bits, float),
         }
         let behind = self.code.label();
         self.join(inst, behind);

@@ -88,7 +88,7 @@ impl Reader<'_> {
             }
             Opcode::Sqrt => {
                 let op = of(bits, Op::Sqrtss_xmm_xmmm32, Op::Sqrtsd_xmm_xmmm64);
-                self.to_cleared(inst, arg, |reader| reader.code.two(op, XMM0, XMM1))
+                self.over_zero(inst, arg, |reader| reader.code.two(op, XMM0, XMM1))
             }
             Opcode::Nearest | Opcode::Floor | Opcode::Ceil | Opcode::Trunc => {
                 let mode = match opcode {
@@ -98,18 +98,18 @@ impl Reader<'_> {
                     _ => 3,
                 };
                 let op = of(bits, Op::Roundss_xmm_xmmm32_imm8, Op::Roundsd_xmm_xmmm64_imm8);
-                self.to_cleared(inst, arg, |reader| reader.code.three(op, XMM0, XMM1, byte(mode)))
+                self.over_zero(inst, arg, |reader| reader.code.three(op, XMM0, XMM1, byte(mode)))
             }
             Opcode::Fpromote | Opcode::Fdemote => {
                 let op = of(bits, Op::Cvtss2sd_xmm_xmmm32, Op::Cvtsd2ss_xmm_xmmm64);
-                self.to_cleared(inst, arg, |reader| reader.code.two(op, XMM0, XMM1))
+                self.over_zero(inst, arg, |reader| reader.code.two(op, XMM0, XMM1))
             }
             _ => self.convert(inst, opcode, arg),
         }
     }
 
     /// Writes an instruction from `xmm1` to `xmm0`, which was cleared.
-    fn to_cleared(&mut self, inst: Inst, arg: Value, write: impl FnOnce(&mut Self)) -> Done {
+    fn over_zero(&mut self, inst: Inst, arg: Value, write: impl FnOnce(&mut Self)) -> Done {
         self.get(XMM1, arg)?;
         self.code.two(Op::Xorps_xmm_xmmm128, XMM0, XMM0);
         write(self);
