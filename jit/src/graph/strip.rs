@@ -2,8 +2,9 @@
 //!
 //! Input: a graph with its probes, and the [`Strip`]s of its function. Output: the same graph, in which the headers of
 //! these loops are marked; `translate/strip.rs` translates such a loop. Invariant: a latch belongs to a strip only if
-//! all paths to it run through the strip's header. A graph that is entered in the middle, or that has copies of a
-//! loop's blocks, may have other latches; these lead to the check each time.
+//! all paths to it from entries, and from other copies of the header, run through the strip's header: rounds that begin
+//! elsewhere are not those that it counted, and would run past the stop. A graph that is entered in the middle, or that
+//! has copies of a loop's blocks, may have other latches; these lead to the check each time.
 
 use super::{BlockGraph, Node};
 use crate::cfg::Cfg;
@@ -41,10 +42,14 @@ impl BlockGraph {
         latches
     }
 
-    /// Reports for each node whether it can be reached without running through `avoided`.
+    /// Reports for each node whether it can be reached from entries or from other copies of the header `avoided` without
+    /// running through it.
     fn reached_beside(&self, avoided: u32) -> Vec<bool> {
         let mut reached = vec![false; self.nodes.len()];
         let mut pending: Vec<u32> = self.loop_entries.iter().copied().chain([0]).collect();
+        let block = self.nodes[avoided as usize].block;
+        let copies = self.nodes.iter().zip(0..).filter(|(node, _)| node.frame == 0 && node.block == block);
+        pending.extend(copies.map(|(_, index)| index));
         while let Some(node) = pending.pop() {
             if node != avoided && !std::mem::replace(&mut reached[node as usize], true) {
                 pending.extend(self.nodes[node as usize].targets());

@@ -21,7 +21,8 @@ Runs generated modules in all modes and in an interpreter, and compares what the
               that use up the stack, and others: see `sweep.rs`
   --isolate   in processes of their own, N at once, so that crashes are found, too, and the run goes on
   --minutes   no longer than so
-  --replay    the module in FILE, with its calls beside it, as the seed would have it checked
+  --replay    the module in FILE, with its calls beside it, as the seed would have it checked; with WPROF_PASSES in
+              the environment, as `wprof run --passes` takes them, to find the pass at fault
 A module that fails is written to target/failures, made smaller, and the exit code is 1.";
 
 struct Options {

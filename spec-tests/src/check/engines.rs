@@ -139,7 +139,17 @@ pub(super) fn tiered() -> Config {
 }
 
 pub(super) fn engine(config: &Config) -> Engine {
-    Engine::new(config).expect("an engine for this machine")
+    try_engine(config).expect("an engine for this machine")
+}
+
+/// The environment variable that says which passes all engines have, so that the one at fault can be found.
+const PASSES: &str = "WPROF_PASSES";
+
+/// Creates an engine with these settings, and the passes of the environment if it names any.
+pub(super) fn try_engine(config: &Config) -> wprof::Result<Engine> {
+    let Ok(passes) = std::env::var(PASSES) else { return Engine::new(config) };
+    let passes = passes.parse().unwrap_or_else(|e| panic!("{PASSES}: {e}"));
+    Engine::new(config.clone().passes(passes))
 }
 
 /// An engine that is created on first use, since most checks use few engines.

@@ -10,6 +10,7 @@ use std::sync::Mutex;
 
 use wprof::{Config, Engine};
 
+use super::engines::try_engine;
 use super::hot::ways;
 use super::{Engines, Summary, same_places, tail_calls, without};
 use crate::engines::{ours, reference};
@@ -48,7 +49,7 @@ impl Sampled {
             return Ok(sample);
         }
         let (settings, config) = settings_of(seed);
-        let engine = Engine::new(&config).map_err(|e| format!("{settings}: {e}"))?;
+        let engine = try_engine(&config).map_err(|e| format!("{settings}: {e}"))?;
         let sample = Sample { number, settings, engine };
         let mut kept = self.0.lock().expect("no panic while held");
         let oldest = if kept.len() < KEPT { None } else { kept.pop_front() };

@@ -33,7 +33,7 @@ const TEXTS: [&str; 3] = [
       (core instance $i (instantiate $m))
       (type $f (func (param "text" string) (result u32)))
       (func (export "length") (type $f)
-        (canon lift (core func $i "length") (memory $i "memory") (realloc (func $i "realloc")))))"#,
+        (canon lift (core func $i "length") (memory (core memory $i "memory")) (realloc (core func $i "realloc")))))"#,
     r#"(component
       (component $inner
         (type $r (resource (rep i32)))

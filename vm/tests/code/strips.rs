@@ -105,6 +105,44 @@ fn loops_make_the_same_rounds_however_they_count() -> Outcome {
     Ok(())
 }
 
+/// A counted loop whose header ends with a switch, so that the header is copied behind each of its cases. Returns how many
+/// of the calls did not make 200 rounds.
+const SWITCH: &str = "(module
+          (memory 1)
+          (global $done (mut i32) (i32.const 0))
+          (func $rounds (local $i i32)
+            (loop $again
+              (drop (f32.load offset=16 (local.get $i)))
+              (block $join (block $a (block $b (block $c (block $default (block $copy
+                (br_table $default $a $copy $b $c $default $copy $default
+                  (i32.and (local.get $i) (i32.const 15))))
+                (memory.copy (i32.const 0) (i32.const 0) (i32.const 0)) (br $join))
+                (br $join)) (br $join)) (br $join)) (br $join))
+              (local.set $i (i32.add (local.get $i) (i32.const 1)))
+              (br_if $again (i32.lt_u (local.get $i) (i32.const 200))))
+            (global.set $done (local.get $i)))
+          (func (export \"wrong\") (param $calls i32) (result i32) (local $wrong i32)
+            (loop $again
+              (call $rounds)
+              (local.set $wrong (i32.add (local.get $wrong) (i32.ne (global.get $done) (i32.const 200))))
+              (br_if $again (local.tee $calls (i32.sub (local.get $calls) (i32.const 1)))))
+            (local.get $wrong)))";
+
+#[test]
+fn rounds_that_begin_in_another_copy_of_the_header_do_not_run_past_the_end() -> Outcome {
+    let mut config = adaptive(BurstLengths::new(200, 50), Strategy::Tiered);
+    config.promote_after(20).reoptimization(Some(Policy::default()));
+    for config in [&config, &adaptive(BurstLengths::new(1_000_000, 10), Strategy::Optimized)] {
+        let engine = Engine::new(config)?;
+        let module = Module::new(&engine, SWITCH)?;
+        let mut store = Store::new(&engine, ());
+        let instance = Linker::new(&engine).instantiate(&mut store, &module)?;
+        let wrong = instance.get_typed_func::<i32, i32>(&mut store, "wrong")?;
+        assert_eq!(wrong.call(&mut store, 3000)?, 0);
+    }
+    Ok(())
+}
+
 /// Returns the result of nested counting loops whose frames leave each loop for other versions repeatedly.
 fn nested(config: &Config) -> Result<i32> {
     let engine = Engine::new(config)?;
