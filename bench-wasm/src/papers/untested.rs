@@ -9,7 +9,7 @@ use super::Runs;
 use super::runs::exact_paths;
 use crate::table::Table;
 
-pub(super) const HEAD: [&str; 8] = [
+const HEAD: [&str; 8] = [
     "untested paths",
     "of all paths",
     "of all executions",
@@ -29,8 +29,7 @@ pub fn paths(runs: &Runs<'_>) -> Result<Table> {
     })
 }
 
-/// Returns the row of a program.
-pub(super) fn row(field: &Profile, residual: &Residual) -> Vec<String> {
+fn row(field: &Profile, residual: &Residual) -> Vec<String> {
     let untested = residual.paths.len() as u64;
     let executions = residual.paths.iter().map(|path| path.count).sum();
     let (edges, functions) = edges(&residual.paths);
@@ -61,6 +60,6 @@ fn executions_of(profile: &Profile) -> u64 {
     paths.flat_map(|paths| &paths.finished).map(|path| path.count).sum()
 }
 
-pub(super) fn percent(part: u64, whole: u64) -> String {
+fn percent(part: u64, whole: u64) -> String {
     if whole == 0 { "-".into() } else { format!("{:.1}%", 100.0 * part as f64 / whole as f64) }
 }

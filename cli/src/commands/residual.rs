@@ -80,7 +80,7 @@ pub struct ResidualArgs {
     output: Option<PathBuf>,
     /// Judge paths across calls, of tests that were taken with this --depth
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_DEPTH))]
-    #[arg(help_heading = help::INPUT)]
+    #[arg(help_heading = help::INPUT, hide_short_help = true)]
     depth: Option<u32>,
     /// Show N paths
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10, help_heading = help::OUTPUT)]

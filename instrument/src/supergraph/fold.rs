@@ -63,7 +63,7 @@ impl Graph<'_> {
         {
             let exits = profile.exits.iter().filter(|exit| exit.block.0 == number);
             let stops: Vec<(Stop, u64)> = exits.map(|exit| (self.stop(exit), exit.count)).collect();
-            for (position, part) in parts.iter().enumerate().filter(|(_, part)| part.ends_last) {
+            for (position, _) in parts.iter().enumerate().filter(|(_, part)| part.ends_last) {
                 let stopped = stops.iter().filter(|(stop, _)| stop.part < position);
                 let stopped: u64 = stopped.map(|(_, count)| *count).sum();
                 self.cross(&parts[position - 1], 0, count.saturating_sub(stopped), sums)?;
