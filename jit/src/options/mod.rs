@@ -188,6 +188,8 @@ impl CompilerOptions {
             (true, _) => Some(store_context::TRACE_WORD),
             (false, Some(kind)) => Some(store_context::event(kind)),
             (false, None) if self.checked => Some(store_context::CHECKS),
+            // Each access and each branch would wait for the one before if the place in the log were in memory.
+            (false, None) if self.simulates() => Some(store_context::SIMULATION_NEXT),
             (false, None) => self.contexts.then_some(store_context::CALLEE_SLOT),
         }
     }
@@ -206,6 +208,16 @@ impl CompilerOptions {
     /// Reports whether each data reference is recorded.
     pub(crate) fn records_references(&self) -> bool {
         self.references || self.logs_references
+    }
+
+    /// Reports whether a simulation sees accesses or branches.
+    pub(crate) fn simulates(&self) -> bool {
+        self.cache.is_some() || self.predicts
+    }
+
+    /// Reports whether the pinned register holds the place of the next entry of the simulation log.
+    pub(crate) fn pins_simulation_log(&self) -> bool {
+        self.pinned_cell() == Some(store_context::SIMULATION_NEXT)
     }
 
     /// Reports whether the pinned register holds the callee slot.

@@ -61,6 +61,7 @@ impl Translator<'_> {
         let from = self.extend_index(from, src_64);
         let len = self.extend_index(len, dst_64 && src_64);
         if let Builtin::MemoryCopy = builtin {
+            self.empty_simulation_log();
             self.record_bulk(from, len, 0);
             self.record_bulk(to, len, 1);
         }
@@ -73,6 +74,7 @@ impl Translator<'_> {
         let to = self.extend_index(to, is_64);
         let len = self.extend_index(len, is_64);
         if let Builtin::MemoryFill = builtin {
+            self.empty_simulation_log();
             self.record_bulk(to, len, 0);
         }
         let target = self.index(target);
@@ -83,6 +85,7 @@ impl Translator<'_> {
         let (len, from, to) = (self.pop(), self.pop(), self.pop());
         let to = self.extend_index(to, is_64);
         if let Builtin::MemoryInit = builtin {
+            self.empty_simulation_log();
             let len = self.extend_index(len, false);
             self.record_bulk(to, len, 0);
         }

@@ -141,14 +141,28 @@ impl Translator<'_> {
         self.log_for_simulation(what, place);
     }
 
+    /// Has the log emptied before the runtime shows the simulated cache a bulk operation itself.
+    pub(super) fn empty_simulation_log(&mut self) {
+        if self.options.cache.is_some() {
+            self.read_metrics();
+        }
+    }
+
     /// Appends to the simulation log, and has it emptied when it is full.
     fn log_for_simulation(&mut self, what: Value, place: Value) {
-        let next = self.load_metric_cell(store_context::SIMULATION_NEXT);
-        let (flags, _) = self.metric_cell();
+        let flags = self.counter_flags();
+        let is_pinned = self.options.pins_simulation_log();
+        let next = match is_pinned {
+            true => self.builder.ins().get_pinned_reg(types::I64),
+            false => self.load_metric_cell(store_context::SIMULATION_NEXT),
+        };
         self.builder.ins().store(flags, what, next, 0);
         self.builder.ins().store(flags, place, next, 8);
         let next = self.builder.ins().iadd_imm_s(next, i64::from(simulation_log::ENTRY));
-        self.store_metric_cell(store_context::SIMULATION_NEXT, next);
+        match is_pinned {
+            true => _ = self.builder.ins().set_pinned_reg(next),
+            false => self.store_metric_cell(store_context::SIMULATION_NEXT, next),
+        }
         let place = self.builder.ins().band_imm_s(next, i64::from(simulation_log::SIZE - 1));
         let (full, go_on) = (self.builder.create_block(), self.builder.create_block());
         self.builder.ins().brif(place, go_on, &[], full, &[]);

@@ -414,7 +414,7 @@ pub unsafe extern "C" fn read_metrics(context: *mut VmStoreContext) {
     store.read_metrics();
 }
 
-/// Shows simulations what they have yet to see; called by `entries::read_cycles_off_the_clock`, which preserves all registers
+/// Shows simulations what they have yet to see; called by `entries::read_cycles_and_log`, which preserves all registers
 /// and excludes the time from readings.
 ///
 /// # Safety

@@ -77,9 +77,10 @@ pub unsafe extern "C" fn go_on(interrupted: *mut Interrupted) {
         // SAFETY: the caller guarantees it.
         return unsafe { trap(activation, interrupted, &object) };
     }
-    // SAFETY: the context lives as long as the store. The instruction is a store that was to fault and do nothing
-    // else, or else a poll, which is repeated.
+    // SAFETY: the context lives as long as the store, which is lent to the code that waits. The instruction is a store that
+    // was to fault and do nothing else, or else a poll, which is repeated.
     unsafe {
+        (*(*activation.context).store).empty_simulation_log();
         if let Some(cell) = pinned_cell(activation) {
             *interrupted.pinned() = cell.read();
         }

@@ -31,6 +31,9 @@ const TRIES: u32 = 1000;
 pub struct Metrics {
     metrics: Vec<Metric>,
     pub simulations: Simulations,
+    /// Cycles of a reading that runs simulations, beyond those of one that does not and what it excludes itself; `None`
+    /// until they are measured.
+    cycles_of_simulating: Option<u64>,
     /// The operating system's counter of each metric, if any.
     counters: Vec<Option<SystemCounter>>,
 }
@@ -42,7 +45,8 @@ impl Metrics {
     /// Fails if the operating system does not count one of them.
     pub fn new(metrics: &[Metric]) -> Result<Metrics> {
         let counters: Vec<Option<SystemCounter>> = metrics.iter().map(counter).collect::<Result<_>>()?;
-        Ok(Metrics { metrics: metrics.to_vec(), simulations: Simulations::new(metrics), counters })
+        let simulations = Simulations::new(metrics);
+        Ok(Metrics { metrics: metrics.to_vec(), simulations, cycles_of_simulating: None, counters })
     }
 
     /// Returns the metrics in the order of the readings.
@@ -55,13 +59,17 @@ impl Metrics {
         [FIRST; METRIC_KINDS as usize]
     }
 
-    /// Returns the address of the code that updates readings.
-    pub fn reader(&self) -> usize {
+    /// Returns the address of the code that updates readings. It is told whether the pinned register holds the place of the
+    /// next entry of the log for simulations.
+    pub fn reader(&self, is_log_pinned: bool) -> usize {
         let is_system = self.counters.iter().any(Option::is_some);
         let reader = match (is_system, self.simulations.are_any(), self.measures_cycles()) {
+            (true, ..) if is_log_pinned => entries::read_metrics_and_pinned_log,
             (true, ..) => entries::read_metrics,
-            (false, true, true) => entries::read_cycles_off_the_clock,
-            (false, true, false) => entries::read_simulations,
+            (false, true, true) if is_log_pinned => entries::read_cycles_and_pinned_log,
+            (false, true, true) => entries::read_cycles_and_log,
+            (false, true, false) if is_log_pinned => entries::read_pinned_log,
+            (false, true, false) => entries::read_log,
             (false, false, _) => entries::read_cycles,
         };
         reader as *const () as usize
@@ -137,7 +145,29 @@ impl StoreOpaque {
                 unsafe { (*self.context().as_ptr()).metrics[number] = FIRST };
             }
         }
+        let is_wanted = self.metrics.simulations.are_any() && self.metrics.measures_cycles();
+        if is_wanted && self.metrics.cycles_of_simulating.is_none() {
+            self.calibrate();
+        }
         self.read_metrics();
+    }
+
+    /// Finds the cycles of a reading that runs simulations: the minimum of many tries, as any other activity only adds to it.
+    fn calibrate(&mut self) {
+        self.empty_simulation_log();
+        let context = self.context().as_ptr();
+        let took = |is_simulating| {
+            // SAFETY: the context lives as long as the store, which runs no machine code; the log is empty.
+            unsafe {
+                entries::read_cycles_of(context);
+                let before = ptr::read_volatile(&raw const (*context).metrics[0]);
+                entries::read_cycles_and_empty_log(context, is_simulating);
+                ptr::read_volatile(&raw const (*context).metrics[0]).saturating_sub(before)
+            }
+        };
+        let least = |is_simulating| (0..TRIES).map(|_| took(is_simulating)).min().unwrap_or(0);
+        let [with, without] = [true, false].map(least);
+        self.metrics.cycles_of_simulating = Some(with.saturating_sub(without));
     }
 
     /// Runs a simulation within a builtin, whose other cycles are the program's.
@@ -147,6 +177,13 @@ impl StoreOpaque {
         let took = arch::cycles().saturating_sub(began);
         // SAFETY: the context lives as long as the store; machine code is not running.
         unsafe { (*self.context().as_ptr()).cycles_off += took };
+    }
+
+    /// Shows simulations what they have yet to see. Cycles are not the program's.
+    pub fn empty_simulation_log(&mut self) {
+        if self.metrics.simulations.are_any() {
+            self.unmeasured(StoreOpaque::simulate);
+        }
     }
 
     /// Shows simulations what they have yet to see, and updates their readings.
@@ -162,9 +199,19 @@ impl StoreOpaque {
         self.add_to_reading(|metric| *metric == Metric::Mispredictions, seen.mispredictions);
     }
 
-    /// The same while `entries` takes a reading of cycles.
+    /// The same while `entries` takes a reading of cycles, which lacks what simulating costs in the program's time, but is
+    /// never below the one before.
     pub fn simulate_in_reading(&mut self) {
         self.simulate();
+        let cost = self.metrics.cycles_of_simulating.unwrap_or(0);
+        if cost > 0 {
+            // SAFETY: as above; cycles are the first metric.
+            unsafe {
+                let context = self.context().as_ptr();
+                let least = (*context).cycles_before;
+                (*context).metrics[0] = (*context).metrics[0].saturating_sub(cost).max(least);
+            }
+        }
     }
 
     fn add_to_reading(&mut self, is_wanted: impl Fn(&Metric) -> bool, more: u64) {
@@ -176,10 +223,11 @@ impl StoreOpaque {
 
     /// Updates the readings that code must request. This ends, without charge, all work of the host between the end of
     /// one function's measuring and the beginning of another's.
+    ///
+    /// The log for simulations has been emptied before, or its end is known to the store: wasm code does not wait for a
+    /// builtin with entries in a log whose end only the pinned register tells.
     pub fn read_metrics(&mut self) {
-        if self.metrics.simulations.are_any() {
-            self.unmeasured(StoreOpaque::simulate);
-        }
+        self.empty_simulation_log();
         for metric in 0..self.metrics.all().len() {
             if let Some(mut reading) = self.metrics.read(metric) {
                 if self.metrics.metrics[metric] == Metric::Cycles {
@@ -229,7 +277,6 @@ impl StoreOpaque {
         let memory = self.instances[instance as usize].memories[memory as usize];
         let start = self.memory(memory).base().addr().get() as u64;
         self.unmeasured(|store| {
-            store.simulate();
             let misses = store.metrics.simulations.touch(start, address, bytes);
             store.add_to_reading(|metric| matches!(metric, Metric::CacheMisses(_)), misses);
         });

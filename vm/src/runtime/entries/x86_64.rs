@@ -265,94 +265,162 @@ macro_rules! preserving_on_own_stack {
     };
 }
 
+/// The same for readings that simulations change: `$end` tells where the log ends, a register or a cell of the context,
+/// `$store` puts a register into that cell, and `$load` takes it from there. If the log is empty, that is all.
+macro_rules! simulating {
+    ($end:literal, $store:literal, $load:literal) => {
+        preserving!(
+            concat!(
+                "mov [rdi + {saved}], rax
+                mov rax, [rdi + {log}]
+                cmp rax, ",
+                $end,
+                "
+                mov rax, [rdi + {saved}]
+                jne 2f
+                ret
+                2:
+                ",
+                $store,
+                "
+                mov [rdi + {saved}], rsp
+                mov rsp, [rdi + {own_stack}]
+                call 3f
+                mov rsp, [rdi + {saved}]
+                ",
+                $load,
+                "
+                ret
+                3:"
+            ),
+            "call {target}",
+            "",
+            "",
+            target = sym builtins::simulate,
+            next = const offset_of!(VmStoreContext, simulation_next),
+            saved = const offset_of!(VmStoreContext, saved),
+            log = const offset_of!(VmStoreContext, simulation_log),
+            own_stack = const offset_of!(VmStoreContext, own_stack),
+        )
+    };
+}
+
+/// The same for cycles beside simulations, whose cycles readings exclude. The counter is read once before all that a
+/// simulation does, what saves registers too, and once after it: neither waits for what is being executed, since a program
+/// that had to wait at each of its calls would seem to take longer than it does.
+macro_rules! simulating_off_the_clock {
+    ($end:literal, $store:literal, $load:literal) => {
+        preserving!(
+            concat!(
+                "mov [rdi + {saved}], rax
+                mov [rdi + {saved} + 8], rdx
+                rdtsc
+                shl rdx, 32
+                or rax, rdx
+                sub rax, [rdi + {off}]
+                mov rdx, [rdi + {log}]
+                cmp rdx, ",
+                $end,
+                "
+                jne 2f
+                mov [rdi + {metrics}], rax
+                mov rdx, [rdi + {saved} + 8]
+                mov rax, [rdi + {saved}]
+                ret
+                2:
+                ",
+                $store,
+                "
+                mov rdx, [rdi + {metrics}]
+                mov [rdi + {before}], rdx
+                mov [rdi + {metrics}], rax
+                mov rdx, [rdi + {saved} + 8]
+                mov rax, [rdi + {saved}]
+                mov [rdi + {saved}], rsp
+                mov rsp, [rdi + {own_stack}]
+                push rax
+                push rdx
+                call 3f
+                rdtsc
+                shl rdx, 32
+                or rax, rdx
+                sub rax, [rdi + {metrics}]
+                mov [rdi + {off}], rax
+                pop rdx
+                pop rax
+                mov rsp, [rdi + {saved}]
+                ",
+                $load,
+                "
+                ret
+                3:"
+            ),
+            "call {target}",
+            "",
+            "",
+            target = sym builtins::simulate,
+            saved = const offset_of!(VmStoreContext, saved),
+            next = const offset_of!(VmStoreContext, simulation_next),
+            log = const offset_of!(VmStoreContext, simulation_log),
+            metrics = const offset_of!(VmStoreContext, metrics),
+            before = const offset_of!(VmStoreContext, cycles_before),
+            off = const offset_of!(VmStoreContext, cycles_off),
+            own_stack = const offset_of!(VmStoreContext, own_stack),
+        )
+    };
+}
+
 /// See `abi::read_metrics_signature`: updates all readings.
 #[unsafe(naked)]
 pub extern "C" fn read_metrics() {
     preserving_on_own_stack!(builtins::read_metrics)
 }
 
-/// See `abi::read_metrics_signature`: updates the readings of simulations, where neither cycles are measured nor does the
-/// system count.
+/// The same where the pinned register tells where the log for simulations ends.
 #[unsafe(naked)]
-pub extern "C" fn read_simulations() {
+pub extern "C" fn read_metrics_and_pinned_log() {
     preserving!(
-        "mov [rdi + {saved}], rax
-        mov rax, [rdi + {next}]
-        cmp rax, [rdi + {log}]
-        mov rax, [rdi + {saved}]
-        jne 2f
-        ret
-        2:
+        "mov [rdi + {next}], r15
         mov [rdi + {saved}], rsp
         mov rsp, [rdi + {own_stack}]
         call 3f
         mov rsp, [rdi + {saved}]
+        mov r15, [rdi + {next}]
         ret
         3:",
         "call {target}",
         "",
         "",
-        target = sym builtins::simulate,
-        saved = const offset_of!(VmStoreContext, saved),
+        target = sym builtins::read_metrics,
         next = const offset_of!(VmStoreContext, simulation_next),
-        log = const offset_of!(VmStoreContext, simulation_log),
+        saved = const offset_of!(VmStoreContext, saved),
         own_stack = const offset_of!(VmStoreContext, own_stack),
     )
 }
 
-/// See `abi::read_metrics_signature`: updates cycles, the first metric, and the readings of simulations, whose cycles
-/// readings exclude. The counter is read once before all that a simulation does, what saves registers too, and once
-/// after it: neither waits for what is being executed, since a program that had to wait at each of its calls would seem to
-/// take longer than it does.
+/// See `abi::read_metrics_signature`: updates the readings of simulations, where neither cycles are measured nor does the
+/// system count.
 #[unsafe(naked)]
-pub extern "C" fn read_cycles_off_the_clock() {
-    preserving!(
-        "mov [rdi + {saved}], rax
-        mov [rdi + {saved} + 8], rdx
-        rdtsc
-        shl rdx, 32
-        or rax, rdx
-        sub rax, [rdi + {off}]
-        mov rdx, [rdi + {next}]
-        cmp rdx, [rdi + {log}]
-        jne 2f
-        mov [rdi + {metrics}], rax
-        mov rdx, [rdi + {saved} + 8]
-        mov rax, [rdi + {saved}]
-        ret
-        2:
-        mov rdx, [rdi + {metrics}]
-        mov [rdi + {before}], rdx
-        mov [rdi + {metrics}], rax
-        mov rdx, [rdi + {saved} + 8]
-        mov rax, [rdi + {saved}]
-        mov [rdi + {saved}], rsp
-        mov rsp, [rdi + {own_stack}]
-        push rax
-        push rdx
-        call 3f
-        rdtsc
-        shl rdx, 32
-        or rax, rdx
-        sub rax, [rdi + {metrics}]
-        mov [rdi + {off}], rax
-        pop rdx
-        pop rax
-        mov rsp, [rdi + {saved}]
-        ret
-        3:",
-        "call {target}",
-        "",
-        "",
-        target = sym builtins::simulate,
-        saved = const offset_of!(VmStoreContext, saved),
-        next = const offset_of!(VmStoreContext, simulation_next),
-        log = const offset_of!(VmStoreContext, simulation_log),
-        metrics = const offset_of!(VmStoreContext, metrics),
-        before = const offset_of!(VmStoreContext, cycles_before),
-        off = const offset_of!(VmStoreContext, cycles_off),
-        own_stack = const offset_of!(VmStoreContext, own_stack),
-    )
+pub extern "C" fn read_log() {
+    simulating!("[rdi + {next}]", "", "")
+}
+
+/// The same where the pinned register tells where the log ends.
+#[unsafe(naked)]
+pub extern "C" fn read_pinned_log() {
+    simulating!("r15", "mov [rdi + {next}], r15", "mov r15, [rdi + {next}]")
+}
+
+/// See `abi::read_metrics_signature`: updates cycles, the first metric, and the readings of simulations.
+#[unsafe(naked)]
+pub extern "C" fn read_cycles_and_log() {
+    simulating_off_the_clock!("[rdi + {next}]", "", "")
+}
+
+/// The same where the pinned register tells where the log ends.
+#[unsafe(naked)]
+pub extern "C" fn read_cycles_and_pinned_log() {
+    simulating_off_the_clock!("r15", "mov [rdi + {next}], r15", "mov r15, [rdi + {next}]")
 }
 
 /// See `abi::read_metrics_signature`: updates cycles, the first metric.
@@ -519,6 +587,32 @@ pub unsafe fn read_cycles_of(context: *mut VmStoreContext) {
     unsafe {
         std::mem::transmute::<extern "C" fn(), extern "C" fn(*mut VmStoreContext)>(read_cycles)(context)
     }
+}
+
+/// Updates cycles as machine code does that has, or has not, logged an access of no bytes.
+///
+/// # Safety
+/// The context belongs to a live store, which has a log for simulations, measures cycles, and runs no machine code.
+pub unsafe fn read_cycles_and_empty_log(context: *mut VmStoreContext, has_logged: bool) {
+    #[unsafe(naked)]
+    extern "C" fn read() {
+        naked_asm!(
+            "test esi, esi",
+            "je 2f",
+            "mov rax, [rdi + {next}]",
+            "mov qword ptr [rax], 0",
+            "mov qword ptr [rax + 8], 0",
+            "add rax, 16",
+            "mov [rdi + {next}], rax",
+            "2:",
+            "jmp {read}",
+            next = const offset_of!(VmStoreContext, simulation_next),
+            read = sym read_cycles_and_log,
+        )
+    }
+    type Read = extern "C" fn(*mut VmStoreContext, u32);
+    // SAFETY: the code takes its arguments like a C function, and changes no register that it must not change.
+    unsafe { std::mem::transmute::<extern "C" fn(), Read>(read)(context, has_logged.into()) }
 }
 
 /// Marks data segment `esi` of the instance `rdi` as dropped. Uses no stack, since it cannot fail.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use wprof_jit::abi::trace_word;
+use wprof_jit::abi::{store_context, trace_word};
 
 use super::abi::{NOTHING, VmFuncRef, VmMemory, VmStoreContext, VmTable, VmValue};
 use super::engine_core::EngineCore;
@@ -217,6 +217,7 @@ impl StoreOpaque {
         let calls_runtime = metrics.call_runtime() || trace.is_some();
         let own_stack = calls_runtime.then(|| GuardedStack::new(OWN_STACK)).transpose().map_err(no_memory)?;
         let demand: Arc<DemandList> = Arc::default();
+        let pinned = engine.compiler().options().pinned_cell();
         let samples = engine.config().sampled_rate().and_then(samples::start);
         let context = VmStoreContext {
             stack_limit: 0,
@@ -231,7 +232,7 @@ impl StoreOpaque {
             path: 0,
             metrics: metrics.first_readings(),
             measured: Default::default(),
-            read_metrics: metrics.reader(),
+            read_metrics: metrics.reader(pinned == Some(store_context::SIMULATION_NEXT)),
             simulation_next: metrics.simulations.log(),
             checks: 0,
             burst: 0,
@@ -245,7 +246,7 @@ impl StoreOpaque {
             heap: Bump::default(),
             displays: ptr::null(),
             frames_left: engine.config().stack.max_depth.map_or(i64::MAX, i64::from),
-            pinned: engine.compiler().options().pinned_cell().map_or(NOTHING, |cell| cell as usize),
+            pinned: pinned.map_or(NOTHING, |cell| cell as usize),
             store: ptr::null_mut(),
             raise: engine.raise(),
             failed_callee: ptr::null_mut(),
