@@ -216,7 +216,7 @@
   }
 
   // A worker that is to be ended hands over its counters before, if it listens: it gets a moment for that.
-  const MOMENT = 300; // milliseconds
+  const MOMENT = 1000; // milliseconds
   const channel = typeof BroadcastChannel === 'function' ? new BroadcastChannel(`wprof-${isNode ? process.pid : 'page'}`) : null;
   if (channel && isWorker) {
     channel.onmessage = ({ data: { asked, done } }) => {
