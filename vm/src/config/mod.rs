@@ -69,7 +69,6 @@ pub struct Config {
     pub(crate) module_version: Option<String>,
     pub(crate) pooling: Option<PoolingConfig>,
     pub(crate) max_wasm_stack: Option<usize>,
-    pub(crate) native_unwind_info: bool,
     pub(crate) max_call_depth: Option<u32>,
     pub(crate) hash_ahead: bool,
     pub(crate) demand_paging: bool,
@@ -130,7 +129,6 @@ impl Config {
             module_version: None,
             pooling: None,
             max_wasm_stack: None,
-            native_unwind_info: false,
             max_call_depth: None,
             hash_ahead: true,
             demand_paging: true,
@@ -250,18 +248,6 @@ impl Config {
     pub fn max_wasm_stack(&mut self, bytes: Option<usize>) -> &mut Self {
         let whole = |bytes: usize| bytes.clamp(LEAST_STACK, MOST_STACK).next_multiple_of(PAGE);
         self.max_wasm_stack = bytes.map(whole);
-        self
-    }
-
-    /// Sets whether the system's unwinder is told how to walk through frames of wasm code (default: no): debuggers,
-    /// profilers that unwind, and `std::backtrace` in a host function then see who called the wasm code. Holds for all
-    /// code of the process from the first engine with this setting on, and costs nothing while code runs.
-    ///
-    /// Only frame pointers are described, and not at the first and last instructions of a function: enough for
-    /// backtraces. Where wasm runs on a stack of its own ([`Config::max_wasm_stack`], awaited calls), a walk ends at the
-    /// end of that stack.
-    pub fn native_unwind_info(&mut self, enable: bool) -> &mut Self {
-        self.native_unwind_info = enable;
         self
     }
 
