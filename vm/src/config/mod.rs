@@ -70,7 +70,6 @@ pub struct Config {
     pub(crate) burst_policies: Option<BurstPolicies>,
     pub(crate) weights: Option<Arc<Profile>>,
     pub(crate) perf: Option<PerfFormat>,
-    pub(crate) native_unwind_info: bool,
     pub(crate) polls: bool,
     pub(crate) gc_stress: bool,
     off: Vec<Proposal>,
@@ -102,7 +101,6 @@ impl Config {
             burst_policies: None,
             weights: None,
             perf: None,
-            native_unwind_info: false,
             polls: false,
             gc_stress: false,
             off: Vec::new(),
@@ -192,18 +190,6 @@ impl Config {
     pub fn max_wasm_stack(&mut self, bytes: Option<usize>) -> &mut Self {
         let whole = |bytes: usize| bytes.clamp(LEAST_STACK, MOST_STACK).next_multiple_of(PAGE);
         self.stack.max_bytes = bytes.map(whole);
-        self
-    }
-
-    /// Sets whether the system's unwinder is told how to walk through frames of wasm code (default: no): debuggers,
-    /// profilers that unwind, and `std::backtrace` in a host function then see who called the wasm code. Holds for all
-    /// code of the process from the first engine with this setting on, and costs nothing while code runs.
-    ///
-    /// Only frame pointers are described, and not at the first and last instructions of a function: enough for
-    /// backtraces. Where wasm runs on a stack of its own ([`Config::max_wasm_stack`], awaited calls), a walk ends at the
-    /// end of that stack.
-    pub fn native_unwind_info(&mut self, enable: bool) -> &mut Self {
-        self.native_unwind_info = enable;
         self
     }
 

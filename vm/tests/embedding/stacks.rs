@@ -71,36 +71,3 @@ fn calls_back_into_wasm_share_the_stack() -> Outcome {
     assert_eq!(error.trap(), Some(Trap::StackOverflow));
     Ok(())
 }
-
-#[test]
-fn the_systems_unwinder_sees_who_called_wasm_if_it_is_told_how() -> Outcome {
-    #[inline(never)]
-    fn who_calls_the_wasm(engine: &Engine) -> Result<String> {
-        let mut store = Store::new(engine, String::new());
-        let mut linker = Linker::new(engine);
-        linker.func_wrap("host", "inner", |mut caller: Caller<'_, String>, x: i32| {
-            *caller.data_mut() = std::backtrace::Backtrace::force_capture().to_string();
-            x
-        })?;
-        let instance = linker.instantiate(&mut store, &Module::new(engine, PROGRAM)?)?;
-        let deep = instance.get_typed_func::<i32, i32>(&mut store, "deep")?;
-        assert_eq!(deep.call(&mut store, 3)?, 3);
-        Ok(store.into_data())
-    }
-    // The host function, a closure of this name, is always there.
-    let sees = |trace: &str| trace.lines().any(|line| line.trim_end().ends_with("::who_calls_the_wasm"));
-    let before = Engine::default();
-    let trace = who_calls_the_wasm(&before)?;
-    assert!(!sees(&trace), "nobody has told it yet:\n{trace}");
-    for profiling in [ProfilingConfig::Off, ProfilingConfig::Exact(Collect::Paths)] {
-        for strategy in [Strategy::Baseline, Strategy::Optimized] {
-            let mut config = Config::new();
-            config.profiling(profiling).strategy(strategy).native_unwind_info(true);
-            let trace = who_calls_the_wasm(&Engine::new(&config)?)?;
-            assert!(sees(&trace), "{profiling:?} {strategy:?}:\n{trace}");
-        }
-    }
-    let trace = who_calls_the_wasm(&before)?;
-    assert!(sees(&trace), "code that was there before is described, too:\n{trace}");
-    Ok(())
-}

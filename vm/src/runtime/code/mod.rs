@@ -6,7 +6,6 @@ pub mod registry;
 pub mod reservation;
 pub mod slots;
 pub mod stubs;
-mod unwind_info;
 
 pub use arena::{CodeArena, CodeSpace};
 pub use slots::{CodeSlots, TrapStubs};

@@ -22,8 +22,6 @@ use std::sync::{Mutex, PoisonError, RwLock, RwLockWriteGuard};
 use rustix::fs::{FallocateFlags, MemfdFlags, SeekFrom, fallocate, ftruncate, memfd_create, seek};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
-use super::unwind_info;
-
 /// Granularity of extents.
 pub const PAGE: usize = 4096;
 
@@ -68,11 +66,7 @@ impl Reservation {
     fn mapped(file: File, origin: usize, base: usize, size: usize) -> Reservation {
         super::registry::add_range(base, size);
         let live = Live { base, size, file: file.as_raw_fd(), is_anonymous: origin == 0 };
-        let mut all = LIVE.write().unwrap_or_else(PoisonError::into_inner);
-        all.push(live);
-        // Under the lock, so that no process is forked meanwhile.
-        unwind_info::add(base, size);
-        drop(all);
+        LIVE.write().unwrap_or_else(PoisonError::into_inner).push(live);
         Reservation { file, origin, base, size, free: Mutex::new(vec![(0, size)]) }
     }
 
@@ -175,12 +169,6 @@ static LIVE: RwLock<Vec<Live>> = RwLock::new(Vec::new());
 /// Whether this process has no copy of some code of its parent.
 static HAS_LOST: AtomicBool = AtomicBool::new(false);
 
-/// Describes the frames of all code of this process for what walks native stacks, from now on.
-pub fn describe_frames() {
-    let live = LIVE.read().unwrap_or_else(PoisonError::into_inner);
-    unwind_info::want(live.iter().map(|of| (of.base, of.size)));
-}
-
 /// Returns whether some code of the parent process is missing in this one. Async-signal-safe.
 pub fn has_lost_code() -> bool {
     HAS_LOST.load(Ordering::Relaxed)
@@ -273,10 +261,7 @@ impl Live {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        let mut live = LIVE.write().unwrap_or_else(PoisonError::into_inner);
-        live.retain(|of| of.base != self.base);
-        unwind_info::remove(self.base);
-        drop(live);
+        LIVE.write().unwrap_or_else(PoisonError::into_inner).retain(|of| of.base != self.base);
         super::registry::remove_range(self.base);
         // SAFETY: `new` mapped it with this size. The owner of an extent holds the engine, which owns the
         // reservation, so no code in it is running or reachable.

@@ -13,7 +13,6 @@ use crate::arch;
 use crate::config::{Config, PerfFormat, ProfilingConfig};
 use crate::error::Result;
 use crate::runtime::code::registry::CodeObject;
-use crate::runtime::code::reservation;
 use crate::runtime::code::{CodeArena, CodeSpace, Stubs, TrapStubs, no_code_memory};
 use crate::runtime::counts::account::Account;
 use crate::runtime::interruption::{fork, rlimits, signals};
@@ -47,9 +46,6 @@ impl EngineCore {
     /// Returns an error if the machine is not supported, or there is no memory for code.
     pub fn new(config: &Config) -> Result<EngineCore> {
         signals::install();
-        if config.native_unwind_info {
-            reservation::describe_frames();
-        }
         let address_space = rlimits::address_space();
         let config = config.within(address_space);
         let collection = config.collection()?;
