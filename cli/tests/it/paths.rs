@@ -132,7 +132,7 @@ fn paths_lead_across_calls() {
     let tests = take("t.wprof", &[&across[..], &[&ran]].concat(), "2");
     let field = take("f.wprof", &[&across[..], &[&tests]].concat(), "8");
     let shown = wprof(&["report", &field]).succeeded();
-    assert!(shown.contains("Hottest paths across calls\n") && shown.contains("→ bar b0"), "{shown}");
+    assert!(shown.contains("Hottest paths across calls\n") && shown.contains("b1 b2 → bar"), "{shown}");
     let found = json(&field)["paths_across_calls"].take();
     assert_eq!((&found["depth"], &found["marked_calls"]), (&json!(1), &json!(1)));
     // Counts of functions are those of a run without inlined calls.
