@@ -10,6 +10,7 @@ const OPTIONS: Options<'_> = Options {
     single_memory: false,
     contexts: None,
     events: &[],
+    trace_memory: 0,
 };
 
 /// Two modules with code, one of them in a nested component, and one without.

@@ -206,7 +206,13 @@ fn generated_modules_count_the_contexts_that_the_engine_counts() {
     failures.extend((0..share(8)).filter_map(|seed| compared(hot_case(seed))));
     assert!(failures.is_empty(), "{}: {:#?}", failures.len(), &failures[..failures.len().min(6)]);
     println!("{all:?}");
-    assert!(all.stopped > share(50) && all.records > share(1_000) && all.recursive > share(20) && all.paths > share(100), "{all:?}");
+    assert!(
+        all.stopped > share(50)
+            && all.records > share(1_000)
+            && all.recursive > share(20)
+            && all.paths > share(100),
+        "{all:?}"
+    );
     assert!(all.events > share(10_000), "{all:?}");
 }
 

@@ -90,7 +90,8 @@ pub fn behaviour(bytes: &[u8]) {
 /// Has a possible module count for itself, in each way. What comes of a valid module is valid.
 pub fn instrument(bytes: &[u8]) {
     let is_valid = parse(bytes.to_vec()).is_ok();
-    let every = EventKind { name: "steps".into(), entry: 1, back_edge: 1, costs: vec![1; 600], lengths: Vec::new() };
+    let every =
+        EventKind { name: "steps".into(), entry: 1, back_edge: 1, costs: vec![1; 600], lengths: Vec::new() };
     let events = [every];
     let ways = [
         Options { collected: Collected::Edges, exact_traps: true, ..Options::default() },

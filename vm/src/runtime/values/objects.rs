@@ -217,11 +217,6 @@ impl StoreOpaque {
         }
     }
 
-    /// Returns whether so much was allocated that it is time to collect.
-    pub fn is_collection_due(&self) -> bool {
-        self.externs.is_due() || self.exceptions.is_due()
-    }
-
     /// Frees objects, externrefs and exceptions without references from a table, a global, a frame of wasm code, a live
     /// object or exception, or `held`. Must be called in host code, when no other word is in transit except on the
     /// stack below entries into wasm code.
