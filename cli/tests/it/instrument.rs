@@ -251,7 +251,7 @@ if (isMainThread) {
   let started = 0;
   for (let i = 0; i < 3; i++) {
     const worker = new Worker(__filename, { workerData: memory, argv: process.argv.slice(2) });
-    worker.once('message', () => ++started === 3 && setTimeout(() => process.exit(0), 300));
+    worker.once('message', () => ++started === 3 && setTimeout(() => process.exit(0), 1000));
   }
 } else {
   const { exports } = new WebAssembly.Instance(new WebAssembly.Module(bytes), { env: { memory } });
