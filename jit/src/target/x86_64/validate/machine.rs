@@ -594,7 +594,10 @@ impl Cpu<'_, '_> {
             _ => return self.refused("an operand"),
         };
         let (yes, no) = if is_opposite { (other, then) } else { (then, other) };
-        let value = match self.clamped(condition, yes, no) {
+        // What `set` writes is a truth value, even if its numbers are the compared ones.
+        let is_move = self.inst.op_count() == 2;
+        let clamped = if is_move { self.clamped(condition, yes, no) } else { None };
+        let value = match clamped {
             Some(clamped) => clamped,
             None => self.terms.apply(Op::Select, &[condition, yes, no]),
         };
