@@ -121,7 +121,7 @@ mod tests {
             return Ok(()); // An older system, where pools discard all pages.
         };
         assert_eq!(none.count(), 0);
-        [3, 4, 60].map(write);
+        [3, 4, 60].into_iter().for_each(write);
         // SAFETY: as above.
         unsafe { base.as_ptr().add(7 * PAGE).read_volatile() };
         let found: Vec<_> = written_pages(pages.clone(), 4).expect("few").collect();
