@@ -324,3 +324,38 @@ fn host_functions_of_a_store_wait_too() -> Outcome {
     assert!(dynamic.call(&mut store, &[], &mut results).is_err());
     Ok(())
 }
+
+#[test]
+fn a_caught_panic_of_a_call_within_leaves_the_call_around_it_able_to_wait() -> Outcome {
+    let engine = Engine::default();
+    let mut linker: Linker<u32> = Linker::new(&engine);
+    linker.func_wrap_async("host", "wait", |_: Caller<'_, u32>, n: i32| {
+        Box::new(async move {
+            once_more().await;
+            Ok(n + 1)
+        })
+    })?;
+    linker.func_wrap("host", "panic", |_: Caller<'_, u32>| -> Result<()> { panic!("on purpose") })?;
+    linker.func_wrap("host", "attempt", |mut caller: Caller<'_, u32>| -> Result<()> {
+        let Some(Extern::Func(panics)) = caller.get_export("panics") else { panic!("it is exported") };
+        let call = std::panic::AssertUnwindSafe(|| panics.call(&mut caller, &[], &mut []));
+        std::panic::catch_unwind(call).expect_err("it panics");
+        *caller.data_mut() += 1;
+        Ok(())
+    })?;
+    let module = Module::new(
+        &engine,
+        r#"(module
+            (import "host" "wait" (func $wait (param i32) (result i32)))
+            (import "host" "panic" (func $panic))
+            (import "host" "attempt" (func $attempt))
+            (func (export "panics") (call $panic))
+            (func (export "run") (param i32) (result i32) (call $attempt) (call $wait (local.get 0))))"#,
+    )?;
+    let mut store = Store::new(&engine, 0);
+    let instance = linker.instantiate(&mut store, &module)?;
+    let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+    let (result, polls) = drive(run.call_async(&mut store, 6));
+    assert_eq!((result?, polls, *store.data()), (7, 2, 1));
+    Ok(())
+}

@@ -18,6 +18,7 @@ use crate::runtime::instances::abi::{
 use crate::runtime::instances::store_opaque::{FuncPtr, Pending, StoreOpaque, StoreWith};
 use crate::runtime::interruption::{deadline, thread_wakeup};
 use crate::runtime::stacks::activation::{self, Activation, TrapRecord};
+use crate::runtime::stacks::fiber::Suspender;
 use crate::runtime::stacks::frames::Frame;
 use crate::runtime::stacks::stack::{Here, Place};
 use crate::runtime::stacks::{alt_stack, frames};
@@ -77,14 +78,36 @@ pub unsafe fn call_or_wait<D>(store: &mut StoreWith<D>, func: FuncPtr, values: &
 // What follows does not depend on the data of the store, so it is compiled once, with all that it calls.
 
 unsafe fn call_alone(store: NonNull<StoreOpaque>, func: FuncPtr, values: *mut VmValue) -> Outcome {
-    // The caller's frames may hold values that cannot be sent, so the stack must stay on its thread.
-    // SAFETY: the pointer derives from an exclusive reference to the whole store.
-    let suspender = unsafe { (*store.as_ptr()).suspender.take() };
-    // SAFETY: the caller upholds the safety contract of `call`.
-    let outcome = unsafe { call_any(store, func, values) };
-    // SAFETY: as above; the call has returned the store.
-    unsafe { (*store.as_ptr()).suspender = suspender };
-    outcome
+    // SAFETY: the pointer derives from an exclusive reference to the whole store, which each callee returns.
+    unsafe {
+        let _staying = Staying::new(store);
+        call_any(store, func, values)
+    }
+}
+
+/// A call during which the stack must stay on its thread, as the caller's frames may hold values that cannot be sent. The
+/// suspender comes back when it ends, even when a host function's panic unwinds.
+struct Staying {
+    store: NonNull<StoreOpaque>,
+    suspender: Option<Suspender>,
+}
+
+impl Staying {
+    /// Takes the suspender of the running code.
+    ///
+    /// # Safety
+    /// The caller has the store, which lives longer than the result, whenever the result is made or dropped.
+    unsafe fn new(store: NonNull<StoreOpaque>) -> Staying {
+        // SAFETY: the caller guarantees it.
+        Staying { store, suspender: unsafe { (*store.as_ptr()).suspender.take() } }
+    }
+}
+
+impl Drop for Staying {
+    fn drop(&mut self) {
+        // SAFETY: the caller of `new` guarantees it.
+        unsafe { (*self.store.as_ptr()).suspender = self.suspender.take() };
+    }
 }
 
 unsafe fn call_any(store: NonNull<StoreOpaque>, func: FuncPtr, values: *mut VmValue) -> Outcome {

@@ -52,11 +52,11 @@ pub fn ensure(ring: &Ring) {
 }
 
 impl StoreOpaque {
-    /// Prepares this thread for entering wasm code.
+    /// Prepares this thread for wasm code, whose entry is already counted.
     pub fn enter_sampled(&mut self) {
         if let Some(ring) = &self.samples {
             timer::ensure(ring.rate());
-            if self.depth == 0 {
+            if self.depth == 1 {
                 ring.drain_if_due();
             }
         }
