@@ -15,8 +15,8 @@
 //! to.
 
 mod addresses;
-mod apart;
 mod calls;
+mod cold_split;
 mod conventions;
 mod effects;
 mod encoded;
@@ -35,7 +35,7 @@ use super::super::Finished;
 use super::pinned::nops;
 use crate::code::{ColdPart, MachineCode};
 use crate::options::{Pass, Passes};
-use apart::Apart;
+use cold_split::ColdSplit;
 pub(super) use effects::{Registers, returned};
 use encoded::Encoded;
 use place::Aligned;
@@ -111,8 +111,8 @@ fn relaxed(code: &mut MachineCode, layout: &Layout<'_>) -> Option<Vec<(u32, u32)
     }
     let aligned = if has(Pass::Align) { Aligned::new(&pieces, layout.cold) } else { Aligned::default() };
     let align = if aligned.is_empty() { code.align } else { code.align.max(LINE) };
-    let begin = if has(Pass::Apart) { apart::begin(&pieces, &effects, layout.cold) } else { None };
-    let apart = begin.map(|begin| Apart { begin, align });
+    let begin = if has(Pass::Apart) { cold_split::begin(&pieces, &effects, layout.cold) } else { None };
+    let apart = begin.map(|begin| ColdSplit { begin, align });
     if let Err(lost) = reach::check(&pieces, &effects, apart) {
         debug_assert!(false, "{lost}");
         return None;

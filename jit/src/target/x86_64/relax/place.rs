@@ -1,6 +1,6 @@
 //! Chooses the places of the pieces.
 
-use super::apart::Apart;
+use super::cold_split::ColdSplit;
 use super::read::ENTRY;
 use super::{Kind, LINE, Piece, Places};
 
@@ -134,7 +134,7 @@ fn loops(pieces: &[Piece], cold: u32) -> Vec<Loop> {
 }
 
 /// Chooses the length and the place of each piece.
-pub(super) fn place(pieces: &mut [Piece], aligned: &Aligned, apart: Option<Apart>) {
+pub(super) fn place(pieces: &mut [Piece], aligned: &Aligned, apart: Option<ColdSplit>) {
     // The distance to the other part is not known yet.
     for piece in pieces.iter_mut().filter(|piece| apart.is_some_and(|apart| apart.crosses(piece))) {
         piece.len = piece.old_len;
@@ -169,7 +169,7 @@ fn grow(pieces: &mut [Piece], jumps: &[(usize, usize)], all: bool) -> bool {
     has_grown
 }
 
-fn put_in_a_row(pieces: &mut [Piece], aligned: &Aligned, apart: Option<Apart>) {
+fn put_in_a_row(pieces: &mut [Piece], aligned: &Aligned, apart: Option<ColdSplit>) {
     let mut loops = aligned.loops.iter().peekable();
     let mut inside = aligned.inside.iter().peekable();
     let mut targets = aligned.targets.iter().peekable();

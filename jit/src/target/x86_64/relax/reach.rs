@@ -10,7 +10,7 @@
 
 use std::fmt;
 
-use super::apart::Apart;
+use super::cold_split::ColdSplit;
 use super::effects::Effect;
 use super::{Kind, Piece, Places};
 
@@ -36,7 +36,7 @@ impl fmt::Display for Lost {
 ///
 /// # Errors
 /// Returns the first piece at which control gets lost.
-pub(super) fn check(pieces: &[Piece], effects: &[Effect], apart: Option<Apart>) -> Result<(), Lost> {
+pub(super) fn check(pieces: &[Piece], effects: &[Effect], apart: Option<ColdSplit>) -> Result<(), Lost> {
     let places = Places { pieces };
     let is_cold = |piece: &Piece| apart.is_some_and(|apart| piece.old >= apart.begin);
     // The nearest remaining piece behind this one.

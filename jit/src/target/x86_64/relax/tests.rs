@@ -220,7 +220,7 @@ fn code_from_which_control_would_get_lost_is_known() {
     let check = |pieces: &[Piece], apart: Option<u32>| {
         let goes_on = |piece: &Piece| piece.kind != Kind::TableJump;
         let effects = pieces.iter().map(|piece| Effect { goes_on: goes_on(piece), ..Effect::NONE });
-        let apart = apart.map(|begin| Apart { begin, align: 16 });
+        let apart = apart.map(|begin| ColdSplit { begin, align: 16 });
         reach::check(pieces, &effects.collect::<Vec<_>>(), apart)
     };
     let leaves = |old| place(old, Kind::TableJump);

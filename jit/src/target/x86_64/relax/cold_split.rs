@@ -8,12 +8,12 @@ const LEAST: u32 = 64;
 
 /// The start of the cold part (an old place), and its alignment.
 #[derive(Clone, Copy)]
-pub(super) struct Apart {
+pub(super) struct ColdSplit {
     pub begin: u32,
     pub align: u32,
 }
 
-impl Apart {
+impl ColdSplit {
     /// Reports whether a piece holds a distance to the other part.
     pub fn crosses(self, piece: &Piece) -> bool {
         let to = match piece.kind {
