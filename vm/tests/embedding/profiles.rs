@@ -54,9 +54,12 @@ fn a_profile_by_bursts_has_what_was_asked_for() -> Outcome {
     let all = ProfilingConfig::adaptive().bursts(lengths).contexts().cycles().optimized(true).time_line();
     let config: Config = all.extended_paths(profiler::Extension::BackEdges(2)).recorded(true).into();
     let told = format!("{config:?}");
-    for wanted in
-        ["extension: Some(BackEdges(2))", "record_bursts: true", "references: true", "contexts: true"]
-    {
+    for wanted in [
+        "extension: Some(BackEdges(2))",
+        "bursts: true",
+        "references: true",
+        "contexts: Contexts { counted: true",
+    ] {
         assert!(told.contains(wanted), "{wanted}: {told}");
     }
     assert!(told.contains("metrics: [Cycles]") && told.contains("optimized: Some(true)"), "{told}");
