@@ -73,6 +73,14 @@ fn programs_are_proven_whatever_is_collected() {
     }
 }
 
+#[test]
+fn values_that_nothing_needs_are_not_made() {
+    let text = r#"(module
+        (func (param f32 f32) (drop (f32.min (local.get 0) (f32.add (local.get 1) (f32.const 1)))))
+        (func (result i32) (drop (v128.const i64x2 1 2)) (i32.const 3)))"#;
+    assert_eq!(proven(&[Program::of_text(text)], &Collection::default()), 2);
+}
+
 /// All operators on numbers, of both widths.
 #[test]
 fn operators_are_proven() {

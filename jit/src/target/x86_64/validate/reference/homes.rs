@@ -29,6 +29,28 @@ pub(super) fn is_remade(func: &Function, inst: Inst) -> bool {
     matches!(opcode, Opcode::Iconst | Opcode::F32const | Opcode::F64const | Opcode::StackAddr)
 }
 
+/// Returns the instructions that have effects, and those that these need. The others need not be made.
+pub(super) fn needed(func: &Function) -> HashSet<Inst> {
+    let has_effects = |inst: &Inst| {
+        let opcode = func.dfg.insts[*inst].opcode();
+        opcode.is_terminator()
+            || opcode.is_call()
+            || opcode.can_trap()
+            || opcode.can_load()
+            || opcode.can_store()
+            || opcode.other_side_effects()
+    };
+    let all = func.layout.blocks().flat_map(|block| func.layout.block_insts(block));
+    let mut pending: Vec<Inst> = all.filter(has_effects).collect();
+    let mut needed = HashSet::new();
+    while let Some(inst) = pending.pop() {
+        if needed.insert(inst) {
+            pending.extend(func.dfg.inst_values(inst).filter_map(|value| func.dfg.value_def(value).inst()));
+        }
+    }
+    needed
+}
+
 impl Homes {
     /// Gives each value its home. The operands of `fused` comparisons are used where the comparison's result is.
     pub fn new(func: &Function, fused: &HashSet<Inst>) -> Homes {

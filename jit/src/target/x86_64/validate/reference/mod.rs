@@ -21,8 +21,9 @@
 //!
 //! **Invariant**: nothing is shared with the single-pass code generator, neither its assembler nor its instruction
 //! selection, liveness, conventions or constants. Constants and addresses of stack slots have no homes, but are made
-//! where they are used, as is any reading of CLIF that has no effects. Assumed: what `machine` and `scalar` say of the
-//! processor; that CLIF passes Cranelift's verifier. Left out: the table of positions, which only debuggers read.
+//! where they are used, as is any reading of CLIF that has no effects; values that nothing needs are not made. Assumed:
+//! what `machine` and `scalar` say of the processor; that CLIF passes Cranelift's verifier. Left out: the table of
+//! positions, which only debuggers read.
 //! Source: translation validation, as in `crate::validate`; Rideau & Leroy, CC 2010, for values in places that move.
 //! Oracle: `jit/tests/baseline.rs`, and faults put into the single-pass code generator, which it finds
 //! (`jit/mutants.toml`).
@@ -159,6 +160,8 @@ struct Reader<'a> {
     claims: &'a Claims,
     /// Comparisons that are made where their result is used.
     fused: HashSet<Inst>,
+    /// Instructions without which something would be different.
+    needed: HashSet<Inst>,
     homes: Homes,
     conventions: Conventions,
     code: Code,
@@ -196,6 +199,7 @@ impl<'a> Reader<'a> {
             claims,
             homes: Homes::new(func, &fused),
             fused,
+            needed: homes::needed(func),
             conventions: Conventions::exact(func),
             code: Code::default(),
             blocks: HashMap::new(),
@@ -233,7 +237,9 @@ impl<'a> Reader<'a> {
         self.code.bind(label);
         for inst in self.func.layout.block_insts(block) {
             self.note_location(inst);
-            self.instruction(inst)?;
+            if self.needed.contains(&inst) {
+                self.instruction(inst)?;
+            }
         }
         Ok(())
     }
