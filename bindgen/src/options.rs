@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use proc_macro2::{Span, TokenStream, TokenTree};
+use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::{Error, Ident, LitStr, Result, Token, braced, bracketed};
 
@@ -67,7 +68,7 @@ impl Parse for Options {
 
 impl Options {
     fn field(&mut self, fields: ParseStream<'_>) -> Result<()> {
-        let name: Ident = fields.parse()?;
+        let name = fields.call(Ident::parse_any)?;
         fields.parse::<Token![:]>()?;
         match name.to_string().as_str() {
             "world" => self.world = Some(text(fields)?),
@@ -126,9 +127,9 @@ fn is_trappable(input: ParseStream<'_>) -> Result<bool> {
     let flags;
     braced!(flags in input);
     let unknown = |span| Error::new(span, "expected `imports: { default: trappable }`, or nothing");
-    let name: Ident = flags.parse()?;
+    let name = flags.call(Ident::parse_any)?;
     flags.parse::<Token![:]>()?;
-    let value: Ident = flags.parse()?;
+    let value = flags.call(Ident::parse_any)?;
     flags.parse::<Option<Token![,]>>()?;
     if name != "default" || !flags.is_empty() {
         return Err(unknown(name.span()));

@@ -110,8 +110,9 @@ pub fn execute(args: &ResidualArgs, color: ColorChoice) -> Result<ExitCode> {
 fn across_calls(args: &ResidualArgs, depth: u32, color: ColorChoice) -> Result<ExitCode> {
     let tests = merge::sum(&args.tested, super::read_across_calls)?;
     let known = tests.across_calls();
-    let known =
-        known.context("the tests mark different calls: take all with the same --interesting profile")?;
+    let known = known.context(
+        "the tests mark different calls: give all the same profile with `wprof run --interesting`",
+    )?;
     let found = tests.supergraphs.as_ref().map_or(0, |graphs| graphs.depth);
     ensure!(found == depth, "the tests have paths across calls to depth {found}: give --depth {found}");
     let Some(path) = &args.run else { return run_across_calls(args, &tests, &known, color) };
@@ -121,7 +122,7 @@ fn across_calls(args: &ResidualArgs, depth: u32, color: ColorChoice) -> Result<E
     let is_alike = profile.supergraphs.as_ref().zip(tests.supergraphs.as_ref());
     ensure!(
         is_alike.is_some_and(|(field, tests)| field.are_marked_as(tests)),
-        "{} marks other calls than the tests: take it with --interesting and one of their profiles",
+        "{} marks other calls than the tests: give it one of their profiles with `wprof run --interesting`",
         path.display()
     );
     let residual = across.residual(&known).with_context(|| path.display().to_string())?;

@@ -120,6 +120,7 @@ fn the_trace_of_a_program_in_node_is_that_of_wprof() {
         assert!(said.contains(" bytes in ") && !said.contains("only the beginning"), "{said}");
         let (found, expected) = (replay(&found), replay(&expected));
         assert!(found == expected && found.lines().count() > 100, "{run:?}: {said}");
+        assert!(folder.names().contains(&"f.wasm".into()), "the module lies beside its trace");
     }
     let said = wprof(&["collect", "--trace", "--", "node", &host, &json_wasm]).failed();
     assert!(said.contains("give -o FILE.wtrace"), "{said}");

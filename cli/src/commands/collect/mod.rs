@@ -122,7 +122,7 @@ pub fn execute(args: &CollectArgs, color: ColorChoice) -> Result<ExitCode> {
     let (counted, traced) = traces::split(&counters)?;
     let profiles = profiles(&originals, &counted, &run(Vec::new()))?;
     finish((args.output.as_deref(), args.quiet), &profiles, color)?;
-    traces::write(&originals, &traced, args.output.as_deref())?;
+    traces::write(&originals, &traced, args.output.as_deref(), false)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -196,7 +196,7 @@ impl Gathered {
             }
         }
         finish((path, quiet), &profiles, color)?;
-        traces::write(&self.originals, &traced, path)?;
+        traces::write(&self.originals, &traced, path, true)?;
         Ok(!profiles.is_empty() || !traced.is_empty())
     }
 }

@@ -25,11 +25,17 @@ pub fn split(counters: &[(String, RawCounters)]) -> Result<(Vec<Sent<'_>>, Vec<S
     Ok((counted, traced))
 }
 
-/// Writes the trace of each instance: the first to `path`, others to numbered files beside it.
+/// Writes the trace of each instance: the first to `path`, others to numbered files beside it. The module lies beside
+/// its trace if `keeps_modules`: what was instrumented on the way is nowhere else.
 ///
 /// # Errors
 /// Returns an error if there is no path, a trace does not fit its module, or a file cannot be written.
-pub fn write(originals: &[Original], traced: &[Sent<'_>], path: Option<&Path>) -> Result<()> {
+pub fn write(
+    originals: &[Original],
+    traced: &[Sent<'_>],
+    path: Option<&Path>,
+    keeps_modules: bool,
+) -> Result<()> {
     if traced.is_empty() {
         return Ok(());
     }
@@ -37,7 +43,11 @@ pub fn write(originals: &[Original], traced: &[Sent<'_>], path: Option<&Path>) -
     for (number, (name, counters)) in traced.iter().enumerate() {
         let original = original_of(originals, name, counters)?;
         let path = numbered(path, number);
-        let program = original.path.display().to_string();
+        let module = if keeps_modules { &path.with_extension("wasm") } else { &original.path };
+        if keeps_modules {
+            output::write_file(module, |out| out.write_all(&original.bytes))?;
+        }
+        let program = module.display().to_string();
         let mut file = Vec::new();
         let read = read_trace(&original.bytes, counters, &program, &mut file);
         let read = read.map_err(|error| anyhow!("{name}: {error}"))?;
