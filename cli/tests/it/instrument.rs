@@ -125,7 +125,7 @@ fn the_trace_of_a_program_in_node_is_that_of_wprof() {
     let said = wprof(&["collect", "--trace", "--", "node", &host, &json_wasm]).failed();
     assert!(said.contains("give -o FILE.wtrace"), "{said}");
     let args =
-        ["collect", "--trace", "--max-trace", "1K", "-o", &found, "--", "node", &host, &json_wasm, "1", "1"];
+        ["collect", "--trace", "--max-trace", "1K", "-o", &found, "--", "node", &host, &json_wasm, "30", "2"];
     let ran = command(&args).env("NODE_NO_WARNINGS", "1").output().expect("it starts");
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert!(said.contains("has only the beginning of the run: raise --max-trace"), "{said}");
