@@ -210,7 +210,7 @@ fn generated_modules_count_the_contexts_that_the_engine_counts() {
         all.stopped > share(50)
             && all.records > share(1_000)
             && all.recursive > share(20)
-            && all.paths > share(100),
+            && all.paths > share(20),
         "{all:?}"
     );
     assert!(all.events > share(10_000), "{all:?}");
