@@ -7,11 +7,9 @@
 //! Invariant: the pool holds no data of an earlier instance: a memory consists of its image and zeros, accessible up to
 //! its minimum; a vmctx is zeroed. Resources that cannot be reset are returned to the system.
 
-use std::collections::HashMap;
-use std::hash::Hash;
 use std::io;
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use rustix::mm::{Advice, MprotectFlags, madvise, mprotect};
 
@@ -27,13 +25,14 @@ use crate::runtime::linear_memory::written_pages::written_pages;
 /// The resources that instances of one engine have left.
 #[derive(Debug)]
 pub struct Pool {
-    memories: Mutex<Shelf<MemoryShape, KeptMemory>>,
-    vmctxs: Mutex<Shelf<usize, Mapping>>,
+    memories: Kept<MemoryShape, KeptMemory>,
+    /// By their size.
+    vmctxs: Kept<usize, Mapping>,
     /// Maximum number of written pages that a kept memory has.
     kept_pages: usize,
     /// What stores need.
-    pub interrupt_pages: Arc<Kept<Page>>,
-    pub transfer_buffers: Kept<TransferBuffer>,
+    pub interrupt_pages: Arc<Kept<(), Page>>,
+    pub transfer_buffers: Kept<(), TransferBuffer>,
 }
 
 /// Bytes of a kept vmctx that stay present.
@@ -55,51 +54,13 @@ struct KeptMemory {
     _image: Option<Arc<MemoryImage>>,
 }
 
-/// Kept items, by shape.
-#[derive(Debug)]
-struct Shelf<K, V> {
-    kept: HashMap<K, Vec<V>>,
-    count: usize,
-    most: usize,
-}
-
-impl<K: Copy + Eq + Hash, V> Shelf<K, V> {
-    fn new(most: usize) -> Shelf<K, V> {
-        Shelf { kept: HashMap::new(), count: 0, most }
-    }
-
-    fn take(&mut self, shape: K) -> Option<V> {
-        let kept = self.kept.get_mut(&shape)?;
-        let one = kept.pop()?;
-        if kept.is_empty() {
-            self.kept.remove(&shape);
-        }
-        self.count -= 1;
-        Some(one)
-    }
-
-    /// Keeps an item; returns the item to drop instead, preferably one of another shape.
-    fn put(&mut self, shape: K, one: V) -> Option<V> {
-        let instead = if self.count < self.most {
-            None
-        } else {
-            let Some(&other) = self.kept.keys().find(|other| **other != shape) else { return Some(one) };
-            self.take(other)
-        };
-        self.kept.entry(shape).or_default().push(one);
-        self.count += 1;
-        instead
-    }
-}
-
 impl Pool {
     /// Creates an empty pool.
     pub fn new(config: PoolingConfig) -> Pool {
         let PoolingConfig { memories, instances, kept_bytes } = config;
-        let (memories, vmctxs) = (Mutex::new(Shelf::new(memories)), Mutex::new(Shelf::new(instances)));
         Pool {
-            memories,
-            vmctxs,
+            memories: Kept::new(memories),
+            vmctxs: Kept::new(instances),
             kept_pages: kept_bytes / PAGE,
             interrupt_pages: Arc::new(Kept::new(instances)),
             transfer_buffers: Kept::new(instances),
@@ -125,7 +86,7 @@ impl Pool {
     }
 
     fn kept(&self, size: usize, minimum: u64, image: Option<&Arc<MemoryImage>>) -> Option<KeptMemory> {
-        self.memories.lock().unwrap_or_else(PoisonError::into_inner).take(shape(size, minimum, image))
+        self.memories.take(shape(size, minimum, image))
     }
 
     /// Takes back a memory's address space, which was accessible up to `len` and is no longer used.
@@ -137,7 +98,7 @@ impl Pool {
         let shape = shape(mapping.size(), minimum, image.as_ref());
         let kept = KeptMemory { mapping, _image: image };
         // The replaced item is dropped after the lock is released.
-        let _instead = self.memories.lock().unwrap_or_else(PoisonError::into_inner).put(shape, kept);
+        self.memories.put(shape, kept);
     }
 
     /// Resets a memory to its initial state.
@@ -190,7 +151,7 @@ impl Pool {
 
     /// Returns the zeroed mapping of a vmctx of `size` bytes, if one is kept.
     pub fn vmctx(&self, size: usize) -> Option<Mapping> {
-        self.vmctxs.lock().unwrap_or_else(PoisonError::into_inner).take(size)
+        self.vmctxs.take(size)
     }
 
     /// Takes back a mapping of a vmctx that is no longer used.
@@ -198,14 +159,13 @@ impl Pool {
         let size = mapping.size();
         // SAFETY: this function owns the entire mapping.
         if unsafe { reset_vmctx(mapping.base(), size) }.is_ok() {
-            let _instead = self.vmctxs.lock().unwrap_or_else(PoisonError::into_inner).put(size, mapping);
+            self.vmctxs.put(size, mapping);
         }
     }
 
     /// Returns the number of kept memories and vmctxs.
     pub fn kept_now(&self) -> (usize, usize) {
-        let memories = self.memories.lock().unwrap_or_else(PoisonError::into_inner).count;
-        (memories, self.vmctxs.lock().unwrap_or_else(PoisonError::into_inner).count)
+        (self.memories.len(), self.vmctxs.len())
     }
 }
 
@@ -237,22 +197,4 @@ unsafe fn forget(base: NonNull<u8>, len: usize) -> io::Result<()> {
         unsafe { madvise(base.as_ptr().cast(), len, Advice::LinuxDontNeed)? };
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_shelf_keeps_no_more_than_it_may_and_what_was_wanted_last() {
-        let mut shelf = Shelf::new(2);
-        assert_eq!((shelf.put(1, 'a'), shelf.put(1, 'b'), shelf.put(1, 'c')), (None, None, Some('c')));
-        assert_eq!(shelf.put(2, 'd'), Some('b'), "another shape is wanted now");
-        assert_eq!(
-            (shelf.take(2), shelf.take(2), shelf.take(1), shelf.take(1)),
-            (Some('d'), None, Some('a'), None)
-        );
-        assert_eq!((shelf.count, shelf.kept.len()), (0, 0));
-        assert_eq!(Shelf::new(0).put(1, 'a'), Some('a'));
-    }
 }

@@ -194,7 +194,7 @@ impl StoreOpaque {
         let pool = engine.pool();
         let interrupt =
             InterruptPage::new(pool.map(|pool| pool.interrupt_pages.clone())).map_err(no_memory)?;
-        let transfer = pool.and_then(|pool| pool.transfer_buffers.take());
+        let transfer = pool.and_then(|pool| pool.transfer_buffers.take(()));
         let transfer = transfer.map_or_else(TransferBuffer::new, Ok).map_err(no_memory)?;
         let trace = engine
             .collection()
@@ -623,7 +623,7 @@ impl Drop for StoreOpaque {
         // SAFETY: `new` leaked the context. Only machine code of this store refers to it, and none is running.
         drop(unsafe { Box::from_raw(self.context.as_ptr()) });
         if let Some((pool, buffer)) = self.engine.pool().zip(self.transfer.take()) {
-            pool.transfer_buffers.put(buffer);
+            pool.transfer_buffers.put((), buffer);
         }
     }
 }

@@ -97,7 +97,7 @@ pub struct InterruptPage {
     /// The page, until it is given back.
     page: Option<Page>,
     /// Where pages of past stores are kept, if they are, for the next ones.
-    kept: Option<Arc<Kept<Page>>>,
+    kept: Option<Arc<Kept<(), Page>>>,
     /// Whether the page was made inaccessible at any time.
     was_protected: AtomicBool,
     /// The pending [`Request`], or 0.
@@ -118,8 +118,8 @@ impl InterruptPage {
     ///
     /// # Errors
     /// Returns an error if the system has no memory for it.
-    pub fn new(kept: Option<Arc<Kept<Page>>>) -> std::io::Result<InterruptPage> {
-        let page = kept.as_ref().and_then(|kept| kept.take()).map_or_else(Page::new, Ok)?;
+    pub fn new(kept: Option<Arc<Kept<(), Page>>>) -> std::io::Result<InterruptPage> {
+        let page = kept.as_ref().and_then(|kept| kept.take(())).map_or_else(Page::new, Ok)?;
         Ok(InterruptPage {
             page: Some(page),
             kept,
@@ -339,7 +339,7 @@ impl Drop for InterruptPage {
                 // SAFETY: the page belongs to `self`.
                 || unsafe { mprotect(page.0.as_ptr().cast(), SIZE, MprotectFlags::READ) }.is_ok();
             if is_readable {
-                kept.put(page);
+                kept.put((), page);
             }
         }
     }
