@@ -136,6 +136,22 @@ impl Failure {
     }
 }
 
+/// Checks the first `seeds` cases, for a test, and prints a summary; what fails is left in `folder`.
+///
+/// # Panics
+/// Panics if a case fails.
+#[track_caller]
+#[must_use]
+pub fn passed(seeds: u64, check: Check, folder: &str) -> Summary {
+    match sweep(0..seeds, check, |_| ()) {
+        Ok(summary) => {
+            println!("{summary:#?}");
+            summary
+        }
+        Err(failure) => panic!("{}", failure.report(Path::new(folder))),
+    }
+}
+
 /// Checks the cases of `seeds` on several threads, and calls `progress` after each case.
 ///
 /// # Errors

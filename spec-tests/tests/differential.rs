@@ -3,50 +3,34 @@
 //! `WPROF_SEEDS` is the number of modules. The program `differential` does long runs.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use wprof_spec_tests::pairs::pairs_of;
 use wprof_spec_tests::rng::Rng;
 use wprof_spec_tests::settings::{random_row, rows};
-use wprof_spec_tests::sweep::{DIFFERENTIAL, SAMPLED, WASM3, sweep};
+use wprof_spec_tests::sweep::{DIFFERENTIAL, SAMPLED, WASM3, passed};
 use wprof_spec_tests::volume::cases;
 
 #[test]
 fn generated_modules_leave_behind_what_they_do_in_an_interpreter() {
-    match sweep(0..cases(1000), DIFFERENTIAL, |_| ()) {
-        Ok(summary) => {
-            println!("{summary:#?}");
-            assert!(summary.refused * 4 < summary.modules, "too many modules are refused: {summary:?}");
-            assert!(summary.overflowed * 50 < summary.modules, "too many modules overflow: {summary:?}");
-        }
-        Err(failure) => panic!("{}", failure.report(Path::new(env!("CARGO_TARGET_TMPDIR")))),
-    }
+    let summary = passed(cases(1000), DIFFERENTIAL, env!("CARGO_TARGET_TMPDIR"));
+    assert!(summary.refused * 4 < summary.modules, "too many modules are refused: {summary:?}");
+    assert!(summary.overflowed * 50 < summary.modules, "too many modules overflow: {summary:?}");
 }
 
 #[test]
 fn modules_with_exceptions_and_objects_do_in_all_ways_what_they_do_in_plain_code() {
-    match sweep(0..cases(150), WASM3, |_| ()) {
-        Ok(summary) => {
-            println!("{summary:#?}");
-            assert!(summary.refused * 4 < summary.modules, "too many modules are refused: {summary:?}");
-            assert!(summary.overflowed * 20 < summary.modules, "too many modules overflow: {summary:?}");
-            assert!(summary.stopped < summary.calls, "no call returns: {summary:?}");
-        }
-        Err(failure) => panic!("{}", failure.report(Path::new(env!("CARGO_TARGET_TMPDIR")))),
-    }
+    let summary = passed(cases(150), WASM3, env!("CARGO_TARGET_TMPDIR"));
+    assert!(summary.refused * 4 < summary.modules, "too many modules are refused: {summary:?}");
+    assert!(summary.overflowed * 20 < summary.modules, "too many modules overflow: {summary:?}");
+    assert!(summary.stopped < summary.calls, "no call returns: {summary:?}");
 }
 
 #[test]
 fn generated_modules_do_the_same_with_arbitrary_settings() {
-    match sweep(0..cases(600), SAMPLED, |_| ()) {
-        Ok(summary) => {
-            println!("{summary:#?}");
-            assert!(summary.refused * 4 < summary.modules, "too many modules are refused: {summary:?}");
-            assert!(summary.overflowed * 50 < summary.modules, "too many modules overflow: {summary:?}");
-            assert!(summary.stopped < summary.calls, "no call returns: {summary:?}");
-        }
-        Err(failure) => panic!("{}", failure.report(Path::new(env!("CARGO_TARGET_TMPDIR")))),
-    }
+    let summary = passed(cases(600), SAMPLED, env!("CARGO_TARGET_TMPDIR"));
+    assert!(summary.refused * 4 < summary.modules, "too many modules are refused: {summary:?}");
+    assert!(summary.overflowed * 50 < summary.modules, "too many modules overflow: {summary:?}");
+    assert!(summary.stopped < summary.calls, "no call returns: {summary:?}");
 }
 
 #[test]
