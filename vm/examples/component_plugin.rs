@@ -98,7 +98,8 @@ const COMPONENT: &str = r#"(component
         (export "new" (func $new)) (export "next" (func $next)) (export "drop" (func $drop))))))
     (func (export "total") (param "most" u32) (result u32) (canon lift (core func $m "total"))))"#;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// Returns what everything costs that costs at most so much.
+pub fn total(most: u32) -> Result<u32, Box<dyn std::error::Error>> {
     let engine = Engine::default();
     let mut linker = Linker::new(&engine);
     bindings::add_to_linker(&mut linker, |shop: &mut Shop| shop)?;
@@ -106,8 +107,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let items = vec![item("bread", 320), item("salt", 90), item("saffron", 1200)];
     let mut store = Store::new(&engine, Shop { items, ..Shop::default() });
     let till = bindings::Till::instantiate(&mut store, &Component::new(&engine, COMPONENT)?, &linker)?;
-    let total = till.call_total(&mut store, 500)?;
+    let total = till.call_total(&mut store, most)?;
     assert!(store.data().table.is_empty(), "the component has dropped its search");
-    println!("all that costs at most 500 costs {total}");
+    Ok(total)
+}
+
+#[allow(dead_code, reason = "a test includes this file")]
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    println!("all that costs at most 500 costs {}", total(500)?);
     Ok(())
 }

@@ -19,7 +19,7 @@ impl BurstPolicies {
 
 impl fmt::Debug for BurstPolicies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("BurstPolicies").field(&self.create()).finish()
+        f.debug_struct("BurstPolicies").finish_non_exhaustive()
     }
 }
 
