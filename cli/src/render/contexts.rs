@@ -250,7 +250,7 @@ pub fn write_brief(page: &mut Page, tree: &ContextTree) {
 pub fn beside_simulation(metrics: &[Metric]) -> Option<&'static str> {
     let has = |names: &[&str]| metrics.iter().any(|metric| names.contains(&metric.name.as_str()));
     (has(&["cycles"]) && has(&["cache-misses", "mispredictions"])).then_some(
-        "cycles are up to twice too many: a simulation slows all that it watches; collect cycles without it",
+        "cycles are up to about twice too many: a simulation slows all that it watches; collect cycles without it",
     )
 }
 

@@ -56,7 +56,7 @@ What --collect counts, exactly unless it is cycles or cache alone:
   callees      with edges, paths or blocks: which functions each indirect call called, for the call graph of
                callgrind, and how often; alone, also edges
   cycles       with paths, cct, flow or sampling: time-stamp counter ticks along each path and in
-               each context, without callees and without the cost of measuring; up to twice too many
+               each context, without callees and without the cost of measuring; up to about twice too many
                beside cache or branches, which slow all that they watch
   cache        likewise: misses in a simulated data cache (see --cache), the same on any machine
   allocations  bytes and blocks that malloc, calloc, realloc, __rust_alloc and so on (see --allocator)
