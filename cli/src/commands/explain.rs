@@ -81,7 +81,7 @@ not those of a real run: code slots start at 0, and counters at the first of the
 More examples:
   wprof explain json.wasm 17 --stage asm --profile off --tier baseline   what runs first
   wprof explain json.wasm 17 --collect paths
-  wprof explain json.wasm 17 --stage asm --profile off --passes -copies   without a pass
+  wprof explain json.wasm 17 --stage asm --profile off --passes -redundant-moves   without a pass
   wprof explain json.wasm 17 --collect blocks --collect events=instructions,loads
   wprof explain json.wasm 17 --weights f.wprof   with the counts of a run as weights
   wprof explain json.wasm 17 --budget fuel=1000000   where the budget is checked

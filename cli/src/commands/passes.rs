@@ -12,11 +12,11 @@ A line for each pass, in the order in which they work: its name, whether it is o
 and what it does.
 
 Examples:
-  wprof passes none,copies@0..57   how a list is read
-  wprof run --passes -copies,-threads json.wasm 20 2   without two passes
+  wprof passes none,redundant-moves@0..57   how a list is read
+  wprof run --passes -redundant-moves,-jump-threading json.wasm 20 2   without two passes
   wprof run --passes none json.wasm 20 2   plain Cranelift
   wprof run --passes none,masks json.wasm 20 2   with one pass alone
-  wprof run --passes copies@0..57 json.wasm 20 2   with one in the first 57 functions only")]
+  wprof run --passes redundant-moves@0..57 json.wasm 20 2   with one in the first 57 functions only")]
 pub struct PassesArgs {
     /// A list as `--passes` has it: which passes are on then
     #[arg(value_name = "LIST", allow_hyphen_values = true, default_value = "all")]

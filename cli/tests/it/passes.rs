@@ -7,12 +7,15 @@ use super::{COUNT, Folder, wprof};
 
 #[test]
 fn the_list_says_what_is_on() {
-    let list = wprof(&["passes", "none,masks,copies@0..57"]).succeeded();
+    let list = wprof(&["passes", "none,masks,redundant-moves@0..57"]).succeeded();
     let on = |name: &str| {
         let line = list.lines().find(|line| line.starts_with(&format!("{name} ")));
         line.unwrap_or_else(|| panic!("no {name}: {list}")).split_whitespace().nth(1).map(str::to_owned)
     };
-    assert_eq!(["masks", "copies", "threads"].map(on), ["on", "0..57", "off"].map(|on| Some(on.to_owned())));
+    assert_eq!(
+        ["masks", "redundant-moves", "jump-threading"].map(on),
+        ["on", "0..57", "off"].map(|on| Some(on.to_owned()))
+    );
     let all = wprof(&["passes"]).succeeded();
     assert!(
         all.lines().count() > 20 && all.lines().all(|line| line.split_whitespace().nth(1) == Some("on")),
@@ -30,7 +33,9 @@ fn programs_do_the_same_without_passes() {
         wprof(&all).succeeded()
     };
     let expected = run(&[]);
-    for options in [&["--passes", "none"][..], &["--passes", "-copies,-threads"], &["--conservative"]] {
+    for options in
+        [&["--passes", "none"][..], &["--passes", "-redundant-moves,-jump-threading"], &["--conservative"]]
+    {
         assert_eq!(run(options), expected, "{options:?}");
     }
     let both = wprof(&["run", "--conservative", "--passes", "all", &module]);
@@ -52,14 +57,14 @@ fn code_is_shown_without_passes() {
 
 #[test]
 fn unknown_passes_are_refused_with_a_list() {
-    let refused = wprof(&["run", "--passes", "-copys", "m.wasm"]);
+    let refused = wprof(&["run", "--passes", "-redundant-move", "m.wasm"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
-    for part in ["there is no pass `copys`", "unroll", "copies", "threads"] {
+    for part in ["there is no pass `redundant-move`", "unroll", "redundant-moves", "jump-threading"] {
         assert!(refused.err.contains(part), "{refused:?}");
     }
 }
 
-/// In place of wprof: crashes if the pass `copies` works on function 57, and says something wrong if both `masks` and
+/// In place of wprof: crashes if the pass `redundant-moves` works on function 57, and says something wrong if both `masks` and
 /// `tables` work on function 3.
 const FAULTY: &str = r#"#!/usr/bin/env python3
 import os, signal, subprocess, sys
@@ -74,7 +79,7 @@ def works(name, function):
         start, end = map(int, on[name].split(".."))
         return start <= function < end
     return on[name] == "on"
-if fault == "crash" and works("copies", 57):
+if fault == "crash" and works("redundant-moves", 57):
     os.kill(os.getpid(), signal.SIGSEGV)
 print("wrong" if fault == "wrong" and works("masks", 3) and works("tables", 3) else "right")
 "#;
@@ -93,7 +98,10 @@ fn the_pass_and_the_function_at_fault_are_found() {
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
     };
     let crash = bisect("crash", &[]);
-    assert!(crash.contains("the pass copies, in function 57\n") && crash.contains("signal 11"), "{crash}");
+    assert!(
+        crash.contains("the pass redundant-moves, in function 57\n") && crash.contains("signal 11"),
+        "{crash}"
+    );
     // The later of the two is what it takes.
     let expected = folder.file("expected", "right\n");
     let wrong = bisect("wrong", &["--expect", &expected]);

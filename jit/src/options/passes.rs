@@ -5,7 +5,7 @@
 //! leaves plain Cranelift.
 //!
 //! Each pass has the range of function indexes that it works on, so that a fault can be bisected to a pass and a
-//! function (`scripts/bisect-passes`). Example: `-threads,copies@0..57` is everything but `threads`, with `copies` in
+//! function (`scripts/bisect-passes`). Example: `-jump-threading,redundant-moves@0..57` is everything but `jump-threading`, with `redundant-moves` in
 //! the first 57 functions only.
 
 use std::fmt;
@@ -89,16 +89,16 @@ passes! {
     Results, "results", Clif, "Copies results that loops compute where they are returned.";
     Constants, "constants", Clif, "Makes constants anew behind calls.";
     ConstantArguments, "constant-args", Clif, "Makes constants anew where they are arguments of blocks.";
-    Crossing, "crossing", Clif, "Spills values once if too many are alive across calls.";
+    Spilling, "spilling", Clif, "Spills values once if too many are alive across calls.";
     Pinned, "pinned", MachineCode, "Computes in the pinned register itself.";
     Calls, "calls", MachineCode, "Merges the loads of a callee's address into the call.";
     Tables, "tables", MachineCode, "Moves jump tables behind the code, and shares equal ones.";
     Addresses, "addresses", MachineCode, "Names stack slots directly instead of through a register.";
-    Copies, "copies", MachineCode, "Removes redundant and dead moves between registers and stack slots.";
-    Threads, "threads", MachineCode, "Threads jumps that lead to jumps, and turns branches around jumps.";
+    RedundantMoves, "redundant-moves", MachineCode, "Removes redundant and dead moves between registers and stack slots.";
+    JumpThreading, "jump-threading", MachineCode, "Threads jumps that lead to jumps, and turns branches around jumps.";
     Short, "short", MachineCode, "Writes jumps and constants as short as they can be, and drops padding.";
     Align, "align", MachineCode, "Aligns small loops, dispatches and the targets of jump tables.";
-    Apart, "apart", MachineCode, "Lets cold code lie apart from hot code.";
+    ColdSplit, "cold-split", MachineCode, "Lets cold code lie apart from hot code.";
 }
 
 const COUNT: usize = Pass::ALL.len();
@@ -276,15 +276,15 @@ mod tests {
     fn lists_are_read_from_left_to_right() {
         let has = |text: &str, func: u32| {
             let passes = set(text).for_function(func);
-            [Pass::Copies, Pass::Threads, Pass::Masks].map(|pass| passes.has(pass))
+            [Pass::RedundantMoves, Pass::JumpThreading, Pass::Masks].map(|pass| passes.has(pass))
         };
         assert_eq!(has("all", 3), [true; 3]);
         assert_eq!(has("none", 3), [false; 3]);
-        assert_eq!(has("-copies,-threads", 3), [false, false, true]);
-        assert_eq!(has("none,copies, threads", 3), [true, true, false]);
-        assert_eq!(has("-copies,all", 3), [true; 3]);
-        assert_eq!(has("copies@0..3", 2), [true; 3]);
-        assert_eq!(has("copies@0..3", 3), [false, true, true]);
+        assert_eq!(has("-redundant-moves,-jump-threading", 3), [false, false, true]);
+        assert_eq!(has("none,redundant-moves, jump-threading", 3), [true, true, false]);
+        assert_eq!(has("-redundant-moves,all", 3), [true; 3]);
+        assert_eq!(has("redundant-moves@0..3", 2), [true; 3]);
+        assert_eq!(has("redundant-moves@0..3", 3), [false, true, true]);
         assert_eq!(has("none,masks@3..4", 3), [false, false, true]);
         assert_eq!(has("none,masks@3..4", 2), [false; 3]);
     }
@@ -292,17 +292,26 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_an_error_that_says_what_can() {
         let error = |text: &str| text.parse::<PassSet>().expect_err("no list of passes").to_string();
-        let unknown = error("-copys");
+        let unknown = error("-redundant-move");
         assert!(
-            unknown.starts_with("there is no pass `copys`: give some of all, none, unroll, "),
+            unknown.starts_with("there is no pass `redundant-move`: give some of all, none, unroll, "),
             "{unknown}"
         );
         assert!(Pass::ALL.iter().all(|pass| unknown.contains(pass.name())), "{unknown}");
-        assert_eq!(error("copies"), "`copies` is on already: write `none,copies` for it alone");
-        for wrong in ["copies@", "copies@3", "copies@3..", "copies@5..3", "copies@a..b"] {
+        assert_eq!(
+            error("redundant-moves"),
+            "`redundant-moves` is on already: write `none,redundant-moves` for it alone"
+        );
+        for wrong in [
+            "redundant-moves@",
+            "redundant-moves@3",
+            "redundant-moves@3..",
+            "redundant-moves@5..3",
+            "redundant-moves@a..b",
+        ] {
             assert_eq!(
                 error(wrong),
-                format!("`{wrong}` names no functions: write them as in `copies@0..57`")
+                format!("`{wrong}` names no functions: write them as in `redundant-moves@0..57`")
             );
         }
         assert!(error("").starts_with("there is no pass ``"));
@@ -310,7 +319,13 @@ mod tests {
 
     #[test]
     fn sets_are_written_as_they_are_read() {
-        for text in ["all", "none", "all,-copies,threads@0..57", "none,masks,copies@3..4", "all,-unroll"] {
+        for text in [
+            "all",
+            "none",
+            "all,-redundant-moves,jump-threading@0..57",
+            "none,masks,redundant-moves@3..4",
+            "all,-unroll",
+        ] {
             assert_eq!(set(text).to_string(), text);
         }
         for &pass in Pass::ALL {

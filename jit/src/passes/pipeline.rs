@@ -57,7 +57,7 @@ const AFTER_LOWERING: [(Pass, Work); 4] = [
             context.flowgraph();
         }
     }),
-    (Pass::Crossing, |pipeline, context, origins| {
+    (Pass::Spilling, |pipeline, context, origins| {
         if let Some(preserved) = pipeline.preserved {
             spilling::relieve(context, preserved, origins);
         }

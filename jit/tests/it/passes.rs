@@ -100,11 +100,11 @@ fn a_pass_is_limited_to_functions() {
     let program = Program::new("json");
     let kind = (Tier::Optimized, Collection::default());
     let code = |func, passes: &str| program.code(func, &kind, passes.parse().expect("a list")).bytes;
-    let mut changed = program.functions().filter(|&func| code(func, "all") != code(func, "-copies"));
+    let mut changed = program.functions().filter(|&func| code(func, "all") != code(func, "-redundant-moves"));
     let (first, second) = (changed.next().expect("two functions"), changed.next().expect("two functions"));
-    let only_first = format!("copies@{first}..{}", first + 1);
+    let only_first = format!("redundant-moves@{first}..{}", first + 1);
     assert_eq!(code(first, &only_first), code(first, "all"));
-    assert_eq!(code(second, &only_first), code(second, "-copies"));
+    assert_eq!(code(second, &only_first), code(second, "-redundant-moves"));
 }
 
 #[test]

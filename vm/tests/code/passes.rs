@@ -124,7 +124,7 @@ fn code_of_other_passes_is_not_taken_from_the_cache() -> Outcome {
     let mut config = Config::new();
     config.strategy(Strategy::Optimized).code_cache(folder.path().join("code"));
     let mut compiled = Vec::new();
-    for passes in ["all", "-copies", "copies@0..3", "all"] {
+    for passes in ["all", "-redundant-moves", "redundant-moves@0..3", "all"] {
         let engine = Engine::new(config.passes(passes.parse()?))?;
         let module = Module::new(&engine, PROGRAM)?;
         compiled.push(module.compiled().0 > 0);

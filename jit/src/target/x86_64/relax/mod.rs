@@ -101,17 +101,17 @@ fn relaxed(code: &mut MachineCode, layout: &Layout<'_>) -> Option<Vec<(u32, u32)
         addresses::name(&mut pieces, &code.bytes, layout.blocks);
     }
     let mut effects = effects::effects(&pieces, &code.bytes, layout);
-    if has(Pass::Copies) {
+    if has(Pass::RedundantMoves) {
         let straights = flow::straights(&pieces, &effects, layout.blocks);
         redundant_moves::leave_out(&mut pieces, &mut effects, &straights);
     }
     jump_threading::settle(&mut pieces);
-    if has(Pass::Threads) {
+    if has(Pass::JumpThreading) {
         jump_threading::thread(&mut pieces, layout.cold);
     }
     let aligned = if has(Pass::Align) { Aligned::new(&pieces, layout.cold) } else { Aligned::default() };
     let align = if aligned.is_empty() { code.align } else { code.align.max(LINE) };
-    let begin = if has(Pass::Apart) { cold_split::begin(&pieces, &effects, layout.cold) } else { None };
+    let begin = if has(Pass::ColdSplit) { cold_split::begin(&pieces, &effects, layout.cold) } else { None };
     let apart = begin.map(|begin| ColdSplit { begin, align });
     if let Err(lost) = reach::check(&pieces, &effects, apart) {
         debug_assert!(false, "{lost}");

@@ -201,7 +201,7 @@ fn jumps_to_an_emptied_end_of_the_hot_part_lead_to_the_cold_part() {
     let (emptied, cold) = (nops(3), MOVE.repeat(21));
     let bytes = [&jb(1)[..], &[RET], &emptied, &cold, &[RET]].concat();
     // The same holds where jumps are not threaded.
-    for passes in [Passes::ALL, PassSet::all().with(Pass::Threads, false).for_function(0)] {
+    for passes in [Passes::ALL, PassSet::all().with(Pass::JumpThreading, false).for_function(0)] {
         let mut code = MachineCode { align: 16, bytes: bytes.clone(), ..MachineCode::default() };
         relax(&mut code, &Layout { blocks: &[0, 7, 10], cold: 10, passes, ..Layout::UNKNOWN });
         let apart = code.cold.clone().expect("a cold part");
