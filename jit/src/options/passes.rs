@@ -5,8 +5,8 @@
 //! leaves plain Cranelift.
 //!
 //! Each pass has the range of function indexes that it works on, so that a fault can be bisected to a pass and a
-//! function (`scripts/bisect-passes`). Example: `-jump-threading,redundant-moves@0..57` is everything but `jump-threading`, with `redundant-moves` in
-//! the first 57 functions only.
+//! function (`scripts/bisect-passes`). Example: `-jump-threading,redundant-moves@0..57` is everything but
+//! `jump-threading`, with `redundant-moves` in the first 57 functions only.
 
 use std::fmt;
 use std::str::FromStr;
