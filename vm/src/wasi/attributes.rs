@@ -29,7 +29,7 @@ impl Attributes {
         Attributes {
             device: stat.st_dev,
             inode: stat.st_ino,
-            links: stat.st_nlink,
+            links: widened(stat.st_nlink),
             ..Attributes::of_stream(stat, filetype)
         }
     }
@@ -167,4 +167,9 @@ impl NewTime {
 /// Converts both times for an open file.
 pub fn timestamps([accessed, modified]: [NewTime; 2]) -> Timestamps {
     Timestamps { last_access: accessed.of_file(), last_modification: modified.of_file() }
+}
+
+/// Widens a number whose width depends on the processor.
+fn widened(number: impl Into<u64>) -> u64 {
+    number.into()
 }

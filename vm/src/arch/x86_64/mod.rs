@@ -9,8 +9,8 @@ mod stores;
 mod stubs;
 
 pub use registers::{
-    Interrupted, Registers, cycles, pinned, preserved_registers, redirect, registers, set_registers,
-    stack_pointer,
+    Interrupted, Registers, cycles, frame_state, pinned, preserved_registers, redirect, registers,
+    set_registers, stack_pointer,
 };
 pub use stores::end_of_store;
 pub use stubs::{STUB_SIZE, STUBS_HEADER, lazy_stubs, raise};

@@ -5,6 +5,7 @@ use std::arch::asm;
 use libc::{REG_EFL, REG_R15, REG_RBP, REG_RIP, REG_RSP, ucontext_t};
 
 use super::stores::stored_register;
+use crate::arch::FrameState;
 
 /// Returns the approximate stack pointer.
 #[inline(always)]
@@ -40,6 +41,28 @@ pub struct Registers {
     pub fp: usize,
 }
 
+impl Registers {
+    /// Returns registers with which code continues that has a frame.
+    pub fn new(pc: usize, sp: usize, fp: usize) -> Registers {
+        Registers { pc, sp, fp }
+    }
+
+    /// Returns the return address of a function that was interrupted at its first instruction.
+    ///
+    /// # Safety
+    /// The registers are those of such a function.
+    pub unsafe fn return_address(&self) -> usize {
+        // SAFETY: the caller guarantees that the return address is on top of the stack.
+        unsafe { *(self.sp as *const usize) }
+    }
+
+    /// Returns where the return address may be, before a function has a frame and after its first instruction, given a
+    /// reader of words on the stack, which returns 0 for what is not readable.
+    pub fn return_candidates(&self, word: impl Fn(usize) -> u64) -> [u64; 2] {
+        [self.sp, self.sp.wrapping_add(8)].map(word)
+    }
+}
+
 /// Returns the pinned register of an interrupted context.
 pub fn pinned(context: &mut ucontext_t) -> &mut i64 {
     &mut context.uc_mcontext.gregs[REG_R15 as usize]
@@ -63,6 +86,29 @@ pub fn set_registers(context: &mut ucontext_t, registers: Registers) {
 pub fn cycles() -> u64 {
     // SAFETY: every x86-64 processor has a time-stamp counter.
     unsafe { std::arch::x86_64::_rdtsc() }
+}
+
+const PUSH_FRAME_POINTER: u8 = 0x55;
+const POP_FRAME_POINTER: u8 = 0x5d;
+/// `ret`, with or without the number of bytes to pop.
+const RETURNS: [u8; 2] = [0xc3, 0xc2];
+/// The first bytes of jumps that leave a function for another.
+const JUMPS: [u8; 4] = [0xe9, 0xeb, 0xff, 0x41];
+
+/// Returns how much of its frame the function at `start` has when it is at `pc`. The function ends behind `pc`.
+///
+/// # Safety
+/// The function's code is readable.
+pub unsafe fn frame_state(start: usize, pc: usize) -> FrameState {
+    // SAFETY: the caller guarantees it.
+    let byte = |at: usize| unsafe { *(at as *const u8) };
+    match pc.wrapping_sub(start) {
+        0 => FrameState::None,
+        1 if byte(start) == PUSH_FRAME_POINTER => FrameState::Saved,
+        _ if RETURNS.contains(&byte(pc)) => FrameState::None,
+        _ if byte(pc - 1) == POP_FRAME_POINTER && JUMPS.contains(&byte(pc)) => FrameState::None,
+        _ => FrameState::Whole,
+    }
 }
 
 /// All registers of interrupted machine code, as the runtime saves them on the stack before it examines them.

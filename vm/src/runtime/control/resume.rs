@@ -134,7 +134,7 @@ unsafe fn trap(activation: &Activation, interrupted: &mut Interrupted, object: &
         let vm = &*activation.vm.get();
         let record = record(Some(TrapCode::Host), object, interrupted.registers(), vm.fp);
         *activation.trap.get() = Some(record);
-        interrupted.set_registers(Registers { pc: vm.handler, sp: vm.sp, fp: vm.fp });
+        interrupted.set_registers(Registers::new(vm.handler, vm.sp, vm.fp));
     }
 }
 

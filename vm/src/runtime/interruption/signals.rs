@@ -139,7 +139,7 @@ unsafe fn recover(signal: c_int, info: &siginfo_t, context: &mut ucontext_t) -> 
     let record = unsafe { record(code, &object, registers, vm.fp) };
     // SAFETY: only this thread accesses it, and the host only reads it after wasm code has ended.
     unsafe { *activation.trap.get() = Some(record) };
-    arch::set_registers(context, Registers { pc: vm.handler, sp: vm.sp, fp: vm.fp });
+    arch::set_registers(context, Registers::new(vm.handler, vm.sp, vm.fp));
     Some(())
 }
 
@@ -200,7 +200,7 @@ pub unsafe fn record(
     registers: Registers,
     end: usize,
 ) -> TrapRecord {
-    let Registers { pc, sp, fp } = registers;
+    let (pc, fp) = (registers.pc, registers.fp);
     // A frame that did not fit on the stack has not stored its vmctx there yet.
     let overflowed = matches!(code, None | Some(TrapCode::StackOverflow));
     let is_complete = pc != object.start && !(overflowed && object.is_entry(pc));
@@ -208,13 +208,13 @@ pub unsafe fn record(
     let mut top = RawFrame { pc, vmctx: ptr::null(), path: None, sums: Sums::default(), record: None };
     let mut callers = ManyFrames::default();
     // SAFETY: the frame pointer is that of a wasm frame of this activation: of this frame or, at the first
-    // instruction, before the frame is set up, of the caller; there the return address is on top of the stack.
+    // instruction, before the frame is set up, of the caller.
     unsafe {
         if is_complete {
             top = walk::frame(pc, Some(object), fp);
         }
         if pc == object.start && fp != end {
-            let pc = *(sp as *const usize);
+            let pc = registers.return_address();
             callers.push(walk::frame(pc, registry::find_return(pc).as_deref(), fp));
         }
         callers.extend(walk::callers(fp, end));

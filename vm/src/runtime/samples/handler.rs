@@ -140,15 +140,13 @@ unsafe fn write_innermost(
     registers: Registers,
     stack: &Stack,
 ) -> Option<usize> {
-    let Registers { pc, sp, fp } = registers;
-    if registry::is_code(pc) {
+    if registry::is_code(registers.pc) {
         record.push(Mark::Interrupted.word());
-        record.push_frame(pc);
-        for at in [sp, sp.wrapping_add(8)] {
-            // SAFETY: the stack contains it.
-            record.push(if stack.has(at) { unsafe { *(at as *const u64) } } else { 0 });
-        }
-        return Some(fp);
+        record.push_frame(registers.pc);
+        // SAFETY: the stack contains it.
+        let word = |at| if stack.has(at) { unsafe { *(at as *const u64) } } else { 0 };
+        registers.return_candidates(word).into_iter().for_each(|caller| record.push(caller));
+        return Some(registers.fp);
     }
     // SAFETY: the context lives as long as the store.
     unsafe {

@@ -1,12 +1,13 @@
 //! Resolution of addresses on a stack to places in wasm code.
 //!
 //! A function that was interrupted before it has set up its frame, or after it has removed the frame, has not
-//! saved its caller's frame pointer where the walk looks; its return address is on top of the stack.
+//! saved its caller's frame pointer where the walk looks; its return address is elsewhere (`arch`).
 
 use std::sync::Arc;
 
 use super::ring::Mark;
 use super::stacks::TimedStacks;
+use crate::arch::{self, FrameState};
 use crate::runtime::code::registry::{self, CodeObject};
 
 /// The place of a frame.
@@ -124,35 +125,11 @@ fn add_frames(
     }
 }
 
-/// How much of a frame exists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FrameState {
-    Whole,
-    /// The caller's frame pointer is on the stack, and still in the register.
-    Saved,
-    None,
-}
-
-const PUSH_FRAME_POINTER: u8 = 0x55;
-const POP_FRAME_POINTER: u8 = 0x5d;
-/// `ret`, with or without the number of bytes to pop.
-const RETURNS: [u8; 2] = [0xc3, 0xc2];
-/// The first bytes of jumps that leave a function for another.
-const JUMPS: [u8; 4] = [0xe9, 0xeb, 0xff, 0x41];
-
 fn frame_of(object: &CodeObject, pc: usize) -> FrameState {
-    let into = pc.wrapping_sub(object.start);
-    // SAFETY: both are bytes of registered code, which is readable as long as it is registered; the second one is
-    // read only inside of that code.
-    let byte = |at: usize| unsafe { *(at as *const u8) };
-    match into {
-        0 => FrameState::None,
-        1 if byte(object.start) == PUSH_FRAME_POINTER => FrameState::Saved,
-        _ if RETURNS.contains(&byte(pc)) => FrameState::None,
-        _ if into < object.len && byte(pc - 1) == POP_FRAME_POINTER && JUMPS.contains(&byte(pc)) => {
-            FrameState::None
-        }
-        _ => FrameState::Whole,
+    match pc.wrapping_sub(object.start) < object.len {
+        // SAFETY: registered code is readable as long as it is registered.
+        true => unsafe { arch::frame_state(object.start, pc) },
+        false => FrameState::Whole,
     }
 }
 
