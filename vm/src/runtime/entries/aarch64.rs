@@ -13,22 +13,21 @@ use crate::runtime::counts::call_records::RecentCalls;
 use crate::runtime::instances::abi::{ArrayCall, VmActivation, VmContext, VmStoreContext, VmValue};
 use crate::runtime::samples::{FOR_ENGINE, FOR_PROGRAM};
 
-/// Stores or loads pairs of registers, which lie behind each other from a base and an offset on.
+/// Stores or loads pairs of registers, each at its number times its size behind a base.
 macro_rules! pairs {
-    ($operation:literal, $class:literal, $base:literal, $size:literal, $from:literal: $($first:literal $second:literal)*) => {
-        concat!($($operation, " ", $class, $first, ", ", $class, $second, ", [", $base, ", #", $size, " * ", $first, " + ",
-            $from, "]\n"),*)
+    ($operation:literal, $class:literal, $base:literal, $size:literal: $($first:literal $second:literal)*) => {
+        concat!($($operation, " ", $class, $first, ", ", $class, $second, ", [", $base, ", #", $size, " * ", $first, "]\n"),*)
     };
 }
 
 /// Stores or loads the vector registers, all or those of arguments, at the stack pointer.
 macro_rules! vectors {
     ($operation:literal all) => {
-        pairs!($operation, "q", "sp", 16, 0: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27
+        pairs!($operation, "q", "sp", 16: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27
             28 29 30 31)
     };
     ($operation:literal arguments) => {
-        pairs!($operation, "q", "sp", 16, 0: 0 1 2 3 4 5 6 7)
+        pairs!($operation, "q", "sp", 16: 0 1 2 3 4 5 6 7)
     };
 }
 
@@ -224,12 +223,14 @@ macro_rules! preserving {
             "mov x29, sp",
             "sub sp, sp, #672",
             vectors!("stp" all),
-            pairs!("stp", "x", "sp", 8, 512: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15),
-            "str x18, [sp, #640]",
+            "add x17, sp, #512",
+            pairs!("stp", "x", "x17", 8: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15),
+            "str x18, [x17, #128]",
             $call,
             vectors!("ldp" all),
-            pairs!("ldp", "x", "sp", 8, 512: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15),
-            "ldr x18, [sp, #640]",
+            "add x17, sp, #512",
+            pairs!("ldp", "x", "x17", 8: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15),
+            "ldr x18, [x17, #128]",
             "mov sp, x29",
             "ldp x29, x30, [sp], #16",
             "ret",
@@ -335,7 +336,7 @@ pub extern "C" fn resume() {
     naked_asm!(
         "str x30, [sp, #24]",
         "sub sp, sp, #240",
-        pairs!("stp", "x", "sp", 8, 0: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29),
+        pairs!("stp", "x", "sp", 8: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29),
         "add x29, sp, #232",
         "sub sp, sp, #512",
         vectors!("stp" all),
@@ -345,8 +346,8 @@ pub extern "C" fn resume() {
         "add x17, sp, #512",
         "ldr x16, [x17, #256]",
         "msr nzcv, x16",
-        pairs!("ldp", "x", "x17", 8, 0: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15),
-        pairs!("ldp", "x", "x17", 8, 0: 18 19 20 21 22 23 24 25 26 27 28 29),
+        pairs!("ldp", "x", "x17", 8: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15),
+        pairs!("ldp", "x", "x17", 8: 18 19 20 21 22 23 24 25 26 27 28 29),
         "ldr x16, [x17, #128]",
         "ldr x30, [x17, #248]",
         "ldr x17, [x17, #240]",
