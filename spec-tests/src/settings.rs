@@ -70,6 +70,8 @@ settings! {
         "checked" => |c| _ = c.memory_reservation(0).memory_guard_size(0);
     "guards against speculation": "yes",
         "no" => |c| _ = c.spectre_guards(false);
+    "signals": "used",
+        "unused" => |c| _ = c.signals_based_traps(false);
     "polls": "no",
         "yes" => |c| _ = c.interruptible(true);
     "NaNs": "any",

@@ -36,6 +36,7 @@ use wprof_jit::code::stand_ins::StandIns;
 use wprof_jit::compile::Tier;
 use wprof_jit::module::{Entity, ModuleBytes, ModuleInfo};
 
+pub use artifact::Precompiled;
 pub use interface::{ExportType, ImportType};
 pub use names::demangle;
 pub use own_artifacts::OwnArtifacts;
