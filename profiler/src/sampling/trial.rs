@@ -96,6 +96,11 @@ impl TrialResult {
         self.after - self.before - margin * self.before > SURE * self.noise
     }
 
+    /// Reports whether the newer version is faster by more than `margin`, a share of a call's time, beyond chance.
+    pub fn is_faster(&self, margin: f64) -> bool {
+        self.before - self.after - margin * self.before > SURE * self.noise
+    }
+
     /// Returns the cycles of a call of the new version, relative to the existing one.
     pub fn ratio(&self) -> f64 {
         self.after / self.before.max(1.0)
@@ -141,6 +146,7 @@ mod tests {
         let slower = run(256, |side, call| input(call) * if side == Side::After { 13 } else { 10 } / 10);
         assert!(slower.is_slower(0.01) && (1.2..1.4).contains(&slower.ratio()), "{slower:?}");
         let faster = run(256, |side, call| input(call) * if side == Side::After { 8 } else { 10 } / 10);
+        assert!(faster.is_faster(0.1) && !faster.is_faster(0.3) && !slower.is_faster(0.0));
         assert!(!faster.is_slower(0.01) && (0.7..0.9).contains(&faster.ratio()), "{faster:?}");
     }
 
@@ -148,7 +154,7 @@ mod tests {
     fn equal_versions_are_not_told_apart() {
         for calls in [2, 3, 16, 256] {
             let equal = run(calls, |_, call| input(call));
-            assert!(!equal.is_slower(0.01), "{equal:?}");
+            assert!(!equal.is_slower(0.01) && !equal.is_faster(0.0), "{equal:?}");
         }
         assert!(!run(64, |side, _| 1000 + u64::from(side == Side::After)).is_slower(0.01));
     }
