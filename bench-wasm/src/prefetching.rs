@@ -10,10 +10,10 @@ use crate::table::Table;
 
 /// The cases of `programs/streams/lists.c`: name and arguments.
 const LISTS: [(&str, &str); 8] = [
-    ("scattered, 6 MiB", "scattered 100000 600"),
-    ("scattered, 1 MiB", "scattered 16000 6000"),
-    ("scattered, 60 KiB", "scattered 1000 200000"),
-    ("edited, 6 MiB", "edited 100000 400"),
+    ("scattered, 6 MiB", "scattered 100000 500"),
+    ("scattered, 1 MiB", "scattered 16000 3000"),
+    ("scattered, 60 KiB", "scattered 1000 50000"),
+    ("edited, 6 MiB", "edited 100000 300"),
     ("new each time, 6 MiB", "new 100000 100"),
     ("in order of addresses, 6 MiB", "ordered 100000 2000"),
     ("buckets, 6 MiB", "buckets 100000 400"),

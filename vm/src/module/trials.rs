@@ -120,17 +120,17 @@ impl ModuleInner {
         let mut trials = self.trials();
         let Some(found) = trials.get_mut(&func) else { return };
         found.trial.add(side, cycles);
-        if let Some(result) = found.trial.result()
-            && let Some(FunctionTrial { before, goal, .. }) = trials.remove(&func)
-        {
-            self.end_trial(func, before, (result, goal));
+        let Some(result) = found.trial.result() else { return };
+        if let Some(ended) = trials.remove(&func) {
+            self.end_trial(func, ended, result);
         }
     }
 
-    fn end_trial(&self, func: u32, before: Replaced, (result, goal): (TrialResult, Goal)) {
+    fn end_trial(&self, func: u32, ended: FunctionTrial, result: TrialResult) {
+        let FunctionTrial { trial, before, goal } = ended;
         let reverted = self.engine.reoptimization().is_some_and(|policy| match goal {
             Goal::NotSlower => result.is_slower(policy.trial_margin),
-            Goal::Faster => !result.is_faster(policy.prefetching_gain),
+            Goal::Faster => !trial.is_faster(policy.prefetching_gain),
         });
         let address = self.code.update(func, |compiled| {
             compiled.prefetching.end(goal, reverted);
