@@ -456,7 +456,11 @@ impl ModuleInner {
     fn compile_version(self: &Arc<Self>, func: u32, promotion: Promotion) -> Result<()> {
         match promotion {
             Promotion::Burst(block) => self.compile_for_bursts(func, block),
-            Promotion::Reoptimized => self.reoptimize(func),
+            Promotion::Reoptimized => {
+                self.reoptimize(func)?;
+                self.order_prefetching(func);
+                Ok(())
+            }
             Promotion::Prefetching => self.try_prefetching(func),
             Promotion::Entry => self.compile_for_callers(func),
             Promotion::Resume(block) => self.compile_for_frame(func, block, true),

@@ -61,12 +61,14 @@ impl Prefetching {
 impl ModuleInner {
     /// Orders the prefetching version of a hot function, unless it was tried before. A function whose version is in another
     /// trial has its turn after a later round of bursts.
-    pub(super) fn order_prefetching(self: &Arc<Self>, func: u32, policy: &Policy) {
+    pub(super) fn order_prefetching(self: &Arc<Self>, func: u32) {
         let is_open = |compiled: &Compiled| {
             let is_free = !compiled.requested.contains(&Promotion::Reoptimized);
             compiled.promoted && is_free && compiled.prefetching == Prefetching::Untried
         };
-        let is_wanted = policy.prefetching && self.engine.prefetching_calls() > 0;
+        let is_on = |policy: &Policy| policy.prefetching;
+        let is_wanted =
+            self.engine.reoptimization().is_some_and(is_on) && self.engine.prefetching_calls() > 0;
         if is_wanted && self.code.look(func, is_open) == Some(true) && !self.trials().contains_key(&func) {
             self.order_promotion(func, Promotion::Prefetching);
         }

@@ -71,7 +71,7 @@ impl ModuleInner {
                 self.order_promotion(func, Promotion::Reoptimized);
             }
         }
-        hot.into_iter().for_each(|func| self.order_prefetching(func, policy));
+        hot.into_iter().for_each(|func| self.order_prefetching(func));
         if let Some(last) = last {
             self.follow_phases(policy, &Arc::new(advice.since(last)), &advice);
         }
