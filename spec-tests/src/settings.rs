@@ -55,7 +55,7 @@ settings! {
     "reoptimization": "usual",
         "at once" => |c| _ = c.reoptimization(Some(Policy::eager())),
         "with prefetching" => |c| _ = c.reoptimization(Some(Policy {
-            prefetching: true, prefetching_calls: 3, prefetching_gain: -1e12, ..Policy::eager()
+            prefetching: true, prefetching_calls: 8, prefetching_gain: -1e12, ..Policy::eager()
         })),
         "never" => |c| _ = c.reoptimization(None);
     "promotion": "usual",

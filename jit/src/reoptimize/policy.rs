@@ -40,7 +40,7 @@ pub struct Policy {
     /// for each such loop, in each instance.
     pub prefetching: bool,
     /// The number of calls of each version in such a trial: fewer than in others, as much is at stake, and as loops over
-    /// large structures take long.
+    /// large structures take long. Fewer than seven show nothing beyond chance.
     pub prefetching_calls: u32,
     /// Prefetching code is kept if it saves at least this share of a call, beyond chance.
     pub prefetching_gain: f64,

@@ -106,7 +106,7 @@ impl Program {
 fn prefetching(gain: f64) -> Config {
     let policy = Policy {
         prefetching: true,
-        prefetching_calls: 6,
+        prefetching_calls: 8,
         prefetching_gain: gain,
         trial_calls: 6,
         inlining: false,
