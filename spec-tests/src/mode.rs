@@ -190,7 +190,8 @@ impl Mode {
         if self == Mode::Eager {
             config.promote_after(1).profiling(bursts(100, 10, "default"));
             // A trial of three calls ends before such programs do.
-            config.reoptimization(Some(Policy { trial_calls: 3, ..Policy::eager() }));
+            let prefetching = Policy { prefetching: true, prefetching_calls: 8, ..Policy::eager() };
+            config.reoptimization(Some(Policy { trial_calls: 3, prefetching_gain: -1e12, ..prefetching }));
         }
         config
     }

@@ -54,6 +54,9 @@ settings! {
         "default" => |c| _ = c.profiling(ProfilingConfig::Adaptive(wprof::Adaptive::default()));
     "reoptimization": "usual",
         "at once" => |c| _ = c.reoptimization(Some(Policy::eager())),
+        "with prefetching" => |c| _ = c.reoptimization(Some(Policy {
+            prefetching: true, prefetching_calls: 8, prefetching_gain: -1e12, ..Policy::eager()
+        })),
         "never" => |c| _ = c.reoptimization(None);
     "promotion": "usual",
         "early" => |c| _ = c.promote_after(2);

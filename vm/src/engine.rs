@@ -178,6 +178,12 @@ impl Engine {
         self.0.core.reoptimization()
     }
 
+    /// Returns the number of timed calls of each version when one that prefetches is compared with the same that does not.
+    pub(crate) fn prefetching_calls(&self) -> u32 {
+        let policy = self.reoptimization().filter(|_| self.config().tiers.background);
+        policy.map_or(0, |policy| policy.prefetching_calls)
+    }
+
     /// Returns the number of timed calls of each version when a better version is compared with the previous one.
     pub(crate) fn trial_calls(&self) -> u32 {
         let policy = self.reoptimization().filter(|_| self.config().tiers.background);

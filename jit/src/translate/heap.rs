@@ -95,7 +95,7 @@ impl Translator<'_> {
         }
     }
 
-    fn heap_flags(&mut self, index: u32) -> MemFlagsData {
+    pub(super) fn heap_flags(&mut self, index: u32) -> MemFlagsData {
         let region = match index < self.env.info.imported_memories {
             true => Region::ImportedMemories,
             false => Region::Memory(index),
@@ -175,7 +175,7 @@ impl Translator<'_> {
     }
 
     /// Returns the address of a memory's byte 0.
-    fn memory_base(&mut self, index: u32) -> Value {
+    pub(super) fn memory_base(&mut self, index: u32) -> Value {
         if let Some((_, base)) = self.base.filter(|(memory, _)| *memory == index) {
             return base;
         }

@@ -21,6 +21,7 @@ mod env;
 mod exception;
 mod flow;
 mod fold;
+mod follow;
 mod gc;
 mod global;
 mod heap;

@@ -35,6 +35,7 @@ impl Translator<'_> {
             Probe::Event { kind, amount } => self.add_events(kind, amount),
             Probe::Budget(kind) => self.check_budget(kind),
             Probe::Poll => self.poll(),
+            Probe::Follow(follow) => self.follow(&follow),
             Probe::Check => self.check(),
             Probe::Heat(counter) => self.heat(counter),
             Probe::PathStart(first) => self.start_path(first),

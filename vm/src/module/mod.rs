@@ -19,6 +19,7 @@ mod own_artifacts;
 mod parts;
 mod phases;
 mod plans;
+mod prefetching;
 mod reoptimized;
 mod speculation;
 mod symbols;
