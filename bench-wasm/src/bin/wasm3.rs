@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::Parser;
 use wprof::{Config, GcStatistics, Instance, Module, Store};
 use wprof_bench::programs::Program;
@@ -141,8 +141,8 @@ fn cells(options: &Options, kernel: &Kernel, program: &Program, engines: &[Engin
     Ok(times.iter().map(shown).collect())
 }
 
-/// Runs a program in this process; returns what its collections did.
-fn pauses(program: &Program) -> Result<Vec<String>> {
+/// Runs a program in this process; returns its time and what its collections did.
+fn run(program: &Program) -> wprof::Result<(Duration, Option<GcStatistics>)> {
     let engine = wprof::Engine::new(&Config::new())?;
     let module = Module::new(&engine, std::fs::read(&program.file)?)?;
     let mut store = Store::new(&engine, ());
@@ -150,18 +150,23 @@ fn pauses(program: &Program) -> Result<Vec<String>> {
     let start = instance.get_typed_func::<(), ()>(&mut store, "_start")?;
     let began = Instant::now();
     start.call(&mut store, ())?;
-    let whole = began.elapsed();
+    Ok((began.elapsed(), store.gc_statistics().cloned()))
+}
+
+/// Returns the cells of a program in the table of collections.
+fn pauses(program: &Program) -> Result<Vec<String>> {
+    let (whole, statistics) = run(program).map_err(|error| anyhow!("{}: {error}", program.name))?;
     let GcStatistics { objects, bytes, collections, paused, longest_pause, live, .. } =
-        store.gc_statistics().context("the program has no objects")?;
-    let milliseconds = |time: &Duration| format!("{:.2} ms", time.as_secs_f64() * 1e3);
+        statistics.context("the program has no objects")?;
+    let milliseconds = |time: Duration| format!("{:.2} ms", time.as_secs_f64() * 1e3);
     let share = 100.0 * paused.as_secs_f64() / whole.as_secs_f64();
     let mebibytes = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
     Ok(vec![
         objects.to_string(),
-        mebibytes(*bytes),
+        mebibytes(bytes),
         collections.to_string(),
         milliseconds(longest_pause),
         format!("{share:.1}%"),
-        mebibytes(*live),
+        mebibytes(live),
     ])
 }
