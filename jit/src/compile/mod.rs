@@ -338,13 +338,11 @@ impl Compiler {
             scratch.unwrap_or_else(|| Box::new(Scratch::new(self.target.baseline(&*self.fast))));
         let Scratch { context, builder, registers, baseline } = &mut *scratch;
         let options = self.options_of(graph);
-        let (catches, passes) = (cfg.catches(), options.passes.for_function(cfg.func));
-        // The other passes do not know the control flow at landings.
-        let passes = if catches { passes.only(Pass::SinglePass) } else { passes };
+        let passes = options.passes.for_function(cfg.func);
         let Translated { mut origins, checks, dispatches } =
             translate(env, options, (isa, self.target), cfg, graph, &mut context.func, builder)?;
         let explicit = options.explicit_traps.then(|| isa.default_call_conv());
-        let proofs = (self.options.proves && !catches).then_some(&self.proofs);
+        let proofs = self.options.proves.then_some(&self.proofs);
         let mut unproven = None;
         if tier == Tier::Optimized {
             let preserved = Preserved::new(self.target.integers_across_calls(&*self.rest), &self.options);
@@ -433,11 +431,6 @@ impl Compiler {
         output: &Output<'_>,
         code: MachineCode,
     ) -> Option<MachineCode> {
-        if output.proofs.is_none() {
-            // The function catches exceptions, and what control does at landings is not known to the checker.
-            self.proofs.leave_baseline();
-            return None;
-        }
         let checked = baseline.check(&context.func, output.origins, &code);
         let unproven =
             checked.err().map(|report| format!("baseline code of function {}: {report}", output.func));

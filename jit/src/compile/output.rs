@@ -64,11 +64,6 @@ impl Proofs {
         self.count(unproven, [&self.baseline.0, &self.baseline.1]);
     }
 
-    /// Adds a function whose baseline code is not checked, and so not used.
-    pub(super) fn leave_baseline(&self) {
-        self.baseline.1.fetch_add(1, Ordering::Relaxed);
-    }
-
     fn count(&self, unproven: Unproven, [proven, not]: [&AtomicU64; 2]) {
         let count = if unproven.is_none() { proven } else { not };
         count.fetch_add(1, Ordering::Relaxed);
@@ -231,8 +226,10 @@ impl Output<'_> {
 fn landings(buffer: &MachBufferFinalized<Final>) -> Vec<Landing> {
     let landing = |site: FinalizedMachCallSite<'_>| {
         let found = site.exception_handlers.iter().find_map(|handler| match handler {
-            FinalizedMachExceptionHandler::Default(pc) => Some(*pc),
-            _ => None,
+            FinalizedMachExceptionHandler::Default(pc) | FinalizedMachExceptionHandler::Tag(_, pc) => {
+                Some(*pc)
+            }
+            FinalizedMachExceptionHandler::Context(_) => None,
         });
         Some(Landing { return_pc: site.ret_addr, pc: found?, frame: site.frame_offset? })
     };
