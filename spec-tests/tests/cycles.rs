@@ -127,32 +127,19 @@ fn run_program(program: &Program, engine: &Engine) -> Profile {
     ended.instance.profile(&ended.store).unwrap_or_else(|e| panic!("{}: {e}", program.name))
 }
 
-/// With assertions a simulation takes so long that caches forget the program; with `WPROF_CYCLES` set it is tried all the same.
-fn is_measured() -> bool {
-    let is_slow = cfg!(debug_assertions) && std::env::var_os("WPROF_CYCLES").is_none();
-    if is_slow {
-        println!(
-            "skipped: cycles beside a simulation are compared in release builds, as `scripts/test` does"
-        );
-    }
-    !is_slow
-}
-
 #[test]
+#[ignore = "measures: run it in a release build on a quiet machine"]
 fn a_simulation_does_not_turn_the_ranking_over() {
-    if is_measured() {
-        // Arithmetic is above accesses, and both are above branches.
-        assert_eq!(compare("turned", run_turned), 3);
-    }
+    // Arithmetic is above accesses, and both are above branches.
+    assert_eq!(compare("turned", run_turned), 3);
 }
 
 #[test]
+#[ignore = "measures: run it in a release build on a quiet machine"]
 fn programs_have_the_same_ranking_beside_a_simulation() {
     const NAMES: [&str; 4] = ["sort", "strings", "hash", "json"];
-    if is_measured() {
-        let programs = own().into_iter().filter(|program| NAMES.contains(&program.name.as_str()));
-        let pairs: usize =
-            programs.map(|program| compare(&program.name, |engine| run_program(&program, engine))).sum();
-        assert!(pairs >= 10, "only {pairs} pairs of functions differ clearly");
-    }
+    let programs = own().into_iter().filter(|program| NAMES.contains(&program.name.as_str()));
+    let pairs: usize =
+        programs.map(|program| compare(&program.name, |engine| run_program(&program, engine))).sum();
+    assert!(pairs >= 10, "only {pairs} pairs of functions differ clearly");
 }

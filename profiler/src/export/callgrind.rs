@@ -7,7 +7,8 @@
 //! line without inclusive cost, if its count is known ([`Profile::call_edges`]), since the first call's cost contains
 //! its instructions. The inclusive cost of a function, as readers add it up, therefore counts everything once.
 //! Time comes first, if it was sampled, and follows the counted functions: readers add up what has one name. Samples do
-//! not count calls, so calls of sampled stacks have inclusive time and a count of 0.
+//! not count calls: where none were counted a sampled call counts once, as readers take the cost of no call for the
+//! function's own.
 
 mod time;
 
@@ -36,16 +37,20 @@ pub fn write_callgrind(profile: &Profile, code: &CodeMap, mut out: impl Write) -
             profile.functions.iter().map(|caller| (caller.index, calls_of(profile, code, caller))).collect()
         }
     };
+    let mut sampled = time.map(|time| time::by_function(time, profile, code)).unwrap_or_default();
     let mut names = Names::default();
     for function in &profile.functions {
         write_function(function, code, (&mut names, costs), &mut out)?;
+        let mut here = sampled.get_mut(&time::of_frame(&Frame::of_function(function, code)));
         for call in calls.get(&function.index).into_iter().flatten() {
-            write_call(call, code, (&mut names, costs), &mut out)?;
+            let callee = time::of_frame(&call.callee);
+            let time = here.as_mut().map_or(0, |here| here.take_call(call.site, &callee));
+            write_call(call, time, code, (&mut names, costs), &mut out)?;
         }
         writeln!(out)?;
     }
-    for (function, sampled) in time.map(|time| time::by_function(time, profile, code)).unwrap_or_default() {
-        write_time(&function, &sampled, (&mut names, costs), &mut out)?;
+    for (function, sampled) in &sampled {
+        write_time(function, sampled, (&mut names, costs), &mut out)?;
     }
     Ok(())
 }
@@ -196,6 +201,7 @@ fn start_of(callee: &Callee, profile: &Profile) -> u32 {
 
 fn write_call(
     call: &Call,
+    time_ns: u64,
     code: &CodeMap,
     (names, costs): (&mut Names, Costs),
     mut out: impl Write,
@@ -205,7 +211,7 @@ fn write_call(
     let line = code.line_at(call.site).map_or(0, |SourceLine { line, .. }| line);
     writeln!(out, "cfi={file}\ncfn={name}\ncalls={} {start:#x} {first_line}", call.calls)?;
     let [ops, calls] = call.inclusive;
-    writeln!(out, "{:#x} {line} {}", call.site, costs.of(0, ops, calls))
+    writeln!(out, "{:#x} {line} {}", call.site, costs.of(time_ns, ops, calls))
 }
 
 /// Writes what was sampled in a function.
@@ -230,7 +236,7 @@ fn write_time(
             writeln!(out, "fi={}", names.shown(&at.file))?;
             file = &at.file;
         }
-        writeln!(out, "cfi={}\ncfn={}\ncalls=0 0x0 0", names.shown(callee_file), names.shown(callee))?;
+        writeln!(out, "cfi={}\ncfn={}\ncalls=1 0x0 0", names.shown(callee_file), names.shown(callee))?;
         writeln!(out, "{:#x} {} {}", at.offset, at.line, costs.of(time_ns, 0, 0))?;
     }
     writeln!(out)

@@ -30,6 +30,19 @@ pub struct FunctionTime {
     pub calls: BTreeMap<(Position, Function), u64>,
 }
 
+impl FunctionTime {
+    /// Removes the calls of a function at an offset, and returns their inclusive time.
+    pub fn take_call(&mut self, offset: u32, callee: &Function) -> u64 {
+        let mut taken: u64 = 0;
+        self.calls.retain(|(at, called), time_ns| {
+            let is_it = at.offset == offset && called == callee;
+            taken = taken.saturating_add(if is_it { *time_ns } else { 0 });
+            !is_it
+        });
+        taken
+    }
+}
+
 /// Returns the time of each function that was on a stack.
 pub fn by_function(
     time: &TimeProfile,
@@ -68,7 +81,8 @@ fn places(callee: &Callee, offset: u32, profile: &Profile, code: &CodeMap) -> Ve
     places
 }
 
-fn of_frame(frame: &Frame) -> Function {
+/// Returns the function of a frame.
+pub fn of_frame(frame: &Frame) -> Function {
     let file = frame.place.as_ref().map_or("???", |(file, _)| file.as_str());
     (file.to_owned(), frame.name.clone())
 }
