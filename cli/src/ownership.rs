@@ -10,8 +10,8 @@ use wprof::Module;
 
 use crate::commands::help;
 
-/// Parts of paths that are typical of standard libraries.
-const LIBRARIES: [&str; 17] = [
+/// Parts of paths, behind a slash at their beginning, that are typical of standard libraries.
+const LIBRARIES: [&str; 20] = [
     "/rustc/",
     "/rustc-",
     "/library/core/",
@@ -25,6 +25,9 @@ const LIBRARIES: [&str; 17] = [
     "/wasi-libc/",
     "libc-top-half/",
     "libc-bottom-half/",
+    "/crt1.c",
+    "/crt1-command.c",
+    "/crt1-reactor.c",
     "dlmalloc/src/",
     "/libcxx",
     "/compiler-rt/",
@@ -79,8 +82,9 @@ impl Ownership {
             return false;
         }
         let lies_in = |folder: &String| plain(file).starts_with(folder.as_str());
+        let rooted = format!("/{file}");
         matches(&self.library)
-            || LIBRARIES.iter().any(|part| file.contains(part))
+            || LIBRARIES.iter().any(|part| rooted.contains(part))
             || self.folders.iter().any(lies_in)
     }
 }
@@ -176,9 +180,11 @@ mod tests {
             "/home/me/.cargo/registry/src/a/b.rs",
             "/opt/wasi-sdk/share/wasi-sysroot/include/wasm32-wasi/c++/v1/vector",
             "././dlmalloc/src/malloc.c",
+            "libcxxabi/src/stdlib_new_delete.cpp",
+            "crt1-command.c",
         ];
         assert_eq!(own.map(|file| USUAL.is_library(file)), [false; 3]);
-        assert_eq!(others.map(|file| USUAL.is_library(file)), [true; 4]);
+        assert_eq!(others.map(|file| USUAL.is_library(file)), [true; 6]);
     }
 
     #[test]

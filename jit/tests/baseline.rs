@@ -33,13 +33,13 @@ impl Program {
     }
 
     /// Compiles all functions.
-    fn compile(&self, compiler: &Compiler, collection: &Collection) {
+    fn compile(&self, compiler: &Compiler, (collection, tier): (&Collection, Tier)) {
         let Program { info, layout, type_ids } = self;
         let env =
             ModuleEnv { info, layout, type_ids, events: &[], slots: 0x1000, dispatch_cells: Some(0x1000) };
         for func in info.imported_funcs..info.imported_funcs + info.defined_funcs() {
             let plan = FunctionPlan::new(info, func, collection, 0).expect("within limits");
-            compiler.function(&env, &plan, Tier::Baseline).expect("within limits");
+            compiler.function(&env, &plan, tier).expect("within limits");
         }
     }
 }
@@ -49,7 +49,7 @@ impl Program {
 fn proven(programs: &[Program], collection: &Collection) -> u64 {
     let options = CompilerOptions { proves: true, ..CompilerOptions::default() };
     let compiler = Compiler::new(options.collecting(collection)).expect("this machine");
-    programs.iter().for_each(|program| program.compile(&compiler, collection));
+    programs.iter().for_each(|program| program.compile(&compiler, (collection, Tier::Baseline)));
     let (proven, unproven) = compiler.proofs().baseline();
     let reports = compiler.proofs().reports().join("\n");
     assert_eq!(unproven, 0, "{proven} proven, {unproven} not:\n{reports}");
@@ -79,6 +79,65 @@ fn values_that_nothing_needs_are_not_made() {
         (func (param f32 f32) (drop (f32.min (local.get 0) (f32.add (local.get 1) (f32.const 1)))))
         (func (result i32) (drop (v128.const i64x2 1 2)) (i32.const 3)))"#;
     assert_eq!(proven(&[Program::of_text(text)], &Collection::default()), 2);
+}
+
+/// Functions that catch exceptions in both encodings, with values that live across throws.
+const CATCHING: &str = r#"(module
+    (type $f (func (param i32 i64 f64) (result i32)))
+    (tag $a (param i32 i64)) (tag $b)
+    (table funcref (elem $work))
+    (func $work (type $f) (if (local.get 0) (then (throw $a (local.get 0) (local.get 1)))) (throw $b))
+    (func (type $f) (local $x i64)
+        (block $done
+            (block $on_a (result i32 i64)
+                (try_table (catch $a $on_a) (catch $b $done)
+                    (return (i32.add (local.get 0) (call $work (local.get 0) (local.get 1) (local.get 2)))))
+                (unreachable))
+            (local.set $x)
+            (return (i32.add (i32.wrap_i64 (i64.add (local.get $x) (local.get 1))))))
+        (i32.trunc_sat_f64_s (local.get 2)))
+    (func (param i32 i64 f64) (result f64) (local $round i32)
+        (loop $again
+            (block $all (result exnref)
+                (try_table (catch_all_ref $all)
+                    (local.set 0 (call_indirect (type $f) (local.get 0) (local.get 1) (local.get 2) (i32.const 0)))
+                    (local.set 0 (call $work (i32.add (local.get 0) (local.get $round)) (local.get 1) (local.get 2))))
+                (ref.null exn))
+            (if (ref.is_null) (then (local.set 2 (f64.add (local.get 2) (f64.const 1)))))
+            (local.set $round (i32.add (local.get $round) (i32.const 1)))
+            (br_if $again (i32.lt_s (local.get $round) (local.get 0))))
+        (local.get 2))
+    (func (param i32) (result i32)
+        try (result i32)
+            try (result i32) (call $work (local.get 0) (i64.const 1) (f64.const 2)) catch_all (rethrow 0) end
+        catch $b
+            (i32.const 5)
+        end)
+    (func (param i32) (result i32)
+        (block $b (try_table (catch $b $b) (throw $b)) (unreachable))
+        (local.get 0)))"#;
+
+#[test]
+fn functions_that_catch_are_proven() {
+    let programs = [Program::of_text(CATCHING)];
+    assert_eq!(proven(&programs, &Collection::default()), 5);
+    let counters = |counters| Collection { counters, ..Collection::default() };
+    for collection in [counters(Instrumentation::Chords), counters(Instrumentation::Paths)] {
+        assert_eq!(proven(&programs, &collection), 5);
+        assert_eq!(proven_passes(&programs, &collection), 5);
+    }
+    assert_eq!(proven_passes(&programs, &Collection::default()), 5);
+}
+
+/// Asserts that the passes over optimised code are proven; returns how many functions there are.
+#[track_caller]
+fn proven_passes(programs: &[Program], collection: &Collection) -> u64 {
+    let options = CompilerOptions { proves: true, ..CompilerOptions::default() };
+    let compiler = Compiler::new(options.collecting(collection)).expect("this machine");
+    programs.iter().for_each(|program| program.compile(&compiler, (collection, Tier::Optimized)));
+    let proofs = compiler.proofs();
+    assert_eq!(proofs.unproven(), 0, "{}", proofs.reports().join("\n"));
+    proofs.proven()
 }
 
 /// All operators on numbers, of both widths.

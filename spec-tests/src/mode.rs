@@ -49,6 +49,8 @@ pub enum Mode {
     Checked,
     /// As `Checked`, without Spectre guards: a failed comparison branches to the trap.
     Unguarded,
+    /// Baseline code, then optimised code as early as possible, none of which faults.
+    Unsignalled,
     /// Plain Cranelift: [`Config::conservative`].
     Conservative,
     /// The behaviour of `wprof run`: default bursts, and background compilation, also of functions that may be called.
@@ -62,7 +64,7 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 19] = [
+    pub const ALL: [Mode; 20] = [
         Mode::Off,
         Mode::Baseline,
         Mode::Tiered,
@@ -78,6 +80,7 @@ impl Mode {
         Mode::Proven,
         Mode::Checked,
         Mode::Unguarded,
+        Mode::Unsignalled,
         Mode::Conservative,
         Mode::Default,
         Mode::Eager,
@@ -109,6 +112,7 @@ impl Mode {
             Mode::Proven => "proven",
             Mode::Checked => "checked",
             Mode::Unguarded => "unguarded",
+            Mode::Unsignalled => "unsignalled",
             Mode::Conservative => "conservative",
             Mode::Default => "default",
             Mode::Eager => "eager",
@@ -169,6 +173,7 @@ impl Mode {
             }
             Mode::Checked => config.memory_reservation(0).memory_guard_size(0),
             Mode::Unguarded => config.memory_reservation(0).memory_guard_size(0).spectre_guards(false),
+            Mode::Unsignalled => config.strategy(Strategy::Tiered).signals_based_traps(false),
             Mode::Conservative => {
                 config = Config::conservative();
                 &mut config
@@ -185,7 +190,8 @@ impl Mode {
         if self == Mode::Eager {
             config.promote_after(1).profiling(bursts(100, 10, "default"));
             // A trial of three calls ends before such programs do.
-            config.reoptimization(Some(Policy { trial_calls: 3, ..Policy::eager() }));
+            let prefetching = Policy { prefetching: true, prefetching_calls: 8, ..Policy::eager() };
+            config.reoptimization(Some(Policy { trial_calls: 3, prefetching_gain: -1e12, ..prefetching }));
         }
         config
     }

@@ -54,6 +54,9 @@ settings! {
         "default" => |c| _ = c.profiling(ProfilingConfig::Adaptive(wprof::Adaptive::default()));
     "reoptimization": "usual",
         "at once" => |c| _ = c.reoptimization(Some(Policy::eager())),
+        "with prefetching" => |c| _ = c.reoptimization(Some(Policy {
+            prefetching: true, prefetching_calls: 8, prefetching_gain: -1e12, ..Policy::eager()
+        })),
         "never" => |c| _ = c.reoptimization(None);
     "promotion": "usual",
         "early" => |c| _ = c.promote_after(2);
@@ -70,6 +73,8 @@ settings! {
         "checked" => |c| _ = c.memory_reservation(0).memory_guard_size(0);
     "guards against speculation": "yes",
         "no" => |c| _ = c.spectre_guards(false);
+    "signals": "used",
+        "unused" => |c| _ = c.signals_based_traps(false);
     "polls": "no",
         "yes" => |c| _ = c.interruptible(true);
     "NaNs": "any",

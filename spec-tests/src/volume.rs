@@ -1,12 +1,12 @@
 //! How many cases a test runs.
 //!
-//! Code with assertions is about five times as slow, so tests with assertions run a quarter of their cases;
-//! `scripts/test` then runs all of them as wprof is released.
+//! Each landing runs a quarter of them, with assertions and as wprof is released; `scripts/test --all` runs all, and
+//! `scripts/fuzz` as many as there is time for.
 
-/// Returns a quarter of `all`, rounded up, if assertions are compiled in, else `all`.
+/// Returns a quarter of `all`, rounded up, or `all` if the variable `WPROF_ALL_CASES` is set.
 #[must_use]
-pub const fn share(all: u64) -> u64 {
-    if cfg!(debug_assertions) { all.div_ceil(4) } else { all }
+pub fn share(all: u64) -> u64 {
+    if std::env::var_os("WPROF_ALL_CASES").is_some() { all } else { all.div_ceil(4) }
 }
 
 /// Returns the number of cases that the variable `WPROF_SEEDS` requests, else the [`share`] of `all`.

@@ -73,6 +73,7 @@ impl Done {
                 Verdict::Inlined { guess: None, .. } => "inlined call",
                 Verdict::PhaseChange { .. } => "new phase",
                 Verdict::NoSuperblock { .. } | Verdict::Refused { .. } => "refused",
+                Verdict::Prefetched => "prefetching",
                 Verdict::Predicted(_) | Verdict::Tried { .. } => "measured",
             };
             *self.verdicts.entry(what).or_default() += 1;

@@ -1,6 +1,6 @@
 //! The engine: the state that all modules and stores share, and the compiler, cache and registry of their code.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use wprof_jit::compile::{Compiler, Tier};
 use wprof_jit::plan::Collection;
@@ -18,6 +18,17 @@ use crate::{Config, Error, ProfilingConfig, Result, Trigger};
 /// the same engine.
 #[derive(Clone, Debug)]
 pub struct Engine(Arc<Inner>);
+
+/// A reference to an engine that does not keep it alive: see [`Engine::weak`].
+#[derive(Clone, Debug)]
+pub struct EngineWeak(Weak<Inner>);
+
+impl EngineWeak {
+    /// Returns the engine, if it still exists.
+    pub fn upgrade(&self) -> Option<Engine> {
+        self.0.upgrade().map(Engine)
+    }
+}
 
 #[derive(Debug)]
 struct Inner {
@@ -90,6 +101,18 @@ impl Engine {
         self.0.core.compiler().proofs().reports()
     }
 
+    /// Begins the engine's next epoch: stores whose deadline it is stop as soon as their code polls
+    /// ([`Store::set_epoch_deadline`](crate::Store::set_epoch_deadline)). The cost grows with the number of stores that
+    /// have such a deadline. Any thread may call this, but no signal handler.
+    pub fn increment_epoch(&self) {
+        self.0.core.epochs().increment();
+    }
+
+    /// Returns a reference that does not keep the engine alive.
+    pub fn weak(&self) -> EngineWeak {
+        EngineWeak(Arc::downgrade(&self.0))
+    }
+
     /// Returns the settings.
     pub fn config(&self) -> &Config {
         self.0.core.config()
@@ -153,6 +176,12 @@ impl Engine {
     /// Returns the policy for reoptimizing hot functions, if any.
     pub(crate) fn reoptimization(&self) -> Option<&Policy> {
         self.0.core.reoptimization()
+    }
+
+    /// Returns the number of timed calls of each version when one that prefetches is compared with the same that does not.
+    pub(crate) fn prefetching_calls(&self) -> u32 {
+        let policy = self.reoptimization().filter(|_| self.config().tiers.background);
+        policy.map_or(0, |policy| policy.prefetching_calls)
     }
 
     /// Returns the number of timed calls of each version when a better version is compared with the previous one.

@@ -78,7 +78,7 @@ pub use config::{
     Strategy, Trigger,
 };
 pub use core_dump::WasmCoreDump;
-pub use engine::Engine;
+pub use engine::{Engine, EngineWeak};
 pub use error::{Error, ErrorKind, Exit, Result};
 pub use events::{Stop, StoppedValue, event_count, event_counts};
 pub use exception::{Tag, ThrownException};
@@ -98,7 +98,8 @@ pub use limits::{ResourceLimiter, ResourceLimiterAsync, StoreLimits, StoreLimits
 pub use linker::Linker;
 pub use memory::Memory;
 pub use module::{
-    ExportType, FrameSymbol, ImportType, Module, OwnArtifacts, Reoptimization, SourceRow, demangle,
+    ExportType, FrameSymbol, ImportType, Module, OwnArtifacts, Precompiled, Reoptimization, SourceRow,
+    demangle,
 };
 pub use runtime::control::call_hooks::CallHook;
 pub use runtime::counts::account::ProfilingCost;

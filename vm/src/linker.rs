@@ -238,6 +238,39 @@ impl<T: 'static> Linker<T> {
         Ok(())
     }
 
+    /// Defines each undefined import of `module` that is a function as one that returns zeros and nulls.
+    ///
+    /// # Errors
+    /// Fails if an undefined import is not a function, or a result is a reference that is never null.
+    pub fn define_unknown_imports_as_default_values(&mut self, module: &Module) -> Result<()> {
+        for import in module.imports() {
+            if self.find(import.module(), import.name()).is_some() {
+                continue;
+            }
+            let ExternType::Func(ty) = import.ty() else {
+                return Err(unknown(&[describe(&import)]));
+            };
+            let zeros: Vec<Val> = ty.results().map(|result| Val::default_for(&result)).collect();
+            if zeros.iter().zip(ty.results()).any(|(zero, result)| !zero.ty().matches(&result)) {
+                return Err(unknown(&[describe(&import)]));
+            }
+            self.func_new(import.module(), import.name(), ty, move |_, _, results| {
+                results.clone_from_slice(&zeros);
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Returns the item that `import` would get: an item of its name, whatever its type.
+    pub fn get_by_import(
+        &self,
+        store: impl AsContextMut<Data = T>,
+        import: &crate::ImportType<'_>,
+    ) -> Option<Extern> {
+        self.get(store, import.module(), import.name())
+    }
+
     /// Returns the item called `module.name`.
     pub fn get(&self, mut store: impl AsContextMut<Data = T>, module: &str, name: &str) -> Option<Extern> {
         let definition = self.find(module, name)?;

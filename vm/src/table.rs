@@ -1,6 +1,7 @@
 //! Tables, as the embedder sees them.
 #![allow(unsafe_code, reason = "references in wasm are pointers into the store")]
 
+use std::ops::Range;
 use std::ptr::NonNull;
 
 use crate::limiter;
@@ -89,6 +90,51 @@ impl Table {
         Ok(())
     }
 
+    /// Sets `len` elements from `start` on.
+    ///
+    /// # Errors
+    /// Fails if the range is not within the table, or `value` has another type; nothing is set then.
+    pub fn fill(&self, mut store: impl AsContextMut, start: u64, value: Ref, len: u64) -> Result<()> {
+        let opaque = &mut store.as_context_mut().0.opaque;
+        let table = opaque.index(self.0);
+        value.check_type(&opaque.table(table).ty().element, opaque)?;
+        let range = range(start, len, opaque.table(table).len())?;
+        let word = value.to_word(opaque);
+        opaque.table_mut(table).elements_mut()[range].fill(word);
+        Ok(())
+    }
+
+    /// Copies `len` elements of table `from`, from `from_start` on, to `to_start` of table `to`, which may be the same.
+    ///
+    /// # Errors
+    /// Fails if a range is not within its table, or `to` cannot hold elements of the type of `from`; nothing is copied
+    /// then.
+    pub fn copy(
+        mut store: impl AsContextMut,
+        to: &Table,
+        to_start: u64,
+        from: &Table,
+        from_start: u64,
+        len: u64,
+    ) -> Result<()> {
+        let opaque = &mut store.as_context_mut().0.opaque;
+        let (to, from) = (opaque.index(to.0), opaque.index(from.0));
+        let (target, source) = (&opaque.table(to).ty().element, &opaque.table(from).ty().element);
+        if !source.matches(target) {
+            let message = format_args!("elements of type {source} do not fit into a table of {target}");
+            return Err(Error::new(ErrorKind::Type, message));
+        }
+        let target = range(to_start, len, opaque.table(to).len())?;
+        let source = range(from_start, len, opaque.table(from).len())?;
+        if to == from {
+            opaque.table_mut(to).elements_mut().copy_within(source, target.start);
+        } else {
+            let (to, from) = opaque.two_tables(to, from);
+            to.elements_mut()[target].copy_from_slice(&from.elements()[source]);
+        }
+        Ok(())
+    }
+
     /// Grows the table by `delta` elements of value `init` and returns the old size.
     ///
     /// # Errors
@@ -128,5 +174,19 @@ impl Table {
             let message = format!("table cannot grow by {delta} elements: it has a maximum, or a limit");
             Error::new(ErrorKind::Limit, message)
         })
+    }
+}
+
+/// Returns the elements from `start` on.
+///
+/// # Errors
+/// Fails if they are not all within a table of `size`.
+fn range(start: u64, len: u64, size: u64) -> Result<Range<usize>> {
+    match start.checked_add(len).filter(|&end| end <= size) {
+        Some(end) => Ok(start as usize..end as usize),
+        None => {
+            let message = format_args!("{len} elements from {start} on in a table of {size}");
+            Err(Error::new(ErrorKind::Type, message))
+        }
     }
 }

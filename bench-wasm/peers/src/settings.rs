@@ -15,6 +15,9 @@ pub struct Settings {
     /// Let Wasmtime's compiler inline calls within the module.
     #[arg(long)]
     pub inlining: bool,
+    /// Run programs with exceptions, function references and garbage collection.
+    #[arg(long)]
+    pub wasm3: bool,
 }
 
 /// Where the machine code comes from. All off is a full compilation in this process.
@@ -38,6 +41,9 @@ impl Settings {
         config.consume_fuel(self.fuel).epoch_interruption(self.epochs);
         if self.inlining {
             config.compiler_inlining(Inlining::Yes);
+        }
+        if self.wasm3 {
+            config.wasm_function_references(true).wasm_gc(true).wasm_exceptions(true);
         }
         if startup.cache {
             config.cache(Some(Cache::new(CacheConfig::new())?));

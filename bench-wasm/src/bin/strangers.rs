@@ -58,23 +58,29 @@ struct Kind {
 
 const OFF: &[&str] = &["--profile", "off"];
 const SAMPLED: &[&str] = &["--without", "all"];
+const UNTIMED: &[&str] = &["--without", "all", "--rate", "off"];
 
 /// Unmeasured runs before those with a warm cache.
 const WARM_UP: usize = 4;
 
 /// The first kind of each cache state is the reference for the others.
-const KINDS: [Kind; 6] = [
+const KINDS: [Kind; 8] = [
     Kind { name: "plain, cold", options: OFF, is_warm: false },
+    Kind { name: "untimed, cold", options: UNTIMED, is_warm: false },
     Kind { name: "sampled, cold", options: SAMPLED, is_warm: false },
     Kind { name: "default, cold", options: &[], is_warm: false },
     Kind { name: "plain, warm", options: OFF, is_warm: true },
+    Kind { name: "untimed, warm", options: UNTIMED, is_warm: true },
     Kind { name: "sampled, warm", options: SAMPLED, is_warm: true },
     Kind { name: "default, warm", options: &[], is_warm: true },
 ];
 
+/// Kinds for each state of the cache.
+const KINDS_PER_CACHE: usize = KINDS.len() / 2;
+
 /// Returns the kind that is the reference for `kind`.
 fn plain(kind: usize) -> usize {
-    kind - kind % 3
+    kind - kind % KINDS_PER_CACHE
 }
 
 /// The times of a run, in milliseconds.
@@ -97,7 +103,7 @@ fn main() -> Result<()> {
     let measured = measure(&args, &scratch);
     fs::remove_dir_all(&scratch).context("cannot remove the scratch folder")?;
     let rows = measured?;
-    println!("Processor time\n\n{}", table(&rows, |took| took.processor));
+    println!("Processor time\n\n{}\n\n{}", table(&rows, |took| took.processor), timer(&rows));
     if args.wall {
         println!("\nWall time\n\n{}", table(&rows, |took| took.wall));
     }
@@ -144,7 +150,7 @@ fn row(wprof: &Path, stranger: &Stranger, args: &Args, scratch: &Path) -> Result
         }
         run(wprof, stranger, &KINDS[kind], &cache(kind))
     };
-    let warm = 3..KINDS.len();
+    let warm = KINDS_PER_CACHE..KINDS.len();
     // A version that one run compiles too late to store is stored by a later run.
     (0..WARM_UP).flat_map(|_| warm.clone()).try_for_each(|kind| run(kind).map(drop))?;
     if run(warm.start)?.processor < args.least {
@@ -182,8 +188,29 @@ fn run(wprof: &Path, stranger: &Stranger, kind: &Kind, cache: &Path) -> Result<T
 
 /// Returns the ratios of a kind's runs to those of plain code in the same round.
 fn ratio(row: &Row, kind: usize, of: fn(Took) -> f64) -> Spread {
+    between(row, kind, plain(kind), of)
+}
+
+/// Returns the ratios of a kind's runs to those of another in the same round.
+fn between(row: &Row, kind: usize, other: usize, of: fn(Took) -> f64) -> Spread {
     let all = |kind: usize| -> Vec<f64> { row.runs[kind].iter().map(|&took| of(took)).collect() };
-    Spread::of_ratios(&all(kind), &all(plain(kind)))
+    Spread::of_ratios(&all(kind), &all(other))
+}
+
+/// Returns what the timer costs: sampled runs over those without it, by state of the cache.
+fn timer(rows: &[Row]) -> String {
+    let cost = |cache: usize| {
+        let untimed = cache * KINDS_PER_CACHE + 1;
+        let medians: Vec<f64> =
+            rows.iter().map(|row| between(row, untimed + 1, untimed, |took| took.processor).median).collect();
+        let Spread { min, median, max } = Spread::new(&medians);
+        let mean = geometric_mean(medians.iter().copied());
+        format!("{mean:.3} (least {min:.3}, median {median:.3}, greatest {max:.3})")
+    };
+    if rows.is_empty() {
+        return String::new();
+    }
+    format!("The timer alone, sampled over untimed: {} cold, {} warm", cost(0), cost(1))
 }
 
 /// Returns a row of the table: milliseconds of plain code, and the ratios of the other kinds.
@@ -235,18 +262,35 @@ mod tests {
     #[test]
     fn ratios_are_of_runs_of_one_round_and_a_cache_as_warm() {
         let rows = [
-            row("a", [[100.0, 200.0], [110.0, 220.0], [100.0, 300.0], [50.0; 2], [100.0; 2], [50.0; 2]]),
-            row("b", [[10.0; 2], [10.0; 2], [10.0; 2], [10.0; 2], [10.0; 2], [40.0; 2]]),
+            row(
+                "a",
+                [
+                    [100.0, 200.0],
+                    [100.0, 200.0],
+                    [110.0, 220.0],
+                    [100.0, 300.0],
+                    [50.0; 2],
+                    [80.0; 2],
+                    [100.0; 2],
+                    [50.0; 2],
+                ],
+            ),
+            row("b", [[10.0; 2], [8.0; 2], [10.0; 2], [10.0; 2], [10.0; 2], [10.0; 2], [10.0; 2], [40.0; 2]]),
         ];
         let table = table(&rows, |took| took.processor);
         let lines: Vec<&str> = table.lines().skip(2).collect();
         assert_eq!(
             lines,
             [
-                "| a | 150 ms | 1.10 (1.10 to 1.10) | 1.25 (1.00 to 1.50) | 50 ms | 2.00 (2.00 to 2.00) | 1.00 (1.00 to 1.00) |",
-                "| b | 10 ms | 1.00 (1.00 to 1.00) | 1.00 (1.00 to 1.00) | 10 ms | 1.00 (1.00 to 1.00) | 4.00 (4.00 to 4.00) |",
-                "| geometric mean of 2 |  | 1.049, at most 1.10 | 1.118, at most 1.25 |  | 1.414, at most 2.00 | 2.000, at most 4.00 |",
+                "| a | 150 ms | 1.00 (1.00 to 1.00) | 1.10 (1.10 to 1.10) | 1.25 (1.00 to 1.50) | 50 ms | 1.60 (1.60 to 1.60) | 2.00 (2.00 to 2.00) | 1.00 (1.00 to 1.00) |",
+                "| b | 10 ms | 0.80 (0.80 to 0.80) | 1.00 (1.00 to 1.00) | 1.00 (1.00 to 1.00) | 10 ms | 1.00 (1.00 to 1.00) | 1.00 (1.00 to 1.00) | 4.00 (4.00 to 4.00) |",
+                "| geometric mean of 2 |  | 0.894, at most 1.00 | 1.049, at most 1.10 | 1.118, at most 1.25 |  | 1.265, at most 1.60 | 1.414, at most 2.00 | 2.000, at most 4.00 |",
             ]
+        );
+        assert_eq!(
+            timer(&rows),
+            "The timer alone, sampled over untimed: 1.173 (least 1.100, median 1.175, greatest 1.250) cold, \
+             1.118 (least 1.000, median 1.125, greatest 1.250) warm"
         );
     }
 }

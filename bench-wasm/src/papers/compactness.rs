@@ -27,6 +27,11 @@ const HEAD: [&str; 6] = [
 /// Returns the table of the functions of all programs, by class.
 pub fn by_paths(runs: &Runs<'_>) -> Result<Table> {
     let found = runs.functions(|program| exact_paths(program, &runs.args_of(program)), Figures::new)?;
+    Ok(table(&found))
+}
+
+/// Returns the table of functions by class.
+pub(super) fn table(found: &[Figures]) -> Table {
     let mut table = Table::new(HEAD);
     table.head[0] = FIRST.to_owned();
     let mut least = 0;
@@ -35,11 +40,11 @@ pub fn by_paths(runs: &Runs<'_>) -> Result<Table> {
         table.row(name, row(&class));
         least = most;
     }
-    Ok(table)
+    table
 }
 
 /// The figures of one function.
-struct Figures {
+pub(super) struct Figures {
     paths: usize,
     delta: f64,
     ball_larus: f64,
@@ -47,7 +52,7 @@ struct Figures {
 
 impl Figures {
     /// Returns the figures; `None` if the function has no paths, or too many for a numbering.
-    fn new(function: &FunctionProfile) -> Option<Figures> {
+    pub(super) fn new(function: &FunctionProfile) -> Option<Figures> {
         let interesting = function.paths_by_count();
         let numbering = PreferentialNumbering::new(&function.path_numbering()?, &interesting)?;
         let (delta, ball_larus) = (numbering.delta(), numbering.ball_larus_delta());

@@ -3,8 +3,10 @@
 //! Everything is counted, so that no quiet machine is needed: `compare` and the records have the times. To add an
 //! item, add an entry to the file of its paper, with the function that makes its table.
 
+mod across_calls;
 mod compactness;
 mod experiment;
+mod hot_paths;
 mod instructions;
 mod page;
 mod quality;

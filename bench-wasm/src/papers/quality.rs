@@ -20,6 +20,9 @@ const CHECKS: [&str; 8] = ["orig", "EL", "EC", "EN", "L4", "L10", "LN", "EC+L4"]
 /// The burst length at which the paper compares the places.
 const LENGTH: &str = "1000:50";
 
+/// The burst lengths whose accuracy is predicted; the last are the default ones, without growth.
+const PREDICTED: [&str; 3] = ["1000:50", "10000:100", "100000:100"];
+
 /// Makes figure 7.
 pub fn by_lengths(runs: &Runs<'_>) -> Result<Table> {
     runs.each(&LENGTHS, |program| {
@@ -35,6 +38,43 @@ pub fn by_checks(runs: &Runs<'_>) -> Result<Table> {
             |checks: &&str| Ok((LENGTH.parse().map_err(Error::msg)?, checks.parse().map_err(Error::msg)?));
         row(runs, program, CHECKS.iter().map(of))
     })
+}
+
+/// Makes the table of overlaps that samples predict of themselves, beside their real ones: of the instructions of
+/// functions.
+pub fn predicted(runs: &Runs<'_>) -> Result<Table> {
+    let head = PREDICTED.iter().flat_map(|lengths| {
+        ["bursts", "predicted", "real", "difference"].map(|what| format!("{lengths}: {what}"))
+    });
+    let head: Vec<String> = head.collect();
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    runs.each(&head, |program| {
+        let args = runs.args_of(program);
+        let exact = exact_paths(program, &args)?;
+        let mut row = Vec::new();
+        for lengths in PREDICTED {
+            let lengths = lengths.parse().map_err(Error::msg)?;
+            let mut config = sampled(lengths, Checks::default());
+            let seen = profile(program, config.count_contexts(true), &args)?;
+            row.extend(prediction(&exact, &seen));
+        }
+        Ok(row)
+    })
+}
+
+/// Returns the bursts, the predicted overlap, the real one and their difference in points.
+fn prediction(exact: &Profile, seen: &Profile) -> [String; 4] {
+    let instructions: Vec<Change> =
+        Comparison::new(exact, seen).functions().into_iter().map(|function| function.ops).collect();
+    let real = 100.0 * overlap(&instructions).unwrap_or(0.0);
+    let predicted = seen.accuracy.map(|accuracy| 100.0 * accuracy.overlap());
+    let percent = |share: f64| format!("{share:.1}%");
+    [
+        seen.bursts.unwrap_or(0).to_string(),
+        predicted.map_or("-".into(), percent),
+        percent(real),
+        predicted.map_or("-".into(), |predicted| format!("{:+.1}", predicted - real)),
+    ]
 }
 
 fn row(

@@ -84,6 +84,16 @@ pub(super) fn profile(program: &Program, config: &Config, args: &[String]) -> Re
     Loaded::new(program, config)?.run(args)?.profile()
 }
 
+/// Returns the profile of a run of another module in the program's place.
+pub(super) fn profile_of_module(
+    program: &Program,
+    wasm: &[u8],
+    config: &Config,
+    args: &[String],
+) -> Result<Profile> {
+    Loaded::with_module(program, wasm, config)?.run(args)?.profile()
+}
+
 /// Returns the exact paths of a run.
 pub(super) fn exact_paths(program: &Program, args: &[String]) -> Result<Profile> {
     let mut config = Config::new();

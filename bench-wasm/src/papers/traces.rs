@@ -59,7 +59,7 @@ impl std::io::Write for Shared {
 }
 
 /// Returns the trace of a run with the arguments for tests.
-fn recorded(program: &Program, how: Tracing) -> Result<TraceReader<Cursor<Vec<u8>>>> {
+pub(super) fn recorded(program: &Program, how: Tracing) -> Result<TraceReader<Cursor<Vec<u8>>>> {
     let mut config = Config::new();
     config.strategy(Strategy::Optimized).trace(how);
     let file = Shared::default();

@@ -9,7 +9,7 @@ use super::Runs;
 use super::runs::exact_paths;
 use crate::table::Table;
 
-const HEAD: [&str; 8] = [
+pub(super) const HEAD: [&str; 8] = [
     "untested paths",
     "of all paths",
     "of all executions",
@@ -29,7 +29,8 @@ pub fn paths(runs: &Runs<'_>) -> Result<Table> {
     })
 }
 
-fn row(field: &Profile, residual: &Residual) -> Vec<String> {
+/// Returns the row of a program.
+pub(super) fn row(field: &Profile, residual: &Residual) -> Vec<String> {
     let untested = residual.paths.len() as u64;
     let executions = residual.paths.iter().map(|path| path.count).sum();
     let (edges, functions) = edges(&residual.paths);
@@ -60,6 +61,6 @@ fn executions_of(profile: &Profile) -> u64 {
     paths.flat_map(|paths| &paths.finished).map(|path| path.count).sum()
 }
 
-fn percent(part: u64, whole: u64) -> String {
+pub(super) fn percent(part: u64, whole: u64) -> String {
     if whole == 0 { "-".into() } else { format!("{:.1}%", 100.0 * part as f64 / whole as f64) }
 }

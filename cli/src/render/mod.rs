@@ -40,6 +40,7 @@ pub mod screen;
 pub mod summary;
 pub mod table;
 pub mod time;
+pub mod time_loops;
 pub mod totals;
 pub mod trace_plan;
 pub mod view;

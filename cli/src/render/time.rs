@@ -66,7 +66,7 @@ fn ink(callee: &Callee) -> Ink {
 }
 
 /// Formats the time, its share, the error of the share, and the share with callees.
-fn figures(own: Timed, total: Timed, all: Timed) -> Vec<Span> {
+pub fn figures(own: Timed, total: Timed, all: Timed) -> Vec<Span> {
     let interval = Interval::of_share(own, all);
     vec![
         plain(duration(own.time_ns)),

@@ -117,6 +117,12 @@ builtins! {
     ArrayInitData(I64, I32, I32, I32, I32) -> I32;
     /// `(array, element segment, dst, src, len) -> status`
     ArrayInitElem(I64, I32, I32, I32, I32) -> I32;
+    /// `() -> never`: ends the wasm code as the trap does whose site is the next one in the calling code, where code must
+    /// not fault.
+    Raise() -> I32;
+    /// `() -> 0 to continue, 1 to trap with TrapCode::Interrupt, 2 to trap with TrapCode::Host`: a poll found a request,
+    /// where code must not fault.
+    Poll() -> I32;
 }
 
 impl Builtin {

@@ -256,6 +256,32 @@ pub mod path_row {
     pub const SHIFT: u32 = 64 - COUNT.ilog2();
 }
 
+/// The stream of a loop that follows pointers, in counters of the instance: see `translate/follow.rs`.
+pub mod stream {
+    /// `u64`: the number of addresses that the loop has recorded; the next one goes to this entry of the log.
+    pub const NEXT: i32 = 0;
+    /// `u64`: the number of entries by which what the loop repeats lies behind, modulo the length of the log.
+    pub const LAG: i32 = 8;
+    /// `u32` for each hash of an address: a number of an entry of the log that held such an address once.
+    pub const INDEX: i32 = 16;
+    /// The number of bits of a hash.
+    pub const INDEX_BITS: u32 = 14;
+    /// The factor of the hash of an address.
+    pub const FACTOR: u32 = 0x9e37_79b1;
+    /// `u32` for each entry of the log: an address that the loop followed.
+    pub const LOG: i32 = INDEX + (4 << INDEX_BITS);
+    /// The number of entries of the log, a power of two: lists of so many nodes are recognised.
+    pub const ENTRIES: u32 = 1 << 19;
+    /// The number of rounds ahead for which an address is prefetched: so far ahead memory is in time, and the caches
+    /// have room for what is between.
+    pub const AHEAD: u32 = 16;
+    /// The entries of the index are made for one address in this many, a power of two, so that those of the beginning
+    /// of a long list are still there when it comes around.
+    pub const INDEXED: u32 = 32;
+    /// The number of counters of a stream.
+    pub const COUNTERS: u32 = (LOG as u32 + 4 * ENTRIES) / 8;
+}
+
 /// A data reference in its buffer. The short form is one word: the site, a byte offset in the module, above an index of
 /// 32 bits. The long form has the highest bit set and holds the site and the number of words that follow: an index, and
 /// perhaps a length.

@@ -23,8 +23,8 @@ mod trap;
 pub use builtin::{Builtin, GROW_TRAPS};
 pub use layout::{
     VmLayout, activation, call_record, check, code_slots, dispatch_cell, display, exception, func_import,
-    func_ref, global, heat, host_context, memory, path_row, reference, simulation_log, store_context, table,
-    trace_word, trial, value, vmctx,
+    func_ref, global, heat, host_context, memory, path_row, reference, simulation_log, store_context, stream,
+    table, trace_word, trial, value, vmctx,
 };
 pub(crate) use signature::returns_in_memory;
 pub use signature::{

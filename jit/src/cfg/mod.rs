@@ -276,11 +276,6 @@ impl Cfg {
         calls.collect()
     }
 
-    /// Reports whether the function catches any exception.
-    pub fn catches(&self) -> bool {
-        self.blocks.iter().any(|block| !block.how.catches().1.is_empty())
-    }
-
     /// Returns the block that contains byte `offset` of the module; `None` for dead code.
     pub fn block_at(&self, offset: u32) -> Option<u32> {
         let i = self.blocks.partition_point(|b| b.limit <= offset);

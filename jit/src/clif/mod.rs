@@ -1,6 +1,7 @@
 //! Pieces of CLIF that both the translator and the passes write, and changes to CLIF.
 
 pub(crate) mod check;
+pub(crate) mod explicit_traps;
 pub(crate) mod trace;
 
 use cranelift_codegen::cursor::FuncCursor;

@@ -9,14 +9,14 @@ use std::sync::Mutex;
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::Function;
-use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
+use cranelift_codegen::isa::{CallConv, OwnedTargetIsa, TargetIsa};
 use cranelift_frontend::FunctionBuilderContext;
 use wasmparser::FuncType;
 
 use crate::CompileError;
 use crate::abi::returns_in_memory;
 use crate::cfg::Cfg;
-use crate::clif::resolve_aliases;
+use crate::clif::{explicit_traps, resolve_aliases};
 pub use crate::code::{
     CallSite, ColdPart, Landing, MachineCode, Origin, Position, Positions, Reloc, TrapSite,
 };
@@ -60,6 +60,10 @@ pub struct Compiler {
 /// The size in bytes of bytecode of the largest function whose memory is kept. The memory of larger ones is given back:
 /// it may be gigabytes.
 const LARGEST_WITH_SCRATCH: usize = 1 << 17;
+
+/// The largest frame, in bytes, of code that tests whether there is room for it after it was made: a fraction of the stack
+/// that is reserved for the host.
+const LARGEST_EXPLICIT_FRAME: usize = 128 << 10;
 
 /// Memory that compilations reuse, because allocating it takes a good part of the time of a small one.
 struct Scratch {
@@ -334,25 +338,31 @@ impl Compiler {
             scratch.unwrap_or_else(|| Box::new(Scratch::new(self.target.baseline(&*self.fast))));
         let Scratch { context, builder, registers, baseline } = &mut *scratch;
         let options = self.options_of(graph);
-        let (catches, passes) = (cfg.catches(), options.passes.for_function(cfg.func));
-        // The other passes do not know the control flow at landings.
-        let passes = if catches { passes.only(Pass::SinglePass) } else { passes };
+        let passes = options.passes.for_function(cfg.func);
         let Translated { mut origins, checks, dispatches } =
             translate(env, options, (isa, self.target), cfg, graph, &mut context.func, builder)?;
-        let proofs = (self.options.proves && !catches).then_some(&self.proofs);
+        let explicit = options.explicit_traps.then(|| isa.default_call_conv());
+        let proofs = self.options.proves.then_some(&self.proofs);
         let mut unproven = None;
         if tier == Tier::Optimized {
             let preserved = Preserved::new(self.target.integers_across_calls(&*self.rest), &self.options);
             let proves = proofs.is_some();
-            let pipeline = Pipeline { func: cfg.func, passes, checks: &checks, preserved, proves };
+            let pipeline = Pipeline { func: cfg.func, passes, checks: &checks, preserved, explicit, proves };
             unproven = pipeline.run(context, isa, &mut origins)?;
+        }
+        if let (Tier::Baseline, Some(convention)) = (tier, explicit) {
+            make_traps_explicit(cfg.func, &mut context.func, convention)?;
         }
         origins.check(cfg.func)?;
         let (target, func, origins) = (self.target, cfg.func, &origins);
-        let output = Output { target, func, origins, with_positions, passes, proofs, unproven };
+        let largest_frame = explicit.map(|_| LARGEST_EXPLICIT_FRAME);
+        let output =
+            Output { target, func, origins, with_positions, passes, proofs, unproven, largest_frame };
+        // The single-pass code generator does not tell how large frames are.
+        let may_be_large = explicit.is_some() && cfg.bytes() + cfg.locals.len() > LARGEST_EXPLICIT_FRAME / 16;
         let in_one_pass = match tier {
-            Tier::Baseline => self.in_one_pass(context, baseline.as_deref_mut(), &output)?,
-            Tier::Optimized => None,
+            Tier::Baseline if !may_be_large => self.in_one_pass(context, baseline.as_deref_mut(), &output)?,
+            Tier::Baseline | Tier::Optimized => None,
         };
         let mut code = match (in_one_pass, tier) {
             (Some(code), _) => Ok(code),
@@ -421,11 +431,6 @@ impl Compiler {
         output: &Output<'_>,
         code: MachineCode,
     ) -> Option<MachineCode> {
-        if output.proofs.is_none() {
-            // The function catches exceptions, and what control does at landings is not known to the checker.
-            self.proofs.leave_baseline();
-            return None;
-        }
         let checked = baseline.check(&context.func, output.origins, &code);
         let unproven =
             checked.err().map(|report| format!("baseline code of function {}: {report}", output.func));
@@ -520,6 +525,13 @@ impl Compiler {
     pub fn wasm_to_host(&self, ty: &FuncType) -> Result<MachineCode, CompileError> {
         trampoline::wasm_to_host(&*self.fast, &self.options, ty)
     }
+}
+
+/// Makes the traps of a function of the program explicit.
+fn make_traps_explicit(func: u32, clif: &mut Function, convention: CallConv) -> Result<(), CompileError> {
+    let context = explicit_traps::context_of(clif).expect("functions have a vmctx");
+    resolve_aliases(clif);
+    explicit_traps::make_explicit(clif, func, convention, context)
 }
 
 /// Prepares an unoptimised function for code generation, without Cranelift's preparations for the optimiser.

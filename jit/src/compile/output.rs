@@ -38,6 +38,8 @@ pub(super) struct Output<'a> {
     pub proofs: Option<&'a Proofs>,
     /// The CLIF pass that could not be proven correct, if any.
     pub unproven: Unproven,
+    /// The maximum size of a frame in bytes, if it is limited.
+    pub largest_frame: Option<usize>,
 }
 
 /// The number of functions whose passes were to be proven correct.
@@ -60,11 +62,6 @@ impl Proofs {
     /// Adds a function that the single-pass code generator wrote.
     pub(super) fn add_baseline(&self, unproven: Unproven) {
         self.count(unproven, [&self.baseline.0, &self.baseline.1]);
-    }
-
-    /// Adds a function whose baseline code is not checked, and so not used.
-    pub(super) fn leave_baseline(&self) {
-        self.baseline.1.fetch_add(1, Ordering::Relaxed);
     }
 
     fn count(&self, unproven: Unproven, [proven, not]: [&AtomicU64; 2]) {
@@ -114,6 +111,7 @@ impl Output<'_> {
             .compile_function(&context.func, &context.domtree, registers, false, &mut ControlPlane::default())
             .map_err(failed)?;
         let compiled = compiled.apply_params(&context.func.params);
+        self.check_frame(&compiled)?;
         let locations = Locations { all: compiled.buffer.get_srclocs_sorted(), origins: self.origins };
         let mut code = self.with_tables(&compiled, isa, &locations)?;
         let original = validator.map(|validator| (validator, code.clone()));
@@ -130,6 +128,17 @@ impl Output<'_> {
             proofs.add(self.unproven.clone().or(unproven));
         }
         Ok(if is_proven { code } else { original })
+    }
+
+    fn check_frame(&self, compiled: &CompiledCode) -> Result<(), CompileError> {
+        let size = compiled.buffer.frame_layout().map_or(0, |layout| layout.frame_to_fp_offset as usize);
+        match self.largest_frame.filter(|&limit| size > limit) {
+            Some(limit) => {
+                let what = format!("a frame of {size} bytes, and without signals the limit is {limit}");
+                Err(CompileError::TooLarge { func: self.func, what })
+            }
+            None => Ok(()),
+        }
     }
 
     /// Returns Cranelift's code with its tables.
@@ -217,8 +226,10 @@ impl Output<'_> {
 fn landings(buffer: &MachBufferFinalized<Final>) -> Vec<Landing> {
     let landing = |site: FinalizedMachCallSite<'_>| {
         let found = site.exception_handlers.iter().find_map(|handler| match handler {
-            FinalizedMachExceptionHandler::Default(pc) => Some(*pc),
-            _ => None,
+            FinalizedMachExceptionHandler::Default(pc) | FinalizedMachExceptionHandler::Tag(_, pc) => {
+                Some(*pc)
+            }
+            FinalizedMachExceptionHandler::Context(_) => None,
         });
         Some(Landing { return_pc: site.ret_addr, pc: found?, frame: site.frame_offset? })
     };

@@ -16,15 +16,26 @@ use crate::abi::{
     Builtin, LOOP_ENTRY, TrapCode, activation, array_call_signature, clif_type, host_call_signature,
     host_context, resume_signature, store_context, trial as trial_bits, value, vmctx, wasm_signature,
 };
-use crate::clif::{trace, zero};
+use crate::clif::{explicit_traps, trace, zero};
 use crate::code::{MachineCode, Origins};
 use crate::options::{CompilerOptions, Passes};
 use crate::target;
 
-/// Compiles the function that `build` writes.
+/// Compiles the function that `build` writes, which does not trap.
 fn compile(
     isa: &dyn TargetIsa,
     signature: Signature,
+    build: impl FnOnce(&mut FunctionBuilder<'_>, Vec<Value>),
+) -> Result<MachineCode, CompileError> {
+    compile_trapping(isa, signature, None, build)
+}
+
+/// Compiles the function that `build` writes. If traps are explicit, `explicit` is the number of the parameter that is the
+/// vmctx of an instance.
+fn compile_trapping(
+    isa: &dyn TargetIsa,
+    signature: Signature,
+    explicit: Option<usize>,
     build: impl FnOnce(&mut FunctionBuilder<'_>, Vec<Value>),
 ) -> Result<MachineCode, CompileError> {
     let mut context = Context::new();
@@ -35,15 +46,28 @@ fn compile(
     builder.append_block_params_for_function_params(entry);
     builder.switch_to_block(entry);
     let params = builder.block_params(entry).to_vec();
+    let vmctx = explicit.map(|index| params[index]);
     build(&mut builder, params);
     builder.seal_all_blocks();
     builder.finalize(isa.frontend_config());
+    if let Some(vmctx) = vmctx {
+        let convention = isa.default_call_conv();
+        explicit_traps::make_explicit(&mut context.func, 0, convention, vmctx)?;
+    }
     prepare(0, &mut context, isa)?;
     let mut registers = regalloc2::Ctx::default();
     let origins = &Origins::default();
     let (target, passes) = (target::plain(), Passes::NONE);
-    let output =
-        Output { target, func: 0, origins, with_positions: false, passes, proofs: None, unproven: None };
+    let output = Output {
+        target,
+        func: 0,
+        origins,
+        with_positions: false,
+        passes,
+        proofs: None,
+        unproven: None,
+        largest_frame: None,
+    };
     output.generate(&mut context, &mut registers, isa)
 }
 
@@ -227,7 +251,8 @@ pub(super) fn wasm_to_host(
     options: &CompilerOptions,
     ty: &FuncType,
 ) -> Result<MachineCode, CompileError> {
-    compile(isa, wasm_signature(ty), |builder, params| {
+    let explicit = options.explicit_traps.then_some(1);
+    compile_trapping(isa, wasm_signature(ty), explicit, |builder, params| {
         let (context, caller) = (params[0], params[1]);
         let trusted = MemFlagsData::trusted();
         let store = builder.ins().load(types::I64, trusted, caller, vmctx::STORE);

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{BlockGraph, Guard, Lacking};
-use crate::plan::{PathCells, Probe, Probes};
+use crate::plan::{Follow, PathCells, Probe, Probes};
 
 fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
     for probe in probes {
@@ -14,6 +14,9 @@ fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
             Probe::Event { kind, amount } => write!(f, " events[{kind}]{amount:+}")?,
             Probe::Budget(kind) => write!(f, " budget[{kind}]")?,
             Probe::Poll => f.write_str(" poll")?,
+            Probe::Follow(Follow { chase, stream }) => {
+                write!(f, " follow local {} by stream[{stream}]", chase.local)?;
+            }
             Probe::Check => f.write_str(" check")?,
             Probe::Heat(counter) => write!(f, " heat[{counter}]")?,
             Probe::PathStart(first) => write!(f, " path={first}")?,

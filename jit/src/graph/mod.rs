@@ -6,6 +6,7 @@
 
 mod dispatch;
 mod dump;
+mod follow;
 mod inline;
 mod kept_path;
 mod known_path;
@@ -24,6 +25,7 @@ use smallvec::SmallVec;
 use crate::cfg::{Cfg, Target};
 use crate::code::Origin;
 use crate::plan::{Countdown, FunctionPlan, Inner, Placement, Probe, Probes};
+pub use follow::Chases;
 pub use inline::Site;
 pub use parts::Parts;
 pub use superblock::{HotPath, Superblocks};

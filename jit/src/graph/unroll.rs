@@ -43,7 +43,7 @@ impl SmallLoop {
                     | Probe::PathAdd(_)
                     | Probe::PathEnd { .. }
                     | Probe::PreferentialEnd { .. } => self.path.is_some(),
-                    Probe::Heat(_) | Probe::Emit { .. } => false,
+                    Probe::Follow(_) | Probe::Heat(_) | Probe::Emit { .. } => false,
                     Probe::FindRecord { .. } | Probe::PassSlot(_) | Probe::CountTarget(_) => false,
                     Probe::RecordEntry | Probe::RecordPath { .. } => false,
                     Probe::EnterAllocator(_) | Probe::LeaveAllocator(_) => false,

@@ -40,6 +40,9 @@ pub struct CompilerOptions {
     pub memory: MemoryStyle,
     /// Guard heap and table accesses against speculative out-of-bounds reads.
     pub spectre_guards: bool,
+    /// Never fault: test what the processor would find otherwise, and call the runtime for each trap. Requires memories
+    /// that are not reserved whole.
+    pub explicit_traps: bool,
     /// Poll for interruption at function entries and loop headers.
     pub polls: bool,
     /// Stop at known instructions only, as exact counts outside bursts need: stack overflow occurs at entries,
@@ -128,6 +131,7 @@ impl Default for CompilerOptions {
         CompilerOptions {
             memory: MemoryStyle::default(),
             spectre_guards: true,
+            explicit_traps: false,
             polls: false,
             precise: false,
             limits_frames: false,

@@ -183,11 +183,6 @@ impl Passes {
         self.0 >> pass as u32 & 1 == 1
     }
 
-    /// Returns the set with no pass but this one, if it is in the set.
-    pub(crate) fn only(self, pass: Pass) -> Passes {
-        Passes(self.0 & 1 << pass as u32)
-    }
-
     /// Reports whether any pass of a stage is in the set.
     pub(crate) fn any_of(self, stage: Stage) -> bool {
         Pass::ALL.iter().any(|&pass| pass.stage() == stage && self.has(pass))

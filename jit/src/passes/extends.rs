@@ -78,6 +78,8 @@ struct Param {
     uses: u64,
     /// The arguments passed to the parameter, with their frequencies.
     sources: Vec<(Value, u64)>,
+    /// Whether the parameter may become 64 bits wide: it may not if a call passes its result.
+    may_be_wide: bool,
     /// Whether the parameter becomes 64 bits wide.
     is_wide: bool,
 }
@@ -90,7 +92,8 @@ impl Params {
             for &value in func.dfg.block_params(block) {
                 if func.dfg.value_type(value) == types::I32 {
                     params.of_value[value] = Some(params.all.len() as u32);
-                    params.all.push(Param { value, block, uses: 0, sources: Vec::new(), is_wide: false });
+                    let (uses, sources) = (0, Vec::new());
+                    params.all.push(Param { value, block, uses, sources, may_be_wide: true, is_wide: false });
                 }
             }
         }
@@ -102,8 +105,10 @@ impl Params {
                 }
             }
             for_each_arg(func, block, |param, arg| {
-                if let (Some(param), Some(source)) = (params.index(param), arg.as_value()) {
-                    params.all[param].sources.push((source, weight));
+                let Some(param) = params.index(param).map(|at| &mut params.all[at]) else { return };
+                match arg.as_value() {
+                    Some(source) => param.sources.push((source, weight)),
+                    None => param.may_be_wide = false,
                 }
             });
         }
@@ -120,12 +125,14 @@ impl Params {
 
     /// Chooses the parameters to widen: those that are extended, and those passed to them, as long as that saves work.
     fn choose(&mut self, func: &Function) {
-        let mut new: Vec<usize> = (0..self.all.len()).filter(|&at| self.all[at].uses > 0).collect();
+        let is_new = |param: &Param| param.may_be_wide && !param.is_wide;
+        let is_extended = |&at: &usize| is_new(&self.all[at]) && self.all[at].uses > 0;
+        let mut new: Vec<usize> = (0..self.all.len()).filter(is_extended).collect();
         new.iter().for_each(|&at| self.all[at].is_wide = true);
         while let Some(at) = new.pop() {
             for source in 0..self.all[at].sources.len() {
                 let source = self.index(self.all[at].sources[source].0);
-                if let Some(source) = source.filter(|&source| !self.all[source].is_wide) {
+                if let Some(source) = source.filter(|&source| is_new(&self.all[source])) {
                     self.all[source].is_wide = true;
                     new.push(source);
                 }

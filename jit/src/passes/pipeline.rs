@@ -6,14 +6,14 @@
 
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
-use cranelift_codegen::isa::TargetIsa;
+use cranelift_codegen::isa::{CallConv, TargetIsa};
 
 use super::{
     checks, constants, extends, facts, invariants, loads, masks, params, products, results, spilling,
 };
 use crate::CompileError;
 use crate::clif::check::Check;
-use crate::clif::resolve_aliases;
+use crate::clif::{explicit_traps, resolve_aliases};
 use crate::code::Origins;
 use crate::options::{Pass, Passes};
 use crate::validate::clif;
@@ -25,6 +25,8 @@ pub(crate) struct Pipeline<'a> {
     pub checks: &'a [Check],
     /// The numbers of callee-saved registers, if known for the machine.
     pub preserved: Option<spilling::Preserved>,
+    /// The calling convention of builtins, if traps are explicit.
+    pub explicit: Option<CallConv>,
     /// Whether each pass must be proven to preserve the behaviour of the function; it is undone otherwise.
     pub proves: bool,
 }
@@ -78,7 +80,7 @@ impl Pipeline<'_> {
             .optimize(isa, &mut ControlPlane::default())
             .map_err(|error| CompileError::Codegen { func: self.func, message: format!("{error:?}") })?;
         let between = self.each(&AFTER_OPTIMIZER, context, origins);
-        self.lower(context, origins);
+        self.lower(context, origins)?;
         let behind = self.each(&AFTER_LOWERING, context, origins);
         Ok(before.or(between).or(behind))
     }
@@ -101,10 +103,14 @@ impl Pipeline<'_> {
     }
 
     /// Does the required lowering.
-    fn lower(&self, context: &mut Context, origins: &mut Origins) {
+    fn lower(&self, context: &mut Context, origins: &mut Origins) -> Result<(), CompileError> {
         resolve_aliases(&mut context.func);
         checks::insert(&mut context.func, self.checks, origins);
+        if let Some((convention, vmctx)) = self.explicit.zip(explicit_traps::context_of(&context.func)) {
+            explicit_traps::make_explicit(&mut context.func, self.func, convention, vmctx)?;
+        }
         facts::note(&mut context.func, origins);
         context.flowgraph();
+        Ok(())
     }
 }

@@ -165,8 +165,11 @@ impl CompilerOptions {
         let events_in_records = collection.events_in_records();
         let first = (!collection.events.is_empty() && events_in_records == 0).then_some(0);
         CompilerOptions {
-            // The runtime can make a check fire, so polls are not needed.
-            polls: (self.polls || is_profiled || traced) && collection.checks.is_none(),
+            // The runtime can make a check fire, by a signal, so polls are not needed.
+            polls: match collection.checks {
+                Some(_) => self.explicit_traps,
+                None => self.polls || is_profiled || traced,
+            },
             checked: collection.checks.is_some(),
             precise: !collection.is_off() && !collection.in_bursts,
             capture_state: matches!(collection.counting, Counting::PerInstruction | Counting::Before(_)),

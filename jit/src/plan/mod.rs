@@ -6,6 +6,7 @@
 
 mod allocations;
 mod block_effect;
+mod chase;
 mod checks;
 mod collection;
 mod contexts;
@@ -32,6 +33,8 @@ use std::sync::Arc;
 use wprof_profiler::{self as profiler, BlockPlan, EdgeId, EdgePlan, EdgeWeights, PathPlan, VertexPlan};
 
 pub use block_effect::Bound;
+pub use chase::Chase;
+pub(crate) use chase::chases;
 pub use checks::{Checks, EntryChecks, FunctionChecks};
 pub use collection::{Collection, Counting, Instrumentation};
 pub use contexts::{ContextSite, FunctionContexts};
@@ -41,7 +44,7 @@ pub use interesting::{Interesting, PreferentialPaths};
 pub use metrics::{FunctionMetrics, Metric};
 pub use placement::{Inner, Placed, Placement};
 pub use prefix_counts::PrefixCounts;
-pub use probe::{PathCells, Probe, Probes};
+pub use probe::{Follow, PathCells, Probe, Probes};
 pub use round_path::{RoundCell, RoundPath};
 pub use small_loop::SmallLoop;
 pub use split::{Part, Place, Position, SplitCfg};

@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 
+use super::Chase;
 use crate::module::{Allocator, NewBlock};
 
 /// An action of a version of a function beyond the wasm code's own.
@@ -32,6 +33,9 @@ pub enum Probe {
     Budget(u32),
     /// Let the host interrupt.
     Poll,
+    /// Record the address that a loop follows in its stream, and load what lies at the one that came some rounds later the
+    /// last time.
+    Follow(Follow),
     /// Count down, and perhaps move to another version by OSR. The first probe of a node, since the other version
     /// executes the remaining ones.
     Check,
@@ -96,6 +100,15 @@ pub enum Probe {
         /// Whether the path leaves the function instead of ending at a back edge.
         leaves: bool,
     },
+}
+
+/// What a loop that follows pointers prefetches, and by which stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Follow {
+    /// The pointer.
+    pub chase: Chase,
+    /// The first counter of the stream: see [`crate::abi::stream`].
+    pub stream: u32,
 }
 
 /// The place of the counts of a function's paths and of their measurements.

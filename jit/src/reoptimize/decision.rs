@@ -6,6 +6,7 @@ use wprof_profiler::TrialResult;
 
 use super::Estimate;
 use super::SideExits;
+use crate::abi::stream;
 
 /// A decision about one place in a function.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,6 +71,8 @@ pub enum Verdict {
         /// The share of side exits in recent bursts.
         measured: f64,
     },
+    /// A loop that begins here loads what it will need some rounds later, if it repeats itself.
+    Prefetched,
     /// The version was timed against the previous one.
     Tried {
         /// The result of the trial.
@@ -157,8 +160,15 @@ impl Verdict {
                     "a new phase: {measured:.1}% {what} left the version before, {predicted:.1}% were expected"
                 )
             }
+            Verdict::Prefetched => {
+                format!("prefetched: what comes {} rounds later, if the loop repeats itself", stream::AHEAD)
+            }
             Verdict::Tried { result, reverted } => {
-                let what = if *reverted { "slower, reverted" } else { "kept" };
+                let what = match (reverted, result.ratio() > 1.0) {
+                    (true, true) => "slower, reverted",
+                    (true, false) => "hardly faster, reverted",
+                    (false, _) => "kept",
+                };
                 let TrialResult { before, after, calls, .. } = result;
                 let change = change(100.0 * (1.0 - result.ratio()), "% less", "% more");
                 format!(

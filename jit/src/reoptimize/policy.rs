@@ -36,6 +36,14 @@ pub struct Policy {
     pub trial_calls: u32,
     /// A version counts as slower if it takes longer by more than this share of a call.
     pub trial_margin: f64,
+    /// Whether loops that follow pointers get prefetching code, if a trial shows that it pays. It takes up to two megabytes
+    /// for each such loop, in each instance.
+    pub prefetching: bool,
+    /// The number of calls of each version in such a trial: fewer than in others, as much is at stake, and as loops over
+    /// large structures take long. Fewer than seven show nothing beyond chance.
+    pub prefetching_calls: u32,
+    /// Prefetching code is kept if it saves at least this share of a call, beyond chance.
+    pub prefetching_gain: f64,
     /// Whether superblocks are formed.
     pub superblocks: bool,
     /// A path gets its own blocks if it executes at least this share of its function's instructions. Rarer ones would
@@ -89,6 +97,9 @@ impl Default for Policy {
             most_phases: 4,
             trial_calls: 200,
             trial_margin: 0.01,
+            prefetching: false,
+            prefetching_calls: 60,
+            prefetching_gain: 0.02,
             superblocks: true,
             least_path_share: 0.02,
             least_superblocks: 0.03,

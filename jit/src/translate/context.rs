@@ -14,7 +14,7 @@ use cranelift_codegen::ir::{
 };
 
 use super::Translator;
-use crate::abi::{TrapCode, call_record, find_record_signature, store_context, vmctx};
+use crate::abi::{call_record, find_record_signature, store_context, vmctx};
 use crate::code::RECORD_SLOT;
 
 impl Translator<'_> {
@@ -45,12 +45,9 @@ impl Translator<'_> {
     /// Calls the runtime, which stores the record in the slot. If too little stack is left for the runtime, traps with
     /// a stack overflow.
     fn ask_for_record(&mut self, sites: u32, slot: Value) {
+        self.check_stack();
         let trusted = MemFlagsData::trusted();
         let store = self.load_constant(types::I64, self.vmctx, vmctx::STORE);
-        let limit = self.builder.ins().load(types::I64, trusted, store, store_context::STACK_LIMIT);
-        let stack_pointer = self.builder.ins().get_stack_pointer(types::I64);
-        let is_low = self.builder.ins().icmp(IntCC::UnsignedLessThan, stack_pointer, limit);
-        self.builder.ins().trapnz(is_low, TrapCode::StackOverflow.to_clif());
         let code = self.builder.ins().load(types::I64, trusted, store, store_context::FIND_RECORD);
         let signature = self.builder.import_signature(find_record_signature());
         let [func, sites] =

@@ -95,7 +95,7 @@ impl Translator<'_> {
         }
     }
 
-    fn heap_flags(&mut self, index: u32) -> MemFlagsData {
+    pub(super) fn heap_flags(&mut self, index: u32) -> MemFlagsData {
         let region = match index < self.env.info.imported_memories {
             true => Region::ImportedMemories,
             false => Region::Memory(index),
@@ -128,17 +128,21 @@ impl Translator<'_> {
     /// address 0 even when mispredicted, and the access itself traps there.
     fn checked_address(&mut self, arg: &MemArg, ty: &MemoryType, index: Value, size: u64) -> Value {
         let out_of_bounds = self.out_of_bounds(arg, ty, index, size);
+        if self.options.explicit_traps {
+            self.builder.ins().trapnz(out_of_bounds, TrapCode::MemoryOutOfBounds.to_clif());
+        }
         let start = self.memory_base(memory_of(arg));
         let address = self.builder.ins().iadd(start, index);
         let (address, rest) = self.fold_offset(address, arg.offset);
         let address = self.offset_by(address, rest);
         if self.options.spectre_guards {
             let zero = self.builder.ins().iconst(types::I64, 0);
-            self.builder.ins().select_spectre_guard(out_of_bounds, zero, address)
-        } else {
-            self.builder.ins().trapnz(out_of_bounds, TrapCode::MemoryOutOfBounds.to_clif());
-            address
+            return self.builder.ins().select_spectre_guard(out_of_bounds, zero, address);
         }
+        if !self.options.explicit_traps {
+            self.builder.ins().trapnz(out_of_bounds, TrapCode::MemoryOutOfBounds.to_clif());
+        }
+        address
     }
 
     pub(super) fn offset_by(&mut self, address: Value, offset: i32) -> Value {
@@ -171,7 +175,7 @@ impl Translator<'_> {
     }
 
     /// Returns the address of a memory's byte 0.
-    fn memory_base(&mut self, index: u32) -> Value {
+    pub(super) fn memory_base(&mut self, index: u32) -> Value {
         if let Some((_, base)) = self.base.filter(|(memory, _)| *memory == index) {
             return base;
         }

@@ -21,6 +21,7 @@ mod env;
 mod exception;
 mod flow;
 mod fold;
+mod follow;
 mod gc;
 mod global;
 mod heap;
@@ -109,6 +110,8 @@ pub(crate) fn translate(
     if options.precise {
         translator.find_stops()?;
         translator.enter_visibly();
+    } else if options.explicit_traps {
+        translator.enter_where_it_fits();
     }
     translator.begin_counted();
     translator.begin_path();
@@ -270,12 +273,20 @@ impl<'a> Translator<'a> {
 
     /// Begins instrumented code: a stop here is a stop before the first block's first instruction.
     fn enter_visibly(&mut self) {
+        self.enter_where_it_fits();
+        if self.options.frames_hold_vmctx && self.stops.as_ref().is_none_or(|stops| stops.contains(&true)) {
+            self.keep_vmctx();
+        }
+    }
+
+    /// Traps unless the frame fits on the stack.
+    fn enter_where_it_fits(&mut self) {
         let first = &self.cfg.blocks[self.graph.nodes[0].block as usize];
         self.block = self.graph.nodes[0].block;
         self.at(first.start - 1);
-        self.touch_stack();
-        if self.options.frames_hold_vmctx && self.stops.as_ref().is_none_or(|stops| stops.contains(&true)) {
-            self.keep_vmctx();
+        match self.options.explicit_traps {
+            true => self.check_stack(),
+            false => self.touch_stack(),
         }
     }
 

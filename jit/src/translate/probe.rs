@@ -8,7 +8,7 @@ use cranelift_codegen::ir::{
 use wasmparser::Operator;
 
 use super::Translator;
-use crate::abi::{TrapCode, call_record, store_context, vmctx};
+use crate::abi::{Builtin, TrapCode, call_record, store_context, vmctx};
 use crate::clif::trace::{self, Bits};
 use crate::code::VMCTX_SLOT;
 use crate::events::is_dynamic;
@@ -35,6 +35,7 @@ impl Translator<'_> {
             Probe::Event { kind, amount } => self.add_events(kind, amount),
             Probe::Budget(kind) => self.check_budget(kind),
             Probe::Poll => self.poll(),
+            Probe::Follow(follow) => self.follow(&follow),
             Probe::Check => self.check(),
             Probe::Heat(counter) => self.heat(counter),
             Probe::PathStart(first) => self.start_path(first),
@@ -257,8 +258,39 @@ impl Translator<'_> {
     /// stores would otherwise read it only once.
     fn poll(&mut self) {
         let address = self.load_constant(types::I64, self.vmctx, vmctx::POLL);
+        if self.options.explicit_traps {
+            return self.poll_explicitly(address);
+        }
         let flags = MemFlagsData::new().with_aligned().with_trap_code(Some(TrapCode::Interrupt.to_clif()));
         self.builder.ins().atomic_load(types::I32, flags, address);
+    }
+
+    /// Reads the poll byte, and asks the runtime what to do if it is not zero.
+    fn poll_explicitly(&mut self, address: Value) {
+        let flags = MemFlagsData::new().with_aligned().with_notrap();
+        let requested = self.builder.ins().atomic_load(types::I32, flags, address);
+        let (ask, go_on) = (self.builder.create_block(), self.builder.create_block());
+        self.builder.ins().brif(requested, ask, &[], go_on, &[]);
+        self.builder.seal_block(ask);
+        self.builder.set_cold_block(ask);
+        self.builder.switch_to_block(ask);
+        let answer = self.builtin(Builtin::Poll, &[]);
+        let has_failed = self.builder.ins().icmp_imm_u(IntCC::Equal, answer, 2);
+        self.builder.ins().trapnz(has_failed, TrapCode::Host.to_clif());
+        self.builder.ins().trapnz(answer, TrapCode::Interrupt.to_clif());
+        self.builder.ins().jump(go_on, &[]);
+        self.builder.seal_block(go_on);
+        self.builder.switch_to_block(go_on);
+    }
+
+    /// Traps if the frame reaches into the stack that is reserved for the host.
+    pub(super) fn check_stack(&mut self) {
+        let store = self.store_context();
+        let limit =
+            self.builder.ins().load(types::I64, MemFlagsData::trusted(), store, store_context::STACK_LIMIT);
+        let stack_pointer = self.builder.ins().get_stack_pointer(types::I64);
+        let is_low = self.builder.ins().icmp(IntCC::UnsignedLessThan, stack_pointer, limit);
+        self.builder.ins().trapnz(is_low, TrapCode::StackOverflow.to_clif());
     }
 
     /// Reads the lowest byte of the frame, so that a stack overflow occurs here, before anything was

@@ -79,6 +79,9 @@ impl Translator<'_> {
         let flags =
             MemFlagsData::new().with_aligned().with_alias_region(Some(region)).with_trap_code(Some(code));
         if self.options.spectre_guards {
+            if self.options.explicit_traps {
+                self.builder.ins().trapnz(bad, code);
+            }
             let zero = self.builder.ins().iconst(types::I64, 0);
             (self.builder.ins().select_spectre_guard(bad, zero, address), flags)
         } else {

@@ -4,7 +4,8 @@
 //! Output: nothing, or the first [`Mismatch`]. A node is a pair of places, one in each version. From a node both
 //! versions are executed on terms until they branch, end, or reach a pair of places that the hints name. Their events
 //! must be the same one by one. The successor nodes receive the equalities known by then; where paths meet, only
-//! equalities that hold on all of them remain.
+//! equalities that hold on all of them remain. A call that an exception may leave is no end: its [`Exit`] is one more
+//! successor.
 //! Invariant: a hint may be wrong. It only says where to cut, and a cut at a wrong pair can only lead to a mismatch.
 
 use std::collections::BTreeSet;
@@ -98,12 +99,24 @@ pub(crate) enum What {
     Trap,
 }
 
+/// A place where control may continue instead of behind a call, with the state there.
+#[derive(Clone)]
+pub(crate) struct Exit {
+    /// The number of the call among the events.
+    pub event: u32,
+    pub place: Place,
+    pub values: Vec<Term>,
+    pub memory: Memory,
+}
+
 /// The execution of one version in a segment.
 pub(crate) struct Run<M> {
     pub place: Place,
     pub values: Vec<Term>,
     pub memory: Memory,
     pub events: Vec<Event<M>>,
+    /// The exits of calls, in their order.
+    pub exits: Vec<Exit>,
     /// The number of executed instructions.
     pub steps: u32,
 }
@@ -198,11 +211,15 @@ impl<M: Machine> Product<'_, M> {
         let state = self.nodes[&pair].clone();
         let (before, after, memory) = state.terms(&mut self.terms);
         let memory = memory.with_shared_part(self.machine.shared_part());
-        let run = |place, values, memory| Run { place, values, memory, events: Vec::new(), steps: 0 };
+        let run = |place, values, memory| {
+            let (events, exits) = (Vec::new(), Vec::new());
+            Run { place, values, memory, events, exits, steps: 0 }
+        };
         let mut before = run(pair.0, before, memory.clone().without_private());
         let mut after = run(pair.1, after, memory);
         let found = self.execute(pair, &mut before, &mut after).and_then(|end| {
             self.compare_events(&before, &after)?;
+            self.follow_exits(&before, &after)?;
             before.memory = std::mem::take(&mut before.memory).without_private();
             self.follow(end, &before, &after)
         });
@@ -318,6 +335,20 @@ impl<M: Machine> Product<'_, M> {
     fn shown(&self, event: &Event<M::Mark>) -> String {
         let values: Vec<String> = event.values.iter().map(|&value| self.terms.show(value)).collect();
         format!("{:?} of ({}), {:?}", event.what, values.join(", "), event.mark)
+    }
+
+    /// Propagates the states at the exits of calls.
+    fn follow_exits(&mut self, before: &Run<M::Mark>, after: &Run<M::Mark>) -> Found<()> {
+        let calls = |run: &Run<M::Mark>| run.exits.iter().map(|exit| exit.event).collect::<Vec<_>>();
+        if calls(before) != calls(after) {
+            return Err((None, "an exception leaves a call in only one version".into()));
+        }
+        for (old, new) in before.exits.iter().zip(&after.exits) {
+            let memory = old.memory.clone().without_private();
+            let state = State::new(&self.terms, (&old.values, &memory), (&new.values, &new.memory));
+            self.reach((old.place, new.place), &state);
+        }
+        Ok(())
     }
 
     /// Propagates the state to the successors of a segment.

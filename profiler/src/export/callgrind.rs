@@ -1,15 +1,21 @@
-//! Callgrind's format, as `callgrind_annotate` and KCachegrind read it: instructions and calls by function, instruction
-//! and source line.
+//! Callgrind's format, as `callgrind_annotate` and KCachegrind read it: sampled time, instructions and calls by function,
+//! instruction and source line.
 //!
 //! Source: the manual of Valgrind, "Callgrind Format Specification". Positions are module offsets and lines. A
 //! function's calls are at its first instruction. With calling contexts each call site has a line per callee; its
 //! inclusive cost contains instructions if these are known by context, otherwise only calls. A recursive call has a
 //! line without inclusive cost, if its count is known ([`Profile::call_edges`]), since the first call's cost contains
 //! its instructions. The inclusive cost of a function, as readers add it up, therefore counts everything once.
+//! Time comes first, if it was sampled, and follows the counted functions: readers add up what has one name. Samples do
+//! not count calls: where none were counted a sampled call counts once, as readers take the cost of no call for the
+//! function's own.
+
+mod time;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
+use self::time::FunctionTime;
 use super::{CodeMap, Frame, SourceLine, TOOL, executions};
 use crate::{CallEdge, CallTarget, Callee, ContextTree, FigureKind, FunctionProfile, Profile};
 
@@ -20,23 +26,53 @@ use crate::{CallEdge, CallTarget, Callee, ContextTree, FigureKind, FunctionProfi
 pub fn write_callgrind(profile: &Profile, code: &CodeMap, mut out: impl Write) -> io::Result<()> {
     let command = profile.runs.first().map_or(String::new(), |run| run.args.join(" "));
     writeln!(out, "# callgrind format\nversion: 1\ncreator: {TOOL}\ncmd: {}", line(&command))?;
-    writeln!(out, "positions: instr line\nevents: Instructions Calls")?;
-    writeln!(out, "summary: {} {}\n", profile.ops(), profile.calls())?;
+    let time = profile.time.as_ref().filter(|time| time.total().samples > 0);
+    let costs = Costs { has_time: time.is_some() };
+    writeln!(out, "positions: instr line\n{}", costs.events())?;
+    let all = time.map_or(0, |time| time.total().time_ns);
+    writeln!(out, "summary: {}\n", costs.of(all, profile.ops(), profile.calls()))?;
     let calls = match &profile.contexts {
         Some(tree) => calls_by_caller(profile, code, tree),
         None => {
             profile.functions.iter().map(|caller| (caller.index, calls_of(profile, code, caller))).collect()
         }
     };
+    let mut sampled = time.map(|time| time::by_function(time, profile, code)).unwrap_or_default();
     let mut names = Names::default();
     for function in &profile.functions {
-        write_function(function, code, &mut names, &mut out)?;
+        write_function(function, code, (&mut names, costs), &mut out)?;
+        let mut here = sampled.get_mut(&time::of_frame(&Frame::of_function(function, code)));
         for call in calls.get(&function.index).into_iter().flatten() {
-            write_call(call, code, &mut names, &mut out)?;
+            let callee = time::of_frame(&call.callee);
+            let time = here.as_mut().map_or(0, |here| here.take_call(call.site, &callee));
+            write_call(call, time, code, (&mut names, costs), &mut out)?;
         }
         writeln!(out)?;
     }
+    for (function, sampled) in &sampled {
+        write_time(function, sampled, (&mut names, costs), &mut out)?;
+    }
     Ok(())
+}
+
+/// The columns of costs.
+#[derive(Clone, Copy)]
+struct Costs {
+    has_time: bool,
+}
+
+impl Costs {
+    fn events(self) -> &'static str {
+        if self.has_time {
+            "event: Time : Sampled time in nanoseconds\nevents: Time Instructions Calls"
+        } else {
+            "events: Instructions Calls"
+        }
+    }
+
+    fn of(self, time_ns: u64, ops: u64, calls: u64) -> String {
+        if self.has_time { format!("{time_ns} {ops} {calls}") } else { format!("{ops} {calls}") }
+    }
 }
 
 /// The names written so far: a name appears in full once, then as a number.
@@ -71,14 +107,14 @@ fn of_function(frame: &Frame, names: &mut Names) -> (String, String) {
 fn write_function(
     function: &FunctionProfile,
     code: &CodeMap,
-    names: &mut Names,
+    (names, costs): (&mut Names, Costs),
     mut out: impl Write,
 ) -> io::Result<()> {
     let own = code.line_of(function);
     let (file, name) = of_function(&Frame::of_function(function, code), names);
     writeln!(out, "fl={file}\nfn={name}")?;
     let (start, first_line) = (function.code.start, own.map_or(0, |own| own.line));
-    writeln!(out, "{start:#x} {first_line} 0 {}", function.calls())?;
+    writeln!(out, "{start:#x} {first_line} {}", costs.of(0, 0, function.calls()))?;
     let mut file = own.map(|own| own.file);
     for row in executions(function, code).into_iter().filter(|row| row.ops > 0) {
         let line = code.line_at(row.offset);
@@ -86,7 +122,8 @@ fn write_function(
             writeln!(out, "fi={}", names.shown(code.file(line)))?;
             file = Some(line.file);
         }
-        writeln!(out, "{:#x} {} {}", row.offset, line.map_or(0, |line| line.line), row.ops)?;
+        let cost = if costs.has_time { format!("0 {}", row.ops) } else { row.ops.to_string() };
+        writeln!(out, "{:#x} {} {cost}", row.offset, line.map_or(0, |line| line.line))?;
     }
     if file != own.map(|own| own.file) {
         writeln!(out, "fe={}", names.shown(own.map_or("???", |own| code.file(own))))?;
@@ -162,11 +199,45 @@ fn start_of(callee: &Callee, profile: &Profile) -> u32 {
     profile.function(*index).map_or(0, |function| function.code.start)
 }
 
-fn write_call(call: &Call, code: &CodeMap, names: &mut Names, mut out: impl Write) -> io::Result<()> {
+fn write_call(
+    call: &Call,
+    time_ns: u64,
+    code: &CodeMap,
+    (names, costs): (&mut Names, Costs),
+    mut out: impl Write,
+) -> io::Result<()> {
     let (file, name) = of_function(&call.callee, names);
     let (start, first_line) = call.target;
     let line = code.line_at(call.site).map_or(0, |SourceLine { line, .. }| line);
     writeln!(out, "cfi={file}\ncfn={name}\ncalls={} {start:#x} {first_line}", call.calls)?;
     let [ops, calls] = call.inclusive;
-    writeln!(out, "{:#x} {line} {ops} {calls}", call.site)
+    writeln!(out, "{:#x} {line} {}", call.site, costs.of(time_ns, ops, calls))
+}
+
+/// Writes what was sampled in a function.
+fn write_time(
+    function: &time::Function,
+    sampled: &FunctionTime,
+    (names, costs): (&mut Names, Costs),
+    mut out: impl Write,
+) -> io::Result<()> {
+    let (own, name) = function;
+    writeln!(out, "fl={}\nfn={}", names.shown(own), names.shown(name))?;
+    let mut file = own;
+    for (at, &time_ns) in &sampled.own {
+        if at.file != *file {
+            writeln!(out, "fi={}", names.shown(&at.file))?;
+            file = &at.file;
+        }
+        writeln!(out, "{:#x} {} {}", at.offset, at.line, costs.of(time_ns, 0, 0))?;
+    }
+    for ((at, (callee_file, callee)), &time_ns) in &sampled.calls {
+        if at.file != *file {
+            writeln!(out, "fi={}", names.shown(&at.file))?;
+            file = &at.file;
+        }
+        writeln!(out, "cfi={}\ncfn={}\ncalls=1 0x0 0", names.shown(callee_file), names.shown(callee))?;
+        writeln!(out, "{:#x} {} {}", at.offset, at.line, costs.of(time_ns, 0, 0))?;
+    }
+    writeln!(out)
 }

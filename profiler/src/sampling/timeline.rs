@@ -111,6 +111,8 @@ pub enum DecisionKind {
     Predicted,
     /// The previous version was made for another phase of the program.
     PhaseChange,
+    /// A loop prefetches.
+    Prefetched,
 }
 
 impl DecisionKind {
@@ -123,6 +125,7 @@ impl DecisionKind {
             Self::Tried => "tried",
             Self::Predicted => "predicted",
             Self::PhaseChange => "phase change",
+            Self::Prefetched => "prefetched",
         }
     }
 }

@@ -80,6 +80,18 @@ impl Trial {
         }
     }
 
+    /// Reports whether the newer version is faster by more than `margin`, a share of a call's time, beyond chance: by the
+    /// share of pairs of calls in which it is (Mann & Whitney), which a few calls of any length hardly change. So a large
+    /// gain is seen on a busy machine, too.
+    pub fn is_faster(&self, margin: f64) -> bool {
+        let (before, after) = (self.before.len() as f64, self.after.len() as f64);
+        let bounds = self.before.iter().map(|&time| time as f64 * (1.0 - margin));
+        let wins = |bound: f64| self.after.iter().filter(|&&time| (time as f64) < bound).count();
+        let share = bounds.map(wins).sum::<usize>() as f64 / (before * after);
+        let deviation = ((before + after + 1.0) / (12.0 * before * after)).sqrt();
+        share - 0.5 > SURE * deviation
+    }
+
     /// Returns the result once both versions have had their calls.
     pub fn result(&self) -> Option<TrialResult> {
         if self.before.len() < self.calls || self.after.len() < self.calls {
@@ -151,6 +163,27 @@ mod tests {
             assert!(!equal.is_slower(0.01), "{equal:?}");
         }
         assert!(!run(64, |side, _| 1000 + u64::from(side == Side::After)).is_slower(0.01));
+    }
+
+    #[test]
+    fn a_faster_version_is_found_out_on_a_busy_machine() {
+        let trial = |percent: u64| {
+            let mut trial = Trial::new(60, 7);
+            for call in 0u64.. {
+                // Every third call is interrupted, and then takes up to a hundred times as long.
+                let delay = if call % 3 == 0 { 100 * input(call * 7) } else { 0 };
+                let side = trial.next_call();
+                let time = input(call) * if side == Side::After { percent } else { 100 } / 100;
+                trial.add(side, time + delay);
+                if trial.result().is_some() {
+                    return trial;
+                }
+            }
+            unreachable!("both versions get their calls")
+        };
+        assert!(trial(40).is_faster(0.02) && !trial(40).is_faster(0.9));
+        assert!(!trial(100).is_faster(0.02) && !trial(130).is_faster(0.02));
+        assert!(trial(130).is_faster(-1e12) && !trial(40).is_faster(1e12));
     }
 
     #[test]

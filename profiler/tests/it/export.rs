@@ -308,11 +308,73 @@ fn instructions_add_up_to_their_blocks() {
             }
         }
         let callgrind = text(|out| write_callgrind(profile, code, out));
-        assert_eq!(read_back::callgrind(&callgrind), [profile.ops(), profile.calls()]);
+        assert_eq!(read_back::callgrind(&callgrind).sums, [profile.ops(), profile.calls()]);
         let csv = text(|out| write_csv(profile, code, out));
         let host: u64 = profile.host_calls.iter().map(|calls| calls.count).sum();
         assert_eq!(read_back::csv(&csv), [profile.calls() + host, profile.ops()]);
     });
+}
+
+/// The time of each function, and of each function with what it calls, is that of the sampled stacks.
+#[test]
+fn time_by_function_is_that_of_the_stacks() {
+    let (mut profile, code) = example();
+    arbtest::arbtest(|u: &mut Unstructured<'_>| {
+        profile.time = Some(time::log(&time::stacks(u)?));
+        let time = profile.time.as_ref().unwrap();
+        if time.total().samples == 0 {
+            return Ok(());
+        }
+        let found = read_back::callgrind(&text(|out| write_callgrind(&profile, &code, out)));
+        assert_eq!(found.sums, [time.total().time_ns, profile.ops(), profile.calls()]);
+        let csv = text(|out| write_csv(&profile, &code, out));
+        let sum = |at: usize| -> u64 {
+            csv.lines().skip(1).map(|row| row.rsplit(',').nth(at).unwrap().parse::<u64>().unwrap_or(0)).sum()
+        };
+        assert_eq!([sum(12), sum(9)], [time.total().time_ns, time.total().samples]);
+        for routine in time.routines() {
+            let name = match routine.callee {
+                Callee::Function { index, .. } => profile.function(*index).and_then(|f| f.name.clone()),
+                _ => None,
+            };
+            let name = name.unwrap_or_else(|| routine.callee.to_string());
+            assert_eq!(found.own.get(&name).copied().unwrap_or(0), routine.own.time_ns, "{name}");
+            let calls = found.calls.iter().filter(|((caller, _), _)| *caller == name);
+            let with_callees = routine.own.time_ns + calls.map(|(_, time_ns)| time_ns).sum::<u64>();
+            assert!(with_callees <= routine.total.time_ns, "{name}");
+            let is_recursive =
+                |at: usize| time.stack(at).skip(1).any(|above| time.callee(above) == time.callee(at));
+            if !(0..time.nodes.len()).any(is_recursive) {
+                assert_eq!(with_callees, routine.total.time_ns, "{name}");
+            }
+        }
+        Ok(())
+    })
+    .budget_ms(800);
+}
+
+/// What is inlined at a place has the time there, in its own file and line.
+#[test]
+fn inlined_functions_are_called_in_callgrind() {
+    let (mut profile, mut code) = example();
+    profile.time = Some(time::log(&[(vec![(9, 40)], 2), (vec![(9, 0), (4, 0)], 1)]));
+    let frame = |name: &str, line| Frame {
+        name: name.to_owned(),
+        place: Some(("inlined.h".to_owned(), line)),
+        full_name: None,
+    };
+    code.inlined.insert(40, vec![frame("inner", 7), frame("outer", 8)]);
+    code.containing.insert(40, ("own.c".to_owned(), 9));
+    let written = text(|out| write_callgrind(&profile, &code, out));
+    let found = read_back::callgrind(&written);
+    let own =
+        ["f9", "outer", "inner", "wasi::fd_write"].map(|name| found.own.get(name).copied().unwrap_or(0));
+    assert_eq!(own, [0, 0, 8_000_000, 4_000_000], "{written}");
+    let call = |caller: &str, callee: &str| found.calls[&(caller.to_owned(), callee.to_owned())];
+    assert_eq!(call("f9", "outer"), 8_000_000);
+    assert_eq!([call("outer", "inner"), call("f9", "wasi::fd_write")], [8_000_000, 4_000_000]);
+    assert!(written.contains("\n0x28 7 8000000 0 0\n"), "{written}");
+    assert!(written.contains("\ncalls=1 0x0 0\n0x28 9 8000000 0 0\n"), "{written}");
 }
 
 #[test]

@@ -24,7 +24,8 @@ fn timed(samples: u64) -> Timed {
     Timed { samples, time_ns: samples * 4_000_000 }
 }
 
-fn stacks(u: &mut Unstructured<'_>) -> arbitrary::Result<Vec<(Stack, u64)>> {
+/// Random stacks, each with so many samples.
+pub fn stacks(u: &mut Unstructured<'_>) -> arbitrary::Result<Vec<(Stack, u64)>> {
     let count = u.int_in_range(0..=30)?;
     let stack = |u: &mut Unstructured<'_>| {
         let depth = u.int_in_range(1..=7)?;

@@ -74,7 +74,7 @@ impl Summary {
                 Verdict::Superblock { .. } => self.superblocks += 1,
                 Verdict::PhaseChange { .. } => self.phase_changes += 1,
                 Verdict::NoSuperblock { .. } | Verdict::Refused { .. } => {}
-                Verdict::Predicted(_) | Verdict::Tried { .. } => {}
+                Verdict::Predicted(_) | Verdict::Prefetched | Verdict::Tried { .. } => {}
             }
         }
     }

@@ -73,6 +73,8 @@ pub enum Promotion {
     Burst(u32),
     /// A version for callers and frames, guided by a profile.
     Reoptimized,
+    /// The same version for callers and frames with prefetching code.
+    Prefetching,
 }
 
 /// The work of a job: a compilation of a function, or a task for its module.
@@ -119,7 +121,8 @@ impl Job {
     fn is_for_callers(&self) -> bool {
         matches!(
             self.task,
-            Task::Promote(Promotion::Entry | Promotion::Reoptimized) | Task::PromoteForNextRun(_)
+            Task::Promote(Promotion::Entry | Promotion::Reoptimized | Promotion::Prefetching)
+                | Task::PromoteForNextRun(_)
         )
     }
 

@@ -48,7 +48,9 @@ impl Queue {
     /// Adds an order.
     pub fn push(&mut self, job: Job) {
         match job.task {
-            Task::Promote(Promotion::Entry | Promotion::Reoptimized) => self.better.push_back(job),
+            Task::Promote(Promotion::Entry | Promotion::Reoptimized | Promotion::Prefetching) => {
+                self.better.push_back(job);
+            }
             Task::Promote(Promotion::Resume(_)) => self.resumed.push_front(job),
             Task::Promote(Promotion::Burst(_) | Promotion::Return(_))
             | Task::PromoteForNextRun(_)

@@ -24,6 +24,7 @@ impl Config {
     /// conflict.
     pub(crate) fn collection(&self) -> Result<Collection> {
         self.check_events()?;
+        self.check_signals()?;
         self.check_samples()?;
         self.check_interesting()?;
         self.check_metrics()?;
@@ -70,6 +71,27 @@ impl Config {
                 "events are counted to stop at an instruction, but no budget says when: set Config::budget",
             ),
             _ => Ok(()),
+        }
+    }
+
+    /// Checks that nothing is needed that takes signals, if there are none.
+    fn check_signals(&self) -> Result<()> {
+        if !self.compiler.explicit_traps {
+            return Ok(());
+        }
+        let is_timed =
+            matches!(self.profiling, ProfilingConfig::Adaptive(Adaptive { trigger: Trigger::Time(_), .. }));
+        let needs = [
+            (self.trace.what.is_some(), "traces"),
+            (self.events.budget.is_some() || self.events.fuel, "budgets and fuel"),
+            (self.observed.sample_rate.is_some(), "samples of time"),
+            (is_timed, "bursts that a timer begins"),
+        ];
+        match needs.iter().find(|(is_wanted, _)| *is_wanted) {
+            Some((_, what)) => {
+                wrong(format!("{what} need signals: leave out Config::signals_based_traps(false), or these"))
+            }
+            None => Ok(()),
         }
     }
 

@@ -23,11 +23,27 @@ impl Config {
         self
     }
 
-    /// Adapts the settings to a process limit of `limit` bytes of address space: memories are reserved whole only
-    /// if several of them fit.
+    /// Sets whether traps, and interruptions, are found by signals (default: yes). A process that owns its signals, such as
+    /// another runtime, turns that off: then no signal handler is installed and no signal is sent. Instead wasm code tests
+    /// indices, divisors and its stack, and polls compare; memories are not reserved whole. Programs do the same, more
+    /// slowly, and exact profiles are the same. An interruption or a deadline does not wake a host function that waits in
+    /// the system: it takes effect when that returns. What needs signals is refused together with this: traces, budgets and
+    /// fuel, samples of time, bursts that a timer begins; so are functions whose frame exceeds 128 KiB. Files of large
+    /// modules are read whole, as without [`Config::demand_paging`].
+    pub fn signals_based_traps(&mut self, enable: bool) -> &mut Self {
+        self.compiler.explicit_traps = !enable;
+        self
+    }
+
+    /// Adapts the settings to a process limit of `limit` bytes of address space, where memories are reserved whole only
+    /// if several of them fit; and to a process without signals, where they are not.
     #[must_use]
     pub(crate) fn within(&self, limit: Option<u64>) -> Config {
         let mut config = self.clone();
+        if config.compiler.explicit_traps {
+            let guard = config.compiler.memory.guard;
+            config.memory_reservation(0).memory_guard_size(guard.min(SMALL_GUARD)).demand_paging(false);
+        }
         let MemoryStyle { reservation, guard } = config.compiler.memory;
         if limit.is_some_and(|limit| (reservation + guard).saturating_mul(MEMORIES_WITHIN_LIMIT) > limit) {
             config.memory_reservation(0).memory_guard_size(guard.min(SMALL_GUARD));

@@ -284,6 +284,11 @@ impl Config {
         self
     }
 
+    /// Sets whether code polls for epochs: as [`Config::interruptible`], by the name that other engines use.
+    pub fn epoch_interruption(&mut self, enable: bool) -> &mut Self {
+        self.interruptible(enable)
+    }
+
     /// Sets whether every NaN that arithmetic yields is canonicalized, so that results do not depend on the processor
     /// (default: no).
     pub fn canonical_nans(&mut self, enable: bool) -> &mut Self {

@@ -60,10 +60,11 @@ impl ModuleInner {
         let Some(account) = self.engine.account() else { return };
         let took = cpu_time::of_thread().saturating_sub(before);
         let is_for_profile = account.settle(self.order_of(func, promotion));
-        if is_for_profile || promotion == Promotion::Reoptimized {
+        let is_by_profile = matches!(promotion, Promotion::Reoptimized | Promotion::Prefetching);
+        if is_for_profile || is_by_profile {
             account.spend(purpose_of(promotion), took);
         }
-        if promotion != Promotion::Reoptimized {
+        if !is_by_profile {
             account.learn(self.tier_of(promotion), self.info.body(func).len(), took);
         }
     }
@@ -100,7 +101,7 @@ impl ModuleInner {
 
     fn order_of(&self, func: u32, promotion: Promotion) -> Order {
         let block = match promotion {
-            Promotion::Entry | Promotion::Reoptimized => 0,
+            Promotion::Entry | Promotion::Reoptimized | Promotion::Prefetching => 0,
             Promotion::Resume(block)
             | Promotion::Unrolled(block)
             | Promotion::Return(block)
@@ -114,7 +115,7 @@ impl ModuleInner {
 fn purpose_of(promotion: Promotion) -> Purpose {
     match promotion {
         Promotion::Burst(_) => Purpose::BurstCode,
-        Promotion::Reoptimized => Purpose::Reoptimization,
+        Promotion::Reoptimized | Promotion::Prefetching => Purpose::Reoptimization,
         Promotion::Entry | Promotion::Resume(_) | Promotion::Unrolled(_) | Promotion::Return(_) => {
             Purpose::WaysBack
         }

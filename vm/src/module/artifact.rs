@@ -16,7 +16,20 @@ use crate::code_cache::{CachedFunction, CachedModule, Placed};
 use crate::runtime::linear_memory::mapped_file::MappedFile;
 use crate::{Config, Engine, Error, ErrorKind, Module, Result};
 
+/// What was compiled ahead of time: see [`Engine::detect_precompiled`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Precompiled {
+    /// A module.
+    Module,
+}
+
 impl Engine {
+    /// Returns what these bytes were compiled to ahead of time, by how they begin; `None` if they were not.
+    pub fn detect_precompiled(bytes: &[u8]) -> Option<Precompiled> {
+        artifact::is_artifact(bytes).then_some(Precompiled::Module)
+    }
+
     /// Compiles a module ahead of time, from the binary format or, with feature `wat`, the text format. All
     /// functions are compiled, optimised, twice each. [`Module::deserialize`] loads the result, in this process
     /// or in another with the same program, processor and settings.

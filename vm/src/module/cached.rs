@@ -67,6 +67,8 @@ impl ModuleInner {
         // meanwhile.
         let first = self.code.first.lock();
         let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
+        // Streams, like what burst code counts, have other counters in the next run.
+        let is_kept = |(_, compiled): &(&u32, &Compiled)| !compiled.prefetching.has_streams();
         let cached = |(&func, compiled): (&u32, &Compiled)| {
             // Only baseline code continues in parts.
             let parts = compiled.part_code.iter().filter(|_| !compiled.promoted);
@@ -78,7 +80,8 @@ impl ModuleInner {
             };
             all.filter_map(of_row).collect::<Vec<_>>()
         };
-        let mut functions: Vec<_> = functions.iter().chain(&first.ready).flat_map(cached).collect();
+        let mut functions: Vec<_> =
+            functions.iter().chain(&first.ready).filter(is_kept).flat_map(cached).collect();
         functions.sort_unstable_by_key(|function| function.row);
         CachedModule {
             constants: self.stand_ins.is_none().then(|| CachedConstants {

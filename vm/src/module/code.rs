@@ -20,6 +20,7 @@ use super::burst_code::BurstCode;
 use super::first_compilation::{Ahead, Claim, FirstCompilations, State};
 use super::parts::{PartCode, PartedFunction};
 use super::phases::Phase;
+use super::prefetching::Prefetching;
 use super::trials::Trials;
 use super::{CompiledVersion, ModuleInner, SourceRow, demangle};
 use crate::background::{Job, Promotion, Task};
@@ -105,6 +106,8 @@ pub(super) struct Compiled {
     pub refused: Option<LittleGain>,
     /// Whether its code comes from the code cache.
     pub restored: bool,
+    /// Whether its loops prefetch.
+    pub prefetching: Prefetching,
     /// Its burst code.
     pub bursts: BurstCode,
 }
@@ -132,6 +135,7 @@ impl Compiled {
             saved: 0.0,
             refused: None,
             restored: false,
+            prefetching: Prefetching::Untried,
             bursts: BurstCode::default(),
         }
     }
@@ -452,7 +456,12 @@ impl ModuleInner {
     fn compile_version(self: &Arc<Self>, func: u32, promotion: Promotion) -> Result<()> {
         match promotion {
             Promotion::Burst(block) => self.compile_for_bursts(func, block),
-            Promotion::Reoptimized => self.reoptimize(func),
+            Promotion::Reoptimized => {
+                self.reoptimize(func)?;
+                self.order_prefetching(func);
+                Ok(())
+            }
+            Promotion::Prefetching => self.try_prefetching(func),
             Promotion::Entry => self.compile_for_callers(func),
             Promotion::Resume(block) => self.compile_for_frame(func, block, true),
             Promotion::Return(block) => self.compile_for_frame(func, block, false),

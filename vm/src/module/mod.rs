@@ -19,6 +19,7 @@ mod own_artifacts;
 mod parts;
 mod phases;
 mod plans;
+mod prefetching;
 mod reoptimized;
 mod speculation;
 mod symbols;
@@ -36,6 +37,7 @@ use wprof_jit::code::stand_ins::StandIns;
 use wprof_jit::compile::Tier;
 use wprof_jit::module::{Entity, ModuleBytes, ModuleInfo};
 
+pub use artifact::Precompiled;
 pub use interface::{ExportType, ImportType};
 pub use names::demangle;
 pub use own_artifacts::OwnArtifacts;

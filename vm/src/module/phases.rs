@@ -36,7 +36,7 @@ impl ModuleInner {
     /// Returns the basis of a function's version, if the function may have another version.
     fn basis_to_follow(&self, func: u32, policy: &Policy) -> Option<Basis> {
         let basis = |compiled: &Compiled| {
-            let is_free = compiled.phases < policy.most_phases;
+            let is_free = compiled.phases < policy.most_phases && !compiled.prefetching.is_in_trial();
             compiled
                 .basis
                 .clone()

@@ -17,6 +17,7 @@ use wprof_profiler::{CodeTier, Profile};
 use super::code::Compiled;
 use super::frames::number_of;
 use super::phases::Phase;
+use super::trials::Goal;
 use super::{CompiledVersion, ModuleInner};
 use crate::background::Promotion;
 use crate::{Error, Module, Result};
@@ -58,10 +59,11 @@ impl ModuleInner {
         let advice = Arc::new(Advice::new(profile));
         let hot = advice.hot_functions(policy.least_share);
         *self.code.advice.write().unwrap_or_else(PoisonError::into_inner) = Some(advice.clone());
-        for func in hot.into_iter().filter(|&func| self.may_repay(func, &advice)) {
+        for func in hot.iter().copied().filter(|&func| self.may_repay(func, &advice)) {
             let seen = advice.ops_of(func);
             let is_worth = |compiled: &mut Compiled| {
-                let is_worth = compiled.is_hot() && policy.is_worth_another(compiled.known, seen);
+                let is_free = compiled.is_hot() && !compiled.prefetching.is_in_trial();
+                let is_worth = is_free && policy.is_worth_another(compiled.known, seen);
                 compiled.known = if is_worth { seen } else { compiled.known };
                 is_worth
             };
@@ -69,6 +71,7 @@ impl ModuleInner {
                 self.order_promotion(func, Promotion::Reoptimized);
             }
         }
+        hot.into_iter().for_each(|func| self.order_prefetching(func));
         if let Some(last) = last {
             self.follow_phases(policy, &Arc::new(advice.since(last)), &advice);
         }
@@ -116,6 +119,7 @@ impl ModuleInner {
             return Ok(());
         }
         let basis = Basis::new(func, advice, &decisions);
+        let graph = self.prefetching_as_before(&plan, graph)?;
         let code = self.optimized(&plan, &graph)?;
         let old = self.code.address(func).and_then(|address| self.code.arena.copy_of(address));
         if old.as_ref().is_some_and(|old| old.bytes == code.bytes) {
@@ -128,17 +132,17 @@ impl ModuleInner {
         let decisions = [changes, decisions].concat();
         let version = CompiledVersion::new(func, CodeTier::Reoptimized, began, after).by(Some(decisions));
         let mut trials = self.trials();
-        let replace = |compiled: &mut Compiled| compiled.replace(address, for_frames, basis);
+        let replace = |compiled: &mut Compiled| compiled.replace(address, for_frames, Some(basis));
         let Some(replaced) = self.code.update(func, replace) else { return Ok(()) };
         self.code.note_better(began);
         self.note(CompiledVersion { bytes_before: before, ..version });
-        self.try_out(&mut trials, func, replaced, address);
+        self.try_out(&mut trials, func, (replaced, address), Goal::NotSlower);
         Ok(())
     }
 
     /// Compiles a graph for frames, at the loop headers that had an OSR version before, except at the main loop,
     /// where frames enter the code for callers at `address`. Returns the new versions by header.
-    fn better_for_frames(
+    pub(super) fn better_for_frames(
         self: &Arc<Self>,
         plan: &FunctionPlan,
         graph: &BlockGraph,

@@ -16,6 +16,7 @@ use wprof_profiler::{CodeTier, Side, Trial, TrialResult};
 use super::ModuleInner;
 use super::code::Compiled;
 use super::frames::number_of;
+use super::prefetching::Prefetching;
 use crate::Result;
 use crate::runtime::code::no_code_memory;
 
@@ -34,13 +35,13 @@ impl Compiled {
         &mut self,
         address: usize,
         for_frames: Vec<(u32, usize)>,
-        basis: Basis,
+        basis: Option<Basis>,
     ) -> Replaced {
         let before = Replaced {
             address: std::mem::replace(&mut self.address, address),
             resumed: self.resumed.clone(),
             for_frames: self.for_frames,
-            basis: self.basis.replace(basis),
+            basis: std::mem::replace(&mut self.basis, basis),
         };
         self.resumed.retain(|&header, _| number_of(address, header).is_none());
         for (header, address) in for_frames {
@@ -60,6 +61,16 @@ impl Compiled {
 pub(super) struct FunctionTrial {
     trial: Trial,
     before: Replaced,
+    goal: Goal,
+}
+
+/// What a better version has to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Goal {
+    /// That it is not slower.
+    NotSlower,
+    /// That it is faster: it prefetches.
+    Faster,
 }
 
 /// The trials in progress, by function.
@@ -69,13 +80,26 @@ impl ModuleInner {
     /// Publishes the version of `func` at `after`: permanently, or in a trial beside the previous version. If the
     /// previous version was still in a trial itself, the version before that one remains the other side, because
     /// nobody knows yet which of those two is slower.
-    pub(super) fn try_out(&self, trials: &mut Trials, func: u32, replaced: Replaced, after: usize) {
-        let before = trials.remove(&func).map_or(replaced, |unfinished| unfinished.before);
-        let calls = self.engine.trial_calls();
+    pub(super) fn try_out(
+        &self,
+        trials: &mut Trials,
+        func: u32,
+        (replaced, after): (Replaced, usize),
+        goal: Goal,
+    ) {
+        let unfinished = trials.remove(&func);
+        if unfinished.as_ref().is_some_and(|unfinished| unfinished.goal == Goal::Faster) {
+            self.code.update(func, |compiled| compiled.prefetching = Prefetching::Untried);
+        }
+        let before = unfinished.map_or(replaced, |unfinished| unfinished.before);
+        let calls = match goal {
+            Goal::NotSlower => self.engine.trial_calls(),
+            Goal::Faster => self.engine.prefetching_calls(),
+        };
         // Without memory for more code, an untimed version is better than none.
         let chooser = (calls > 0).then(|| self.chooser(func, [before.address, after]));
         let Some(Ok(chooser)) = chooser else { return self.publish(func, after) };
-        trials.insert(func, FunctionTrial { trial: Trial::new(calls, after as u64), before });
+        trials.insert(func, FunctionTrial { trial: Trial::new(calls, after as u64), before, goal });
         self.publish(func, chooser);
     }
 
@@ -96,17 +120,20 @@ impl ModuleInner {
         let mut trials = self.trials();
         let Some(found) = trials.get_mut(&func) else { return };
         found.trial.add(side, cycles);
-        if let Some(result) = found.trial.result()
-            && let Some(FunctionTrial { before, .. }) = trials.remove(&func)
-        {
-            self.end_trial(func, before, result);
+        let Some(result) = found.trial.result() else { return };
+        if let Some(ended) = trials.remove(&func) {
+            self.end_trial(func, ended, result);
         }
     }
 
-    fn end_trial(&self, func: u32, before: Replaced, result: TrialResult) {
-        let margin = self.engine.reoptimization().map_or(0.0, |policy| policy.trial_margin);
-        let reverted = result.is_slower(margin);
+    fn end_trial(&self, func: u32, ended: FunctionTrial, result: TrialResult) {
+        let FunctionTrial { trial, before, goal } = ended;
+        let reverted = self.engine.reoptimization().is_some_and(|policy| match goal {
+            Goal::NotSlower => result.is_slower(policy.trial_margin),
+            Goal::Faster => !trial.is_faster(policy.prefetching_gain),
+        });
         let address = self.code.update(func, |compiled| {
+            compiled.prefetching.end(goal, reverted);
             if reverted {
                 compiled.restore(before);
             }

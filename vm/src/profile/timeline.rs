@@ -64,6 +64,7 @@ fn kind(verdict: &Verdict) -> DecisionKind {
         Verdict::Refused { .. } | Verdict::NoSuperblock { .. } => DecisionKind::Declined,
         Verdict::Predicted(_) => DecisionKind::Predicted,
         Verdict::Tried { .. } => DecisionKind::Tried,
+        Verdict::Prefetched => DecisionKind::Prefetched,
         Verdict::PhaseChange { .. } => DecisionKind::PhaseChange,
     }
 }

@@ -10,6 +10,7 @@ mod loop_entries;
 mod many_results;
 mod parts;
 mod passes;
+mod prefetching;
 mod reoptimized;
 mod single_pass;
 mod speculation;

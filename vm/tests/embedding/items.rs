@@ -271,3 +271,37 @@ fn a_handle_of_another_store_is_noticed() {
     assert!(set.is_err());
     assert_eq!(global.get(&mut two).i32(), Some(1));
 }
+
+fn numbers(store: &mut Store<()>, table: Table) -> Vec<Option<u32>> {
+    let of = |store: &mut Store<()>, i| match table.get(&mut *store, i) {
+        Some(Ref::Extern(Some(value))) => value.downcast_ref::<u32>().copied(),
+        _ => None,
+    };
+    (0..table.size(&*store)).map(|i| of(store, i)).collect()
+}
+
+#[test]
+fn ranges_of_tables_are_filled_and_copied_or_left_alone() -> Outcome {
+    let mut store = store();
+    let one = |value: u32| Ref::Extern(Some(ExternRef::new(value)));
+    let ty = TableType::new(RefType::EXTERNREF, 4, None);
+    let table = Table::new(&mut store, ty.clone(), Ref::Extern(None))?;
+    let other = Table::new(&mut store, ty, one(9))?;
+    table.fill(&mut store, 1, one(5), 2)?;
+    assert_eq!(numbers(&mut store, table), [None, Some(5), Some(5), None]);
+    Table::copy(&mut store, &table, 3, &other, 0, 1)?;
+    Table::copy(&mut store, &table, 0, &table, 1, 3)?;
+    assert_eq!(numbers(&mut store, table), [Some(5), Some(5), Some(9), Some(9)]);
+    table.fill(&mut store, 4, one(1), 0)?;
+    let before = numbers(&mut store, table);
+    assert!(
+        table.fill(&mut store, 3, one(1), 2).is_err() && table.fill(&mut store, u64::MAX, one(1), 2).is_err()
+    );
+    assert!(table.fill(&mut store, 0, Ref::Func(None), 1).is_err(), "another type");
+    assert!(Table::copy(&mut store, &table, 0, &other, 3, 2).is_err());
+    let funcs = TableType::new(RefType::FUNCREF, 4, None);
+    let funcs = Table::new(&mut store, funcs, Ref::Func(None))?;
+    assert!(Table::copy(&mut store, &table, 0, &funcs, 0, 1).is_err(), "another type");
+    assert_eq!(numbers(&mut store, table), before);
+    Ok(())
+}

@@ -251,3 +251,29 @@ fn a_segment_that_does_not_fit_traps_and_what_came_before_is_written() -> Outcom
     assert_eq!(memory.data(&store)[65535], 0);
     Ok(())
 }
+
+#[test]
+fn what_is_unknown_may_return_zeros_and_nulls() -> Outcome {
+    let engine = Engine::default();
+    let module = Module::new(
+        &engine,
+        r#"(module (import "a" "f" (func $f (result i32)))
+            (import "a" "g" (func $g (param i32) (result externref)))
+            (func (export "run") (result i32)
+                (i32.add (call $f) (ref.is_null (call $g (i32.const 1))))))"#,
+    )?;
+    let mut linker = one(&engine)?;
+    linker.define_unknown_imports_as_default_values(&module)?;
+    let mut store = Store::new(&engine, ());
+    let instance = linker.instantiate(&mut store, &module)?;
+    assert_eq!(instance.get_typed_func::<(), i32>(&mut store, "run")?.call(&mut store, ())?, 2);
+    let import = module.imports().next().ok_or("there are two")?;
+    assert!(linker.get_by_import(&mut store, &import).is_some());
+    let never_null = r#"(module (type $f (func)) (import "b" "h" (func (result (ref $f)))))"#;
+    refused(
+        linker.define_unknown_imports_as_default_values(&Module::new(&engine, never_null)?),
+        ErrorKind::Link,
+        "b::h",
+    );
+    Ok(())
+}

@@ -8,6 +8,7 @@ mod call_depth;
 mod call_hooks;
 mod core_dumps;
 mod deadlines;
+mod engines;
 mod example;
 mod fuel;
 mod funcs;

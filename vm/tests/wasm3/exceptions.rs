@@ -226,6 +226,70 @@ fn programs_throw_and_catch_in_every_tier() -> Outcome {
     Ok(())
 }
 
+#[test]
+fn functions_that_catch_are_proven_whatever_is_made_of_them() -> Outcome {
+    for mut config in configs() {
+        config.verify(true);
+        let (mut store, module, linker) = sample(&config)?;
+        let instance = linker.instantiate(&mut store, &module)?;
+        let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+        assert_eq!(run.call(&mut store, 300)?, expected(300).0);
+        let engine = store.engine();
+        assert_eq!(engine.unproven(), [] as [String; 0], "{config:?}");
+        assert_eq!((engine.proofs().1, engine.baseline_proofs().1), (0, 0));
+    }
+    Ok(())
+}
+
+/// A loop with a join, a call outside of its `try`, and one inside that throws every eighth time.
+const HOT: &str = r#"(module
+    (tag $t (param i32))
+    (func $triple (param i32) (result i32) (i32.mul (local.get 0) (i32.const 3)))
+    (func $may (param i32) (result i32)
+        (if (i32.eqz (i32.and (local.get 0) (i32.const 7))) (then (throw $t (i32.const 100))))
+        (local.get 0))
+    (func $run (export "run") (param $n i32) (result i32) (local $sum i32)
+        (loop $again
+            (if (i32.and (local.get $n) (i32.const 15))
+                (then (local.set $sum (i32.add (local.get $sum) (i32.const 1))))
+                (else (local.set $sum (i32.xor (local.get $sum) (i32.const 5)))))
+            (local.set $sum (i32.add (local.get $sum) (call $triple (local.get $n))))
+            (local.set $sum (i32.add (local.get $sum) (block $caught (result i32)
+                (try_table (result i32) (catch $t $caught) (call $may (local.get $n))))))
+            (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+        (local.get $sum)))"#;
+
+#[test]
+fn functions_that_catch_get_superblocks_and_inlined_calls() -> Outcome {
+    let (triple, run) = (0, 2);
+    let expected = |n: i32| {
+        (1..=n).rev().fold(0, |sum, n| {
+            let sum = if n % 16 != 0 { sum + 1 } else { sum ^ 5 };
+            sum + 3 * n + if n % 8 == 0 { 100 } else { n }
+        })
+    };
+    let adaptive = Adaptive { lengths: BurstLengths::new(20, 100), ..Adaptive::default() };
+    let mut config = Config::new();
+    config.strategy(Strategy::Tiered).background_compilation(false).promote_after(2).verify(true);
+    config.profiling(ProfilingConfig::Adaptive(adaptive)).reoptimization(Some(Policy::eager()));
+    let engine = Engine::new(&config)?;
+    let module = Module::new(&engine, HOT)?;
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &module, &[])?;
+    let function = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+    for n in [100, 5000, 777] {
+        assert_eq!(function.call(&mut store, n)?, expected(n), "{n}");
+    }
+    let all = module.reoptimizations();
+    let verdicts = || all.iter().filter(|done| done.func == run).flat_map(|done| &done.decisions);
+    let is_inlined =
+        |verdict: &Verdict| matches!(*verdict, Verdict::Inlined { callee, .. } if callee == triple);
+    assert!(verdicts().any(|decision| is_inlined(&decision.verdict)), "{all:?}");
+    assert!(verdicts().any(|decision| matches!(decision.verdict, Verdict::Superblock { .. })), "{all:?}");
+    assert_eq!(engine.unproven(), [] as [String; 0]);
+    Ok(())
+}
+
 const ALL: [Collect; 6] = [
     Collect::AllEdges,
     Collect::Edges,

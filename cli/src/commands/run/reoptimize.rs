@@ -34,6 +34,12 @@ pub struct ReoptimizeArgs {
     #[arg(long, value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     #[arg(help_heading = help::SPEED, hide_short_help = true)]
     profile_use: Option<PathBuf>,
+    /// Prefetch in hot loops that follow pointers, where a trial shows that it pays
+    ///
+    /// Such a loop logs the addresses that it follows, up to two megabytes in each instance, and loads ahead what it needed
+    /// next the last time. `-v` shows what the trials found.
+    #[arg(long, help_heading = help::SPEED, hide_short_help = true)]
+    prefetch: bool,
     /// Leave out optimizations that use the profile of this run or an earlier one
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
     #[arg(help_heading = help::SPEED, hide_short_help = true)]
@@ -45,6 +51,7 @@ impl ReoptimizeArgs {
     pub fn policy(&self) -> Option<Policy> {
         let has = |what| !self.without.contains(&what);
         let policy = Policy {
+            prefetching: self.prefetch,
             superblocks: has(Optimization::Superblocks),
             inlining: has(Optimization::Inlining),
             guesses: has(Optimization::Guesses),

@@ -223,7 +223,7 @@ impl Classes<'_> {
         }
         for (way, (target, new_target)) in targets.iter().zip(new_targets).enumerate() {
             let to = target.block(&before.func.dfg.value_lists);
-            let mut given = before.given(target)?;
+            let mut given = before.given(target, &mut machine, &old)?;
             let mut state = state.clone();
             let end = follow(before.func, after, new_target, &mut machine, &mut state, &mut new)?;
             if end.0 != to {
@@ -269,7 +269,7 @@ fn follow(
     let mut target = *target;
     for _ in 0..after.func.dfg.num_blocks() {
         let to = target.block(&after.func.dfg.value_lists);
-        let given = after.given(&target)?;
+        let given = after.given(&target, machine, trace)?;
         if before.layout.is_block_inserted(to) {
             return Ok((to, given));
         }

@@ -4,14 +4,17 @@
 
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{
-    Block, BlockCall, FuncRef, Function, Inst, InstructionData, MemFlagsData, Opcode, SigRef, SourceLoc,
-    StackSlot, Type, Value,
+    Block, BlockArg, BlockCall, ExceptionTable, ExceptionTableItem, FuncRef, Function, Inst, InstructionData,
+    MemFlagsData, Opcode, SigRef, SourceLoc, StackSlot, Type, Value,
 };
 use smallvec::smallvec;
 
 use super::rules::{self, Shapes};
 use super::symbols::{Key, Symbols};
 use crate::validate::terms::{Args, Op, Term, Terms};
+
+/// The number of the first value that an exception brings, among the results of a call.
+const EXCEPTIONS: u32 = 1 << 31;
 
 /// An observable action of an instruction, with its operands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +45,8 @@ pub(super) enum What {
     Load(u32, MemFlagsData),
     Call(Opcode, FuncRef),
     CallIndirect(Opcode, SigRef),
+    /// A call that ends its block, with a block for its return and that many for exceptions.
+    TryCall(Opcode, SigRef, usize),
     /// Branches to one of that many blocks, by the values, or leaves the function with them.
     End(Opcode, usize),
     /// An instruction of this shape.
@@ -98,6 +103,14 @@ pub(super) struct Machine<'m> {
     pub block: Block,
 }
 
+impl Machine<'_> {
+    /// Returns the symbol of a result of the last event: it is only known to be the same in both versions.
+    fn result(&mut self, trace: &Trace, at: u32, most: u64) -> Term {
+        let event = (trace.events.len() as u32).saturating_sub(1);
+        self.symbols.get(self.terms, Key::Result { block: self.block, event, at, most })
+    }
+}
+
 impl<'a> Version<'a> {
     pub fn new(func: &'a Function, first_variable: usize) -> Version<'a> {
         Version { func, values: SecondaryMap::new(), first_variable }
@@ -152,12 +165,19 @@ impl<'a> Version<'a> {
         dfg.insts[end].branch_destination(&dfg.jump_tables, &dfg.exception_tables)
     }
 
-    /// Returns the terms passed to a block.
-    pub fn given(&self, call: &BlockCall) -> Result<Args, String> {
-        let args = call.args(&self.func.dfg.value_lists);
-        let term =
-            |value: Option<Value>| self.term(value.ok_or("what an exception brings is not understood")?);
-        args.map(|arg| term(arg.as_value())).collect()
+    /// Returns the terms passed to a block at the end of another one, whose actions are `trace`.
+    pub fn given(&self, call: &BlockCall, machine: &mut Machine<'_>, trace: &Trace) -> Result<Args, String> {
+        let dfg = &self.func.dfg;
+        let to = call.block(&dfg.value_lists);
+        let given = |(arg, &param): (BlockArg, &Value)| {
+            let at = match arg {
+                BlockArg::Value(value) => return self.term(value),
+                BlockArg::TryCallRet(at) => at,
+                BlockArg::TryCallExn(at) => EXCEPTIONS + at,
+            };
+            Ok(machine.result(trace, at, rules::most(dfg.value_type(param))))
+        };
+        call.args(&dfg.value_lists).zip(dfg.block_params(to)).map(given).collect()
     }
 }
 
@@ -325,14 +345,12 @@ impl Step<'_, '_, '_> {
         Ok(())
     }
 
-    /// Binds the results of the last event to symbols: they are only known to be the same in both versions.
+    /// Binds the results of the last event.
     fn bind_results(&mut self) {
         let func = self.version.func;
-        let event = self.trace.events.len() as u32 - 1;
         for (at, &value) in func.dfg.inst_results(self.inst).iter().enumerate() {
             let most = rules::most(func.dfg.value_type(value));
-            let Machine { terms, symbols, block, .. } = self.machine;
-            let term = symbols.get(terms, Key::Result { block: *block, event, at: at as u32, most });
+            let term = self.machine.result(self.trace, at as u32, most);
             self.version.bind(value, term);
         }
     }
@@ -340,11 +358,13 @@ impl Step<'_, '_, '_> {
     fn end(&mut self) -> Result<(), String> {
         let func = self.version.func;
         let data = func.dfg.insts[self.inst];
-        if data.exception_table().is_some() {
-            return Err("what control does at exceptions is not understood".into());
-        }
         let values = self.args()?;
         let opcode = data.opcode();
+        if let Some(table) = data.exception_table() {
+            let what = try_call(func, opcode, table)?;
+            self.note(what, values);
+            return Ok(());
+        }
         let targets = data.branch_destination(&func.dfg.jump_tables, &func.dfg.exception_tables).len();
         match data {
             // The target is compared, and a jump has no other observable effect.
@@ -394,6 +414,15 @@ impl Step<'_, '_, '_> {
         }
         Ok(())
     }
+}
+
+/// Returns the event of a call that ends its block.
+fn try_call(func: &Function, opcode: Opcode, table: ExceptionTable) -> Result<What, String> {
+    let table = &func.dfg.exception_tables[table];
+    if table.items().any(|item| !matches!(item, ExceptionTableItem::Default(_))) {
+        return Err("a handler of some exceptions only is not understood".into());
+    }
+    Ok(What::TryCall(opcode, table.signature(), table.items().count()))
 }
 
 /// Returns the number of bytes of a load, and whether it sign-extends them; none for other kinds of loads.

@@ -1,9 +1,11 @@
 //! Pairs of functions that do the same, and pairs that do not. Most are a few lines that differ in one.
 
+use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AbiParam, Block, Function, InstBuilder, MemFlagsData, Signature, SourceLoc, StackSlotData, StackSlotKind,
-    TrapCode, Type, UserFuncName, Value, types,
+    self, AbiParam, Block, BlockArg, BlockCall, ExceptionTableData, ExceptionTableItem, Function,
+    InstBuilder, MemFlagsData, Signature, SourceLoc, StackSlotData, StackSlotKind, TrapCode, Type,
+    UserFuncName, Value, types,
 };
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
@@ -430,4 +432,50 @@ fn control_goes_where_it_went() {
     accept(&branches(false, false), &branches(false, true));
     refuse(&branches(false, false), &branches(true, false));
     refuse(&branches(false, false), &branches(true, true));
+}
+
+/// Builds a call of the address that passes `arg`, and stores what it returns, or what the exception brings that leaves
+/// it, plus `behind`.
+fn catches(arg: usize, [returned, thrown]: [i64; 2], tag: Option<u32>) -> Function {
+    function(|builder, params| {
+        let mut signature = Signature::new(CallConv::Tail);
+        signature.params.push(AbiParam::new(types::I32));
+        signature.returns.push(AbiParam::new(types::I32));
+        let signature = builder.import_signature(signature);
+        let [back, landing] = [(); 2].map(|()| builder.create_block());
+        let (result, exception) =
+            (builder.append_block_param(back, types::I32), builder.append_block_param(landing, types::I64));
+        let pool = &mut builder.func.dfg.value_lists;
+        let normal = BlockCall::new(back, [BlockArg::TryCallRet(0)], pool);
+        let caught = BlockCall::new(landing, [BlockArg::TryCallExn(0)], pool);
+        let item = match tag {
+            Some(tag) => ExceptionTableItem::Tag(ir::ExceptionTag::from_u32(tag), caught),
+            None => ExceptionTableItem::Default(caught),
+        };
+        let table =
+            builder.func.dfg.exception_tables.push(ExceptionTableData::new(signature, normal, [item]));
+        builder.ins().try_call_indirect(params[0], &[params[arg]], table);
+        for (block, value, behind) in [(back, result, returned), (landing, exception, thrown)] {
+            builder.switch_to_block(block);
+            let ty = builder.func.dfg.value_type(value);
+            let behind = number(builder, ty, behind);
+            let sum = builder.ins().iadd(value, behind);
+            store(builder, sum, params[0]);
+            builder.ins().return_(&[]);
+        }
+    })
+}
+
+#[test]
+fn calls_that_exceptions_leave_are_the_same() {
+    accept(&catches(1, [1, 2], None), &catches(1, [1, 2], None));
+    let mut other = catches(1, [1, 2], None);
+    // An instruction that nothing needs: the functions are not equal, but do the same.
+    let entry = other.layout.entry_block().expect("it has code");
+    FuncCursor::new(&mut other).at_first_inst(entry).ins().iconst(types::I32, 7);
+    accept(&catches(1, [1, 2], None), &other);
+    refuse(&catches(1, [1, 2], None), &catches(2, [1, 2], None));
+    refuse(&catches(1, [1, 2], None), &catches(1, [3, 2], None));
+    refuse(&catches(1, [1, 2], None), &catches(1, [1, 3], None));
+    refuse(&catches(1, [1, 2], None), &catches(1, [1, 2], Some(1)));
 }

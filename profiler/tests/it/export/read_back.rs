@@ -1,5 +1,7 @@
 //! Slow readers of what exporters write: the total of each metric.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 fn list(value: &Value) -> &Vec<Value> {
@@ -80,34 +82,61 @@ pub fn firefox(text: &str) -> Vec<(String, u64)> {
     list(&file["threads"]).iter().map(thread).collect()
 }
 
-/// The self costs, which must be those of the summary.
-pub fn callgrind(text: &str) -> [u64; 2] {
-    let (mut sums, mut summary) = ([0; 2], [0; 2]);
-    let mut is_call = false;
+/// A file of callgrind.
+#[derive(Debug, Default)]
+pub struct Callgrind {
+    /// The self costs, which are those of the summary.
+    pub sums: Vec<u64>,
+    /// The first cost of each function itself.
+    pub own: BTreeMap<String, u64>,
+    /// The first cost of calls, by caller and callee.
+    pub calls: BTreeMap<(String, String), u64>,
+}
+
+pub fn callgrind(text: &str) -> Callgrind {
+    let mut file = Callgrind::default();
+    let (mut names, mut summary) = (BTreeMap::new(), Vec::new());
+    let (mut function, mut callee, mut is_call) = (String::new(), String::new(), false);
+    let mut name = |text: &str| -> String {
+        let (number, name) = text.split_once(") ").unwrap_or((text.trim_end_matches(')'), ""));
+        let known = names.entry(number.to_owned()).or_insert_with(|| name.to_owned());
+        known.clone()
+    };
     let numbers =
         |text: &str| -> Vec<u64> { text.split(' ').map(|number| number.parse().unwrap()).collect() };
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("summary: ") {
-            summary = numbers(rest).try_into().unwrap();
+            summary = numbers(rest);
+            file.sums = vec![0; summary.len()];
+        } else if let Some((field, rest)) = line.split_once("=(") {
+            let name = name(rest);
+            match field {
+                "fn" => function = name,
+                "cfn" => callee = name,
+                _ => {}
+            }
         } else if let Some(rest) = line.strip_prefix("0x") {
             let (_, figures) = rest.split_once(' ').unwrap();
-            // The line, then costs.
-            let costs = numbers(figures).into_iter().skip(1).zip(&mut sums);
-            if !is_call {
-                costs.for_each(|(cost, sum)| *sum += cost);
+            // The line, then costs; missing ones are zero.
+            let costs = &numbers(figures)[1..];
+            if is_call {
+                *file.calls.entry((function.clone(), callee.clone())).or_default() += costs[0];
+            } else {
+                *file.own.entry(function.clone()).or_default() += costs[0];
+                file.sums.iter_mut().zip(costs).for_each(|(sum, cost)| *sum += cost);
             }
         }
         is_call = line.starts_with("calls=");
     }
-    assert_eq!(sums, summary);
-    sums
+    assert_eq!(file.sums, summary);
+    file
 }
 
 /// Calls and instructions.
 pub fn csv(text: &str) -> [u64; 2] {
     let column = |line: &str, at: usize| line.split(',').nth(at).unwrap().parse::<u64>().unwrap_or(0);
     let sum = |at: usize| text.lines().skip(1).map(|line| column(line, at)).sum();
-    [sum(2), sum(3)]
+    [sum(7), sum(8)]
 }
 
 pub fn lcov_branches(text: &str) -> u64 {

@@ -13,4 +13,4 @@ pub use registers::{
     set_registers, stack_pointer,
 };
 pub use stores::end_of_store;
-pub use stubs::{STUB_SIZE, STUBS_HEADER, lazy_stubs, raise};
+pub use stubs::{STUB_SIZE, STUBS_HEADER, lazy_stubs, raise, raise_by_call};

@@ -26,6 +26,17 @@ pub fn lazy_stubs(common: usize, first: u32, count: u32) -> Vec<u8> {
     code
 }
 
+/// Returns the code of a function of any type that calls this routine, which does not return, and traps.
+pub fn raise_by_call(code: TrapCode, routine: usize) -> MachineCode {
+    let mut bytes = vec![0x49, 0xbb]; // mov r11, routine
+    bytes.extend_from_slice(&(routine as u64).to_le_bytes());
+    bytes.extend_from_slice(&[0x41, 0xff, 0xd3]); // call r11
+    let behind = bytes.len() as u32;
+    bytes.extend_from_slice(&[0x0f, 0x0b]); // ud2
+    let sites = [0, behind].map(|pc| TrapSite { pc, code, origin: None });
+    MachineCode { bytes, align: 16, traps: sites.to_vec(), ..MachineCode::default() }
+}
+
 /// Returns the code of a function of any type that traps at once.
 pub fn raise(code: TrapCode) -> MachineCode {
     let site = TrapSite { pc: 0, code, origin: None };

@@ -54,6 +54,12 @@ impl CodeObject {
         self.code.traps.binary_search_by_key(&pc, |t| t.pc).ok().map(|i| &self.code.traps[i])
     }
 
+    /// Returns the first trap site at `pc` or behind it.
+    pub fn trap_from(&self, pc: usize) -> Option<&TrapSite> {
+        let pc = self.offset(pc);
+        self.code.traps.get(self.code.traps.partition_point(|t| t.pc < pc))
+    }
+
     /// Returns the wasm instruction of the call that returns to `pc`.
     pub fn origin_of_return(&self, pc: usize) -> Option<Origin> {
         let pc = self.offset(pc);

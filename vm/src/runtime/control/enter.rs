@@ -16,6 +16,7 @@ use crate::runtime::instances::abi::{
     ArrayCall, VmActivation, VmFuncRef, VmHostContext, VmStoreContext, VmValue,
 };
 use crate::runtime::instances::store_opaque::{FuncPtr, Pending, StoreOpaque, StoreWith};
+use crate::runtime::interruption::interrupt_page::Signals;
 use crate::runtime::interruption::{deadline, thread_wakeup};
 use crate::runtime::stacks::activation::{self, Activation, TrapRecord};
 use crate::runtime::stacks::fiber::Suspender;
@@ -212,9 +213,13 @@ unsafe fn call_wasm(
     (trampoline, place): (usize, &Place),
     values: *mut VmValue,
 ) -> Outcome {
-    alt_stack::ensure();
     // SAFETY: the caller's pointer refers to a whole store, which is lent.
-    unsafe { event_counts::ask_before_call(store)? };
+    unsafe {
+        if store.as_ref().engine().signals() == Signals::Used {
+            alt_stack::ensure();
+        }
+        event_counts::ask_before_call(store)?;
+    };
     let (span, in_burst);
     // SAFETY: this function holds the store exclusively until wasm code runs.
     let (context, interrupt) = unsafe {

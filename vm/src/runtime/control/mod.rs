@@ -6,6 +6,7 @@ pub mod call_hooks;
 pub mod enter;
 pub mod host;
 pub mod lazy;
+pub mod raise;
 pub mod resume;
 pub mod throw;
 pub mod transfer;

@@ -7,7 +7,7 @@ use std::mem::offset_of;
 use wprof_jit::abi;
 
 use crate::runtime::control::throw::Landed;
-use crate::runtime::control::{allocators, builtins, lazy, resume as resumption, throw};
+use crate::runtime::control::{allocators, builtins, lazy, raise, resume as resumption, throw};
 use crate::runtime::counts::call_records::RecentCalls;
 use crate::runtime::instances::abi::{ArrayCall, VmActivation, VmContext, VmStoreContext, VmValue};
 use crate::runtime::samples::{FOR_ENGINE, FOR_PROGRAM};
@@ -222,6 +222,47 @@ pub extern "C" fn throw() {
         pc = const offset_of!(Landed, pc),
         fp = const offset_of!(Landed, fp),
         sp = const offset_of!(Landed, sp),
+    )
+}
+
+/// `Builtin::Raise`: ends wasm code as a trap does, without a fault. Takes no arguments, so that stubs that know no vmctx
+/// can call it; the stack need not be aligned.
+#[unsafe(naked)]
+pub extern "C" fn raise() {
+    naked_asm!(
+        "mov rdi, [rsp]",
+        "lea rsi, [rsp + 8]",
+        "mov rdx, rbp",
+        "mov rcx, r15",
+        "sub rsp, {size}",
+        "and rsp, -16",
+        "mov r8, rsp",
+        "call {target}",
+        "mov rcx, [rsp + {pc}]",
+        "mov rbp, [rsp + {fp}]",
+        "mov rsp, [rsp + {sp}]",
+        "jmp rcx",
+        size = const size_of::<Landed>(),
+        target = sym raise::raise,
+        pc = const offset_of!(Landed, pc),
+        fp = const offset_of!(Landed, fp),
+        sp = const offset_of!(Landed, sp),
+    )
+}
+
+/// `Builtin::Poll`: acts on a request to stop. The frame is the one from which a stack walk begins meanwhile.
+#[unsafe(naked)]
+pub extern "C" fn poll() {
+    naked_asm!(
+        "push rbp",
+        "mov rbp, rsp",
+        "mov rsi, rbp",
+        "mov rdx, r15",
+        "call {target}",
+        "mov r15, rdx",
+        "pop rbp",
+        "ret",
+        target = sym raise::poll,
     )
 }
 

@@ -15,6 +15,9 @@ use crate::error::Result;
 use crate::runtime::code::registry::CodeObject;
 use crate::runtime::code::{CodeArena, CodeSpace, Stubs, TrapStubs, no_code_memory};
 use crate::runtime::counts::account::Account;
+use crate::runtime::entries;
+use crate::runtime::interruption::epochs::Epochs;
+use crate::runtime::interruption::interrupt_page::Signals;
 use crate::runtime::interruption::{fork, rlimits, signals};
 use crate::runtime::stacks::fiber::FiberStacks;
 use crate::runtime::values::types::{TypeEntry, TypeRegistry};
@@ -37,15 +40,19 @@ pub struct EngineCore {
     account: Option<Arc<Account>>,
     pool: Option<Arc<Pool>>,
     fiber_stacks: FiberStacks,
+    epochs: Epochs,
 }
 
 impl EngineCore {
-    /// Creates the core of an engine with these settings. Installs the signal handlers.
+    /// Creates the core of an engine with these settings. Installs the signal handlers, if traps need them.
     ///
     /// # Errors
     /// Returns an error if the machine is not supported, or there is no memory for code.
     pub fn new(config: &Config) -> Result<EngineCore> {
-        signals::install();
+        fork::install();
+        if !config.compiler.explicit_traps {
+            signals::install();
+        }
         let address_space = rlimits::address_space();
         let config = config.within(address_space);
         let collection = config.collection()?;
@@ -54,7 +61,11 @@ impl EngineCore {
         let compiler = Compiler::new(config.compiler_options(&collection))?.with_bursts(in_bursts);
         let space = CodeSpace::of_process(config.perf == Some(PerfFormat::Map));
         let trampolines = Arc::new(CodeArena::new(space.clone(), None));
-        let raise = |code| trampolines.place(arch::raise(code), None).map_err(no_code_memory);
+        let stub = |code| match config.compiler.explicit_traps {
+            true => arch::raise_by_call(code, entries::raise as *const () as usize),
+            false => arch::raise(code),
+        };
+        let raise = |code| trampolines.place(stub(code), None).map_err(no_code_memory);
         let trap_stubs = TrapStubs {
             bad_signature: raise(TrapCode::BadSignature)?,
             null: raise(TrapCode::IndirectCallToNull)?,
@@ -72,6 +83,7 @@ impl EngineCore {
             config,
             pool,
             fiber_stacks: FiberStacks::default(),
+            epochs: Epochs::default(),
             address_space,
             collection,
             bursts,
@@ -89,6 +101,11 @@ impl EngineCore {
     /// Returns the settings.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// Returns whether the engine's stores use signals.
+    pub fn signals(&self) -> Signals {
+        if self.config.compiler.explicit_traps { Signals::Unused } else { Signals::Used }
     }
 
     /// Returns what is collected of all functions outside of bursts.
@@ -119,6 +136,11 @@ impl EngineCore {
     /// Returns the stacks of past fibers, kept for reuse.
     pub fn fiber_stacks(&self) -> &FiberStacks {
         &self.fiber_stacks
+    }
+
+    /// Returns the deadlines that the embedder counts.
+    pub fn epochs(&self) -> &Epochs {
+        &self.epochs
     }
 
     /// Returns the pool of past instances' resources, if there is one.

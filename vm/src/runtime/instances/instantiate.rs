@@ -96,7 +96,7 @@ pub fn instantiate(
 }
 
 /// The builtin table that every vmctx points to, in the order of `Builtin::ALL`.
-static BUILTINS: [unsafe extern "C" fn(); 33] = [
+static BUILTINS: [unsafe extern "C" fn(); 35] = [
     entries::memory_grow,
     entries::memory_copy,
     entries::memory_fill,
@@ -130,6 +130,8 @@ static BUILTINS: [unsafe extern "C" fn(); 33] = [
     entries::array_copy,
     entries::array_init_data,
     entries::array_init_elem,
+    entries::raise,
+    entries::poll,
 ];
 const _: () = assert!(BUILTINS.len() == Builtin::ALL.len());
 

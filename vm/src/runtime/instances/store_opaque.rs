@@ -192,8 +192,8 @@ impl StoreOpaque {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let no_memory = |e| Error::system("no memory for a store", e);
         let pool = engine.pool();
-        let interrupt =
-            InterruptPage::new(pool.map(|pool| pool.interrupt_pages.clone())).map_err(no_memory)?;
+        let interrupt = InterruptPage::new(pool.map(|pool| pool.interrupt_pages.clone()), engine.signals())
+            .map_err(no_memory)?;
         let transfer = pool.and_then(|pool| pool.transfer_buffers.take(()));
         let transfer = transfer.map_or_else(TransferBuffer::new, Ok).map_err(no_memory)?;
         let trace = engine

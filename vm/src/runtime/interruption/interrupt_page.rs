@@ -5,6 +5,8 @@
 //! readable again. A poll may fault although the flag has been taken, if the two happen at the same time: then
 //! the handler makes the page readable and repeats the poll.
 //!
+//! In a process that wants no signals ([`Signals::Unused`]) machine code reads a byte that an interruption sets.
+//!
 //! Where code has checks instead of polls the timer of the process ([`timer_thread`]) makes them fire, by a
 //! signal (`runtime::forced_check`); it also keeps the deadlines.
 
@@ -23,6 +25,15 @@ const SIZE: usize = 4096;
 
 /// Number of signals per tick: more than one, because a signal may arrive where it cannot make a check fire.
 const SIGNALS_OF_TICK: u8 = 4;
+
+/// Whether stores use signals: faults of polls, and signals that make checks fire or wake who waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signals {
+    /// They do.
+    Used,
+    /// Polls compare what they read.
+    Unused,
+}
 
 /// The reason why a store is to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +78,7 @@ impl Alarms {
     }
 }
 
-/// A readable page.
+/// A page that polls read.
 #[derive(Debug)]
 pub struct Page(NonNull<u8>);
 
@@ -79,7 +90,9 @@ unsafe impl Sync for Page {}
 impl Page {
     fn new() -> std::io::Result<Page> {
         // SAFETY: a fresh mapping at an address that the kernel chooses disturbs nothing.
-        let page = unsafe { mmap_anonymous(ptr::null_mut(), SIZE, ProtFlags::READ, MapFlags::PRIVATE)? };
+        let page = unsafe {
+            mmap_anonymous(ptr::null_mut(), SIZE, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)?
+        };
         Ok(Page(NonNull::new(page.cast()).expect("the kernel does not map page 0")))
     }
 }
@@ -98,6 +111,7 @@ pub struct InterruptPage {
     page: Option<Page>,
     /// Where pages of past stores are kept, if they are, for the next ones.
     kept: Option<Arc<Kept<(), Page>>>,
+    signals: Signals,
     /// Whether the page was made inaccessible at any time.
     was_protected: AtomicBool,
     /// The pending [`Request`], or 0.
@@ -118,11 +132,12 @@ impl InterruptPage {
     ///
     /// # Errors
     /// Returns an error if the system has no memory for it.
-    pub fn new(kept: Option<Arc<Kept<(), Page>>>) -> std::io::Result<InterruptPage> {
+    pub fn new(kept: Option<Arc<Kept<(), Page>>>, signals: Signals) -> std::io::Result<InterruptPage> {
         let page = kept.as_ref().and_then(|kept| kept.take(())).map_or_else(Page::new, Ok)?;
         Ok(InterruptPage {
             page: Some(page),
             kept,
+            signals,
             was_protected: AtomicBool::new(false),
             requested: AtomicU8::new(0),
             ticked: AtomicBool::new(false),
@@ -131,6 +146,11 @@ impl InterruptPage {
             is_watched: AtomicBool::new(false),
             asks: AtomicBool::new(false),
         })
+    }
+
+    /// Returns whether the store's code may fault.
+    pub fn uses_signals(&self) -> bool {
+        self.signals == Signals::Used
     }
 
     /// Returns the address that polls read.
@@ -148,7 +168,7 @@ impl InterruptPage {
             }
         }
         self.was_protected.store(true, Ordering::Relaxed);
-        self.protect(MprotectFlags::empty());
+        self.close();
         if self.is_watched.load(Ordering::Relaxed) {
             timer_thread::request();
         }
@@ -159,7 +179,9 @@ impl InterruptPage {
     /// # Errors
     /// Returns an error if the system cannot start a timer thread or create an event.
     pub fn watch(self: &Arc<Self>) -> std::io::Result<()> {
-        forced_check::signal();
+        if self.signals == Signals::Used {
+            forced_check::signal();
+        }
         timer_thread::add(self)?;
         self.is_watched.store(true, Ordering::Relaxed);
         Ok(())
@@ -173,14 +195,18 @@ impl InterruptPage {
         at.map_or(Ok(()), |_| self.watch())?;
         // The timer rings under this lock, so any request that it makes from here on is for the new deadline.
         let mut alarms = self.alarms();
-        // The previous deadline may have passed after the code it was for had ended.
+        self.forget_deadline();
+        alarms.deadline = at;
+        timer_thread::schedule(self, alarms.next());
+        Ok(())
+    }
+
+    /// Forgets that a deadline has passed: it may have done so after the code it was for had ended.
+    pub fn forget_deadline(&self) {
         let (old, none) = (Request::Deadline as u8, 0);
         if self.requested.compare_exchange(old, none, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
             self.make_readable();
         }
-        alarms.deadline = at;
-        timer_thread::schedule(self, alarms.next());
-        Ok(())
     }
 
     /// Makes a check of the store's code fire once per `every`; `None` stops that.
@@ -212,7 +238,7 @@ impl InterruptPage {
         let tells_of_tick = self.has_ticked() && alarms.signals > 0;
         alarms.signals = alarms.signals.saturating_sub(1);
         drop(alarms);
-        if self.is_requested() || tells_of_tick {
+        if self.signals == Signals::Used && (self.is_requested() || tells_of_tick) {
             forced_check::send(self.thread());
         }
         if self.requested.load(Ordering::SeqCst) == Request::Deadline as u8 {
@@ -224,7 +250,9 @@ impl InterruptPage {
     /// while no code of the store runs: a thread that enters the store sees the request
     /// ([`InterruptPage::set_thread`]).
     pub fn is_awaited(&self) -> bool {
-        self.thread() != 0 && (self.is_requested() || self.has_ticked() && self.alarms().signals > 0)
+        self.signals == Signals::Used
+            && self.thread() != 0
+            && (self.is_requested() || self.has_ticked() && self.alarms().signals > 0)
     }
 
     /// Returns whether the next check is to fire, so that a burst begins. Async-signal-safe.
@@ -236,7 +264,9 @@ impl InterruptPage {
     /// Makes the system call fail in which a host function of the store currently waits, if any. See
     /// [`thread_wakeup::install`].
     pub fn wake(&self) {
-        thread_wakeup::send(self.thread());
+        if self.signals == Signals::Used {
+            thread_wakeup::send(self.thread());
+        }
     }
 
     /// Sets the thread that runs the store from now on; 0 for none. Only the thread that has the store does this, or
@@ -312,10 +342,32 @@ impl InterruptPage {
 
     /// Lets polls pass again, unless there is a request. Async-signal-safe.
     pub fn make_readable(&self) {
-        self.protect(MprotectFlags::READ);
+        self.open();
         if self.requested.load(Ordering::SeqCst) != 0 {
-            self.protect(MprotectFlags::empty());
+            self.close();
         }
+    }
+
+    /// Makes polls notice.
+    fn close(&self) {
+        match self.signals {
+            Signals::Used => self.protect(MprotectFlags::empty()),
+            Signals::Unused => self.word().store(1, Ordering::SeqCst),
+        }
+    }
+
+    /// Lets polls pass.
+    fn open(&self) {
+        match self.signals {
+            Signals::Used => self.protect(MprotectFlags::READ),
+            Signals::Unused => self.word().store(0, Ordering::SeqCst),
+        }
+    }
+
+    /// Returns what polls read.
+    fn word(&self) -> &AtomicI32 {
+        // SAFETY: the page belongs to `self` and is aligned; whoever else has it accesses this word atomically, too.
+        unsafe { AtomicI32::from_ptr(self.address().cast_mut().cast()) }
     }
 
     fn protect(&self, flags: MprotectFlags) {
@@ -333,9 +385,13 @@ impl Drop for InterruptPage {
         if *self.is_watched.get_mut() {
             timer_thread::remove(self);
         }
+        if self.signals == Signals::Unused {
+            self.word().store(0, Ordering::SeqCst);
+        }
         if let Some((kept, page)) = self.kept.take().zip(self.page.take()) {
             // Nobody can ask this store to stop any more.
-            let is_readable = !*self.was_protected.get_mut()
+            let is_readable = self.signals == Signals::Unused
+                || !*self.was_protected.get_mut()
                 // SAFETY: the page belongs to `self`.
                 || unsafe { mprotect(page.0.as_ptr().cast(), SIZE, MprotectFlags::READ) }.is_ok();
             if is_readable {

@@ -1,6 +1,7 @@
 //! Signals, timers and requests to stop.
 
 pub mod deadline;
+pub mod epochs;
 pub mod forced_check;
 pub mod fork;
 pub mod interrupt_page;

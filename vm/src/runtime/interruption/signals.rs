@@ -114,7 +114,8 @@ unsafe fn recover(signal: c_int, info: &siginfo_t, context: &mut ucontext_t) -> 
     let activation = unsafe { activation::newest().as_ref() }?;
     // SAFETY: the trampoline has written it; wasm code, which is running, does not change it.
     let vm = unsafe { &*activation.vm.get() };
-    if vm.handler == 0 {
+    // SAFETY: the store that was entered holds the page.
+    if vm.handler == 0 || !unsafe { (*activation.interrupt).uses_signals() } {
         return None;
     }
     let object = registry::find(registers.pc)?;

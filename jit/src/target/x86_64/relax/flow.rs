@@ -12,18 +12,23 @@ pub(super) struct Straight {
     pub next: Vec<usize>,
     /// Whether any other code may run next.
     pub is_left: bool,
-    /// Whether a jump table leads to them.
+    /// Whether a jump table or an exception leads to them.
     pub is_target: bool,
 }
 
-/// Divides all code of a function into straights, in the order in which it lies.
-pub(super) fn straights(pieces: &[Piece], effects: &[Effect], blocks: &[u32]) -> Vec<Straight> {
+/// Divides all code of a function into straights, in the order in which it lies. Its basic blocks and landings begin at
+/// these old places.
+pub(super) fn straights(
+    pieces: &[Piece],
+    effects: &[Effect],
+    (blocks, landings): (&[u32], &[u32]),
+) -> Vec<Straight> {
     let places = Places { pieces };
     let is_data = |piece: &Piece| matches!(piece.kind, Kind::Entry { .. } | Kind::Constants);
     let mut begins = vec![false; pieces.len() + 1];
     let mut mark = |at: usize| begins[at.min(pieces.len())] = true;
     mark(0);
-    blocks.iter().for_each(|&block| mark(places.index(block)));
+    blocks.iter().chain(landings).for_each(|&block| mark(places.index(block)));
     for (at, piece) in pieces.iter().enumerate() {
         match piece.kind {
             Kind::Jump { to } | Kind::Branch { to, .. } => {
@@ -43,10 +48,12 @@ pub(super) fn straights(pieces: &[Piece], effects: &[Effect], blocks: &[u32]) ->
     let starts: Vec<usize> = (0..pieces.len()).filter(|&at| begins[at] && !is_data(&pieces[at])).collect();
     let straight_at = |at: usize| starts.binary_search(&at).ok();
     let mut is_target = vec![false; starts.len()];
-    for piece in pieces {
-        if let Kind::Entry { to, .. } = piece.kind
-            && let Some(target) = straight_at(places.index(to))
-        {
+    let entries = pieces.iter().filter_map(|piece| match piece.kind {
+        Kind::Entry { to, .. } => Some(to),
+        _ => None,
+    });
+    for to in entries.chain(landings.iter().copied()) {
+        if let Some(target) = straight_at(places.index(to)) {
             is_target[target] = true;
         }
     }

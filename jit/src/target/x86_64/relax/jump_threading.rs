@@ -7,11 +7,12 @@ use super::{Kind, Piece, Places};
 /// Jumps to jumps may form a cycle.
 const FARTHEST: usize = 8;
 
-/// Redirects each jump, and each entry of a jump table, from a removed piece to the next piece that is left: a removed
+/// Redirects each jump, each entry of a jump table, and each landing, from a removed piece to the next piece that is left: a removed
 /// piece may lie at the end of the hot part, and its successor in the layout need not be the code it ran into
 /// (`reach`). Required if any piece was removed.
-pub(super) fn settle(pieces: &mut [Piece]) {
+pub(super) fn settle(pieces: &mut [Piece], landings: &mut [u32]) {
     let live = Live::new(pieces);
+    landings.iter_mut().for_each(|landing| *landing = live.place(pieces, *landing));
     for at in 0..pieces.len() {
         if let Kind::Jump { to } | Kind::Branch { to, .. } | Kind::Entry { to, .. } = pieces[at].kind {
             let place = live.place(pieces, to);
@@ -24,8 +25,8 @@ pub(super) fn settle(pieces: &mut [Piece]) {
 }
 
 /// Threads jumps; `cold` is the start of the cold part, and control does not fall through into it before or after. The
-/// caller guarantees that all jumps lead to pieces that are left (`settle`); they still do afterwards.
-pub(super) fn thread(pieces: &mut [Piece], cold: u32) {
+/// caller guarantees that all jumps and landings lead to pieces that are left (`settle`); they still do afterwards.
+pub(super) fn thread(pieces: &mut [Piece], landings: &[u32], cold: u32) {
     let live = Live::new(pieces);
     for at in 0..pieces.len() {
         match pieces[at].kind {
@@ -38,6 +39,7 @@ pub(super) fn thread(pieces: &mut [Piece], cold: u32) {
     }
     let mut targets = vec![0_u32; pieces.len() + 1];
     let places = Places { pieces };
+    landings.iter().for_each(|&landing| targets[places.index(landing)] += 1);
     for piece in pieces.iter() {
         if let Kind::Jump { to } | Kind::Branch { to, .. } | Kind::Entry { to, .. } = piece.kind {
             targets[places.index(to)] += 1;

@@ -24,6 +24,7 @@ mod encoded;
 mod equal;
 mod flow;
 mod jump_threading;
+mod landings;
 mod place;
 mod reach;
 mod read;
@@ -90,6 +91,7 @@ pub(super) fn relax(code: &mut MachineCode, layout: &Layout<'_>) -> Vec<(u32, u3
 
 fn relaxed(code: &mut MachineCode, layout: &Layout<'_>) -> Option<Vec<(u32, u32)>> {
     let mut pieces = read::read(&code.bytes, layout)?;
+    let mut landings = landings::read(&pieces, &code.landings, layout.blocks)?;
     let has = |pass| layout.passes.has(pass);
     if has(Pass::Calls) {
         calls::merge(&mut pieces, &code.bytes, layout.blocks);
@@ -102,18 +104,18 @@ fn relaxed(code: &mut MachineCode, layout: &Layout<'_>) -> Option<Vec<(u32, u32)
     }
     let mut effects = effects::effects(&pieces, &code.bytes, layout);
     if has(Pass::RedundantMoves) {
-        let straights = flow::straights(&pieces, &effects, layout.blocks);
+        let straights = flow::straights(&pieces, &effects, (layout.blocks, &landings));
         redundant_moves::leave_out(&mut pieces, &mut effects, &straights);
     }
-    jump_threading::settle(&mut pieces);
+    jump_threading::settle(&mut pieces, &mut landings);
     if has(Pass::JumpThreading) {
-        jump_threading::thread(&mut pieces, layout.cold);
+        jump_threading::thread(&mut pieces, &landings, layout.cold);
     }
     let aligned = if has(Pass::Align) { Aligned::new(&pieces, layout.cold) } else { Aligned::default() };
     let align = if aligned.is_empty() { code.align } else { code.align.max(LINE) };
     let begin = if has(Pass::ColdSplit) { cold_split::begin(&pieces, &effects, layout.cold) } else { None };
     let apart = begin.map(|begin| ColdSplit { begin, align });
-    if let Err(lost) = reach::check(&pieces, &effects, apart) {
+    if let Err(lost) = reach::check(&pieces, &effects, (&landings, apart)) {
         debug_assert!(false, "{lost}");
         return None;
     }
@@ -130,6 +132,9 @@ fn relaxed(code: &mut MachineCode, layout: &Layout<'_>) -> Option<Vec<(u32, u32)
     });
     code.traps.iter_mut().for_each(|trap| trap.pc = places.begin(trap.pc));
     code.calls.iter_mut().for_each(|call| call.return_pc = places.end(call.return_pc));
+    for (landing, &to) in code.landings.iter_mut().zip(&landings) {
+        (landing.return_pc, landing.pc) = (places.end(landing.return_pc), places.begin(to));
+    }
     code.relocs.iter_mut().for_each(|reloc| reloc.offset = places.inside(reloc.offset));
     code.positions = code.positions.moved(|at| places.begin(at));
     let data = pieces.iter().filter(|piece| matches!(piece.kind, Kind::Entry { .. } | Kind::Constants));

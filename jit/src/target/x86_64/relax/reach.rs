@@ -2,11 +2,11 @@
 //!
 //! Passes empty pieces, invert branches, redirect jumps, and move the cold part and the jump tables away. Each of them
 //! argues that control still arrives where it did; this check does not rely on those arguments.
-//! Input: the pieces as they are to be written, and the start of the cold part. Output: nothing, or the first piece at
+//! Input: the pieces as they are to be written, the landings, and the start of the cold part. Output: nothing, or the first piece at
 //! which control gets lost.
 //! Invariant: each piece that control can run past is followed, in the same part, by another piece of code; and each
-//! jump and each entry of a jump table leads to a piece that is not removed. So padding between the parts, constants,
-//! tables and the next function never run.
+//! jump, each entry of a jump table and each landing leads to a piece that is not removed. So padding between the parts,
+//! constants, tables and the next function never run.
 
 use std::fmt;
 
@@ -21,6 +21,8 @@ pub(super) enum Lost {
     Behind(u32),
     /// Control jumps from the first old place to the second, where no remaining code begins.
     To(u32, u32),
+    /// An exception lands at this old place, where no remaining code begins.
+    Landing(u32),
 }
 
 impl fmt::Display for Lost {
@@ -28,6 +30,7 @@ impl fmt::Display for Lost {
         match self {
             Lost::Behind(at) => write!(f, "control runs past the code at {at:#x} into what is not code"),
             Lost::To(at, to) => write!(f, "the jump at {at:#x} leads to {to:#x}, where no code begins"),
+            Lost::Landing(to) => write!(f, "an exception lands at {to:#x}, where no code begins"),
         }
     }
 }
@@ -36,14 +39,23 @@ impl fmt::Display for Lost {
 ///
 /// # Errors
 /// Returns the first piece at which control gets lost.
-pub(super) fn check(pieces: &[Piece], effects: &[Effect], apart: Option<ColdSplit>) -> Result<(), Lost> {
+pub(super) fn check(
+    pieces: &[Piece],
+    effects: &[Effect],
+    (landings, apart): (&[u32], Option<ColdSplit>),
+) -> Result<(), Lost> {
     let places = Places { pieces };
+    let is_entered =
+        |to: u32| pieces.get(places.index(to)).is_some_and(|target| target.old == to && is_code(target));
+    if let Some(&landing) = landings.iter().find(|&&landing| !is_entered(landing)) {
+        return Err(Lost::Landing(landing));
+    }
     let is_cold = |piece: &Piece| apart.is_some_and(|apart| piece.old >= apart.begin);
     // The nearest remaining piece behind this one.
     let mut behind: Option<&Piece> = None;
     for (piece, effect) in pieces.iter().zip(effects).rev() {
         if let Some(to) = target(piece)
-            && !pieces.get(places.index(to)).is_some_and(|target| target.old == to && is_code(target))
+            && !is_entered(to)
         {
             return Err(Lost::To(piece.old, to));
         }

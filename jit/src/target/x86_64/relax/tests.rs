@@ -8,7 +8,7 @@ use super::effects::Effect;
 use super::reach::Lost;
 use super::*;
 use crate::abi::TrapCode;
-use crate::code::{CallSite, Reloc, TrapSite};
+use crate::code::{CallSite, Landing, Reloc, TrapSite};
 use crate::code::{Position, Positions};
 use crate::options::PassSet;
 
@@ -221,7 +221,7 @@ fn code_from_which_control_would_get_lost_is_known() {
         let goes_on = |piece: &Piece| piece.kind != Kind::TableJump;
         let effects = pieces.iter().map(|piece| Effect { goes_on: goes_on(piece), ..Effect::NONE });
         let apart = apart.map(|begin| ColdSplit { begin, align: 16 });
-        reach::check(pieces, &effects.collect::<Vec<_>>(), apart)
+        reach::check(pieces, &effects.collect::<Vec<_>>(), (&[], apart))
     };
     let leaves = |old| place(old, Kind::TableJump);
     let empty = |old| place(old, Kind::Nothing);
@@ -237,6 +237,11 @@ fn code_from_which_control_would_get_lost_is_known() {
     assert_eq!(check(&[jump(3), empty(1), leaves(2)], None), Err(Lost::To(0, 3)));
     let entry = place(1, Kind::Entry { table: 1, to: 2 });
     assert_eq!(check(&[leaves(0), entry, place(2, Kind::Constants)], None), Err(Lost::To(1, 2)));
+    // An exception lands at a removed piece.
+    let pieces = [leaves(0), empty(1), leaves(2)];
+    let effects = [Effect { goes_on: false, ..Effect::NONE }; 3];
+    assert_eq!(reach::check(&pieces, &effects, (&[2], None)), Ok(()));
+    assert_eq!(reach::check(&pieces, &effects, (&[1], None)), Err(Lost::Landing(1)));
 }
 
 /// shl $2, %rax; mov 0x1000(%rax), %eax; mov (%rax), %rcx
@@ -331,4 +336,53 @@ fn tables_of_places_are_kept_true() {
     assert_eq!((code.bytes.len(), code.bytes[1]), (16, 10));
     assert_eq!((code.traps[0].pc, code.calls[0].return_pc, code.relocs[0].offset), (14, 14, 4));
     assert_eq!(code.positions, positions([(0, 1), (2, 2), (12, 3), (14, 4)]));
+}
+
+/// Relaxes a call, a return, and the code where an exception lands that leaves the call.
+fn with_landing(before: &[u8], landing: &[u8], blocks: &[u32]) -> MachineCode {
+    let bytes = [before, &CALL, &[RET], landing].concat();
+    let mut code = MachineCode { align: 16, bytes, ..MachineCode::default() };
+    let return_pc = before.len() as u32 + 2;
+    code.calls = vec![CallSite { return_pc, origin: None }];
+    code.landings = vec![Landing { return_pc, pc: return_pc + 1, frame: 32 }];
+    relax(&mut code, &Layout { blocks, ..Layout::UNKNOWN });
+    code
+}
+
+#[test]
+fn landings_move_with_their_code() {
+    // Padding before the call and at the landing goes.
+    let code = with_landing(&nops(3), &[&nops(4)[..], &MOVE, &[RET]].concat(), &[0, 6]);
+    assert_eq!(code.bytes, [&CALL[..], &[RET], &MOVE, &[RET]].concat());
+    assert_eq!(code.landings, [Landing { return_pc: 2, pc: 3, frame: 32 }]);
+}
+
+#[test]
+fn nothing_is_known_where_an_exception_lands() {
+    // mov %rax, 8(%rsp); call *%rcx; ret; landing: mov 8(%rsp), %rax; add %rax, %rdx; ret
+    let store = [0x48, 0x89, 0x44, 0x24, 8];
+    let landing = [&[0x48, 0x8b, 0x44, 0x24, 8][..], &[0x48, 0x01, 0xc2, RET]].concat();
+    let code = with_landing(&store, &landing, &[0, 8]);
+    assert_eq!(code.bytes, [&store[..], &CALL, &[RET], &landing].concat());
+    // Nor is a jump left out to which only an exception leads: jb 1f; landing: jmp 2f; 1: a move; 2: ret.
+    let jumps = [&jb(5)[..], &jmp(3), &MOVE, &[RET]].concat();
+    let bytes = [&CALL[..], &jumps].concat();
+    let mut code = MachineCode { align: 16, bytes, ..MachineCode::default() };
+    code.landings = vec![Landing { return_pc: 2, pc: 8, frame: 0 }];
+    relax(&mut code, &Layout { blocks: &[0, 2, 8, 13, 16], ..Layout::UNKNOWN });
+    assert_eq!(code.bytes, [&CALL[..], &[0x72, 2, 0xeb, 3], &MOVE, &[RET]].concat());
+    assert_eq!(code.landings[0].pc, 4);
+}
+
+#[test]
+fn code_with_a_landing_that_is_not_understood_stays_as_it_is() {
+    // The landing is no basic block, or its call is no call.
+    let landing = [&nops(4)[..], &MOVE, &[RET]].concat();
+    let code = with_landing(&nops(3), &landing, &[0]);
+    assert_eq!(code.bytes, [&nops(3)[..], &CALL, &[RET], &landing].concat());
+    let bytes = [&MOVE[..], &nops(3), &[RET]].concat();
+    let mut code = MachineCode { align: 16, bytes: bytes.clone(), ..MachineCode::default() };
+    code.landings = vec![Landing { return_pc: 3, pc: 6, frame: 0 }];
+    relax(&mut code, &Layout { blocks: &[0, 6], ..Layout::UNKNOWN });
+    assert_eq!(code.bytes, bytes);
 }

@@ -8,7 +8,7 @@ use smallvec::smallvec;
 use super::convention::Convention;
 use super::machine::{Cpu, Done, FLAGS, KEPT, LOCATIONS, PINNED, RBP, RSP};
 use crate::validate::{Args, Op, Term};
-use crate::validate::{Event, Place, Step, What};
+use crate::validate::{Event, Exit, Place, Step, What};
 
 /// An index with at most this many values needs no bounds test.
 const LONGEST_TABLE: u64 = 1 << 16;
@@ -105,6 +105,9 @@ impl Cpu<'_, '_> {
         let args = self.terms.as_frame(top).map(|top| top + i64::from(convention.stack));
         self.run.memory.call(args);
         self.leave(event, convention.preserves_all);
+        if let Some((place, frame)) = self.image.landing(&self.inst) {
+            self.land(event, (place, frame), convention.preserves_all)?;
+        }
         self.run.values[RSP] = self.terms.add_constant(top, convention.pops.into());
         Ok(())
     }
@@ -124,6 +127,24 @@ impl Cpu<'_, '_> {
                 self.run.values[location] = self.terms.apply_of_frame(left, &[], is_shared);
             }
         }
+    }
+
+    /// Adds the exit of the call with this number among the events, whose effects have been applied: the runtime resumes
+    /// the frame at `place`, `frame` bytes below the frame pointer, with the exception in a result register. Nobody
+    /// restores callee-saved registers, so what they hold may be what this version left there.
+    fn land(&mut self, event: u32, (place, frame): (Place, u32), preserves_all: bool) -> Done {
+        let pointer = self.run.values[RBP];
+        if preserves_all || self.terms.as_frame(pointer).is_none() {
+            return self.refused("the landing of a call");
+        }
+        let mut values = self.run.values.clone();
+        values[RSP] = self.terms.add_constant(pointer, u64::from(frame).wrapping_neg());
+        for location in KEPT.into_iter().filter(|&location| location != PINNED || !self.x86.is_pinned) {
+            values[location] = self.terms.symbol(u64::MAX, self.run.memory.is_shared);
+        }
+        let memory = self.run.memory.clone();
+        self.run.exits.push(Exit { event, place, values, memory });
+        Ok(())
     }
 
     pub(super) fn ret(&mut self) -> Done<Step> {

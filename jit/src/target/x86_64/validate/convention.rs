@@ -5,9 +5,12 @@
 //! pops its arguments off the stack; `preserve_all` preserves all registers. The pinned register belongs to no
 //! convention.
 
-use cranelift_codegen::ir::{AbiParam, DebugTag, Function, SigRef, Signature, Type};
+use cranelift_codegen::ir::{
+    AbiParam, DebugTag, ExceptionTableData, ExceptionTableItem, ExceptionTag, Function, SigRef, Signature,
+    Type,
+};
 use cranelift_codegen::isa::CallConv;
-use cranelift_codegen::{Final, MachBufferFinalized, MachDebugTagPos};
+use cranelift_codegen::{Final, FinalizedMachExceptionHandler, MachBufferFinalized, MachDebugTagPos};
 
 use super::machine;
 
@@ -83,6 +86,20 @@ impl Convention {
     }
 }
 
+/// Tags the landings of a call with its signature: the tag of the call itself goes if the call falls through to the code
+/// behind it.
+fn tag_landings(table: &mut ExceptionTableData) {
+    let signature = table.signature();
+    let tagged = |item| match item {
+        ExceptionTableItem::Default(to) => {
+            ExceptionTableItem::Tag(ExceptionTag::from_u32(signature.as_u32()), to)
+        }
+        other => other,
+    };
+    let items: Vec<ExceptionTableItem> = table.items().map(tagged).collect();
+    *table = ExceptionTableData::new(signature, *table.normal_return(), items);
+}
+
 /// The places that arguments or results take, with their numbers of bits: in registers, and on the stack.
 struct Assigned {
     registers: Vec<(usize, u8)>,
@@ -148,6 +165,9 @@ impl Conventions {
                 if let Some(signature) = func.dfg.call_signature(inst) {
                     func.debug_tags.set(inst, [DebugTag::User(signature.as_u32())]);
                 }
+                if let Some(table) = func.dfg.insts[inst].exception_table() {
+                    tag_landings(&mut func.dfg.exception_tables[table]);
+                }
             }
         }
         let all = func.dfg.signatures.values().map(Convention::new).chain([Convention::unknown()]).collect();
@@ -192,7 +212,15 @@ impl Conventions {
                 MachDebugTagPos::Pre => self.tail_calls.push((tags.offset, signature)),
             }
         }
+        for call in buffer.call_sites() {
+            let signature = call.exception_handlers.iter().find_map(|handler| match handler {
+                FinalizedMachExceptionHandler::Tag(signature, _) => Some(signature.as_u32()),
+                _ => None,
+            });
+            self.calls.extend(signature.map(|signature| (call.ret_addr, signature)));
+        }
         self.calls.sort_unstable();
+        self.calls.dedup();
         self.tail_calls.sort_unstable();
     }
 

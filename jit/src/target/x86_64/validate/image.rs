@@ -6,7 +6,7 @@
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 
 use crate::abi::TrapCode;
-use crate::code::{CallSite, MachineCode, Origin, Reloc, TrapSite};
+use crate::code::{CallSite, Landing, MachineCode, Origin, Reloc, TrapSite};
 
 /// The gap that is added before the cold part.
 const GAP: u32 = 1 << 24;
@@ -26,6 +26,7 @@ pub(super) struct Listing {
     pub tables: Vec<(u32, Vec<i32>)>,
     pub traps: Vec<TrapSite>,
     pub calls: Vec<CallSite>,
+    pub landings: Vec<Landing>,
 }
 
 pub(super) struct Image {
@@ -36,6 +37,7 @@ pub(super) struct Image {
     cold: u32,
     traps: Vec<TrapSite>,
     calls: Vec<CallSite>,
+    landings: Vec<Landing>,
     relocs: Vec<Reloc>,
 }
 
@@ -51,15 +53,16 @@ impl Image {
             }
             part.shift(&mut bytes, GAP as i32);
         }
-        let (traps, calls, relocs) = (code.traps.clone(), code.calls.clone(), code.relocs.clone());
-        Ok(Image { bytes, listing: None, cold, traps, calls, relocs })
+        let MachineCode { traps, calls, landings, relocs, .. } = code.clone();
+        Ok(Image { bytes, listing: None, cold, traps, calls, landings, relocs })
     }
 
     /// Creates the image of a listing, whose tables are in the order of its code.
     pub fn of_listing(mut listing: Listing) -> Image {
         let (traps, calls) = (std::mem::take(&mut listing.traps), std::mem::take(&mut listing.calls));
+        let landings = std::mem::take(&mut listing.landings);
         let cold = listing.instructions.len() as u32;
-        Image { bytes: Vec::new(), listing: Some(listing), cold, traps, calls, relocs: Vec::new() }
+        Image { bytes: Vec::new(), listing: Some(listing), cold, traps, calls, landings, relocs: Vec::new() }
     }
 
     /// Reports whether this is a listing.
@@ -112,6 +115,14 @@ impl Image {
         let back = self.offset(inst.ip() as u32)? + inst.len() as u32;
         let at = self.calls.binary_search_by_key(&back, |call| call.return_pc).ok()?;
         Some(self.calls[at].origin)
+    }
+
+    /// Returns the place where an exception lands that leaves a call, and the distance of the stack pointer below the
+    /// frame pointer there.
+    pub fn landing(&self, inst: &Instruction) -> Option<(u32, u32)> {
+        let back = self.offset(inst.ip() as u32)? + inst.len() as u32;
+        let at = self.landings.binary_search_by_key(&back, |landing| landing.return_pc).ok()?;
+        Some((self.place(self.landings[at].pc), self.landings[at].frame))
     }
 
     /// Returns the relocation inside an instruction.

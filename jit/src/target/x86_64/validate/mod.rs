@@ -87,5 +87,6 @@ fn check(original: &Original<'_>, code: &MachineCode, hints: &[(u32, u32)]) -> R
 }
 
 fn are_tables_equal(before: &MachineCode, after: &MachineCode) -> bool {
-    before.traps == after.traps && before.calls == after.calls && before.relocs == after.relocs
+    let is_same = before.traps == after.traps && before.calls == after.calls && before.relocs == after.relocs;
+    is_same && before.landings == after.landings
 }

@@ -3,7 +3,7 @@
 use super::convention::Conventions;
 use super::*;
 use crate::abi::TrapCode;
-use crate::code::{CallSite, ColdPart, TrapSite};
+use crate::code::{CallSite, ColdPart, Landing, TrapSite};
 
 const RET: [u8; 1] = [0xc3];
 /// mov %rdi, -8(%rsp)
@@ -356,4 +356,58 @@ fn what_holds_on_one_way_does_not_hold_on_all() {
     refuse(&[&round(&RELOAD, &increment)], &[&round(&COPY, &increment)]);
     let spill = [0x48, 0x89, 0x74, 0x24, 0xf8];
     refuse(&[&round(&RELOAD, &spill)], &[&round(&COPY, &spill)]);
+}
+
+/// push %rbp; mov %rsp, %rbp; sub $32, %rsp
+const ENTER: [u8; 8] = [0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 32];
+/// leave; ret
+const LEAVE: [u8; 2] = [0xc9, 0xc3];
+/// mov %rbx, (%rsp); mov %r12, 8(%rsp); mov %r13, 16(%rsp); mov %r14, 24(%rsp)
+const SAVE: [u8; 19] = [
+    0x48, 0x89, 0x1c, 0x24, 0x4c, 0x89, 0x64, 0x24, 8, 0x4c, 0x89, 0x6c, 0x24, 16, 0x4c, 0x89, 0x74, 0x24, 24,
+];
+/// The same the other way.
+const RESTORE: [u8; 19] = [
+    0x48, 0x8b, 0x1c, 0x24, 0x4c, 0x8b, 0x64, 0x24, 8, 0x4c, 0x8b, 0x6c, 0x24, 16, 0x4c, 0x8b, 0x74, 0x24, 24,
+];
+
+/// Where the call returns.
+const BEHIND: usize = ENTER.len() + SAVE.len() + CALL.len();
+
+/// A call, what follows its return, and what follows an exception, which lands `frame` bytes below the frame pointer.
+fn landing(frame: u32, parts: [&[u8]; 2]) -> MachineCode {
+    let [back, caught] = parts.map(|part| [part, &RESTORE, &LEAVE].concat());
+    let mut code = code(&[&ENTER, &SAVE, &CALL, &back, &caught]);
+    let return_pc = BEHIND as u32;
+    code.calls = vec![CallSite { return_pc, origin: None }];
+    code.landings = vec![Landing { return_pc, pc: return_pc + back.len() as u32, frame }];
+    code
+}
+
+#[test]
+fn an_exception_lands_in_both_versions() {
+    let nop: &[u8] = &[0x0f, 0x1f, 0];
+    let accepts = |before: MachineCode, after: MachineCode| checked(before, &after).is_ok();
+    assert!(accepts(landing(32, [nop, nop]), landing(32, [&[], &[]])));
+    // The exception is in %rax: mov %rax, %rdx; mov %rdx, %rax, or a zero.
+    let around: &[u8] = &[0x48, 0x89, 0xc2, 0x48, 0x89, 0xd0];
+    assert!(accepts(landing(32, [nop, around]), landing(32, [&[], &[]])));
+    assert!(!accepts(landing(32, [nop, nop]), landing(32, [&[], &ZERO])));
+    // What the frame holds is known, and what callee-saved registers hold is not, though it is behind the call.
+    let empty = || landing(32, [nop, nop]);
+    let without_restore = |code: &mut MachineCode, at: usize| {
+        code.bytes.drain(at..at + RESTORE.len());
+    };
+    let mut back = landing(32, [&[], &[]]);
+    without_restore(&mut back, BEHIND);
+    back.landings[0].pc -= RESTORE.len() as u32;
+    assert!(accepts(empty(), back));
+    let mut caught = landing(32, [&[], &[]]);
+    without_restore(&mut caught, BEHIND + RESTORE.len() + LEAVE.len());
+    assert!(!accepts(empty(), caught));
+    // The stack pointer is elsewhere, or the exception lands nowhere.
+    assert!(!accepts(empty(), landing(8, [&[], &[]])));
+    let mut nowhere = landing(32, [&[], &[]]);
+    nowhere.landings.clear();
+    assert!(!accepts(empty(), nowhere));
 }

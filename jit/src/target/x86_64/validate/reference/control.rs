@@ -3,7 +3,7 @@
 //! Source for the places of arguments: as in `convention`, whose places are used here.
 
 use cranelift_codegen::ir::{
-    self, BlockArg, BlockCall, Inst, InstructionData, JumpTable, Opcode, SigRef, Signature, Value, types,
+    self, BlockCall, Inst, InstructionData, JumpTable, Opcode, SigRef, Signature, Value, types,
 };
 use cranelift_codegen::isa::CallConv;
 use iced_x86::{Code as Op, OpKind, Register};
@@ -29,7 +29,7 @@ pub(super) enum Condition {
 }
 
 /// Returns the register at a location.
-fn register(location: usize) -> Register {
+pub(super) fn register(location: usize) -> Register {
     match location.checked_sub(VECTORS) {
         Some(vector) => XMM0 + vector as u32,
         None => RAX + location as u32,
@@ -53,6 +53,7 @@ impl Reader<'_> {
             rest %= TOUCHED;
         }
         self.code.two(Op::Sub_rm64_imm32, RSP, number(64, rest as i32));
+        self.keep_callers();
         for (param, location) in self.parameters_in_registers() {
             if let Ok(home) = self.homes.of(param) {
                 self.code.put(home, register(location));
@@ -282,6 +283,8 @@ impl Reader<'_> {
             InstructionData::CallIndirect { opcode: Opcode::ReturnCallIndirect, sig_ref, .. } => {
                 self.tail_call(inst, sig_ref)
             }
+            InstructionData::TryCall { exception, .. }
+            | InstructionData::TryCallIndirect { exception, .. } => self.try_call(inst, exception),
             InstructionData::Trap { code, .. } => {
                 self.trap_site(code, self.location);
                 self.code.plain(Op::Ud2);
@@ -289,27 +292,6 @@ impl Reader<'_> {
             }
             other => Err(format!("{} is not read", other.opcode())),
         }
-    }
-
-    /// Copies the arguments of an edge to the homes of the parameters, all at once, and goes there.
-    fn go(&mut self, call: BlockCall) -> Done {
-        let pool = &self.func.dfg.value_lists;
-        let block = call.block(pool);
-        let args: Vec<BlockArg> = call.args(pool).collect();
-        for (number, arg) in args.iter().enumerate() {
-            let BlockArg::Value(value) = *arg else { return Err("an exception's edge is not read".into()) };
-            self.get(RAX, value)?;
-            let between = self.homes.scratch(number);
-            self.code.put(between, RAX);
-        }
-        for (number, &param) in self.func.dfg.block_params(block).iter().enumerate() {
-            let (between, home) = (self.homes.scratch(number), self.homes.of(param)?);
-            self.code.get(RAX, between);
-            self.code.put(home, RAX);
-        }
-        let label = self.block_label(block);
-        self.code.jump(label);
-        Ok(())
     }
 
     /// Jumps through a table whose last entry stands for all larger indices.
@@ -341,7 +323,7 @@ impl Reader<'_> {
         let own = Convention::exact(&self.func.signature);
         let results = self.func.dfg.inst_args(inst);
         self.pass(results, &own.results)?;
-        self.code.plain(Op::Leaveq);
+        self.leave_frame();
         match own.pops {
             0 => self.code.plain(Op::Retnq),
             bytes => self.code.one(Op::Retnq_imm16, Operand::Number(OpKind::Immediate16, bytes.into())),
@@ -392,6 +374,16 @@ impl Reader<'_> {
     }
 
     fn call(&mut self, inst: Inst, signature: SigRef) -> Done {
+        let results = self.call_out(inst, signature)?;
+        for (&result, (location, _)) in self.func.dfg.inst_results(inst).iter().zip(results) {
+            let home = self.homes.of(result)?;
+            self.code.put(home, register(location));
+        }
+        Ok(())
+    }
+
+    /// Calls; returns the registers of the results.
+    pub(super) fn call_out(&mut self, inst: Inst, signature: SigRef) -> Done<Vec<(usize, u8)>> {
         let is_tail = self.signature(signature)?.0.call_conv == CallConv::Tail;
         let convention = self.signature(signature)?.1;
         let [callee, ref args @ ..] = *self.func.dfg.inst_args(inst) else { return Err("no callee".into()) };
@@ -400,15 +392,11 @@ impl Reader<'_> {
         let origin = self.origins.of_number(self.location);
         self.code.call(CallSite { return_pc: self.code.here(), origin });
         self.conventions.add_call(self.code.here(), signature);
-        for (&result, &(location, _)) in self.func.dfg.inst_results(inst).iter().zip(&convention.results) {
-            let home = self.homes.of(result)?;
-            self.code.put(home, register(location));
-        }
         if is_tail && convention.stack > 0 {
             // The callee popped its arguments.
             self.code.two(Op::Sub_rm64_imm32, RSP, number(64, convention.stack.cast_signed()));
         }
-        Ok(())
+        Ok(convention.results)
     }
 
     fn tail_call(&mut self, inst: Inst, signature: SigRef) -> Done {
@@ -418,7 +406,7 @@ impl Reader<'_> {
         }
         let [callee, ref args @ ..] = *self.func.dfg.inst_args(inst) else { return Err("no callee".into()) };
         self.arguments(callee, args, &convention)?;
-        self.code.plain(Op::Leaveq);
+        self.leave_frame();
         let own = Convention::exact(&self.func.signature).stack;
         if own > 0 {
             // The callee has no arguments on the stack to pop, so the return address moves to where they end.

@@ -3,9 +3,14 @@
 //! A value that is only used in its own block has a home that other blocks use for other values: so there are fewer.
 //! Constants and addresses of stack slots have none.
 
+use std::ops::Range;
+
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{Block, Function, Inst, Opcode, Value};
 use hashbrown::HashSet;
+
+use super::super::machine::KEPT;
+use super::exception::has_landings;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Use {
@@ -19,6 +24,8 @@ enum Use {
 pub(super) struct Homes {
     all: SecondaryMap<Value, Option<u32>>,
     count: usize,
+    /// The homes of the caller's registers.
+    callers: Range<u32>,
     /// The number of homes that hold nothing between instructions.
     scratch: usize,
 }
@@ -72,7 +79,9 @@ impl Homes {
     }
 
     fn assign(func: &Function, uses: &SecondaryMap<Value, Use>) -> Homes {
-        let mut homes = Homes { all: SecondaryMap::new(), count: 0, scratch: 0 };
+        let callers = if has_landings(func) { 0..KEPT.len() as u32 } else { 0..0 };
+        let count = callers.len();
+        let mut homes = Homes { all: SecondaryMap::new(), count, callers, scratch: 0 };
         let is_home = |&value: &Value| {
             let made = func.dfg.value_def(value).inst().is_some_and(|inst| is_remade(func, inst));
             !made && uses[value] != Use::Nowhere
@@ -97,6 +106,11 @@ impl Homes {
     /// Returns the home of a value.
     pub fn of(&self, value: Value) -> Result<u32, String> {
         self.all[value].ok_or_else(|| format!("{value} has no home"))
+    }
+
+    /// Returns the homes of the caller's registers; none if no exception lands in the function.
+    pub fn callers(&self) -> Range<u32> {
+        self.callers.clone()
     }
 
     /// Returns a home that holds nothing between instructions, by its number.

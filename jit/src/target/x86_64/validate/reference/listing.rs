@@ -3,7 +3,7 @@
 use iced_x86::{Code as Op, Instruction, OpKind, Register};
 
 use super::super::image::Listing;
-use crate::code::{CallSite, TrapSite};
+use crate::code::{CallSite, Landing, TrapSite};
 
 /// A place in the reference that may not be known yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -252,6 +252,17 @@ impl Code {
     pub fn call(&mut self, call: CallSite) {
         debug_assert_eq!(call.return_pc, self.here());
         self.listing.calls.push(call);
+    }
+
+    /// Returns where the last call returns.
+    pub fn last_return(&self) -> u32 {
+        self.listing.calls.last().map_or(0, |call| call.return_pc)
+    }
+
+    /// Records that an exception that leaves a call lands at the next instruction.
+    pub fn landing(&mut self, landing: Landing) {
+        debug_assert_eq!(landing.pc, self.here());
+        self.listing.landings.push(landing);
     }
 
     /// Returns the code, with all labels replaced by their places.

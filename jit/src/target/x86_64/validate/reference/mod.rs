@@ -30,6 +30,7 @@
 
 mod control;
 mod convert;
+mod exception;
 mod float;
 mod homes;
 mod integer;
@@ -94,7 +95,7 @@ pub(in crate::target::x86_64) fn check(
     if code.cold.is_some() || !code.relocs.is_empty() || code.entry != origins.first() {
         return Err("the tables are not those of baseline code".into());
     }
-    let reader = Reader::new(func, origins, claims, &slots)?;
+    let reader = Reader::new(func, origins, claims, (&slots, is_pinned))?;
     let Read { image, conventions, homes, blocks, joins } = reader.function()?;
     let mut hints: HashMap<u32, u32> = HashMap::new();
     hints.extend(claims.blocks.iter().filter_map(|(block, to)| Some((*blocks.get(block)?, *to))));
@@ -157,6 +158,8 @@ struct Reader<'a> {
     func: &'a Function,
     origins: &'a Origins,
     slots: &'a Slots,
+    /// Whether a register is pinned.
+    is_pinned: bool,
     claims: &'a Claims,
     /// Comparisons that are made where their result is used.
     fused: HashSet<Inst>,
@@ -189,13 +192,14 @@ impl<'a> Reader<'a> {
         func: &'a Function,
         origins: &'a Origins,
         claims: &'a Claims,
-        slots: &'a Slots,
+        (slots, is_pinned): (&'a Slots, bool),
     ) -> Done<Reader<'a>> {
         let fused: HashSet<Inst> = claims.fused.iter().copied().collect();
         Ok(Reader {
             func,
             origins,
             slots,
+            is_pinned,
             claims,
             homes: Homes::new(func, &fused),
             fused,

@@ -1,0 +1,87 @@
+//! Engines: their epochs, references to them, and what they recognise.
+
+use std::time::Duration;
+
+use wprof::*;
+
+use super::{Outcome, engines};
+
+const LOOP: &str = r#"(module (import "host" "tick" (func $tick))
+    (func (export "run") (param $n i32)
+        (loop $again
+            (call $tick)
+            (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))))"#;
+
+/// Returns a program that begins an epoch each time around, and counts them.
+fn ticking(engine: &Engine) -> Result<(Store<u32>, TypedFunc<i32, ()>)> {
+    let mut linker = Linker::new(engine);
+    linker.func_wrap("host", "tick", |mut caller: Caller<'_, u32>| {
+        *caller.data_mut() += 1;
+        caller.engine().increment_epoch();
+    })?;
+    let mut store = Store::new(engine, 0);
+    let instance = linker.instantiate(&mut store, &Module::new(engine, LOOP)?)?;
+    let run = instance.get_typed_func::<i32, ()>(&mut store, "run")?;
+    Ok((store, run))
+}
+
+#[test]
+fn a_program_stops_when_its_epoch_has_come() -> Outcome {
+    for engine in engines()? {
+        let (mut store, run) = ticking(&engine)?;
+        store.set_epoch_deadline(5);
+        let error = run.call(&mut store, 1000).expect_err("it ends after five");
+        assert_eq!((error.trap(), *store.data()), (Some(Trap::Deadline), 5), "{:?}", engine.config());
+        run.call(&mut store, 10)?;
+        store.set_epoch_deadline(100);
+        store.set_epoch_deadline(0);
+        let error = run.call(&mut store, 1).expect_err("at once");
+        assert_eq!((error.trap(), *store.data()), (Some(Trap::Deadline), 15));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_later_epoch_replaces_one_that_came_too_soon() -> Outcome {
+    let engine = Engine::default();
+    let (mut store, run) = ticking(&engine)?;
+    let (other, _) = ticking(&engine)?;
+    store.set_epoch_deadline(1);
+    engine.increment_epoch();
+    store.set_epoch_deadline(50);
+    drop(other);
+    run.call(&mut store, 49)?;
+    assert_eq!(run.call(&mut store, 2).expect_err("the fiftieth").trap(), Some(Trap::Deadline));
+    Ok(())
+}
+
+#[test]
+fn the_embedder_decides_when_an_epoch_has_come() -> Outcome {
+    let engine = Engine::new(Config::new().epoch_interruption(true))?;
+    let (mut store, run) = ticking(&engine)?;
+    store.deadline_callback(|_| Ok(UpdateDeadline::Continue(Duration::from_secs(1000))));
+    store.set_epoch_deadline(3);
+    run.call(&mut store, 20)?;
+    assert_eq!(*store.data(), 20);
+    Ok(())
+}
+
+#[test]
+fn a_weak_reference_does_not_keep_an_engine() -> Outcome {
+    let engine = Engine::default();
+    let weak = engine.weak();
+    assert!(weak.upgrade().is_some_and(|other| Engine::same(&engine, &other)));
+    drop(engine);
+    assert!(weak.upgrade().is_none());
+    Ok(())
+}
+
+#[test]
+fn compiled_modules_are_recognised() -> Outcome {
+    let engine = Engine::new(Config::new().module_version(Some("test".into())))?;
+    let artifact = engine.precompile_module("(module)")?;
+    assert_eq!(Engine::detect_precompiled(&artifact), Some(Precompiled::Module));
+    assert_eq!(Engine::detect_precompiled(b"\0asm\x01\0\0\0"), None);
+    assert_eq!(Engine::detect_precompiled(b""), None);
+    Ok(())
+}
