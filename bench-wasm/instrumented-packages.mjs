@@ -2,10 +2,10 @@
 // What counting costs in packages of npm: each as it is and with its modules rewritten as they are loaded, in turns.
 //
 // Usage: instrumented-packages.mjs WPROF [ROUNDS] [PACKAGE…]     after `download.sh --packages`
-// Prints for each package and way the median over rounds of the process's time over the plain package's in the same
-// round. Only the work is timed, after a first time that compiles.
+// Prints for each package and way the median over rounds of the main thread's processor time over the plain package's in
+// the same round, and the size of its modules over the originals'. Only work is timed, after a second that compiles.
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -52,19 +52,22 @@ const WAYS = {
     plain: null,
     edges: '--collect=edges',
     blocks: '--collect=blocks',
+    'every block': '--collect=blocks --plan=every-block',
     paths: '--collect=paths',
     cct: '--collect=cct',
     flow: '--collect=flow',
 };
 
-/** Works as one of the packages, and prints the milliseconds of processor time that three times took. */
+/** The nanoseconds that the main thread has had of a processor; V8 compiles in others. */
+const spent = () => Number(readFileSync('/proc/self/schedstat', 'utf8').split(' ')[0]);
+
+/** Works as one of the packages, and prints the milliseconds of processor time that five times took. */
 async function work(name) {
     const once = await PACKAGES[name]();
-    once();
-    const before = process.cpuUsage();
-    for (let round = 0; round < 3; round++) once();
-    const { user, system } = process.cpuUsage(before);
-    console.log((user + system) / 1000);
+    for (const end = Date.now() + 1000; Date.now() < end; ) once();
+    const before = spent();
+    for (let round = 0; round < 5; round++) once();
+    console.log((spent() - before) / 1e6);
 }
 
 function compare(wprof, rounds, names) {
@@ -77,17 +80,39 @@ function compare(wprof, rounds, names) {
         const node = ['--no-warnings', ...(args ? ['--require', script] : []), fileURLToPath(import.meta.url), '--work', name];
         return Number(execFileSync(process.execPath, node, { env, encoding: 'utf8' }));
     };
-    const median = (all) => all.sort((a, b) => a - b)[all.length >> 1];
-    console.log(['package', ...Object.keys(WAYS)].join('\t'));
+    const bytes = (kind) => {
+        const files = readdirSync(out).filter((file) => file.endsWith(kind));
+        return files.reduce((sum, file) => sum + statSync(join(out, file)).size, 0);
+    };
+    const size = () => {
+        const ratio = bytes('.rewritten') / bytes('.wasm');
+        for (const file of readdirSync(out)) if (!file.endsWith('.cjs')) rmSync(join(out, file));
+        return ratio;
+    };
+    const median = (all) => all.toSorted((a, b) => a - b)[all.length >> 1];
+    const mean = (all) => Math.exp(all.reduce((sum, one) => sum + Math.log(one), 0) / all.length);
+    const counting = Object.keys(WAYS).filter((way) => WAYS[way]);
+    const ratios = Object.fromEntries(counting.map((way) => [way, { size: [], time: [] }]));
+    const cells = (of) => counting.flatMap((way) => [of(ratios[way].size).toFixed(2), of(ratios[way].time).toFixed(2)]);
+    console.log(['package', 'plain ms', ...counting.flatMap((way) => [`${way} size`, `${way} time`])].join('\t'));
     for (const name of names) {
         const times = Object.fromEntries(Object.keys(WAYS).map((way) => [way, []]));
+        const sizes = {};
         for (let round = 0; round < rounds; round++) {
             const plain = time(name, null);
-            for (const [way, args] of Object.entries(WAYS)) times[way].push(args ? time(name, args) / plain : plain);
+            times.plain.push(plain);
+            for (const way of counting) {
+                times[way].push(time(name, WAYS[way]) / plain);
+                sizes[way] = size();
+            }
         }
-        const cells = Object.entries(times).map(([way, all]) => (way === 'plain' ? `${median(all).toFixed(0)} ms` : median(all).toFixed(2)));
-        console.log([name, ...cells].join('\t'));
+        for (const way of counting) {
+            ratios[way].size.push(sizes[way]);
+            ratios[way].time.push(median(times[way]));
+        }
+        console.log([name, median(times.plain).toFixed(0), ...cells((all) => all.at(-1))].join('\t'));
     }
+    console.log(['geometric mean', '', ...cells(mean)].join('\t'));
 }
 
 const [first, second, ...names] = process.argv.slice(2);

@@ -36,6 +36,7 @@
     if (descriptor && exports.wprof_flush) {
       const id = `${run}-${found.length}`;
       found.push({ id, exports, descriptor });
+      if (settings.exe) note(true);
       announce({ id, descriptor, memory: exports.wprof_counters });
       if (exports.wprof_slot && !isSettling) {
         isSettling = true;
@@ -47,6 +48,14 @@
       Object.defineProperty(instance, 'exports', { value, enumerable: true, configurable: true });
     }
     return instance;
+  }
+
+  // Tells `wprof collect -- …` that this process has counters to come: it may end after the one that was started.
+  function note(isRunning) {
+    const { writeFileSync, rmSync } = require('fs');
+    const name = require('path').join(settings.dir, `${process.pid}.running`);
+    if (isRunning) writeFileSync(name, '');
+    else if (!isWorker) rmSync(name, { force: true });
   }
 
   // When a timer fires no wasm code runs, so the host outside is what calls next, whatever has thrown before.
@@ -178,6 +187,9 @@
     return W.validate(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 5, 5, 2, 0, 0, 0, 0]));
   }
 
+  // V8 12 ends the process when a module with several memories imports a function that has a fast way.
+  if (settings.exe && process.versions.v8.startsWith('12.')) require('v8').setFlagsFromString('--no-turbo-fast-api-calls');
+
   const { compile, instantiate, compileStreaming, instantiateStreaming, Module, Instance } = W;
   W.Module = class extends Module {
     constructor(bytes, ...more) {
@@ -289,6 +301,11 @@
     const until = Date.now() + MOMENT;
     while (done && done[0] < done.asked && Date.now() < until) Atomics.wait(done, 0, done[0], until - Date.now());
   }
+  function saveAll() {
+    askAll();
+    save();
+    if (settings.exe) note(false);
+  }
   function withScript(url, isModule) {
     const request = new XMLHttpRequest();
     request.open('GET', url, false);
@@ -304,15 +321,11 @@
   }
 
   if (isNode) {
-    process.on('exit', () => {
-      askAll();
-      save();
-    });
+    process.on('exit', saveAll);
     // A signal that nobody else waits for ends the program, as it would without us.
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) {
       process.once(signal, () => {
-        askAll();
-        save();
+        saveAll();
         if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
       });
     }

@@ -230,6 +230,31 @@ if (isMainThread) {
     assert_eq!(function(&json(&profile), "count")["calls"], 2);
 }
 
+/// The program ends first, and its child takes a moment to end, as services of build tools do.
+#[test]
+fn processes_that_end_after_the_program_are_profiled_too() {
+    if !has_node() {
+        return;
+    }
+    let folder = Folder::new();
+    let app = "
+const bytes = require('fs').readFileSync(process.argv[2]);
+if (process.argv[3]) {
+  new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports.count(10);
+  process.once('disconnect', () => setTimeout(() => process.exit(), 300));
+  process.send('counted');
+} else {
+  require('child_process').fork(__filename, [process.argv[2], 'child']).once('message', () => process.exit(7));
+}
+";
+    let (app, wasm) = (folder.file("app.cjs", app), folder.path("count.wasm"));
+    let profile = folder.path("f.wprof");
+    fs::write(&wasm, count_wasm()).unwrap();
+    let ran = wprof(&["collect", "-q", "-o", &profile, "--", "node", &app, &wasm]);
+    assert_eq!(ran.code, Some(7), "{ran:?}");
+    assert_eq!(function(&json(&profile), "count")["calls"], 1);
+}
+
 /// Each thread works, and then waits for ever.
 const THREADS: &str = r#"(module (import "env" "memory" (memory 1 1 shared))
   (func $work (param $n i32) (loop $again (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1))))))

@@ -7,7 +7,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use signal_hook::consts::SIGINT;
@@ -15,6 +16,9 @@ use wprof_instrument::JAVASCRIPT;
 use wprof_profiler::Ending;
 
 use super::{Counters, from_file};
+
+/// How long processes that outlive the command are waited for.
+const MOMENT: Duration = Duration::from_secs(5);
 
 /// The result of a command.
 pub struct Ended {
@@ -56,6 +60,7 @@ pub fn run(command: &[String], rewrite: &[String]) -> Result<Ended> {
         .status()
         .with_context(|| format!("cannot run {}", command[0]))?;
     let wall_ns = u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    wait_for_children(folder.path());
     let counters = files(folder.path(), "counters")?.iter().map(|path| named(path)).collect::<Result<_>>()?;
     Ok(Ended {
         code: code(status),
@@ -66,6 +71,24 @@ pub fn run(command: &[String], rewrite: &[String]) -> Result<Ended> {
         counters,
         _folder: folder,
     })
+}
+
+/// Waits for processes that the command has started and that end after it: they still write what they have counted.
+/// A process that goes on is waited for no longer than [`MOMENT`].
+fn wait_for_children(folder: &Path) {
+    let end = Instant::now() + MOMENT;
+    while Instant::now() < end
+        && files(folder, "running").is_ok_and(|notes| notes.iter().any(|note| is_alive(note)))
+    {
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Reports whether the process that left a note still runs. One that has ended may stay as a zombie.
+fn is_alive(note: &Path) -> bool {
+    let process = note.file_stem().unwrap_or_default();
+    let stat = fs::read_to_string(Path::new("/proc").join(process).join("stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['Z', 'X']))
 }
 
 fn named(path: &Path) -> Result<(String, wprof_instrument::RawCounters)> {
