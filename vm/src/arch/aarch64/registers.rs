@@ -53,6 +53,12 @@ impl Registers {
         Registers { pc, sp, fp, link: 0 }
     }
 
+    /// Adds the link register of a function that has stored no return address.
+    #[must_use]
+    pub fn with_link(self, link: usize) -> Registers {
+        Registers { link, ..self }
+    }
+
     /// Returns the return address of a function that was interrupted at its first instruction.
     ///
     /// # Safety

@@ -31,6 +31,19 @@ pub fn lazy_stubs(common: usize, first: u32, count: u32) -> Vec<u8> {
     code
 }
 
+/// `mov x17, x30; ldr x16, [pc + 12]; blr x16`
+const CALL: [u32; 3] = [0xaa1e_03f1, 0x5800_0070, 0xd63f_0200];
+
+/// Returns the code of a function of any type that calls this routine, which does not return, and traps. The routine
+/// finds the function's return address in x17.
+pub fn raise_by_call(code: TrapCode, routine: usize) -> MachineCode {
+    let mut bytes: Vec<u8> = CALL.iter().chain(&[TRAP]).flat_map(|word| word.to_le_bytes()).collect();
+    let behind = bytes.len() as u32 - 4;
+    bytes.extend_from_slice(&(routine as u64).to_le_bytes());
+    let sites = [0, behind].map(|pc| TrapSite { pc, code, origin: None });
+    MachineCode { bytes, align: 16, traps: sites.to_vec(), ..MachineCode::default() }
+}
+
 /// Returns the code of a function of any type that traps at once.
 pub fn raise(code: TrapCode) -> MachineCode {
     let site = TrapSite { pc: 0, code, origin: None };

@@ -18,8 +18,16 @@ use crate::runtime::stacks::activation;
 ///
 /// # Safety
 /// For machine code of the newest activation only, which called from `return_pc` with this frame pointer, and with stack
-/// pointer `sp` before the call. `pinned` is its pinned register.
-pub unsafe extern "C" fn raise(return_pc: usize, sp: usize, fp: usize, pinned: i64, landed: *mut Landed) {
+/// pointer `sp` before the call. `pinned` is its pinned register, and `link` its link register before the call if it is a
+/// stub and the processor has one.
+pub unsafe extern "C" fn raise(
+    return_pc: usize,
+    sp: usize,
+    fp: usize,
+    pinned: i64,
+    landed: *mut Landed,
+    link: usize,
+) {
     let object = registry::find(return_pc).expect("code that is on the stack is not freed");
     let site = object.trap_from(return_pc).expect("a trap is behind the call");
     let at = object.address(site.pc);
@@ -32,7 +40,8 @@ pub unsafe extern "C" fn raise(return_pc: usize, sp: usize, fp: usize, pinned: i
         let activation = &*activation::newest();
         resume::store_pinned(activation, pinned);
         let vm = &*activation.vm.get();
-        let record = record(Some(site.code), &object, Registers { pc, sp, fp }, vm.fp);
+        let registers = Registers::new(pc, sp, fp).with_link(link);
+        let record = record(Some(site.code), &object, registers, vm.fp);
         *activation.trap.get() = Some(record);
         *landed = Landed { pc: vm.handler, sp: vm.sp, fp: vm.fp, exception: 0, pinned };
     }

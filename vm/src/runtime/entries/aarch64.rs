@@ -8,7 +8,7 @@ use std::mem::offset_of;
 use wprof_jit::abi;
 
 use crate::runtime::control::throw::Landed;
-use crate::runtime::control::{allocators, builtins, lazy, resume as resumption, throw};
+use crate::runtime::control::{allocators, builtins, lazy, raise, resume as resumption, throw};
 use crate::runtime::counts::call_records::RecentCalls;
 use crate::runtime::instances::abi::{ArrayCall, VmActivation, VmContext, VmStoreContext, VmValue};
 use crate::runtime::samples::{FOR_ENGINE, FOR_PROGRAM};
@@ -210,6 +210,47 @@ pub extern "C" fn throw() {
         pc = const offset_of!(Landed, pc),
         fp = const offset_of!(Landed, fp),
         sp = const offset_of!(Landed, sp),
+    )
+}
+
+/// `Builtin::Raise`: ends wasm code as a trap does, without a fault. Takes no arguments, so that stubs that know no vmctx
+/// can call it.
+#[unsafe(naked)]
+pub extern "C" fn raise() {
+    naked_asm!(
+        "mov x0, x30",
+        "mov x1, sp",
+        "mov x2, x29",
+        "mov x3, #0",
+        "mov x5, x17",
+        "sub sp, sp, #{size}",
+        "mov x4, sp",
+        "bl {target}",
+        "ldr x17, [sp, #{pc}]",
+        "ldr x29, [sp, #{fp}]",
+        "ldr x16, [sp, #{sp}]",
+        "mov sp, x16",
+        "br x17",
+        size = const size_of::<Landed>().next_multiple_of(16),
+        target = sym raise::raise,
+        pc = const offset_of!(Landed, pc),
+        fp = const offset_of!(Landed, fp),
+        sp = const offset_of!(Landed, sp),
+    )
+}
+
+/// `Builtin::Poll`: acts on a request to stop. The frame is the one from which a stack walk begins meanwhile.
+#[unsafe(naked)]
+pub extern "C" fn poll() {
+    naked_asm!(
+        "stp x29, x30, [sp, #-16]!",
+        "mov x29, sp",
+        "mov x1, x29",
+        "mov x2, #0",
+        "bl {target}",
+        "ldp x29, x30, [sp], #16",
+        "ret",
+        target = sym raise::poll,
     )
 }
 
