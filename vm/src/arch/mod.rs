@@ -2,6 +2,9 @@
 //! pieces of machine code. One folder per architecture; `runtime::entries` holds the assembly that knows the
 //! runtime.
 
+mod frame_state;
+pub use frame_state::FrameState;
+
 #[cfg(all(target_arch = "aarch64", target_os = "linux"))]
 mod aarch64;
 #[cfg(all(target_arch = "aarch64", target_os = "linux"))]
@@ -15,14 +18,3 @@ pub use x86_64::*;
 compile_error!(
     "wprof runs on x86-64 and AArch64 Linux only so far: add a folder to vm/src/arch and a file to vm/src/runtime/entries for this target"
 );
-
-/// How much of a frame exists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameState {
-    /// All of it.
-    Whole,
-    /// The caller's frame pointer is on the stack, and still in the register.
-    Saved,
-    /// Nothing of it: the frame pointer is the caller's.
-    None,
-}

@@ -4,7 +4,7 @@ use std::arch::asm;
 
 use libc::ucontext_t;
 
-use crate::arch::FrameState;
+use crate::arch::frame_state::FrameState;
 
 /// The number of the register that Cranelift pins.
 const PINNED: usize = 21;

@@ -5,7 +5,7 @@ use std::arch::asm;
 use libc::{REG_EFL, REG_R15, REG_RBP, REG_RIP, REG_RSP, ucontext_t};
 
 use super::stores::stored_register;
-use crate::arch::FrameState;
+use crate::arch::frame_state::FrameState;
 
 /// Returns the approximate stack pointer.
 #[inline(always)]
