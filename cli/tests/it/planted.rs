@@ -213,7 +213,9 @@ fn callgrind_has_indirect_calls_that_were_counted() {
 fn loops_have_the_time_that_was_sampled_in_them() {
     let folder = Folder::new();
     let profile = folder.path("p.wprof");
-    wprof(&["run", "-q", "-o", &profile, &path("erase", "wasm")]).succeeded();
+    let ran: Ran =
+        command(&["run", "-q", "-o", &profile, &path("erase", "wasm")]).output().expect("it starts").into();
+    ran.succeeded();
     let report = wprof(&["report", &profile]).succeeded();
     let first = report.lines().skip_while(|line| *line != "Loops by time").nth(2).unwrap_or_default();
     assert!(first.contains("  memmove.c:") && first.ends_with("  memmove"), "{report}");
