@@ -161,11 +161,12 @@ guarded! {
     array_init_elem = builtins::array_init_elem, 1, FOR_PROGRAM;
 }
 
-/// `Builtin::Throw`: resumes where the runtime says, with the exception in the register that landings expect.
+/// `Builtin::Throw`: resumes where the runtime says, with the exception in the register that landings expect. It is called
+/// in the `tail` convention: x2 and x3 hold the arguments.
 #[unsafe(naked)]
 pub extern "C" fn throw() {
     naked_asm!(
-        "ldr x16, [x0, #{store}]",
+        "ldr x16, [x2, #{store}]",
         "ldr x17, [x16, #{limit}]",
         "cmp sp, x17",
         "b.lo 2f",
@@ -173,6 +174,8 @@ pub extern "C" fn throw() {
         "str x29, [x16, #{left_fp}]",
         "str x17, [x16, #{left_for}]",
         "str x30, [x16, #{left_pc}]",
+        "mov x0, x2",
+        "mov x1, x3",
         "mov x2, x30",
         "mov x3, x29",
         "stp x29, x30, [sp, #-16]!",
