@@ -205,9 +205,13 @@ impl Builder<'_> {
         (catches.into(), labels)
     }
 
-    /// Returns how many of the operands below `height` are invisible in the bytecode.
+    /// Returns how many of the operands below `height` are invisible in the bytecode. Few functions have any, and a search
+    /// of all constructs at each instruction takes too long in deeply nested code.
     #[cfg(debug_assertions)]
     pub(super) fn hidden_below(&self, height: u32) -> u32 {
+        if self.tries.is_none() {
+            return 0;
+        }
         let hidden = self.frames.iter().filter(|frame| frame.construct == Construct::Catch);
         hidden.filter(|frame| frame.handlers.caught.is_some_and(|depth| depth < height)).count() as u32
     }
@@ -216,7 +220,7 @@ impl Builder<'_> {
     #[cfg(debug_assertions)]
     pub(super) fn is_hidden(&self, depth: u32) -> bool {
         let mut hidden = self.frames.iter().filter(|frame| frame.construct == Construct::Catch);
-        hidden.any(|frame| frame.handlers.caught == Some(depth))
+        self.tries.is_some() && hidden.any(|frame| frame.handlers.caught == Some(depth))
     }
 }
 
