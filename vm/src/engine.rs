@@ -180,14 +180,17 @@ impl Engine {
 
     /// Returns the number of timed calls of each version when one that prefetches is compared with the same that does not.
     pub(crate) fn prefetching_calls(&self) -> u32 {
-        let policy = self.reoptimization().filter(|_| self.config().tiers.background);
-        policy.map_or(0, |policy| policy.prefetching_calls)
+        self.policy_of_trials().map_or(0, |policy| policy.prefetching_calls)
     }
 
     /// Returns the number of timed calls of each version when a better version is compared with the previous one.
     pub(crate) fn trial_calls(&self) -> u32 {
-        let policy = self.reoptimization().filter(|_| self.config().tiers.background);
-        policy.map_or(0, |policy| policy.trial_calls)
+        self.policy_of_trials().map_or(0, |policy| policy.trial_calls)
+    }
+
+    /// Returns the policy, if versions are timed: only while the program goes on in the previous one.
+    fn policy_of_trials(&self) -> Option<&Policy> {
+        self.reoptimization().filter(|_| self.config().tiers.background)
     }
 
     /// Returns the thread that compiles better versions; `None` if callers wait for them, as in a child of the process

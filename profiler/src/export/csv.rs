@@ -4,6 +4,7 @@
 //! instructions. Sampled time comes first: that of the function itself, the ends of its 95% interval, the number of
 //! samples, and the time with callees; its columns are empty if none was sampled.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use super::{CodeMap, Frame};
@@ -22,51 +23,62 @@ pub fn write_csv(profile: &Profile, code: &CodeMap, mut out: impl Write) -> io::
          calls,instructions,blocks,blocks_run,start,end,file,line"
     )?;
     for function in &profile.functions {
-        let is_it =
-            |callee: &Callee| matches!(callee, Callee::Function { index, .. } if *index == function.index);
-        write_function(function, code, &times.take(is_it), &mut out)?;
+        write_function(function, code, &times.take(&Key::Function(function.index)), &mut out)?;
     }
     for host in &profile.host_calls {
-        let is_it = |callee: &Callee| matches!(callee, Callee::Host { module, name } if *module == host.module && *name == host.name);
-        let (name, time) = (quoted(&Frame::of_host(host).name), times.take(is_it));
-        writeln!(out, ",{name},{time},{},,,,,,,", host.count)?;
+        let time = times.take(&Key::Host(&host.module, &host.name));
+        writeln!(out, ",{},{time},{},,,,,,,", quoted(&Frame::of_host(host).name), host.count)?;
     }
-    for routine in std::mem::take(&mut times.left) {
+    for routine in times.left.iter().flatten() {
         let index = match routine.callee {
             Callee::Function { index, .. } => index.to_string(),
             _ => String::new(),
         };
-        let (name, time) = (quoted(&routine.callee.to_string()), times.columns(&routine));
+        let (name, time) = (quoted(&routine.callee.to_string()), times.columns(routine));
         writeln!(out, "{index},{name},{time},,,,,,,,")?;
     }
     Ok(())
 }
 
-/// The sampled routines that have no row yet.
+/// What has a row of its own.
+#[derive(PartialEq, Eq, Hash)]
+enum Key<'a> {
+    Function(u32),
+    Host(&'a str, &'a str),
+}
+
+/// The sampled routines.
 struct Times<'a> {
     all: Timed,
-    left: Vec<RoutineTime<'a>>,
+    /// `None` where a routine has its row.
+    left: Vec<Option<RoutineTime<'a>>>,
+    places: HashMap<Key<'a>, usize>,
 }
 
 impl<'a> Times<'a> {
     fn new(profile: &'a Profile) -> Self {
         let time = profile.time.as_ref().filter(|time| time.total().samples > 0);
-        Self {
-            all: time.map(|time| time.total()).unwrap_or_default(),
-            left: time.map(|time| time.routines()).unwrap_or_default(),
+        let left = time.map(|time| time.routines()).unwrap_or_default();
+        let mut places = HashMap::new();
+        for (at, routine) in left.iter().enumerate() {
+            let key = match routine.callee {
+                Callee::Function { index, .. } => Key::Function(*index),
+                Callee::Host { module, name } => Key::Host(module, name),
+                _ => continue,
+            };
+            places.entry(key).or_insert(at);
         }
+        let all = time.map(|time| time.total()).unwrap_or_default();
+        Self { all, left: left.into_iter().map(Some).collect(), places }
     }
 
     /// Returns the columns of a routine, and removes it. A routine that was not sampled has zeros, unless none was.
-    fn take(&mut self, is_it: impl Fn(&Callee) -> bool) -> String {
+    fn take(&mut self, key: &Key<'_>) -> String {
         if self.all.samples == 0 {
             return ",,,,".to_owned();
         }
-        match self.left.iter().position(|routine| is_it(routine.callee)) {
-            Some(at) => {
-                let routine = self.left.remove(at);
-                self.columns(&routine)
-            }
+        match self.places.get(key).and_then(|&at| self.left[at].take()) {
+            Some(routine) => self.columns(&routine),
             None => self.row(Timed::default(), Timed::default()),
         }
     }

@@ -18,8 +18,8 @@ use crate::runtime::stacks::activation;
 ///
 /// # Safety
 /// For machine code of the newest activation only, which called from `return_pc` with this frame pointer, and with stack
-/// pointer `sp` before the call. `pinned` is its pinned register, and `link` its link register before the call if it is a
-/// stub and the processor has one.
+/// pointer `sp` before the call. `pinned` is its pinned register. `link` is its link register before the call, if it is
+/// a stub and the processor has one; else it is not looked at.
 pub unsafe extern "C" fn raise(
     return_pc: usize,
     sp: usize,

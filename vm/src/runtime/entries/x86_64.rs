@@ -140,38 +140,7 @@ macro_rules! guarded {
     };
 }
 
-guarded! {
-    memory_grow = builtins::memory_grow, -1, FOR_PROGRAM;
-    memory_copy = builtins::memory_copy, 1, FOR_PROGRAM;
-    memory_fill = builtins::memory_fill, 1, FOR_PROGRAM;
-    memory_init = builtins::memory_init, 1, FOR_PROGRAM;
-    table_grow = builtins::table_grow, -1, FOR_PROGRAM;
-    table_copy = builtins::table_copy, 1, FOR_PROGRAM;
-    table_fill = builtins::table_fill, 1, FOR_PROGRAM;
-    table_init = builtins::table_init, 1, FOR_PROGRAM;
-    promote = builtins::promote, 0, FOR_ENGINE;
-    count_path = builtins::count_path, 1, FOR_ENGINE;
-    take_row = builtins::take_row, 1, FOR_ENGINE;
-    count_target = builtins::count_target, 1, FOR_ENGINE;
-    cut_path = builtins::cut_path, 0, FOR_ENGINE;
-    record_burst = builtins::record_burst, 1, FOR_ENGINE;
-    record_access = builtins::record_access, 1, FOR_ENGINE;
-    enter_allocator = allocators::enter_allocator, 1, FOR_ENGINE;
-    leave_allocator = allocators::leave_allocator, 1, FOR_ENGINE;
-    count_object = allocators::count_object, 1, FOR_ENGINE;
-    begin_trial = builtins::begin_trial, 1, FOR_ENGINE;
-    end_trial = builtins::end_trial, 0, FOR_ENGINE;
-    make_exception = throw::make_exception, 0, FOR_PROGRAM;
-    memory_wait = builtins::memory_wait, 3, FOR_PROGRAM;
-    memory_notify = builtins::memory_notify, -1, FOR_PROGRAM;
-    allocate = builtins::allocate, 0, FOR_PROGRAM;
-    array_new_data = builtins::array_new_data, 0, FOR_PROGRAM;
-    array_new_elem = builtins::array_new_elem, 0, FOR_PROGRAM;
-    array_fill = builtins::array_fill, 1, FOR_PROGRAM;
-    array_copy = builtins::array_copy, 1, FOR_PROGRAM;
-    array_init_data = builtins::array_init_data, 1, FOR_PROGRAM;
-    array_init_elem = builtins::array_init_elem, 1, FOR_PROGRAM;
-}
+guarded_builtins!(guarded);
 
 /// `Builtin::Throw`: resumes where the runtime says, with the exception in the register that landings expect.
 #[unsafe(naked)]

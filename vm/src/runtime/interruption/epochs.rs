@@ -40,10 +40,12 @@ impl Epochs {
         let mut state = self.state();
         page.forget_deadline();
         let at = state.now.saturating_add(epochs);
+        let key = Arc::as_ptr(page).addr();
         if epochs == 0 {
+            state.waiting.remove(&key);
             page.request(Request::Deadline);
         } else {
-            state.waiting.insert(Arc::as_ptr(page).addr(), (at, Arc::downgrade(page)));
+            state.waiting.insert(key, (at, Arc::downgrade(page)));
         }
     }
 

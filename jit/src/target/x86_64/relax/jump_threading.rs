@@ -7,8 +7,8 @@ use super::{Kind, Piece, Places};
 /// Jumps to jumps may form a cycle.
 const FARTHEST: usize = 8;
 
-/// Redirects each jump, each entry of a jump table, and each landing, from a removed piece to the next piece that is left: a removed
-/// piece may lie at the end of the hot part, and its successor in the layout need not be the code it ran into
+/// Redirects each jump, each entry of a jump table, and each landing, from a removed piece to the next piece that is left: a
+/// removed piece may lie at the end of the hot part, and its successor in the layout need not be the code it ran into
 /// (`reach`). Required if any piece was removed.
 pub(super) fn settle(pieces: &mut [Piece], landings: &mut [u32]) {
     let live = Live::new(pieces);

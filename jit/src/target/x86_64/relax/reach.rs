@@ -2,8 +2,8 @@
 //!
 //! Passes empty pieces, invert branches, redirect jumps, and move the cold part and the jump tables away. Each of them
 //! argues that control still arrives where it did; this check does not rely on those arguments.
-//! Input: the pieces as they are to be written, the landings, and the start of the cold part. Output: nothing, or the first piece at
-//! which control gets lost.
+//! Input: the pieces as they are to be written, the landings, and the start of the cold part. Output: nothing, or the first
+//! piece at which control gets lost.
 //! Invariant: each piece that control can run past is followed, in the same part, by another piece of code; and each
 //! jump, each entry of a jump table and each landing leads to a piece that is not removed. So padding between the parts,
 //! constants, tables and the next function never run.

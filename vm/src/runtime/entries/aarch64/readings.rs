@@ -129,17 +129,6 @@ pub extern "C" fn read_cycles() {
     )
 }
 
-/// Updates cycles as machine code does.
-///
-/// # Safety
-/// The context belongs to a live store.
-pub unsafe fn read_cycles_of(context: *mut VmStoreContext) {
-    // SAFETY: the code takes the context in x0, and changes no register that a C function must not change.
-    unsafe {
-        std::mem::transmute::<extern "C" fn(), extern "C" fn(*mut VmStoreContext)>(read_cycles)(context)
-    }
-}
-
 /// Updates cycles as machine code does that has, or has not, logged an access of no bytes.
 ///
 /// # Safety

@@ -194,17 +194,6 @@ pub extern "C" fn read_cycles() {
     )
 }
 
-/// Updates cycles as machine code does.
-///
-/// # Safety
-/// The context belongs to a live store.
-pub unsafe fn read_cycles_of(context: *mut VmStoreContext) {
-    // SAFETY: the code takes the context in rdi, and changes no register.
-    unsafe {
-        std::mem::transmute::<extern "C" fn(), extern "C" fn(*mut VmStoreContext)>(read_cycles)(context)
-    }
-}
-
 /// Updates cycles as machine code does that has, or has not, logged an access of no bytes.
 ///
 /// # Safety
