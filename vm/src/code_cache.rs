@@ -82,6 +82,8 @@ pub struct CachedFunction<C> {
     pub known: u64,
     /// Whether frames leave its loops soon.
     pub is_left_soon: bool,
+    /// Whether the code is optimised.
+    pub is_optimized: bool,
 }
 
 /// A cached trampoline.

@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use wprof_jit::code::stand_ins::Constants;
-use wprof_jit::compile::MachineCode;
+use wprof_jit::compile::{MachineCode, Tier};
 
 use super::ModuleInner;
 use super::code::Compiled;
@@ -76,7 +76,8 @@ impl ModuleInner {
             let of_row = |(row, address)| {
                 let code = CachedCode::new(self.code.arena.placed(address)?);
                 let (saved, known, is_left_soon) = (compiled.saves(), compiled.known, compiled.is_left_soon);
-                Some(CachedFunction { row, code, saved, known, is_left_soon })
+                let is_optimized = compiled.is_optimized();
+                Some(CachedFunction { row, code, saved, known, is_left_soon, is_optimized })
             };
             all.filter_map(of_row).collect::<Vec<_>>()
         };
@@ -143,24 +144,25 @@ impl ModuleInner {
     fn restore_functions(self: &Arc<Self>, functions: Vec<CachedFunction<MachineCode>>) -> Result<()> {
         let mut rows = Vec::with_capacity(functions.len());
         let mut pieces = Vec::with_capacity(functions.len());
-        for CachedFunction { row, code, saved, known, is_left_soon } in functions {
+        for CachedFunction { row, code, saved, known, is_left_soon, is_optimized } in functions {
             // Code that does not fit is compiled when it is called.
             let Some(code) = code.into_code(self.constants()) else { continue };
             self.slots.fill(&self.info, &code.dispatches);
-            rows.push((row, saved, known, is_left_soon));
+            let tier = if is_optimized { Tier::Optimized } else { Tier::Baseline };
+            rows.push((row, saved, known, is_left_soon, tier));
             pieces.push((code, Some(self.owner(self.part_rows.func(row)))));
         }
         let addresses = self.code.arena.place_all(pieces).map_err(no_code_memory)?;
         let mut first = self.code.first.lock();
         // The rows of functions precede the rows of parts.
-        for ((row, saved, known, is_left_soon), address) in rows.into_iter().zip(addresses) {
+        for ((row, saved, known, is_left_soon, tier), address) in rows.into_iter().zip(addresses) {
             if self.is_part(row) {
                 let of = first.ready.get_mut(&self.part_rows.func(row));
                 of.map(|compiled| compiled.part_code.insert(row, address));
                 self.slots.publish(row, address);
             } else if let Some(counters) = first.counters.get(row) {
                 let compiled = Compiled::new(address, counters.first, counters.count);
-                let restored = Compiled { restored: true, saved, known, is_left_soon, ..compiled };
+                let restored = Compiled { restored: Some(tier), saved, known, is_left_soon, ..compiled };
                 first.ready.insert(row, restored);
             }
         }

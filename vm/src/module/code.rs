@@ -104,8 +104,8 @@ pub(super) struct Compiled {
     pub saved: f64,
     /// The reason why the most recent attempt made no better version.
     pub refused: Option<LittleGain>,
-    /// Whether its code comes from the code cache.
-    pub restored: bool,
+    /// The tier of its code, if that comes from the code cache.
+    pub restored: Option<Tier>,
     /// Whether its loops prefetch.
     pub prefetching: Prefetching,
     /// Its burst code.
@@ -134,7 +134,7 @@ impl Compiled {
             is_left_soon: false,
             saved: 0.0,
             refused: None,
-            restored: false,
+            restored: None,
             prefetching: Prefetching::Untried,
             bursts: BurstCode::default(),
         }
@@ -171,7 +171,12 @@ impl Compiled {
 
     /// Reports whether it has run often enough to have better code than at first.
     pub fn is_hot(&self) -> bool {
-        self.promoted || self.restored || !self.resumed.is_empty() || self.for_frames.is_some()
+        self.promoted || self.restored.is_some() || !self.resumed.is_empty() || self.for_frames.is_some()
+    }
+
+    /// Reports whether its callers have optimised code.
+    pub fn is_optimized(&self) -> bool {
+        self.promoted || self.restored == Some(Tier::Optimized)
     }
 }
 

@@ -64,7 +64,7 @@ impl ModuleInner {
     pub(super) fn order_prefetching(self: &Arc<Self>, func: u32) {
         let is_open = |compiled: &Compiled| {
             let is_free = !compiled.requested.contains(&Promotion::Reoptimized);
-            compiled.promoted && is_free && compiled.prefetching == Prefetching::Untried
+            compiled.is_optimized() && is_free && compiled.prefetching == Prefetching::Untried
         };
         let is_on = |policy: &Policy| policy.prefetching;
         let is_wanted =

@@ -104,19 +104,22 @@ impl Program {
 /// Returns a configuration in which each version that prefetches is tried in a few calls, and kept unless it saves less
 /// than `gain` of a call.
 fn prefetching(gain: f64) -> Config {
-    let policy = Policy {
+    let mut config = Config::new();
+    let lengths = BurstLengths::new(3, 5);
+    config.profiling(ProfilingConfig::Adaptive(Adaptive { lengths, ..Adaptive::default() }));
+    config.reoptimization(Some(policy(gain))).strategy(Strategy::Tiered).promote_after(2);
+    config
+}
+
+fn policy(gain: f64) -> Policy {
+    Policy {
         prefetching: true,
         prefetching_calls: 8,
         prefetching_gain: gain,
         trial_calls: 6,
         inlining: false,
         ..Policy::eager()
-    };
-    let mut config = Config::new();
-    let lengths = BurstLengths::new(3, 5);
-    config.profiling(ProfilingConfig::Adaptive(Adaptive { lengths, ..Adaptive::default() }));
-    config.reoptimization(Some(policy)).strategy(Strategy::Tiered).promote_after(2);
-    config
+    }
 }
 
 /// The lists of a test: nodes, distance, and the address behind the last.
@@ -149,6 +152,23 @@ fn loops_that_follow_pointers_prefetch_if_the_trial_says_so() -> Outcome {
             program.run(9)?;
         }
         assert_eq!(program.tried().len(), FOLLOWING);
+    }
+    Ok(())
+}
+
+/// In the next run callers have optimised code at once. What was not kept is tried again.
+#[test]
+fn code_of_an_earlier_run_gets_prefetching_versions_too() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let mut config = prefetching(1e12);
+    // Nothing else makes these functions better.
+    config.reoptimization(Some(Policy { least_gain: f64::INFINITY, ..policy(1e12) }));
+    config.code_cache(folder.path().join("code"));
+    for is_kept in [false, true] {
+        let mut program = Program::new(&config)?;
+        assert_eq!(program.module.compiled().0 > 0, is_kept);
+        run_until(&mut program, |program| program.tried().len() >= FOLLOWING)?;
+        program.module.update_code_cache()?;
     }
     Ok(())
 }
