@@ -78,6 +78,16 @@ impl<'a> Loaded<'a> {
         self.run_in(args, |store| store.record_trace(&self.module, name, out, u64::MAX))
     }
 
+    /// Runs the program and records its bursts to `out`. The engine must allow that, and the caller must call
+    /// [`Store::finish_bursts`].
+    ///
+    /// # Errors
+    /// Returns the errors of [`run`](Self::run), and an error if the engine does not record bursts.
+    pub fn run_with_bursts(&self, args: &[String], out: impl Write + Send + 'static) -> Result<Session> {
+        let name = &self.program.name;
+        self.run_in(args, |store| store.record_bursts(&self.module, name, out, u64::MAX))
+    }
+
     /// Runs the program in a store that `prepare` has prepared.
     fn run_in(
         &self,

@@ -5,7 +5,7 @@
 //! trap or an exit of the host has left frames behind. Their entries are booked: each adds 1 to the row of its site and
 //! path. Only a call that can reach the host, and a handler, can find such entries.
 //!
-//! **The table** has open addressing with linear probing, and is never more than three quarters full.
+//! **The table** has open addressing with linear probing, and is never more than half full, unless it cannot grow.
 
 mod records;
 mod trace;
@@ -187,6 +187,30 @@ impl Code<'_, '_> {
         self.sink.end();
     }
 
+    /// Pushes the hash of a row with the name in these locals. The hash is not changed by a record 0.
+    fn hash(&mut self, id: u32, record: Option<u32>, key: u32) {
+        self.sink.local_get(key).local_get(id).i64_extend_i32_u().i64_const(32).i64_rotl().i64_xor();
+        if let Some(record) = record {
+            self.sink.local_get(record).i64_extend_i32_u().i64_const(20).i64_rotl().i64_xor();
+        }
+        self.sink.i64_const(MIX).i64_mul().i64_const(32).i64_shr_u().i32_wrap_i64();
+    }
+
+    /// Converts the hash on the stack into the address of the row that the search begins with.
+    fn row_of_hash(&mut self) {
+        self.get(Global::Rows);
+        self.sink.i32_const(1).i32_sub().i32_and().i32_const(ROW as i32).i32_mul();
+        self.get(Global::Table);
+        self.sink.i32_add();
+        self.address();
+    }
+
+    /// Pushes the address of the row at which the search for the name in these locals begins.
+    fn row_at_hash(&mut self, id: u32, record: Option<u32>, key: u32) {
+        self.hash(id, record, key);
+        self.row_of_hash();
+    }
+
     /// Pushes the record in the entry at local `at`, if rows have records; 0 if entries have none.
     fn record_of(&mut self, at: u32) {
         if self.layout.owes_records() {
@@ -231,23 +255,16 @@ fn locate(layout: &Layout) -> Function {
     const INDEX: u32 = 3;
     const PLACE: u32 = 4;
     function(layout, &[(2, ValType::I32)], |code| {
-        // If more than three quarters of the rows are taken, enlarge the table. That may fail until the table is full.
+        // If more than half of the rows are taken, enlarge the table. That may fail until the table is full.
         code.get(Global::Taken);
-        code.sink.i32_const(4).i32_mul();
+        code.sink.i32_const(2).i32_mul();
         code.get(Global::Rows);
-        code.sink.i32_const(3).i32_mul().i32_ge_u().if_(BlockType::Empty);
+        code.sink.i32_ge_u().if_(BlockType::Empty);
         code.call(Support::Rehash);
         code.sink.end();
-        code.sink.local_get(KEY).local_get(ID).i64_extend_i32_u().i64_const(32).i64_rotl().i64_xor();
-        code.sink.local_get(RECORD).i64_extend_i32_u().i64_const(20).i64_rotl().i64_xor();
-        code.sink.i64_const(MIX).i64_mul().i64_const(32).i64_shr_u().i32_wrap_i64().local_set(INDEX);
-        code.sink.loop_(BlockType::Empty);
-        code.sink.local_get(INDEX);
-        code.get(Global::Rows);
-        code.sink.i32_const(1).i32_sub().i32_and().i32_const(ROW as i32).i32_mul();
-        code.get(Global::Table);
-        code.sink.i32_add();
-        code.address();
+        code.hash(ID, Some(RECORD), KEY);
+        code.sink.local_set(INDEX).loop_(BlockType::Empty).local_get(INDEX);
+        code.row_of_hash();
         let [id, record, key] = [code.at(0, 2), code.at(4, 2), code.at(8, 3)];
         code.sink.local_tee(PLACE).i32_load(id).i32_eqz().if_(BlockType::Empty);
         // A free row. One row must stay free, so that the search ends.
@@ -273,9 +290,22 @@ fn locate(layout: &Layout) -> Function {
 
 /// `(id, key, by)`, with contexts `(id, record, key, by)`: adds `by` to the row of the others.
 fn bump(layout: &Layout) -> Function {
+    const ID: u32 = 0;
     let has_record = layout.records.is_some();
+    let record = has_record.then_some(1);
     let [key, by, place] = [1, 2, 3].map(|local| local + u32::from(has_record));
     function(layout, &[(1, ValType::I32)], |code| {
+        // Most rows are where their hash says: these are found without a call.
+        code.row_at_hash(ID, record, key);
+        let [names, key_of_row, count] = [code.at(0, 2), code.at(8, 3), code.at(16, 3)];
+        code.sink.local_tee(place).i64_load(names).local_get(ID).i32_const(1).i32_add().i64_extend_i32_u();
+        if let Some(record) = record {
+            code.sink.local_get(record).i64_extend_i32_u().i64_const(32).i64_shl().i64_or();
+        }
+        code.sink.i64_eq().local_get(place).i64_load(key_of_row).local_get(key).i64_eq().i32_and();
+        code.sink.if_(BlockType::Empty);
+        code.sink.local_get(place).local_get(place).i64_load(count).local_get(by).i64_add().i64_store(count);
+        code.sink.return_().end();
         code.sink.local_get(0);
         if has_record {
             code.sink.local_get(1);
@@ -284,7 +314,6 @@ fn bump(layout: &Layout) -> Function {
         }
         code.sink.local_get(key);
         code.call(Support::Locate);
-        let count = code.at(16, 3);
         code.sink.local_tee(place).if_(BlockType::Empty);
         code.sink.local_get(place).local_get(place).i64_load(count).local_get(by).i64_add().i64_store(count);
         code.sink.end();

@@ -61,6 +61,7 @@ pub use limits::ReadLimits;
 pub use memory::allocations::{
     AllocationProfile, Blocks, COLUMNS as ALLOCATION_COLUMNS, LIVES, MemorySize, ObjectCount, life,
 };
+pub use memory::cache_levels::{AccessEnergy, CacheLevels, LevelMisses};
 pub use memory::data_cache::{BadCacheShape, CacheShape, DataCache};
 pub use memory::data_streams::{AccessSignature, DataStreams, DataStreamsBuilder};
 pub use memory::predictor::{BranchOutcome, BranchPredictor, HISTORY, mixed};

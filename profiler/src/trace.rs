@@ -97,4 +97,4 @@ pub use packing::{PackSummary, unpack_trace};
 pub use plan::{Emit, TraceMethod, TracePlan};
 pub use regenerate::Regenerator;
 pub use steps::{TraceStep, TraceSteps};
-pub use whole_path::{PathItem, PathSegment, Subpath, SubpathEnd, WholePath};
+pub use whole_path::{PathItem, PathPhase, PathPhases, PathSegment, Subpath, SubpathEnd, WholePath};

@@ -138,10 +138,9 @@ impl<T: 'static> Store<T> {
     /// incremented so many times ([`Engine::increment_epoch`]), at its next poll: see
     /// [`Config::epoch_interruption`](crate::Config::epoch_interruption). With 0 that is so at once. It replaces an earlier
     /// one, and is removed when it has stopped a call; [`Store::deadline_callback`] lets the embedder decide instead, and
-    /// go on until a time.
+    /// go on until a later epoch or a time.
     pub fn set_epoch_deadline(&mut self, epochs: u64) {
-        let store = &self.inner.opaque;
-        store.engine().epochs().stop_after(epochs, store.watched_interrupt());
+        self.inner.opaque.set_epoch_deadline(epochs);
     }
 
     /// Returns a handle by which other threads, and signal handlers, can stop wasm code of this store.

@@ -4,6 +4,7 @@
 //! item, add an entry to the file of its paper, with the function that makes its table.
 
 mod across_calls;
+mod bursts;
 mod compactness;
 mod experiment;
 mod hot_paths;

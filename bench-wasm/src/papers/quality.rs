@@ -13,12 +13,13 @@ use crate::programs::Program;
 use crate::table::Table;
 
 /// The burst lengths of the paper.
-const LENGTHS: [&str; 8] = ["20:1", "200:10", "1000:50", "100:1", "1000:10", "5000:50", "200:1", "2000:10"];
+pub(super) const LENGTHS: [&str; 8] =
+    ["20:1", "200:10", "1000:50", "100:1", "1000:10", "5000:50", "200:1", "2000:10"];
 
 /// The places of checks, as in the paper.
-const CHECKS: [&str; 8] = ["orig", "EL", "EC", "EN", "L4", "L10", "LN", "EC+L4"];
+pub(super) const CHECKS: [&str; 8] = ["orig", "EL", "EC", "EN", "L4", "L10", "LN", "EC+L4"];
 /// The burst length at which the paper compares the places.
-const LENGTH: &str = "1000:50";
+pub(super) const LENGTH: &str = "1000:50";
 
 /// The burst lengths whose accuracy is predicted; the last are the default ones, without growth.
 const PREDICTED: [&str; 3] = ["1000:50", "10000:100", "100000:100"];
@@ -93,7 +94,7 @@ fn row(
 }
 
 /// Returns a configuration that optimises code from the start, so that the places of checks do not change.
-fn sampled(lengths: BurstLengths, checks: Checks) -> Config {
+pub(super) fn sampled(lengths: BurstLengths, checks: Checks) -> Config {
     let mut config = Config::new();
     config.profiling(ProfilingConfig::Adaptive(Adaptive { lengths, checks, ..Adaptive::default() }));
     config.strategy(Strategy::Optimized).reoptimization(None).background_compilation(false).hash_ahead(false);

@@ -1,6 +1,6 @@
 //! Hirzel & Chilimbi 2001: bursts.
 
-use super::{Experiment, How, Plot, Theirs, instructions, quality};
+use super::{Experiment, How, Plot, Theirs, bursts, instructions, quality};
 
 /// All experiments of the paper. The paper's figures are plots without numbers, except the named ones.
 pub const ALL: &[Experiment] = &[
@@ -36,8 +36,30 @@ pub const ALL: &[Experiment] = &[
         how: How::Counted(quality::by_lengths),
         plot: Plot::Bars(3),
         theirs: &[],
-        differs: "As in the paper longer bursts see more at the same rate; its overlap is of hot data streams, ours of paths, \
-                  and the shortest of our runs have hardly a burst.",
+        differs: "As in the paper longer bursts see more at the same rate; its overlap is of hot data streams, this one of \
+                  paths, and the shortest of our runs have hardly a burst.",
+    },
+    Experiment {
+        paper: "S004",
+        item: "figure7-streams",
+        title: "Quality by lengths of bursts: overlap of the hot data streams that they saw with those of the whole run",
+        rows: &[100, 102],
+        how: How::Counted(bursts::streams_by_lengths),
+        plot: Plot::Bars(4),
+        theirs: &[],
+        differs: "A stream of 10 to 40 references does not fit into bursts of one check; most of our programs have few streams \
+                  that come again.",
+    },
+    Experiment {
+        paper: "S004",
+        item: "irregularity",
+        title: "How irregular bursts of 1000:50 are: mean and relative standard deviation of what one sees, and of their distance",
+        rows: &[89, 92],
+        how: How::Counted(bursts::irregularity),
+        plot: Plot::Bars(3),
+        theirs: &[],
+        differs: "The paper says that bursts are irregular, without a figure: a call returns to the version that its caller was in, \
+                  and what a check in a burst begins counts to its end.",
     },
     Experiment {
         paper: "S004",
@@ -49,6 +71,16 @@ pub const ALL: &[Experiment] = &[
         theirs: &[],
         differs: "As in the paper fewer checks of entries change little; without checks in hot loops the paths there are in no \
                   burst.",
+    },
+    Experiment {
+        paper: "S004",
+        item: "figure8-streams",
+        title: "Quality by where checks are, with bursts of 1000:50, of hot data streams",
+        rows: &[103],
+        how: How::Counted(bursts::streams_by_checks),
+        plot: Plot::Bars(9),
+        theirs: &[],
+        differs: "Streams of the paper are of programs with large heaps.",
     },
     Experiment {
         paper: "engine",

@@ -46,7 +46,14 @@ pub fn sizes(runs: &Runs<'_>) -> Result<Table> {
 
 /// A buffer that remains readable when its writer is gone.
 #[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
+pub(super) struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Shared {
+    /// Returns what has been written, and leaves nothing.
+    pub(super) fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
 
 impl std::io::Write for Shared {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -67,6 +74,5 @@ pub(super) fn recorded(program: &Program, how: Tracing) -> Result<TraceReader<Cu
     let mut session = loaded.run_recorded(&program.quick_args, file.clone())?;
     session.store.finish_trace().map_err(failure)?;
     drop(session);
-    let bytes = std::mem::take(&mut *file.0.lock().unwrap_or_else(PoisonError::into_inner));
-    TraceReader::open(Cursor::new(bytes)).context("no trace")
+    TraceReader::open(Cursor::new(file.take())).context("no trace")
 }

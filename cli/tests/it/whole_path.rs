@@ -33,6 +33,38 @@ fn hot_subpaths_go_through_loops_and_calls() {
     assert!(none.starts_with("0 minimal hot subpaths of 2 to 2 paths"), "{none}");
 }
 
+/// The program divides, then multiplies, and divides again.
+#[test]
+fn phases_come_back() {
+    const TURNS: &str = r#"(module
+        (func $divide (param $n i32) (local $x i32)
+            (loop $again
+                (local.set $x (i32.div_u (i32.const 1000) (local.get $n)))
+                (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1))))))
+        (func $multiply (param $n i32) (local $x i32)
+            (loop $again
+                (local.set $x (i32.mul (local.get $x) (local.get $n)))
+                (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1))))))
+        (func (export "turns") (param $n i32)
+            (call $divide (local.get $n))
+            (call $multiply (i32.mul (local.get $n) (i32.const 2)))
+            (call $divide (local.get $n))))"#;
+    let folder = Folder::new();
+    let (trace, whole) = (recorded(&folder, TURNS, "turns", (&[], &["1000"])), folder.path("ran.wpp"));
+    wprof(&["trace", "compress", "-q", &trace, "-o", &whole]).succeeded();
+    let told = wprof(&["trace", "phases", &whole, "--windows", "8", "-n", "1"]).succeeded();
+    let lines: Vec<&str> = told.lines().collect();
+    assert!(lines[0].starts_with("2 phases in 8 windows; the run has "), "{told}");
+    assert_eq!(lines[1], "  AABBBBAA", "{told}");
+    assert!(lines[3].starts_with("A  50") && lines[3].ends_with("  4 windows"), "{told}");
+    assert!(lines[4].contains("divide  ") && lines[4].ends_with(" → next iteration"), "{told}");
+    assert!(lines[6].starts_with("B  ") && lines[7].contains("multiply  "), "{told}");
+    let all = wprof(&["trace", "phases", &whole, "--difference", "100%"]).succeeded();
+    assert!(all.starts_with("1 phase in "), "{all}");
+    let wrong = wprof(&["trace", "phases", &trace]).failed();
+    assert!(wrong.contains("ran.wtrace"), "{wrong}");
+}
+
 /// The costs of subpaths of one path are those of an exact profile.
 #[test]
 fn a_whole_path_has_as_many_instructions_as_a_profile() {

@@ -12,7 +12,7 @@
 //! returns, enters wasm code or has compiled, so that its time is charged to no function.
 
 use wasmparser::BinaryReaderError;
-use wprof_profiler::CacheShape;
+use wprof_profiler::{AccessEnergy, CacheShape};
 
 use super::split::SplitCfg;
 use super::system_event::SystemEvent;
@@ -27,6 +27,10 @@ pub enum Metric {
     Cycles,
     /// Lines that loads and stores miss in a simulated data cache.
     CacheMisses(CacheShape),
+    /// Lines that this cache misses, which sees what the cache of [`Metric::CacheMisses`] misses.
+    SecondLevelMisses(CacheShape),
+    /// Energy that the accesses take by the levels of the cache that have their lines, in picojoules.
+    Energy(AccessEnergy),
     /// Conditional branches that a simulated predictor mispredicts.
     Mispredictions,
     /// An event that the operating system counts for the thread that created the store, excluding the kernel's own
@@ -42,6 +46,8 @@ impl Metric {
         match self {
             Metric::Cycles => "cycles",
             Metric::CacheMisses(_) => "cache-misses",
+            Metric::SecondLevelMisses(_) => "second-level-misses",
+            Metric::Energy(_) => "picojoules",
             Metric::Mispredictions => "mispredictions",
             Metric::System(event) => event.metric(),
             Metric::Lengths(kind) => kind,
@@ -53,12 +59,25 @@ impl Metric {
         !matches!(self, Metric::Lengths(_))
     }
 
-    /// Returns the simulated cache.
+    /// Returns the first level of the simulated cache.
     pub fn cache(&self) -> Option<CacheShape> {
         match self {
             Metric::CacheMisses(shape) => Some(*shape),
-            Metric::Cycles | Metric::Mispredictions | Metric::System(_) | Metric::Lengths(_) => None,
+            _ => None,
         }
+    }
+
+    /// Returns the second level of the simulated cache.
+    pub fn second_level(&self) -> Option<CacheShape> {
+        match self {
+            Metric::SecondLevelMisses(shape) => Some(*shape),
+            _ => None,
+        }
+    }
+
+    /// Reports whether it tells what a simulated cache does beyond [`Metric::CacheMisses`].
+    pub fn needs_cache(&self) -> bool {
+        matches!(self, Metric::SecondLevelMisses(_) | Metric::Energy(_))
     }
 }
 

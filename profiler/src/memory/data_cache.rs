@@ -55,6 +55,18 @@ impl CacheShape {
         self.line
     }
 
+    /// Returns the number of lines that `bytes` bytes at `address` lie in.
+    pub(super) fn lines_of(self, address: u64, bytes: u64) -> u64 {
+        self.lines(address, bytes).map_or(0, |[first, last]| last - first + 1)
+    }
+
+    /// Returns the numbers of the first and of the last of these lines; `None` if there is no byte.
+    fn lines(self, address: u64, bytes: u64) -> Option<[u64; 2]> {
+        let more = bytes.checked_sub(1)?;
+        // A line's length is a power of two, but only known here: dividing by it would take most of the time.
+        Some([address, address.saturating_add(more)].map(|byte| byte >> self.line.trailing_zeros()))
+    }
+
     /// Returns the number of sets.
     fn sets(self) -> u64 {
         u64::from(self.bytes >> self.line.trailing_zeros() >> self.ways.trailing_zeros())
@@ -86,11 +98,26 @@ impl DataCache {
     /// Simulates a load or store of `bytes` bytes at `address` in the memory numbered `memory`. Returns the number of
     /// lines missed.
     pub fn touch(&mut self, memory: u64, address: u64, bytes: u64) -> u64 {
-        let Some(more) = bytes.checked_sub(1) else { return 0 };
-        // A line's length is a power of two, but only known here: dividing by it would take most of the time.
-        let [first, last] =
-            [address, address.saturating_add(more)].map(|byte| byte >> self.shape.line.trailing_zeros());
-        (first..=last).map(|line| u64::from(!self.use_line((memory, line)))).sum()
+        self.touch_each(memory, address, bytes, |_| ())
+    }
+
+    /// The same; `missed` is told the address of each line missed, ascending.
+    pub(super) fn touch_each(
+        &mut self,
+        memory: u64,
+        address: u64,
+        bytes: u64,
+        mut missed: impl FnMut(u64),
+    ) -> u64 {
+        let Some([first, last]) = self.shape.lines(address, bytes) else { return 0 };
+        let mut misses = 0;
+        for line in first..=last {
+            if !self.use_line((memory, line)) {
+                misses += 1;
+                missed(line << self.shape.line.trailing_zeros());
+            }
+        }
+        misses
     }
 
     /// Makes a line the most recently used of its set; returns whether it was cached.

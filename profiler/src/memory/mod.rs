@@ -2,6 +2,7 @@
 //! branch predictor.
 
 pub mod allocations;
+pub mod cache_levels;
 pub mod data_cache;
 pub mod data_streams;
 pub mod predictor;

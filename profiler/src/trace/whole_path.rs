@@ -9,9 +9,11 @@
 
 mod file;
 mod numbering;
+mod phases;
 mod subpaths;
 mod walk;
 
+pub use phases::{PathPhase, PathPhases};
 pub use subpaths::{Segment as PathSegment, Subpath};
 
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use wprof_profiler::{BadCacheShape, CacheShape, DataCache};
+use wprof_profiler::{AccessEnergy, BadCacheShape, CacheLevels, CacheShape, DataCache, LevelMisses};
 
 use crate::rng::Rng;
 
@@ -50,6 +50,61 @@ fn misses_are_those_of_lists() {
         }
         assert!(misses[0] > 1000 && misses[1] > 1000, "{misses:?}");
     }
+}
+
+/// The second level sees the lines that the first misses, whole.
+#[test]
+fn levels_are_caches_in_a_row() {
+    let mut rng = Rng::new(2);
+    for shapes in
+        [[[256, 1, 16], [1024, 2, 64]], [[512, 2, 64], [2048, 4, 64]], [[256, 2, 64], [1024, 1, 16]]]
+    {
+        let [first, second] =
+            shapes.map(|[size, ways, line]| CacheShape::new(size, ways, line).expect("a cache"));
+        let (mut levels, mut alone) = (CacheLevels::new(first, Some(second)), CacheLevels::new(first, None));
+        let mut lists = [Lists::default(), Lists::default()];
+        let mut seen = LevelMisses::default();
+        for _ in 0..20_000 {
+            let (address, bytes) = (rng.next() % 4096, rng.next() % 100);
+            let lengths = shapes.map(|shape| u64::from(shape[2]));
+            let mut expected = LevelMisses::default();
+            let mut lines: Vec<u64> = (address..address + bytes).map(|byte| byte / lengths[0]).collect();
+            lines.dedup();
+            for line in lines {
+                expected.lines += 1;
+                if lists[0].touch(shapes[0], 0, line * lengths[0]) > 0 {
+                    expected.first += 1;
+                    let parts = (line * lengths[0]..(line + 1) * lengths[0])
+                        .step_by(lengths[0].min(lengths[1]) as usize);
+                    let missed: u64 = parts.map(|byte| lists[1].touch(shapes[1], 0, byte)).sum();
+                    expected.second += missed.min(1);
+                }
+            }
+            let found = levels.touch(0, address, bytes);
+            assert_eq!(found, expected, "{shapes:?}");
+            assert_eq!(alone.touch(0, address, bytes), LevelMisses { second: 0, ..expected });
+            seen.add(found);
+        }
+        assert!(seen.lines > seen.first && seen.first > seen.second && seen.second > 1000, "{seen:?}");
+    }
+}
+
+#[test]
+fn energy_is_that_of_the_level_with_the_line() {
+    let shape = |size| CacheShape::new(size, 1, 64).expect("a cache");
+    let costs = AccessEnergy { first: 1, second: 10, memory: 100 };
+    let energy = |mut levels: CacheLevels| {
+        [0, 8, 64, 0].map(|address| {
+            let seen = levels.touch(0, address, 8);
+            levels.energy(seen, costs)
+        })
+    };
+    // Lines 0 and 1 of a cache with one line drop each other; both are in the second level.
+    assert_eq!(energy(CacheLevels::new(shape(64), Some(shape(128)))), [111, 1, 111, 11]);
+    assert_eq!(energy(CacheLevels::new(shape(64), None)), [101, 1, 101, 101]);
+    let most = AccessEnergy { first: u32::MAX, second: u32::MAX, memory: u32::MAX };
+    let all = LevelMisses { lines: u64::from(u32::MAX), first: u64::from(u32::MAX), second: 0 };
+    assert_eq!(CacheLevels::new(shape(64), None).energy(all, most), u64::MAX);
 }
 
 #[test]

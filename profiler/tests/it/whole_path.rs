@@ -161,6 +161,47 @@ fn minimal_hot_subpaths_are_those_of_the_expanded_sequence() {
     assert!(lengths_seen.len() > 4, "{lengths_seen:?}");
 }
 
+/// Windows are of equal cost but for their last paths, and each is at most `difference` from the phase that it joined.
+#[test]
+fn phases_divide_the_whole_run() {
+    let mut counts = HashSet::new();
+    for seed in 0..40 {
+        let whole = whole(seed, 1000).0;
+        let items = sequence(&whole);
+        let all = cost_of(&whole, &items);
+        for (windows, difference) in [(1, 0.5), (10, 0.1), (10, 0.7), (50, 0.7), (10, 2.0)] {
+            let found = whole.phases(windows, difference, cost);
+            assert!(found.windows.len() as u64 <= windows, "seed {seed}");
+            let sum: u64 = found.phases.iter().map(|phase| phase.cost).sum();
+            assert_eq!(sum, all, "seed {seed}");
+            let mut by_path: HashMap<PathItem, u64> = HashMap::new();
+            for (number, phase) in found.phases.iter().enumerate() {
+                assert_eq!(phase.windows, found.windows.iter().filter(|&&of| of == number).count());
+                assert_eq!(phase.paths.iter().map(|path| path.1).sum::<u64>(), phase.cost);
+                assert!(phase.paths.is_sorted_by(|a, b| a.1 >= b.1));
+                phase.paths.iter().for_each(|&(item, cost)| *by_path.entry(item).or_default() += cost);
+            }
+            let mut expected: HashMap<PathItem, u64> = HashMap::new();
+            for &item in &items {
+                let cost = cost_of(&whole, &[item]);
+                if cost > 0 {
+                    *expected.entry(item).or_default() += cost;
+                }
+            }
+            assert_eq!(by_path, expected, "seed {seed}");
+            // Phases are numbered as they begin.
+            let mut begun = 0;
+            for &phase in &found.windows {
+                assert!(phase <= begun, "seed {seed}");
+                begun = begun.max(phase + 1);
+            }
+            assert!(difference < 2.0 || found.phases.len() == 1, "nothing differs by more than everything");
+            counts.insert(found.phases.len());
+        }
+    }
+    assert!(counts.len() > 3, "{counts:?}");
+}
+
 /// As section 3.4.2 of the thesis has it, item by item.
 fn segment_at(whole: &WholePath, items: &[PathItem], most: usize) -> Option<usize> {
     let calls_at = |at: usize| {

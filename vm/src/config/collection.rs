@@ -130,6 +130,12 @@ impl Config {
         if is_sampled && self.observed.metrics.contains(&Metric::Mispredictions) {
             return wrong("a simulated predictor sees all branches, not those in bursts: profile exactly");
         }
+        let has_cache = self.observed.metrics.iter().any(|metric| metric.cache().is_some());
+        if !has_cache && self.observed.metrics.iter().any(Metric::needs_cache) {
+            return wrong(
+                "a second level and energy are those of a simulated cache: measure its misses as well",
+            );
+        }
         if metrics > 0 && !is_sampled && !self.contexts.counted && !counts_paths {
             return wrong("metrics are measured along paths and in calling contexts: collect these");
         }

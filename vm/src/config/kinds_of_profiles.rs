@@ -9,7 +9,7 @@ use std::time::Duration;
 use wprof_jit::events::EventModel;
 use wprof_jit::plan::{Checks, Interesting, Metric, Tracing};
 use wprof_jit::reoptimize::Policy;
-use wprof_profiler::{BurstLengths, CacheShape, Extension, Overhead, Profile};
+use wprof_profiler::{AccessEnergy, BurstLengths, CacheShape, Extension, Overhead, Profile};
 
 use super::{Adaptive, Collect, Config, ProfilingConfig, Trigger};
 
@@ -127,6 +127,16 @@ macro_rules! common {
             /// Adds misses of a simulated cache, along paths and in calling contexts.
             pub fn cache_misses(self, cache: CacheShape) -> Self {
                 self.measure(Metric::CacheMisses(cache))
+            }
+
+            /// Adds what a second level of that cache misses.
+            pub fn second_level_misses(self, cache: CacheShape) -> Self {
+                self.measure(Metric::SecondLevelMisses(cache))
+            }
+
+            /// Adds the energy that accesses take by the levels of that cache, in picojoules.
+            pub fn energy(self, costs: AccessEnergy) -> Self {
+                self.measure(Metric::Energy(costs))
             }
 
             /// Adds any metric: see [`Config::measure`].

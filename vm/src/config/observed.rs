@@ -145,6 +145,15 @@ impl Config {
         self
     }
 
+    /// Sets whether the system's unwinder knows machine code (default: no), so that backtraces of host functions
+    /// (`std::backtrace`), debuggers and crash handlers see the frames of wasm code, without names, and the host's below
+    /// them. Profiles and errors need it not: they have stacks of their own. In the first and last instructions of a function,
+    /// and in leaves without a frame, the caller is left out. It costs nothing while code runs.
+    pub fn native_unwind_info(&mut self, enable: bool) -> &mut Self {
+        self.native_unwind_info = enable;
+        self
+    }
+
     /// Writes a map of the generated code for Linux perf, in a file per process (default: no). Code from the code
     /// cache would have no lines, so the cache is disabled. Only one engine per process can do so.
     pub fn perf(&mut self, format: PerfFormat) -> &mut Self {

@@ -81,6 +81,10 @@ impl ModuleInner {
             compiled.requested.remove(&Promotion::Prefetching);
             (compiled.prefetching == Prefetching::Untried).then(|| compiled.basis.clone())
         });
+        // Streams that are never used would take counters for good.
+        if self.trials().contains_key(&func) {
+            return Ok(());
+        }
         let Some((plan, basis)) = self.plan_of(func).zip(found.flatten()) else { return Ok(()) };
         let advice = basis.as_ref().map(|basis| &*basis.advice);
         let (graph, _) = self.best_graph(&plan, advice)?;

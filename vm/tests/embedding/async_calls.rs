@@ -198,6 +198,28 @@ fn programs_yield_at_deadlines() -> Outcome {
     Ok(())
 }
 
+/// A program that never ends yields in each epoch: whoever polls it begins the next one.
+#[test]
+fn programs_yield_at_epochs() -> Outcome {
+    let engine = Engine::new(Config::new().epoch_interruption(true))?;
+    let (mut store, instance) = prepare(&engine, 0)?;
+    let left = Arc::new(AtomicU32::new(3));
+    let (asks, epochs) = (left.clone(), engine.clone());
+    store.deadline_callback(move |_| {
+        let left = asks.load(Ordering::Relaxed);
+        asks.store(left.saturating_sub(1), Ordering::Relaxed);
+        // The next epoch begins before the program goes on, and does not count.
+        epochs.increment_epoch();
+        Ok(if left > 0 { UpdateDeadline::YieldEpochs(0) } else { UpdateDeadline::Interrupt })
+    });
+    store.set_epoch_deadline(0);
+    let spin = instance.get_typed_func::<i32, i32>(&mut store, "spin")?;
+    let (result, polls) = drive(spin.call_async(&mut store, 0));
+    assert_eq!(result.err().and_then(|e| e.trap()), Some(Trap::Deadline));
+    assert_eq!((polls, left.load(Ordering::Relaxed)), (4, 0));
+    Ok(())
+}
+
 #[test]
 fn async_host_functions_need_an_async_call() -> Outcome {
     let (mut store, instance) = prepare(&Engine::default(), 1)?;

@@ -1,5 +1,7 @@
 //! Engines: their epochs, references to them, and what they recognise.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use wprof::*;
@@ -61,6 +63,31 @@ fn the_embedder_decides_when_an_epoch_has_come() -> Outcome {
     let (mut store, run) = ticking(&engine)?;
     store.deadline_callback(|_| Ok(UpdateDeadline::Continue(Duration::from_secs(1000))));
     store.set_epoch_deadline(3);
+    run.call(&mut store, 20)?;
+    assert_eq!(*store.data(), 20);
+    Ok(())
+}
+
+/// The program begins an epoch in each of its 20 rounds.
+#[test]
+fn the_embedder_is_asked_again_after_some_epochs() -> Outcome {
+    let engine = Engine::new(Config::new().epoch_interruption(true))?;
+    let (mut store, run) = ticking(&engine)?;
+    let asked = Arc::new(AtomicU64::new(0));
+    let counted = asked.clone();
+    store.deadline_callback(move |_| {
+        let before = counted.fetch_add(1, Ordering::Relaxed);
+        Ok(if before < 4 { UpdateDeadline::ContinueEpochs(3) } else { UpdateDeadline::Interrupt })
+    });
+    store.set_epoch_deadline(3);
+    let trap = run.call(&mut store, 20).expect_err("interrupted");
+    assert_eq!(trap.trap(), Some(Trap::Deadline));
+    // After 3, 6, 9, 12 and 15 rounds.
+    assert_eq!((asked.load(Ordering::Relaxed), *store.data()), (5, 15));
+    // Without an executor nobody comes first.
+    store.deadline_callback(|_| Ok(UpdateDeadline::YieldEpochs(1)));
+    store.set_epoch_deadline(1);
+    *store.data_mut() = 0;
     run.call(&mut store, 20)?;
     assert_eq!(*store.data(), 20);
     Ok(())

@@ -23,6 +23,7 @@ mod profiles;
 mod stacks;
 mod stores;
 mod toggles;
+mod unwinding;
 
 use wprof::{Collect, Config, Engine, ProfilingConfig, Result, Strategy};
 

@@ -1,6 +1,6 @@
 //! Metrics along paths, of runs that are small enough to predict the values.
 
-use wprof::profiler::{CacheShape, Callee, DataCache, FunctionProfile, Profile};
+use wprof::profiler::{AccessEnergy, CacheLevels, CacheShape, Callee, FunctionProfile, LevelMisses, Profile};
 use wprof::*;
 use wprof_jit::events::CustomModel;
 
@@ -304,31 +304,41 @@ fn a_cache_sees_accesses_in_order_however_many_there_are() -> Outcome {
             (drop (i32.load (i32.const -4)))
             (drop (i64.load (i32.const 64)))))"#;
     const N: u32 = 2000;
-    let shape = CacheShape::new(1024, 2, 64).expect("a cache");
-    let mut cache = DataCache::new(shape);
-    let (mut at, mut expected) = (0_u32, 0);
+    let shape = |bytes| CacheShape::new(bytes, 2, 64).expect("a cache");
+    let (first, second) = (shape(1024), shape(1 << 14));
+    let mut cache = CacheLevels::new(first, Some(second));
+    let (mut at, mut expected) = (0_u32, LevelMisses::default());
     for i in 0..N {
         at = at.wrapping_mul(1_664_525).wrapping_add(1_013_904_223) & 0xffff;
-        expected += cache.touch(0, at.into(), 8) + cache.touch(0, u64::from(at) + 60, 1);
+        expected.add(cache.touch(0, at.into(), 8));
+        expected.add(cache.touch(0, u64::from(at) + 60, 1));
         if i.is_multiple_of(100) {
-            expected += cache.touch(0, at.into(), 200);
+            expected.add(cache.touch(0, at.into(), 200));
         }
     }
     // What traps is seen, too.
-    expected += cache.touch(0, 8, 8) + cache.touch(0, 0xffff_fffc, 4);
+    expected.add(cache.touch(0, 8, 8));
+    expected.add(cache.touch(0, 0xffff_fffc, 4));
+    let energy = cache.energy(expected, AccessEnergy::USUAL);
+    let levels =
+        [Metric::CacheMisses(first), Metric::SecondLevelMisses(second), Metric::Energy(AccessEnergy::USUAL)];
+    let expected =
+        [("cache-misses", expected.first), ("second-level-misses", expected.second), ("picojoules", energy)];
     for strategy in STRATEGIES {
         for metrics in [vec![], vec![Metric::Cycles], vec![Metric::Cycles, Metric::Mispredictions]] {
             let mut config = Config::new();
             config.strategy(strategy).promote_after(20).background_compilation(false);
             config.profiling(ProfilingConfig::Exact(Collect::Paths)).count_contexts(true);
-            config.measure([metrics, vec![Metric::CacheMisses(shape)]].concat());
+            config.measure([metrics, levels.to_vec()].concat());
             let (mut store, instance) = instance(&Engine::new(&config)?, MANY)?;
             let many = instance.get_typed_func::<i32, ()>(&mut store, "many")?;
             assert!(many.call(&mut store, N as i32).is_err());
             let profile = instance.profile(&store)?;
-            let found = sums(&profile, function(&profile, "many"), "cache-misses");
-            assert_eq!(found.iter().sum::<u64>(), expected, "{strategy:?}");
-            assert_eq!(records(&profile, "cache-misses")[0].3, expected, "{strategy:?}");
+            for (metric, amount) in expected {
+                let found = sums(&profile, function(&profile, "many"), metric);
+                assert_eq!(found.iter().sum::<u64>(), amount, "{metric} {strategy:?}");
+                assert_eq!(records(&profile, metric)[0].3, amount, "{metric} {strategy:?}");
+            }
         }
     }
     Ok(())
@@ -343,6 +353,8 @@ fn there_must_be_something_to_measure() {
     let mut config = Config::new();
     config.profiling(ProfilingConfig::Exact(Collect::Paths));
     assert_eq!(refused(&mut config), None);
+    let energy = Engine::new(config.measure([Metric::Energy(AccessEnergy::USUAL)])).err();
+    assert!(energy.is_some_and(|error| error.to_string().contains("measure its misses as well")));
 }
 
 /// Returns the tree of a run: name, calls, and one metric, of the record alone and including its descendants.

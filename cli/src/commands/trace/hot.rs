@@ -14,7 +14,7 @@ use super::names::Names;
 use crate::modules::ModuleOption;
 use crate::output;
 use crate::render::numbers::{count_of, grouped, percent};
-use crate::render::page::{Ink, Page, plain, span};
+use crate::render::page::{Ink, Page, Span, plain, span};
 use crate::render::screen::{ColorChoice, Screen};
 
 /// The maximum length of a sequence; the work of the search grows with it.
@@ -135,7 +135,14 @@ fn returns_beyond(items: &[PathItem]) -> usize {
 }
 
 fn line(page: &mut Page, whole: &WholePath, item: PathItem, depth: usize, names: &mut Names) {
-    let (PathItem::Path { function, .. } | PathItem::Called { function, .. }) = item else { return };
+    if let Some([function, way]) = path(whole, item, names) {
+        page.line(&[plain("  ".repeat(depth + 1)), function, way]);
+    }
+}
+
+/// Describes a path: its function, and the places of its blocks with how it ends; `None` if it is none that ends.
+pub(super) fn path(whole: &WholePath, item: PathItem, names: &mut Names) -> Option<[Span; 2]> {
+    let (PathItem::Path { function, .. } | PathItem::Called { function, .. }) = item else { return None };
     let blocks = whole.blocks(item).unwrap_or_default();
     let mut places: Vec<String> = blocks.into_iter().map(|block| names.place(function, block)).collect();
     places.dedup();
@@ -144,9 +151,5 @@ fn line(page: &mut Page, whole: &WholePath, item: PathItem, depth: usize, names:
         Some(SubpathEnd::Loop) => "next iteration",
         _ => "return",
     };
-    page.line(&[
-        plain("  ".repeat(depth + 1)),
-        span(names.function(function), Ink::Name),
-        plain(format!("  {} → {end}", places.join(" "))),
-    ]);
+    Some([span(names.function(function), Ink::Name), plain(format!("  {} → {end}", places.join(" ")))])
 }

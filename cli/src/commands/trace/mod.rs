@@ -6,6 +6,7 @@ mod compress;
 mod hot;
 mod names;
 mod pack;
+mod phases;
 mod record;
 mod replay;
 mod stats;
@@ -44,6 +45,8 @@ pub enum TraceCommand {
     Compress(compress::CompressArgs),
     /// Show the sequences of paths that took most of a run, across loops and calls
     Hot(hot::HotArgs),
+    /// Show the phases of a run, by the paths that its work was on
+    Phases(phases::PhasesArgs),
     /// Show the sequences of loads and stores that come again and again
     Streams(streams::StreamsArgs),
     /// Write a trace in fewer bits, to keep it
@@ -63,6 +66,7 @@ impl TraceCommand {
             TraceCommand::Bursts(args) => bursts::execute(&args)?,
             TraceCommand::Compress(args) => compress::execute(&args)?,
             TraceCommand::Hot(args) => hot::execute(&args, color)?,
+            TraceCommand::Phases(args) => phases::execute(&args, color)?,
             TraceCommand::Streams(args) => streams::execute(&args, color)?,
             TraceCommand::Pack(args) => pack::execute(&args)?,
             TraceCommand::Unpack(args) => unpack::execute(&args)?,

@@ -119,6 +119,16 @@ impl WholePath {
     }
 
     fn known(&self, block: impl Fn(u32, BlockId) -> u64) -> Known {
+        Known {
+            ends: self.items.iter().map(|&item| self.end_of(item)).collect(),
+            is_enter: self.items.iter().map(|item| matches!(item, PathItem::Enter(_))).collect(),
+            is_leave: self.items.iter().map(|item| matches!(item, PathItem::Leave)).collect(),
+            costs: self.costs(block),
+        }
+    }
+
+    /// Returns what each item costs.
+    pub(super) fn costs(&self, block: impl Fn(u32, BlockId) -> u64) -> Vec<u64> {
         let cost = |&item: &PathItem| {
             let function = match item {
                 PathItem::Path { function, .. }
@@ -129,12 +139,7 @@ impl WholePath {
             let blocks = self.blocks(item).unwrap_or_default();
             blocks.into_iter().map(|at| block(function, at)).fold(0, u64::saturating_add)
         };
-        Known {
-            ends: self.items.iter().map(|&item| self.end_of(item)).collect(),
-            is_enter: self.items.iter().map(|item| matches!(item, PathItem::Enter(_))).collect(),
-            is_leave: self.items.iter().map(|item| matches!(item, PathItem::Leave)).collect(),
-            costs: self.items.iter().map(cost).collect(),
-        }
+        self.items.iter().map(cost).collect()
     }
 }
 

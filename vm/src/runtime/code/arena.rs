@@ -27,22 +27,32 @@ const FARTHEST: usize = i32::MAX as usize;
 /// The byte between functions: a trap, should control ever get there.
 const PADDING: u8 = 0xcc;
 
+/// What code of a code space is for, besides being executed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CodeUse {
+    /// Perf recognises it by its map, so its memory must not be backed by a file.
+    pub perf_map: bool,
+    /// The system's unwinder knows it.
+    pub unwinding: bool,
+}
+
 /// Address space for code, which arenas share. A reservation is freed with the last chunk in it.
 #[derive(Debug, Default)]
 pub struct CodeSpace {
-    /// Whether its reservations must not be backed by a file.
-    is_anonymous: bool,
+    kind: CodeUse,
     reservations: Mutex<Vec<Weak<Reservation>>>,
 }
 
 /// The code spaces of the process.
-static SPACES: LazyLock<[Arc<CodeSpace>; 2]> = LazyLock::new(|| {
-    [false, true].map(|is_anonymous| Arc::new(CodeSpace { is_anonymous, ..CodeSpace::default() }))
+static SPACES: LazyLock<[Arc<CodeSpace>; 4]> = LazyLock::new(|| {
+    [(false, false), (true, false), (false, true), (true, true)].map(|(perf_map, unwinding)| {
+        Arc::new(CodeSpace { kind: CodeUse { perf_map, unwinding }, ..CodeSpace::default() })
+    })
 });
 
 /// Keeps the code spaces unchanged: see [`hold`].
 pub struct Held {
-    _spaces: [MutexGuard<'static, Vec<Weak<Reservation>>>; 2],
+    _spaces: [MutexGuard<'static, Vec<Weak<Reservation>>>; 4],
 }
 
 /// Waits until no thread allocates address space for code, and keeps all threads from doing so until the result
@@ -52,10 +62,10 @@ pub fn hold() -> Held {
 }
 
 impl CodeSpace {
-    /// Returns the code space of the process; one per engine would take a file descriptor and 256 MiB of address
-    /// space each. With `is_anonymous` it returns the space whose code perf recognises by its map.
-    pub fn of_process(is_anonymous: bool) -> Arc<CodeSpace> {
-        SPACES[usize::from(is_anonymous)].clone()
+    /// Returns the code space of the process for code of this use; one per engine would take a file descriptor and 256 MiB
+    /// of address space each.
+    pub fn of_process(kind: CodeUse) -> Arc<CodeSpace> {
+        SPACES[usize::from(kind.perf_map) + 2 * usize::from(kind.unwinding)].clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Weak<Reservation>>> {
@@ -78,10 +88,11 @@ impl CodeSpace {
     /// Reserves memory without a file where the process may not have so large a file, or the system provides
     /// none.
     fn reserve(&self, size: usize) -> std::io::Result<Reservation> {
-        match self.is_anonymous || rlimits::check_file_size(size as u64).is_err() {
+        let reservation = match self.kind.perf_map || rlimits::check_file_size(size as u64).is_err() {
             true => Reservation::anonymous(size),
             false => Reservation::new(size).or_else(|error| Reservation::anonymous(size).map_err(|_| error)),
-        }
+        }?;
+        Ok(if self.kind.unwinding { reservation.described() } else { reservation })
     }
 }
 

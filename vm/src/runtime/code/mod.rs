@@ -6,8 +6,9 @@ pub mod registry;
 pub mod reservation;
 pub mod slots;
 pub mod stubs;
+pub mod unwind_info;
 
-pub use arena::{CodeArena, CodeSpace};
+pub use arena::{CodeArena, CodeSpace, CodeUse};
 pub use slots::{CodeSlots, TrapStubs};
 pub use stubs::Stubs;
 

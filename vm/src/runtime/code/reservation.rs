@@ -22,6 +22,8 @@ use std::sync::{Mutex, PoisonError, RwLock, RwLockWriteGuard};
 use rustix::fs::{FallocateFlags, MemfdFlags, SeekFrom, fallocate, ftruncate, memfd_create, seek};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
+use super::unwind_info::UnwindInfo;
+
 /// Granularity of extents.
 pub const PAGE: usize = 4096;
 
@@ -35,6 +37,8 @@ pub struct Reservation {
     size: usize,
     /// Free extents as (offset, length), ascending, no two of them adjacent.
     free: Mutex<Vec<(usize, usize)>>,
+    /// What the system's unwinder knows of its code.
+    unwind_info: Option<UnwindInfo>,
 }
 
 impl Reservation {
@@ -67,7 +71,15 @@ impl Reservation {
         super::registry::add_range(base, size);
         let live = Live { base, size, file: file.as_raw_fd(), is_anonymous: origin == 0 };
         LIVE.write().unwrap_or_else(PoisonError::into_inner).push(live);
-        Reservation { file, origin, base, size, free: Mutex::new(vec![(0, size)]) }
+        Reservation { file, origin, base, size, free: Mutex::new(vec![(0, size)]), unwind_info: None }
+    }
+
+    /// Makes its code known to the system's unwinder.
+    #[must_use]
+    pub fn described(mut self) -> Reservation {
+        // SAFETY: the range is this reservation's, which drops the table before it unmaps the range.
+        self.unwind_info = Some(unsafe { UnwindInfo::new(self.base, self.size) });
+        self
     }
 
     /// Allocates an extent of `size` bytes (a multiple of [`PAGE`]) and returns its address, or `None` if no free
@@ -261,6 +273,7 @@ impl Live {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
+        drop(self.unwind_info.take());
         LIVE.write().unwrap_or_else(PoisonError::into_inner).retain(|of| of.base != self.base);
         super::registry::remove_range(self.base);
         // SAFETY: `new` mapped it with this size. The owner of an extent holds the engine, which owns the

@@ -7,7 +7,7 @@ use std::ptr;
 use wprof_jit::abi::store_context::METRIC_KINDS;
 use wprof_jit::plan::{Instrumentation, Metric};
 
-use super::simulations::Simulations;
+use super::simulations::{Seen, Simulations};
 use super::system_counter::SystemCounter;
 use crate::runtime::entries;
 use crate::runtime::instances::store_opaque::StoreOpaque;
@@ -140,8 +140,8 @@ impl StoreOpaque {
                 let now = self.cycles_of_reading();
                 self.metrics.cycles_of_reading.map_or(now, |before| before.min(now))
             }
-            Metric::CacheMisses(_) | Metric::Mispredictions | Metric::Lengths(_) => 0,
             Metric::System(_) => self.cost_of_reading(metric),
+            _ => 0,
         }
     }
 
@@ -208,8 +208,7 @@ impl StoreOpaque {
             (*context).simulation_next = (*context).simulation_log;
             self.metrics.simulations.see(next)
         };
-        self.add_to_reading(|metric| matches!(metric, Metric::CacheMisses(_)), seen.misses);
-        self.add_to_reading(|metric| *metric == Metric::Mispredictions, seen.mispredictions);
+        self.add_to_readings(&seen);
     }
 
     /// The same while `entries` takes a reading of cycles, which lacks what simulating costs in the program's time, but is
@@ -227,10 +226,12 @@ impl StoreOpaque {
         }
     }
 
-    fn add_to_reading(&mut self, is_wanted: impl Fn(&Metric) -> bool, more: u64) {
-        if let Some(at) = self.metrics.position(is_wanted) {
+    fn add_to_readings(&mut self, seen: &Seen) {
+        let context = self.context().as_ptr();
+        for (at, metric) in self.metrics.metrics.iter().enumerate() {
+            let more = self.metrics.simulations.growth(metric, seen);
             // SAFETY: as above.
-            unsafe { (*self.context().as_ptr()).metrics[at] += more };
+            unsafe { (*context).metrics[at] += more };
         }
     }
 
@@ -290,8 +291,8 @@ impl StoreOpaque {
         let memory = self.instances[instance as usize].memories[memory as usize];
         let start = self.memory(memory).base().addr().get() as u64;
         self.unmeasured(|store| {
-            let misses = store.metrics.simulations.touch(start, address, bytes);
-            store.add_to_reading(|metric| matches!(metric, Metric::CacheMisses(_)), misses);
+            let lines = store.metrics.simulations.touch(start, address, bytes);
+            store.add_to_readings(&Seen { lines, ..Seen::default() });
         });
     }
 }

@@ -13,7 +13,7 @@ use hashbrown::HashMap;
 use wprof_jit::abi::simulation_log;
 use wprof_jit::module::ModuleInfo;
 use wprof_jit::plan::Metric;
-use wprof_profiler::{BranchOutcome, BranchPredictor, DataCache};
+use wprof_profiler::{BranchOutcome, BranchPredictor, CacheLevels, LevelMisses};
 
 use crate::runtime::instances::abi::{LogEntry, VmContext};
 use crate::runtime::instances::store_ptr::StorePtr;
@@ -29,7 +29,7 @@ const _: () = assert!(size_of::<Log>() == simulation_log::SIZE as usize);
 /// What a store simulates.
 #[derive(Debug)]
 pub struct Simulations {
-    cache: Option<DataCache>,
+    cache: Option<CacheLevels>,
     predictor: Option<BranchPredictor>,
     /// Outcomes by instance and byte offset; the function is determined later.
     outcomes: HashMap<(u32, u32), BranchOutcome>,
@@ -42,8 +42,8 @@ pub struct Simulations {
 pub struct Seen {
     /// Number of entries of the log.
     pub entries: u64,
-    /// Number of lines missed.
-    pub misses: u64,
+    /// Lines used and missed.
+    pub lines: LevelMisses,
     /// Number of branches mispredicted.
     pub mispredictions: u64,
 }
@@ -51,7 +51,8 @@ pub struct Seen {
 impl Simulations {
     /// Creates the simulations that metrics need.
     pub fn new(metrics: &[Metric]) -> Simulations {
-        let cache = metrics.iter().find_map(Metric::cache).map(DataCache::new);
+        let second = metrics.iter().find_map(Metric::second_level);
+        let cache = metrics.iter().find_map(Metric::cache).map(|first| CacheLevels::new(first, second));
         let predictor = metrics.contains(&Metric::Mispredictions).then(BranchPredictor::default);
         let is_any = cache.is_some() || predictor.is_some();
         let new_log = || {
@@ -95,16 +96,27 @@ impl Simulations {
                 seen.mispredictions += self.see_branch(instance, place as u32, place >> 32 != 0);
             } else {
                 let bytes = what % (2 * simulation_log::MOST_BYTES);
-                seen.misses += self.touch(what - bytes, place, bytes);
+                seen.lines.add(self.touch(what - bytes, place, bytes));
             }
         }
         seen
     }
 
-    /// Shows the cache, if there is one, an access to the memory whose byte 0 is at `start`. Returns the number of lines
+    /// Shows the cache, if there is one, an access to the memory whose byte 0 is at `start`. Returns the lines used and
     /// missed.
-    pub fn touch(&mut self, start: u64, address: u64, bytes: u64) -> u64 {
-        self.cache.as_mut().map_or(0, |cache| cache.touch(start, address, bytes))
+    pub fn touch(&mut self, start: u64, address: u64, bytes: u64) -> LevelMisses {
+        self.cache.as_mut().map(|cache| cache.touch(start, address, bytes)).unwrap_or_default()
+    }
+
+    /// Returns by how much the reading of a metric grows by what simulations have seen; 0 if they do not tell.
+    pub fn growth(&self, metric: &Metric, seen: &Seen) -> u64 {
+        match metric {
+            Metric::CacheMisses(_) => seen.lines.first,
+            Metric::SecondLevelMisses(_) => seen.lines.second,
+            Metric::Energy(costs) => self.cache.as_ref().map_or(0, |cache| cache.energy(seen.lines, *costs)),
+            Metric::Mispredictions => seen.mispredictions,
+            Metric::Cycles | Metric::System(_) | Metric::Lengths(_) => 0,
+        }
     }
 
     /// Shows the predictor a branch of an instance. Returns 1 if it is mispredicted, 0 otherwise.

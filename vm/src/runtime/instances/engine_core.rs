@@ -13,7 +13,7 @@ use crate::arch;
 use crate::config::{Config, PerfFormat, ProfilingConfig};
 use crate::error::Result;
 use crate::runtime::code::registry::CodeObject;
-use crate::runtime::code::{CodeArena, CodeSpace, Stubs, TrapStubs, no_code_memory};
+use crate::runtime::code::{CodeArena, CodeSpace, CodeUse, Stubs, TrapStubs, no_code_memory};
 use crate::runtime::counts::account::Account;
 use crate::runtime::entries;
 use crate::runtime::interruption::epochs::Epochs;
@@ -59,7 +59,8 @@ impl EngineCore {
         let bursts = config.burst_collection();
         let in_bursts = config.compiler_options(bursts.as_ref().unwrap_or(&collection));
         let compiler = Compiler::new(config.compiler_options(&collection))?.with_bursts(in_bursts);
-        let space = CodeSpace::of_process(config.perf == Some(PerfFormat::Map));
+        let perf_map = config.perf == Some(PerfFormat::Map);
+        let space = CodeSpace::of_process(CodeUse { perf_map, unwinding: config.native_unwind_info });
         let trampolines = Arc::new(CodeArena::new(space.clone(), None));
         let stub = |code| match config.compiler.explicit_traps {
             true => arch::raise_by_call(code, entries::raise as *const () as usize),

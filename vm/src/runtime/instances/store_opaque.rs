@@ -378,6 +378,11 @@ impl StoreOpaque {
         self.interrupt.set_deadline(at).map_err(|e| Error::system("no thread for a timer", e))
     }
 
+    /// Stops the store's code when the engine's epoch has been incremented so many times.
+    pub fn set_epoch_deadline(&self, epochs: u64) {
+        self.engine().epochs().stop_after(epochs, self.watched_interrupt());
+    }
+
     /// Returns a handle for item number `index` of its kind.
     pub fn handle(&self, index: u32) -> Stored {
         Stored { store: self.id, index }

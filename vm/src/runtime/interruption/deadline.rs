@@ -26,6 +26,30 @@ pub enum UpdateDeadline {
     /// ([`TypedFunc::call_async`](crate::TypedFunc::call_async)) yields its thread to the executor, and the time
     /// begins when that polls it again. Any other call continues at once.
     Yield(Duration),
+    /// The program continues until the engine's epoch has been incremented so many times more: see
+    /// [`Store::set_epoch_deadline`](crate::Store::set_epoch_deadline).
+    ContinueEpochs(u64),
+    /// The same after others have come first, as with [`UpdateDeadline::Yield`]: epochs that begin meanwhile do not count.
+    YieldEpochs(u64),
+}
+
+/// When the embedder is asked again.
+enum Next {
+    After(Duration),
+    Epochs(u64),
+}
+
+impl UpdateDeadline {
+    /// Returns when the embedder is asked again, and whether others come first; `None` if the program ends.
+    fn next(self) -> Option<(Next, bool)> {
+        match self {
+            UpdateDeadline::Interrupt => None,
+            UpdateDeadline::Continue(more) => Some((Next::After(more), false)),
+            UpdateDeadline::Yield(more) => Some((Next::After(more), true)),
+            UpdateDeadline::ContinueEpochs(more) => Some((Next::Epochs(more), false)),
+            UpdateDeadline::YieldEpochs(more) => Some((Next::Epochs(more), true)),
+        }
+    }
 }
 
 /// Asks the embedder. Unsafe to call unless as [`act`].
@@ -49,24 +73,34 @@ pub unsafe fn act(store: NonNull<StoreOpaque>) -> Option<Pending> {
         Ok(decided) => decided,
         Err(panic) => return Some(Pending::Panic(panic)),
     };
-    // SAFETY: the caller guarantees it.
-    let go_on = |more| unsafe { store.as_ref() }.set_deadline(Instant::now().checked_add(more));
-    match decided {
-        Ok(UpdateDeadline::Continue(more)) => go_on(more).err().map(Pending::Error),
-        Ok(UpdateDeadline::Yield(more)) => {
-            // SAFETY: the caller guarantees it. A suspender exists only where everything on the stack may move to
-            // another thread.
-            let waited = unsafe {
-                let left = store.as_ref().leave_thread();
-                let waited = store.as_ref().suspender.map_or(Ok(()), |suspender| suspender.yield_now());
-                (*store.as_ptr()).go_on_after(left, 0);
-                waited
-            };
-            waited.map_or_else(|_| stop(request), |()| go_on(more).err().map(Pending::Error))
+    let (next, yields) = match decided.map(UpdateDeadline::next) {
+        Ok(Some(next)) => next,
+        Ok(None) => return stop(request),
+        Err(error) => return Some(Pending::Error(error)),
+    };
+    if yields {
+        // SAFETY: the caller guarantees it. A suspender exists only where everything on the stack may move to another
+        // thread.
+        let waited = unsafe {
+            let left = store.as_ref().leave_thread();
+            let waited = store.as_ref().suspender.map_or(Ok(()), |suspender| suspender.yield_now());
+            (*store.as_ptr()).go_on_after(left, 0);
+            waited
+        };
+        if waited.is_err() {
+            return stop(request);
         }
-        Ok(UpdateDeadline::Interrupt) => stop(request),
-        Err(error) => Some(Pending::Error(error)),
     }
+    // SAFETY: the caller guarantees it.
+    let store = unsafe { store.as_ref() };
+    let set = match next {
+        Next::After(more) => store.set_deadline(Instant::now().checked_add(more)),
+        Next::Epochs(more) => {
+            store.set_epoch_deadline(more);
+            Ok(())
+        }
+    };
+    set.err().map(Pending::Error)
 }
 
 /// Acts on a request as [`act`] does, where no wasm code waits.

@@ -1,5 +1,6 @@
 //! The options `--profile`, `--collect` and `--budget`, which choose what is counted, and their consequences.
 
+mod caches;
 mod counted;
 mod limit;
 pub mod wanted;
@@ -14,8 +15,9 @@ use wprof::{
     Adaptive, AllocatorKind, Checks, Collect, EventModel, Interesting, Metric, ProfilingConfig, SystemEvent,
     Trigger,
 };
-use wprof_profiler::{BurstLengths, CacheShape, Overhead, Profile};
+use wprof_profiler::{BurstLengths, Overhead, Profile};
 
+use caches::CacheArgs;
 pub use counted::{Counted, weights};
 pub use limit::{Budget, Limit, Until};
 pub use wanted::COLLECT_HELP;
@@ -46,7 +48,7 @@ pub struct ProfileArgs {
     /// Choose how to profile [default: adaptive, or exact if --collect names something that is not sampled]
     #[arg(long = "profile", value_enum, value_name = "MODE", help_heading = help::PROFILE)]
     mode: Option<Mode>,
-    /// Count exactly: edges, paths, blocks, cct, flow, allocations, callees, events=KIND,…; or measure cycles, cache, branches
+    /// Count exactly: edges, paths, blocks, cct, flow, allocations, callees, events=KIND,…; or measure cycles, cache, energy, branches
     ///
     /// Combine them with commas, such as `edges,cct`; give only one of edges, paths and blocks. `cycles` and `cache`
     /// need paths, cct or sampling. See below for what each counts [default: edges with --exact, else paths and cct in
@@ -69,10 +71,8 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "EVENT,…", value_delimiter = ',', value_parser = system_event_parser())]
     #[arg(help_heading = help::PROFILE, hide_short_help = true)]
     events: Vec<SystemEvent>,
-    /// Set the data cache that `--collect cache` simulates: its size, its ways, the bytes of a line
-    #[arg(long, value_name = "SIZE,WAYS,LINE", value_parser = cache_shape, default_value = "32K,8,64")]
-    #[arg(help_heading = help::PROFILE, hide_short_help = true)]
-    cache: CacheShape,
+    #[command(flatten)]
+    cache: CacheArgs,
     /// With --collect paths: give the paths of this earlier profile of the module cheap counters
     #[arg(long, value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     #[arg(help_heading = help::PROFILE, hide_short_help = true)]
@@ -227,21 +227,22 @@ impl ProfileArgs {
         );
         ensure!(
             !is_adaptive || self.collects_in_bursts() && !stops,
-            "--profile adaptive can collect only cct, cycles and cache, and cannot stop the program at an event: leave out --profile adaptive, or everything else in --collect and what stops the program at an event"
+            "--profile adaptive can collect only cct, cycles, cache and energy, and cannot stop the program at an event: leave out --profile adaptive, or everything else in --collect and what stops the program at an event"
         );
         Ok(())
     }
 
     fn metrics(&self) -> Vec<Metric> {
-        let metric = |what: &What| match what {
-            What::Cycles => Some(Metric::Cycles),
-            What::Cache => Some(Metric::CacheMisses(self.cache)),
-            What::Branches => Some(Metric::Mispredictions),
-            What::Code(_) | What::Events(_) | What::Contexts { .. } | What::Flow => None,
-            What::Allocations | What::Callees => None,
+        let measured = |what: &What| match what {
+            What::Cycles => vec![Metric::Cycles],
+            What::Cache => self.cache.misses().collect(),
+            What::Energy => self.cache.energy().collect(),
+            What::Branches => vec![Metric::Mispredictions],
+            What::Code(_) | What::Events(_) | What::Contexts { .. } | What::Flow => Vec::new(),
+            What::Allocations | What::Callees => Vec::new(),
         };
         let of_system = self.events.iter().map(|event| Metric::System(*event));
-        let mut metrics: Vec<Metric> = self.wanted().filter_map(metric).chain(of_system).collect();
+        let mut metrics: Vec<Metric> = self.wanted().flat_map(measured).chain(of_system).collect();
         metrics.sort();
         metrics.dedup();
         metrics
@@ -330,7 +331,7 @@ impl ProfileArgs {
         let code = self.wanted().filter_map(|what| match what {
             What::Code(collect) => Some(*collect),
             What::Flow => Some(Collect::Paths),
-            What::Events(_) | What::Contexts { .. } | What::Cycles | What::Cache => None,
+            What::Events(_) | What::Contexts { .. } | What::Cycles | What::Cache | What::Energy => None,
             What::Branches | What::Allocations | What::Callees => None,
         });
         let has_callees = self.wanted().any(|what| matches!(what, What::Callees));
@@ -355,17 +356,7 @@ impl ProfileArgs {
 
 /// Reports whether `what` is measured along paths and in contexts, if these are counted.
 fn is_measured(what: &What) -> bool {
-    matches!(what, What::Cycles | What::Cache)
-}
-
-/// Parses `SIZE,WAYS,LINE`.
-fn cache_shape(text: &str) -> Result<CacheShape, String> {
-    let figures: Vec<u64> = text.split(',').map(sizes::parse).collect::<Result<_, _>>()?;
-    let figures: Vec<u32> = figures.into_iter().filter_map(|figure| u32::try_from(figure).ok()).collect();
-    match figures[..] {
-        [bytes, ways, line] => CacheShape::new(bytes, ways, line).map_err(|error| error.to_string()),
-        _ => Err("give SIZE,WAYS,LINE such as 32K,8,64".to_owned()),
-    }
+    matches!(what, What::Cycles | What::Cache | What::Energy)
 }
 
 #[cfg(test)]
@@ -382,7 +373,7 @@ mod tests {
             trigger: Trigger::Checks,
             deterministic: false,
             collect: Vec::new(),
-            cache: CacheShape::USUAL,
+            cache: CacheArgs::default(),
             allocator: Vec::new(),
             events: Vec::new(),
             max_context_memory: 0,
@@ -476,7 +467,7 @@ mod tests {
     #[test]
     fn metrics_are_measured_along_paths() {
         let metrics = |collect: &[&str]| counted(collect, None).map(|counted| counted.metrics).ok();
-        let both = vec![Metric::Cycles, Metric::CacheMisses(CacheShape::USUAL)];
+        let both = [Metric::Cycles].into_iter().chain(CacheArgs::default().misses()).collect();
         assert_eq!(metrics(&["paths,cache,cycles", "cycles"]), Some(both));
         assert_eq!(metrics(&["paths"]), Some(Vec::new()));
         assert_eq!(metrics(&["cct,cycles"]), Some(vec![Metric::Cycles]));
@@ -484,10 +475,9 @@ mod tests {
         assert!(flow.flow && flow.context_memory.is_some());
         assert_eq!(flow.profiling, ProfilingConfig::Exact(Collect::Paths));
         assert_eq!(metrics(&["edges,cache"]), None);
-        assert_eq!(cache_shape("32k,8,64"), Ok(CacheShape::USUAL));
-        for text in ["32k", "32k,8", "32k,8,64,1", "30k,8,64", "99999999999,8,64", "32k,8,x"] {
-            assert!(cache_shape(text).is_err(), "{text}");
-        }
+        let energy = CacheArgs::default().energy().collect();
+        assert_eq!(metrics(&["paths,energy"]), Some(energy));
+        assert_eq!(metrics(&["paths,energy,cache"]).map(|all| all.len()), Some(2));
     }
 
     #[test]

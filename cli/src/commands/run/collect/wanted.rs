@@ -28,6 +28,8 @@ pub enum What {
     Cycles,
     /// The misses of a simulated cache.
     Cache,
+    /// The energy that accesses take by the levels of a simulated cache.
+    Energy,
     /// The mispredictions of a simulated branch predictor.
     Branches,
     /// The allocations, by calling context.
@@ -59,6 +61,8 @@ What --collect counts, exactly unless it is cycles or cache alone:
                each context, without callees and without the cost of measuring; up to about twice too many
                beside cache or branches, which slow all that they watch
   cache        likewise: misses in a simulated data cache (see --cache), the same on any machine
+  energy       likewise: cache, and the picojoules that loads and stores take by the levels of the cache
+               that have their lines (see --energy)
   allocations  bytes and blocks that malloc, calloc, realloc, __rust_alloc and so on (see --allocator)
                hand out and free takes back, in each calling context, what was live at the peak and in
                the end, how long blocks lived, and the objects of garbage collection; includes cct
@@ -113,7 +117,7 @@ pub fn wanted(text: &str) -> Result<Wanted, String> {
 const EVENTS: &str = "events=";
 
 /// All values except events, by name, the most useful first.
-const SINGLE: [(&str, What); 14] = [
+const SINGLE: [(&str, What); 15] = [
     ("edges", What::Code(Collect::Edges)),
     ("paths", What::Code(Collect::Paths)),
     ("blocks", What::Code(Collect::Blocks)),
@@ -122,6 +126,7 @@ const SINGLE: [(&str, What); 14] = [
     ("flow", What::Flow),
     ("cycles", What::Cycles),
     ("cache", What::Cache),
+    ("energy", What::Energy),
     ("branches", What::Branches),
     ("allocations", What::Allocations),
     ("callees", What::Callees),
@@ -136,7 +141,7 @@ fn what(text: &str) -> Result<What, String> {
     }
     let found = SINGLE.iter().find(|(name, _)| *name == text);
     found.map(|(_, what)| what.clone()).ok_or_else(|| {
-        "give edges, paths, blocks, cct, cct=by-callee, flow, cycles, cache, branches, allocations, callees, or events=KIND,… such as events=instructions,fuel"
+        "give edges, paths, blocks, cct, cct=by-callee, flow, cycles, cache, energy, branches, allocations, callees, or events=KIND,… such as events=instructions,fuel"
             .to_owned()
     })
 }
