@@ -45,6 +45,7 @@ mod time;
 mod top;
 mod trace;
 mod trap;
+mod tries;
 mod view;
 mod wasi;
 mod whole_path;
