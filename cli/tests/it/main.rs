@@ -48,6 +48,7 @@ mod trap;
 mod tries;
 mod view;
 mod wasi;
+mod wasm3_programs;
 mod whole_path;
 mod write_failure;
 
