@@ -409,13 +409,15 @@ impl<'a> Translator<'a> {
             self.builder.switch_to_block(self.blocks[index]);
         }
         let block = &self.cfg.blocks[node.block as usize];
-        let is_rare = node.count == Some(0) || block.how.is_failure();
+        let is_jump = node.sure.is_some() || node.caught.is_some();
+        let is_rare = node.count == Some(0) || (block.how.is_failure() && !is_jump);
         // Cranelift would move the entry behind the rest, too.
         if index > 0 && is_rare {
             self.builder.set_cold_block(self.blocks[index]);
         }
         self.stack.base = self.around_calls.base(node.frame);
-        match node.start == block.start {
+        // Handlers keep the operands below those they get, which are in their places.
+        match node.start == block.start || node.is_landing {
             true => self.stack.enter(block.stack, &self.cfg.stacks),
             false => self.enter_around_call(node),
         }
