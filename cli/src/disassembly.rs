@@ -28,7 +28,8 @@ impl Line {
     /// Reports whether the line only nests code, and so has no source line.
     pub fn is_structure(&self) -> bool {
         let word = self.text.split_whitespace().next().unwrap_or_default();
-        matches!(word, "block" | "loop" | "else" | "end" | ")" | "(func" | "(local")
+        let nests = matches!(word, "block" | "loop" | "else" | "end" | ")" | "(func" | "(local");
+        nests || matches!(word, "try" | "try_table" | "catch" | "catch_all" | "delegate")
     }
 }
 

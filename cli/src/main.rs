@@ -24,6 +24,7 @@ mod short_name;
 mod sizes;
 mod sources;
 mod threshold;
+mod tries;
 mod wave;
 
 use std::ffi::OsString;

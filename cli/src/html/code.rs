@@ -107,7 +107,7 @@ impl Listing {
 }
 
 /// Returns the block of the code at `offset`: the last one that begins at or before it, unless that block has ended.
-fn block_at(function: &FunctionProfile, offset: u32) -> Option<usize> {
+pub fn block_at(function: &FunctionProfile, offset: u32) -> Option<usize> {
     let behind = function.blocks.partition_point(|block| block.code.start <= offset);
     let block = behind.checked_sub(1)?;
     (function.blocks[block].code.end > offset).then_some(block)

@@ -7,10 +7,11 @@ use wprof_profiler::{
     CallTarget, EdgePlan, EdgeWeights, FunctionProfile, PathCount, PathNumbering, Profile, UnfinishedExit,
 };
 
-use super::code::{Code, Listing};
+use super::code::{Code, Listing, block_at};
 use super::contexts::Shown;
 use crate::render::branches::way;
 use crate::render::view::View;
+use crate::tries;
 
 /// The maximum total size of the code of functions shown in detail, which are those with the most instructions.
 const MOST_CODE: usize = 400 << 10;
@@ -20,6 +21,9 @@ const PATHS: usize = 60;
 
 /// The maximum number of callees of indirect calls shown per function.
 const INDIRECT_CALLS: usize = 30;
+
+/// The maximum number of `try`s shown per function.
+const TRIES: usize = 30;
 
 /// The details of a function.
 #[derive(Debug, Serialize)]
@@ -39,6 +43,8 @@ pub struct Details<'a> {
     through: Vec<Through>,
     /// The most frequent targets of the function's indirect calls, if these were counted.
     indirect_calls: Vec<IndirectCall>,
+    /// The `try`s that were entered, if the module is available.
+    tries: Vec<Tried>,
     code: Option<&'a Listing>,
 }
 
@@ -116,6 +122,19 @@ struct IndirectCall {
     count: u64,
 }
 
+/// A `try`: the tags are those of its handlers.
+#[derive(Debug, Serialize)]
+struct Tried {
+    /// Its place in the source, or else in the module.
+    place: String,
+    /// Its block.
+    block: Option<u32>,
+    entered: u64,
+    tags: Vec<String>,
+    /// How often each handler caught; empty if edges were not counted.
+    caught: Vec<u64>,
+}
+
 /// Returns the functions that are shown in detail, hottest first.
 pub fn shown(profile: &Profile) -> Vec<&FunctionProfile> {
     let mut code = 0;
@@ -144,6 +163,7 @@ impl<'a> Details<'a> {
             paths: paths(function).unwrap_or_default(),
             through: through(function),
             indirect_calls: indirect_calls(view, function),
+            tries: tries(view, function),
             code: code.listing(function.index),
         }
     }
@@ -237,6 +257,21 @@ fn indirect_calls(view: &View<'_>, function: &FunctionProfile) -> Vec<IndirectCa
     calls.sort_by_key(|call| std::cmp::Reverse(call.count));
     calls.truncate(INDIRECT_CALLS);
     calls
+}
+
+fn tries(view: &View<'_>, function: &FunctionProfile) -> Vec<Tried> {
+    let found = view.module.map_or_else(Vec::new, |module| tries::of_function(module, function));
+    let shape = |tried: tries::Tried| {
+        let (tags, caught) =
+            tried.caught.into_iter().flatten().map(|caught| (caught.tag, caught.count)).unzip();
+        let block = block_at(function, tried.at).map(|block| block as u32);
+        Tried { place: view.place(tried.at), block, entered: tried.entered, tags, caught }
+    };
+    let mut shown: Vec<Tried> = found.into_iter().filter(|tried| tried.entered > 0).map(shape).collect();
+    let caught = |tried: &Tried| tried.caught.iter().copied().fold(0, u64::saturating_add);
+    shown.sort_by_key(|tried| std::cmp::Reverse((caught(tried), tried.entered)));
+    shown.truncate(TRIES);
+    shown
 }
 
 impl PathShape {

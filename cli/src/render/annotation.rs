@@ -8,10 +8,12 @@ use super::branches::{way, ways_out};
 use super::numbers::{count_of, grouped, percent};
 use super::page::{Ink, Page, Span, plain, span};
 use super::sample;
+use super::tries::what;
 use super::view::{SourceLine, View};
 use crate::disassembly::Line;
 use crate::names;
 use crate::sources::Sources;
+use crate::tries::{self, Tried};
 
 /// A function and the data to annotate it.
 #[derive(Debug)]
@@ -126,6 +128,8 @@ struct Writer<'a, 'p> {
     source: Option<SourceLine>,
     /// What was skipped, if only a part is shown.
     part: Option<Part>,
+    /// The function's `try`s.
+    tries: Vec<Tried>,
 }
 
 impl<'a, 'p> Writer<'a, 'p> {
@@ -136,7 +140,23 @@ impl<'a, 'p> Writer<'a, 'p> {
         page.line(&[span(format!("{:>width$}  block", "times"), Ink::Faint)]);
         let (all_ops, ways) = (function.ops(), ways_out(function));
         let (next, open, source, part) = (0, None, None, None);
-        Self { page, view, function, sources, counts, ops, all_ops, ways, width, next, open, source, part }
+        let tries = view.module.map_or_else(Vec::new, |module| tries::of_function(module, function));
+        Self {
+            page,
+            view,
+            function,
+            sources,
+            counts,
+            ops,
+            all_ops,
+            ways,
+            width,
+            next,
+            open,
+            source,
+            part,
+            tries,
+        }
     }
 
     /// Writes one line of the disassembly.
@@ -155,6 +175,7 @@ impl<'a, 'p> Writer<'a, 'p> {
         let margin = Margin { offset: line.offset, ..margin.unwrap_or_default() };
         self.write(margin, span(line.text.clone(), ink));
         if let Some(offset) = line.offset {
+            self.tried(offset);
             self.ended_frames(offset);
         }
     }
@@ -263,6 +284,22 @@ impl<'a, 'p> Writer<'a, 'p> {
             let text = format!("     └ {:<9} → {to:<5} {share:>6}", way(edge.kind));
             self.write(Margin::count(edge.count, ink), span(text, Ink::Faint));
         }
+    }
+
+    /// Writes how often the `try` at an offset was entered, and what it caught.
+    fn tried(&mut self, offset: u32) {
+        let Ok(place) = self.tries.binary_search_by_key(&offset, |tried| tried.at) else { return };
+        let tried = &self.tries[place];
+        let caught = tried.caught_in_all().map(|caught| match caught {
+            0 => ", caught nothing".to_owned(),
+            _ => {
+                format!(", caught {} ({}): {}", grouped(caught), percent(caught, tried.entered), what(tried))
+            }
+        });
+        let ink = if tried.entered == 0 { Ink::Faint } else { Ink::Plain };
+        let margin = Margin::count(tried.entered, ink);
+        let text = format!("     ↳ entered{}", caught.unwrap_or_default());
+        self.write(margin, span(text, Ink::Faint));
     }
 
     /// Writes the frames that ended at an instruction.

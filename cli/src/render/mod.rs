@@ -43,4 +43,5 @@ pub mod time;
 pub mod time_loops;
 pub mod totals;
 pub mod trace_plan;
+pub mod tries;
 pub mod view;

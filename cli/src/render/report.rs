@@ -11,7 +11,7 @@ use super::table::Table;
 use super::view::View;
 use super::{
     allocations, blocks, branches, call_targets, contexts, counters, events, extended_paths, flow,
-    host_calls, interesting, loops, predicted, runs, sample, summary, time, time_loops, totals,
+    host_calls, interesting, loops, predicted, runs, sample, summary, time, time_loops, totals, tries,
 };
 
 /// Writes the report, `top` rows in each table; functions in the given order, or in both orders. A path is hot if it
@@ -46,6 +46,7 @@ pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>,
     sampled_section(page, view, "Hottest blocks", &blocks::table(view, top));
     sampled_section(page, view, "Most frequent branches", &branches::table(view, top));
     sampled_section(page, view, "Most frequent targets of indirect calls", &call_targets::table(view, top));
+    sampled_section(page, view, "Where exceptions are caught", &tries::table(view, top));
     section(page, "Calls to the host", &host_calls::table(&view.profile.host_calls, top));
     if let Some(tree) = &view.profile.contexts {
         let title = format!("Calling contexts{}", sample::mark(tree.kind.rate()));

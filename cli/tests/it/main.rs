@@ -45,8 +45,10 @@ mod time;
 mod top;
 mod trace;
 mod trap;
+mod tries;
 mod view;
 mod wasi;
+mod wasm3_programs;
 mod whole_path;
 mod write_failure;
 

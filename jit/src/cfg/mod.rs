@@ -14,6 +14,7 @@ mod likely_next;
 mod liveness;
 mod ops;
 mod stack;
+mod tries;
 mod types;
 
 use std::sync::OnceLock;
@@ -33,6 +34,7 @@ pub use liveness::Liveness;
 pub(crate) use ops::{Call, Operators, is_call, is_left_at, is_throw, may_stop};
 pub use ops::{direct_calls, instruction_offsets, is_structure, ops_executed};
 pub use stack::{StackId, TypeStacks};
+pub use tries::{Clause, Try, tries};
 
 /// The target of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -100,6 +102,8 @@ pub struct Catch {
     pub tag: Option<u32>,
     /// Where the handler finds the exception itself, besides the exception's values if `tag` is set.
     pub reference: Reference,
+    /// The byte offset in the module of the `try` or `try_table` that has the handler.
+    pub within: u32,
 }
 
 /// Where a handler finds an exception.

@@ -96,6 +96,17 @@ impl fmt::Display for BlockGraph {
             if node.strip.is_some() {
                 f.write_str(" strip")?;
             }
+            if node.is_landing {
+                f.write_str(" landing")?;
+            }
+            if let Some(landing) = node.lands {
+                write!(f, " lands at node{landing}")?;
+            }
+            match node.caught.map(|handler| handler.to) {
+                Some(Some(to)) => write!(f, " throws to node{to}")?,
+                Some(None) => f.write_str(" throws to exit")?,
+                None => {}
+            }
             probes(f, &node.probes)?;
             writeln!(f)?;
             for inner in &node.inner {

@@ -10,6 +10,7 @@ mod follow;
 mod inline;
 mod kept_path;
 mod known_path;
+mod landing;
 mod loop_entry;
 mod parts;
 mod resume;
@@ -27,6 +28,7 @@ use crate::code::Origin;
 use crate::plan::{Countdown, FunctionPlan, Inner, Placement, Probe, Probes};
 pub use follow::Chases;
 pub use inline::Site;
+pub use landing::Handler;
 pub use parts::Parts;
 pub use superblock::{HotPath, Superblocks};
 
@@ -115,6 +117,12 @@ pub struct Node {
     pub sure: Option<u32>,
     /// The node where the caller continues if an inlined frame leaves for another version at a check in this node.
     pub behind: Option<u32>,
+    /// The landing of the exceptions that leave the node, if a frame around its own catches them.
+    pub lands: Option<u32>,
+    /// Whether the node is the landing of an inlined call that ends its block: its wires lead to the handlers.
+    pub is_landing: bool,
+    /// The handler of what the node throws, if it is known and in a frame around its own.
+    pub caught: Option<Handler>,
     /// Where the block's code is, if not here. Such a node does nothing else, and has no wires.
     pub elsewhere: Option<Elsewhere>,
     /// The probes that run before the first instruction.
@@ -133,13 +141,16 @@ impl Node {
 
     /// Returns all successors of the node, by its wires and otherwise.
     pub fn targets(&self) -> impl Iterator<Item = u32> {
-        let others = self.guard.map(|guard| guard.to).into_iter().chain(self.behind);
+        let others = self.guard.map(|guard| guard.to).into_iter().chain(self.behind).chain(self.lands);
+        let others = others.chain(self.caught.and_then(|handler| handler.to));
         self.wires.iter().filter_map(|wire| wire.to).chain(others)
     }
 
     /// Returns all successors of the node, as mutable references.
     fn targets_mut(&mut self) -> impl Iterator<Item = &mut u32> {
         let others = self.guard.as_mut().map(|guard| &mut guard.to).into_iter().chain(self.behind.as_mut());
+        let caught = self.caught.as_mut().and_then(|handler| handler.to.as_mut());
+        let others = others.chain(self.lands.as_mut()).chain(caught);
         self.wires.iter_mut().filter_map(|wire| wire.to.as_mut()).chain(others)
     }
 }
@@ -188,6 +199,9 @@ impl BlockGraph {
             strip: None,
             sure: None,
             behind: None,
+            lands: None,
+            is_landing: false,
+            caught: None,
             elsewhere: None,
             probes: Probes::new(),
             inner: Vec::new(),
@@ -259,7 +273,7 @@ impl BlockGraph {
                 Some(call) => self.verify_call(node, call),
                 None => self.verify_wires(cfg, node),
             };
-            is_right.or_else(|what| wrong(&what))?;
+            is_right.and_then(|()| self.verify_landing(cfg, node)).or_else(|what| wrong(&what))?;
             node.targets().for_each(|to| reached[to as usize] = true);
         }
         if reached.first() == Some(&true) && !self.resumes {
@@ -273,11 +287,11 @@ impl BlockGraph {
 
     /// Checks that a node's wires are copies of its block's edges.
     fn verify_wires(&self, cfg: &Cfg, node: &Node) -> Result<(), String> {
-        let block = &self.cfg_of(cfg, node.frame).blocks[node.block as usize];
-        if node.wires.len() != block.edges.len() {
-            return Err(format!("{} wires for {} edges", node.wires.len(), block.edges.len()));
+        let edges = node.edges(self.cfg_of(cfg, node.frame));
+        if node.wires.len() != edges.len() {
+            return Err(format!("{} wires for {} edges", node.wires.len(), edges.len()));
         }
-        for (wire, edge) in node.wires.iter().zip(&block.edges) {
+        for (wire, edge) in node.wires.iter().zip(edges) {
             let to =
                 wire.to.map(|to| self.nodes.get(to as usize).ok_or("a wire leads nowhere")).transpose()?;
             let is_right = match (to, edge.target) {

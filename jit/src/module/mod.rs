@@ -198,6 +198,15 @@ impl ModuleInfo {
         self.types.func(self.tags[tag as usize])
     }
 
+    /// Returns the name of tag `tag` for people, quoted: by which it is exported, or else imported; otherwise its index.
+    pub fn tag_name(&self, tag: u32) -> String {
+        let exported = self.exports.iter().filter(|(_, entity)| *entity == Entity::Tag(tag));
+        let imported = self.imports.iter().filter(|import| import.entity == Entity::Tag(tag));
+        let names =
+            exported.map(|(name, _)| name.as_str()).chain(imported.map(|import| import.name.as_str()));
+        names.map(|name| format!("`{name}`")).next().unwrap_or_else(|| tag.to_string())
+    }
+
     /// Returns the number of functions with a body in this module.
     pub fn defined_funcs(&self) -> u32 {
         self.bodies.len() as u32

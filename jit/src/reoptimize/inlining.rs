@@ -109,9 +109,7 @@ impl<'a> Inlining<'a> {
         let node = &self.graph.nodes[index as usize];
         let cfg = self.graph.cfg_of(self.own, node.frame);
         let block = &cfg.blocks[node.block as usize];
-        // A call whose exceptions are caught is not inlined.
-        let behind = if matches!(block.how, End::Call(_)) { block.end } else { block.limit };
-        let limit = node.call.map_or(behind, |call| call.at);
+        let limit = node.call.map_or(block.limit, |call| call.at);
         let mut operators = Operators::new(self.by.info, node.start, limit);
         let mut calls: Vec<Call> = Vec::new();
         let mut is_last_call = false;
@@ -208,8 +206,7 @@ impl<'a> Inlining<'a> {
     fn new_callee(&self, func: u32) -> Result<Callee<'a>, CompileError> {
         let plan = FunctionPlan::new(self.by.info, func, self.by.collection, 0)?;
         let cfg = plan.cfg.clone();
-        // A handler is found through the machine frame, so the callee needs one of its own.
-        let returns = |end: &End| !matches!(end, End::TailCall) && end.catches().1.is_empty();
+        let returns = |end: &End| !matches!(end, End::TailCall);
         let has_exit =
             cfg.blocks.iter().any(|b| b.edges.iter().any(|e| e.target == crate::cfg::Target::Exit));
         let why_not = match has_exit && cfg.blocks.iter().all(|block| returns(&block.how)) {
@@ -235,6 +232,13 @@ impl<'a> Inlining<'a> {
         })
     }
 
+    /// Reports whether the call at byte `at` in a node ends its block, since the caller catches its exceptions.
+    fn is_caught(&self, node: u32, at: u32) -> bool {
+        let node = &self.graph.nodes[node as usize];
+        let block = &self.graph.cfg_of(self.own, node.frame).blocks[node.block as usize];
+        matches!(block.how, End::Call(_)) && at == block.end
+    }
+
     /// Inlines a call; returns the node with the rest of its block.
     fn inline(&mut self, node: u32, call: &Call, callee: u32) -> u32 {
         let callee = self.callees[&callee].clone();
@@ -249,8 +253,14 @@ impl<'a> Inlining<'a> {
             node.count = node.count.map(|count| scaled(count, call.count, callee.calls));
         }
         let guess = call.is_guess.then_some(callee.cfg.func);
-        let site =
-            Site { node, call: InlinedCall { at: call.at, guess }, next: call.next, wrong: call.wrong };
+        let is_caught = self.is_caught(node, call.at);
+        let site = Site {
+            node,
+            call: InlinedCall { at: call.at, guess },
+            next: call.next,
+            is_caught,
+            wrong: call.wrong,
+        };
         let first = self.graph.nodes.len() as u32;
         let (_, behind) = self.graph.inline(&site, &callee.cfg, graph);
         let added = first..behind;

@@ -72,7 +72,7 @@ impl<'a> Reoptimizer<'a> {
             inlining.run()?;
         }
         let Inlining { graph, mut decisions, .. } = inlining;
-        let graph = graph.ordered();
+        let graph = graph.with_known_handlers(self.info, cfg)?.ordered();
         decisions.extend(self.prediction(cfg, &graph));
         debug_assert_eq!(graph.verify(cfg), Ok(()));
         Ok(Some(Reoptimized { graph, decisions }))

@@ -31,11 +31,8 @@ impl Translator<'_> {
     pub(super) fn call(&mut self, op: &Operator<'_>) -> bool {
         let Some(callee) = self.named_callee(op) else { return false };
         self.settle();
-        let call = self.builder.ins().call_indirect(callee.signature, callee.code, &callee.args);
-        for index in 0..self.builder.inst_results(call).len() {
-            let result = self.builder.inst_results(call)[index];
-            self.push(result);
-        }
+        let results = self.call_or_land(callee.signature, callee.code, &callee.args);
+        results.into_iter().for_each(|result| self.push(result));
         true
     }
 

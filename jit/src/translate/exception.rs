@@ -16,16 +16,16 @@ use wasmparser::Operator;
 use super::Translator;
 use super::flow::operands_behind;
 use crate::abi::{Builtin, TrapCode, clif_type, exception, value, vmctx};
-use crate::cfg::{Catch, Reference, Thrown};
-use crate::graph::Node;
+use crate::cfg::{Catch, Edge, Reference, Thrown};
+use crate::graph::{Node, Wire};
 use crate::plan::Probes;
 
 /// The successors of a call.
-struct Ways {
+pub(super) struct Ways {
     /// Where the call returns, with the results as parameters.
-    back: ir::Block,
+    pub(super) back: ir::Block,
     /// Where an exception lands, with the exception as the parameter.
-    landing: ir::Block,
+    pub(super) landing: ir::Block,
 }
 
 impl Translator<'_> {
@@ -52,6 +52,9 @@ impl Translator<'_> {
     /// Translates the throw at the end of `node`.
     pub(super) fn throw(&mut self, node: &Node, thrown: Thrown, catches: &[Catch]) {
         let block = &self.cfg.blocks[node.block as usize];
+        if self.throw_to_handler(node, thrown, catches) {
+            return;
+        }
         let exception = match thrown {
             Thrown::New(tag) => self.make_exception(tag),
             Thrown::Reference => {
@@ -61,7 +64,7 @@ impl Translator<'_> {
             }
             Thrown::Caught(depth) => self.operand_at(depth),
         };
-        if catches.is_empty() {
+        if catches.is_empty() && node.lands.is_none() {
             return self.leave_with(exception);
         }
         self.flush(operands_behind(&block.edges, &node.wires));
@@ -78,7 +81,7 @@ impl Translator<'_> {
     }
 
     /// Throws an exception that no handler in the function catches.
-    fn leave_with(&mut self, exception: Value) {
+    pub(super) fn leave_with(&mut self, exception: Value) {
         self.builtin(Builtin::Throw, &[exception]);
         self.builder.ins().trap(TrapCode::Host.to_clif());
     }
@@ -113,7 +116,7 @@ impl Translator<'_> {
         address
     }
 
-    fn try_call(&mut self, signature: SigRef, code: Value, args: &[Value]) -> Ways {
+    pub(super) fn try_call(&mut self, signature: SigRef, code: Value, args: &[Value]) -> Ways {
         let (back, landing) = (self.builder.create_block(), self.builder.create_block());
         let returns = self.builder.func.dfg.signatures[signature].returns.clone();
         for result in &returns {
@@ -134,22 +137,33 @@ impl Translator<'_> {
     fn land_exception(&mut self, landing: ir::Block, node: &Node, (first, catches): (usize, &[Catch])) {
         self.begin_cold(landing);
         let thrown = self.builder.block_params(landing)[0];
-        let block = &self.cfg.blocks[node.block as usize];
-        let after = after(node, block.end);
-        for (catch, edge) in catches.iter().zip(first..) {
+        let edges = &self.cfg.blocks[node.block as usize].edges[first..];
+        self.catch(thrown, node, (edges, &node.wires[first..]), catches);
+    }
+
+    /// Takes the edge to the handler of an exception, or passes it on.
+    pub(super) fn catch(
+        &mut self,
+        thrown: Value,
+        node: &Node,
+        (edges, wires): (&[Edge], &[Wire]),
+        catches: &[Catch],
+    ) {
+        let after = after(node, self.cfg.blocks[node.block as usize].end);
+        for (catch, (edge, wire)) in catches.iter().zip(edges.iter().zip(wires)) {
             let other = catch.tag.map(|tag| self.test_tag(thrown, tag));
             let values = self.caught_values(catch, thrown);
             self.place_path();
             self.out_of_line(|translator| {
                 after.into_iter().for_each(|probes| translator.probes(probes));
-                translator.cross_with(&block.edges[edge], &node.wires[edge], &values);
+                translator.cross_with(edge, wire, &values);
             });
             match other {
                 Some(other) => self.begin_cold(other),
                 None => return,
             }
         }
-        self.leave_with(thrown);
+        self.pass_on(thrown);
     }
 
     /// Continues here if the exception has this tag, and otherwise in the returned block.
@@ -164,7 +178,7 @@ impl Translator<'_> {
         other
     }
 
-    fn begin_cold(&mut self, block: ir::Block) {
+    pub(super) fn begin_cold(&mut self, block: ir::Block) {
         self.builder.switch_to_block(block);
         self.builder.seal_block(block);
         self.builder.set_cold_block(block);
@@ -188,6 +202,6 @@ impl Translator<'_> {
 }
 
 /// Returns the probes behind the instruction at byte `end`, which ends a node.
-fn after(node: &Node, end: u32) -> Option<&Probes> {
+pub(super) fn after(node: &Node, end: u32) -> Option<&Probes> {
     node.inner.iter().find(|inner| inner.offset == end).map(|inner| &inner.after)
 }

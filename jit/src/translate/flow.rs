@@ -60,6 +60,9 @@ impl Translator<'_> {
                 self.builder.ins().sequence_point();
                 self.builder.ins().trap(TrapCode::Unreachable.to_clif());
             }
+            (End::Call(_), _) if node.is_behind_call(self.cfg) => {
+                self.go_along(&block.edges[0], &node.wires[0]);
+            }
             (End::Call(catches), _) => {
                 let last = last.expect("a call is an instruction");
                 self.call_and_catch(node, last, catches);

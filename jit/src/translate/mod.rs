@@ -27,6 +27,7 @@ mod global;
 mod heap;
 mod inlined;
 mod interesting;
+mod landing;
 mod memory;
 mod metric;
 mod numeric;
@@ -189,6 +190,8 @@ struct Translator<'a> {
     counted: Option<ir::StackSlot>,
     /// Where throws store the values of an exception.
     carried: Option<ir::StackSlot>,
+    /// The exception on its way to the landing of an inlined call.
+    thrown: Option<Variable>,
     origins: Origins,
     checks: Vec<Check>,
     dispatches: BTreeSet<u32>,
@@ -261,6 +264,7 @@ impl<'a> Translator<'a> {
             sums: None,
             counted: None,
             carried: None,
+            thrown: None,
             origins: Origins::default(),
             checks: Vec::new(),
             dispatches: BTreeSet::new(),
@@ -332,9 +336,22 @@ impl<'a> Translator<'a> {
     }
 
     fn node(&mut self, index: usize) -> Result<()> {
+        self.copy_of_block(index)?;
+        if let Some(landing) = self.graph.nodes[index].lands {
+            self.arrived(landing);
+        }
+        Ok(())
+    }
+
+    fn copy_of_block(&mut self, index: usize) -> Result<()> {
         let node = &self.graph.nodes[index];
         self.enter_node(index);
         let block = &self.cfg.blocks[node.block as usize];
+        if node.is_landing {
+            self.at(block.end);
+            self.land_from_inlined(node);
+            return Ok(());
+        }
         // The position before the first instruction: see `cfg::ops_executed`.
         self.at(node.start - 1);
         if let Some(elsewhere) = node.elsewhere {
@@ -361,13 +378,13 @@ impl<'a> Translator<'a> {
             if let Some(inner) = inner {
                 self.probes(&inner.before);
             }
-            if at == block.end {
-                last = Some(op);
-                break;
-            }
             if let Some(call) = node.call.filter(|call| call.at == at) {
                 self.inlined_call(call, &op, node);
                 return Ok(());
+            }
+            if at == block.end {
+                last = Some(op);
+                break;
             }
             self.operator(&op, at as usize)?;
             if let Some(inner) = inner {
@@ -392,13 +409,15 @@ impl<'a> Translator<'a> {
             self.builder.switch_to_block(self.blocks[index]);
         }
         let block = &self.cfg.blocks[node.block as usize];
-        let is_rare = node.count == Some(0) || block.how.is_failure();
+        let is_jump = node.sure.is_some() || node.caught.is_some();
+        let is_rare = node.count == Some(0) || (block.how.is_failure() && !is_jump);
         // Cranelift would move the entry behind the rest, too.
         if index > 0 && is_rare {
             self.builder.set_cold_block(self.blocks[index]);
         }
         self.stack.base = self.around_calls.base(node.frame);
-        match node.start == block.start {
+        // Handlers keep the operands below those they get, which are in their places.
+        match node.start == block.start || node.is_landing {
             true => self.stack.enter(block.stack, &self.cfg.stacks),
             false => self.enter_around_call(node),
         }

@@ -123,9 +123,8 @@ impl Translator<'_> {
         let place = self.graph.inlined_at(self.own)[self.frame as usize - 1];
         let location = self.origins.at(place);
         self.builder.set_srcloc(location);
-        let call = self.builder.ins().call_indirect(signature, version, args);
+        let results = self.call_or_land(signature, version, args);
         self.at(self.offset);
-        let results = self.builder.inst_results(call).to_vec();
         for (depth, value) in (0..).zip(results) {
             self.define_operand(depth, value);
         }

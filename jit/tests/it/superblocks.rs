@@ -108,7 +108,11 @@ fn an_inlined_callee_lies_between_the_parts_of_its_callers_block() {
     // local.get, i32.const, call_indirect
     let call = InlinedCall { at: offsets[2], guess: Some(0) };
     let mut graph = BlockGraph::new(&caller);
-    graph.inline(&Site { node: 0, call, next: offsets[3], wrong: 0 }, &callee.cfg, BlockGraph::new(&callee));
+    graph.inline(
+        &Site { node: 0, call, next: offsets[3], is_caught: false, wrong: 0 },
+        &callee.cfg,
+        BlockGraph::new(&callee),
+    );
     graph.verify(&caller.cfg).expect("a block graph");
     check(
         &graph,
@@ -212,7 +216,11 @@ fn calls_that_are_inlined_are_predicted_but_for_wrong_guesses() {
     let offsets = wprof_jit::cfg::instruction_offsets(&info, &caller.cfg).expect("it was validated");
     let call = InlinedCall { at: offsets[2], guess: Some(0) };
     let mut graph = counted(&caller, 10);
-    graph.inline(&Site { node: 0, call, next: offsets[3], wrong: 2 }, &callee.cfg, counted(&callee, 8));
+    graph.inline(
+        &Site { node: 0, call, next: offsets[3], is_caught: false, wrong: 2 },
+        &callee.cfg,
+        counted(&callee, 8),
+    );
     // Five instructions ten times and three eight times; eight calls, which are taken for ten instructions each.
     let ops = 74.0;
     let work = ops + 80.0;

@@ -6,5 +6,6 @@ mod exnrefs;
 mod externrefs;
 mod function_references;
 mod gc;
+mod inlined_throws;
 mod js_strings;
 mod shared_memory;

@@ -21,7 +21,7 @@ class FunctionView {
     // People read source: where there is some it comes first.
     const listing = code?.element ?? element("p", { class: "note" }, "The module was not at hand when the report was made, so there are no instructions here: give it with ",
       element("code", {}, "--module"), ".");
-    const drawn = element("div", { class: "with-side" }, this.graph.element, element("div", { class: "side" }, this.paths(details, path), this.loops(details), this.indirectCalls(details), ...this.around()));
+    const drawn = element("div", { class: "with-side" }, this.graph.element, element("div", { class: "side" }, this.paths(details, path), this.loops(details), this.tries(details), this.indirectCalls(details), ...this.around()));
     view.append(...(code?.sources.size > 0 ? [listing, drawn] : [drawn, listing]));
     code?.showHottest();
     this.graph.begin();
@@ -127,6 +127,16 @@ class FunctionView {
     const rows = calls.map(({ place, callee: { name, function: index }, count }) =>
       [grouped(count), place, index === null ? name : functionLink(index)]);
     return panel("Indirect calls", smallTable(["calls", "at", "function"], "rll", rows));
+  }
+
+  // The `try`s: how often each was entered, and what its handlers caught.
+  tries({ tries }) {
+    if (tries.length === 0) return null;
+    const what = ({ tags, caught }) => tags.map((tag, at) => [tag, caught[at]]).filter(([, count]) => count > 0)
+      .map(([tag, count]) => `${grouped(count)} × ${tag}`).join(", ") || "nothing";
+    const rows = tries.map((tried) => [grouped(tried.entered), what(tried), tried.block === null ? tried.place
+      : element("button", { type: "button", class: "link", onclick: () => this.goTo(tried.block) }, tried.place)]);
+    return panel("Exceptions", smallTable(["entered", "caught", "try at"], "rll", rows));
   }
 
   loops(details) {

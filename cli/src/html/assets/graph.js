@@ -141,9 +141,14 @@ class Graph {
     const name = ({ block, texts }) => (texts ? `b${block}` : "exit");
     const label = `to ${name(to)}${times === null ? "" : `, ${grouped(times)} ×`}`;
     const [below, above] = [from.y + from.h / 2, to.y - to.h / 2];
-    return svg("g", { class: `edge cut${times === 0 ? " cold" : ""}` }, svg("title", {}, `${name(from)} ${label}`),
+    return svg("g", { class: `edge cut${times === 0 ? " cold" : ""}${this.thrown(edge)}` }, svg("title", {}, `${name(from)} ${label}`),
       svg("path", { d: `M${from.x},${below}v${STUB}M${to.x},${above - STUB}v${STUB}` }),
       svg("text", { x: from.x + 4, y: below + STUB, class: "small" }, label));
+  }
+
+  // The class of edges to handlers of exceptions.
+  thrown(edge) {
+    return this.details.edges.way[edge].startsWith("catch") ? " thrown" : "";
   }
 
   edgeElement({ edge, from, to, points: corners, isBack, isCut }, nodes) {
@@ -155,7 +160,7 @@ class Graph {
     const tip = corners.length ? (isBack ? "-4,7 4,7" : "-4,-7 4,-7") : "7,-4 7,4";
     const label = corners.length ? labelPlace(corners) : { x: end.x + 6, y: end.y - 6 };
     const isChoice = this.ways.get(this.details.edges.from[edge]) > 1;
-    return svg("g", { class: `edge${times === 0 ? " cold" : ""}${this.chords.has(edge) ? " chord" : ""}`,
+    return svg("g", { class: `edge${times === 0 ? " cold" : ""}${this.thrown(edge)}${this.chords.has(edge) ? " chord" : ""}`,
       style: `--width:${times ? 1 + 2.5 * Math.sqrt(times / this.most) : 1}` },
     svg("title", {}, `b${this.details.edges.from[edge]} ${way[edge]}${times === null ? "" : `: ${grouped(times)} ×`}`),
     svg("path", { d: line }), svg("polygon", { points: `0,0 ${tip}`, transform: `translate(${end.x},${end.y})` }),

@@ -97,6 +97,9 @@ function tryFunction(check, row) {
   const exits = details.edges.to.includes(details.blocks.count.length) ? 1 : 0;
   check.is("all blocks are drawn", graph.drawing.querySelectorAll(".block").length, details.blocks.count.length + exits);
   check.is("all edges are drawn", graph.drawing.querySelectorAll(".edge").length, details.edges.from.length);
+  const thrown = details.edges.way.filter((way) => way.startsWith("catch")).length;
+  check.is("edges to handlers are marked", graph.drawing.querySelectorAll(".edge.thrown").length, thrown);
+  check.is("no try catches more often than it is entered", details.tries.every(({ entered, caught }) => sum(caught) <= entered));
   check.is("blocks do not overlap", overlapping(graph), 0);
   graph.zoom(0);
   const { canvas } = graph;

@@ -107,12 +107,12 @@ impl Builder<'_> {
     }
 
     fn try_table(&mut self, table: &TryTable, at: u32, next: u32) {
-        let handlers: Rc<[Handler]> = table.catches.iter().map(|catch| self.handler_of(catch)).collect();
+        let handlers: Rc<[Handler]> = table.catches.iter().map(|catch| self.handler_of(catch, at)).collect();
         self.enter(Construct::Block, table.ty, at, next);
         self.frames.last_mut().expect("just entered").handlers.all = handlers;
     }
 
-    fn handler_of(&self, catch: &wasmparser::Catch) -> Handler {
+    fn handler_of(&self, catch: &wasmparser::Catch, within: u32) -> Handler {
         use wasmparser::Catch::{All, AllRef, One, OneRef};
         let (tag, reference, label) = match *catch {
             One { tag, label } => (Some(tag), Reference::None, label),
@@ -120,7 +120,7 @@ impl Builder<'_> {
             All { label } => (None, Reference::None, label),
             AllRef { label } => (None, Reference::Above, label),
         };
-        Handler { catch: Catch { tag, reference }, label: self.label_at(label) }
+        Handler { catch: Catch { tag, reference, within }, label: self.label_at(label) }
     }
 
     fn old_try(&mut self, ty: BlockType, body: &FunctionBody<'_>, at: u32, next: u32) -> Result<()> {
@@ -136,7 +136,7 @@ impl Builder<'_> {
             let carried = tag.map_or(&[][..], |tag| info.tag_type(tag).params());
             let exception = self.stacks.push(base, ValType::Ref(RefType::EXNREF));
             let stack = carried.iter().fold(exception, |stack, &ty| self.stacks.push(stack, ty));
-            let catch = Catch { tag, reference: Reference::Below };
+            let catch = Catch { tag, reference: Reference::Below, within: at };
             Handler { catch, label: self.label(stack, 1 + carried.len() as u32) }
         });
         let all = all.collect::<Vec<_>>().into();

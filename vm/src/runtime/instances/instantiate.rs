@@ -233,9 +233,8 @@ fn images<'m>(store: &StoreOpaque, module: &'m dyn LoadedModule) -> Option<&'m [
 fn add_tags(store: &mut StoreOpaque, module: &dyn LoadedModule, instance: usize) {
     let (info, layout) = (module.info(), module.layout());
     for tag in info.imported_tags..info.tags.len() as u32 {
-        let names = info.exports.iter().filter(|(_, entity)| *entity == Entity::Tag(tag));
-        let name = names.map(|(name, _)| format!("`{name}`")).next().unwrap_or_else(|| tag.to_string());
-        let index = store.add_tag(module.types()[info.tags[tag as usize] as usize].func_type(), name);
+        let ty = module.types()[info.tags[tag as usize] as usize].func_type();
+        let index = store.add_tag(ty, info.tag_name(tag));
         store.instances[instance].tags.push(index);
     }
     let instance = &store.instances[instance];
