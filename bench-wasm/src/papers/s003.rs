@@ -1,8 +1,7 @@
 //! Vaswani 2007: interesting paths, untested paths, how paths are distributed, and the hot path table.
 
 use super::{
-    Experiment, How, Plot, Theirs, across_calls, compactness, hot_paths, instructions, sizes, superblocks,
-    untested,
+    Experiment, How, Plot, Theirs, across_calls, compactness, hot_paths, instructions, sizes, untested,
 };
 use crate::tables::What;
 
