@@ -117,7 +117,7 @@ const WAT: &str = r#"(module
                     (try_table (catch $t $f) (catch_all $h)
                         (local.set $sum (i32.add (local.get $sum) (call $looks (local.get $n)))))
                     (br $h))
-                (local.set $sum (i32.add (local.get $sum) (i32.trunc_sat_f64_s)))
+                (local.set $sum (i32.add (i32.trunc_sat_f64_s) (local.get $sum)))
                 (drop))
             (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
         (local.get $sum)))"#;
