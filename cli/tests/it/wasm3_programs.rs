@@ -34,7 +34,8 @@ fn prints(program: &str, args: &[&str], expected: &str) {
 
 #[test]
 fn exceptions_of_cpp() {
-    let expected = "sum 664000, notes 4000, zeros 2000, large 12000; held 0, at most 7\na number is missing\n";
+    let expected =
+        "sum 664000, notes 4000, zeros 2000, large 12000; held 0, at most 7\na number is missing\n";
     prints("errors.wasm", &[], expected);
     prints("errors-3.0.wasm", &[], expected);
 }
