@@ -85,7 +85,7 @@ fn errors_and_coroutines_of_lua() {
     let expected = "610\t3\n71571\t42004\n1 2 3 4 5 done\nfalse\thandled: attempt to index a nil value (local 't')\n \
                     3.14|xxx|\"a\\\nb\"\t0\nnil\t[string \"return 1 +\"]:1: unexpected symbol near <eof>\n";
     for mode in MODES {
-        let run = [&["run", "-q", "--dir", &folder], mode, &[lua.as_str(), &script]].concat();
+        let run = [&["run", "-q", "--dir", &folder], mode, &[&lua, &script]].concat();
         let ran = command(&run).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&ran.stdout), expected, "{mode:?} {ran:?}");
         assert!(ran.status.success());

@@ -95,7 +95,7 @@ fn checks_of_inlined_loops_do_so_too() {
     // local.get, i32.const, call
     let call = InlinedCall { at: offsets[2], guess: None };
     let mut graph = compiler.version(&caller, Tier::Optimized);
-    let site = Site { node: 0, call, next: offsets[3], wrong: 0 };
+    let site = Site { node: 0, call, next: offsets[3], is_caught: false, wrong: 0 };
     graph.inline(&site, &callee.cfg, compiler.version(&callee, Tier::Optimized));
     let text = compiler.disassemble(&env, &caller.cfg, &graph, Tier::Optimized).expect("within limits");
     assert_eq!(text.matches("add $-1, %r15\n").count(), 1, "{text}");
