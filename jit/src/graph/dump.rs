@@ -96,6 +96,9 @@ impl fmt::Display for BlockGraph {
             if node.strip.is_some() {
                 f.write_str(" strip")?;
             }
+            if node.vectors.is_some() {
+                f.write_str(" vectors")?;
+            }
             probes(f, &node.probes)?;
             writeln!(f)?;
             for inner in &node.inner {

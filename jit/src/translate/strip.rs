@@ -19,6 +19,7 @@ use cranelift_codegen::ir::{self, InstBuilder, Type, Value, types};
 
 use super::Translator;
 use crate::graph::Node;
+use crate::options::Pass;
 use crate::plan::{Countdown, GoesOn, ROUNDS_OF_STRIP};
 
 /// A strip-mined loop whose latches are not all translated.
@@ -41,6 +42,7 @@ impl Translator<'_> {
             return;
         }
         let (stop, rounds) = self.strip_ahead(countdown);
+        let rounds = self.checks_of(rounds);
         let count = self.builder.ins().get_pinned_reg(types::I64);
         let left = self.builder.ins().isub(count, rounds);
         self.builder.ins().set_pinned_reg(left);
@@ -49,6 +51,28 @@ impl Translator<'_> {
         self.builder.switch_to_block(inner);
         self.forget_addresses();
         self.strips.insert(header, OpenStrip { inner, stop, latches });
+        self.note_vectors(&self.graph.nodes[self.node], inner);
+    }
+
+    /// Notes the header of a loop that may be vectorised.
+    pub(super) fn note_vectors(&mut self, node: &Node, header: ir::Block) {
+        if node.vectors.is_some() && self.passes.has(Pass::Vectors) {
+            self.vectors.push((header, node.start));
+        }
+    }
+
+    /// Returns how many checks so many rounds count as. A loop that is unrolled in other code has one for several rounds
+    /// there, and is to be seen as often.
+    fn checks_of(&mut self, rounds: Value) -> Value {
+        let rounds_of_check =
+            self.graph.nodes[self.node].vectors.map_or(1, |vectors| vectors.rounds_of_check);
+        if rounds_of_check < 2 || !self.passes.has(Pass::Unroll) {
+            return rounds;
+        }
+        // At most 64 rounds: the reciprocal is exact.
+        let reciprocal = (1_i64 << 16) / i64::from(rounds_of_check) + 1;
+        let product = self.builder.ins().imul_imm_u(rounds, reciprocal);
+        self.builder.ins().ushr_imm_u(product, 16)
     }
 
     /// At the end of a node that is the latch of a strip: continues in the inner loop unless the strip ends.
