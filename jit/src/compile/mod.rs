@@ -14,7 +14,7 @@ use cranelift_frontend::FunctionBuilderContext;
 use wasmparser::FuncType;
 
 use crate::CompileError;
-use crate::abi::returns_in_memory;
+use crate::abi::{returns_in_memory, store_context};
 use crate::cfg::Cfg;
 use crate::clif::{explicit_traps, resolve_aliases};
 pub use crate::code::{
@@ -198,7 +198,10 @@ impl Compiler {
     ) -> Result<Option<Reoptimized>, CompileError> {
         assert!(!self.options.precise, "what is counted in a function is not counted where it is inlined");
         let passes = self.options.passes.for_function(plan.cfg.func);
-        let vectors = reoptimizer.policy.vectors && passes.has(Pass::Vectors) && passes.has(Pass::Strips);
+        // Other checks stay in each round.
+        let has_strips = !self.options.checked || self.options.pinned_cell() == Some(store_context::CHECKS);
+        let is_on = passes.has(Pass::Vectors) && passes.has(Pass::Strips) && has_strips;
+        let vectors = reoptimizer.policy.vectors && is_on;
         let policy = &Policy { vectors, ..*reoptimizer.policy };
         let reoptimizer = Reoptimizer { policy, ..*reoptimizer };
         let better = reoptimizer.graph(plan, &|plan| self.probed(plan))?;

@@ -2,7 +2,7 @@
 //!
 //! Input: a graph with its probes, and [`VectorLoop`]s of its function. Output: the same graph, in which these loops are
 //! marked where they are one node that leads back to itself: the translator tells `passes/vectors` of them. If such a
-//! loop has a check it becomes a strip, which has none in its rounds.
+//! loop has a check it becomes a strip, which has none in its rounds. Loops that do more in their rounds stay as they are.
 
 use super::{BlockGraph, Node};
 use crate::cfg::Cfg;
@@ -18,7 +18,9 @@ impl BlockGraph {
                 continue;
             };
             let is_back = |wire: &super::Wire| wire.to == Some(index) && wire.probes.is_empty();
-            if node.guard.is_none() && node.inner.is_empty() && node.wires.iter().any(is_back) {
+            let is_only_checked = node.probes.iter().all(|probe| *probe == Probe::Check);
+            let is_plain = is_only_checked && node.guard.is_none() && node.inner.is_empty();
+            if is_plain && node.wires.iter().any(is_back) {
                 let is_checked = node.probes.contains(&Probe::Check);
                 node.strip = Some(found.countdown).filter(|_| is_checked);
                 node.vectors = Some(found.vectors);

@@ -1,7 +1,7 @@
 //! Strip-mined checks: a loop is checked once every several rounds.
 //!
 //! A check costs each round two instructions. Where the trip count of a loop is known ([`Strip`]), the loop header
-//! checks, counts the checks of the next rounds in advance, at most [`ROUNDS_OF_STRIP`], and computes the value at
+//! checks, counts the checks of the next rounds in advance, at most [`ROUNDS_OF_STRIP`] (times the lanes of vectors), and computes the value at
 //! which these rounds end, the *stop*; an inner loop begins behind it. The latch first tests whether the local has
 //! reached the stop. If not, the inner loop continues without another test; if so, the loop's own test decides whether
 //! the loop ends or returns to the check. To Cranelift both are ordinary loops.
@@ -61,6 +61,12 @@ impl Translator<'_> {
         }
     }
 
+    /// Returns the maximum number of rounds of a strip: more where vectors do several at once, so that it takes as long.
+    fn rounds_of_strip(&self) -> u32 {
+        let vectors = self.graph.nodes[self.node].vectors.filter(|_| self.passes.has(Pass::Vectors));
+        ROUNDS_OF_STRIP * vectors.map_or(1, |vectors| vectors.lanes)
+    }
+
     /// Returns how many checks so many rounds count as. A loop that is unrolled in other code has one for several rounds
     /// there, and is to be seen as often.
     fn checks_of(&mut self, rounds: Value) -> Value {
@@ -69,7 +75,7 @@ impl Translator<'_> {
         if rounds_of_check < 2 || !self.passes.has(Pass::Unroll) {
             return rounds;
         }
-        // At most 64 rounds: the reciprocal is exact.
+        // So few rounds that the rounded reciprocal gives the quotient.
         let reciprocal = (1_i64 << 16) / i64::from(rounds_of_check) + 1;
         let product = self.builder.ins().imul_imm_u(rounds, reciprocal);
         self.builder.ins().ushr_imm_u(product, 16)
@@ -113,7 +119,8 @@ impl Translator<'_> {
         let step = countdown.step.unsigned_abs();
         let shift = i64::from(step.next_power_of_two().trailing_zeros());
         let rounds = self.builder.ins().ushr_imm_u(distance, shift);
-        let most = self.builder.ins().iconst(types::I64, i64::from(ROUNDS_OF_STRIP) - 1);
+        let most = i64::from(self.rounds_of_strip()) - 1;
+        let most = self.builder.ins().iconst(types::I64, most);
         let is_far = self.builder.ins().icmp(IntCC::UnsignedGreaterThan, rounds, most);
         let rounds = self.builder.ins().select(is_far, most, rounds);
         let way = self.builder.ins().imul_imm_s(rounds, countdown.step);

@@ -399,3 +399,188 @@ fn vectorized_loops_store_what_they_stored() -> Outcome {
     assert!(made > 50 && returned > 1000, "{made} loops vectorized, {returned} calls returned");
     Ok(())
 }
+
+/// Loops whose arrays tests place: each is vectorised if its arrays are apart.
+fn simple() -> Vec<Kernel> {
+    let load = |array: usize, place: i32| Box::new(Expr::Load(array, place));
+    let kernel = |kind: Kind, value: Expr, copies: i32| {
+        let (to, addressing, counting) = ((2, 0), 1, 1);
+        Kernel { kind, value, to, copies, addressing, counting }
+    };
+    let sum = Expr::Binary("add", load(0, 0), load(1, 0));
+    let mut all: Vec<Kernel> = KINDS.iter().map(|&kind| kernel(kind, sum.clone(), 1)).collect();
+    all.push(kernel(Kind::F64, Expr::Binary("mul", Box::new(sum.clone()), Box::new(Expr::Kept)), 2));
+    all.push(kernel(Kind::F32, Expr::Unary("sqrt", load(0, 3)), 8));
+    all.push(kernel(Kind::F64, Expr::Binary("div", load(0, -1), load(0, 1)), 5));
+    all
+}
+
+/// Makes the loops hot, so that they are reoptimized; returns the program.
+fn warm(config: &Config, text: &str, loops: usize) -> Result<Program> {
+    let mut program = Program::new(config, text)?;
+    let bytes = vec![1; PAGE];
+    for (function, round) in (0..loops).flat_map(|function| (0..160).map(move |round| (function, round))) {
+        let call = Call { function, arrays: [8, 8000, 16_000, 24_000], kept: 0, rounds: 300 + round % 40 };
+        program.call(&call, &bytes)?;
+    }
+    Ok(program)
+}
+
+#[test]
+fn arrays_may_overlap_by_any_distance() -> Outcome {
+    let kernels = simple();
+    let text = module(&kernels);
+    let mut expected = Program::new(&plain(Strategy::Baseline), &text)?;
+    let mut others =
+        [Program::new(&plain(Strategy::Optimized), &text)?, warm(&eager(), &text, kernels.len())?];
+    let bytes = filled(&mut Random::new(3), Kind::I8);
+    for (function, by) in (0..kernels.len()).flat_map(|function| (-70..=70).map(move |by| (function, by))) {
+        // The array that is stored to begins so far from the first one; then from the value that is always loaded.
+        for (third, kept) in [(5000 + by, 0), (9000, 9000 + 4 * by)] {
+            let call = Call { function, arrays: [5000, 7000, third, 0], kept, rounds: 67 };
+            let wanted = expected.call(&call, &bytes)?;
+            for other in &mut others {
+                assert!(other.call(&call, &bytes)? == wanted, "{call:?} {:?}", kernels[function]);
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn loops_stop_at_the_end_of_memory_in_the_same_round() -> Outcome {
+    let kernels = simple();
+    let text = module(&kernels);
+    let mut expected = Program::new(&plain(Strategy::Baseline), &text)?;
+    let mut others =
+        [Program::new(&plain(Strategy::Optimized), &text)?, warm(&eager(), &text, kernels.len())?];
+    let bytes = filled(&mut Random::new(4), Kind::I8);
+    let mut trapped = 0;
+    for (function, left) in (0..kernels.len()).flat_map(|function| (0..40).map(move |left| (function, left)))
+    {
+        let size = kernels[function].kind.size();
+        let end = PAGE as i32 - left * size - left % 3;
+        // The end of each array in turn; before memory, so that indices wrap around to its begin.
+        for arrays in
+            [[end, 100, 30_000, 0], [100, end, 30_000, 0], [100, 30_000, end, 0], [-left, 9000, 500, 0]]
+        {
+            let call = Call { function, arrays, kept: 40_000, rounds: 37 };
+            let wanted = expected.call(&call, &bytes)?;
+            trapped += usize::from(!wanted.0);
+            for other in &mut others {
+                assert!(other.call(&call, &bytes)? == wanted, "{call:?} {:?}", kernels[function]);
+            }
+        }
+    }
+    assert!(trapped > 500, "{trapped}");
+    Ok(())
+}
+
+#[test]
+fn the_reoptimizer_says_which_loops_it_vectorized() -> Outcome {
+    let kernels = simple();
+    let text = module(&kernels);
+    let program = warm(&eager(), &text, kernels.len())?;
+    for function in 0..kernels.len() as u32 {
+        let made = program.module.reoptimizations().into_iter().filter(|done| done.func == function);
+        let decisions: Vec<Decision> = made.flat_map(|done| done.decisions).collect();
+        let is_vectorized = |decision: &Decision| matches!(decision.verdict, Verdict::Vectorized { .. });
+        assert!(decisions.iter().any(is_vectorized), "{:?}: {decisions:?}", kernels[function as usize]);
+    }
+    let mut without = eager();
+    without.reoptimization(Some(Policy { vectors: false, ..Policy::eager() }));
+    assert_eq!(warm(&without, &text, kernels.len())?.decided(), (0, Vec::new()));
+    Ok(())
+}
+
+/// A loop in which each element depends on the one before, behind one that can be vectorised.
+const RECURRENCE: &str = "(module (memory (export \"memory\") 1) (func (export \"f0\")
+    (param $a i32) (param $b i32) (param $c i32) (param $d i32) (param $kept i32) (param $n i32) (local $i i32)
+    (loop $again
+        (f64.store (i32.add (local.get $c) (local.get $i)) (f64.load (i32.add (local.get $b) (local.get $i))))
+        (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 8))) (local.get $n))))
+    (local.set $i (i32.const 0))
+    (loop $again
+        (f64.store offset=8 (i32.add (local.get $a) (local.get $i))
+            (f64.neg (f64.load (i32.add (local.get $a) (local.get $i)))))
+        (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 8))) (local.get $n))))))";
+
+#[test]
+fn the_reoptimizer_says_why_a_loop_is_not_vectorized() -> Outcome {
+    let program = warm(&eager(), RECURRENCE, 1)?;
+    let (made, refused) = program.decided();
+    assert!(made > 0 && refused.first() == Some(&NoVectors::Dependence), "{made} {refused:?}");
+    Ok(())
+}
+
+#[test]
+fn code_around_vectors_is_proven() -> Outcome {
+    let kernels = simple();
+    let text = module(&kernels);
+    for mut config in [plain(Strategy::Optimized), eager()] {
+        let engine = Engine::new(config.verify(true))?;
+        let module = Module::new(&engine, &text)?;
+        let mut store = Store::new(&engine, ());
+        let instance = Linker::new(&engine).instantiate(&mut store, &module)?;
+        let names = (0..kernels.len()).map(|index| format!("f{index}"));
+        for name in names.flat_map(|name| (0..40).map(move |_| name.clone())) {
+            let run = instance.get_typed_func::<(i32, i32, i32, i32, i32, i32), ()>(&mut store, &name)?;
+            run.call(&mut store, (8, 8000, 16_000, 24_000, 0, 300))?;
+        }
+        assert_eq!(engine.unproven(), [] as [String; 0]);
+        assert!(engine.proofs().0 >= kernels.len() as u64);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_vectorized_loop_that_does_not_end_is_interrupted() -> Outcome {
+    // The step is even and the bound odd; the address stays, and what is stored fills a vector.
+    let text = "(module (memory 1) (func (export \"f\") (param $n i32) (local $i i32)
+        (loop $again
+            (i64.store (i32.const 64) (i64.const 7)) (i64.store (i32.const 72) (i64.const 7))
+            (br_if $again (i32.ne (local.tee $i (i32.add (local.get $i) (i32.const 2))) (local.get $n))))))";
+    let engine = Engine::new(&eager())?;
+    let module = Module::new(&engine, text)?;
+    let mut store = Store::new(&engine, ());
+    let instance = Linker::new(&engine).instantiate(&mut store, &module)?;
+    let run = instance.get_typed_func::<i32, ()>(&mut store, "f")?;
+    for rounds in 0..60 {
+        run.call(&mut store, 2000 + 2 * rounds)?;
+    }
+    let all = module.reoptimizations();
+    let mut decisions = all.iter().flat_map(|done| &done.decisions);
+    assert!(decisions.any(|decision| matches!(decision.verdict, Verdict::Vectorized { .. })));
+    let handle = store.interrupt_handle();
+    let interrupter = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        handle.interrupt();
+    });
+    assert!(run.call(&mut store, 7).is_err());
+    interrupter.join().expect("it only waits");
+    Ok(())
+}
+
+#[test]
+fn what_a_loop_stores_at_one_place_is_loaded_in_each_round() -> Outcome {
+    let text = "(module (memory (export \"memory\") 1) (func (export \"f0\")
+        (param $a i32) (param $b i32) (param $c i32) (param $d i32) (param $kept i32) (param $n i32) (local $t f64)
+        (loop $again
+            (local.set $t (f64.load (local.get $kept)))
+            (f64.store (local.get $kept) (f64.add (local.get $t) (f64.load (local.get $a))))
+            (f64.store offset=8 (local.get $kept) (f64.add (local.get $t) (f64.load offset=8 (local.get $a))))
+            (local.set $a (i32.add (local.get $a) (i32.const 16)))
+            (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))))";
+    let bytes: Vec<u8> = (0..PAGE / 8).flat_map(|number| (number as f64).to_le_bytes()).collect();
+    let mut expected = Program::new(&plain(Strategy::Baseline), text)?;
+    let mut others = [Program::new(&plain(Strategy::Optimized), text)?, warm(&eager(), text, 1)?];
+    assert_eq!(others[1].decided().0, 1);
+    for kept in [16, 800, 808, 4800, 40_000] {
+        let call = Call { function: 0, arrays: [800, 0, 0, 0], kept, rounds: 250 };
+        let wanted = expected.call(&call, &bytes)?;
+        for other in &mut others {
+            assert!(other.call(&call, &bytes)? == wanted, "{call:?}");
+        }
+    }
+    Ok(())
+}

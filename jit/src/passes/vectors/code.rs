@@ -20,7 +20,8 @@ use crate::abi::memory;
 
 /// The minimum number of windows: fewer do not repay the guard.
 const LEAST_WINDOWS: i64 = 4;
-/// The maximum number of rounds at once, so that no size overflows.
+/// The maximum number of rounds at once where 64 bits count them, so that no size overflows. 32 bits never count so many
+/// that one does.
 const MOST_ROUNDS: i64 = 1 << 31;
 
 /// Writes the vectorised loop before the loop.
@@ -166,20 +167,19 @@ impl Writer<'_> {
 
     /// Computes how many rounds windows do: a multiple of those of a window, and fewer than are certain to come.
     fn rounds(&mut self, func: &mut Function, guard: Block) -> Value {
-        let Test { counter, plus, step, bound, .. } = self.round.test;
-        let ty = func.dfg.value_type(counter);
-        let first = self.copies[&counter];
+        let Test { tested, step, bound, .. } = self.round.test;
+        let ty = func.dfg.value_type(tested);
+        let first = self.copy(func, guard, tested);
         let bound = bound.map(|bound| self.copy(func, guard, bound));
         let mut pos = self.at(func, guard);
-        let plus = pos.ins().iconst(ty, plus & mask(ty));
-        let first = pos.ins().iadd(first, plus);
         let bound = bound.unwrap_or_else(|| pos.ins().iconst(ty, 0));
         let distance = distance(&mut pos, &self.round.test, first, bound);
         let rounds = divided(&mut pos, distance, step.unsigned_abs());
-        let most = pos.ins().iconst(types::I64, MOST_ROUNDS);
-        let is_far = pos.ins().icmp(IntCC::UnsignedGreaterThan, rounds, most);
-        let rounds = pos.ins().select(is_far, most, rounds);
-        pos.ins().band_imm_s(rounds, -i64::from(self.window.rounds))
+        let rounds = if ty == types::I64 { at_most(&mut pos, rounds, MOST_ROUNDS) } else { rounds };
+        match self.window.rounds {
+            1 => rounds,
+            several => pos.ins().band_imm_s(rounds, -i64::from(several)),
+        }
     }
 
     /// Makes the vectors that all windows share, and enters the loop over windows.
@@ -194,7 +194,7 @@ impl Writer<'_> {
             strides.push((1, func.dfg.append_block_param(windows, types::I64)));
         }
         let mut pos = self.at(func, splats);
-        let limit = pos.ins().imul_imm_s(rounds, strides[0].0);
+        let limit = times(&mut pos, rounds, strides[0].0);
         let zero = pos.ins().iconst(types::I64, 0);
         let args = vec![BlockArg::Value(zero); strides.len()];
         pos.ins().jump(windows, &args);
@@ -302,7 +302,7 @@ impl Writer<'_> {
             args.push(BlockArg::Value(match step {
                 0 => start,
                 step => {
-                    let way = pos.ins().imul_imm_s(rounds, step);
+                    let way = times(&mut pos, rounds, step);
                     let way = if ty == types::I64 { way } else { pos.ins().ireduce(ty, way) };
                     pos.ins().iadd(start, way)
                 }
@@ -317,8 +317,24 @@ fn before_end(func: &mut Function, block: Block) -> FuncCursor<'_> {
     FuncCursor::new(func).at_inst(end)
 }
 
-fn mask(ty: Type) -> i64 {
-    if ty == types::I64 { -1 } else { 0xffff_ffff }
+fn plus_constant(pos: &mut FuncCursor<'_>, value: Value, constant: i64) -> Value {
+    if constant == 0 { value } else { pos.ins().iadd_imm_s(value, constant) }
+}
+
+/// Multiplies a number of rounds.
+fn times(pos: &mut FuncCursor<'_>, rounds: Value, by: i64) -> Value {
+    match by {
+        1 => rounds,
+        -1 => pos.ins().ineg(rounds),
+        2.. if by.count_ones() == 1 => pos.ins().ishl_imm_u(rounds, i64::from(by.trailing_zeros())),
+        _ => pos.ins().imul_imm_s(rounds, by),
+    }
+}
+
+fn at_most(pos: &mut FuncCursor<'_>, value: Value, most: i64) -> Value {
+    let most = pos.ins().iconst(types::I64, most);
+    let is_more = pos.ins().icmp(IntCC::UnsignedGreaterThan, value, most);
+    pos.ins().select(is_more, most, value)
 }
 
 /// Computes the range of addresses of a class in all rounds of the windows, and what must hold for it. A range is
@@ -330,10 +346,12 @@ fn range(
     rounds: Value,
     (base, len): (Value, Value),
 ) -> ((Value, Value), Vec<Value>) {
-    let from = pos.ins().iadd_imm_s(address, class.range.0);
-    let to = pos.ins().iadd_imm_s(address, class.range.1 - class.stride);
-    let way = pos.ins().imul_imm_s(rounds, class.stride);
-    let to = pos.ins().iadd(to, way);
+    let from = plus_constant(pos, address, class.range.0);
+    let mut to = plus_constant(pos, address, class.range.1 - class.stride);
+    if class.stride != 0 {
+        let way = times(pos, rounds, class.stride);
+        to = pos.ins().iadd(to, way);
+    }
     let end = pos.ins().isub(to, base);
     let mut tests = vec![pos.ins().icmp(IntCC::UnsignedLessThanOrEqual, end, len)];
     if class.nearest < 0 {
@@ -367,6 +385,9 @@ fn distance(pos: &mut FuncCursor<'_>, test: &Test, first: Value, bound: Value) -
 /// Divides a distance by a step; the result may be 2 too small. If the step is no power of two the distance has 32 bits:
 /// it is multiplied by the reciprocal, rounded down.
 fn divided(pos: &mut FuncCursor<'_>, distance: Value, step: u64) -> Value {
+    if step == 1 {
+        return distance;
+    }
     if step.is_power_of_two() {
         return pos.ins().ushr_imm_u(distance, i64::from(step.trailing_zeros()));
     }

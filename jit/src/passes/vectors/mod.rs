@@ -26,8 +26,6 @@ mod code;
 mod linear;
 mod pack;
 mod round;
-#[cfg(test)]
-mod tests;
 
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::{Block, Function};

@@ -33,10 +33,8 @@ pub(super) struct Round {
 /// The test by which a loop continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Test {
-    /// The parameter that counts.
-    pub counter: Value,
-    /// What is added to it before it is tested.
-    pub plus: i64,
+    /// The value that counts: a sum of parameters and of what is the same in all rounds.
+    pub tested: Value,
     /// What each round adds to it; not zero.
     pub step: i64,
     /// The condition under which the loop continues.
@@ -73,7 +71,7 @@ impl Round {
             let is_invariant = is_pure && func.dfg.inst_values(inst).all(is_kept);
             func.dfg.inst_results(inst).iter().for_each(|&result| _ = invariant.insert(result, is_invariant));
         }
-        let test = Test { counter: arg, plus: 0, step: 0, condition: IntCC::Equal, bound: None };
+        let test = Test { tested: arg, step: 0, condition: IntCC::Equal, bound: None };
         let mut round = Round { header, insts, end, carried, test, invariant };
         round.test = round.test_of(func, arg, goes_on_if).ok_or(Refusal::Test)?;
         Ok(round)
@@ -125,9 +123,8 @@ impl Round {
         if !matches!(ty, types::I32 | types::I64) || bound.is_some_and(|bound| !self.is_invariant(bound)) {
             return None;
         }
-        let sum = Linear::new(func, value);
-        let &[(counter, 1)] = sum.terms.as_slice() else { return None };
-        let step = self.step(func, counter).filter(|step| (1..=MOST_STEP).contains(&step.unsigned_abs()))?;
+        let step = self.step_of(func, &Linear::new(func, value))?;
+        let step = Some(step).filter(|step| (1..=MOST_STEP).contains(&step.unsigned_abs()))?;
         let leads_on = match condition {
             // A step of 64 bits that is no power of two takes a division.
             IntCC::NotEqual => ty == types::I32 || step.unsigned_abs().is_power_of_two(),
@@ -139,7 +136,7 @@ impl Round {
             }
             IntCC::Equal => false,
         };
-        leads_on.then_some(Test { counter, plus: sum.constant, step, condition, bound })
+        leads_on.then_some(Test { tested: value, step, condition, bound })
     }
 }
 
