@@ -574,7 +574,7 @@ fn what_a_loop_stores_at_one_place_is_loaded_in_each_round() -> Outcome {
     let bytes: Vec<u8> = (0..PAGE / 8).flat_map(|number| (number as f64).to_le_bytes()).collect();
     let mut expected = Program::new(&plain(Strategy::Baseline), text)?;
     let mut others = [Program::new(&plain(Strategy::Optimized), text)?, warm(&eager(), text, 1)?];
-    assert_eq!(others[1].decided().0, 1);
+    assert!(others[1].decided().0 > 0);
     for kept in [16, 800, 808, 4800, 40_000] {
         let call = Call { function: 0, arrays: [800, 0, 0, 0], kept, rounds: 250 };
         let wanted = expected.call(&call, &bytes)?;

@@ -12,6 +12,7 @@
 //! 2. no index wraps and all accesses of the windows are within memory: none traps, so that nobody can see memory in
 //!    the middle of a window. Rounds that would trap are done by the loop, in order;
 //! 3. bytes that one class of accesses stores are not accessed by another: so a window may load all before it stores.
+//!
 //! Then the windows leave memory as their rounds would, bit for bit: each lane is computed by the instructions of its
 //! round, in their order; nothing is reassociated. What is between two stores of other threads' memory could be seen:
 //! shared memories are left out by those who choose the loops. Checks, polls and counters are no part of such a block:
