@@ -114,7 +114,7 @@ pub use types::{
     ArrayType, ExternType, FuncType, GlobalType, HeapType, MemoryType, RefType, StructType, TableType,
     TagType, ValType,
 };
-pub use wprof_jit::compile::{Pass, PassSet, PassesError, Stage};
+pub use wprof_jit::compile::{NoVectors, Pass, PassSet, PassesError, Stage};
 pub use wprof_jit::events::{BUILT_IN as BUILT_IN_EVENTS, CustomModel, EventModel, ModelError};
 pub use wprof_jit::module::AllocatorKind;
 pub use wprof_jit::plan::{Checks, Counting, EntryChecks, Interesting, Metric, SystemEvent, Tracing};

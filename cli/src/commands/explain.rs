@@ -233,8 +233,14 @@ fn better(
         return Ok(None);
     };
     let (info, advice) = (module.info(), Advice::new(&profile));
-    let by = Reoptimizer { info, advice: &advice, policy: &policy, collection };
-    Ok(compiler(args, collection)?.reoptimized(plan, &by)?)
+    let by = Reoptimizer { info, advice: &advice, policy: &policy, collection, scalar: &[] };
+    let compiler = compiler(args, collection)?;
+    let Some(better) = compiler.reoptimized(plan, &by)? else { return Ok(None) };
+    // Only its code tells which loops could not be vectorised.
+    let scalar =
+        with_env(module, collection, |env| compiler.graph(env, &plan.cfg, &better.graph, Tier::Optimized))?;
+    let by = Reoptimizer { scalar: &scalar.not_vectorized(), ..by };
+    Ok(compiler.reoptimized(plan, &by)?)
 }
 
 /// Describes the decisions on the way to the best version, one per line.
@@ -252,6 +258,16 @@ fn decisions(
     Ok(better.decisions.iter().map(|decision| decided(module, func, decision) + "\n").collect())
 }
 
+/// Calls `with` with what code of a module depends on besides its bytes.
+fn with_env<T>(module: &Module, collection: &Collection, with: impl FnOnce(&ModuleEnv<'_>) -> T) -> T {
+    let (info, events) = (module.info(), &collection.events);
+    let layout = VmLayout::new(info);
+    let type_ids: Vec<u32> = (0..info.types.len()).collect();
+    let env =
+        ModuleEnv { info, layout: &layout, type_ids: &type_ids, events, slots: 0, dispatch_cells: Some(0) };
+    with(&env)
+}
+
 fn code(
     args: &ExplainArgs,
     module: &Module,
@@ -259,14 +275,11 @@ fn code(
     collection: &Collection,
     graph: &BlockGraph,
 ) -> Result<String> {
-    let (info, events) = (module.info(), &collection.events);
-    let layout = VmLayout::new(info);
-    let type_ids: Vec<u32> = (0..info.types.len()).collect();
-    let env =
-        ModuleEnv { info, layout: &layout, type_ids: &type_ids, events, slots: 0, dispatch_cells: Some(0) };
     let compiler = compiler(args, collection)?;
-    Ok(match args.stage {
-        Stage::Clif => compiler.clif(&env, &plan.cfg, graph, args.tier.into())?,
-        _ => compiler.disassemble(&env, &plan.cfg, graph, args.tier.into())?,
+    with_env(module, collection, |env| {
+        Ok(match args.stage {
+            Stage::Clif => compiler.clif(env, &plan.cfg, graph, args.tier.into())?,
+            _ => compiler.disassemble(env, &plan.cfg, graph, args.tier.into())?,
+        })
     })
 }

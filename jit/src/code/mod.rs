@@ -4,6 +4,7 @@ mod accesses;
 mod origins;
 mod positions;
 pub mod stand_ins;
+mod vectors;
 
 use cranelift_codegen::ir::LibCall;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -11,6 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::abi::{TrapCode, store_context};
 pub(crate) use origins::{Fact, Origins};
 pub use positions::{Position, Positions};
+pub use vectors::{Lanes, NoVectors, Vectorized};
 
 /// The key of the stack slot that holds a frame's vmctx.
 pub(crate) const VMCTX_SLOT: u64 = 1;
@@ -135,6 +137,9 @@ pub struct MachineCode {
     /// The known ranges of jump tables and constants in the code; ascending.
     #[serde(skip)]
     pub data: Vec<(u32, u32)>,
+    /// What became of the loops that might be vectorised, in the order of their code.
+    #[serde(skip)]
+    pub vectorized: Vec<Vectorized>,
     /// The rarely executed end of the code, if it may lie apart from the rest.
     pub cold: Option<ColdPart>,
 }
@@ -172,6 +177,18 @@ impl MachineCode {
         if let Some(cold) = &self.cold {
             cold.shift(&mut self.bytes, by);
         }
+    }
+
+    /// Returns the loops of which no copy could be vectorised, by the byte offset in the module of their first
+    /// instruction, with the reasons; ascending.
+    pub fn not_vectorized(&self) -> Vec<(u32, NoVectors)> {
+        let is_vectorized =
+            |at: u32| self.vectorized.iter().any(|&(other, what)| other == at && what.is_ok());
+        let refused = self.vectorized.iter().filter_map(|&(at, what)| Some((at, what.err()?)));
+        let mut all: Vec<(u32, NoVectors)> = refused.filter(|&(at, _)| !is_vectorized(at)).collect();
+        all.sort_unstable_by_key(|&(at, _)| at);
+        all.dedup_by_key(|&mut (at, _)| at);
+        all
     }
 
     /// Returns the frames that a place in the code is in, innermost first: the place itself, then the inlined calls

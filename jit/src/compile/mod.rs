@@ -14,17 +14,18 @@ use cranelift_frontend::FunctionBuilderContext;
 use wasmparser::FuncType;
 
 use crate::CompileError;
-use crate::abi::returns_in_memory;
+use crate::abi::{returns_in_memory, store_context};
 use crate::cfg::Cfg;
 use crate::clif::{explicit_traps, resolve_aliases};
 pub use crate::code::{
-    CallSite, ColdPart, Landing, MachineCode, Origin, Position, Positions, Reloc, TrapSite,
+    CallSite, ColdPart, Landing, Lanes, MachineCode, NoVectors, Origin, Position, Positions, Reloc, TrapSite,
+    Vectorized,
 };
 use crate::graph::{BlockGraph, Node, Parts};
 pub use crate::options::{CompilerOptions, MemoryStyle, Pass, PassSet, Passes, PassesError, Stage};
-use crate::passes::{self, Pipeline, Preserved};
+use crate::passes::{self, Done, Pipeline, Preserved};
 use crate::plan::{FunctionPlan, Placement};
-use crate::reoptimize::{Reoptimized, Reoptimizer};
+use crate::reoptimize::{Policy, Reoptimized, Reoptimizer};
 use crate::target::{self, Baseline, Target, isa};
 pub use crate::translate::ModuleEnv;
 use crate::translate::{Translated, translate};
@@ -196,6 +197,13 @@ impl Compiler {
         reoptimizer: &Reoptimizer<'_>,
     ) -> Result<Option<Reoptimized>, CompileError> {
         assert!(!self.options.precise, "what is counted in a function is not counted where it is inlined");
+        let passes = self.options.passes.for_function(plan.cfg.func);
+        // Other checks stay in each round.
+        let has_strips = !self.options.checked || self.options.pinned_cell() == Some(store_context::CHECKS);
+        let is_on = passes.has(Pass::Vectors) && passes.has(Pass::Strips) && has_strips;
+        let vectors = reoptimizer.policy.vectors && is_on;
+        let policy = &Policy { vectors, ..*reoptimizer.policy };
+        let reoptimizer = Reoptimizer { policy, ..*reoptimizer };
         let better = reoptimizer.graph(plan, &|plan| self.probed(plan))?;
         Ok(better.map(|better| Reoptimized { graph: self.optimized(better.graph, plan), ..better }))
     }
@@ -216,7 +224,10 @@ impl Compiler {
 
     /// Returns the graph with code copied for speed.
     fn optimized(&self, graph: BlockGraph, plan: &FunctionPlan) -> BlockGraph {
-        let graph = match self.options.passes.for_function(plan.cfg.func).has(Pass::Unroll) {
+        let passes = self.options.passes.for_function(plan.cfg.func);
+        let graph =
+            if passes.has(Pass::Vectors) { graph.vectorized(&plan.cfg, &plan.vectors) } else { graph };
+        let graph = match passes.has(Pass::Unroll) {
             true => graph.unrolled(&plan.cfg, &plan.loops, plan.first_counter),
             false => graph,
         };
@@ -339,21 +350,23 @@ impl Compiler {
         let Scratch { context, builder, registers, baseline } = &mut *scratch;
         let options = self.options_of(graph);
         let passes = options.passes.for_function(cfg.func);
-        let Translated { mut origins, checks, dispatches } =
+        let Translated { mut origins, checks, dispatches, vectors } =
             translate(env, options, (isa, self.target), cfg, graph, &mut context.func, builder)?;
         let explicit = options.explicit_traps.then(|| isa.default_call_conv());
         let proofs = self.options.proves.then_some(&self.proofs);
-        let mut unproven = None;
+        let mut done = Done { unproven: None, vectorized: Vec::new() };
         if tier == Tier::Optimized {
             let preserved = Preserved::new(self.target.integers_across_calls(&*self.rest), &self.options);
             let proves = proofs.is_some();
-            let pipeline = Pipeline { func: cfg.func, passes, checks: &checks, preserved, explicit, proves };
-            unproven = pipeline.run(context, isa, &mut origins)?;
+            let (func, checks, vectors) = (cfg.func, &checks, &vectors);
+            let pipeline = Pipeline { func, passes, checks, preserved, explicit, proves, vectors };
+            done = pipeline.run(context, isa, &mut origins)?;
         }
         if let (Tier::Baseline, Some(convention)) = (tier, explicit) {
             make_traps_explicit(cfg.func, &mut context.func, convention)?;
         }
         origins.check(cfg.func)?;
+        let Done { unproven, vectorized } = done;
         let (target, func, origins) = (self.target, cfg.func, &origins);
         let largest_frame = explicit.map(|_| LARGEST_EXPLICIT_FRAME);
         let output =
@@ -376,6 +389,7 @@ impl Compiler {
         if let Ok(code) = &mut code {
             (code.in_bursts, code.inlined, code.dispatches) =
                 (graph.in_bursts, graph.inlined_at(cfg), dispatches);
+            code.vectorized = vectorized;
             code.inlined_funcs = graph.inlined_funcs();
             code.counts_heat = graph.nodes.iter().any(Node::counts_heat);
             code.loop_entries =

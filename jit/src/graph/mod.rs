@@ -18,6 +18,7 @@ mod split_loop;
 mod strip;
 mod superblock;
 mod unroll;
+mod vectors;
 
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ use smallvec::SmallVec;
 
 use crate::cfg::{Cfg, Target};
 use crate::code::Origin;
-use crate::plan::{Countdown, FunctionPlan, Inner, Placement, Probe, Probes};
+use crate::plan::{Countdown, FunctionPlan, Inner, Placement, Probe, Probes, Vectors};
 pub use follow::Chases;
 pub use inline::Site;
 pub use landing::Handler;
@@ -113,6 +114,8 @@ pub struct Node {
     pub guard: Option<Guard>,
     /// The test by which a strip-mined loop continues, at its header; see [`BlockGraph::stripped`].
     pub strip: Option<Countdown>,
+    /// What the loop is expected to do at once if it can be vectorised, at its header; see [`BlockGraph::vectorized`].
+    pub vectors: Option<Vectors>,
     /// The edge that the branch certainly takes, thanks to a guard: the branch is not tested.
     pub sure: Option<u32>,
     /// The node where the caller continues if an inlined frame leaves for another version at a check in this node.
@@ -197,6 +200,7 @@ impl BlockGraph {
             rounds: 0,
             guard: None,
             strip: None,
+            vectors: None,
             sure: None,
             behind: None,
             lands: None,

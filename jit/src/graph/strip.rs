@@ -17,7 +17,7 @@ impl BlockGraph {
         for node in &mut self.nodes {
             let is_whole = node.frame == 0 && node.start == cfg.blocks[node.block as usize].start;
             let is_checked = node.guard.is_none() && node.probes.contains(&Probe::Check);
-            if is_whole && is_checked {
+            if is_whole && is_checked && node.strip.is_none() {
                 let strip = strips.iter().find(|strip| strip.header == node.block);
                 node.strip = strip.map(|strip| strip.countdown);
             }

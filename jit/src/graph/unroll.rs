@@ -95,7 +95,8 @@ impl BlockGraph {
             true => found.fits(&self, &node_of),
             false => found.blocks.iter().all(|&block| node_of[block as usize].is_some()),
         };
-        let loops: Vec<&SmallLoop> = loops.iter().filter(fits).collect();
+        let is_scalar = |found: &&SmallLoop| !self.has_vectors(found.blocks[0]);
+        let loops: Vec<&SmallLoop> = loops.iter().filter(fits).filter(is_scalar).collect();
         if loops.is_empty() {
             return self;
         }

@@ -80,6 +80,7 @@ passes! {
     Divisible, "divisible", Translation, "Tests by a product whether a number is divisible by a constant.";
     ConstantTables, "constant-tables", Translation, "Calls through tables that never change without checking type and null.";
     SinglePass, "single-pass", Baseline, "Writes baseline code with an assembler of its own, in a single pass.";
+    Vectors, "vectors", Clif, "Computes rounds of counted loops side by side in vectors, if a test before the loop allows it.";
     Params, "params", Clif, "Removes block parameters that always equal another value.";
     Masks, "masks", Clif, "Removes masks that shifts and byte comparisons do not need.";
     Products, "products", Clif, "Makes sums of small products, and 64-bit products of upper halves.";

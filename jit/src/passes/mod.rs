@@ -17,7 +17,8 @@ mod pipeline;
 mod products;
 mod results;
 mod spilling;
+mod vectors;
 
 pub(crate) use allocation::takes_long;
-pub(crate) use pipeline::{Pipeline, Unproven};
+pub(crate) use pipeline::{Done, Pipeline, Unproven};
 pub(crate) use spilling::Preserved;

@@ -6,15 +6,16 @@
 
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::ir::Block;
 use cranelift_codegen::isa::{CallConv, TargetIsa};
 
 use super::{
-    checks, constants, extends, facts, invariants, loads, masks, params, products, results, spilling,
+    checks, constants, extends, facts, invariants, loads, masks, params, products, results, spilling, vectors,
 };
 use crate::CompileError;
 use crate::clif::check::Check;
 use crate::clif::{explicit_traps, resolve_aliases};
-use crate::code::Origins;
+use crate::code::{Origins, Vectorized};
 use crate::options::{Pass, Passes};
 use crate::validate::clif;
 
@@ -29,6 +30,15 @@ pub(crate) struct Pipeline<'a> {
     pub explicit: Option<CallConv>,
     /// Whether each pass must be proven to preserve the behaviour of the function; it is undone otherwise.
     pub proves: bool,
+    /// The loops that may be vectorised: their header, and the byte offset in the module of their first instruction.
+    pub vectors: &'a [(Block, u32)],
+}
+
+/// What the pipeline tells of a function.
+pub(crate) struct Done {
+    /// A report of the first pass that could not be proven, if any.
+    pub unproven: Unproven,
+    pub vectorized: Vec<Vectorized>,
 }
 
 /// A report of the first pass that could not be proven, if any.
@@ -74,15 +84,18 @@ impl Pipeline<'_> {
         context: &mut Context,
         isa: &dyn TargetIsa,
         origins: &mut Origins,
-    ) -> Result<Unproven, CompileError> {
+    ) -> Result<Done, CompileError> {
         let before = self.each(&BEFORE_OPTIMIZER, context, origins);
         context
             .optimize(isa, &mut ControlPlane::default())
             .map_err(|error| CompileError::Codegen { func: self.func, message: format!("{error:?}") })?;
+        let headers: Vec<Block> = self.vectors.iter().map(|&(header, _)| header).collect();
+        let outcomes = vectors::vectorize(context, &headers);
         let between = self.each(&AFTER_OPTIMIZER, context, origins);
         self.lower(context, origins)?;
         let behind = self.each(&AFTER_LOWERING, context, origins);
-        Ok(before.or(between).or(behind))
+        let vectorized = self.vectors.iter().map(|&(_, offset)| offset).zip(outcomes).collect();
+        Ok(Done { unproven: before.or(between).or(behind), vectorized })
     }
 
     fn each(&self, all: &[(Pass, Work)], context: &mut Context, origins: &Origins) -> Unproven {

@@ -27,6 +27,7 @@ mod system_event;
 mod targets;
 mod trace;
 mod trip_count;
+mod vector_loop;
 
 use std::sync::Arc;
 
@@ -54,6 +55,7 @@ pub use targets::{CELLS_PER_SITE, FunctionTargets};
 pub use trace::{FunctionTrace, Moment, Tracing};
 pub(crate) use trip_count::TripCounts;
 pub use trip_count::{Countdown, GoesOn, Order};
+pub use vector_loop::{VectorLoop, Vectors};
 
 use crate::CompileError;
 use crate::abi::path_row;
@@ -184,6 +186,8 @@ pub struct FunctionPlan {
     pub loops: Vec<SmallLoop>,
     /// Loops that optimised code checks once per several rounds.
     pub strips: Vec<Strip>,
+    /// Loops that plain code may vectorise.
+    pub vectors: Vec<VectorLoop>,
     /// Execution counts from an earlier run of each prefix of a path, if paths are counted and such a run exists.
     pub prefixes: Option<PrefixCounts>,
     /// Its calls, if calling contexts are counted.
@@ -222,7 +226,9 @@ impl FunctionPlan {
         let loops = collection.loops(info, &cfg)?;
         let plan = FunctionPlan::with_loops(info, func, collection, first_counter, (cfg, loops))?;
         let strips = plan.stripped_loops(info, collection)?;
-        Ok(FunctionPlan { strips, ..plan })
+        let is_plain = collection.is_off() && collection.checks.is_none() && !collection.in_bursts;
+        let vectors = if is_plain { VectorLoop::all(info, &plan.cfg, &[])? } else { Vec::new() };
+        Ok(FunctionPlan { strips, vectors, ..plan })
     }
 
     /// Plans baseline code, which unrolls nothing: if counters do not depend on loops, the plan contains no loops.
@@ -287,6 +293,7 @@ impl FunctionPlan {
             trace,
             loops,
             strips: Vec::new(),
+            vectors: Vec::new(),
             prefixes,
             contexts,
             allocator,

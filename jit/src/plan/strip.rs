@@ -73,7 +73,7 @@ fn has_calls(info: &ModuleInfo, cfg: &Cfg, id: LoopId) -> Result<bool, BinaryRea
 
 /// Returns the block with a loop's only back edge, which passes no operands, if the loop has no other exit except to
 /// failing code.
-fn only_exit(cfg: &Cfg, id: LoopId, found: &Loop) -> Option<u32> {
+pub(super) fn only_exit(cfg: &Cfg, id: LoopId, found: &Loop) -> Option<u32> {
     let (shape, loops) = (cfg.shape(), cfg.loops());
     let &[back] = loops.back_edges(shape, id).as_slice() else { return None };
     let latch = shape.edge(back).from.0;

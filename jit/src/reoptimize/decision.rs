@@ -7,6 +7,7 @@ use wprof_profiler::TrialResult;
 use super::Estimate;
 use super::SideExits;
 use crate::abi::stream;
+use crate::code::NoVectors;
 
 /// A decision about one place in a function.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,6 +72,19 @@ pub enum Verdict {
         /// The share of side exits in recent bursts.
         measured: f64,
     },
+    /// A loop that begins here does rounds side by side.
+    Vectorized {
+        /// The number of values in a vector.
+        lanes: u32,
+        /// The number of rounds that the loop makes each time.
+        rounds: f64,
+        /// The share of the function's instructions that it executes.
+        share: f64,
+        /// Its contribution to [`Estimate::saved`] of the function without inlined calls.
+        saved: f64,
+    },
+    /// A loop that seemed worth it is not vectorised.
+    NotVectorized(NoVectors),
     /// A loop that begins here loads what it will need some rounds later, if it repeats itself.
     Prefetched,
     /// The version was timed against the previous one.
@@ -160,6 +174,13 @@ impl Verdict {
                     "a new phase: {measured:.1}% {what} left the version before, {predicted:.1}% were expected"
                 )
             }
+            Verdict::Vectorized { lanes, rounds, share, saved } => {
+                let (share, saved) = (share * 100.0, change(saved * 100.0, "% less", "% more"));
+                format!(
+                    "vectorized, {lanes} values at once: {rounds:.0} rounds each time, {share:.1}% of the function; predicted: {saved} work"
+                )
+            }
+            Verdict::NotVectorized(why) => format!("not vectorized: {why}"),
             Verdict::Prefetched => {
                 format!("prefetched: what comes {} rounds later, if the loop repeats itself", stream::AHEAD)
             }

@@ -11,6 +11,7 @@ mod inlining;
 mod phase;
 mod policy;
 mod traces;
+mod vectors;
 
 pub use advice::{Advice, FunctionAdvice, Targets};
 pub use decision::{Decision, LittleGain, Refusal, Verdict};
@@ -20,6 +21,7 @@ pub use policy::Policy;
 
 use crate::CompileError;
 use crate::cfg::Cfg;
+use crate::code::NoVectors;
 use crate::graph::{BlockGraph, HotPath};
 use crate::module::ModuleInfo;
 use crate::plan::{Collection, FunctionPlan};
@@ -36,6 +38,8 @@ pub struct Reoptimizer<'a> {
     pub policy: &'a Policy,
     /// What the engine collects: checks, or nothing.
     pub collection: &'a Collection,
+    /// The loops that cannot be vectorised, with the reasons: what was made of code for the function before.
+    pub scalar: &'a [(u32, NoVectors)],
 }
 
 /// A better graph.
@@ -66,6 +70,7 @@ impl<'a> Reoptimizer<'a> {
         let cfg = &plan.cfg;
         let mut decisions = Vec::new();
         let Some(graph) = self.with_superblocks(plan, probed(plan), &mut decisions) else { return Ok(None) };
+        let graph = self.with_vectors(plan, graph, &mut decisions)?;
         let is_checked = plan.checks.as_ref().is_some_and(|checks| checks.entry);
         let mut inlining = Inlining::new(self, (cfg, is_checked), graph, probed, decisions);
         if self.policy.inlining {

@@ -85,6 +85,8 @@ pub(crate) struct Translated {
     pub checks: Vec<Check>,
     /// The dispatches whose cells it reads, ascending.
     pub dispatches: Vec<u32>,
+    /// The loops that may be vectorised: their header, and the byte offset in the module of their first instruction.
+    pub vectors: Vec<(ir::Block, u32)>,
 }
 
 /// Translates `graph` into `func`, which `isa` compiles to machine code.
@@ -127,7 +129,8 @@ pub(crate) fn translate(
     }
     translator.builder.finalize(isa.frontend_config());
     let dispatches = translator.dispatches.into_iter().collect();
-    Ok(Translated { origins: translator.origins, checks: translator.checks, dispatches })
+    let Translator { origins, checks, vectors, .. } = translator;
+    Ok(Translated { origins, checks, dispatches, vectors })
 }
 
 struct Translator<'a> {
@@ -195,6 +198,7 @@ struct Translator<'a> {
     origins: Origins,
     checks: Vec<Check>,
     dispatches: BTreeSet<u32>,
+    vectors: Vec<(ir::Block, u32)>,
     /// The exit of the node by which a frame moves to better code, if its check may use it too; it has the
     /// address as a parameter.
     leave_when_hot: Option<ir::Block>,
@@ -268,6 +272,7 @@ impl<'a> Translator<'a> {
             origins: Origins::default(),
             checks: Vec::new(),
             dispatches: BTreeSet::new(),
+            vectors: Vec::new(),
             leave_when_hot: None,
             block: 0,
             offset: 0,
@@ -366,8 +371,9 @@ impl<'a> Translator<'a> {
             self.send_parameters_home();
         }
         self.probes(&node.probes);
-        if let Some(countdown) = &node.strip {
-            self.begin_strip(countdown);
+        match &node.strip {
+            Some(countdown) => self.begin_strip(countdown),
+            None => self.note_vectors(node, self.blocks[index]),
         }
         let mut operators = Operators::new(self.env.info, node.start, block.limit);
         let mut last = None;

@@ -1,7 +1,7 @@
 //! Strip-mined checks: a loop is checked once every several rounds.
 //!
 //! A check costs each round two instructions. Where the trip count of a loop is known ([`Strip`]), the loop header
-//! checks, counts the checks of the next rounds in advance, at most [`ROUNDS_OF_STRIP`], and computes the value at
+//! checks, counts the checks of the next rounds in advance, at most [`ROUNDS_OF_STRIP`] (times the lanes of vectors), and computes the value at
 //! which these rounds end, the *stop*; an inner loop begins behind it. The latch first tests whether the local has
 //! reached the stop. If not, the inner loop continues without another test; if so, the loop's own test decides whether
 //! the loop ends or returns to the check. To Cranelift both are ordinary loops.
@@ -19,6 +19,7 @@ use cranelift_codegen::ir::{self, InstBuilder, Type, Value, types};
 
 use super::Translator;
 use crate::graph::Node;
+use crate::options::Pass;
 use crate::plan::{Countdown, GoesOn, ROUNDS_OF_STRIP};
 
 /// A strip-mined loop whose latches are not all translated.
@@ -41,6 +42,7 @@ impl Translator<'_> {
             return;
         }
         let (stop, rounds) = self.strip_ahead(countdown);
+        let rounds = self.checks_of(rounds);
         let count = self.builder.ins().get_pinned_reg(types::I64);
         let left = self.builder.ins().isub(count, rounds);
         self.builder.ins().set_pinned_reg(left);
@@ -49,6 +51,34 @@ impl Translator<'_> {
         self.builder.switch_to_block(inner);
         self.forget_addresses();
         self.strips.insert(header, OpenStrip { inner, stop, latches });
+        self.note_vectors(&self.graph.nodes[self.node], inner);
+    }
+
+    /// Notes the header of a loop that may be vectorised.
+    pub(super) fn note_vectors(&mut self, node: &Node, header: ir::Block) {
+        if node.vectors.is_some() && self.passes.has(Pass::Vectors) {
+            self.vectors.push((header, node.start));
+        }
+    }
+
+    /// Returns the maximum number of rounds of a strip: more where vectors do several at once, so that it takes as long.
+    fn rounds_of_strip(&self) -> u32 {
+        let vectors = self.graph.nodes[self.node].vectors.filter(|_| self.passes.has(Pass::Vectors));
+        ROUNDS_OF_STRIP * vectors.map_or(1, |vectors| vectors.lanes)
+    }
+
+    /// Returns how many checks so many rounds count as. A loop that is unrolled in other code has one for several rounds
+    /// there, and is to be seen as often.
+    fn checks_of(&mut self, rounds: Value) -> Value {
+        let rounds_of_check =
+            self.graph.nodes[self.node].vectors.map_or(1, |vectors| vectors.rounds_of_check);
+        if rounds_of_check < 2 || !self.passes.has(Pass::Unroll) {
+            return rounds;
+        }
+        // So few rounds that the rounded reciprocal gives the quotient.
+        let reciprocal = (1_i64 << 16) / i64::from(rounds_of_check) + 1;
+        let product = self.builder.ins().imul_imm_u(rounds, reciprocal);
+        self.builder.ins().ushr_imm_u(product, 16)
     }
 
     /// At the end of a node that is the latch of a strip: continues in the inner loop unless the strip ends.
@@ -89,7 +119,8 @@ impl Translator<'_> {
         let step = countdown.step.unsigned_abs();
         let shift = i64::from(step.next_power_of_two().trailing_zeros());
         let rounds = self.builder.ins().ushr_imm_u(distance, shift);
-        let most = self.builder.ins().iconst(types::I64, i64::from(ROUNDS_OF_STRIP) - 1);
+        let most = i64::from(self.rounds_of_strip()) - 1;
+        let most = self.builder.ins().iconst(types::I64, most);
         let is_far = self.builder.ins().icmp(IntCC::UnsignedGreaterThan, rounds, most);
         let rounds = self.builder.ins().select(is_far, most, rounds);
         let way = self.builder.ins().imul_imm_s(rounds, countdown.step);

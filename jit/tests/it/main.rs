@@ -18,3 +18,4 @@ mod split;
 mod superblocks;
 mod translate;
 mod unrolled;
+mod vectors;

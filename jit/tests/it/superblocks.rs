@@ -179,7 +179,8 @@ fn what_superblocks_are_to_save_adds_up_to_what_the_version_does() {
     };
     let advice: Advice = [(0, known)].into_iter().collect();
     let (collection, policy) = (Collection::default(), Policy { path_growth: 9, ..Policy::default() });
-    let by = Reoptimizer { info: &info, advice: &advice, policy: &policy, collection: &collection };
+    let by =
+        Reoptimizer { info: &info, advice: &advice, policy: &policy, collection: &collection, scalar: &[] };
     let better = by.graph(&plan, &|plan| BlockGraph::new(plan)).expect("within limits").expect("it is known");
     let parts = better.decisions.iter().filter_map(|decision| match decision.verdict {
         Verdict::Superblock { saved, .. } => Some(saved),

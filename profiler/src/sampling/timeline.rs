@@ -113,6 +113,8 @@ pub enum DecisionKind {
     PhaseChange,
     /// A loop prefetches.
     Prefetched,
+    /// A loop does rounds side by side.
+    Vectorized,
 }
 
 impl DecisionKind {
@@ -126,6 +128,7 @@ impl DecisionKind {
             Self::Predicted => "predicted",
             Self::PhaseChange => "phase change",
             Self::Prefetched => "prefetched",
+            Self::Vectorized => "vectorized",
         }
     }
 }

@@ -73,7 +73,8 @@ impl Summary {
                 Verdict::Inlined { .. } => self.inlined += 1,
                 Verdict::Superblock { .. } => self.superblocks += 1,
                 Verdict::PhaseChange { .. } => self.phase_changes += 1,
-                Verdict::NoSuperblock { .. } | Verdict::Refused { .. } => {}
+                Verdict::NoSuperblock { .. } | Verdict::Refused { .. } | Verdict::NotVectorized(_) => {}
+                Verdict::Vectorized { .. } => {}
                 Verdict::Predicted(_) | Verdict::Prefetched | Verdict::Tried { .. } => {}
             }
         }

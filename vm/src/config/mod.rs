@@ -299,7 +299,7 @@ impl Config {
     }
 
     /// Sets whether all compiled code is checked (default: no). Cranelift then verifies its input, as it always does
-    /// in debug builds. Each pass over a function's CLIF or finished machine code must also be proven to
+    /// in debug builds. Each pass but `vectors` over a function's CLIF or finished machine code must also be proven to
     /// preserve the function's behaviour: the same stores, calls, traps, branches and results. Without a proof the
     /// function runs without that pass; [`Engine::proofs`](crate::Engine::proofs) counts these cases, and
     /// [`Engine::unproven`](crate::Engine::unproven) gives the reasons. Baseline code must be proven, too, to do what its

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use hashbrown::{HashMap, HashSet};
 use wprof_jit::abi::heat;
-use wprof_jit::compile::{MachineCode, ModuleEnv, Position, Positions, Tier};
+use wprof_jit::compile::{MachineCode, ModuleEnv, NoVectors, Position, Positions, Tier};
 use wprof_jit::plan::FunctionPlan;
 use wprof_jit::reoptimize::{Advice, Basis, Decision, LittleGain};
 use wprof_profiler::{CodeTier, Profile};
@@ -106,6 +106,8 @@ pub(super) struct Compiled {
     pub refused: Option<LittleGain>,
     /// The tier of its code, if that comes from the code cache.
     pub restored: Option<Tier>,
+    /// The loops of its best version that cannot be vectorised.
+    pub scalar: Vec<(u32, NoVectors)>,
     /// Whether its loops prefetch.
     pub prefetching: Prefetching,
     /// Its burst code.
@@ -135,6 +137,7 @@ impl Compiled {
             saved: 0.0,
             refused: None,
             restored: None,
+            scalar: Vec::new(),
             prefetching: Prefetching::Untried,
             bursts: BurstCode::default(),
         }

@@ -61,7 +61,10 @@ fn kind(verdict: &Verdict) -> DecisionKind {
     match verdict {
         Verdict::Superblock { .. } => DecisionKind::Superblock,
         Verdict::Inlined { .. } => DecisionKind::Inlined,
-        Verdict::Refused { .. } | Verdict::NoSuperblock { .. } => DecisionKind::Declined,
+        Verdict::Refused { .. } | Verdict::NoSuperblock { .. } | Verdict::NotVectorized(_) => {
+            DecisionKind::Declined
+        }
+        Verdict::Vectorized { .. } => DecisionKind::Vectorized,
         Verdict::Predicted(_) => DecisionKind::Predicted,
         Verdict::Tried { .. } => DecisionKind::Tried,
         Verdict::Prefetched => DecisionKind::Prefetched,

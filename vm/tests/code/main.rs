@@ -19,3 +19,4 @@ mod symbols;
 mod tiers;
 mod trials;
 mod unrolled;
+mod vectors;

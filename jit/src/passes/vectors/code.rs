@@ -1,0 +1,442 @@
+//! The code of a vectorised loop: a guard, the loop over windows, and the way back to the loop that there was.
+//!
+//! Input: a [`Round`], its [`Accesses`], its [`Window`]. Output: four blocks before the loop. The **guard** computes how
+//! many rounds are certain to come, and tests what must hold for them (see [`Guard`]); the *splats* make the vectors
+//! that are the same in all windows; the *windows* do all but at least one of these rounds; the *rest* leads to the
+//! loop, with what its parameters would be after as many rounds. If the guard fails, the loop does all.
+
+use cranelift_codegen::cursor::{Cursor, FuncCursor};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{
+    Block, BlockArg, BlockCall, Endianness, Function, Inst, InstBuilder, InstructionData, MemFlagsData,
+    SourceLoc, Type, Value, types,
+};
+use hashbrown::HashMap;
+
+use super::access::{Access, Accesses, Class};
+use super::pack::{Id, Made, Window};
+use super::round::{Round, Test};
+use crate::abi::memory;
+
+/// The minimum number of windows: fewer do not repay the guard.
+const LEAST_WINDOWS: i64 = 4;
+/// The maximum number of rounds at once where 64 bits count them, so that no size overflows. 32 bits never count so many
+/// that one does.
+const MOST_ROUNDS: i64 = 1 << 31;
+
+/// Writes the vectorised loop before the loop.
+pub(super) fn write(func: &mut Function, round: &Round, accesses: &Accesses, window: &Window) {
+    let [guard, splats, windows, rest] = [(); 4].map(|()| {
+        let block = func.dfg.make_block();
+        func.layout.insert_block(block, round.header);
+        block
+    });
+    let location = func.srcloc(round.end);
+    let mut writer =
+        Writer { round, accesses, window, location, copies: HashMap::new(), made: HashMap::new() };
+    redirect(func, round.header, guard);
+    writer.take_params(func, guard);
+    let starts: Vec<Value> = func.dfg.block_params(guard).to_vec();
+    let Ahead { rounds, addresses } = writer.guard(func, guard, splats);
+    let ways = writer.enter(func, splats, windows, rounds);
+    writer.windows(func, (windows, rest), &addresses, &ways);
+    writer.leave(func, rest, rounds, &starts);
+}
+
+/// What the guard knows: the number of rounds that windows do, and the address of each class in the first round.
+struct Ahead {
+    rounds: Value,
+    addresses: Vec<Value>,
+}
+
+/// The parameters of the loop over windows: how far classes with a stride have come.
+struct Ways {
+    /// The strides, with the parameter; the first one is tested.
+    strides: Vec<(i64, Value)>,
+    /// Where the first one ends.
+    limit: Value,
+}
+
+struct Writer<'a> {
+    round: &'a Round,
+    accesses: &'a Accesses,
+    window: &'a Window,
+    location: SourceLoc,
+    /// The values of the first round, by those of the loop.
+    copies: HashMap<Value, Value>,
+    made: HashMap<Id, Value>,
+}
+
+/// Has all branches from outside of a loop lead to its guard.
+fn redirect(func: &mut Function, header: Block, guard: Block) {
+    let others = func.layout.blocks().filter(|&block| block != header);
+    let ends: Vec<Inst> = others.filter_map(|block| func.layout.last_inst(block)).collect();
+    for end in ends {
+        let dfg = &mut func.dfg;
+        let (tables, exceptions) = (&mut dfg.jump_tables, &mut dfg.exception_tables);
+        for call in dfg.insts[end].branch_destination_mut(tables, exceptions) {
+            if call.block(&dfg.value_lists) == header {
+                let args: Vec<BlockArg> = call.args(&dfg.value_lists).collect();
+                *call = BlockCall::new(guard, args, &mut dfg.value_lists);
+            }
+        }
+    }
+}
+
+impl Writer<'_> {
+    fn at<'f>(&self, func: &'f mut Function, block: Block) -> FuncCursor<'f> {
+        FuncCursor::new(func).at_bottom(block).with_srcloc(self.location)
+    }
+
+    fn take_params(&mut self, func: &mut Function, guard: Block) {
+        for param in func.dfg.block_params(self.round.header).to_vec() {
+            let ty = func.dfg.value_type(param);
+            self.copies.insert(param, func.dfg.append_block_param(guard, ty));
+        }
+    }
+
+    /// Returns what a value is in the first round, computed in a block that the guard dominates.
+    fn copy(&mut self, func: &mut Function, block: Block, value: Value) -> Value {
+        if let Some(&copy) = self.copies.get(&value) {
+            return copy;
+        }
+        if !self.round.is_made_in(value) {
+            return value;
+        }
+        let inst = func.dfg.value_def(value).inst().expect("parameters have copies");
+        let args: Vec<Value> = func.dfg.inst_values(inst).collect();
+        let args: Vec<Value> = args.into_iter().map(|arg| self.copy(func, block, arg)).collect();
+        let copy: Inst = func.dfg.clone_inst(inst);
+        func.dfg.overwrite_inst_values(copy, args.into_iter());
+        self.at(func, block).insert_inst(copy);
+        let copy = func.dfg.first_result(copy);
+        self.copies.insert(value, copy);
+        copy
+    }
+
+    /// Tests whether enough rounds are certain to come; all of their accesses are within memory, and no index wraps;
+    /// and no class that they store to has bytes of another.
+    fn guard(&mut self, func: &mut Function, guard: Block, splats: Block) -> Ahead {
+        let rounds = self.rounds(func, guard);
+        let least = LEAST_WINDOWS * i64::from(self.window.rounds);
+        let base = self.copy(func, guard, self.accesses.base);
+        let len = self.len(func, guard);
+        let mut pos = self.at(func, guard);
+        let mut holds = pos.ins().icmp_imm_u(IntCC::UnsignedGreaterThanOrEqual, rounds, least);
+        let mut ranges: Vec<(Value, Value)> = Vec::new();
+        let mut addresses = Vec::new();
+        for class in &self.accesses.classes {
+            let address = self.copy(func, guard, class.address);
+            let mut pos = self.at(func, guard);
+            let (range, tests) = range(&mut pos, class, address, rounds, (base, len));
+            holds = tests.into_iter().fold(holds, |holds, test| pos.ins().band(holds, test));
+            ranges.push(range);
+            addresses.push(address);
+        }
+        let mut pos = self.at(func, guard);
+        for (a, b) in self.pairs() {
+            let before = pos.ins().icmp(IntCC::UnsignedLessThanOrEqual, ranges[a].1, ranges[b].0);
+            let behind = pos.ins().icmp(IntCC::UnsignedLessThanOrEqual, ranges[b].1, ranges[a].0);
+            let apart = pos.ins().bor(before, behind);
+            holds = pos.ins().band(holds, apart);
+        }
+        let header = self.round.header;
+        let args: Vec<BlockArg> =
+            pos.func.dfg.block_params(guard).iter().map(|&param| BlockArg::Value(param)).collect();
+        pos.ins().brif(holds, splats, &[], header, &args);
+        Ahead { rounds, addresses }
+    }
+
+    /// Returns the pairs of classes of which one is stored to.
+    fn pairs(&self) -> Vec<(usize, usize)> {
+        let classes = &self.accesses.classes;
+        let all = (0..classes.len()).flat_map(|b| (0..b).map(move |a| (a, b)));
+        all.filter(|&(a, b)| classes[a].is_stored || classes[b].is_stored).collect()
+    }
+
+    /// Computes the length of the memory, which lies beside the address of its byte 0.
+    fn len(&mut self, func: &mut Function, guard: Block) -> Value {
+        let inst = func.dfg.value_def(self.accesses.base).inst().expect("it is loaded");
+        let InstructionData::Load { arg, offset, .. } = func.dfg.insts[inst] else {
+            unreachable!("it is loaded")
+        };
+        let definition = self.copy(func, guard, arg);
+        let offset = i32::from(offset) - memory::BASE + memory::LEN;
+        self.at(func, guard).ins().load(types::I64, MemFlagsData::trusted(), definition, offset)
+    }
+
+    /// Computes how many rounds windows do: a multiple of those of a window, and fewer than are certain to come.
+    fn rounds(&mut self, func: &mut Function, guard: Block) -> Value {
+        let Test { tested, step, bound, .. } = self.round.test;
+        let ty = func.dfg.value_type(tested);
+        let first = self.copy(func, guard, tested);
+        let bound = bound.map(|bound| self.copy(func, guard, bound));
+        let mut pos = self.at(func, guard);
+        let bound = bound.unwrap_or_else(|| pos.ins().iconst(ty, 0));
+        let distance = distance(&mut pos, &self.round.test, first, bound);
+        let rounds = divided(&mut pos, distance, step.unsigned_abs());
+        let rounds = if ty == types::I64 { at_most(&mut pos, rounds, MOST_ROUNDS) } else { rounds };
+        match self.window.rounds {
+            1 => rounds,
+            several => pos.ins().band_imm_s(rounds, -i64::from(several)),
+        }
+    }
+
+    /// Makes the vectors that all windows share, and enters the loop over windows.
+    fn enter(&mut self, func: &mut Function, splats: Block, windows: Block, rounds: Value) -> Ways {
+        let mut strides: Vec<(i64, Value)> = Vec::new();
+        for stride in self.accesses.classes.iter().map(|class| class.stride) {
+            if stride != 0 && strides.iter().all(|&(known, _)| known != stride) {
+                strides.push((stride, func.dfg.append_block_param(windows, types::I64)));
+            }
+        }
+        if strides.is_empty() {
+            strides.push((1, func.dfg.append_block_param(windows, types::I64)));
+        }
+        let mut pos = self.at(func, splats);
+        let limit = times(&mut pos, rounds, strides[0].0);
+        let zero = pos.ins().iconst(types::I64, 0);
+        let args = vec![BlockArg::Value(zero); strides.len()];
+        pos.ins().jump(windows, &args);
+        Ways { strides, limit }
+    }
+
+    /// Writes the loop over windows. What all windows share is inserted before the end of the block before.
+    fn windows(
+        &mut self,
+        func: &mut Function,
+        (windows, rest): (Block, Block),
+        first: &[Value],
+        ways: &Ways,
+    ) {
+        let before = func.layout.prev_block(windows).expect("the splats");
+        let mut addresses = Vec::new();
+        for (class, &address) in self.accesses.classes.iter().zip(first) {
+            let way = ways.strides.iter().find(|&&(stride, _)| stride == class.stride);
+            let moved = |&(_, way): &(i64, Value)| self.at(func, windows).ins().iadd(address, way);
+            addresses.push(way.filter(|_| class.stride != 0).map_or(address, moved));
+        }
+        for store in &self.window.stores {
+            self.make(func, (before, windows), (first, &addresses), store.vector);
+        }
+        for store in &self.window.stores {
+            let access = &self.accesses.all[store.access];
+            let vector = self.made[&store.vector];
+            let flags = func.dfg.mem_flags[access.flags];
+            let mut pos = self.at(func, windows);
+            pos.set_srcloc(pos.func.srcloc(access.inst));
+            pos.ins().store(flags, vector, addresses[access.class], store.at as i32);
+        }
+        let mut pos = self.at(func, windows);
+        let step = i64::from(self.window.rounds);
+        let next: Vec<Value> =
+            ways.strides.iter().map(|&(stride, way)| pos.ins().iadd_imm_s(way, stride * step)).collect();
+        let goes_on = pos.ins().icmp(IntCC::NotEqual, next[0], ways.limit);
+        let args: Vec<BlockArg> = next.into_iter().map(BlockArg::Value).collect();
+        pos.ins().brif(goes_on, windows, &args, rest, &[]);
+    }
+
+    /// Makes a vector, and those that it is made of: in the window, or before the windows if all have the same.
+    fn make(
+        &mut self,
+        func: &mut Function,
+        blocks: (Block, Block),
+        addresses: (&[Value], &[Value]),
+        id: Id,
+    ) -> Value {
+        if let Some(&made) = self.made.get(&id) {
+            return made;
+        }
+        let vector = self.window.vectors[id];
+        let operands: Vec<Value> =
+            vector.made.operands().into_iter().map(|id| self.make(func, blocks, addresses, id)).collect();
+        let copied = match vector.made {
+            Made::Splat(value) => Some(self.copy_to_end(func, blocks.0, value)),
+            _ => None,
+        };
+        let mut pos = match vector.is_invariant {
+            true => before_end(func, blocks.0).with_srcloc(self.location),
+            false => self.at(func, blocks.1),
+        };
+        let addresses = if vector.is_invariant { addresses.0 } else { addresses.1 };
+        let loaded = |access: &Access| addresses[access.class];
+        let ty = vector.ty;
+        let made = match vector.made {
+            Made::Splat(_) => splat(&mut pos, ty, copied.expect("it is copied")),
+            Made::SplatLoad(access, at) => {
+                let access = &self.accesses.all[access];
+                let flags = pos.func.dfg.mem_flags[access.flags];
+                pos.set_srcloc(pos.func.srcloc(access.inst));
+                let lane = pos.ins().load(ty.lane_type(), flags, loaded(access), at as i32);
+                pos.ins().splat(ty, lane)
+            }
+            Made::Load(access, at) => {
+                let access = &self.accesses.all[access];
+                let flags = pos.func.dfg.mem_flags[access.flags];
+                pos.set_srcloc(pos.func.srcloc(access.inst));
+                pos.ins().load(ty, flags, loaded(access), at as i32)
+            }
+            made => compute(&mut pos, ty, made, &operands),
+        };
+        self.made.insert(id, made);
+        made
+    }
+
+    /// Returns a value from outside the loop, which the loop may compute itself.
+    fn copy_to_end(&mut self, func: &mut Function, block: Block, value: Value) -> Value {
+        let end = func.layout.last_inst(block).expect("it jumps");
+        func.layout.remove_inst(end);
+        let copy = self.copy(func, block, value);
+        func.layout.append_inst(end, block);
+        copy
+    }
+
+    /// Continues in the loop, as after so many rounds.
+    fn leave(&self, func: &mut Function, rest: Block, rounds: Value, starts: &[Value]) {
+        let mut args = Vec::new();
+        for (&(param, next), &start) in self.round.carried.iter().zip(starts) {
+            let step =
+                if next == param { 0 } else { self.round.step(func, param).expect("it was found before") };
+            let ty = func.dfg.value_type(start);
+            let mut pos = self.at(func, rest);
+            args.push(BlockArg::Value(match step {
+                0 => start,
+                step => {
+                    let way = times(&mut pos, rounds, step);
+                    let way = if ty == types::I64 { way } else { pos.ins().ireduce(ty, way) };
+                    pos.ins().iadd(start, way)
+                }
+            }));
+        }
+        self.at(func, rest).ins().jump(self.round.header, &args);
+    }
+}
+
+fn before_end(func: &mut Function, block: Block) -> FuncCursor<'_> {
+    let end = func.layout.last_inst(block).expect("it jumps");
+    FuncCursor::new(func).at_inst(end)
+}
+
+fn plus_constant(pos: &mut FuncCursor<'_>, value: Value, constant: i64) -> Value {
+    if constant == 0 { value } else { pos.ins().iadd_imm_s(value, constant) }
+}
+
+/// Multiplies a number of rounds.
+fn times(pos: &mut FuncCursor<'_>, rounds: Value, by: i64) -> Value {
+    match by {
+        1 => rounds,
+        -1 => pos.ins().ineg(rounds),
+        2.. if by.count_ones() == 1 => pos.ins().ishl_imm_u(rounds, i64::from(by.trailing_zeros())),
+        _ => pos.ins().imul_imm_s(rounds, by),
+    }
+}
+
+fn at_most(pos: &mut FuncCursor<'_>, value: Value, most: i64) -> Value {
+    let most = pos.ins().iconst(types::I64, most);
+    let is_more = pos.ins().icmp(IntCC::UnsignedGreaterThan, value, most);
+    pos.ins().select(is_more, most, value)
+}
+
+/// Computes the range of addresses of a class in all rounds of the windows, and what must hold for it. A range is
+/// wrong if there are no rounds; then nothing depends on it.
+fn range(
+    pos: &mut FuncCursor<'_>,
+    class: &Class,
+    address: Value,
+    rounds: Value,
+    (base, len): (Value, Value),
+) -> ((Value, Value), Vec<Value>) {
+    let from = plus_constant(pos, address, class.range.0);
+    let mut to = plus_constant(pos, address, class.range.1 - class.stride);
+    if class.stride != 0 {
+        let way = times(pos, rounds, class.stride);
+        to = pos.ins().iadd(to, way);
+    }
+    let end = pos.ins().isub(to, base);
+    let mut tests = vec![pos.ins().icmp(IntCC::UnsignedLessThanOrEqual, end, len)];
+    if class.nearest < 0 {
+        let index = pos.ins().isub(address, base);
+        let least = class.beyond - class.nearest;
+        tests.push(pos.ins().icmp_imm_u(IntCC::UnsignedGreaterThanOrEqual, index, least));
+    }
+    ((from, to), tests)
+}
+
+/// Computes how far the first tested value is from the bound, in the direction of the steps, with 64 bits; 0 if it is
+/// beyond it.
+fn distance(pos: &mut FuncCursor<'_>, test: &Test, first: Value, bound: Value) -> Value {
+    let (from, to) = if test.step > 0 { (first, bound) } else { (bound, first) };
+    if test.condition == IntCC::NotEqual {
+        let distance = pos.ins().isub(to, from);
+        let is_64 = pos.func.dfg.value_type(distance) == types::I64;
+        return if is_64 { distance } else { pos.ins().uextend(types::I64, distance) };
+    }
+    let is_signed = test.condition != test.condition.unsigned();
+    let [from, to] = [from, to].map(|value| match is_signed {
+        true => pos.ins().sextend(types::I64, value),
+        false => pos.ins().uextend(types::I64, value),
+    });
+    let distance = pos.ins().isub(to, from);
+    let zero = pos.ins().iconst(types::I64, 0);
+    let is_beyond = pos.ins().icmp(IntCC::SignedLessThan, distance, zero);
+    pos.ins().select(is_beyond, zero, distance)
+}
+
+/// Divides a distance by a step; the result may be 2 too small. If the step is no power of two the distance has 32 bits:
+/// it is multiplied by the reciprocal, rounded down.
+fn divided(pos: &mut FuncCursor<'_>, distance: Value, step: u64) -> Value {
+    if step == 1 {
+        return distance;
+    }
+    if step.is_power_of_two() {
+        return pos.ins().ushr_imm_u(distance, i64::from(step.trailing_zeros()));
+    }
+    let reciprocal = (1_u64 << 31) / step;
+    let product = pos.ins().imul_imm_u(distance, reciprocal as i64);
+    pos.ins().ushr_imm_u(product, 31)
+}
+
+fn splat(pos: &mut FuncCursor<'_>, ty: Type, value: Value) -> Value {
+    let lane = ty.lane_type();
+    let is_wider = pos.func.dfg.value_type(value).bits() > lane.bits();
+    let value = if is_wider { pos.ins().ireduce(lane, value) } else { value };
+    pos.ins().splat(ty, value)
+}
+
+fn compute(pos: &mut FuncCursor<'_>, ty: Type, made: Made, operands: &[Value]) -> Value {
+    match made {
+        Made::Unary(opcode, _) => {
+            let (inst, dfg) = pos.ins().Unary(opcode, ty, operands[0]);
+            dfg.first_result(inst)
+        }
+        Made::Binary(opcode, ..) => {
+            let (inst, dfg) = pos.ins().Binary(opcode, ty, operands[0], operands[1]);
+            dfg.first_result(inst)
+        }
+        Made::Shift(opcode, _, by) => {
+            let by = pos.ins().iconst(types::I32, by);
+            let (inst, dfg) = pos.ins().Binary(opcode, ty, operands[0], by);
+            dfg.first_result(inst)
+        }
+        Made::IntCompare(condition, ..) => pos.ins().icmp(condition, operands[0], operands[1]),
+        Made::FloatCompare(condition, ..) => pos.ins().fcmp(condition, operands[0], operands[1]),
+        Made::Select(..) => {
+            let flags = MemFlagsData::new().with_endianness(Endianness::Little);
+            let is_float = ty.lane_type().is_float();
+            let mask = if is_float { pos.ins().bitcast(ty, flags, operands[0]) } else { operands[0] };
+            pos.ins().bitselect(mask, operands[1], operands[2])
+        }
+        Made::Splat(_) | Made::SplatLoad(..) | Made::Load(..) => unreachable!("they have no operands"),
+    }
+}
+
+impl Made {
+    fn operands(&self) -> Vec<Id> {
+        match *self {
+            Made::Splat(_) | Made::SplatLoad(..) | Made::Load(..) => Vec::new(),
+            Made::Unary(_, a) | Made::Shift(_, a, _) => vec![a],
+            Made::Binary(_, a, b) | Made::IntCompare(_, a, b) | Made::FloatCompare(_, a, b) => vec![a, b],
+            Made::Select(a, b, c) => vec![a, b, c],
+        }
+    }
+}

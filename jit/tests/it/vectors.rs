@@ -1,0 +1,113 @@
+//! Which loops are vectorised in plain code, and why others are not.
+
+use std::sync::Arc;
+
+use wprof_jit::abi::VmLayout;
+use wprof_jit::compile::{Compiler, CompilerOptions, Lanes, ModuleEnv, NoVectors, Tier, Vectorized};
+use wprof_jit::module;
+use wprof_jit::plan::{Collection, FunctionPlan};
+
+/// Compiles a function of three addresses, a number of rounds and an f64, with a loop of this body. `i` counts rounds,
+/// `at` eight times as many. Returns what became of the loop, if it was thought to be worth it.
+fn outcome(body: &str) -> Option<Result<Lanes, NoVectors>> {
+    let text = format!(
+        "(module (memory 1) (func (param $a i32) (param $b i32) (param $c i32) (param $n i32) (param $x f64)
+            (local $i i32) (local $at i32) (local $s f64)
+            (loop $again {body}
+                (local.set $at (i32.add (local.get $at) (i32.const 8)))
+                (br_if $again (i32.lt_s (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $n))))))"
+    );
+    let bytes: Arc<[u8]> = wat::parse_str(text).expect("valid text").into();
+    let info = module::parse(bytes).expect("valid module");
+    let (layout, collection) = (VmLayout::new(&info), Collection::default());
+    let type_ids: Vec<u32> = (0..info.types.len()).collect();
+    let env = ModuleEnv {
+        info: &info,
+        layout: &layout,
+        type_ids: &type_ids,
+        events: &[],
+        slots: 0x1000,
+        dispatch_cells: Some(0x1000),
+    };
+    let plan = FunctionPlan::new(&info, 0, &collection, 0).expect("within limits");
+    let compiler = Compiler::new(CompilerOptions::default().collecting(&collection)).expect("this machine");
+    let code = compiler.function(&env, &plan, Tier::Optimized).expect("within limits");
+    assert!(code.vectorized.len() < 2);
+    code.vectorized.first().map(|&(_, outcome): &Vectorized| outcome)
+}
+
+/// The address of an element of an array of doubles.
+fn of(array: &str) -> String {
+    format!("(i32.add (local.get {array}) (local.get $at))")
+}
+
+fn lanes(lanes: u32, rounds: u32) -> Option<Result<Lanes, NoVectors>> {
+    Some(Ok(Lanes { lanes, rounds }))
+}
+
+#[test]
+fn sums_and_products_of_arrays_are_vectorized() {
+    let (a, b, c) = (of("$a"), of("$b"), of("$c"));
+    let axpy = format!("(f64.store {a} (f64.add (f64.load {a}) (f64.mul (local.get $x) (f64.load {b}))))");
+    assert_eq!(outcome(&axpy), lanes(2, 2));
+    let stencil = format!(
+        "(f64.store offset=8 {a} (f64.mul (f64.const 0.33333)
+            (f64.add (f64.add (f64.load {b}) (f64.load offset=8 {b})) (f64.load offset=16 {b}))))"
+    );
+    assert_eq!(outcome(&stencil), lanes(2, 2));
+    // What is always at the same place is loaded once.
+    let kept = format!("(f64.store {a} (f64.mul (f64.load {b}) (f64.load (local.get $c))))");
+    assert_eq!(outcome(&kept), lanes(2, 2));
+    let two = format!("(f64.store {a} (f64.sqrt (f64.load {b}))) (f64.store {c} (f64.neg (f64.load {b})))");
+    assert_eq!(outcome(&two), lanes(2, 2));
+}
+
+#[test]
+fn rounds_that_a_compiler_has_unrolled_are_vectorized_each() {
+    let place = |array: &str, by: i32| {
+        let scaled = "(i32.shl (local.get $i) (i32.const 4))";
+        format!("(i32.add (i32.add (local.get {array}) {scaled}) (i32.const {by}))")
+    };
+    let copy = |by: i32| {
+        format!("(f64.store {} (f64.add (f64.load {}) (f64.const 1)))", place("$a", by), place("$b", by))
+    };
+    assert_eq!(outcome(&(copy(0) + &copy(8))), lanes(2, 1));
+    // Half of what is stored is missing.
+    assert_eq!(outcome(&copy(0)), Some(Err(NoVectors::Strides)));
+    let bytes = "(i32.store8 (i32.add (local.get $a) (local.get $i))
+        (i32.xor (i32.load8_u (i32.add (local.get $b) (local.get $i))) (i32.const 85)))";
+    assert_eq!(outcome(bytes), lanes(16, 16));
+}
+
+#[test]
+fn what_rounds_hand_on_is_not_vectorized() {
+    let (a, b) = (of("$a"), of("$b"));
+    // Not even thought of: a sum that each round adds to.
+    let sum =
+        format!("(local.set $s (f64.add (local.get $s) (f64.load {b}))) (f64.store {a} (local.get $s))");
+    assert_eq!(outcome(&sum), None);
+    // The same in memory.
+    let before = format!("(f64.store offset=8 {a} (f64.add (f64.load {a}) (f64.load {b})))");
+    assert_eq!(outcome(&before), Some(Err(NoVectors::Dependence)));
+    // What is behind is read before it is written.
+    let behind = format!("(f64.store {a} (f64.add (f64.load offset=8 {a}) (f64.load {b})))");
+    assert_eq!(outcome(&behind), lanes(2, 2));
+}
+
+#[test]
+fn what_has_no_place_in_vectors_is_not_vectorized() {
+    let a = of("$a");
+    // The address comes from memory; each other double is read; the count itself is stored.
+    for (body, why) in [
+        (format!("(f64.store {a} (f64.load (i32.load {a})))"), NoVectors::Address),
+        (
+            format!(
+                "(f64.store {a} (f64.load (i32.add (local.get $b) (i32.shl (local.get $i) (i32.const 4)))))"
+            ),
+            NoVectors::Strides,
+        ),
+        ("(i32.store8 (i32.add (local.get $a) (local.get $i)) (local.get $i))".to_owned(), NoVectors::Lanes),
+    ] {
+        assert_eq!(outcome(&body), Some(Err(why)), "{body}");
+    }
+}
