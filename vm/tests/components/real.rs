@@ -343,7 +343,7 @@ wprof::component_types! {
     }
 
     #[derive(Clone, Copy, Debug)]
-    enum Verified {
+    enum Verdict {
         Verified,
         Spoofed,
         Unverifiable,
@@ -377,7 +377,7 @@ fn arcjet() -> Outcome<Option<(Store<WasiCtx>, Instance)>> {
     })?;
     let mut verified = linker.instance("arcjet:js-req/verify-bot")?;
     verified.func_wrap("verify", |_, (_, ip): (String, String)| {
-        Ok((if ip == "10.0.0.1" { Verified::Verified } else { Verified::Spoofed },))
+        Ok((if ip == "10.0.0.1" { Verdict::Verified } else { Verdict::Spoofed },))
     })?;
     // What it imports beside these it does not call.
     linker.define_unknown_imports_as_traps(&component)?;

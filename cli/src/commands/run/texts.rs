@@ -45,6 +45,9 @@ const ALLOCATORS: [(&str, &[Takes]); 9] = [
     ("allocate", &[Size, Align]),
 ];
 
+/// The values of parameters, and how texts among them are passed.
+type Passed = (Vec<Val>, Option<String>);
+
 /// How a module takes texts.
 struct Convention {
     allocator: &'static str,
@@ -95,7 +98,7 @@ pub fn passed(
     (name, ty): (&str, &FuncType),
     given: &[Given<'_>],
     number: impl Fn(ValType, &str) -> Result<Val>,
-) -> Result<Result<(Vec<Val>, Option<String>), wprof::Error>> {
+) -> Result<Result<Passed, wprof::Error>> {
     let texts = given.iter().filter(|given| given.is_bytes()).count();
     let wanted = ty.params().len();
     let ends_with_zero = texts > 0 && wanted == given.len();
