@@ -5,6 +5,7 @@
 #
 # Usage: download.sh [--all | PROGRAM...]     by default all but graphviz and yosys, which are rarely wanted
 #        download.sh --packages               packages of npm with their own JavaScript, which packages.mjs runs
+#        download.sh --components             components into downloads/components, which vm/tests/components/real.rs calls
 set -euo pipefail
 cd "$(dirname "$0")"
 mkdir -p downloads
@@ -80,6 +81,41 @@ install_program() {
     chmod 644 "$target"
     echo "$1: $(($(wc -c < "$target") / 1024)) KiB"
 }
+
+# component, registry, package, version, file within the package, sha256 of the file
+components() {
+    cat << 'END'
+arcjet                  npm   @arcjet/analyze-wasm       1.5.0  arcjet_analyze_js_req.component.wasm  6783ee5f3fcca142dc84e9a5f0d7d5ce4591f8fa1b8157d7f7bce36f4b91f22d
+numcodecs-identity      pypi  numcodecs-wasm-identity     0.4.0  codec.wasm  f506245d5712f354d43f13ec192dbe422951214cbe030f7ebe4e4f4a5b38c1c5
+numcodecs-log           pypi  numcodecs-wasm-log          0.5.0  codec.wasm  de0b7f36d75232e44b8e01d6ce40ee2611e9a6f9277ca84d9a7bdd022193142b
+numcodecs-pco           pypi  numcodecs-wasm-pco          0.4.0  codec.wasm  8fa802595d6e6e324c0e21e5bca66b3a6bcb14709ba7ee1ff4d354f63cfaa90d
+numcodecs-reinterpret   pypi  numcodecs-wasm-reinterpret  0.4.0  codec.wasm  3b62c9deb18f214f0bee4da35a79bfe2a49d269499fde164c2c5f0c1b64e7eeb
+numcodecs-round         pypi  numcodecs-wasm-round        0.5.0  codec.wasm  b53e081203620aa12ad22c1fece51a99f440cdb5fad826319521b79b6d1c1a2d
+numcodecs-zlib          pypi  numcodecs-wasm-zlib         0.4.0  codec.wasm  70fc39801fe372ca8ffc399dcbf7c04e69f1f2cc800679456d3205d5066cc322
+numcodecs-zstd          pypi  numcodecs-wasm-zstd         0.4.0  codec.wasm  e3a0771fd8b10c1eacd8157c8c630619e31e92255b1aeef1b88336d93d48013f
+END
+}
+
+# Makes a component of words.py with CPython in it: its bytes are not the same each time.
+make_words() {
+    local target=$PWD/downloads/components/words.wasm
+    [[ ! -f $target ]] || { echo "words: there already" && return 0; }
+    python3 -m venv "$work/python" &&
+        "$work/python/bin/pip" install "${quiet[@]}" componentize-py==0.25.1 &&
+        (cd components && "$work/python/bin/componentize-py" -d words.wit -w app componentize words -o "$target")
+}
+
+if [[ ${1:-} == --components ]]; then
+    mkdir -p downloads/components
+    missing=()
+    while read -r row; do
+        read -ra fields <<< "$row"
+        install_program "components/${fields[0]}" "${fields[@]:1}" < /dev/null || missing+=("${fields[0]}")
+    done < <(components)
+    make_words || missing+=(words)
+    [[ ${#missing[@]} -eq 0 ]] || { echo "not downloaded: ${missing[*]}" >&2 && exit 1; }
+    exit 0
+fi
 
 wanted() {
     case " $programs " in

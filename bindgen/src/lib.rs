@@ -1,6 +1,7 @@
-//! The macro `bindgen!`: Rust interfaces of components, from WIT.
+//! The macro `bindgen!`: Rust interfaces of components, from WIT. And derives for Rust types that stand for a component's
+//! (`derive`).
 //!
-//! Input: the options of the macro, and a WIT file or folder. Output: a Rust module with the types of a world, a trait
+//! Input of `bindgen!`: its options, and a WIT file or folder. Output: a Rust module with the types of a world, a trait
 //! for each interface that it imports, which the host implements, and functions that call what it exports. The text
 //! uses nothing but the crate `wprof`, which exports the macro and documents it.
 //!
@@ -8,7 +9,9 @@
 #![forbid(unsafe_code)]
 
 mod definitions;
+mod derive;
 mod exports;
+mod flags;
 mod functions;
 mod imports;
 mod names;
@@ -52,6 +55,36 @@ pub fn bindgen(input: TokenStream) -> TokenStream {
             .map_err(|error| syn::Error::new(options.span, format!("the generated text is no Rust: {error}")))
     });
     expanded.unwrap_or_else(|error| error.to_compile_error()).into()
+}
+
+/// Derives `ComponentType`: see the documentation of `wprof::component::ComponentType`.
+#[proc_macro_derive(ComponentType, attributes(component))]
+pub fn component_type(input: TokenStream) -> TokenStream {
+    derived(input, derive::component_type)
+}
+
+/// Derives `Lift`: see the documentation of `wprof::component::ComponentType`.
+#[proc_macro_derive(Lift, attributes(component))]
+pub fn lift(input: TokenStream) -> TokenStream {
+    derived(input, derive::lift)
+}
+
+/// Derives `Lower`: see the documentation of `wprof::component::ComponentType`.
+#[proc_macro_derive(Lower, attributes(component))]
+pub fn lower(input: TokenStream) -> TokenStream {
+    derived(input, derive::lower)
+}
+
+fn derived(input: TokenStream, derive: fn(&derive::Definition) -> proc_macro2::TokenStream) -> TokenStream {
+    let definition = syn::parse(input).and_then(derive::Definition::new);
+    definition.map_or_else(|error| error.to_compile_error(), |definition| derive(&definition)).into()
+}
+
+/// Defines a set of flags: see the documentation of `wprof::component::flags!`.
+#[proc_macro]
+pub fn flags(input: TokenStream) -> TokenStream {
+    let flags = syn::parse::<flags::Flags>(input);
+    flags.map_or_else(|error| error.to_compile_error(), |flags| flags.expand()).into()
 }
 
 /// Returns the text of the module.

@@ -5,5 +5,5 @@
 mod parse;
 mod write;
 
-pub use parse::{arguments, call};
+pub use parse::{arguments, call, items, text};
 pub use write::shown;

@@ -48,6 +48,44 @@ pub fn arguments(ty: &FuncType, text: &str) -> Result<Vec<Val>> {
     Ok(values)
 }
 
+/// Splits arguments at commas outside of texts in quotation marks.
+///
+/// # Errors
+/// Returns an error if a text is not closed, or something is missing between commas.
+pub fn items(text: &str) -> Result<Vec<&str>> {
+    let mut reader = Reader { text, rest: text };
+    let mut items = Vec::new();
+    while reader.peek().is_some() {
+        if !items.is_empty() {
+            reader.expect(',')?;
+        }
+        let begin = reader.rest.trim_start();
+        match reader.peek() {
+            Some('"') => {
+                reader.quoted('"')?;
+            }
+            _ => {
+                reader.take_while(|c| c != ',');
+            }
+        }
+        let item = begin[..begin.len() - reader.rest.len()].trim_end();
+        ensure!(!item.is_empty(), "an argument is missing in `{}`", beginning(text));
+        items.push(item);
+    }
+    Ok(items)
+}
+
+/// Parses a text in quotation marks.
+///
+/// # Errors
+/// Returns an error if it is not closed, is followed by something, or has an unknown escape.
+pub fn text(text: &str) -> Result<String> {
+    let mut reader = Reader { text, rest: text };
+    let value = reader.quoted('"')?;
+    ensure!(reader.peek().is_none(), "unexpected `{}` behind a text", beginning(reader.rest));
+    Ok(value)
+}
+
 struct Reader<'t> {
     text: &'t str,
     rest: &'t str,

@@ -25,6 +25,8 @@ fn arguments_and_results_have_their_types() {
         (&["swap", "1", "2"], "2\n1\n"),
         (&["null"], "null\n"),
         (&["nothing"], ""),
+        (&["swap(1, 0x10)"], "16\n1\n"),
+        (&["nothing()"], ""),
     ];
     for (call, results) in cases {
         let args = [&["run", "-q", "--invoke", call[0], &module], &call[1..]].concat();
@@ -53,6 +55,12 @@ fn what_does_not_fit_is_explained() {
         (&["swap", "1"], "give 2 arguments, not 1"),
         (&["ref", "1"], "externref"),
         (&["absent"], "swap (i32, i64) -> (i64, i32)"),
+        (&["absent(1)"], "swap (i32, i64) -> (i64, i32)"),
+        (&["swap(1,,2)"], "an argument is missing in `1,,2`"),
+        (&["swap(1, 2"], "does not end with `)`"),
+        (&["swap", "\"text\""], "exports no allocator for texts and files, such as __wbindgen_malloc"),
+        (&["i32", "\"text"], "no closing \""),
+        (&["i32", "@/no/such/file"], "cannot read /no/such/file"),
     ];
     for (call, part) in cases {
         let args = [&["run", "--invoke", call[0], &module], &call[1..]].concat();
@@ -66,4 +74,90 @@ fn a_text_module_is_as_good_as_a_binary_one() {
     let folder = Folder::new();
     let module = folder.file("count.wat", COUNT);
     assert_eq!(wprof(&["run", "-q", "--invoke", "count", &module, "10"]).succeeded(), "5\n");
+}
+
+/// A module with functions that sum the bytes of a text: with a length, and up to a zero. Its allocator is to be added.
+fn sums(allocator: &str) -> String {
+    format!(
+        r#"(module (memory (export "memory") 1) (global $top (mut i32) (i32.const 1000))
+        (func $take (param $size i32) (result i32)
+            (global.get $top) (global.set $top (i32.add (global.get $top) (local.get $size))))
+        {allocator}
+        (func $sum (export "sum") (param i32 i32) (result i32) (local $sum i32)
+            (loop $next (if (local.get 1) (then
+                (local.set $sum (i32.add (local.get $sum) (i32.load8_u (local.get 0))))
+                (local.set 0 (i32.add (local.get 0) (i32.const 1)))
+                (local.set 1 (i32.sub (local.get 1) (i32.const 1)))
+                (br $next))))
+            (local.get $sum))
+        (func (export "weighted") (param $weight i64) (param i32 i32 i32 i32) (result i64)
+            (i64.add (i64.mul (local.get $weight) (i64.extend_i32_u (call $sum (local.get 1) (local.get 2))))
+                (i64.extend_i32_u (call $sum (local.get 3) (local.get 4)))))
+        (func (export "c") (param i32) (result i32) (local $sum i32)
+            (loop $next (if (i32.load8_u (local.get 0)) (then
+                (local.set $sum (i32.add (local.get $sum) (i32.load8_u (local.get 0))))
+                (local.set 0 (i32.add (local.get 0) (i32.const 1)))
+                (br $next))))
+            (local.get $sum))
+        (func (export "lengths") (param i32 i32 i32 i32) (result i32)
+            (i32.add (i32.mul (local.get 1) (i32.const 1000)) (local.get 3))))"#
+    )
+}
+
+#[test]
+fn texts_and_files_are_passed_by_the_conventions_of_allocators() {
+    const TAKE: &str = "(call $take (local.get 0))";
+    let folder = Folder::new();
+    let file = folder.file("abc", "abc\0");
+    for (name, params, body) in [
+        ("malloc", "(param i32)", TAKE),
+        ("_malloc", "(param i32)", TAKE),
+        ("alloc", "(param i32 i32)", TAKE),
+        ("allocate", "(param i32)", TAKE),
+        ("__wbindgen_malloc", "(param i32 i32)", TAKE),
+        ("cabi_realloc", "(param i32 i32 i32 i32)", "(call $take (local.get 3))"),
+    ] {
+        let text = sums(&format!("(func (export \"{name}\") {params} (result i32) {body})"));
+        let module = folder.file(&format!("{name}.wat"), text);
+        let run = |call: &str| {
+            let said = wprof(&["run", "--profile", "off", "--invoke", call, &module]);
+            assert!(said.err.contains(&format!("in memory from `{name}`")), "{}", said.err);
+            assert_eq!(said.err.contains("with a zero behind it"), call.starts_with("c("), "{}", said.err);
+            wprof(&["run", "-q", "--invoke", call, &module]).succeeded()
+        };
+        assert_eq!(run(r#"sum("a,\n")"#), format!("{}\n", 97 + 44 + 10));
+        assert_eq!(run(r#"c("Aé")"#), format!("{}\n", 65 + 0xc3 + 0xa9));
+        assert_eq!(run(&format!("sum(@{file})")), format!("{}\n", 97 + 98 + 99));
+        assert_eq!(run(&format!(r#"weighted(1000, @{file}, "")"#)), "294000\n");
+        assert_eq!(run(r#"lengths("four", "éé")"#), "4004\n");
+    }
+    // Arguments behind the module, as numbers are given.
+    let module = folder.file("m.wat", sums("(export \"malloc\" (func $take))"));
+    assert_eq!(wprof(&["run", "-q", "--invoke", "sum", &module, "\"ab\""]).succeeded(), "195\n");
+}
+
+#[test]
+fn allocators_are_not_trusted() {
+    let folder = Folder::new();
+    for (body, said) in [
+        ("(i32.const 0)", "`malloc` has no room for 2 bytes"),
+        ("(i32.const 65535)", "`malloc` returned 0xffff, where 2 bytes are not in the memory"),
+        ("(i32.const -1)", "`malloc` returned 0xffffffff, where"),
+        ("(unreachable)", "unreachable"),
+    ] {
+        let text = sums(&format!("(func (export \"malloc\") (param i32) (result i32) {body})"));
+        let module = folder.file("m.wat", text);
+        let ran = wprof(&["run", "--invoke", "sum(\"ab\")", &module]);
+        assert!(ran.code != Some(0) && ran.err.contains(said), "{}", ran.err);
+    }
+    // An allocator of another type is none.
+    let module =
+        folder.file("m.wat", sums("(func (export \"malloc\") (param i64) (result i32) (i32.const 8))"));
+    let said = wprof(&["run", "--invoke", "sum(\"ab\")", &module]).failed();
+    assert!(said.contains("exports no allocator"), "{said}");
+    let module = folder.file("m.wat", sums("(export \"malloc\" (func $take))"));
+    let said = wprof(&["run", "--invoke", "weighted(\"ab\", 1, 2, 3)", &module]).failed();
+    assert!(said.contains("`weighted` has a parameter i64 where"), "{said}");
+    let said = wprof(&["run", "--invoke", "lengths(\"ab\", 1)", &module]).failed();
+    assert!(said.contains("give 4 arguments, not 2, or one less for each text"), "{said}");
 }

@@ -286,3 +286,87 @@ fn clients_that_leave_in_the_middle_hold_nobody_up() {
     drop(third);
     assert_eq!(server.end().code, Some(0));
 }
+
+/// Sends the begin of a long request, and waits for the first bytes of the response: an instance is busy from then on.
+fn slow_client(server: &Server) -> TcpStream {
+    let mut slow = server.connect();
+    let body = long_body();
+    let head = format!("POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n", body.len());
+    slow.write_all(head.as_bytes()).unwrap();
+    slow.write_all(&body[..1_000_000]).unwrap();
+    slow.read_exact(&mut [0; 1000]).unwrap();
+    slow
+}
+
+#[test]
+fn slow_clients_do_not_keep_others_waiting_and_all_instances_are_in_the_profile() {
+    let folder = Folder::new();
+    let (component, profile) = (component(&folder), folder.path("app.wprof"));
+    let args =
+        ["--exact", "--collect", "edges,events=instructions", "--requests", "6", "-o", &profile, &component];
+    let server = Server::start(&args);
+    assert!(server.get("/count/1000").ends_with("1000"));
+    // Both wait for their clients in the middle of a request.
+    let slow = [(); 2].map(|()| slow_client(&server));
+    assert!(server.get("/count/500").ends_with("500"));
+    // One that traps is replaced, and leaves the others alone.
+    assert!(server.get("/trap").starts_with("HTTP/1.1 500 "));
+    for mut slow in slow {
+        let mut sent = 1_000_000;
+        let (mut from, body) = (slow.try_clone().unwrap(), long_body());
+        let reading = std::thread::spawn(move || {
+            // Up to the last chunk.
+            let mut tail = Vec::new();
+            while !tail.ends_with(b"\r\n0\r\n\r\n") {
+                let mut part = [0; 10_000];
+                let len = from.read(&mut part).expect("it is answered");
+                assert_ne!(len, 0, "the answer is cut off");
+                tail.extend_from_slice(&part[..len]);
+                tail.drain(..tail.len().saturating_sub(7));
+            }
+        });
+        while sent < body.len() {
+            sent += slow.write(&body[sent..]).unwrap();
+        }
+        reading.join().unwrap();
+    }
+    assert!(server.get("/count/41").ends_with("41"));
+    let ran = server.end();
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.err.contains("6 requests answered") && ran.err.contains("POST /echo"), "{}", ran.err);
+    let annotated = wprof(&["annotate", &profile, "count"]).succeeded();
+    assert!(annotated.contains("1,541"), "{annotated}");
+}
+
+#[test]
+fn with_one_worker_requests_wait_for_their_turn() {
+    let folder = Folder::new();
+    let component = component(&folder);
+    let server =
+        Server::start(&["-q", "--workers", "1", "--connection-timeout", "1s", "--requests", "2", &component]);
+    let slow = slow_client(&server);
+    let mut waiting = server.connect();
+    waiting.write_all(b"GET /count/7 HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+    waiting.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    assert!(waiting.read(&mut [0; 1]).is_err(), "it is not answered while the slow client has its turn");
+    drop(slow);
+    waiting.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut answer = String::new();
+    waiting.read_to_string(&mut answer).unwrap();
+    assert!(answer.ends_with("\r\n\r\n7"), "{answer}");
+    assert_eq!(server.end().code, Some(0));
+}
+
+#[test]
+fn the_last_trap_ends_the_server_though_others_are_busy() {
+    let folder = Folder::new();
+    let component = component(&folder);
+    for profile in ["exact", "off"] {
+        let server = Server::start(&["-q", "--profile", profile, "--restarts", "0", &component]);
+        let slow = slow_client(&server);
+        assert!(server.get("/trap").starts_with("HTTP/1.1 500 "));
+        // The slow client would have a minute.
+        assert_eq!(server.end().code, Some(134), "--profile {profile}");
+        drop(slow);
+    }
+}

@@ -8,7 +8,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::handles::Handles;
 use super::lift::{Lift, Loans, MAX_BYTES};
 use super::lower::Lower;
 use super::resource::ResourceAny;
@@ -16,6 +15,7 @@ use super::state::{Lifted, State};
 use super::trampoline::OWN;
 use super::typed::CoreValues;
 use super::types::{MAX_FLAT_RESULTS, Type};
+use crate::runtime::values::handles::Handles;
 use crate::store::StoreContextMut;
 use crate::{AsContextMut, Error, ErrorKind, Extern, Func, FuncType, Memory, MemoryType, Result, ValType};
 
@@ -81,10 +81,7 @@ impl Bridge {
         self.top.store(before, Ordering::Relaxed);
         if self.depth.fetch_sub(1, Ordering::Relaxed) == 1 {
             // The host drops no handles of what it borrowed.
-            state.with_handles(lifted.options.instance, |handles| {
-                *handles = Handles::default();
-                Ok(())
-            })?;
+            *state.handles(&mut store.0.opaque, lifted.options.instance) = Handles::default();
         }
         result
     }
@@ -111,7 +108,7 @@ fn bridged<T: 'static, R>(
     let place = place.map(u64::from);
     let flat = place.as_ref().map_or_else(|| returned.as_slice(), std::slice::from_ref);
     // A result contains no borrowed handles.
-    result(&mut Lift::new(&*store, options, state, &mut Loans::default()), flat)
+    result(&mut Lift::new(store, options, state, &mut Loans::default()), flat)
 }
 
 fn full(error: Error) -> Error {

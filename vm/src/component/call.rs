@@ -56,11 +56,11 @@ pub fn call_with<T: 'static, R>(
         lent.iter().for_each(ResourceAny::give_back);
         return result;
     }
-    state.enter(instance, caller)?;
+    state.enter(&mut store.0.opaque, instance, caller)?;
     let result = entered(state, store, lifted, (args, result), &mut lent);
     lent.iter().for_each(ResourceAny::give_back);
     let result = result?;
-    state.leave(instance, caller);
+    state.leave(&mut store.0.opaque, instance, caller);
     Ok(result)
 }
 
@@ -79,9 +79,9 @@ fn entered<T: 'static, R>(
     let result_bits = func.call_numeric(store, &flat)?;
     // A result cannot contain borrowed handles.
     let mut loans = Loans::default();
-    let mut lift = Lift::new(&*store, options, state, &mut loans);
+    let mut lift = Lift::new(store, options, state, &mut loans);
     let result = result(&mut lift, result_bits.as_slice())?;
-    state.check_returned(options.instance)?;
+    state.check_returned(&mut store.0.opaque, options.instance)?;
     if let Some(post_return) = options.post_return {
         state.staying(options.instance, || post_return.call_numeric(store, result_bits.as_slice()))?;
     }

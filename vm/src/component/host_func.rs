@@ -36,9 +36,11 @@ impl<T: 'static> HostFunc<T> {
     ) -> HostFunc<T> {
         let call = move |passed: &mut Passed<'_, '_, T>| {
             let args = passed.vals()?;
-            let mut results = vec![Val::Bool(false); usize::from(passed.ty.result.is_some())];
-            func(passed.store.as_context_mut(), &args, &mut results)?;
-            results.pop().map_or(Ok(None), |result| passed.result((result,)))
+            let mut result = [Val::Bool(false)];
+            let has_result = passed.ty.result.is_some();
+            func(passed.store.as_context_mut(), &args, &mut result[..usize::from(has_result)])?;
+            let [result] = result;
+            if has_result { passed.result((result,)) } else { Ok(None) }
         };
         HostFunc { call: Arc::new(call), check: |_, _| Ok(()) }
     }
@@ -95,7 +97,7 @@ impl<'a, 's, T: 'static> Passed<'a, 's, T> {
 
     /// Returns the arguments.
     pub fn params<P: typed::Lift>(&mut self) -> Result<P> {
-        let mut lift = Lift::new(&*self.store, self.options, self.state, &mut self.loans);
+        let mut lift = Lift::new(self.store, self.options, self.state, &mut self.loans);
         let tuple = &self.ty.tuple;
         if self.ty.flat_params().len() <= MAX_FLAT_PARAMS {
             return P::flat(&mut lift, tuple, &mut Flat(self.flat));
@@ -124,6 +126,6 @@ impl<'a, 's, T: 'static> Passed<'a, 's, T> {
 
     /// Ends the loans of the call.
     pub fn end(self) {
-        self.loans.end(self.state, self.options.instance);
+        self.loans.end(self.store, self.state, self.options.instance);
     }
 }

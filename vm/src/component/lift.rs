@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::plan::Encoding;
 use super::resource::ResourceAny;
 use super::state::{Options, State};
@@ -12,7 +14,9 @@ use super::trap;
 use super::typed::Flat;
 use super::types::{Type, TypeKind};
 use super::val::Val;
-use crate::{AsContext, Error, ErrorKind, Result};
+use crate::runtime::values::handles::Handles;
+use crate::store::StoreContextMut;
+use crate::{Error, ErrorKind, Result};
 
 /// Maximum bytes of host memory for the values of one call: a list of a gigabyte of booleans would take dozens of
 /// gigabytes.
@@ -21,8 +25,9 @@ pub const MAX_BYTES: usize = 256 << 20;
 /// Lifts the values of one call out of an instance.
 pub struct Lift<'a> {
     memory: &'a [u8],
+    /// The handles of the instance.
+    handles: &'a mut Handles,
     encoding: Encoding,
-    instance: u32,
     state: &'a Arc<State>,
     left: usize,
     loans: &'a mut Loans,
@@ -31,36 +36,35 @@ pub struct Lift<'a> {
 /// The loans of a call, which end with it.
 #[derive(Default)]
 pub struct Loans {
-    /// Handles of the lending instance, with their resources.
-    handles: Vec<(u32, u32)>,
+    /// Handles of the lending instance, with their resources. Most calls lend one, if any.
+    handles: SmallVec<[(u32, u32); 4]>,
     /// The borrower's resources, which become invalid.
     borrowed: Vec<ResourceAny>,
 }
 
 impl Loans {
-    pub(super) fn end(self, state: &State, instance: u32) {
+    pub(super) fn end<T: 'static>(self, store: &mut StoreContextMut<'_, T>, state: &State, instance: u32) {
         self.borrowed.iter().for_each(ResourceAny::expire);
-        let give_back = |&(handle, resource): &(u32, u32)| {
-            let returned = state.with_handles(instance, |handles| {
-                handles.get(handle, resource)?.loans -= 1;
-                Ok(())
-            });
-            debug_assert!(returned.is_ok(), "what is lent cannot be dropped");
-        };
-        self.handles.iter().for_each(give_back);
+        for (handle, resource) in self.handles {
+            let lent = state.handles(&mut store.0.opaque, instance).get(handle, resource);
+            debug_assert!(lent.is_ok(), "what is lent cannot be dropped");
+            if let Ok(handle) = lent {
+                handle.loans -= 1;
+            }
+        }
     }
 }
 
 impl<'a> Lift<'a> {
     pub(super) fn new<T: 'static>(
-        store: &'a impl AsContext<Data = T>,
+        store: &'a mut StoreContextMut<'_, T>,
         options: &Options,
         state: &'a Arc<State>,
         loans: &'a mut Loans,
     ) -> Lift<'a> {
-        let memory = options.memory.map_or(&[][..], |memory| memory.data(store.as_context()));
-        let (encoding, instance) = (options.encoding, options.instance);
-        Lift { memory, encoding, instance, state, left: MAX_BYTES, loans }
+        let (memory, instances) = state.memory_and_instances(&mut store.0.opaque, options.memory);
+        let handles = &mut instances[options.instance as usize].handles;
+        Lift { memory, handles, encoding: options.encoding, state, left: MAX_BYTES, loans }
     }
 
     /// Lifts the value at an address, which must be aligned.
@@ -165,19 +169,16 @@ impl<'a> Lift<'a> {
 
     /// Removes an owned handle from the instance and returns its representation.
     pub(super) fn own_rep(&mut self, handle: u32, resource: u32) -> Result<u32> {
-        self.state.with_handles(self.instance, |handles| handles.remove_owned(handle, resource))
+        self.handles.remove_owned(handle, resource)
     }
 
     /// Borrows a handle for the call and returns its representation.
     pub(super) fn borrow_rep(&mut self, handle: u32, resource: u32) -> Result<u32> {
         self.charge(size_of::<(u32, u32)>())?;
-        let rep = self.state.with_handles(self.instance, |handles| {
-            let handle = handles.get(handle, resource)?;
-            handle.loans += 1;
-            Ok(handle.rep)
-        })?;
+        let lent = self.handles.get(handle, resource)?;
+        lent.loans += 1;
         self.loans.handles.push((handle, resource));
-        Ok(rep)
+        Ok(lent.rep)
     }
 
     fn borrow(&mut self, handle: u32, resource: u32) -> Result<Val> {

@@ -100,7 +100,7 @@ impl<T: 'static> Linker<T> {
         self.check_types(plan, &resources)?;
         let modules = self.modules(plan)?;
         let mut store = store.as_context_mut();
-        let state = State::new(component, resources, modules);
+        let state = State::new(&mut store.0.opaque, component, resources, modules);
         self.place_destructors(&mut store, &state, plan);
         for step in &plan.steps {
             self.carry_out(&mut store, &state, step)?;

@@ -18,7 +18,7 @@ use crate::{AsContext, Error, ErrorKind, Result};
 /// Lowers the values of one call into an instance.
 pub struct Lower<'a, 's, T: 'static> {
     store: &'a mut StoreContextMut<'s, T>,
-    options: Options,
+    options: &'a Options,
     state: &'a State,
     /// The resources that the host has lent to the call.
     lent: &'a mut Vec<ResourceAny>,
@@ -27,11 +27,11 @@ pub struct Lower<'a, 's, T: 'static> {
 impl<'a, 's, T: 'static> Lower<'a, 's, T> {
     pub(super) fn new(
         store: &'a mut StoreContextMut<'s, T>,
-        options: &Options,
+        options: &'a Options,
         state: &'a State,
         lent: &'a mut Vec<ResourceAny>,
     ) -> Self {
-        Lower { store, options: *options, state, lent }
+        Lower { store, options, state, lent }
     }
 
     /// Appends the core values of a value, as bits.
@@ -143,20 +143,20 @@ impl<'a, 's, T: 'static> Lower<'a, 's, T> {
                 value.check(&self.state.resources[*resource as usize])?;
                 let rep = value.lend()?;
                 self.lent.push(value.clone());
-                u64::from(self.state.lend_to(self.options.instance, *resource, rep)?)
+                u64::from(self.lend_rep(*resource, rep)?)
             }
             _ => return Err(mismatch("another value", ty)),
         })
     }
 
     /// Creates a handle of the instance for a resource whose ownership passes to it.
-    pub(super) fn own_rep(&self, resource: u32, rep: u32) -> Result<u32> {
-        self.state.with_handles(self.options.instance, |handles| handles.add(resource, rep, true))
+    pub(super) fn own_rep(&mut self, resource: u32, rep: u32) -> Result<u32> {
+        self.state.handles(&mut self.store.0.opaque, self.options.instance).add(resource, rep, true)
     }
 
     /// Creates a handle of the instance for a resource that is lent to the call.
     pub(super) fn lend_rep(&mut self, resource: u32, rep: u32) -> Result<u32> {
-        self.state.lend_to(self.options.instance, resource, rep)
+        self.state.lend_to(&mut self.store.0.opaque, self.options.instance, resource, rep)
     }
 
     /// Lowers a list of bytes with a single copy.

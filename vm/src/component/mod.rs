@@ -48,7 +48,6 @@ mod call;
 #[allow(clippy::module_inception, reason = "it is named after the file format")]
 mod component;
 mod func;
-mod handles;
 mod host_func;
 mod inline;
 mod instance;
@@ -157,13 +156,27 @@ pub use val::Val;
 /// Arguments are passed by value, and functions are synchronous: this is what differs from Wasmtime's macro.
 #[cfg(feature = "bindgen")]
 pub use wprof_bindgen::bindgen;
+/// Defines a set of flags, as [`component_types!`](crate::component_types) does, in the words of Wasmtime's macro. Needs
+/// the feature `bindgen`.
+///
+/// ```
+/// wprof::component::flags! {
+///     pub Permissions {
+///         #[component(name = "read-all")]
+///         const READ_ALL;
+///         const WRITE;
+///     }
+/// }
+/// assert!((Permissions::READ_ALL | Permissions::WRITE) == Permissions::all());
+/// ```
+#[cfg(feature = "bindgen")]
+pub use wprof_bindgen::flags;
+/// Derives the trait of the same name.
+#[cfg(feature = "bindgen")]
+pub use wprof_bindgen::{ComponentType, Lift, Lower};
 
+use crate::runtime::values::handles::trap;
 use crate::{Error, ErrorKind};
-
-/// Creates a trap that the canonical ABI prescribes.
-fn trap(why: impl std::fmt::Display) -> Error {
-    Error::new(ErrorKind::Trap, format_args!("wasm trap: {why}"))
-}
 
 /// Creates the error for an unsupported feature of a component.
 fn unsupported(what: impl std::fmt::Display) -> Error {

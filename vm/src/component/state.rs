@@ -1,6 +1,8 @@
 //! The state of a component instance in a store: the results of its steps, and what the canonical ABI remembers
 //! between calls.
 //!
+//! Handles, and which instances run, are in the store (`runtime/values/handles.rs`), so that calls take no lock.
+//!
 //! Invariant: the lock is never held while code of the component or of the host runs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,16 +12,21 @@ use hashbrown::HashMap;
 
 use super::bridge::Bridge;
 use super::component::Component;
-use super::handles::Handles;
 use super::plan::{self, CoreItem, Encoding, ModuleSource};
 use super::resource::ResourceType;
 use super::trap;
 use super::types::FuncType;
+use crate::runtime::instances::store_opaque::{StoreOpaque, Stored};
+use crate::runtime::values::handles::{ComponentInstance, Handles};
 use crate::store::StoreContextMut;
 use crate::{Error, ErrorKind, Extern, Func, Instance, Memory, Module, Result, Val};
 
 pub struct State {
     pub component: Component,
+    /// Where the store has the instances of the file's components.
+    instances: Stored,
+    /// The destructors of resources, by their numbers in the plan.
+    destructors: Vec<OnceLock<Func>>,
     /// The resource types, by their numbers in the plan.
     pub resources: Vec<ResourceType>,
     /// The modules that the host provides, by the numbers of the imports.
@@ -34,19 +41,6 @@ pub struct State {
 struct Inner {
     core_instances: Vec<Instance>,
     trampolines: Vec<Option<Func>>,
-    destructors: Vec<Option<Func>>,
-    instances: Vec<Entered>,
-}
-
-/// The state of an instance of one of the file's components.
-#[derive(Default)]
-struct Entered {
-    handles: Handles,
-    /// Whether a call is active in it, or in an instance that it contains. The flag stays set after a trap, because
-    /// the state of the instance is then unknown.
-    is_entered: bool,
-    /// Number of handles lent to the active call, which must be dropped before it ends.
-    borrowed: u32,
 }
 
 /// A lifted core function, resolved in the store.
@@ -68,22 +62,31 @@ pub struct Options {
 }
 
 impl State {
+    /// Creates the state of an instance that the store is about to have.
     pub fn new(
+        store: &mut StoreOpaque,
         component: &Component,
         resources: Vec<ResourceType>,
         modules: HashMap<u32, Module>,
     ) -> Arc<State> {
         let plan = component.plan();
-        let inner = Inner {
-            core_instances: Vec::new(),
-            trampolines: vec![None; plan.trampolines.len()],
-            destructors: vec![None; plan.resources.len()],
-            instances: plan.instances.iter().map(|_| Entered::default()).collect(),
-        };
+        let instances = store.add_component(plan.instances.len());
+        let destructors = plan.resources.iter().map(|_| OnceLock::new()).collect();
+        let inner = Inner { core_instances: Vec::new(), trampolines: vec![None; plan.trampolines.len()] };
         let lifted = plan.lifted.iter().map(|_| OnceLock::new()).collect();
         let must_stay = plan.instances.iter().map(|_| AtomicBool::new(false)).collect();
         let (component, bridge, inner) = (component.clone(), OnceLock::new(), Mutex::new(inner));
-        Arc::new(State { component, resources, modules, lifted, bridge, must_stay, inner })
+        Arc::new(State {
+            component,
+            instances,
+            destructors,
+            resources,
+            modules,
+            lifted,
+            bridge,
+            must_stay,
+            inner,
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -103,7 +106,8 @@ impl State {
     }
 
     pub fn set_destructor(&self, resource: u32, func: Func) {
-        self.lock().destructors[resource as usize] = Some(func);
+        let is_first = self.destructors[resource as usize].set(func).is_ok();
+        debug_assert!(is_first, "a resource has one destructor");
     }
 
     /// Returns a core module.
@@ -174,9 +178,9 @@ impl State {
     }
 
     /// Begins a call of a function of an instance by another one, or by the host.
-    pub fn enter(&self, instance: u32, caller: Option<u32>) -> Result<()> {
+    pub fn enter(&self, store: &mut StoreOpaque, instance: u32, caller: Option<u32>) -> Result<()> {
         let plan = self.component.plan();
-        let all = &mut self.lock().instances;
+        let all = self.instances(store);
         if plan.entered(instance, caller).any(|instance| all[instance as usize].is_entered) {
             return Err(cannot_enter());
         }
@@ -188,8 +192,8 @@ impl State {
     }
 
     /// Ends a call that [`State::enter`] began.
-    pub fn leave(&self, instance: u32, caller: Option<u32>) {
-        let all = &mut self.lock().instances;
+    pub fn leave(&self, store: &mut StoreOpaque, instance: u32, caller: Option<u32>) {
+        let all = self.instances(store);
         let entered = self.component.plan().entered(instance, caller);
         entered.for_each(|instance| all[instance as usize].is_entered = false);
     }
@@ -204,8 +208,8 @@ impl State {
     }
 
     /// Checks that all handles lent to the call in an instance have been dropped.
-    pub fn check_returned(&self, instance: u32) -> Result<()> {
-        match self.lock().instances[instance as usize].borrowed {
+    pub fn check_returned(&self, store: &mut StoreOpaque, instance: u32) -> Result<()> {
+        match self.instances(store)[instance as usize].borrowed {
             0 => Ok(()),
             _ => Err(trap("borrow handles still remain at the end of the call")),
         }
@@ -229,17 +233,41 @@ impl State {
         Ok(result)
     }
 
-    pub fn with_handles<R>(&self, instance: u32, what: impl FnOnce(&mut Handles) -> Result<R>) -> Result<R> {
-        what(&mut self.lock().instances[instance as usize].handles)
+    /// Returns the instances of the file's components, by their numbers in the plan.
+    ///
+    /// # Panics
+    /// Panics if the component is in another store.
+    fn instances<'s>(&self, store: &'s mut StoreOpaque) -> &'s mut [ComponentInstance] {
+        store.component_mut(self.instances)
+    }
+
+    /// Returns the contents of a memory, and the instances.
+    ///
+    /// # Panics
+    /// Panics if the component is in another store.
+    pub fn memory_and_instances<'s>(
+        &self,
+        store: &'s mut StoreOpaque,
+        memory: Option<Memory>,
+    ) -> (&'s [u8], &'s mut [ComponentInstance]) {
+        store.memory_and_component(memory.map(|memory| memory.0), self.instances)
+    }
+
+    /// Returns the handles of an instance.
+    ///
+    /// # Panics
+    /// Panics if the component is in another store.
+    pub fn handles<'s>(&self, store: &'s mut StoreOpaque, instance: u32) -> &'s mut Handles {
+        &mut self.instances(store)[instance as usize].handles
     }
 
     /// Returns the handle for a resource that is lent to the call in an instance. The instance that defines the
     /// resource gets its representation instead.
-    pub fn lend_to(&self, instance: u32, resource: u32, rep: u32) -> Result<u32> {
+    pub fn lend_to(&self, store: &mut StoreOpaque, instance: u32, resource: u32, rep: u32) -> Result<u32> {
         if self.component.plan().resources[resource as usize].owner == Some(instance) {
             return Ok(rep);
         }
-        let entered = &mut self.lock().instances[instance as usize];
+        let entered = &mut self.instances(store)[instance as usize];
         let handle = entered.handles.add(resource, rep, false)?;
         entered.borrowed += 1;
         Ok(handle)
@@ -252,14 +280,11 @@ impl State {
         instance: u32,
         (handle, resource): (u32, u32),
     ) -> Result<()> {
-        let removed = {
-            let entered = &mut self.lock().instances[instance as usize];
-            let removed = entered.handles.remove(handle, resource)?;
-            if !removed.is_owned {
-                entered.borrowed = entered.borrowed.saturating_sub(1);
-            }
-            removed
-        };
+        let entered = &mut self.instances(&mut store.0.opaque)[instance as usize];
+        let removed = entered.handles.remove(handle, resource)?;
+        if !removed.is_owned {
+            entered.borrowed = entered.borrowed.saturating_sub(1);
+        }
         match removed.is_owned {
             true => self.destroy(store, resource, removed.rep, Some(instance)),
             false => Ok(()),
@@ -275,11 +300,11 @@ impl State {
         by: Option<u32>,
     ) -> Result<()> {
         let owner = self.component.plan().resources[resource as usize].owner;
-        let Some(destructor) = self.lock().destructors[resource as usize] else { return Ok(()) };
-        owner.map_or(Ok(()), |instance| self.enter(instance, by))?;
-        destructor.call(store, &[Val::I32(rep as i32)], &mut [])?;
+        let Some(destructor) = self.destructors[resource as usize].get() else { return Ok(()) };
+        owner.map_or(Ok(()), |instance| self.enter(&mut store.0.opaque, instance, by))?;
+        destructor.call(&mut *store, &[Val::I32(rep as i32)], &mut [])?;
         if let Some(instance) = owner {
-            self.leave(instance, by);
+            self.leave(&mut store.0.opaque, instance, by);
         }
         Ok(())
     }

@@ -61,10 +61,11 @@ pub fn resource_new<T: 'static>(
     (resource, instance): (u32, u32),
 ) -> Func {
     let (state, ty) = (state.clone(), crate::FuncType::new([ValType::I32], [ValType::I32]));
-    Func::named(store, (OWN, "resource.new"), ty, move |_, params| {
+    Func::named(store, (OWN, "resource.new"), ty, move |mut caller, params| {
         state.check_may_leave(instance)?;
         let rep = params[0] as u32;
-        let handle = state.with_handles(instance, |handles| handles.add(resource, rep, true))?;
+        let store = caller.as_context_mut();
+        let handle = state.handles(&mut store.0.opaque, instance).add(resource, rep, true)?;
         Ok(Some(handle.into()))
     })
 }
@@ -93,9 +94,10 @@ pub fn resource_rep<T: 'static>(
     (resource, instance): (u32, u32),
 ) -> Func {
     let (state, ty) = (state.clone(), crate::FuncType::new([ValType::I32], [ValType::I32]));
-    Func::named(store, (OWN, "resource.rep"), ty, move |_, params| {
+    Func::named(store, (OWN, "resource.rep"), ty, move |mut caller, params| {
         let handle = params[0] as u32;
-        let rep = state.with_handles(instance, |handles| Ok(handles.get(handle, resource)?.rep))?;
+        let store = caller.as_context_mut();
+        let rep = state.handles(&mut store.0.opaque, instance).get(handle, resource)?.rep;
         Ok(Some(rep.into()))
     })
 }

@@ -49,6 +49,34 @@ impl Iterator for Flat<'_> {
 /// `Option`, `Result`, tuples, [`Resource`](super::Resource), [`ResourceAny`](super::ResourceAny), the types that
 /// [`component_types!`](crate::component_types) defines, and [`Val`] for any type. `()` represents the absent payload
 /// of a `result` case.
+///
+/// With the feature `bindgen` it is derived, like [`Lift`] (components pass values to the host) and [`Lower`] (the host
+/// passes values to components), as for Wasmtime. A struct is a record, an enum is a variant or an enum; fields and cases
+/// have the component's order. Their names are compared by letters, as [`component_types!`](crate::component_types) does,
+/// unless `name` gives another one. `#[component(record)]`, `variant` and `enum` may be left out.
+///
+/// ```
+/// # #[cfg(feature = "bindgen")] {
+/// use wprof::component::{ComponentType, Lift, Lower};
+///
+/// #[derive(ComponentType, Lift, Lower, Clone, Debug, PartialEq)]
+/// #[component(record)]
+/// struct Entry<T> {
+///     key: String,
+///     #[component(name = "the-value")]
+///     value: T,
+/// }
+///
+/// #[derive(ComponentType, Lift, Lower, Debug)]
+/// #[component(variant)]
+/// enum Change {
+///     Clear,
+///     Put(Entry<Vec<u8>>),
+/// }
+/// # fn passes<T: Lift + Lower>() {}
+/// # passes::<Change>();
+/// # }
+/// ```
 pub trait ComponentType: Sized {
     /// # Errors
     /// Fails if the Rust type does not represent this type.

@@ -218,17 +218,15 @@ impl Func {
         store: &mut StoreContextMut<'_, T>,
         args: &[u64],
     ) -> Result<Option<u64>> {
-        let ty = store.0.opaque.func_type(self.0).func_type();
-        let (params, results) = (ty.params().len(), ty.results().len());
-        let is_number = |ty| matches!(ty, ValType::I32 | ValType::I64 | ValType::F32 | ValType::F64);
-        assert!(params == args.len() && results <= 1, "a function with so many numbers");
-        assert!(ty.params().chain(ty.results()).all(is_number), "a function of numbers");
+        let numbers = store.0.opaque.func_type(self.0).numbers();
+        let (params, has_result) = numbers.expect("a function of numbers");
+        assert!(params == args.len(), "a function with so many numbers");
         store.0.opaque.collect_if_due();
         let mut values: Values = args.iter().map(|bits| VmValue::from_u64(*bits)).collect();
-        values.resize(params.max(results), VmValue::default());
+        values.resize(params.max(usize::from(has_result)), VmValue::default());
         // SAFETY: the type was checked, and there is room for all results.
         unsafe { enter::call(store.0, self.0, &mut values).map_err(error)? };
-        Ok((results == 1).then(|| values[0].u64()))
+        Ok(has_result.then(|| values[0].u64()))
     }
 
     /// Returns the same function with a static type, for faster calls.

@@ -3,6 +3,7 @@
 mod host;
 mod hostile;
 mod linking;
+mod real;
 mod resources;
 mod typed;
 mod values;

@@ -112,6 +112,36 @@ fn the_host_drops_what_it_owns() -> Outcome {
 }
 
 #[test]
+#[should_panic(expected = "object used with the wrong store")]
+fn a_resource_belongs_to_its_store() {
+    let [mut one, mut two] = [(); 2].map(|()| Program::new(DEFINES, |_| ()).unwrap());
+    let of_one = one.make(1).unwrap();
+    let _ = of_one.resource_drop(&mut two.store);
+}
+
+#[test]
+#[should_panic(expected = "object used with the wrong store")]
+fn a_function_belongs_to_its_store() {
+    let (one, mut two) = (Program::new(DEFINES, |_| ()).unwrap(), Program::new(DEFINES, |_| ()).unwrap());
+    let _ = one.func("make").call(&mut two.store, &[Val::U32(1)], &mut [Val::Bool(false)]);
+}
+
+#[test]
+fn instances_of_one_store_have_handles_of_their_own() -> Outcome {
+    let mut program = Program::new(DEFINES, |_| ())?;
+    let other =
+        Linker::new(program.store.engine()).instantiate(&mut program.store, program.instance.component())?;
+    let of_first = program.make(7)?;
+    let first = std::mem::replace(&mut program.instance, other);
+    // The other one has no handle yet.
+    let error = program.call("forge", &[Val::U32(1)]).unwrap_err();
+    assert!(error.to_string().contains("unknown handle index 1"), "{error}");
+    program.instance = first;
+    assert_eq!(program.call("value", &resource(&of_first))?, Some(Val::U32(7)), "it can still be entered");
+    Ok(())
+}
+
+#[test]
 fn misused_handles_trap() -> Outcome {
     for name in ["drop-twice", "use-after-drop"] {
         let mut program = Program::new(DEFINES, |_| ())?;

@@ -219,8 +219,11 @@ pub struct ProgramArgs {
     pub net: Vec<Net>,
     /// Call this exported function instead of `_start`, and print its results
     ///
-    /// Of a component, whose functions take strings, lists and more, the arguments are part of it: 'f("text", [1, 2])'. A
-    /// function of an exported instance is 'pkg:name/instance#f(1)', or 'f(1)' if there is only one of that name.
+    /// Arguments follow the module, or the name in parentheses: 'f(1, 2)'. A module that exports an allocator (malloc,
+    /// __wbindgen_malloc, cabi_realloc, alloc or allocate) also takes texts, as in 'f("text")', and files, as in
+    /// 'f(@FILE)', each as an address and a length, or, if there is one parameter for each argument, as the address of
+    /// a text that ends with a zero. A component's functions take strings, lists and more: 'f("text", [1, 2])'; one of
+    /// an exported instance is 'pkg:name/instance#f(1)', or 'f(1)' if there is only one of that name.
     #[arg(long, value_name = "FUNC", help_heading = help::PROGRAM)]
     pub invoke: Option<String>,
     /// Give the program something for imports that are missing: functions that trap with their name, or return zeros

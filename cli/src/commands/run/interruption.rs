@@ -27,8 +27,8 @@ pub struct Interruption {
 }
 
 struct State {
-    /// Interrupts the store in which the program runs.
-    handle: Mutex<InterruptHandle>,
+    /// Interrupt the stores in which the program runs.
+    handles: Mutex<Vec<Option<InterruptHandle>>>,
     /// The first signal; 0 if none has arrived.
     signal: AtomicI32,
     /// Whether the program has ended.
@@ -42,8 +42,9 @@ impl Interruption {
     /// Returns an error if the system provides no thread or signal handler.
     pub fn install(handle: InterruptHandle) -> Result<Self> {
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot handle signals")?;
-        let (handle, signal, ended) = (Mutex::new(handle), AtomicI32::new(0), AtomicBool::new(false));
-        let state = Arc::new(State { handle, signal, ended });
+        let (handles, signal, ended) =
+            (Mutex::new(vec![Some(handle)]), AtomicI32::new(0), AtomicBool::new(false));
+        let state = Arc::new(State { handles, signal, ended });
         let seen = state.clone();
         let mut first = None;
         let wait = move || signals.forever().for_each(|signal| act(signal, &seen, &mut first));
@@ -51,9 +52,14 @@ impl Interruption {
         Ok(Self { state })
     }
 
-    /// Continues with another store, in which the program runs from now on.
-    pub fn follow(&self, handle: InterruptHandle) {
-        *self.state.handle() = handle;
+    /// Continues with another store in place of the one with this number, or one more: the program runs in it from now
+    /// on. The first store has number 0.
+    pub fn follow(&self, number: usize, handle: InterruptHandle) {
+        let mut handles = self.state.handles();
+        if handles.len() <= number {
+            handles.resize_with(number + 1, || None);
+        }
+        handles[number] = Some(handle);
     }
 
     /// Reports whether a signal has arrived.
@@ -69,8 +75,8 @@ impl Interruption {
 }
 
 impl State {
-    fn handle(&self) -> MutexGuard<'_, InterruptHandle> {
-        self.handle.lock().unwrap_or_else(PoisonError::into_inner)
+    fn handles(&self) -> MutexGuard<'_, Vec<Option<InterruptHandle>>> {
+        self.handles.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -84,7 +90,7 @@ fn act(signal: i32, state: &Arc<State>, first: &mut Option<Instant>) {
         let _ = emulate_default_handler(signal);
         return;
     }
-    state.handle().interrupt();
+    state.handles().iter().flatten().for_each(InterruptHandle::interrupt);
     let state = state.clone();
     // Without this thread, the program is interrupted when it no longer waits.
     let _ = thread::Builder::new().spawn(move || insist(&state));
@@ -95,7 +101,7 @@ fn insist(state: &State) {
     let begin = Instant::now();
     let mut is_told = false;
     while !state.ended.load(Ordering::SeqCst) {
-        state.handle().wake();
+        state.handles().iter().flatten().for_each(InterruptHandle::wake);
         thread::sleep(WAKE_INTERVAL);
         if !is_told && begin.elapsed() >= PATIENCE && !state.ended.load(Ordering::SeqCst) {
             output::tell_line(format_args!(

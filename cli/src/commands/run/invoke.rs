@@ -2,9 +2,10 @@
 
 use anyhow::{Context, Result, bail};
 use wprof::wasi::WasiCtx;
-use wprof::{Error, ExternType, Func, FuncType, Instance, Store, Val, ValType};
+use wprof::{Error, ExternType, Func, Instance, Store, Val, ValType};
 
-use crate::output;
+use super::texts::{self, Given};
+use crate::{output, wave};
 
 /// The function that a command exports as its entry point.
 const START: &str = "_start";
@@ -23,7 +24,7 @@ pub fn start(store: &mut Store<WasiCtx>, instance: Instance) -> Result<Result<()
     Ok(start.call(store, &[], &mut []))
 }
 
-/// Calls an exported function and prints its results, one per line.
+/// Calls an exported function and prints its results, one per line. The name may be followed by arguments in parentheses.
 ///
 /// # Errors
 /// Returns an error if there is no such function, or the arguments do not fit. The inner error is the program's.
@@ -32,12 +33,31 @@ pub fn function(
     instance: Instance,
     name: &str,
     args: &[String],
+    is_quiet: bool,
 ) -> Result<Result<(), Error>> {
+    let (name, args) = match instance.get_func(&mut *store, name) {
+        Some(_) => (name, args.iter().map(String::as_str).collect()),
+        None => match wave::call(name)? {
+            (name, Some(given)) => (name, wave::items(given)?),
+            (name, None) => (name, args.iter().map(String::as_str).collect::<Vec<&str>>()),
+        },
+    };
     let Some(func) = instance.get_func(&mut *store, name) else {
         bail!("no function is exported as `{name}`{}", exported(store, instance));
     };
-    let params = arguments(name, &func.ty(&*store), args)?;
-    Ok(match initialize(store, instance).and_then(|()| results(store, func, &params)) {
+    let given = args.into_iter().map(Given::new).collect::<Result<Vec<_>>>()?;
+    if let Err(error) = initialize(store, instance) {
+        return Ok(Err(error));
+    }
+    let ty = func.ty(&*store);
+    let (params, how) = match texts::passed((store, instance), (name, &ty), &given, value)? {
+        Ok(passed) => passed,
+        Err(error) => return Ok(Err(error)),
+    };
+    if let Some(how) = how.filter(|_| !is_quiet) {
+        output::tell_line(format_args!("wprof: {how}"));
+    }
+    Ok(match results(store, func, &params) {
         Ok(lines) => {
             output::print(&lines)?;
             Ok(())
@@ -70,16 +90,6 @@ fn exported(store: &Store<WasiCtx>, instance: Instance) -> String {
         list if list.is_empty() => "; it exports no functions".to_owned(),
         list => format!("; it exports{list}"),
     }
-}
-
-fn arguments(name: &str, ty: &FuncType, args: &[String]) -> Result<Vec<Val>> {
-    let wanted = ty.params().len();
-    if args.len() != wanted {
-        bail!("`{name}` is {ty}: give {wanted} arguments, not {}", args.len());
-    }
-    let parse =
-        |(ty, text): (ValType, &String)| value(ty, text).with_context(|| format!("argument `{text}`"));
-    ty.params().zip(args).map(parse).collect()
 }
 
 /// Parses a value of a type; integers are decimal or `0x…`, signed or not.

@@ -18,6 +18,7 @@ pub mod rate;
 mod renewal;
 mod reoptimize;
 mod stubs;
+mod texts;
 mod threads;
 
 use std::fs::{self, File};
@@ -101,8 +102,16 @@ fn execute_with(args: RunArgs, server: Option<Server>, color: ColorChoice) -> Re
     let has_core_dump = args.coredump.is_some();
     let has_profile = wants_profile(&args);
     let modules = component.as_ref().map_or(vec![ran.clone()], |all| all.modules().to_vec());
-    let kept =
-        Kept { component, server, bursts, live, has_profile, has_core_dump, ..Kept::profile(&counted) };
+    let kept = Kept {
+        component,
+        server,
+        bursts,
+        live,
+        has_profile,
+        has_core_dump,
+        is_quiet: args.quiet,
+        ..Kept::profile(&counted)
+    };
     let mut outcome = program::run(&args.program, &ran, kept)?;
     ending::report(&outcome, &counted);
     let mut profile = outcome.profile.take();

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::BufWriter;
 use std::panic::resume_unwind;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -10,7 +11,7 @@ use anyhow::{Context, Result};
 use wprof::component::Component;
 use wprof::wasi::WasiCtx;
 use wprof::{
-    Error, ErrorKind, GcStatistics, Instance, Linker, Module, Stop, Store, TraceSummary, Trap, WasmCoreDump,
+    Error, ErrorKind, GcStatistics, Instance, Linker, Module, Stop, Store, TraceSummary, WasmCoreDump,
 };
 use wprof_profiler::{Bursts, Ending, Profile};
 
@@ -78,6 +79,8 @@ pub struct Kept<'a> {
     pub has_profile: bool,
     /// Whether a trap dumps the state.
     pub has_core_dump: bool,
+    /// Whether it is left unsaid how arguments are passed.
+    pub is_quiet: bool,
 }
 
 impl<'a> Kept<'a> {
@@ -92,6 +95,7 @@ impl<'a> Kept<'a> {
             live: None,
             has_profile: true,
             has_core_dump: false,
+            is_quiet: false,
         }
     }
 
@@ -126,7 +130,7 @@ pub fn run(args: &ProgramArgs, module: &Module, kept: Kept<'_>) -> Result<Outcom
 
 fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> Result<Outcome> {
     let mut linker = host::linker(module.engine())?;
-    let Kept { component, server, counted, trace, bursts, live, has_profile, has_core_dump } = kept;
+    let Kept { component, server, counted, trace, bursts, live, has_profile, has_core_dump, is_quiet } = kept;
     let (was_counted, is_traced) = (counted.is_on(), trace.is_some());
     let deadline = args.timeout.map(|timeout| Instant::now() + timeout);
     let can_stop = was_counted || is_traced;
@@ -170,29 +174,30 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
         Some(component) => {
             let ended = match server {
                 Some(server) => {
-                    let ends = || match &interruption {
-                        Some(interruption) if interruption.has_come() => Some(Trap::Interrupt),
-                        _ => deadline.filter(|end| Instant::now() >= *end).map(|_| Trap::Deadline),
-                    };
                     let kinds = counted.events.iter().map(|kind| kind.name.clone()).collect();
                     let requests = requests.insert(Requests::new(kinds));
                     component::serve(args, &mut store, component, |store, linker, instance| {
-                        let interruption = interruption.as_ref();
-                        let renewal =
-                            Renewal { args, component, main: module, linker, interruption, deadline };
-                        let deterministic = counted.deterministic;
-                        let renew = |store: &mut Store<WasiCtx>| match can_renew {
-                            true => renewal.renew(store, deterministic, has_profile.then_some(&mut earlier)),
-                            false => Ok(None),
+                        let renewal = Renewal {
+                            args,
+                            component,
+                            main: module,
+                            linker,
+                            interruption: interruption.as_ref(),
+                            deadline,
+                            is_deterministic: counted.deterministic,
+                            can_renew,
+                            earlier: has_profile.then(Mutex::default),
                         };
-                        server.serve(store, instance, (ends, renew), requests)
+                        let served = server.serve((store, instance), &renewal, requests);
+                        earlier = renewal.earlier.map(guarded).unwrap_or_default();
+                        served
                     })?
                 }
                 None => component::call(args, &mut store, component)?,
             };
             (Instance::newest_of(&store, module), ended)
         }
-        None => run_module(args, &mut store, module, &linker)?,
+        None => run_module((args, is_quiet), &mut store, module, &linker)?,
     };
     let wall = clock.elapsed();
     let dump = ended.as_ref().err().filter(|_| has_core_dump).and_then(WasmCoreDump::new);
@@ -240,15 +245,20 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     })
 }
 
+/// Returns what a lock guards.
+fn guarded<T>(lock: Mutex<T>) -> T {
+    lock.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Instantiates a module and calls it; returns its instance, if there is one, and how the program ended.
 fn run_module(
-    args: &ProgramArgs,
+    (args, is_quiet): (&ProgramArgs, bool),
     store: &mut Store<WasiCtx>,
     module: &Module,
     linker: &Linker<WasiCtx>,
 ) -> Result<(Option<Instance>, Result<(), Error>)> {
     match linker.instantiate(&mut *store, module) {
-        Ok(instance) => Ok((Some(instance), call(args, store, instance)?)),
+        Ok(instance) => Ok((Some(instance), call((args, is_quiet), store, instance)?)),
         Err(error) if is_of_program(&error) => Ok((Instance::newest_of(&*store, module), Err(error))),
         Err(error) => {
             let missing = host::missing_imports(linker, store, module, args.module());
@@ -263,9 +273,13 @@ fn is_of_program(error: &Error) -> bool {
 }
 
 /// Calls the program. The outer error says that there is no function to call; the inner one is the program's.
-fn call(args: &ProgramArgs, store: &mut Store<WasiCtx>, instance: Instance) -> Result<Result<(), Error>> {
+fn call(
+    (args, is_quiet): (&ProgramArgs, bool),
+    store: &mut Store<WasiCtx>,
+    instance: Instance,
+) -> Result<Result<(), Error>> {
     match &args.invoke {
-        Some(name) => invoke::function(store, instance, name, args.rest()),
+        Some(name) => invoke::function(store, instance, name, args.rest(), is_quiet),
         None => invoke::start(store, instance),
     }
 }

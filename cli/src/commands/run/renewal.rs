@@ -1,19 +1,22 @@
-//! A server's new beginning after a trap: another store with a new instance, and what the earlier ones have counted.
+//! A server's further instances: of its other workers, and after traps. Each has a store of its own; what stores that are
+//! gone have counted is kept here.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::Result;
 use wprof::component::{Component, Instance, Linker};
 use wprof::wasi::WasiCtx;
-use wprof::{Error, Instance as CoreInstance, Module, Store};
+use wprof::{Error, Instance as CoreInstance, Module, Store, Trap};
 use wprof_profiler::Profile;
 
 use super::args::ProgramArgs;
 use super::interruption::Interruption;
 use super::{component, host};
+use crate::commands::serve::Instances;
 use crate::modules::failure;
 
-/// What a new beginning takes over.
+/// The program that a server runs, and what its stores have in common.
 pub struct Renewal<'a> {
     pub args: &'a ProgramArgs,
     pub component: &'a Component,
@@ -22,6 +25,11 @@ pub struct Renewal<'a> {
     pub linker: &'a Linker<WasiCtx>,
     pub interruption: Option<&'a Interruption>,
     pub deadline: Option<Instant>,
+    pub is_deterministic: bool,
+    /// Whether there may be other stores than the first.
+    pub can_renew: bool,
+    /// Collects what stores that are gone have counted, if a profile is wanted.
+    pub earlier: Option<Mutex<Earlier>>,
 }
 
 /// The counts of stores that are gone.
@@ -32,33 +40,42 @@ pub struct Earlier {
     others: Vec<(usize, Profile)>,
 }
 
-impl Renewal<'_> {
-    /// Replaces the store, and with it all memory of the instance that has trapped; returns the new instance. Adds what
-    /// the old one has counted to `earlier`.
-    ///
-    /// # Errors
-    /// Returns an error if a folder cannot be opened any more, or the system has no memory. The inner error is that of
-    /// the instantiation.
-    pub fn renew(
-        &self,
-        store: &mut Store<WasiCtx>,
-        is_deterministic: bool,
-        earlier: Option<&mut Earlier>,
-    ) -> Result<Option<Result<Instance, Error>>> {
-        if let Some(earlier) = earlier {
-            let profile =
-                CoreInstance::newest_of(&*store, self.main).map(|instance| instance.profile(&*store));
-            let others = component::others(store, self.component, self.main)?;
-            earlier.add(profile.transpose().map_err(failure)?, others)?;
+impl Instances for Renewal<'_> {
+    fn ends(&self) -> Option<Trap> {
+        match self.interruption {
+            Some(interruption) if interruption.has_come() => Some(Trap::Interrupt),
+            _ => self.deadline.filter(|end| Instant::now() >= *end).map(|_| Trap::Deadline),
         }
-        let wasi = host::wasi(self.args, is_deterministic)?;
-        let mut next = Store::try_new(self.component.engine(), wasi).map_err(failure)?;
-        next.set_deadline(self.deadline).map_err(failure)?;
+    }
+
+    fn can_renew(&self) -> bool {
+        self.can_renew
+    }
+
+    fn can_stop(&self) -> bool {
+        self.interruption.is_some()
+    }
+
+    fn store(&self, worker: usize) -> Result<Store<WasiCtx>> {
+        let wasi = host::wasi(self.args, self.is_deterministic)?;
+        let mut store = Store::try_new(self.component.engine(), wasi).map_err(failure)?;
+        store.set_deadline(self.deadline).map_err(failure)?;
         if let Some(interruption) = self.interruption {
-            interruption.follow(next.interrupt_handle());
+            interruption.follow(worker, store.interrupt_handle());
         }
-        *store = next;
-        Ok(Some(self.linker.instantiate(store, self.component)))
+        Ok(store)
+    }
+
+    fn instance(&self, store: &mut Store<WasiCtx>) -> Result<Instance, Error> {
+        self.linker.instantiate(store, self.component)
+    }
+
+    fn keep(&self, store: &Store<WasiCtx>) -> Result<()> {
+        let Some(earlier) = &self.earlier else { return Ok(()) };
+        let profile = CoreInstance::newest_of(store, self.main).map(|instance| instance.profile(store));
+        let others = component::others(store, self.component, self.main)?;
+        let profile = profile.transpose().map_err(failure)?;
+        earlier.lock().unwrap_or_else(PoisonError::into_inner).add(profile, others)
     }
 }
 

@@ -1,18 +1,18 @@
-//! The queue of requests: connections put them in and wait, the thread of the component answers one after the other.
+//! Requests with the destinations of their responses, and the connections that put them into the queue and wait.
 
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use wprof::wasi2::http::{Response, StreamedRequest, StreamedResponse};
 
+use super::queue::Queue;
 use crate::commands::web::connections::{self, Answer, Content, Limits, UnderWay};
 
-/// The maximum number of requests that wait for the component.
-const QUEUE: usize = 64;
 /// How long the last responses may take to be written when the server ends.
 const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -43,42 +43,45 @@ impl Job {
 
 /// The requests of all connections of a server.
 pub struct Jobs {
-    jobs: Receiver<Job>,
+    queue: Arc<Queue<Job>>,
     /// The number of responses that are not written yet.
     under_way: Arc<AtomicUsize>,
 }
 
 impl Jobs {
-    /// Starts to accept connections.
+    /// Starts to accept connections; at most so many requests are taken.
     ///
     /// # Errors
     /// Returns an error if the system provides no thread.
-    pub fn open(listener: TcpListener, limits: Limits) -> Result<Jobs> {
-        let (sender, jobs) = sync_channel(QUEUE);
+    pub fn open(listener: TcpListener, limits: Limits, most: u64) -> Result<Jobs> {
+        let queue = Arc::new(Queue::new(most));
         let under_way: Arc<AtomicUsize> = Arc::default();
-        let of_jobs = under_way.clone();
+        let (of_queue, of_jobs) = (queue.clone(), under_way.clone());
         connections::open(listener, limits, move |request| {
             let (to, answered) = sync_channel(1);
             let job = Job { request: Some(request), to, under_way: of_jobs.clone() };
-            let answer = sender.send(job).ok().and_then(|()| answered.recv().ok());
+            let answer = of_queue.put(job).then(|| answered.recv().ok()).flatten();
             answer.unwrap_or_else(|| Answer { is_last: true, ..at_the_end().into() })
         })?;
-        Ok(Jobs { jobs, under_way })
+        Ok(Jobs { queue, under_way })
     }
 
     /// Returns the queue of waiting requests.
-    pub fn queue(&self) -> &Receiver<Job> {
-        &self.jobs
+    pub fn queue(&self) -> &Queue<Job> {
+        &self.queue
     }
 
-    /// Waits until the pending responses have been written, at most `FAREWELL`.
+    /// Takes no further request, and refuses those that wait.
+    pub fn end(&self) {
+        self.queue.close().into_iter().for_each(|job| job.answer(at_the_end()));
+    }
+
+    /// Waits until the pending responses have been written, at most `FAREWELL`. No further request is taken.
     pub fn finish(&self) {
+        self.end();
         let end = Instant::now() + FAREWELL;
         while self.under_way.load(Ordering::SeqCst) > 0 && Instant::now() < end {
-            match self.jobs.recv_timeout(Duration::from_millis(2)) {
-                Ok(job) => job.answer(at_the_end()),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
-            }
+            thread::sleep(Duration::from_millis(2));
         }
     }
 }

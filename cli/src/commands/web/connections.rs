@@ -3,7 +3,7 @@
 //! Requests with long bodies, and responses that are still being written, pass through as they come, if the server wants
 //! that: a second thread then receives while the first one sends.
 //!
-//! Invariant: a slow client delays only its own connection, and a server that waits for long bodies. Such a client must
+//! Invariant: a slow client delays only its own connection, and the instance that takes its long body. Such a client must
 //! still send and accept `RATE` bytes in the time that it is given.
 
 use std::fmt::Display;

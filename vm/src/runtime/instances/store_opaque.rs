@@ -41,6 +41,7 @@ use crate::runtime::stacks::fiber::Suspender;
 use crate::runtime::stacks::guarded_stack::GuardedStack;
 use crate::runtime::values::exceptions::{Exceptions, TagData};
 use crate::runtime::values::externs::ExternArena;
+use crate::runtime::values::handles::ComponentInstance;
 use crate::runtime::values::objects::Objects;
 use crate::runtime::values::table_data::TableData;
 use crate::runtime::values::types::TypeEntry;
@@ -124,6 +125,8 @@ pub struct StoreOpaque {
     memories: Vec<StoreMemory>,
     tables: Vec<TableData>,
     globals: Vec<GlobalData>,
+    /// For each component, the instances of its file's components.
+    components: Vec<Vec<ComponentInstance>>,
     /// Host functions; funcrefs point into them.
     pub hosts: Vec<AnyHostContext>,
     pub externs: ExternArena,
@@ -278,6 +281,7 @@ impl StoreOpaque {
             memories: Vec::new(),
             tables: Vec::new(),
             globals: Vec::new(),
+            components: Vec::new(),
             hosts: Vec::new(),
             externs: ExternArena::default(),
             objects: Objects::default(),
@@ -540,6 +544,37 @@ impl StoreOpaque {
     /// Returns memory number `index`.
     pub fn memory_mut(&mut self, index: u32) -> &mut StoreMemory {
         &mut self.memories[index as usize]
+    }
+
+    /// Adds the instances of a component, of which there are so many.
+    pub fn add_component(&mut self, instances: usize) -> Stored {
+        self.components.push((0..instances).map(|_| ComponentInstance::default()).collect());
+        self.handle(self.components.len() as u32 - 1)
+    }
+
+    /// Returns the instances of a component.
+    ///
+    /// # Panics
+    /// Panics if it belongs to another store.
+    #[inline]
+    pub fn component_mut(&mut self, component: Stored) -> &mut [ComponentInstance] {
+        let index = self.index(component);
+        &mut self.components[index as usize]
+    }
+
+    /// Returns the contents of a memory, which is not shared, and the instances of a component.
+    ///
+    /// # Panics
+    /// Panics if one of them belongs to another store.
+    #[inline]
+    pub fn memory_and_component(
+        &mut self,
+        memory: Option<Stored>,
+        component: Stored,
+    ) -> (&[u8], &mut [ComponentInstance]) {
+        let (memory, component) = (memory.map(|memory| self.index(memory)), self.index(component));
+        let memory = memory.and_then(|index| self.memories[index as usize].own());
+        (memory.map_or(&[], |memory| memory.data()), &mut self.components[component as usize])
     }
 
     /// Checks that all accessed data of the memories could be read from the files of their modules; if not, no code of

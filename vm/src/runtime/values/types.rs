@@ -15,10 +15,10 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWrite
 
 use hashbrown::HashMap;
 
-use crate::FuncType;
 use crate::runtime::code::CodeArena;
 use crate::types::Resolve;
 use crate::types::defined::DefinedType;
+use crate::{FuncType, ValType};
 
 /// The number of words in front of a display.
 const ADDRESS: usize = size_of::<usize>() / size_of::<u32>();
@@ -40,6 +40,8 @@ pub struct TypeEntry {
     pub host_to_wasm: OnceLock<usize>,
     /// Address of the trampoline by which wasm calls host functions of this type.
     pub wasm_to_host: OnceLock<usize>,
+    /// See [`TypeEntry::numbers`].
+    numbers: OnceLock<Option<(usize, bool)>>,
     registry: Arc<Registry>,
 }
 
@@ -70,6 +72,20 @@ impl TypeEntry {
     /// Panics when the result is used, if it is not a function type.
     pub fn func_type(&self) -> FuncType {
         FuncType(self.ty.clone())
+    }
+
+    /// Returns the number of parameters, and whether there is a result, of the type of a function with numbers only and at
+    /// most one result.
+    ///
+    /// # Panics
+    /// Panics if it is not a function type.
+    pub fn numbers(&self) -> Option<(usize, bool)> {
+        *self.numbers.get_or_init(|| {
+            let ty = self.func_type();
+            let is_number = |ty| matches!(ty, ValType::I32 | ValType::I64 | ValType::F32 | ValType::F64);
+            let (params, results) = (ty.params().len(), ty.results().len());
+            (results <= 1 && ty.params().chain(ty.results()).all(is_number)).then_some((params, results == 1))
+        })
     }
 
     /// Returns the display, which machine code reads to find the supertypes.
@@ -120,10 +136,11 @@ impl TypeRegistry {
         }
         let id = types.free.pop().unwrap_or(types.entries.len() as u32);
         let words = words(supertype.as_deref(), id);
-        let (host_to_wasm, wasm_to_host) = Default::default();
+        let (host_to_wasm, wasm_to_host, numbers) = Default::default();
         let (registry, of) = (self.0.clone(), ty.clone());
         let _supertype = supertype;
-        let entry = TypeEntry { id, ty: of, words, _supertype, host_to_wasm, wasm_to_host, registry };
+        let entry =
+            TypeEntry { id, ty: of, words, _supertype, host_to_wasm, wasm_to_host, numbers, registry };
         let entry = with_address(Arc::new(entry));
         types.ids.insert(ty.clone(), id);
         match types.entries.get_mut(id as usize) {

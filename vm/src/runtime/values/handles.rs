@@ -1,18 +1,39 @@
-//! The handles of a component instance: small numbers that refer to resources.
+//! What a store knows of the instances of components: whether they run, and their handles, small numbers that refer to
+//! resources.
+//!
+//! It is here, rather than in what components share, so that whoever has the store needs no lock.
 //!
 //! Source: *CanonicalABI.md*, "Table State", "Resource State".
 
-use super::trap;
 use crate::{Error, ErrorKind, Result};
 
 /// Maximum number of handles of a component instance.
 const MAX_HANDLES: usize = 1 << 20;
 
+/// Creates a trap that the canonical ABI prescribes.
+pub fn trap(why: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Trap, format_args!("wasm trap: {why}"))
+}
+
+/// The state of an instance of one of a file's components.
+#[derive(Debug, Default)]
+pub struct ComponentInstance {
+    pub handles: Handles,
+    /// Whether a call is active in it, or in an instance that it contains. The flag stays set after a trap, because
+    /// the state of the instance is then unknown.
+    pub is_entered: bool,
+    /// Number of handles lent to the active call, which must be dropped before it ends.
+    pub borrowed: u32,
+}
+
+/// A handle of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Handle {
     /// The resource's number in the plan.
     pub resource: u32,
+    /// The number that represents the resource.
     pub rep: u32,
+    /// Whether it is owned, rather than borrowed for a call.
     pub is_owned: bool,
     /// Number of calls to which it is lent.
     pub loans: u32,
@@ -26,6 +47,10 @@ pub struct Handles {
 }
 
 impl Handles {
+    /// Adds a handle; returns its number.
+    ///
+    /// # Errors
+    /// Returns an error if there are too many.
     pub fn add(&mut self, resource: u32, rep: u32, is_owned: bool) -> Result<u32> {
         let handle = Handle { resource, rep, is_owned, loans: 0 };
         if let Some(number) = self.free.pop() {
@@ -40,6 +65,10 @@ impl Handles {
         Ok(self.entries.len() as u32)
     }
 
+    /// Returns a handle, whose resource has this number in the plan.
+    ///
+    /// # Errors
+    /// Returns an error if there is none, or the resource is another one.
     pub fn get(&mut self, number: u32, resource: u32) -> Result<&mut Handle> {
         let index = (number as usize).checked_sub(1);
         let entry = index.and_then(|index| self.entries.get_mut(index)?.as_mut());
@@ -51,6 +80,9 @@ impl Handles {
     }
 
     /// Removes a handle that is not lent.
+    ///
+    /// # Errors
+    /// Returns an error if it is lent, or as [`Handles::get`] does.
     pub fn remove(&mut self, number: u32, resource: u32) -> Result<Handle> {
         let handle = self.get(number, resource)?;
         if handle.loans != 0 {
@@ -62,6 +94,9 @@ impl Handles {
     }
 
     /// Removes an owned handle, to transfer its resource.
+    ///
+    /// # Errors
+    /// Returns an error if it is borrowed, or as [`Handles::remove`] does.
     pub fn remove_owned(&mut self, number: u32, resource: u32) -> Result<u32> {
         if !self.get(number, resource)?.is_owned {
             return Err(trap("cannot pass on a borrowed resource as an owned one"));
