@@ -106,6 +106,7 @@ impl fmt::Display for BlockGraph {
                 Some(Some(to)) => write!(f, " throws to node{to}")?,
                 Some(None) => f.write_str(" throws to exit")?,
                 None => {}
+            }
             if node.vectors.is_some() {
                 f.write_str(" vectors")?;
             }
