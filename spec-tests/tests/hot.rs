@@ -72,7 +72,10 @@ impl Done {
                 Verdict::Inlined { guess: Some(_), .. } => "guessed call",
                 Verdict::Inlined { guess: None, .. } => "inlined call",
                 Verdict::PhaseChange { .. } => "new phase",
-                Verdict::NoSuperblock { .. } | Verdict::Refused { .. } => "refused",
+                Verdict::NoSuperblock { .. } | Verdict::Refused { .. } | Verdict::NotVectorized(_) => {
+                    "refused"
+                }
+                Verdict::Vectorized { .. } => "vectors",
                 Verdict::Prefetched => "prefetching",
                 Verdict::Predicted(_) | Verdict::Tried { .. } => "measured",
             };
