@@ -370,3 +370,21 @@ fn the_last_trap_ends_the_server_though_others_are_busy() {
         drop(slow);
     }
 }
+
+#[test]
+fn an_interrupt_ends_all_instances_and_their_profile_is_kept() {
+    let folder = Folder::new();
+    let (component, profile) = (component(&folder), folder.path("app.wprof"));
+    let server = Server::start(&["--exact", "-o", &profile, &component]);
+    let slow = [(); 2].map(|()| slow_client(&server));
+    assert!(server.get("/count/123").ends_with("123"));
+    let sent = std::process::Command::new("kill").args(["-INT", &server.child.id().to_string()]).status();
+    assert!(sent.expect("kill exists").success());
+    // The slow clients would have a minute.
+    let ran = server.end();
+    drop(slow);
+    assert_eq!(ran.code, Some(130), "{}", ran.err);
+    assert!(ran.err.contains("3 requests answered"), "{}", ran.err);
+    let annotated = wprof(&["annotate", &profile, "count"]).succeeded();
+    assert!(annotated.contains("123"), "{annotated}");
+}
