@@ -74,7 +74,10 @@ mod tests {
         tries(&info, &build(&info, 0).expect("within limits")).expect("valid bytes")
     }
 
-    fn shape(tries: &[Try]) -> Vec<(u32, u32, Vec<(Option<u32>, usize)>)> {
+    /// The tag and the number of edges of each clause.
+    type Clauses = Vec<(Option<u32>, usize)>;
+
+    fn shape(tries: &[Try]) -> Vec<(u32, u32, Clauses)> {
         let clauses = |of: &Try| of.clauses.iter().map(|clause| (clause.tag, clause.edges.len())).collect();
         tries.iter().map(|of| (of.block, of.ops, clauses(of))).collect()
     }
