@@ -187,7 +187,7 @@ impl Kernel {
         match place * self.kind.size() {
             0 => base,
             // Compilers fold only what cannot wrap.
-            by if by > 0 && self.counting % 2 == 0 => format!("offset={by} {base}"),
+            by if by > 0 && self.counting.is_multiple_of(2) => format!("offset={by} {base}"),
             by => format!("(i32.add {base} (i32.const {by}))"),
         }
     }
@@ -221,7 +221,7 @@ impl Kernel {
         for copy in 0..copies {
             let (to, place) = self.to;
             let value = self.render(&self.value, copy);
-            _ = write!(text, "({} {} {value})\n", kind.store(), self.address(to, place + copy));
+            _ = writeln!(text, "({} {} {value})", kind.store(), self.address(to, place + copy));
         }
         let add = |local: &str, by: i32| {
             format!("(local.set {local} (i32.add (local.get {local}) (i32.const {by})))")
