@@ -41,7 +41,8 @@ fn streams(runs: &Runs<'_>, names: &[&str], ways: &[(&str, &str)]) -> Result<Tab
             Recorded::of(program, &args, configured("1:inf", "default")?.trace_references(true))?.streams();
         let cell = |&(lengths, checks): &(&str, &str)| {
             let seen = Recorded::of(program, &args, configured(lengths, checks)?.trace_references(true))?;
-            Ok(format!("{:.1}%", 100.0 * all.overlap(&seen.streams())))
+            // No share at all is a sum of nothing, which is -0.
+            Ok(format!("{:.1}%", 100.0 * all.overlap(&seen.streams()) + 0.0))
         };
         let cells: Vec<String> = ways.iter().map(cell).collect::<Result<_>>()?;
         Ok([all.streams.to_string()].into_iter().chain(cells).collect())

@@ -56,7 +56,7 @@ fn phases_come_back() {
     let lines: Vec<&str> = told.lines().collect();
     assert!(lines[0].starts_with("2 phases in 8 windows; the run has "), "{told}");
     assert_eq!(lines[1], "  AABBBBAA", "{told}");
-    assert!(lines[3].starts_with("A  50") && lines[3].ends_with("  4 windows"), "{told}");
+    assert!(lines[3].starts_with("A  49.9%") && lines[3].ends_with("  4 windows"), "{told}");
     assert!(lines[4].contains("divide  ") && lines[4].ends_with(" → next iteration"), "{told}");
     assert!(lines[6].starts_with("B  ") && lines[7].contains("multiply  "), "{told}");
     let all = wprof(&["trace", "phases", &whole, "--difference", "100%"]).succeeded();
