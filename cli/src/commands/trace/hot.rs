@@ -1,11 +1,10 @@
 //! `wprof trace hot`: shows where a run spends its work, as sequences of paths.
 
-use std::fs::File;
-use std::io::{self, BufReader};
+use std::io;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Args, ValueHint};
 use wprof_profiler::{PathItem, Subpath, SubpathEnd, WholePath};
 
@@ -63,9 +62,7 @@ pub struct HotArgs {
 }
 
 pub fn execute(args: &HotArgs, color: ColorChoice) -> Result<()> {
-    let file = File::open(&args.file).with_context(|| format!("cannot read {}", args.file.display()))?;
-    let whole = WholePath::read(BufReader::new(file), &super::super::limits());
-    let whole = whole.map_err(|error| super::with_path(&args.file, &error))?;
+    let whole = super::whole_path(&args.file)?;
     let names = std::cell::RefCell::new(Names::new(whole.head(), &args.file, &args.module)?);
     let cost = |function, block| names.borrow_mut().cost(function, block);
     let all = whole.cost(cost);

@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Subcommand;
-use wprof_profiler::{TraceFileError, TraceReader};
+use wprof_profiler::{TraceFileError, TraceReader, WholePath};
 
 use crate::output;
 use crate::progress::{Position, Reading};
@@ -85,6 +85,13 @@ fn open(path: &Path) -> Result<(Reader, Position)> {
     let reader = TraceReader::open_within(BufReader::new(file), &super::limits());
     let reader = reader.map_err(|error| with_path(path, &error))?;
     Ok((reader, position))
+}
+
+/// Reads a whole program path; errors name the file.
+fn whole_path(path: &Path) -> Result<WholePath> {
+    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let whole = WholePath::read(BufReader::new(file), &super::limits());
+    whole.map_err(|error| with_path(path, &error))
 }
 
 /// Converts an error of a trace file.

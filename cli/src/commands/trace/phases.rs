@@ -1,10 +1,9 @@
 //! `wprof trace phases`: shows the phases of a run, by the paths that its work was on.
 
-use std::fs::File;
-use std::io::{self, BufReader};
+use std::io;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Args, ValueHint};
 use wprof_profiler::{PathPhase, PathPhases, WholePath};
 
@@ -53,9 +52,7 @@ pub struct PhasesArgs {
 }
 
 pub fn execute(args: &PhasesArgs, color: ColorChoice) -> Result<()> {
-    let file = File::open(&args.file).with_context(|| format!("cannot read {}", args.file.display()))?;
-    let whole = WholePath::read(BufReader::new(file), &super::super::limits());
-    let whole = whole.map_err(|error| super::with_path(&args.file, &error))?;
+    let whole = super::whole_path(&args.file)?;
     let names = std::cell::RefCell::new(Names::new(whole.head(), &args.file, &args.module)?);
     let cost = |function, block| names.borrow_mut().cost(function, block);
     // Two windows with nothing in common differ by twice their work: in what each has and the other has not.

@@ -50,9 +50,9 @@ pub struct ProfileArgs {
     mode: Option<Mode>,
     /// Count exactly: edges, paths, blocks, cct, flow, allocations, callees, events=KIND,…; or measure cycles, cache, energy, branches
     ///
-    /// Combine them with commas, such as `edges,cct`; give only one of edges, paths and blocks. `cycles` and `cache`
-    /// need paths, cct or sampling. See below for what each counts [default: edges with --exact, else paths and cct in
-    /// bursts]
+    /// Combine them with commas, such as `edges,cct`; give only one of edges, paths and blocks. `cycles`, `cache` and
+    /// `energy` need paths, cct or sampling. See below for what each counts [default: edges with --exact, else paths and
+    /// cct in bursts]
     #[arg(long, value_name = "WHAT", value_parser = WantedParser, hide_possible_values = true)]
     #[arg(help_heading = help::PROFILE)]
     collect: Vec<Wanted>,

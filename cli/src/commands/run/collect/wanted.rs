@@ -44,7 +44,7 @@ pub struct Wanted(pub Vec<What>);
 
 /// The help text for `--collect`, of all commands that have it.
 pub const COLLECT_HELP: &str = "\
-What --collect counts, exactly unless it is cycles or cache alone:
+What --collect counts, exactly unless it is cycles, cache or energy alone:
   edges        how often each branch went each way, and all that follows from it
   paths        how often each acyclic path from a function entry or loop header to the end of the
                iteration or an exit ran; includes edges
