@@ -10,7 +10,7 @@ use wprof_jit::abi::VmLayout;
 use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv, Tier};
 use wprof_jit::graph::BlockGraph;
 use wprof_jit::plan::{Collection, FunctionPlan};
-use wprof_jit::reoptimize::{Advice, Reoptimized, Reoptimizer};
+use wprof_jit::reoptimize::{Advice, Decision, Reoptimized, Reoptimizer};
 
 use super::help;
 use super::run::collect::Limit;
@@ -187,10 +187,10 @@ fn explained(args: &ExplainArgs, module: &Module, function: &Named) -> Result<St
     Ok(match args.stage {
         Stage::Cfg => plan.cfg.to_string(),
         Stage::Plan => plan::text(module.info(), &plan, &collection, &function.shown()),
-        Stage::Graph => graph(args, module, &plan, &collection)?.to_string(),
+        Stage::Graph => version(args, module, &plan, &collection)?.0.to_string(),
         Stage::Decisions => decisions(args, module, &plan, &collection)?,
         Stage::Clif | Stage::Asm => {
-            let graph = graph(args, module, &plan, &collection)?;
+            let (graph, _) = version(args, module, &plan, &collection)?;
             code(args, module, &plan, &collection, &graph)?
         }
     })
@@ -203,21 +203,29 @@ fn compiler(args: &ExplainArgs, collection: &Collection) -> Result<Compiler> {
     Ok(Compiler::new(options.collecting(collection))?)
 }
 
-/// Returns the graph of baseline code, or of the best version that would be compiled.
-fn graph(
+/// Returns the graph of baseline code, or of the best version that would be compiled, with the decisions behind it.
+fn version(
     args: &ExplainArgs,
     module: &Module,
     plan: &FunctionPlan,
     collection: &Collection,
-) -> Result<BlockGraph> {
-    let better = match args.tier {
-        ShownTier::Baseline => None,
-        ShownTier::Optimized => better(args, module, plan, collection)?,
-    };
-    Ok(match better {
-        Some(better) => better.graph,
-        None => compiler(args, collection)?.version(plan, args.tier.into()),
-    })
+) -> Result<(BlockGraph, Option<Vec<Decision>>)> {
+    let compiler = compiler(args, collection)?;
+    let tier = args.tier.into();
+    if tier == Tier::Baseline {
+        return Ok((compiler.version(plan, tier), None));
+    }
+    // Only its code tells which loops cannot be vectorised.
+    let settled = with_env(module, collection, |env| {
+        compiler.settled(env, plan, tier, |plan| {
+            Ok::<_, anyhow::Error>(match better(args, module, plan, collection)? {
+                Some(Reoptimized { graph, decisions }) => (graph, Some(decisions)),
+                None => (compiler.version(plan, tier), None),
+            })
+        })
+    });
+    let (_, graph, decisions) = settled?;
+    Ok((graph, decisions))
 }
 
 /// Returns the improvements that a profile leads to, if one is given and knows the function.
@@ -233,14 +241,8 @@ fn better(
         return Ok(None);
     };
     let (info, advice) = (module.info(), Advice::new(&profile));
-    let by = Reoptimizer { info, advice: &advice, policy: &policy, collection, scalar: &[] };
-    let compiler = compiler(args, collection)?;
-    let Some(better) = compiler.reoptimized(plan, &by)? else { return Ok(None) };
-    // Only its code tells which loops could not be vectorised.
-    let scalar =
-        with_env(module, collection, |env| compiler.graph(env, &plan.cfg, &better.graph, Tier::Optimized))?;
-    let by = Reoptimizer { scalar: &scalar.not_vectorized(), ..by };
-    Ok(compiler.reoptimized(plan, &by)?)
+    let by = Reoptimizer { info, advice: &advice, policy: &policy, collection };
+    Ok(compiler(args, collection)?.reoptimized(plan, &by)?)
 }
 
 /// Describes the decisions on the way to the best version, one per line.
@@ -250,12 +252,12 @@ fn decisions(
     plan: &FunctionPlan,
     collection: &Collection,
 ) -> Result<String> {
-    let better = better(args, module, plan, collection)?;
-    let better = better.context(
+    let (_, decisions) = version(args, module, plan, collection)?;
+    let decisions = decisions.context(
         "decisions need a profile in which the function ran: give --profile-use, and --profile off",
     )?;
     let func = plan.cfg.func;
-    Ok(better.decisions.iter().map(|decision| decided(module, func, decision) + "\n").collect())
+    Ok(decisions.iter().map(|decision| decided(module, func, decision) + "\n").collect())
 }
 
 /// Calls `with` with what code of a module depends on besides its bytes.

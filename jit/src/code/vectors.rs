@@ -34,6 +34,8 @@ pub enum NoVectors {
     Dependence,
     /// It is too large.
     TooLarge,
+    /// It makes few rounds each time that it is entered, by a profile.
+    FewRounds,
 }
 
 impl fmt::Display for NoVectors {
@@ -49,6 +51,7 @@ impl fmt::Display for NoVectors {
             NoVectors::Lanes => "values side by side are not computed in the same way",
             NoVectors::Dependence => "a round uses what another stores",
             NoVectors::TooLarge => "it is too large",
+            NoVectors::FewRounds => "it makes few rounds each time",
         })
     }
 }

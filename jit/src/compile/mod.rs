@@ -24,8 +24,8 @@ pub use crate::code::{
 use crate::graph::{BlockGraph, Node, Parts};
 pub use crate::options::{CompilerOptions, MemoryStyle, Pass, PassSet, Passes, PassesError, Stage};
 use crate::passes::{self, Done, Pipeline, Preserved};
-use crate::plan::{FunctionPlan, Placement};
-use crate::reoptimize::{Policy, Reoptimized, Reoptimizer};
+use crate::plan::{FunctionPlan, Placement, SmallLoop, VectorLoop};
+use crate::reoptimize::{Reoptimized, Reoptimizer, Versions};
 use crate::target::{self, Baseline, Target, isa};
 pub use crate::translate::ModuleEnv;
 use crate::translate::{Translated, translate};
@@ -88,6 +88,25 @@ impl Scratch {
 impl std::fmt::Debug for Compiler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Compiler").field("target", &self.best.triple().to_string()).finish()
+    }
+}
+
+impl Versions for Compiler {
+    fn probed(&self, plan: &FunctionPlan) -> BlockGraph {
+        BlockGraph::placed(&plan.cfg, self.placement(plan))
+    }
+
+    /// Returns none if something is done in each round. So are checks, except where those of many rounds are counted at
+    /// once.
+    fn vectors<'p>(&self, plan: &'p FunctionPlan) -> &'p [VectorLoop] {
+        let passes = self.options.passes.for_function(plan.cfg.func);
+        let in_strips = passes.has(Pass::Strips) && self.options.pinned_cell() == Some(store_context::CHECKS);
+        let is_possible = passes.has(Pass::Vectors) && (in_strips || !self.options.checked);
+        if is_possible { &plan.vectors } else { &[] }
+    }
+
+    fn with_loops(&self, graph: BlockGraph, plan: &FunctionPlan) -> BlockGraph {
+        self.stripped(self.unrolled(graph, plan), plan)
     }
 }
 
@@ -181,7 +200,36 @@ impl Compiler {
         plan: &FunctionPlan,
         tier: Tier,
     ) -> Result<MachineCode, CompileError> {
-        self.graph(env, &plan.cfg, &self.version(plan, tier), tier)
+        let version = |plan: &FunctionPlan| Ok::<_, CompileError>((self.version(plan, tier), ()));
+        Ok(self.settled(env, plan, tier, version)?.0)
+    }
+
+    /// Compiles the graph that `version` makes of a plan. Loops that are to be vectorised are not unrolled, and only
+    /// their code tells whether they can be: if some cannot, and would be unrolled, the function is compiled once more
+    /// without these ([`MachineCode::not_vectorized`] names them all the same). Returns also the last graph, and what
+    /// came with it.
+    ///
+    /// # Errors
+    /// Returns an error in the same cases as [`Compiler::function`], and those of `version`.
+    pub fn settled<T, E: From<CompileError>>(
+        &self,
+        env: &ModuleEnv<'_>,
+        plan: &FunctionPlan,
+        tier: Tier,
+        mut version: impl FnMut(&FunctionPlan) -> Result<(BlockGraph, T), E>,
+    ) -> Result<(MachineCode, BlockGraph, T), E> {
+        let (graph, with) = version(plan)?;
+        let code = self.graph(env, &plan.cfg, &graph, tier)?;
+        let refused = code.not_vectorized();
+        let start = |found: &SmallLoop| plan.cfg.blocks[found.blocks[0] as usize].start;
+        let is_refused = |found: &SmallLoop| refused.iter().any(|&(at, _)| at == start(found));
+        if !plan.loops.iter().any(is_refused) {
+            return Ok((code, graph, with));
+        }
+        let (graph, with) = version(&plan.clone().without_vectors(&refused))?;
+        let mut code = self.graph(env, &plan.cfg, &graph, tier)?;
+        code.vectorized.extend(refused.into_iter().map(|(at, why)| (at, Err(why))));
+        Ok((code, graph, with))
     }
 
     /// Makes a better graph of a function from a profile; `None` if there is no advice about it.
@@ -197,14 +245,7 @@ impl Compiler {
         reoptimizer: &Reoptimizer<'_>,
     ) -> Result<Option<Reoptimized>, CompileError> {
         assert!(!self.options.precise, "what is counted in a function is not counted where it is inlined");
-        let passes = self.options.passes.for_function(plan.cfg.func);
-        // Other checks stay in each round.
-        let has_strips = !self.options.checked || self.options.pinned_cell() == Some(store_context::CHECKS);
-        let is_on = passes.has(Pass::Vectors) && passes.has(Pass::Strips) && has_strips;
-        let vectors = reoptimizer.policy.vectors && is_on;
-        let policy = &Policy { vectors, ..*reoptimizer.policy };
-        let reoptimizer = Reoptimizer { policy, ..*reoptimizer };
-        let better = reoptimizer.graph(plan, &|plan| self.probed(plan))?;
+        let better = reoptimizer.graph(plan, self)?;
         Ok(better.map(|better| Reoptimized { graph: self.optimized(better.graph, plan), ..better }))
     }
 
@@ -218,27 +259,34 @@ impl Compiler {
                 }
                 BlockGraph::placed(&plan.cfg, placement)
             }
-            Tier::Optimized => self.optimized(BlockGraph::placed(&plan.cfg, placement), plan),
+            Tier::Optimized => {
+                let graph = BlockGraph::placed(&plan.cfg, placement).vectorized(&plan.cfg, self.vectors(plan));
+                self.optimized(graph, plan)
+            }
         }
     }
 
     /// Returns the graph with code copied for speed.
     fn optimized(&self, graph: BlockGraph, plan: &FunctionPlan) -> BlockGraph {
-        let passes = self.options.passes.for_function(plan.cfg.func);
-        let graph =
-            if passes.has(Pass::Vectors) { graph.vectorized(&plan.cfg, &plan.vectors) } else { graph };
-        let graph = match passes.has(Pass::Unroll) {
-            true => graph.unrolled(&plan.cfg, &plan.loops, plan.first_counter),
-            false => graph,
-        };
-        let graph = self.without_joins(graph, plan);
-        let graph = match self.options.passes.for_function(plan.cfg.func).has(Pass::Strips) {
-            true => graph.stripped(&plan.cfg, &plan.strips),
-            false => graph,
-        };
+        let graph = self.without_joins(self.unrolled(graph, plan), plan);
+        let graph = self.stripped(graph, plan);
         match self.main_loop(plan) {
             Some(header) if !plan.in_bursts => graph.entered_at(&plan.cfg, &[header]),
             _ => graph,
+        }
+    }
+
+    fn unrolled(&self, graph: BlockGraph, plan: &FunctionPlan) -> BlockGraph {
+        match self.options.passes.for_function(plan.cfg.func).has(Pass::Unroll) {
+            true => graph.unrolled(&plan.cfg, &plan.loops, plan.first_counter),
+            false => graph,
+        }
+    }
+
+    fn stripped(&self, graph: BlockGraph, plan: &FunctionPlan) -> BlockGraph {
+        match self.options.passes.for_function(plan.cfg.func).has(Pass::Strips) {
+            true => graph.stripped(&plan.cfg, &plan.strips),
+            false => graph,
         }
     }
 
@@ -295,11 +343,6 @@ impl Compiler {
     /// frame that does not fit on the stack would have to stop in the middle of the function.
     pub fn splits(&self) -> bool {
         !self.options.precise
-    }
-
-    /// Returns the graph with each block once and all probes.
-    fn probed(&self, plan: &FunctionPlan) -> BlockGraph {
-        BlockGraph::placed(&plan.cfg, self.placement(plan))
     }
 
     /// Returns the placement of all probes of a function.

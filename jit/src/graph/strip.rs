@@ -28,7 +28,8 @@ impl BlockGraph {
     /// Returns the latches of the strip that begins at node `header`, ascending.
     pub fn latches_of_strip(&self, header: u32) -> Vec<u32> {
         let Some(countdown) = self.nodes[header as usize].strip else { return Vec::new() };
-        let is_plain = |node: &Node| node.frame == 0 && node.call.is_none() && node.sure.is_none();
+        let frame = self.nodes[header as usize].frame;
+        let is_plain = |node: &Node| node.frame == frame && node.call.is_none() && node.sure.is_none();
         let is_latch = |node: &Node| {
             let wire = node.wires.get(countdown.edge as usize).filter(|_| node.block == countdown.block);
             is_plain(node) && wire.is_some_and(|wire| wire.to == Some(header) && wire.probes.is_empty())
@@ -47,8 +48,9 @@ impl BlockGraph {
     fn reached_beside(&self, avoided: u32) -> Vec<bool> {
         let mut reached = vec![false; self.nodes.len()];
         let mut pending: Vec<u32> = self.loop_entries.iter().copied().chain([0]).collect();
-        let block = self.nodes[avoided as usize].block;
-        let copies = self.nodes.iter().zip(0..).filter(|(node, _)| node.frame == 0 && node.block == block);
+        let Node { frame, block, .. } = self.nodes[avoided as usize];
+        let copies =
+            self.nodes.iter().zip(0..).filter(|(node, _)| (node.frame, node.block) == (frame, block));
         pending.extend(copies.map(|(_, index)| index));
         while let Some(node) = pending.pop() {
             if node != avoided && !std::mem::replace(&mut reached[node as usize], true) {

@@ -9,9 +9,10 @@ use crate::cfg::Cfg;
 use crate::plan::{Probe, VectorLoop};
 
 impl BlockGraph {
-    /// Returns the graph in which `loops` are marked.
+    /// Returns the graph in which `loops` are marked, except those that cannot be vectorised.
     #[must_use]
     pub fn vectorized(mut self, cfg: &Cfg, loops: &[VectorLoop]) -> BlockGraph {
+        let loops: Vec<&VectorLoop> = loops.iter().filter(|found| found.refused.is_none()).collect();
         for (node, index) in self.nodes.iter_mut().zip(0..) {
             let is_whole = node.frame == 0 && node.start == cfg.blocks[node.block as usize].start;
             let Some(found) = loops.iter().find(|found| is_whole && found.header == node.block) else {

@@ -60,6 +60,7 @@ pub use vector_loop::{VectorLoop, Vectors};
 use crate::CompileError;
 use crate::abi::path_row;
 use crate::cfg::Cfg;
+use crate::code::NoVectors;
 use crate::limits::MAX_DENSE_PATHS;
 use crate::module::{Allocator, ModuleInfo};
 use interesting::plan_paths;
@@ -186,7 +187,7 @@ pub struct FunctionPlan {
     pub loops: Vec<SmallLoop>,
     /// Loops that optimised code checks once per several rounds.
     pub strips: Vec<Strip>,
-    /// Loops that plain code may vectorise.
+    /// Loops that optimised code may vectorise, if nothing is counted in it.
     pub vectors: Vec<VectorLoop>,
     /// Execution counts from an earlier run of each prefix of a path, if paths are counted and such a run exists.
     pub prefixes: Option<PrefixCounts>,
@@ -226,9 +227,23 @@ impl FunctionPlan {
         let loops = collection.loops(info, &cfg)?;
         let plan = FunctionPlan::with_loops(info, func, collection, first_counter, (cfg, loops))?;
         let strips = plan.stripped_loops(info, collection)?;
-        let is_plain = collection.is_off() && collection.checks.is_none() && !collection.in_bursts;
-        let vectors = if is_plain { VectorLoop::all(info, &plan.cfg, &[])? } else { Vec::new() };
+        let has_strips = collection.checks.is_none_or(|checks| checks.unroll);
+        let is_possible = collection.is_off() && !collection.in_bursts && has_strips;
+        let vectors =
+            if is_possible { VectorLoop::all(info, &plan.cfg, &plan.loops)? } else { Vec::new() };
         Ok(FunctionPlan { strips, vectors, ..plan })
+    }
+
+    /// Returns the plan in which these loops, by the byte offset in the module of their first instruction, are not
+    /// vectorised, for these reasons.
+    #[must_use]
+    pub fn without_vectors(mut self, refused: &[(u32, NoVectors)]) -> FunctionPlan {
+        for found in &mut self.vectors {
+            let start = self.cfg.blocks[found.header as usize].start;
+            let why = refused.iter().find(|&&(at, _)| at == start).map(|&(_, why)| why);
+            found.refused = found.refused.or(why);
+        }
+        self
     }
 
     /// Plans baseline code, which unrolls nothing: if counters do not depend on loops, the plan contains no loops.

@@ -12,6 +12,7 @@ use super::block_effect::{Effect, Known};
 use super::strip::only_exit;
 use super::{Countdown, SmallLoop, TripCounts};
 use crate::cfg::{Block, Cfg, Operators};
+use crate::code::NoVectors;
 use crate::module::ModuleInfo;
 
 /// The size of a vector in bytes.
@@ -26,6 +27,8 @@ pub struct VectorLoop {
     pub countdown: Countdown,
     /// What is done at once.
     pub vectors: Vectors,
+    /// The reason why it cannot be, if code was made for it before.
+    pub refused: Option<NoVectors>,
 }
 
 /// What a loop is expected to do at once.
@@ -74,7 +77,8 @@ impl VectorLoop {
             let Some(countdown) = trips.countdown(id, BlockId(header))? else { continue };
             let small = small.iter().find(|small| small.blocks[0] == header);
             let rounds_of_check = small.map_or(1, |small| small.copies);
-            all.push(VectorLoop { header, countdown, vectors: Vectors { lanes, rounds_of_check } });
+            let vectors = Vectors { lanes, rounds_of_check };
+            all.push(VectorLoop { header, countdown, vectors, refused: None });
         }
         Ok(all)
     }

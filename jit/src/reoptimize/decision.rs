@@ -80,8 +80,6 @@ pub enum Verdict {
         rounds: f64,
         /// The share of the function's instructions that it executes.
         share: f64,
-        /// Its contribution to [`Estimate::saved`] of the function without inlined calls.
-        saved: f64,
     },
     /// A loop that seemed worth it is not vectorised.
     NotVectorized(NoVectors),
@@ -176,10 +174,10 @@ impl Verdict {
                     "a new phase: {measured:.1}% {what} left the version before, {predicted:.1}% were expected"
                 )
             }
-            Verdict::Vectorized { lanes, rounds, share, saved } => {
-                let (share, saved) = (share * 100.0, change(saved * 100.0, "% less", "% more"));
+            Verdict::Vectorized { lanes, rounds, share } => {
+                let share = share * 100.0;
                 format!(
-                    "vectorized, {lanes} values at once: {rounds:.0} rounds each time, {share:.1}% of the function; predicted: {saved} work"
+                    "vectorized, {lanes} values at once: {rounds:.0} rounds each time, {share:.1}% of the function"
                 )
             }
             Verdict::NotVectorized(why) => format!("not vectorized: {why}"),

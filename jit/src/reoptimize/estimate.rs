@@ -2,7 +2,7 @@
 //!
 //! Input: the better graph, with the number of executions of each node in the profile from which it is made. Output: an
 //! [`Estimate`] for all code that the function executes, including inlined callees. Method: the number of instructions
-//! stays the same, but for vectors; the version has fewer calls, and fewer joins: blocks that are entered from several places, where
+//! stays the same; the version has fewer calls, and fewer joins: blocks that are entered from several places, where
 //! nothing is known about how control arrived. The costs of both are assumed ([`CALL`], [`JOIN`]), and the code that
 //! remaining calls execute is left out. The estimate does not foresee the effects of moving code out of line, nor the
 //! compiler's use of its new freedom.
@@ -17,12 +17,6 @@ use crate::graph::{BlockGraph, Node};
 const CALL: f64 = 10.0;
 /// The cost of a join in instructions: moves of values that depend on the edge, and recomputations.
 const JOIN: f64 = 1.0;
-
-/// The share of a loop's instructions that vectors of so many values save: less than all but one of the lanes, as the
-/// loop itself does the last rounds, and a test comes before it.
-pub(super) fn saved_by(lanes: u32) -> f64 {
-    0.8 * (1.0 - 1.0 / f64::from(lanes))
-}
 
 /// The saving of a version over plain code, by the counts of a profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -45,8 +39,6 @@ struct Work {
     calls: f64,
     /// The number of joins in plain code, and in this graph.
     joins: [f64; 2],
-    /// The number of instructions that vectors save.
-    vectors: f64,
 }
 
 impl Estimate {
@@ -57,7 +49,7 @@ impl Estimate {
         let before = work.ops + CALL * work.calls + JOIN * work.joins[0];
         let each_1000 = |count: f64| 1000.0 * count / work.ops;
         (work.ops > 0.0).then(|| Estimate {
-            saved: (CALL * work.calls + JOIN * joins + work.vectors) / before,
+            saved: (CALL * work.calls + JOIN * joins) / before,
             calls: each_1000(work.calls),
             joins: each_1000(joins),
             work: before,
@@ -76,8 +68,6 @@ impl Work {
             let block = &graph.cfg_of(own, node.frame).blocks[node.block as usize];
             if node.start == block.start {
                 work.ops += count * f64::from(block.ops);
-                let saved = node.vectors.map_or(0.0, |vectors| saved_by(vectors.lanes));
-                work.vectors += saved * count * f64::from(block.ops);
                 work.joins[0] += if was_join[node.frame as usize][node.block as usize] { count } else { 0.0 };
                 work.joins[1] += if ways > 1 { count } else { 0.0 };
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use wasmparser::Operator;
 
-use super::{Decision, FunctionAdvice, Refusal, Reoptimizer, Verdict};
+use super::{Decision, FunctionAdvice, Refusal, Reoptimizer, Verdict, Versions};
 use crate::CompileError;
 use crate::cfg::{Cfg, Edge, End, Operators, Target};
 use crate::graph::{BlockGraph, InlinedCall, Node, Site};
@@ -17,7 +17,7 @@ use crate::plan::Probe;
 pub(super) struct Inlining<'a> {
     by: &'a Reoptimizer<'a>,
     own: &'a Arc<Cfg>,
-    probed: &'a dyn Fn(&FunctionPlan) -> BlockGraph,
+    versions: &'a dyn Versions,
     pub(super) graph: BlockGraph,
     /// Whether the entry of the function is checked.
     is_checked: bool,
@@ -64,12 +64,12 @@ impl<'a> Inlining<'a> {
         by: &'a Reoptimizer<'a>,
         (own, is_checked): (&'a Arc<Cfg>, bool),
         graph: BlockGraph,
-        probed: &'a dyn Fn(&FunctionPlan) -> BlockGraph,
+        versions: &'a dyn Versions,
         decisions: Vec<Decision>,
     ) -> Inlining<'a> {
         let nodes = (0..).zip(&graph.nodes).filter_map(|(index, node)| Some((node.count?, index))).collect();
         let (advice, callees, room) = (by.advice_of(own), HashMap::new(), by.policy.room);
-        Inlining { by, own, probed, graph, is_checked, decisions, nodes, advice, callees, room }
+        Inlining { by, own, versions, graph, is_checked, decisions, nodes, advice, callees, room }
     }
 
     /// Examines the calls of all nodes that ran.
@@ -215,13 +215,19 @@ impl<'a> Inlining<'a> {
             true => None,
             false => Some(Refusal::NoReturn),
         };
-        let mut plain = (self.probed)(&plan);
+        let mut plain = self.versions.probed(&plan);
         if self.is_checked {
             // Control only arrives here from checked code.
             plain.nodes[0].probes.retain(|probe| *probe != Probe::Check);
         }
-        let graph = self.by.with_superblocks(&plan, plain.clone(), &mut Vec::new()).unwrap_or(plain);
-        let advice = self.by.advice_of(&cfg);
+        let (advice, vectors) = (self.by.advice_of(&cfg), self.versions.vectors(&plan));
+        let graph = match advice {
+            Some(advice) => {
+                let graph = self.by.with_superblocks((&plan, advice), plain, &mut Vec::new());
+                self.by.with_vectors((&cfg, advice), vectors, graph, &mut Vec::new())
+            }
+            None => plain.vectorized(&cfg, vectors),
+        };
         let (calls, ops) = advice.map_or((0, 0), |advice| (advice.calls, advice.ops));
         Ok(Callee {
             advice,
@@ -229,7 +235,7 @@ impl<'a> Inlining<'a> {
             ops_a_call: ops / calls.max(1),
             ops: cfg.blocks.iter().map(|block| block.ops).sum(),
             why_not,
-            graph: graph.unrolled(&cfg, &plan.loops, plan.first_counter),
+            graph: self.versions.with_loops(graph, &plan),
             cfg,
         })
     }

@@ -21,10 +21,9 @@ pub use policy::Policy;
 
 use crate::CompileError;
 use crate::cfg::Cfg;
-use crate::code::NoVectors;
 use crate::graph::{BlockGraph, HotPath};
 use crate::module::ModuleInfo;
-use crate::plan::{Collection, FunctionPlan};
+use crate::plan::{Collection, FunctionPlan, VectorLoop};
 use inlining::Inlining;
 
 /// The inputs of the reoptimizer.
@@ -38,8 +37,18 @@ pub struct Reoptimizer<'a> {
     pub policy: &'a Policy,
     /// What the engine collects: checks, or nothing.
     pub collection: &'a Collection,
-    /// The loops that cannot be vectorised, with the reasons: what was made of code for the function before.
-    pub scalar: &'a [(u32, NoVectors)],
+}
+
+/// What a code generator does in all optimised code, and so in better versions and in what is inlined in them.
+pub trait Versions {
+    /// Returns the graph of a function with each block once, and with no probes but checks and polls.
+    fn probed(&self, plan: &FunctionPlan) -> BlockGraph;
+
+    /// Returns the loops that may be vectorised.
+    fn vectors<'p>(&self, plan: &'p FunctionPlan) -> &'p [VectorLoop];
+
+    /// Returns the graph with loops unrolled, or checked once every several rounds.
+    fn with_loops(&self, graph: BlockGraph, plan: &FunctionPlan) -> BlockGraph;
 }
 
 /// A better graph.
@@ -57,22 +66,22 @@ impl<'a> Reoptimizer<'a> {
         self.advice.function(cfg.func, cfg.shape().fingerprint())
     }
 
-    /// Makes the better version of a planned function; `None` if there is no advice about it. `probed` returns the
-    /// graph of a function with each block once, and with no probes but checks and polls.
+    /// Makes the better version of a planned function; `None` if there is no advice about it.
     ///
     /// # Errors
     /// Returns an error if a callee exceeds a limit.
     pub fn graph(
         &self,
         plan: &FunctionPlan,
-        probed: &dyn Fn(&FunctionPlan) -> BlockGraph,
+        versions: &dyn Versions,
     ) -> Result<Option<Reoptimized>, CompileError> {
         let cfg = &plan.cfg;
         let mut decisions = Vec::new();
-        let Some(graph) = self.with_superblocks(plan, probed(plan), &mut decisions) else { return Ok(None) };
-        let graph = self.with_vectors(plan, graph, &mut decisions)?;
+        let Some(advice) = self.advice_of(cfg) else { return Ok(None) };
+        let graph = self.with_superblocks((plan, advice), versions.probed(plan), &mut decisions);
+        let graph = self.with_vectors((cfg, advice), versions.vectors(plan), graph, &mut decisions);
         let is_checked = plan.checks.as_ref().is_some_and(|checks| checks.entry);
-        let mut inlining = Inlining::new(self, (cfg, is_checked), graph, probed, decisions);
+        let mut inlining = Inlining::new(self, (cfg, is_checked), graph, versions, decisions);
         if self.policy.inlining {
             inlining.run()?;
         }
@@ -89,15 +98,14 @@ impl<'a> Reoptimizer<'a> {
         Some(Decision { func: cfg.func, offset: self.info.body(cfg.func).start as u32, verdict })
     }
 
-    /// Returns a function's graph with superblocks and counts; `None` if there is no advice about it.
+    /// Returns a function's graph with superblocks and counts.
     fn with_superblocks(
         &self,
-        plan: &FunctionPlan,
+        (plan, advice): (&FunctionPlan, &'a FunctionAdvice),
         graph: BlockGraph,
         decisions: &mut Vec<Decision>,
-    ) -> Option<BlockGraph> {
+    ) -> BlockGraph {
         let cfg = &plan.cfg;
-        let advice = self.advice_of(cfg)?;
         let ops: u32 = cfg.blocks.iter().map(|block| block.ops).sum();
         let room = ops.saturating_mul(self.policy.path_growth).min(self.policy.room);
         let predicted = |graph: &BlockGraph| Estimate::new(cfg, graph).unwrap_or_default().saved;
@@ -120,7 +128,7 @@ impl<'a> Reoptimizer<'a> {
             formed.iter_mut().for_each(|decision| decision.verdict.refuse_superblock());
         }
         decisions.extend(formed);
-        Some(forming.finish())
+        forming.finish()
     }
 
     /// Returns the paths that get blocks of their own: not those of small loops, for which unrolling does more.

@@ -44,13 +44,11 @@ pub struct Policy {
     pub prefetching_calls: u32,
     /// Prefetching code is kept if it saves at least this share of a call, beyond chance.
     pub prefetching_gain: f64,
-    /// Whether loops are vectorised.
-    pub vectors: bool,
-    /// A loop is vectorised if it executes at least this share of its function's instructions.
-    pub least_vector_share: f64,
-    /// And if it makes at least so many rounds each time, for each vector of a round: else the test before it costs more
-    /// than it gains.
+    /// A loop stays vectorised if it makes at least so many rounds each time: else it seldom passes the test before it.
     pub least_rounds: f64,
+    /// What became of a loop that may be vectorised is told if it executes at least this share of its function's
+    /// instructions.
+    pub least_vector_share: f64,
     /// Whether superblocks are formed.
     pub superblocks: bool,
     /// A path gets its own blocks if it executes at least this share of its function's instructions. Rarer ones would
@@ -107,7 +105,6 @@ impl Default for Policy {
             prefetching: false,
             prefetching_calls: 60,
             prefetching_gain: 0.02,
-            vectors: true,
             least_vector_share: 0.02,
             least_rounds: 24.0,
             superblocks: true,

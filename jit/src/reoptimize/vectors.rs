@@ -1,52 +1,46 @@
-//! Which loops are vectorised: those that run long, by their counts.
+//! Which loops stay vectorised: those that make many rounds each time, by their counts.
 //!
-//! Input: a graph with counts, and the advice about its function. Output: the same graph, with these loops marked, and
-//! the decisions. Whether a loop can be vectorised is known only when it is compiled ([`NoVectors`]); a version of which
-//! that is not so is made again, without the marks that were in vain.
-//!
-//! [`NoVectors`]: crate::code::NoVectors
+//! Input: a graph with counts, the advice about its function, and the loops that may be vectorised. Output: the same
+//! graph, with loops marked, and the decisions. All optimised code has vectors where nothing is counted; here they are
+//! taken away from loops that seldom pass the guard before them, which are unrolled instead.
 
 use wprof_profiler::BlockId;
 
-use super::estimate::{Estimate, saved_by};
 use super::{Decision, FunctionAdvice, Reoptimizer, Verdict};
-use crate::CompileError;
 use crate::cfg::Cfg;
+use crate::code::NoVectors;
 use crate::graph::BlockGraph;
-use crate::plan::{FunctionPlan, VectorLoop};
+use crate::plan::VectorLoop;
 
 impl Reoptimizer<'_> {
-    /// Returns the graph in which loops that are worth it are vectorised.
+    /// Returns the graph in which loops of `vectors` are marked, except those that make few rounds.
     pub(super) fn with_vectors(
         &self,
-        plan: &FunctionPlan,
+        (cfg, advice): (&Cfg, &FunctionAdvice),
+        vectors: &[VectorLoop],
         graph: BlockGraph,
         decisions: &mut Vec<Decision>,
-    ) -> Result<BlockGraph, CompileError> {
-        let cfg = &plan.cfg;
-        let Some(advice) = self.advice_of(cfg).filter(|_| self.policy.vectors) else { return Ok(graph) };
+    ) -> BlockGraph {
         let mut chosen = Vec::new();
-        let work = Estimate::new(cfg, &graph).unwrap_or_default().work.max(1.0);
-        for found in VectorLoop::all(self.info, cfg, &plan.loops)? {
+        for &(mut found) in vectors {
             let block = &cfg.blocks[found.header as usize];
-            let ops = advice.counts[found.header as usize] as f64 * f64::from(block.ops);
-            let (share, rounds) = (ops / advice.ops.max(1) as f64, rounds(cfg, advice, found.header));
-            let is_worth = share >= self.policy.least_vector_share && rounds >= self.policy.least_rounds;
-            if !is_worth || ops == 0.0 {
-                continue;
+            let count = advice.counts[found.header as usize];
+            let rounds = rounds(cfg, advice, found.header);
+            if count > 0 && rounds < self.policy.least_rounds {
+                found.refused = found.refused.or(Some(NoVectors::FewRounds));
             }
-            let refused = self.scalar.iter().find(|(offset, _)| *offset == block.start);
+            let share = count as f64 * f64::from(block.ops) / advice.ops.max(1) as f64;
             let lanes = found.vectors.lanes;
-            let verdict = match refused {
-                Some(&(_, why)) => Verdict::NotVectorized(why),
-                None => Verdict::Vectorized { lanes, rounds, share, saved: saved_by(lanes) * ops / work },
+            let verdict = match found.refused {
+                Some(why) => Verdict::NotVectorized(why),
+                None => Verdict::Vectorized { lanes, rounds, share },
             };
-            decisions.push(Decision { func: cfg.func, offset: block.start, verdict });
-            if refused.is_none() {
-                chosen.push(found);
+            if share >= self.policy.least_vector_share {
+                decisions.push(Decision { func: cfg.func, offset: block.start, verdict });
             }
+            chosen.push(found);
         }
-        Ok(graph.vectorized(cfg, &chosen))
+        graph.vectorized(cfg, &chosen)
     }
 }
 

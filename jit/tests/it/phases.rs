@@ -39,13 +39,8 @@ fn function(paths: &[u64], calls: &[(u32, u64)]) -> FunctionAdvice {
 fn changes(before: &[FunctionAdvice], recent: &[FunctionAdvice], of: &[u32]) -> Vec<(u32, Verdict)> {
     let advice = |functions: &[FunctionAdvice]| (0..).zip(functions.iter().cloned()).collect::<Advice>();
     let (info, policy, collection) = (info(), Policy::default(), Collection::default());
-    let by = Reoptimizer {
-        info: &info,
-        advice: &advice(recent),
-        policy: &policy,
-        collection: &collection,
-        scalar: &[],
-    };
+    let advised = advice(recent);
+    let by = Reoptimizer { info: &info, advice: &advised, policy: &policy, collection: &collection };
     let basis = Basis { advice: Arc::new(advice(before)), functions: of.to_vec(), saved: 0.0 };
     by.phase_changes(&basis).into_iter().map(|change| (change.func, change.verdict)).collect()
 }

@@ -179,9 +179,9 @@ fn what_superblocks_are_to_save_adds_up_to_what_the_version_does() {
     };
     let advice: Advice = [(0, known)].into_iter().collect();
     let (collection, policy) = (Collection::default(), Policy { path_growth: 9, ..Policy::default() });
-    let by =
-        Reoptimizer { info: &info, advice: &advice, policy: &policy, collection: &collection, scalar: &[] };
-    let better = by.graph(&plan, &|plan| BlockGraph::new(plan)).expect("within limits").expect("it is known");
+    let by = Reoptimizer { info: &info, advice: &advice, policy: &policy, collection: &collection };
+    let compiler = Compiler::new(CompilerOptions::default()).expect("this machine");
+    let better = by.graph(&plan, &compiler).expect("within limits").expect("it is known");
     let parts = better.decisions.iter().filter_map(|decision| match decision.verdict {
         Verdict::Superblock { saved, .. } => Some(saved),
         _ => None,
@@ -194,7 +194,7 @@ fn what_superblocks_are_to_save_adds_up_to_what_the_version_does() {
     // Who wants more has none.
     let policy = Policy { least_superblocks: whole + 1e-9, ..policy };
     let by = Reoptimizer { policy: &policy, ..by };
-    let plain = by.graph(&plan, &|plan| BlockGraph::new(plan)).expect("within limits").expect("it is known");
+    let plain = by.graph(&plan, &compiler).expect("within limits").expect("it is known");
     assert_eq!(plain.graph.nodes.len(), BlockGraph::new(&plan).nodes.len());
     let refused = plain.decisions.iter().filter_map(|decision| match decision.verdict {
         Verdict::NoSuperblock { saved, .. } => Some(saved),

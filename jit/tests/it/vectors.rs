@@ -1,15 +1,32 @@
-//! Which loops are vectorised in plain code, and why others are not.
+//! Which loops are vectorised, and why others are not.
 
 use std::sync::Arc;
 
 use wprof_jit::abi::VmLayout;
 use wprof_jit::compile::{Compiler, CompilerOptions, Lanes, ModuleEnv, NoVectors, Tier, Vectorized};
-use wprof_jit::module;
-use wprof_jit::plan::{Collection, FunctionPlan};
+use wprof_jit::{CompileError, module};
+use wprof_jit::plan::{Checks, Collection, FunctionPlan, Instrumentation};
 
 /// Compiles a function of three addresses, a number of rounds and an f64, with a loop of this body. `i` counts rounds,
-/// `at` eight times as many. Returns what became of the loop, if it was thought to be worth it.
+/// `at` eight times as many. Returns what became of the loop in plain code, if it was thought to be worth it.
 fn outcome(body: &str) -> Option<Result<Lanes, NoVectors>> {
+    outcome_in(body, &Collection::default())
+}
+
+fn outcome_in(body: &str, collection: &Collection) -> Option<Result<Lanes, NoVectors>> {
+    with_function(body, collection, |compiler, env, plan| {
+        let code = compiler.function(env, plan, Tier::Optimized).expect("within limits");
+        assert!(code.vectorized.len() < 2);
+        code.vectorized.first().map(|&(_, outcome): &Vectorized| outcome)
+    })
+}
+
+/// Calls `with` with the function, and a compiler for what is collected.
+fn with_function<T>(
+    body: &str,
+    collection: &Collection,
+    with: impl FnOnce(&Compiler, &ModuleEnv<'_>, &FunctionPlan) -> T,
+) -> T {
     let text = format!(
         "(module (memory 1) (func (param $a i32) (param $b i32) (param $c i32) (param $n i32) (param $x f64)
             (local $i i32) (local $at i32) (local $s f64)
@@ -19,7 +36,7 @@ fn outcome(body: &str) -> Option<Result<Lanes, NoVectors>> {
     );
     let bytes: Arc<[u8]> = wat::parse_str(text).expect("valid text").into();
     let info = module::parse(bytes).expect("valid module");
-    let (layout, collection) = (VmLayout::new(&info), Collection::default());
+    let layout = VmLayout::new(&info);
     let type_ids: Vec<u32> = (0..info.types.len()).collect();
     let env = ModuleEnv {
         info: &info,
@@ -29,11 +46,9 @@ fn outcome(body: &str) -> Option<Result<Lanes, NoVectors>> {
         slots: 0x1000,
         dispatch_cells: Some(0x1000),
     };
-    let plan = FunctionPlan::new(&info, 0, &collection, 0).expect("within limits");
-    let compiler = Compiler::new(CompilerOptions::default().collecting(&collection)).expect("this machine");
-    let code = compiler.function(&env, &plan, Tier::Optimized).expect("within limits");
-    assert!(code.vectorized.len() < 2);
-    code.vectorized.first().map(|&(_, outcome): &Vectorized| outcome)
+    let plan = FunctionPlan::new(&info, 0, collection, 0).expect("within limits");
+    let compiler = Compiler::new(CompilerOptions::default().collecting(collection)).expect("this machine");
+    with(&compiler, &env, &plan)
 }
 
 /// The address of an element of an array of doubles.
@@ -60,6 +75,36 @@ fn sums_and_products_of_arrays_are_vectorized() {
     assert_eq!(outcome(&kept), lanes(2, 2));
     let two = format!("(f64.store {a} (f64.sqrt (f64.load {b}))) (f64.store {c} (f64.neg (f64.load {b})))");
     assert_eq!(outcome(&two), lanes(2, 2));
+}
+
+#[test]
+fn checking_code_has_vectors_and_code_that_counts_has_none() {
+    let axpy = format!("(f64.store {a} (f64.add (f64.load {a}) (f64.load {})))", of("$b"), a = of("$a"));
+    let checked = |checks: &str| Collection {
+        checks: Some(checks.parse().expect("a known name")),
+        ..Collection::default()
+    };
+    assert_eq!(outcome_in(&axpy, &checked("default")), lanes(2, 2));
+    // The checks of the papers are in each round, unless the loop is boring.
+    assert_eq!(outcome_in(&axpy, &checked("orig")), None);
+    assert_eq!(outcome_in(&axpy, &Collection { in_bursts: true, ..checked("default") }), None);
+    let counted = Collection { counters: Instrumentation::Chords, ..Collection::default() };
+    assert_eq!(outcome_in(&axpy, &counted), None);
+}
+
+#[test]
+fn loops_that_turn_out_not_to_be_vectorized_are_unrolled() {
+    // What a round stores the next one loads.
+    let sum = format!("(f64.store offset=8 {a} (f64.add (f64.load {a}) (f64.load {})))", of("$b"), a = of("$a"));
+    let collection = Collection { checks: Some(Checks::default()), ..Collection::default() };
+    assert_eq!(outcome_in(&sum, &collection), Some(Err(NoVectors::Dependence)));
+    with_function(&sum, &collection, |compiler, env, plan| {
+        let version = |plan: &FunctionPlan| compiler.version(plan, Tier::Optimized);
+        let settled =
+            compiler.settled(env, plan, Tier::Optimized, |plan| Ok::<_, CompileError>((version(plan), ())));
+        let (_, graph, ()) = settled.expect("within limits");
+        assert_eq!(graph.nodes.len(), version(plan).nodes.len() + plan.loops[0].copies as usize - 1);
+    });
 }
 
 #[test]

@@ -240,7 +240,9 @@ impl ModuleInner {
         graph: &BlockGraph,
         began: Instant,
     ) -> Result<usize> {
-        self.place_version(plan, graph, (self.engine.burst_tier(), CodeTier::Burst), began)
+        let tier = self.engine.burst_tier();
+        let code = self.engine.compiler().graph(&self.env(), &plan.cfg, graph, tier)?;
+        self.place_code(plan.cfg.func, code, CodeTier::Burst, began)
     }
 
     /// Returns the plan of what the burst code of `func` counts.

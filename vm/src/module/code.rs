@@ -106,7 +106,7 @@ pub(super) struct Compiled {
     pub refused: Option<LittleGain>,
     /// The tier of its code, if that comes from the code cache.
     pub restored: Option<Tier>,
-    /// The loops of its best version that cannot be vectorised.
+    /// The loops that turned out not to be vectorised, with the reasons.
     pub scalar: Vec<(u32, NoVectors)>,
     /// Whether its loops prefetch.
     pub prefetching: Prefetching,
@@ -383,16 +383,20 @@ impl ModuleInner {
         self.order_ahead(&likely_next, is_called);
         let advice = self.advice().filter(|_| tier == Tier::Optimized);
         let compiler = self.engine.compiler();
-        let (code, decisions) = match (&advice, &parted) {
-            (Some(advice), _) => {
-                let (graph, decisions) = self.best_graph(&plan, Some(advice))?;
-                (self.optimized(&plan, &graph)?, decisions)
+        let (code, decisions) = match (tier, &parted) {
+            (Tier::Optimized, _) => {
+                let (code, _, decisions) =
+                    self.settled(&plan, |plan| self.best_graph(plan, advice.as_deref()))?;
+                (code, decisions)
             }
-            (None, Some(of)) => (compiler.graph(&self.env(), &plan.cfg, &of.parts.graph(0), tier)?, None),
-            (None, None) => (compiler.function(&self.env(), &plan, tier)?, None),
+            (Tier::Baseline, Some(of)) => {
+                (compiler.graph(&self.env(), &plan.cfg, &of.parts.graph(0), tier)?, None)
+            }
+            (Tier::Baseline, None) => (compiler.function(&self.env(), &plan, tier)?, None),
         };
-        let bytes = code.bytes.len();
+        let (bytes, scalar) = (code.bytes.len(), code.not_vectorized());
         let mut compiled = Compiled::new(self.place(func, code)?, plan.first_counter, counters);
+        compiled.scalar = scalar;
         compiled.basis = basis(func, advice, decisions.as_deref());
         let kind = match tier {
             Tier::Baseline => CodeTier::Baseline,
@@ -485,8 +489,7 @@ impl ModuleInner {
         let began = Instant::now();
         let Some(plan) = self.plan_of(func) else { return Ok(()) };
         let advice = self.advice();
-        let (graph, decisions) = self.best_graph(&plan, advice.as_deref())?;
-        let code = self.optimized(&plan, &graph)?;
+        let (code, _, decisions) = self.settled(&plan, |plan| self.best_graph(plan, advice.as_deref()))?;
         let bytes = code.bytes.len();
         let address = self.place(func, code)?;
         self.code.update(func, |compiled| {

@@ -69,11 +69,11 @@ impl ModuleInner {
         let main_loop = self.main_loop(&plan);
         let has_two = waits && basis.is_none() && main_loop.is_none() && self.has_time_for_two(&plan, header);
         let later = self.engine.background().filter(|_| has_two);
-        let graph = match later {
-            Some(_) => self.engine.compiler().soon(&plan),
-            None => self.best_graph(&plan, basis.as_ref().map(|basis| &*basis.advice))?.0,
+        let version = |plan: &FunctionPlan| match later {
+            Some(_) => Ok(self.engine.compiler().soon(plan)),
+            None => Ok(self.best_graph(plan, basis.as_ref().map(|basis| &*basis.advice))?.0),
         };
-        let address = self.place_for_frames(&plan, graph, (header, main_loop), began)?;
+        let address = self.place_for_frames(&plan, version, (header, main_loop), began)?;
         self.code.update(func, |compiled| compiled.take_for_frames(header, address));
         if let Some(background) = later {
             self.promise(func, Promotion::Unrolled(header));
@@ -99,8 +99,8 @@ impl ModuleInner {
         else {
             return Ok(());
         };
-        let graph = self.engine.compiler().version(&plan, Tier::Optimized);
-        let address = self.place_for_frames(&plan, graph, (header, None), began)?;
+        let version = |plan: &FunctionPlan| Ok(self.engine.compiler().version(plan, Tier::Optimized));
+        let address = self.place_for_frames(&plan, version, (header, None), began)?;
         self.code.update(func, |compiled| {
             if !is_advised(compiled) {
                 compiled.take_for_frames(header, address);
@@ -120,12 +120,13 @@ impl ModuleInner {
     fn place_for_frames(
         self: &Arc<Self>,
         plan: &FunctionPlan,
-        graph: BlockGraph,
-        (header, main_loop): (u32, Option<(u32, u64)>),
+        version: impl Fn(&FunctionPlan) -> Result<BlockGraph>,
+        at: (u32, Option<(u32, u64)>),
         began: Instant,
     ) -> Result<usize> {
-        let graph = self.for_frames(plan, graph, (header, main_loop));
-        self.place_version(plan, &graph, (Tier::Optimized, CodeTier::Loop), began)
+        let version = |plan: &FunctionPlan| Ok((self.for_frames(plan, version(plan)?, at), ()));
+        let (code, ..) = self.settled(plan, version)?;
+        self.place_code(plan.cfg.func, code, CodeTier::Loop, began)
     }
 
     /// Returns a graph that frames enter at all loops, or one that resumes at this header only, if frames cannot

@@ -20,7 +20,7 @@ impl ModuleInner {
     /// something else. `now` is the advice from the whole run.
     pub(super) fn follow_phases(self: &Arc<Self>, policy: &Policy, recent: &Arc<Advice>, now: &Advice) {
         let collection = self.engine.collection();
-        let by = Reoptimizer { info: &self.info, advice: recent, policy, collection, scalar: &[] };
+        let by = Reoptimizer { info: &self.info, advice: recent, policy, collection };
         for func in recent.hot_functions(policy.least_share) {
             let Some(basis) = self.basis_to_follow(func, policy) else { continue };
             let changes = by.phase_changes(&basis);

@@ -101,13 +101,14 @@ impl ModuleInner {
 
     /// Returns the plan of a compiled function.
     pub(super) fn plan_of(&self, func: u32) -> Option<Arc<FunctionPlan>> {
-        let (plan, first_counter) = {
+        let (plan, first_counter, scalar) = {
             let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
             let compiled = functions.get(&func)?;
-            (compiled.plan.clone(), compiled.first_counter)
+            (compiled.plan.clone(), compiled.first_counter, compiled.scalar.clone())
         };
         plan.or_else(|| {
-            FunctionPlan::new(&self.info, func, self.engine.collection(), first_counter).ok().map(Arc::new)
+            let plan = FunctionPlan::new(&self.info, func, self.engine.collection(), first_counter).ok()?;
+            Some(Arc::new(plan.without_vectors(&scalar)))
         })
     }
 

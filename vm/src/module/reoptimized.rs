@@ -6,7 +6,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
-use wprof_jit::compile::{MachineCode, NoVectors, Tier};
+use wprof_jit::compile::{MachineCode, Tier};
 use wprof_jit::graph::BlockGraph;
 use wprof_jit::plan::FunctionPlan;
 use wprof_jit::reoptimize::{
@@ -31,15 +31,6 @@ pub struct Reoptimization {
     pub bytes: (usize, usize),
     /// The decisions behind the version.
     pub decisions: Vec<Decision>,
-}
-
-/// What became of an attempt to make a better version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Made {
-    /// It is made, or there is none.
-    Done,
-    /// Loops that it was to vectorise cannot be: it is to be made without.
-    InVain,
 }
 
 impl Module {
@@ -102,9 +93,7 @@ impl ModuleInner {
         let compiler = self.engine.compiler();
         if let (Some(advice), Some(policy)) = (advice, self.engine.reoptimization()) {
             let collection = self.engine.collection();
-            let scalar =
-                self.code.look(plan.cfg.func, |compiled| compiled.scalar.clone()).unwrap_or_default();
-            let by = Reoptimizer { info: &self.info, advice, policy, collection, scalar: &scalar };
+            let by = Reoptimizer { info: &self.info, advice, policy, collection };
             if let Some(Reoptimized { graph, decisions }) = compiler.reoptimized(plan, &by)? {
                 return Ok((graph, Some(decisions)));
             }
@@ -117,65 +106,56 @@ impl ModuleInner {
     pub(super) fn reoptimize(self: &Arc<Self>, func: u32) -> Result<()> {
         let began = Instant::now();
         let Some((plan, phase)) = self.plan_of(func).zip(self.next_phase(func)) else { return Ok(()) };
-        // The second time it is known which loops cannot be vectorised.
-        while self.make_better(func, &plan, phase.clone(), began)? == Made::InVain {}
-        Ok(())
-    }
-
-    /// Makes the better version of a function in a phase, unless loops of it cannot be vectorised as hoped for.
-    fn make_better(
-        self: &Arc<Self>,
-        func: u32,
-        plan: &FunctionPlan,
-        Phase { advice, changes }: Phase,
-        began: Instant,
-    ) -> Result<Made> {
-        let (graph, Some(decisions)) = self.best_graph(plan, Some(&advice))? else { return Ok(Made::Done) };
+        let Phase { advice, changes } = phase;
+        let (graph, Some(decisions)) = self.best_graph(&plan, Some(&advice))? else { return Ok(()) };
         if !self.is_worth_making(func, predicted(&decisions), !changes.is_empty()) {
-            return Ok(Made::Done);
+            return Ok(());
         }
         if let Some(estimate) =
             estimate_in(&decisions).filter(|&by| !self.repays(&graph, func, (by, &advice)))
         {
             self.refuse_for_now(func, estimate.saved);
-            return Ok(Made::Done);
+            return Ok(());
         }
+        let mut chosen = Some((graph, Some(decisions)));
+        let (code, graph, decisions) = self.settled(&plan, |plan| {
+            let known = chosen.take();
+            let (graph, decisions) = known.map_or_else(|| self.best_graph(plan, Some(&advice)), Ok)?;
+            Ok((self.prefetching_as_before(plan, graph)?, decisions))
+        })?;
+        let decisions = decisions.unwrap_or_default();
         let basis = Basis::new(func, advice, &decisions);
-        let graph = self.prefetching_as_before(plan, graph)?;
-        let code = self.optimized(plan, &graph)?;
-        if self.note_scalar(func, &code) {
-            return Ok(Made::InVain);
-        }
         let old = self.code.address(func).and_then(|address| self.code.arena.copy_of(address));
         if old.as_ref().is_some_and(|old| old.bytes == code.bytes) {
             self.code.update(func, |compiled| compiled.basis = Some(basis));
-            return Ok(Made::Done);
+            return Ok(());
         }
         let (after, address) = (code.bytes.len(), self.place(func, code)?);
-        let for_frames = self.better_for_frames(plan, &graph, address)?;
+        let for_frames = self.better_for_frames(&plan, &graph, address)?;
         let before = old.map(|code| code.bytes.len());
         let decisions = [changes, decisions].concat();
         let version = CompiledVersion::new(func, CodeTier::Reoptimized, began, after).by(Some(decisions));
         let mut trials = self.trials();
         let replace = |compiled: &mut Compiled| compiled.replace(address, for_frames, Some(basis));
-        let Some(replaced) = self.code.update(func, replace) else { return Ok(Made::Done) };
+        let Some(replaced) = self.code.update(func, replace) else { return Ok(()) };
         self.code.note_better(began);
         self.note(CompiledVersion { bytes_before: before, ..version });
         self.try_out(&mut trials, func, (replaced, address), Goal::NotSlower);
-        Ok(Made::Done)
+        Ok(())
     }
 
-    /// Notes the loops of a version that are not vectorised; reports whether there are new ones.
-    fn note_scalar(&self, func: u32, code: &MachineCode) -> bool {
-        let refused = code.not_vectorized();
-        let note = |compiled: &mut Compiled| {
-            let before = compiled.scalar.len();
-            let is_new = |(at, _): &(u32, NoVectors)| compiled.scalar.iter().all(|(other, _)| other != at);
-            let new: Vec<(u32, NoVectors)> = refused.into_iter().filter(is_new).collect();
-            compiled.scalar.extend(new);
-            compiled.scalar.len() > before
-        };
-        self.code.update(func, note) == Some(true)
+    /// Compiles the optimised version that `version` makes of a function's plan (see
+    /// [`Compiler::settled`](wprof_jit::compile::Compiler::settled)), and notes which loops are not vectorised: later
+    /// plans know.
+    pub(super) fn settled<T>(
+        &self,
+        plan: &FunctionPlan,
+        version: impl FnMut(&FunctionPlan) -> Result<(BlockGraph, T)>,
+    ) -> Result<(MachineCode, BlockGraph, T)> {
+        let made = self.engine.compiler().settled(&self.env(), plan, Tier::Optimized, version)?;
+        let refused = made.0.not_vectorized();
+        self.code.update(plan.cfg.func, |compiled| compiled.scalar.extend(refused));
+        Ok(made)
     }
 
     /// Compiles a graph for frames, at the loop headers that had an OSR version before, except at the main loop,

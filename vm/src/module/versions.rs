@@ -3,9 +3,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use wprof_jit::compile::Tier;
-use wprof_jit::graph::BlockGraph;
-use wprof_jit::plan::FunctionPlan;
+use wprof_jit::compile::MachineCode;
 use wprof_jit::reoptimize::Decision;
 use wprof_profiler::CodeTier;
 
@@ -44,16 +42,15 @@ impl CompiledVersion {
 }
 
 impl ModuleInner {
-    /// Compiles and places a graph of a function, records the version, begun at `began`, and returns its address.
-    pub(super) fn place_version(
+    /// Places the code of a version, records the version, begun at `began`, and returns its address.
+    pub(super) fn place_code(
         self: &Arc<Self>,
-        plan: &FunctionPlan,
-        graph: &BlockGraph,
-        (effort, tier): (Tier, CodeTier),
+        func: u32,
+        code: MachineCode,
+        tier: CodeTier,
         began: Instant,
     ) -> Result<usize> {
-        let code = self.engine.compiler().graph(&self.env(), &plan.cfg, graph, effort)?;
-        let (func, bytes) = (plan.cfg.func, code.bytes.len());
+        let bytes = code.bytes.len();
         let address = self.place(func, code)?;
         self.note(CompiledVersion::new(func, tier, began, bytes));
         Ok(address)

@@ -488,7 +488,7 @@ fn the_reoptimizer_says_which_loops_it_vectorized() -> Outcome {
         assert!(decisions.iter().any(is_vectorized), "{:?}: {decisions:?}", kernels[function as usize]);
     }
     let mut without = eager();
-    without.reoptimization(Some(Policy { vectors: false, ..Policy::eager() }));
+    without.passes("all,-vectors".parse()?);
     assert_eq!(warm(&without, &text, kernels.len())?.decided(), (0, Vec::new()));
     Ok(())
 }

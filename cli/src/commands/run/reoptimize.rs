@@ -21,8 +21,6 @@ enum Optimization {
     Inlining,
     /// Inlining of the likely callee of an indirect call, behind a test
     Guesses,
-    /// Rounds of a loop side by side in vectors, behind a test
-    Vectors,
     /// Everything that uses the profile
     All,
 }
@@ -57,7 +55,6 @@ impl ReoptimizeArgs {
             superblocks: has(Optimization::Superblocks),
             inlining: has(Optimization::Inlining),
             guesses: has(Optimization::Guesses),
-            vectors: has(Optimization::Vectors),
             ..Policy::default()
         };
         has(Optimization::All).then_some(policy)

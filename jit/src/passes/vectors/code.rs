@@ -1,9 +1,10 @@
 //! The code of a vectorised loop: a guard, the loop over windows, and the way back to the loop that there was.
 //!
-//! Input: a [`Round`], its [`Accesses`], its [`Window`]. Output: four blocks before the loop. The **guard** computes how
-//! many rounds are certain to come, and tests what must hold for them (see [`Guard`]); the *splats* make the vectors
-//! that are the same in all windows; the *windows* do all but at least one of these rounds; the *rest* leads to the
-//! loop, with what its parameters would be after as many rounds. If the guard fails, the loop does all.
+//! Input: a [`Round`], its [`Accesses`], its [`Window`]. Output: five blocks before the loop. The **guard** computes how
+//! many rounds are certain to come, and goes on only if they are enough, so that loops of few rounds pay for nothing
+//! else; the **tests** are those that must hold for all of them; the *splats* make the vectors that are the same in all
+//! windows; the *windows* do all but at least one of these rounds; the *rest* leads to the loop, with what its parameters
+//! would be after as many rounds. If the guard or a test fails, the loop does all.
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -26,27 +27,21 @@ const MOST_ROUNDS: i64 = 1 << 31;
 
 /// Writes the vectorised loop before the loop.
 pub(super) fn write(func: &mut Function, round: &Round, accesses: &Accesses, window: &Window) {
-    let [guard, splats, windows, rest] = [(); 4].map(|()| {
+    let [guard, tests, splats, windows, rest] = [(); 5].map(|()| {
         let block = func.dfg.make_block();
         func.layout.insert_block(block, round.header);
         block
     });
     let location = func.srcloc(round.end);
     let mut writer =
-        Writer { round, accesses, window, location, copies: HashMap::new(), made: HashMap::new() };
+        Writer { round, accesses, window, location, starts: Vec::new(), copies: HashMap::new(), made: HashMap::new() };
     redirect(func, round.header, guard);
     writer.take_params(func, guard);
-    let starts: Vec<Value> = func.dfg.block_params(guard).to_vec();
-    let Ahead { rounds, addresses } = writer.guard(func, guard, splats);
+    let rounds = writer.guard(func, guard, tests);
+    let addresses = writer.tests(func, tests, splats, rounds);
     let ways = writer.enter(func, splats, windows, rounds);
     writer.windows(func, (windows, rest), &addresses, &ways);
-    writer.leave(func, rest, rounds, &starts);
-}
-
-/// What the guard knows: the number of rounds that windows do, and the address of each class in the first round.
-struct Ahead {
-    rounds: Value,
-    addresses: Vec<Value>,
+    writer.leave(func, rest, rounds);
 }
 
 /// The parameters of the loop over windows: how far classes with a stride have come.
@@ -62,6 +57,8 @@ struct Writer<'a> {
     accesses: &'a Accesses,
     window: &'a Window,
     location: SourceLoc,
+    /// The parameters of the guard: what those of the loop would be in the first round.
+    starts: Vec<Value>,
     /// The values of the first round, by those of the loop.
     copies: HashMap<Value, Value>,
     made: HashMap<Id, Value>,
@@ -91,7 +88,9 @@ impl Writer<'_> {
     fn take_params(&mut self, func: &mut Function, guard: Block) {
         for param in func.dfg.block_params(self.round.header).to_vec() {
             let ty = func.dfg.value_type(param);
-            self.copies.insert(param, func.dfg.append_block_param(guard, ty));
+            let start = func.dfg.append_block_param(guard, ty);
+            self.copies.insert(param, start);
+            self.starts.push(start);
         }
     }
 
@@ -114,37 +113,46 @@ impl Writer<'_> {
         copy
     }
 
-    /// Tests whether enough rounds are certain to come; all of their accesses are within memory, and no index wraps;
-    /// and no class that they store to has bytes of another.
-    fn guard(&mut self, func: &mut Function, guard: Block, splats: Block) -> Ahead {
+    /// Computes how many rounds windows do, and goes on to the tests if these are enough.
+    fn guard(&mut self, func: &mut Function, guard: Block, tests: Block) -> Value {
         let rounds = self.rounds(func, guard);
         let least = LEAST_WINDOWS * i64::from(self.window.rounds);
-        let base = self.copy(func, guard, self.accesses.base);
-        let len = self.len(func, guard);
         let mut pos = self.at(func, guard);
-        let mut holds = pos.ins().icmp_imm_u(IntCC::UnsignedGreaterThanOrEqual, rounds, least);
-        let mut ranges: Vec<(Value, Value)> = Vec::new();
+        let holds = pos.ins().icmp_imm_u(IntCC::UnsignedGreaterThanOrEqual, rounds, least);
+        self.go_on_if(func, guard, holds, tests);
+        rounds
+    }
+
+    /// Tests whether all accesses of these rounds are within memory, and no index wraps; and no class that they store to
+    /// has bytes of another. Returns the address of each class in the first round.
+    fn tests(&mut self, func: &mut Function, tests: Block, splats: Block, rounds: Value) -> Vec<Value> {
+        let base = self.copy(func, tests, self.accesses.base);
+        let len = self.len(func, tests);
+        let (mut holding, mut ranges) = (Vec::new(), Vec::new());
         let mut addresses = Vec::new();
         for class in &self.accesses.classes {
-            let address = self.copy(func, guard, class.address);
-            let mut pos = self.at(func, guard);
-            let (range, tests) = range(&mut pos, class, address, rounds, (base, len));
-            holds = tests.into_iter().fold(holds, |holds, test| pos.ins().band(holds, test));
+            let address = self.copy(func, tests, class.address);
+            let (range, holds) = range(&mut self.at(func, tests), class, address, rounds, (base, len));
+            holding.extend(holds);
             ranges.push(range);
             addresses.push(address);
         }
-        let mut pos = self.at(func, guard);
+        let mut pos = self.at(func, tests);
         for (a, b) in self.pairs() {
             let before = pos.ins().icmp(IntCC::UnsignedLessThanOrEqual, ranges[a].1, ranges[b].0);
             let behind = pos.ins().icmp(IntCC::UnsignedLessThanOrEqual, ranges[b].1, ranges[a].0);
-            let apart = pos.ins().bor(before, behind);
-            holds = pos.ins().band(holds, apart);
+            holding.push(pos.ins().bor(before, behind));
         }
-        let header = self.round.header;
-        let args: Vec<BlockArg> =
-            pos.func.dfg.block_params(guard).iter().map(|&param| BlockArg::Value(param)).collect();
-        pos.ins().brif(holds, splats, &[], header, &args);
-        Ahead { rounds, addresses }
+        let all = holding.into_iter().reduce(|all, holds| pos.ins().band(all, holds));
+        self.go_on_if(func, tests, all.expect("a class has a range"), splats);
+        addresses
+    }
+
+    /// Ends a block: it goes on in another if a test holds, or else in the loop.
+    fn go_on_if(&self, func: &mut Function, block: Block, holds: Value, next: Block) {
+        let starts = self.starts.iter().map(|&start| BlockArg::Value(start));
+        let starts: Vec<BlockArg> = starts.collect();
+        self.at(func, block).ins().brif(holds, next, &[], self.round.header, &starts);
     }
 
     /// Returns the pairs of classes of which one is stored to.
@@ -292,9 +300,9 @@ impl Writer<'_> {
     }
 
     /// Continues in the loop, as after so many rounds.
-    fn leave(&self, func: &mut Function, rest: Block, rounds: Value, starts: &[Value]) {
+    fn leave(&self, func: &mut Function, rest: Block, rounds: Value) {
         let mut args = Vec::new();
-        for (&(param, next), &start) in self.round.carried.iter().zip(starts) {
+        for (&(param, next), &start) in self.round.carried.iter().zip(&self.starts) {
             let step =
                 if next == param { 0 } else { self.round.step(func, param).expect("it was found before") };
             let ty = func.dfg.value_type(start);
