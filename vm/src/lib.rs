@@ -99,7 +99,7 @@ pub use linker::Linker;
 pub use memory::Memory;
 pub use module::{
     ExportType, FrameSymbol, ImportType, Module, OwnArtifacts, Precompiled, Reoptimization, SourceRow,
-    demangle,
+    VectorizedLoop, demangle,
 };
 pub use runtime::control::call_hooks::CallHook;
 pub use runtime::counts::account::ProfilingCost;
@@ -114,7 +114,7 @@ pub use types::{
     ArrayType, ExternType, FuncType, GlobalType, HeapType, MemoryType, RefType, StructType, TableType,
     TagType, ValType,
 };
-pub use wprof_jit::compile::{NoVectors, Pass, PassSet, PassesError, Stage};
+pub use wprof_jit::compile::{Lanes, NoVectors, Pass, PassSet, PassesError, Stage};
 pub use wprof_jit::events::{BUILT_IN as BUILT_IN_EVENTS, CustomModel, EventModel, ModelError};
 pub use wprof_jit::module::AllocatorKind;
 pub use wprof_jit::plan::{Checks, Counting, EntryChecks, Interesting, Metric, SystemEvent, Tracing};

@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::abi::{TrapCode, store_context};
 pub(crate) use origins::{Fact, Origins};
 pub use positions::{Position, Positions};
-pub use vectors::{Lanes, NoVectors, Vectorized};
+pub use vectors::{Lanes, NoVectors, Vectorized, not_vectorized};
 
 /// The key of the stack slot that holds a frame's vmctx.
 pub(crate) const VMCTX_SLOT: u64 = 1;
@@ -179,16 +179,18 @@ impl MachineCode {
         }
     }
 
+    /// Returns the loops that might be vectorised, ascending, with what became of them: of the best of their copies.
+    pub fn loops_in_vectors(&self) -> Vec<Vectorized> {
+        let mut all = self.vectorized.clone();
+        all.sort_by_key(|&(at, outcome)| (at, outcome.is_err()));
+        all.dedup_by_key(|&mut (at, _)| at);
+        all
+    }
+
     /// Returns the loops of which no copy could be vectorised, by the byte offset in the module of their first
     /// instruction, with the reasons; ascending.
     pub fn not_vectorized(&self) -> Vec<(u32, NoVectors)> {
-        let is_vectorized =
-            |at: u32| self.vectorized.iter().any(|&(other, what)| other == at && what.is_ok());
-        let refused = self.vectorized.iter().filter_map(|&(at, what)| Some((at, what.err()?)));
-        let mut all: Vec<(u32, NoVectors)> = refused.filter(|&(at, _)| !is_vectorized(at)).collect();
-        all.sort_unstable_by_key(|&(at, _)| at);
-        all.dedup_by_key(|&mut (at, _)| at);
-        all
+        not_vectorized(&self.loops_in_vectors())
     }
 
     /// Returns the frames that a place in the code is in, innermost first: the place itself, then the inlined calls

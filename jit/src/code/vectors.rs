@@ -58,3 +58,8 @@ impl fmt::Display for NoVectors {
 
 /// A loop that might be vectorised: the byte offset in the module of its first instruction, and what became of it.
 pub type Vectorized = (u32, Result<Lanes, NoVectors>);
+
+/// Returns the loops that are not vectorised, with the reasons.
+pub fn not_vectorized(loops: &[Vectorized]) -> Vec<(u32, NoVectors)> {
+    loops.iter().filter_map(|&(at, outcome)| Some((at, outcome.err()?))).collect()
+}

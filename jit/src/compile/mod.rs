@@ -19,7 +19,7 @@ use crate::cfg::Cfg;
 use crate::clif::{explicit_traps, resolve_aliases};
 pub use crate::code::{
     CallSite, ColdPart, Landing, Lanes, MachineCode, NoVectors, Origin, Position, Positions, Reloc, TrapSite,
-    Vectorized,
+    Vectorized, not_vectorized,
 };
 use crate::graph::{BlockGraph, Node, Parts};
 pub use crate::options::{CompilerOptions, MemoryStyle, Pass, PassSet, Passes, PassesError, Stage};
@@ -260,7 +260,8 @@ impl Compiler {
                 BlockGraph::placed(&plan.cfg, placement)
             }
             Tier::Optimized => {
-                let graph = BlockGraph::placed(&plan.cfg, placement).vectorized(&plan.cfg, self.vectors(plan));
+                let graph =
+                    BlockGraph::placed(&plan.cfg, placement).vectorized(&plan.cfg, self.vectors(plan));
                 self.optimized(graph, plan)
             }
         }

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use hashbrown::{HashMap, HashSet};
 use wprof_jit::abi::heat;
-use wprof_jit::compile::{MachineCode, ModuleEnv, NoVectors, Position, Positions, Tier};
+use wprof_jit::compile::{MachineCode, ModuleEnv, Position, Positions, Tier, Vectorized};
 use wprof_jit::plan::FunctionPlan;
 use wprof_jit::reoptimize::{Advice, Basis, Decision, LittleGain};
 use wprof_profiler::{CodeTier, Profile};
@@ -22,7 +22,7 @@ use super::parts::{PartCode, PartedFunction};
 use super::phases::Phase;
 use super::prefetching::Prefetching;
 use super::trials::Trials;
-use super::{CompiledVersion, ModuleInner, SourceRow, demangle};
+use super::{CompiledVersion, ModuleInner, SourceRow, VectorizedLoop, demangle};
 use crate::background::{Job, Promotion, Task};
 use crate::perf::Placed;
 use crate::runtime::code::{CodeArena, no_code_memory, registry};
@@ -106,8 +106,8 @@ pub(super) struct Compiled {
     pub refused: Option<LittleGain>,
     /// The tier of its code, if that comes from the code cache.
     pub restored: Option<Tier>,
-    /// The loops that turned out not to be vectorised, with the reasons.
-    pub scalar: Vec<(u32, NoVectors)>,
+    /// The loops that might be vectorised, with what became of them.
+    pub vectorized: Vec<Vectorized>,
     /// Whether its loops prefetch.
     pub prefetching: Prefetching,
     /// Its burst code.
@@ -137,7 +137,7 @@ impl Compiled {
             saved: 0.0,
             refused: None,
             restored: None,
-            scalar: Vec::new(),
+            vectorized: Vec::new(),
             prefetching: Prefetching::Untried,
             bursts: BurstCode::default(),
         }
@@ -247,6 +247,18 @@ impl ModuleCode {
         let mut refused: Vec<_> = refused.collect();
         refused.sort_unstable_by_key(|&(func, _)| func);
         refused
+    }
+
+    /// Returns the loops that may be vectorised, by ascending function and offset.
+    pub(super) fn vectorized(&self) -> Vec<VectorizedLoop> {
+        let functions = self.functions.read().unwrap_or_else(PoisonError::into_inner);
+        let of = |(&func, compiled): (&u32, &Compiled)| {
+            let found = |&(offset, outcome): &Vectorized| VectorizedLoop { func, offset, outcome };
+            compiled.vectorized.iter().map(found).collect::<Vec<_>>()
+        };
+        let mut all: Vec<VectorizedLoop> = functions.iter().flat_map(of).collect();
+        all.sort_unstable_by_key(|found| (found.func, found.offset));
+        all
     }
 
     /// Returns the number of functions that have been called.
@@ -394,9 +406,9 @@ impl ModuleInner {
             }
             (Tier::Baseline, None) => (compiler.function(&self.env(), &plan, tier)?, None),
         };
-        let (bytes, scalar) = (code.bytes.len(), code.not_vectorized());
+        let (bytes, vectorized) = (code.bytes.len(), code.loops_in_vectors());
         let mut compiled = Compiled::new(self.place(func, code)?, plan.first_counter, counters);
-        compiled.scalar = scalar;
+        compiled.vectorized = vectorized;
         compiled.basis = basis(func, advice, decisions.as_deref());
         let kind = match tier {
             Tier::Baseline => CodeTier::Baseline,

@@ -41,7 +41,7 @@ pub use artifact::Precompiled;
 pub use interface::{ExportType, ImportType};
 pub use names::demangle;
 pub use own_artifacts::OwnArtifacts;
-pub use reoptimized::Reoptimization;
+pub use reoptimized::{Reoptimization, VectorizedLoop};
 pub use symbols::{FrameSymbol, SourceRow};
 pub(crate) use versions::CompiledVersion;
 

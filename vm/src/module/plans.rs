@@ -3,9 +3,8 @@
 use std::sync::{Arc, PoisonError};
 
 use wprof_jit::CompileError;
-use wprof_jit::compile::Origin;
-use wprof_jit::plan::FunctionPlan;
-use wprof_jit::plan::Probe;
+use wprof_jit::compile::{Origin, not_vectorized};
+use wprof_jit::plan::{FunctionPlan, Probe};
 
 use super::ModuleInner;
 use super::first_compilation::Claim;
@@ -101,14 +100,14 @@ impl ModuleInner {
 
     /// Returns the plan of a compiled function.
     pub(super) fn plan_of(&self, func: u32) -> Option<Arc<FunctionPlan>> {
-        let (plan, first_counter, scalar) = {
+        let (plan, first_counter, refused) = {
             let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
             let compiled = functions.get(&func)?;
-            (compiled.plan.clone(), compiled.first_counter, compiled.scalar.clone())
+            (compiled.plan.clone(), compiled.first_counter, not_vectorized(&compiled.vectorized))
         };
         plan.or_else(|| {
             let plan = FunctionPlan::new(&self.info, func, self.engine.collection(), first_counter).ok()?;
-            Some(Arc::new(plan.without_vectors(&scalar)))
+            Some(Arc::new(plan.without_vectors(&refused)))
         })
     }
 

@@ -6,7 +6,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
-use wprof_jit::compile::{MachineCode, Tier};
+use wprof_jit::compile::{Lanes, MachineCode, NoVectors, Tier};
 use wprof_jit::graph::BlockGraph;
 use wprof_jit::plan::FunctionPlan;
 use wprof_jit::reoptimize::{
@@ -33,6 +33,17 @@ pub struct Reoptimization {
     pub decisions: Vec<Decision>,
 }
 
+/// A loop that optimised code may do in vectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VectorizedLoop {
+    /// Function index.
+    pub func: u32,
+    /// Byte offset in the module of its first instruction.
+    pub offset: u32,
+    /// What is done at once, or why nothing is.
+    pub outcome: std::result::Result<Lanes, NoVectors>,
+}
+
 impl Module {
     /// Returns the reoptimizations so far, in order.
     pub fn reoptimizations(&self) -> Vec<Reoptimization> {
@@ -45,6 +56,12 @@ impl Module {
 }
 
 impl Module {
+    /// Returns the loops that optimised code may do in vectors, with what became of them, by ascending function and
+    /// offset. Loops whose functions came from the code cache are missing.
+    pub fn vectorized_loops(&self) -> Vec<VectorizedLoop> {
+        self.inner().code.vectorized()
+    }
+
     /// Returns the functions for which the last attempt made no better version, and why, by ascending index.
     pub fn not_reoptimized(&self) -> Vec<(u32, LittleGain)> {
         self.inner().code.refused()
@@ -153,8 +170,11 @@ impl ModuleInner {
         version: impl FnMut(&FunctionPlan) -> Result<(BlockGraph, T)>,
     ) -> Result<(MachineCode, BlockGraph, T)> {
         let made = self.engine.compiler().settled(&self.env(), plan, Tier::Optimized, version)?;
-        let refused = made.0.not_vectorized();
-        self.code.update(plan.cfg.func, |compiled| compiled.scalar.extend(refused));
+        let loops = made.0.loops_in_vectors();
+        self.code.update(plan.cfg.func, |compiled| {
+            compiled.vectorized.retain(|&(at, _)| loops.iter().all(|&(other, _)| other != at));
+            compiled.vectorized.extend(loops);
+        });
         Ok(made)
     }
 

@@ -287,16 +287,11 @@ impl Program {
         Ok((result.is_ok(), self.memory.data(&self.store).to_vec()))
     }
 
-    /// Returns how many loops were vectorised by the reoptimizer, and why others were not.
+    /// Returns how many loops are vectorised, and why others are not.
     fn decided(&self) -> (usize, Vec<NoVectors>) {
-        let all = self.module.reoptimizations();
-        let verdicts = || all.iter().flat_map(|done| &done.decisions).map(|decision| &decision.verdict);
-        let made = verdicts().filter(|verdict| matches!(verdict, Verdict::Vectorized { .. })).count();
-        let refused = verdicts().filter_map(|verdict| match verdict {
-            Verdict::NotVectorized(why) => Some(*why),
-            _ => None,
-        });
-        (made, refused.collect())
+        let loops = self.module.vectorized_loops();
+        let refused: Vec<NoVectors> = loops.iter().filter_map(|found| found.outcome.err()).collect();
+        (loops.len() - refused.len(), refused)
     }
 }
 
@@ -477,15 +472,17 @@ fn loops_stop_at_the_end_of_memory_in_the_same_round() -> Outcome {
 }
 
 #[test]
-fn the_reoptimizer_says_which_loops_it_vectorized() -> Outcome {
+fn a_module_says_which_loops_are_vectorized() -> Outcome {
     let kernels = simple();
     let text = module(&kernels);
-    let program = warm(&eager(), &text, kernels.len())?;
-    for function in 0..kernels.len() as u32 {
-        let made = program.module.reoptimizations().into_iter().filter(|done| done.func == function);
-        let decisions: Vec<Decision> = made.flat_map(|done| done.decisions).collect();
-        let is_vectorized = |decision: &Decision| matches!(decision.verdict, Verdict::Vectorized { .. });
-        assert!(decisions.iter().any(is_vectorized), "{:?}: {decisions:?}", kernels[function as usize]);
+    let mut checking = eager();
+    checking.reoptimization(None);
+    for config in [eager(), checking, plain(Strategy::Optimized)] {
+        let program = warm(&config, &text, kernels.len())?;
+        let loops = program.module.vectorized_loops();
+        let funcs: Vec<u32> =
+            loops.iter().filter(|found| found.outcome.is_ok()).map(|found| found.func).collect();
+        assert_eq!(funcs, (0..kernels.len() as u32).collect::<Vec<u32>>(), "{loops:?}");
     }
     let mut without = eager();
     without.passes("all,-vectors".parse()?);
@@ -506,7 +503,7 @@ const RECURRENCE: &str = "(module (memory (export \"memory\") 1) (func (export \
         (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 8))) (local.get $n))))))";
 
 #[test]
-fn the_reoptimizer_says_why_a_loop_is_not_vectorized() -> Outcome {
+fn a_module_says_why_a_loop_is_not_vectorized() -> Outcome {
     let program = warm(&eager(), RECURRENCE, 1)?;
     let (made, refused) = program.decided();
     assert!(made > 0 && refused.first() == Some(&NoVectors::Dependence), "{made} {refused:?}");
@@ -548,9 +545,7 @@ fn a_vectorized_loop_that_does_not_end_is_interrupted() -> Outcome {
     for rounds in 0..60 {
         run.call(&mut store, 2000 + 2 * rounds)?;
     }
-    let all = module.reoptimizations();
-    let mut decisions = all.iter().flat_map(|done| &done.decisions);
-    assert!(decisions.any(|decision| matches!(decision.verdict, Verdict::Vectorized { .. })));
+    assert!(module.vectorized_loops().iter().any(|found| found.outcome.is_ok()));
     let handle = store.interrupt_handle();
     let interrupter = std::thread::spawn(move || {
         std::thread::sleep(std::time::Duration::from_millis(20));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum, ValueHint};
-use wprof::{Config, Decision, Module, Policy, Reoptimization};
+use wprof::{Config, Decision, Lanes, Module, Policy, Reoptimization, VectorizedLoop};
 use wprof_profiler::{FunctionProfile, Profile};
 
 use crate::commands::help;
@@ -96,13 +96,25 @@ impl ReoptimizeArgs {
     }
 }
 
-/// Describes the functions that were reoptimized, one per paragraph, then those that were not.
+/// Describes the functions that were reoptimized, one per paragraph, then those that were not, and the loops that may be
+/// vectorised.
 pub fn decisions(module: &Module) -> Vec<String> {
     let (made, refused) = (module.reoptimizations(), module.not_reoptimized());
     let refused = refused
         .into_iter()
         .map(|(func, why)| format!("{} not reoptimized: {why}", names::shown(func, module.func_name(func))));
-    made.iter().flat_map(|done| lines(module, done)).chain(refused).collect()
+    let loops = module.vectorized_loops();
+    let loops = loops.iter().map(|found| vectorized(module, found));
+    made.iter().flat_map(|done| lines(module, done)).chain(refused).chain(loops).collect()
+}
+
+fn vectorized(module: &Module, found: &VectorizedLoop) -> String {
+    let name = names::shown(found.func, module.func_name(found.func));
+    let outcome = match found.outcome {
+        Ok(Lanes { lanes, .. }) => format!("vectorized, {lanes} values at once"),
+        Err(why) => format!("not vectorized: {why}"),
+    };
+    format!("{name}, loop at {:#x}: {outcome}", found.offset)
 }
 
 fn lines(module: &Module, done: &Reoptimization) -> Vec<String> {
