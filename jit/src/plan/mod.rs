@@ -234,13 +234,13 @@ impl FunctionPlan {
     }
 
     /// Returns the plan in which these loops, by the byte offset in the module of their first instruction, are not
-    /// vectorised, for these reasons.
+    /// vectorised, for these reasons; except loops of few rounds, of which a later profile may say otherwise.
     #[must_use]
     pub fn without_vectors(mut self, refused: &[(u32, NoVectors)]) -> FunctionPlan {
         for found in &mut self.vectors {
             let start = self.cfg.blocks[found.header as usize].start;
             let why = refused.iter().find(|&&(at, _)| at == start).map(|&(_, why)| why);
-            found.refused = found.refused.or(why);
+            found.refused = found.refused.or(why.filter(|&why| why != NoVectors::FewRounds));
         }
         self
     }

@@ -224,7 +224,7 @@ impl<'a> Inlining<'a> {
         let graph = match advice {
             Some(advice) => {
                 let graph = self.by.with_superblocks((&plan, advice), plain, &mut Vec::new());
-                self.by.with_vectors((&cfg, advice), vectors, graph, &mut Vec::new())
+                self.by.with_vectors((&cfg, advice), vectors, graph, &mut Vec::new()).0
             }
             None => plain.vectorized(&cfg, vectors),
         };

@@ -79,7 +79,7 @@ impl<'a> Reoptimizer<'a> {
         let mut decisions = Vec::new();
         let Some(advice) = self.advice_of(cfg) else { return Ok(None) };
         let graph = self.with_superblocks((plan, advice), versions.probed(plan), &mut decisions);
-        let graph = self.with_vectors((cfg, advice), versions.vectors(plan), graph, &mut decisions);
+        let (graph, guards) = self.with_vectors((cfg, advice), versions.vectors(plan), graph, &mut decisions);
         let is_checked = plan.checks.as_ref().is_some_and(|checks| checks.entry);
         let mut inlining = Inlining::new(self, (cfg, is_checked), graph, versions, decisions);
         if self.policy.inlining {
@@ -87,14 +87,15 @@ impl<'a> Reoptimizer<'a> {
         }
         let Inlining { graph, mut decisions, .. } = inlining;
         let graph = graph.with_known_handlers(self.info, cfg)?.ordered();
-        decisions.extend(self.prediction(cfg, &graph));
+        decisions.extend(self.prediction(cfg, &graph, guards));
         debug_assert_eq!(graph.verify(cfg), Ok(()));
         Ok(Some(Reoptimized { graph, decisions }))
     }
 
-    /// Predicts the saving of a better graph; `None` if it never ran.
-    fn prediction(&self, cfg: &Cfg, graph: &BlockGraph) -> Option<Decision> {
-        let verdict = Verdict::Predicted(Estimate::new(cfg, graph)?);
+    /// Predicts the saving of a better graph, which leaves out guards that were reached so many times; `None` if it never
+    /// ran.
+    fn prediction(&self, cfg: &Cfg, graph: &BlockGraph, guards: u64) -> Option<Decision> {
+        let verdict = Verdict::Predicted(Estimate::new(cfg, graph)?.without_guards(guards));
         Some(Decision { func: cfg.func, offset: self.info.body(cfg.func).start as u32, verdict })
     }
 

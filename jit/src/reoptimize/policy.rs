@@ -44,8 +44,9 @@ pub struct Policy {
     pub prefetching_calls: u32,
     /// Prefetching code is kept if it saves at least this share of a call, beyond chance.
     pub prefetching_gain: f64,
-    /// A loop stays vectorised if it makes at least so many rounds each time: else it seldom passes the test before it.
-    pub least_rounds: f64,
+    /// A loop stays vectorised if it makes at least so many rounds each time for each value in a vector: else it seldom
+    /// passes the guard before it.
+    pub least_windows: f64,
     /// What became of a loop that may be vectorised is told if it executes at least this share of its function's
     /// instructions.
     pub least_vector_share: f64,
@@ -106,7 +107,7 @@ impl Default for Policy {
             prefetching_calls: 60,
             prefetching_gain: 0.02,
             least_vector_share: 0.02,
-            least_rounds: 24.0,
+            least_windows: 5.0,
             superblocks: true,
             least_path_share: 0.02,
             least_superblocks: 0.03,
@@ -139,7 +140,7 @@ impl Policy {
             seen_again: 2,
             least_gain: f64::NEG_INFINITY,
             least_vector_share: 0.0,
-            least_rounds: 0.0,
+            least_windows: 0.0,
             least_path_share: 0.0,
             least_superblocks: f64::NEG_INFINITY,
             tiny_callee: 300,

@@ -6,11 +6,11 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
-use wprof_jit::compile::{Lanes, MachineCode, NoVectors, Tier};
+use wprof_jit::compile::{Lanes, MachineCode, NoVectors, Tier, Vectorized};
 use wprof_jit::graph::BlockGraph;
 use wprof_jit::plan::FunctionPlan;
 use wprof_jit::reoptimize::{
-    Advice, Basis, Decision, LittleGain, Reoptimized, Reoptimizer, estimate_in, predicted,
+    Advice, Basis, Decision, LittleGain, Reoptimized, Reoptimizer, Verdict, estimate_in, predicted,
 };
 use wprof_profiler::{CodeTier, Profile};
 
@@ -152,8 +152,12 @@ impl ModuleInner {
         let before = old.map(|code| code.bytes.len());
         let decisions = [changes, decisions].concat();
         let version = CompiledVersion::new(func, CodeTier::Reoptimized, began, after).by(Some(decisions));
+        let short = short_loops(func, version.decisions.iter().flatten());
         let mut trials = self.trials();
-        let replace = |compiled: &mut Compiled| compiled.replace(address, for_frames, Some(basis));
+        let replace = |compiled: &mut Compiled| {
+            compiled.note_vectorized(short);
+            compiled.replace(address, for_frames, Some(basis))
+        };
         let Some(replaced) = self.code.update(func, replace) else { return Ok(()) };
         self.code.note_better(began);
         self.note(CompiledVersion { bytes_before: before, ..version });
@@ -171,10 +175,7 @@ impl ModuleInner {
     ) -> Result<(MachineCode, BlockGraph, T)> {
         let made = self.engine.compiler().settled(&self.env(), plan, Tier::Optimized, version)?;
         let loops = made.0.loops_in_vectors();
-        self.code.update(plan.cfg.func, |compiled| {
-            compiled.vectorized.retain(|&(at, _)| loops.iter().all(|&(other, _)| other != at));
-            compiled.vectorized.extend(loops);
-        });
+        self.code.update(plan.cfg.func, |compiled| compiled.note_vectorized(loops));
         Ok(made)
     }
 
@@ -245,4 +246,19 @@ impl ModuleInner {
     pub(super) fn optimized(&self, plan: &FunctionPlan, graph: &BlockGraph) -> Result<MachineCode> {
         Ok(self.engine.compiler().graph(&self.env(), &plan.cfg, graph, Tier::Optimized)?)
     }
+}
+
+impl Compiled {
+    /// Notes what became of loops that might be vectorised.
+    fn note_vectorized(&mut self, loops: Vec<Vectorized>) {
+        self.vectorized.retain(|&(at, _)| loops.iter().all(|&(other, _)| other != at));
+        self.vectorized.extend(loops);
+    }
+}
+
+/// Returns the loops of a function that are not vectorised because they make few rounds.
+fn short_loops<'d>(func: u32, decisions: impl Iterator<Item = &'d Decision>) -> Vec<Vectorized> {
+    let is_short = Verdict::NotVectorized(NoVectors::FewRounds);
+    let short = decisions.filter(|decision| decision.func == func && decision.verdict == is_short);
+    short.map(|decision| (decision.offset, Err(NoVectors::FewRounds))).collect()
 }

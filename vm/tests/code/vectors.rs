@@ -490,6 +490,24 @@ fn a_module_says_which_loops_are_vectorized() -> Outcome {
     Ok(())
 }
 
+#[test]
+fn loops_of_few_rounds_lose_their_vectors() -> Outcome {
+    let text = "(module (memory (export \"memory\") 1) (func (export \"f0\")
+        (param $a i32) (param $b i32) (param $c i32) (param $d i32) (param $kept i32) (param $n i32) (local $i i32)
+        (loop $again
+            (f64.store (local.get $i) (f64.neg (f64.load offset=8000 (local.get $i))))
+            (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 8))) (local.get $n)))))))";
+    let mut config = eager();
+    config.reoptimization(Some(Policy { least_windows: 5.0, ..Policy::eager() }));
+    for (rounds, expected) in [(6, (0, vec![NoVectors::FewRounds])), (30, (1, Vec::new()))] {
+        let mut program = Program::new(&config, text)?;
+        let call = Call { function: 0, arrays: [0; 4], kept: 0, rounds: 8 * rounds };
+        (0..2000).try_for_each(|_| program.call(&call, &[1; PAGE]).map(drop))?;
+        assert_eq!(program.decided(), expected, "{rounds} rounds");
+    }
+    Ok(())
+}
+
 /// A loop in which each element depends on the one before, behind one that can be vectorised.
 const RECURRENCE: &str = "(module (memory (export \"memory\") 1) (func (export \"f0\")
     (param $a i32) (param $b i32) (param $c i32) (param $d i32) (param $kept i32) (param $n i32) (local $i i32)

@@ -127,9 +127,10 @@ fn shares_of_functions_are_those_of_the_clock() -> Outcome {
         let mut store = Store::new(&engine, ([0; 2], 0));
         let instance = linker.instantiate(&mut store, &module)?;
         let run = instance.get_typed_func::<i64, i64>(&mut store, "run")?;
-        // The lengths vary, so that no loop is in step with the kernel's ticks.
+        // The lengths vary widely from one round to the next, so that no loop is in step with the kernel's ticks: lengths
+        // that change slowly are in step with them for many rounds.
         for round in 0.. {
-            run.call(&mut store, 100_000 + round * 7919 % 500_000)?;
+            run.call(&mut store, 100_000 + round * 309_017 % 500_000)?;
             let profile = instance.profile(&store)?;
             let time = time_of(&profile);
             if time.total().samples < SAMPLES {
@@ -299,6 +300,8 @@ fn places_are_the_instructions_that_take_long() -> Outcome {
 
 #[test]
 fn what_is_inlined_is_told_from_what_it_is_inlined_into() -> Outcome {
+    // Names and an order are compared, no shares.
+    const FEW: u64 = 30;
     const WAT: &str = r#"(module
         (func $leaf (param $x i64) (result i64)
             (i64.rem_u (i64.const -7) (i64.or (i64.mul (local.get $x) (local.get $x)) (i64.const 1))))
@@ -310,7 +313,7 @@ fn what_is_inlined_is_told_from_what_it_is_inlined_into() -> Outcome {
         (func (export "run") (param $n i64) (result i64) (call $outer (local.get $n))))"#;
     let mut config = Config::new();
     config.strategy(Strategy::Tiered).profiling(adaptive()).count_contexts(true).sample_time(Some(1000));
-    config.reoptimization(Some(Policy { trial_calls: 0, ..Policy::default() }));
+    config.reoptimization(Some(Policy { trial_calls: 0, most_phases: 0, ..Policy::default() }));
     let engine = Engine::new(&config)?;
     let module = Module::new(&engine, WAT)?;
     let mut store = Store::new(&engine, ());
@@ -333,12 +336,13 @@ fn what_is_inlined_is_told_from_what_it_is_inlined_into() -> Outcome {
     };
     // A profile takes longer than a run: many runs to a look. Other processes do not count.
     let began = clock();
-    while inlined(&instance.profile(&store)?) < SAMPLES && clock() - began < 60_000_000_000 {
+    while inlined(&instance.profile(&store)?) < FEW && clock() - began < 60_000_000_000 {
         (0..50).try_for_each(|_| run.call(&mut store, 100_000).map(drop))?;
     }
     let profile = instance.profile(&store)?;
     let time = time_of(&profile);
-    assert!(inlined(&profile) >= SAMPLES, "{}", inlined(&profile));
+    let all = time.total();
+    assert!(inlined(&profile) >= FEW, "{} of {all:?}, {:?}", inlined(&profile), module.reoptimizations());
     for node in (0..time.nodes.len()).filter(|&node| time.nodes[node].is_inlined) {
         let names: Vec<String> = time.stack(node).map(|node| time.callee(node).to_string()).collect();
         assert_eq!(names, ["leaf", "outer", "run"]);
