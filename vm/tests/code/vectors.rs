@@ -496,7 +496,7 @@ fn loops_of_few_rounds_lose_their_vectors() -> Outcome {
         (param $a i32) (param $b i32) (param $c i32) (param $d i32) (param $kept i32) (param $n i32) (local $i i32)
         (loop $again
             (f64.store (local.get $i) (f64.neg (f64.load offset=8000 (local.get $i))))
-            (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 8))) (local.get $n)))))))";
+            (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 8))) (local.get $n))))))";
     let mut config = eager();
     config.reoptimization(Some(Policy { least_windows: 5.0, ..Policy::eager() }));
     for (rounds, expected) in [(6, (0, vec![NoVectors::FewRounds])), (30, (1, Vec::new()))] {
