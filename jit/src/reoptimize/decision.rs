@@ -134,8 +134,6 @@ pub enum Refusal {
     TooDeep,
     /// The function has reached its maximum size.
     NoRoom,
-    /// A handler of what the callee throws is the head of a loop.
-    LoopHandler,
 }
 
 impl Verdict {
@@ -241,7 +239,6 @@ impl fmt::Display for Refusal {
             Refusal::TooLarge(ops) => write!(f, "its {ops} instructions are too many for so few calls"),
             Refusal::TooDeep => f.write_str("it is nested deep enough"),
             Refusal::NoRoom => f.write_str("the function is large enough"),
-            Refusal::LoopHandler => f.write_str("what it throws is caught at the head of a loop"),
         }
     }
 }

@@ -8,7 +8,7 @@ use wasmparser::Operator;
 
 use super::{Decision, FunctionAdvice, Refusal, Reoptimizer, Verdict, Versions};
 use crate::CompileError;
-use crate::cfg::{Cfg, Edge, End, Operators, Target};
+use crate::cfg::{Cfg, End, Operators, Target};
 use crate::graph::{BlockGraph, InlinedCall, Node, Site};
 use crate::plan::FunctionPlan;
 use crate::plan::Probe;
@@ -172,9 +172,6 @@ impl<'a> Inlining<'a> {
         let policy = self.by.policy;
         let most = policy.most_callee(call.count as f64 / self.by.advice.ops.max(1) as f64);
         let room = self.room;
-        if self.is_caught_by_loop(index, call.at) {
-            return Ok(Some(Refusal::LoopHandler));
-        }
         let callee = self.callee(callee)?;
         Ok(match callee.why_not {
             Some(why) => Some(why),
@@ -245,18 +242,6 @@ impl<'a> Inlining<'a> {
         let node = &self.graph.nodes[node as usize];
         let block = &self.graph.cfg_of(self.own, node.frame).blocks[node.block as usize];
         matches!(block.how, End::Call(_)) && at == block.end
-    }
-
-    /// Reports whether a handler of the exceptions of a call is the head of a loop. `redundant-moves` has code for such
-    /// loops that `validate` cannot prove, so calls are not inlined there.
-    fn is_caught_by_loop(&self, node: u32, at: u32) -> bool {
-        let of = &self.graph.nodes[node as usize];
-        let cfg = self.graph.cfg_of(self.own, of.frame);
-        let is_loop = |edge: &Edge| match edge.target {
-            Target::Block(to) => cfg.blocks[to as usize].is_loop_header,
-            Target::Exit => false,
-        };
-        self.is_caught(node, at) && cfg.blocks[of.block as usize].edges[1..].iter().any(is_loop)
     }
 
     /// Inlines a call; returns the node with the rest of its block.

@@ -127,10 +127,12 @@ fn shares_of_functions_are_those_of_the_clock() -> Outcome {
         let mut store = Store::new(&engine, ([0; 2], 0));
         let instance = linker.instantiate(&mut store, &module)?;
         let run = instance.get_typed_func::<i64, i64>(&mut store, "run")?;
-        // The lengths vary widely from one round to the next, so that no loop is in step with the kernel's ticks: lengths
-        // that change slowly are in step with them for many rounds.
-        for round in 0.. {
-            run.call(&mut store, 100_000 + round * 309_017 % 500_000)?;
+        // The lengths vary widely from one round to the next, so that no loop is in step with the kernel's ticks. Beside
+        // other processes a thread that waited begins at a tick: so many rounds come before one waits for a profile.
+        for look in 0.. {
+            for round in 20 * look..20 * (look + 1) {
+                run.call(&mut store, 100_000 + round * 309_017 % 500_000)?;
+            }
             let profile = instance.profile(&store)?;
             let time = time_of(&profile);
             if time.total().samples < SAMPLES {

@@ -349,12 +349,10 @@ impl Cpu<'_, '_> {
         frame(address).zip(frame(self.run.values[RSP])).is_some_and(|(address, top)| address >= top)
     }
 
-    /// Records that others may know addresses in the frame from now on.
+    /// Records that others may know addresses in the frame from now on. Its contents stay known until others may write
+    /// there: at a store to an unknown address, or at a call.
     pub fn share(&mut self) {
-        if !self.run.memory.is_shared {
-            self.run.memory.is_shared = true;
-            self.run.memory.forget_all();
-        }
+        self.run.memory.is_shared = true;
     }
 
     // Operands.

@@ -92,6 +92,9 @@ fn what_others_may_write_is_not_known() {
     let (before, after) = (around(&shared, &RELOAD), around(&shared, &[]));
     assert_eq!(before.len() - 5, after.len());
     refuse(&[&before], &[&after]);
+    // Nobody has written there yet: mov %rdi, -16(%rsp).
+    let kept = [&[0x48, 0x89, 0xf8][..], &ADDRESS, &[0x48, 0x89, 0x7c, 0x24, 0xf0]].concat();
+    accept(&[&around(&kept, &RELOAD)], &[&around(&kept, &[])]);
     // With an index, the store may be anywhere in the frame: mov %rsi, (%rsp, %rdx).
     let indexed = [0x48, 0x89, 0x34, 0x14];
     refuse(&[&around(&indexed, &RELOAD)], &[&around(&indexed, &COPY)]);
