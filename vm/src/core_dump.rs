@@ -71,7 +71,7 @@ impl WasmCoreDump {
         let stop = if self.is_out_of_budget { events::stop(store).ok().flatten() } else { None };
         for (depth, frame) in self.frames.iter().enumerate() {
             let module = frame.module().loaded();
-            let instance = store.instances.iter().rposition(|i| loaded::same(&i.module, &module));
+            let instance = store.items.instances().iter().rposition(|i| loaded::same(&i.module, &module));
             let Some(instance) = instance else { continue };
             let mut bytes = vec![0];
             let numbers = [instance, frame.func_index() as usize, frame.func_offset()];
@@ -146,7 +146,7 @@ const PIECE: usize = 4096;
 /// Returns the modules that a store has instances of, and for each instance the index of its module.
 fn modules(store: &StoreOpaque) -> (Vec<&Module>, Vec<usize>) {
     let (mut modules, mut of): (Vec<&Module>, Vec<usize>) = (Vec::new(), Vec::new());
-    for instance in &store.instances {
+    for instance in store.items.instances() {
         let is_it = |module: &&Module| loaded::same(&module.loaded(), &instance.module);
         let index = modules.iter().position(is_it).unwrap_or_else(|| {
             modules.push(instance.handle.downcast_ref().expect("instances are made of modules"));
@@ -168,7 +168,7 @@ fn module_names(modules: &[&Module]) -> Vec<u8> {
 
 /// Memories and globals are numbered as in the store.
 fn instances(store: &StoreOpaque, module_of: &[usize]) -> Vec<u8> {
-    all(store.instances.iter().zip(module_of).map(|(instance, &module)| {
+    all(store.items.instances().iter().zip(module_of).map(|(instance, &module)| {
         let mut bytes = vec![0];
         put(&mut bytes, module as u64);
         for numbers in [&instance.memories, &instance.globals] {
@@ -180,8 +180,8 @@ fn instances(store: &StoreOpaque, module_of: &[usize]) -> Vec<u8> {
 }
 
 fn memories(store: &StoreOpaque) -> Vec<u8> {
-    all((0..store.counts().0 as u32).map(|index| {
-        let memory = store.memory(index);
+    all((0..store.items.memory_count() as u32).map(|index| {
+        let memory = store.items.memory(index);
         let MemoryType { maximum, is_64, is_shared, .. } = memory.ty();
         let flags = [maximum.is_some(), is_shared, is_64].map(u8::from);
         let mut bytes = vec![flags[0] | flags[1] << 1 | flags[2] << 2];
@@ -202,9 +202,10 @@ fn top(ty: &RefType) -> u8 {
 }
 
 fn globals(store: &StoreOpaque) -> Vec<u8> {
-    all((0..store.global_count()).map(|index| {
-        let (ty, value) = (store.global_type(index), store.global(index));
-        let (code, mut init) = match ty.content {
+    all((0..store.items.global_count()).map(|index| {
+        let global = store.items.global(index);
+        let (ty, value) = (global.ty(), global.get());
+        let (code, mut init) = match &ty.content {
             ValType::I32 => (0x7f, signed(I32_CONST, i64::from(value.u32() as i32))),
             ValType::I64 => (0x7e, signed(I64_CONST, value.u64() as i64)),
             ValType::F32 => (0x7d, [&[F32_CONST][..], &value.u32().to_le_bytes()].concat()),
@@ -223,8 +224,8 @@ fn globals(store: &StoreOpaque) -> Vec<u8> {
 
 fn data(store: &StoreOpaque) -> Vec<u8> {
     let mut segments = Vec::new();
-    for index in 0..store.counts().0 as u32 {
-        let memory = store.memory(index);
+    for index in 0..store.items.memory_count() as u32 {
+        let memory = store.items.memory(index);
         let constant = if memory.ty().is_64 { I64_CONST } else { I32_CONST };
         let data = contents(memory);
         for range in written(&data) {

@@ -168,8 +168,8 @@ impl Instance {
     /// # Errors
     /// Fails if there is no such instruction, or the engine counts no events.
     pub fn query(&self, store: impl AsContext, func: u32, offset: u32) -> Result<Vec<i64>> {
-        let store = &store.as_context().0.opaque;
-        let module = ModuleInner::from_loaded(&store.instances[store.index(self.0) as usize].module);
+        let items = &store.as_context().0.opaque.items;
+        let module = ModuleInner::from_loaded(&items.instance(items.index(self.0)).module);
         let info = module.info();
         if func < info.imported_funcs || func as usize >= info.funcs.len() {
             return Err(Error::new(ErrorKind::Type, format_args!("the module defines no function {func}")));

@@ -138,8 +138,9 @@ pub(crate) fn admit_memory<T: 'static>(
 /// # Errors
 /// Returns an error if the limiter refuses.
 pub(crate) fn admit_shared<T: 'static>(store: &mut StoreInner<T>, memory: &Arc<SharedData>) -> Result<()> {
-    let is_it = |index| store.opaque.memory(index).shared().is_some_and(|known| Arc::ptr_eq(known, memory));
-    let is_known = (0..store.opaque.counts().0 as u32).any(is_it);
+    let is_it =
+        |index| store.opaque.items.memory(index).shared().is_some_and(|known| Arc::ptr_eq(known, memory));
+    let is_known = (0..store.opaque.items.memory_count() as u32).any(is_it);
     if is_known { Ok(()) } else { admit_counts(store, 0, 1, 0) }
 }
 
@@ -162,8 +163,9 @@ fn admit_counts<T: 'static>(
     memories: usize,
     tables: usize,
 ) -> Result<()> {
-    let (have_memories, have_tables) = store.opaque.counts();
-    let have_instances = store.opaque.instances.len();
+    let items = &store.opaque.items;
+    let (have_memories, have_tables) = (items.memory_count(), items.table_count());
+    let have_instances = items.instances().len();
     let data = &mut store.above.data;
     let limits = match &mut store.above.hooks.limiter {
         None => return Ok(()),

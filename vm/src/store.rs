@@ -116,12 +116,12 @@ impl<T: 'static> Store<T> {
 
     /// Sets the limits for items created from now on. Existing items keep the limits of their creation.
     pub fn set_limits(&mut self, limits: StoreLimits) {
-        self.inner.opaque.limits = limits;
+        self.inner.opaque.items.set_limits(limits);
     }
 
     /// Returns the limits.
     pub fn limits(&self) -> StoreLimits {
-        self.inner.opaque.limits
+        *self.inner.opaque.items.limits()
     }
 
     /// Stops wasm code of this store with [`Trap::Deadline`](crate::Trap::Deadline) soon after an instant, as an
@@ -236,12 +236,12 @@ impl<T: 'static> StoreContextMut<'_, T> {
 
     /// Sets the limits: see [`Store::set_limits`].
     pub fn set_limits(&mut self, limits: StoreLimits) {
-        self.0.opaque.limits = limits;
+        self.0.opaque.items.set_limits(limits);
     }
 
     /// Returns the limits: see [`Store::limits`].
     pub fn limits(&self) -> StoreLimits {
-        self.0.opaque.limits
+        *self.0.opaque.items.limits()
     }
 
     /// Sets the deadline: see [`Store::set_deadline`].

@@ -31,8 +31,8 @@ impl<T: 'static> Store<T> {
         if store.trace.is_none() {
             return Err(refused("the engine does not trace: use Config::trace"));
         }
-        if store.instances.iter().any(|instance| !loaded::same(&instance.module, &loaded))
-            || store.instances.len() > 1
+        if store.items.instances().iter().any(|instance| !loaded::same(&instance.module, &loaded))
+            || store.items.instances().len() > 1
         {
             return Err(refused("a trace is of one instance: use a store for it alone"));
         }

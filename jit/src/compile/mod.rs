@@ -260,7 +260,8 @@ impl Compiler {
                 BlockGraph::placed(&plan.cfg, placement)
             }
             Tier::Optimized => {
-                let graph = BlockGraph::placed(&plan.cfg, placement).vectorized(&plan.cfg, self.vectors(plan));
+                let graph =
+                    BlockGraph::placed(&plan.cfg, placement).vectorized(&plan.cfg, self.vectors(plan));
                 self.optimized(graph, plan)
             }
         }

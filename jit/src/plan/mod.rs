@@ -229,8 +229,7 @@ impl FunctionPlan {
         let strips = plan.stripped_loops(info, collection)?;
         let has_strips = collection.checks.is_none_or(|checks| checks.unroll);
         let is_possible = collection.is_off() && !collection.in_bursts && has_strips;
-        let vectors =
-            if is_possible { VectorLoop::all(info, &plan.cfg, &plan.loops)? } else { Vec::new() };
+        let vectors = if is_possible { VectorLoop::all(info, &plan.cfg, &plan.loops)? } else { Vec::new() };
         Ok(FunctionPlan { strips, vectors, ..plan })
     }
 

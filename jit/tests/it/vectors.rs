@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use wprof_jit::abi::VmLayout;
 use wprof_jit::compile::{Compiler, CompilerOptions, Lanes, ModuleEnv, NoVectors, Tier, Vectorized};
-use wprof_jit::{CompileError, module};
 use wprof_jit::plan::{Checks, Collection, FunctionPlan, Instrumentation};
+use wprof_jit::{CompileError, module};
 
 /// Compiles a function of three addresses, a number of rounds and an f64, with a loop of this body. `i` counts rounds,
 /// `at` eight times as many. Returns what became of the loop in plain code, if it was thought to be worth it.
@@ -95,7 +95,8 @@ fn checking_code_has_vectors_and_code_that_counts_has_none() {
 #[test]
 fn loops_that_turn_out_not_to_be_vectorized_are_unrolled() {
     // What a round stores the next one loads.
-    let sum = format!("(f64.store offset=8 {a} (f64.add (f64.load {a}) (f64.load {})))", of("$b"), a = of("$a"));
+    let sum =
+        format!("(f64.store offset=8 {a} (f64.add (f64.load {a}) (f64.load {})))", of("$b"), a = of("$a"));
     let collection = Collection { checks: Some(Checks::default()), ..Collection::default() };
     assert_eq!(outcome_in(&sum, &collection), Some(Err(NoVectors::Dependence)));
     with_function(&sum, &collection, |compiler, env, plan| {

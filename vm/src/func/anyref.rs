@@ -7,7 +7,8 @@ use wprof_jit::abi::object::{self, FIELDS, HOST, I31 as I31_BIT, StructLayout, T
 
 use super::val::Val;
 use crate::runtime::instances::abi::VmValue;
-use crate::runtime::instances::store_opaque::{StoreId, StoreOpaque};
+use crate::runtime::instances::store_opaque::StoreOpaque;
+use crate::runtime::instances::stored::StoreId;
 use crate::types::defined::DefinedType;
 use crate::types::{ArrayType, HeapType, StructType};
 use crate::{AsContext, AsContextMut, Error, ErrorKind, ExternRef, Result, Trap, ValType};
@@ -87,7 +88,7 @@ impl AnyRef {
         AnyRef(match word & TAG_MASK {
             _ if word & I31_BIT != 0 => Kind::I31(I31(word as u32 >> 1)),
             HOST => Kind::Host(store.externs.get(word).expect("it is not null")),
-            _ => Kind::Object(Object { store: store.id(), word, _root: store.objects.hold(word) }),
+            _ => Kind::Object(Object { store: store.items.id(), word, _root: store.objects.hold(word) }),
         })
     }
 
@@ -160,7 +161,10 @@ impl AnyRef {
 
 impl Object {
     fn word_in(&self, store: &StoreOpaque) -> u64 {
-        assert!(self.store == store.id(), "object used with the wrong store: it belongs to another one");
+        assert!(
+            self.store == store.items.id(),
+            "object used with the wrong store: it belongs to another one"
+        );
         self.word
     }
 }

@@ -31,7 +31,7 @@ pub fn paths_in_contexts(
     let mut all = InContexts::default();
     let Some(contexts) = &store.contexts else { return all };
     let plans: HashMap<u32, &FunctionPlan> = plans.iter().map(|(func, plan)| (*func, &**plan)).collect();
-    let of = &store.instances[instance as usize];
+    let of = store.items.instance(instance);
     let mut elsewhere: HashMap<(u32, u32), Vec<Counted>> = HashMap::new();
     for (&func, version) in plans.iter().filter(|(_, plan)| plan.flow_contexts.is_some()) {
         let owed = exits.get(&func).into_iter().flat_map(|exits| &exits.owed);
@@ -116,7 +116,7 @@ fn allocations<'a>(all: &Allocations, contexts: &CallRecords) -> Vec<(&'a str, V
 }
 
 fn wasm_routine(store: &StoreOpaque, seen_from: u32, instance: u32, index: u32) -> Routine {
-    let sites = store.instances[instance as usize].module.call_sites(index);
+    let sites = store.items.instance(instance).module.call_sites(index);
     let sites = sites.first_calls().collect();
     Routine { callee: store.function_of(seen_from, instance, index), sites }
 }

@@ -42,7 +42,7 @@ use paths::{Counted, InContexts, PathsOfRecords};
 /// Returns the callees of the indirect calls of an instance's functions so far: see
 /// [`Instance::call_targets`](crate::Instance).
 pub fn call_targets(store: &StoreOpaque, index: u32) -> Vec<CallTarget> {
-    let module = ModuleInner::from_loaded(&store.instances[index as usize].module);
+    let module = ModuleInner::from_loaded(&store.items.instance(index).module);
     let (plans, kind) = match store.burst_rate() {
         Some(rate) => (module.burst_plans(), FigureKind::Sampled { rate }),
         None => (module.plans(), FigureKind::Exact),
@@ -55,7 +55,7 @@ pub fn call_targets(store: &StoreOpaque, index: u32) -> Vec<CallTarget> {
 /// # Errors
 /// Fails if the engine does not profile.
 pub fn block_counts(store: &StoreOpaque, index: u32) -> Result<Vec<(u32, Vec<u64>)>> {
-    let instance = &store.instances[index as usize];
+    let instance = store.items.instance(index);
     let plans = ModuleInner::from_loaded(&instance.module).plans();
     let exits = exits_by_func(store, index);
     let in_contexts = contexts::paths_in_contexts(store, index, &plans, &exits);
@@ -70,7 +70,7 @@ pub fn block_counts(store: &StoreOpaque, index: u32) -> Result<Vec<(u32, Vec<u64
 /// Returns the number of counters of an instance's functions and their cost: see
 /// [`Instance::counter_cost`](crate::Instance).
 pub fn counter_cost(store: &StoreOpaque, index: u32) -> CounterCost {
-    let instance = &store.instances[index as usize];
+    let instance = store.items.instance(index);
     let versions = ModuleInner::from_loaded(&instance.module).plans();
     let costs = versions.iter().map(|(_, version)| cost(version, &instance.counters(version)));
     costs.fold(CounterCost::default(), CounterCost::plus)
@@ -79,7 +79,7 @@ pub fn counter_cost(store: &StoreOpaque, index: u32) -> CounterCost {
 /// Returns the profile of an instance, including skipped bursts, sampled time and the time line if available; for contexts see
 /// [`of_instance`].
 pub fn with_timeline(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Profile> {
-    let module = ModuleInner::from_loaded(&store.instances[index as usize].module);
+    let module = ModuleInner::from_loaded(&store.items.instance(index).module);
     let mut profile = of_instance(store, index, module.hash(), has_contexts)?;
     profile.skipped = skipped::of_instance(store, index);
     profile.time = time::of_instance(store, index);
@@ -97,7 +97,7 @@ fn of_instance(
     module_hash: [u8; 32],
     has_contexts: bool,
 ) -> Result<Profile> {
-    let instance = &store.instances[index as usize];
+    let instance = store.items.instance(index);
     let module = Module::from_loaded(&instance.module);
     let rate = store.burst_rate();
     if store.engine().collection().is_off() && rate.is_none() && store.samples.is_none() {
@@ -182,7 +182,7 @@ pub fn look_for_hot_code(store: &mut StoreOpaque, module: &Arc<dyn LoadedModule>
     let next = |policy: &Policy| policy.next_round(begun, functions);
     let next = store.engine().reoptimization().map_or(u64::MAX, next);
     if let Some((index, profile)) = sampled {
-        let instance = &mut store.instances[index as usize];
+        let instance = store.items.instance_mut(index);
         instance.advice = Module::from_loaded(module).inner().advise(&profile, instance.advice.as_deref());
     }
     next
@@ -196,7 +196,7 @@ pub fn so_far(store: &StoreOpaque, module: &Arc<dyn LoadedModule>) -> Option<Pro
 /// Returns the number of the first instance of a module.
 fn first_of(store: &StoreOpaque, module: &Arc<dyn LoadedModule>) -> Option<u32> {
     let is_of = |instance: &InstanceData| loaded::same(&instance.module, module);
-    store.instances.iter().position(is_of).map(|index| index as u32)
+    store.items.instances().iter().position(is_of).map(|index| index as u32)
 }
 
 /// The frames of a function that ended or currently are in the middle of a block.
@@ -238,7 +238,7 @@ impl Exits {
 
 fn exits_by_func(store: &StoreOpaque, index: u32) -> HashMap<u32, Exits> {
     let mut all = store.live_unfinished(index);
-    for (&stop, &stopped) in &store.instances[index as usize].unfinished {
+    for (&stop, &stopped) in &store.items.instance(index).unfinished {
         all.entry(stop).or_default().add(stopped);
     }
     let mut by_func: HashMap<u32, Exits> = HashMap::new();
@@ -518,7 +518,7 @@ fn edge_kind(block: &Block, edge: usize) -> EdgeKind {
 }
 
 fn host_calls(store: &StoreOpaque) -> Vec<HostCalls> {
-    let called = store.hosts.iter().map(|host| host.head()).filter(|head| head.calls() > 0);
+    let called = store.items.hosts().iter().map(|host| host.head()).filter(|head| head.calls() > 0);
     let row = |head: &HostHead| {
         let (module, name) = head.name.clone()?;
         let time_ns = store.host_clock.as_ref().map(|clock| clock.nanoseconds(head.ticks()));

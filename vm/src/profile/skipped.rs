@@ -12,7 +12,7 @@ use crate::runtime::instances::store_opaque::StoreOpaque;
 /// Returns the skipped bursts of a store, by function of instance number `index`; `None` if none were skipped.
 pub fn of_instance(store: &StoreOpaque, index: u32) -> Option<SkippedBursts> {
     let bursts = store.bursts.as_ref()?;
-    let module = &store.instances[index as usize].module;
+    let module = &store.items.instance(index).module;
     let skipped = |(function, here): (u32, SkippedHere)| {
         let name = module.func_name(function).map(str::to_string);
         // Only functions that can be planned run.

@@ -56,7 +56,7 @@ fn callee(
             (instance, found.unwrap_or(Callee::Beyond))
         }
         Place::Host(number) => {
-            let head = store.hosts.get(number as usize).map(|host| host.head());
+            let head = store.items.hosts().get(number as usize).map(|host| host.head());
             let (module, name) = head.and_then(|head| head.name.clone()).unwrap_or_default();
             (caller, Callee::Host { module, name })
         }
@@ -70,9 +70,9 @@ fn callee(
 /// assumed.
 fn instance_like(store: &StoreOpaque, caller: u32, module: &Arc<dyn LoadedModule>) -> u32 {
     let is_of = |index: &u32| {
-        let instance = store.instances.get(*index as usize);
+        let instance = store.items.instances().get(*index as usize);
         instance.is_some_and(|instance| loaded::same(&instance.module, module))
     };
-    let all = 0..store.instances.len() as u32;
+    let all = 0..store.items.instances().len() as u32;
     std::iter::once(caller).chain(all).find(is_of).unwrap_or(caller)
 }

@@ -33,8 +33,15 @@ pub(super) fn write(func: &mut Function, round: &Round, accesses: &Accesses, win
         block
     });
     let location = func.srcloc(round.end);
-    let mut writer =
-        Writer { round, accesses, window, location, starts: Vec::new(), copies: HashMap::new(), made: HashMap::new() };
+    let mut writer = Writer {
+        round,
+        accesses,
+        window,
+        location,
+        starts: Vec::new(),
+        copies: HashMap::new(),
+        made: HashMap::new(),
+    };
     redirect(func, round.header, guard);
     writer.take_params(func, guard);
     let rounds = writer.guard(func, guard, tests);

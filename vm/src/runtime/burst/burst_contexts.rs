@@ -193,7 +193,7 @@ impl StoreOpaque {
     fn record_of(&mut self, passed: Passed, frame: &Frame) -> Option<(u32, u32, Arc<FunctionContexts>)> {
         let (instance, func) = (self.instance_like(passed.instance, &frame.module)?, frame.origin.func);
         let sites = frame.module.call_sites(func);
-        let key = self.instances[instance as usize].vmctx.head().addr().get() + func as usize;
+        let key = self.items.instance(instance).vmctx.head().addr().get() + func as usize;
         let contexts = self.contexts.as_mut()?;
         let routine = contexts.routine(Called::Wasm(instance, func));
         let extent = Extent { sites: sites.slot_count(), cells: RecordCells::Counters(0) };
@@ -204,8 +204,8 @@ impl StoreOpaque {
     /// instance, unless the callee belongs to another module; of several instances of that module the first is
     /// assumed.
     fn instance_like(&self, caller: u32, module: &Arc<dyn LoadedModule>) -> Option<u32> {
-        let is_of = |index: u32| loaded::same(&self.instances[index as usize].module, module);
-        let all = 0..self.instances.len() as u32;
+        let is_of = |index: u32| loaded::same(&self.items.instance(index).module, module);
+        let all = 0..self.items.instances().len() as u32;
         std::iter::once(caller).filter(|caller| all.contains(caller)).chain(all.clone()).find(|&i| is_of(i))
     }
 

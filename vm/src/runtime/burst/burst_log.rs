@@ -82,7 +82,8 @@ impl BurstLog {
 impl StoreOpaque {
     /// Begins a burst: the frames on the stack are not part of extended paths.
     pub fn begin_extended_paths(&mut self) {
-        self.instances
+        self.items
+            .instances_mut()
             .iter_mut()
             .filter_map(|instance| instance.extended.as_mut())
             .for_each(ExtendedPaths::begin);
@@ -93,7 +94,7 @@ impl StoreOpaque {
         if !self.counts_in_burst() {
             return;
         }
-        let Some(extended) = &mut self.instances[instance as usize].extended else { return };
+        let Some(extended) = &mut self.items.instance_mut(instance).extended else { return };
         match event {
             BurstEvent::Enter { func } => extended.enter(func),
             BurstEvent::Path { func, id } => extended.end((func, id), leaves),
@@ -106,7 +107,7 @@ impl StoreOpaque {
         if self.counts_in_burst()
             && let Some(log) = self.burst_log.get_mut()
         {
-            log.push_of(&self.instances[instance as usize].module, event);
+            log.push_of(&self.items.instance(instance).module, event);
         }
     }
 }

@@ -52,7 +52,7 @@ impl StoreOpaque {
     /// Returns the callees of the indirect calls of a function of instance `index`, in no particular order. The
     /// counts have kind `kind`.
     pub fn call_targets(&self, index: u32, plan: &FunctionPlan, kind: FigureKind) -> Vec<CallTarget> {
-        let instance = &self.instances[index as usize];
+        let instance = self.items.instance(index);
         let sites = plan.targets.iter().flat_map(|targets| &targets.sites).map(|site| site.offset);
         let cells = (plan.first_target_cell()..).step_by(CELLS_PER_SITE as usize);
         let calls = sites.zip(cells).flat_map(|(site, cell)| {

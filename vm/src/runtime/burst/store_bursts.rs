@@ -453,7 +453,7 @@ impl StoreOpaque {
     fn entry_is_in_burst(&mut self, func: &VmFuncRef) -> bool {
         // SAFETY: a function of wasm code has the vmctx of its instance, which lives as long as its store.
         let instance = unsafe { (*func.vmctx.cast::<VmContext>()).instance };
-        let module = self.instances[instance].module.clone();
+        let module = self.items.instance(instance as u32).module.clone();
         let func = func.trace_token.reverse_bits();
         let at = Place { module, func, block: 0, in_bursts: false, is_baseline: false };
         if self.sees_all() {

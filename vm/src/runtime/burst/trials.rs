@@ -31,7 +31,7 @@ impl StoreOpaque {
             let is_same = (around.instance, around.func) == (instance, func);
             return bits(if is_same { around.side } else { Side::After });
         }
-        let module = &self.instances[instance as usize].module;
+        let module = &self.items.instance(instance).module;
         let Some(side) = module.next_in_trial(func) else { return trial::AFTER };
         self.timed = Some(TimedCall { instance, func, side, began: now });
         bits(side) | trial::TIMED
@@ -41,7 +41,7 @@ impl StoreOpaque {
     /// one.
     pub fn end_trial(&mut self, ended: u64) {
         let Some(TimedCall { instance, func, side, began }) = self.timed.take() else { return };
-        let module = &self.instances[instance as usize].module;
+        let module = &self.items.instance(instance).module;
         module.add_to_trial(func, side, ended.wrapping_sub(began));
     }
 

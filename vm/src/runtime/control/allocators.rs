@@ -20,14 +20,11 @@ pub unsafe extern "C" fn enter_allocator(
 ) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, _) = unsafe { caller(vmctx) };
-    let StoreOpaque { allocations: Some(allocations), contexts: Some(contexts), instances, .. } = store
-    else {
+    let StoreOpaque { allocations: Some(allocations), contexts: Some(contexts), items, .. } = store else {
         return 0;
     };
     let is_allocator = |called: &Called| match *called {
-        Called::Wasm(instance, func) => {
-            instances[instance as usize].module.info().allocators.contains_key(&func)
-        }
+        Called::Wasm(instance, func) => items.instance(instance).module.info().allocators.contains_key(&func),
         Called::Root | Called::Host(_) | Called::Beyond => false,
     };
     let is_own = || !contexts.way_up(record).skip(1).any(is_allocator);
@@ -81,7 +78,7 @@ pub unsafe extern "C" fn count_object(
 
 /// Reads the pointer at an address in memory 0 of an instance; `None` if it is out of bounds.
 fn pointer_at(store: &StoreOpaque, instance: u32, address: u64) -> Option<u64> {
-    let memory = store.memory(*store.instances[instance as usize].memories.first()?);
+    let memory = store.items.memory(*store.items.instance(instance).memories.first()?);
     let size = if memory.ty().is_64 { 8 } else { 4 };
     let mut bytes = [0; 8];
     if address.checked_add(size as u64)? > memory.len() {

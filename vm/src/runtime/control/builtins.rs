@@ -36,7 +36,7 @@ pub(super) unsafe fn caller<'a>(vmctx: *const VmContext) -> (&'a mut StoreOpaque
 }
 
 fn status(store: &mut StoreOpaque, result: Result<(), Trap>) -> u32 {
-    match result.map_err(Error::from).and_then(|()| store.check_data()) {
+    match result.map_err(Error::from).and_then(|()| store.items.check_data()) {
         Ok(()) => 0,
         Err(error) => {
             *store.pending.get_mut() = Some(Pending::Error(error));
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn array_new_elem(
 pub unsafe extern "C" fn memory_grow(vmctx: *const VmContext, memory: u32, delta: u64) -> u64 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    let memory = store.instances[instance as usize].memories[memory as usize];
+    let memory = store.items.instance(instance).memories[memory as usize];
     // SAFETY: as above; the store is whole at the origin of the loan, and nothing else uses it meanwhile.
     unsafe { grow((*vmctx).store, |store| growth::memory(store, memory, delta, true)) }
 }
@@ -222,7 +222,7 @@ fn fail<R>(store: &mut StoreOpaque, trap: Trap, result: R) -> R {
 pub unsafe extern "C" fn table_grow(vmctx: *const VmContext, table: u32, delta: u64, init: u64) -> u64 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    let table = store.instances[instance as usize].tables[table as usize];
+    let table = store.items.instance(instance).tables[table as usize];
     // SAFETY: as in `memory_grow`.
     unsafe { grow((*vmctx).store, |store| growth::table(store, table, delta, init, true, true)) }
 }
@@ -235,7 +235,7 @@ pub unsafe extern "C" fn count_path(vmctx: *const VmContext, func: u32, number: 
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
     if store.counts_in_burst() {
-        store.instances[instance as usize].paths.count(func, number);
+        store.items.instance_mut(instance).paths.count(func, number);
     }
     0
 }
@@ -250,7 +250,7 @@ pub unsafe extern "C" fn take_row(vmctx: *const VmContext, func: u32, row: *mut 
     let figures = 1 + store.metrics.all().len() as u32;
     // SAFETY: the row consists of that many words, and machine code waits for this builtin.
     let row = unsafe { std::slice::from_raw_parts_mut(row, path_row::words(figures) as usize) };
-    store.instances[instance as usize].paths.empty_row(func, row);
+    store.items.instance_mut(instance).paths.empty_row(func, row);
     row[0] = key;
     0
 }
@@ -263,7 +263,7 @@ pub unsafe extern "C" fn count_target(vmctx: *const VmContext, cell: u32, refere
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
     if store.counts_for_callee() {
-        store.instances[instance as usize].count_target(cell, reference);
+        store.items.instance_mut(instance).count_target(cell, reference);
     }
     0
 }
@@ -285,7 +285,7 @@ pub unsafe extern "C" fn cut_path(
         // SAFETY: the context lives as long as the store; machine code, which has stored the measurements there, waits.
         let measured = unsafe { (*store.context().as_ptr()).measured }.map(i64::cast_unsigned);
         let measured = if store.metrics.all().is_empty() { Measured::default() } else { measured };
-        let cut = store.instances[instance as usize].cut.entry((func, block, register)).or_default();
+        let cut = store.items.instance_mut(instance).cut.entry((func, block, register)).or_default();
         cut.add(Stopped { count: 1, measured });
     }
     store.read_metrics();
@@ -347,7 +347,7 @@ pub unsafe extern "C" fn end_trial(vmctx: *const VmContext) -> u32 {
 pub unsafe extern "C" fn promote(vmctx: *const VmContext, func: u32, block: u32) -> usize {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    let of_caller = &store.instances[instance as usize];
+    let of_caller = store.items.instance(instance);
     let calls = of_caller.calls_in_baseline(func);
     let quiet = fork::quiet();
     let promoted = of_caller.module.clone().request_promotion(func, block, calls);

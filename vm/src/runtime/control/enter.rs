@@ -15,7 +15,8 @@ use crate::runtime::entries;
 use crate::runtime::instances::abi::{
     ArrayCall, VmActivation, VmFuncRef, VmHostContext, VmStoreContext, VmValue,
 };
-use crate::runtime::instances::store_opaque::{FuncPtr, Pending, StoreOpaque, StoreWith};
+use crate::runtime::instances::store_opaque::{Pending, StoreOpaque, StoreWith};
+use crate::runtime::instances::stored::FuncPtr;
 use crate::runtime::interruption::interrupt_page::Signals;
 use crate::runtime::interruption::{deadline, thread_wakeup};
 use crate::runtime::stacks::activation::{self, Activation, TrapRecord};
@@ -55,7 +56,7 @@ pub type Outcome = Result<(), Ended>;
 /// `values` has room for all arguments and results, and holds arguments of the types of `func`, whose references belong
 /// to this store.
 pub unsafe fn call<D>(store: &mut StoreWith<D>, func: FuncPtr, values: &mut [VmValue]) -> Outcome {
-    debug_assert!(values.len() >= store.opaque.func_type(func).ty.array_len());
+    debug_assert!(values.len() >= store.opaque.items.func_type(func).ty.array_len());
     // SAFETY: the caller upholds this function's safety contract, and `StoreWith` begins with its `StoreOpaque`.
     unsafe { call_alone(NonNull::from(store).cast(), func, values.as_mut_ptr()) }
 }
@@ -71,7 +72,7 @@ pub unsafe fn call<D>(store: &mut StoreWith<D>, func: FuncPtr, values: &mut [VmV
 /// # Safety
 /// Same as for [`call`]; the caller's values on the stack can be sent to another thread.
 pub unsafe fn call_or_wait<D>(store: &mut StoreWith<D>, func: FuncPtr, values: &mut [VmValue]) -> Outcome {
-    debug_assert!(values.len() >= store.opaque.func_type(func).ty.array_len());
+    debug_assert!(values.len() >= store.opaque.items.func_type(func).ty.array_len());
     // SAFETY: as in `call`.
     unsafe { call_any(NonNull::from(store).cast(), func, values.as_mut_ptr()) }
 }
@@ -116,7 +117,7 @@ unsafe fn call_any(store: NonNull<StoreOpaque>, func: FuncPtr, values: *mut VmVa
     unsafe { deadline::act_before_call(store)? };
     // SAFETY: as above; the reference ends before the store is lent.
     let opaque = unsafe { &mut *store.as_ptr() };
-    opaque.check_data()?;
+    opaque.items.check_data()?;
     opaque.heed_tick();
     let here = Here::now();
     if here.is_low() {
@@ -154,7 +155,8 @@ unsafe fn call_wasm_from(
 ) -> Outcome {
     // SAFETY: the caller has the store; the reference ends before it is lent.
     let opaque = unsafe { &mut *store.as_ptr() };
-    let (callee, trampoline) = (opaque.func_ref(func), opaque.engine().host_to_wasm(opaque.func_type(func))?);
+    let (callee, trampoline) =
+        (opaque.items.func_ref(func), opaque.engine().host_to_wasm(opaque.items.func_type(func))?);
     let mut place = Place::find(here, opaque.engine().config().stack.max_bytes)
         .map_err(|e| Error::system("no memory for a stack", e))?;
     if let Some(low) = opaque.objects.take_lowest() {
@@ -323,7 +325,7 @@ unsafe fn take_pending(store: NonNull<StoreOpaque>) -> Error {
 fn host_error(store: &mut StoreOpaque) -> Error {
     match store.pending.get_mut().take() {
         // Unreadable data stops the code that accesses it; the signal handler does not determine the reason.
-        None => store.check_data().err().unwrap_or_else(|| Trap::StackOverflow.into()),
+        None => store.items.check_data().err().unwrap_or_else(|| Trap::StackOverflow.into()),
         Some(Pending::Error(error)) => error,
         Some(Pending::Panic(payload)) => resume_unwind(payload),
     }

@@ -17,8 +17,9 @@ use crate::runtime::counts::host_clock::Span;
 use crate::runtime::instances::abi::{
     VmCodeSlots, VmContext, VmFuncRef, VmHostContext, VmStoreContext, VmValue,
 };
-use crate::runtime::instances::store_opaque::{FuncPtr, Pending, StoreOpaque, StoreWith};
+use crate::runtime::instances::store_opaque::{Pending, StoreOpaque, StoreWith};
 use crate::runtime::instances::store_ptr::StorePtr;
+use crate::runtime::instances::stored::FuncPtr;
 use crate::runtime::interruption::deadline;
 use crate::runtime::values::types::TypeEntry;
 
@@ -137,7 +138,7 @@ pub fn add<D: 'static>(
     // SAFETY: the pointer leads to the store's own context, and becomes a part of the store.
     let context = unsafe { StorePtr::new(opaque.context()) };
     let (calls, ticks) = (AtomicU64::new(0), AtomicU64::new(0));
-    let number = opaque.hosts.len();
+    let number = opaque.items.hosts().len();
     let len = func.ty.array_len();
     let head = HostHead { vm, context, entry, name, calls, ticks, counted, routine, number, len };
     let pointer = NonNull::from(Box::leak(Box::new(HostContext { head, func: func.clone() })));
@@ -150,9 +151,9 @@ pub fn add<D: 'static>(
         (*vm).func_ref.vmctx = vm.cast::<c_void>();
         NonNull::new_unchecked(&raw mut (*vm).func_ref)
     };
-    opaque.hosts.push(AnyHostContext { pointer: head, free: free::<D> });
+    opaque.items.add_host(AnyHostContext { pointer: head, free: free::<D> });
     // SAFETY: the funcref lies in a host context of this store.
-    Ok(unsafe { opaque.func_handle(func_ref) })
+    Ok(unsafe { opaque.items.func_handle(func_ref) })
 }
 
 /// # Safety
@@ -246,7 +247,7 @@ unsafe fn end(
         opaque.leave_host_context(around.outer);
         opaque.read_metrics();
     }
-    let pending = match result.map(|done| done.and_then(|()| opaque.check_data())) {
+    let pending = match result.map(|done| done.and_then(|()| opaque.items.check_data())) {
         // SAFETY: the caller guarantees it.
         Ok(Ok(())) => match unsafe { deadline::act(store) } {
             None => {
@@ -274,7 +275,7 @@ fn collected_in(ty: &crate::FuncType, values: &[VmValue]) -> SmallVec<[u64; 4]> 
 /// Returns the context of `func`, if it is a host function.
 #[inline]
 pub fn context_of(store: &StoreOpaque, func: FuncPtr) -> Option<NonNull<VmHostContext>> {
-    let vmctx = NonNull::new(store.func_ref(func).vmctx)?;
+    let vmctx = NonNull::new(store.items.func_ref(func).vmctx)?;
     // SAFETY: every vmctx starts with its magic number.
     let magic = unsafe { vmctx.cast::<u32>().read() };
     (magic == host_context::MAGIC).then(|| vmctx.cast())

@@ -59,7 +59,7 @@ unsafe fn compile(store: &StoreOpaque, callee: NonNull<c_void>, index: u32) -> R
             return host_trampoline(store, callee.cast()).map(Some);
         }
         let instance = callee.cast::<VmContext>().as_ref().instance;
-        let module = store.instances[instance].module.clone();
+        let module = store.items.instance(instance as u32).module.clone();
         module.code_unless(index, &|| store.interrupt().stops_at_once())
     }
 }

@@ -58,7 +58,7 @@ pub unsafe extern "C" fn make_exception(
     let (store, instance) = unsafe { caller(vmctx) };
     // The values of the exception are still on the stack.
     store.collect_if_due();
-    let tag = store.tags[store.instances[instance as usize].tags[tag as usize] as usize].clone();
+    let tag = store.items.tag(store.items.instance(instance).tags[tag as usize]).clone();
     let carried = match tag.ty.params().len() {
         0 => &[][..],
         // SAFETY: that many values exist, and machine code waits for this builtin.
@@ -101,7 +101,7 @@ impl StoreOpaque {
         }
         let thrown = self.thrown()?;
         // In another store the exception is an ordinary error.
-        let is_ours = thrown.store() == self.id();
+        let is_ours = thrown.store() == self.items.id();
         is_ours.then(|| *self.pending.get_mut() = None)?;
         Some(thrown)
     }

@@ -75,7 +75,7 @@ impl StoreOpaque {
         let plan = frame.module.any_plan_of(func);
         let sites = plan.and_then(|plan| Some(plan.contexts.as_ref()?.slot_count())).unwrap_or(0);
         let cells = self.record_cells(instance, func);
-        let key = (self.instances[instance as usize].vmctx.head().addr().get() + func as usize) as u64;
+        let key = (self.items.instance(instance).vmctx.head().addr().get() + func as usize) as u64;
         let slot = self.callee_slot();
         let contexts = self.contexts.as_mut()?;
         let routine = contexts.routine(Called::Wasm(instance, func));
@@ -120,13 +120,13 @@ impl StoreOpaque {
         if !self.has_flow() {
             return none;
         }
-        let plan = self.instances[instance as usize].module.any_plan_of(func);
+        let plan = self.items.instance(instance).module.any_plan_of(func);
         plan.map_or(none, |plan| plan.record_cells())
     }
 
     /// Returns the callee that a function is, as seen from an instance.
     pub fn function_of(&self, seen_from: u32, instance: u32, index: u32) -> Callee {
-        let name = self.instances[instance as usize].module.func_name(index).map(str::to_string);
+        let name = self.items.instance(instance).module.func_name(index).map(str::to_string);
         match instance == seen_from {
             true => Callee::Function { index, name },
             false => Callee::Elsewhere { instance, index, name },

@@ -288,8 +288,8 @@ impl StoreOpaque {
         if !self.metrics.simulations.are_any() || !self.counts_in_burst() {
             return;
         }
-        let memory = self.instances[instance as usize].memories[memory as usize];
-        let start = self.memory(memory).base().addr().get() as u64;
+        let memory = self.items.instance(instance).memories[memory as usize];
+        let start = self.items.memory(memory).base().addr().get() as u64;
         self.unmeasured(|store| {
             let lines = store.metrics.simulations.touch(start, address, bytes);
             store.add_to_readings(&Seen { lines, ..Seen::default() });

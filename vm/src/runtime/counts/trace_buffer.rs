@@ -149,7 +149,9 @@ impl StoreOpaque {
     /// Returns an error if a trace of another instance is being recorded.
     pub fn check_traced(&self, module: &Arc<dyn LoadedModule>) -> Result<()> {
         match self.trace.as_ref().and_then(|trace| trace.recording.as_ref()) {
-            Some(recording) if !self.instances.is_empty() || !loaded::same(&recording.module, module) => {
+            Some(recording)
+                if !self.items.instances().is_empty() || !loaded::same(&recording.module, module) =>
+            {
                 Err(refused("a trace is being recorded, which is of one instance: use another store"))
             }
             _ => Ok(()),

@@ -100,7 +100,7 @@ impl StoreOpaque {
 
     fn add_unfinished(&mut self, index: Option<u32>, stop: Stop, stopped: Stopped) {
         if let Some(index) = index {
-            self.instances[index as usize].unfinished.entry(stop).or_default().add(stopped);
+            self.items.instance_mut(index).unfinished.entry(stop).or_default().add(stopped);
         }
     }
 
@@ -115,7 +115,7 @@ impl StoreOpaque {
     /// one.
     fn add_overflowed(&mut self, index: Option<u32>, frame: &Frame) {
         if let Some(index) = index {
-            *self.instances[index as usize].overflowed.entry(frame.origin).or_default() += 1;
+            *self.items.instance_mut(index).overflowed.entry(frame.origin).or_default() += 1;
         }
     }
 
@@ -127,7 +127,7 @@ impl StoreOpaque {
         let vmctx = unsafe { raw.vmctx.as_ref() }?;
         let index = vmctx.instance;
         let is_ours = std::ptr::eq(vmctx.store, self.context().as_ptr());
-        let module = is_ours.then(|| &self.instances[index].module)?;
+        let module = is_ours.then(|| &self.items.instance(index as u32).module)?;
         loaded::same(module, &frame.module).then_some(index as u32)
     }
 
@@ -140,7 +140,7 @@ impl StoreOpaque {
     /// Returns the instance of a frame that did not fit on the stack: that of its nearest caller in the same
     /// module, which is right for recursion, or else the newest instance.
     fn instance_below(&self, frame: &Frame, callers: &ManyFrames) -> Option<u32> {
-        let newest = || self.instances.iter().rposition(|i| loaded::same(&i.module, &frame.module));
+        let newest = || self.items.instances().iter().rposition(|i| loaded::same(&i.module, &frame.module));
         let below = callers.iter().find_map(|caller| self.instance_of(frame, caller));
         below.or_else(|| newest().map(|index| index as u32))
     }

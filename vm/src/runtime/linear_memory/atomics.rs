@@ -71,7 +71,7 @@ fn checked(
     if !address.is_multiple_of(bytes.into()) {
         return Err(Trap::UnalignedAtomic);
     }
-    let memory = store.memory(store.instances[instance as usize].memories[memory as usize]);
+    let memory = store.items.memory(store.items.instance(instance).memories[memory as usize]);
     let end = address.checked_add(bytes.into()).filter(|&end| end <= memory.len());
     end.map(|_| memory).ok_or(Trap::MemoryOutOfBounds)
 }

@@ -57,7 +57,7 @@ pub fn copy(store: &mut StoreOpaque, _: u32, to: u64, dst: u32, from: u64, src: 
 
 /// Returns the bytes in the module of a data segment's part, as many as `n` elements of a size take.
 fn data(store: &StoreOpaque, i: u32, segment: u32, src: u32, n: u32, size: usize) -> Result<Range<usize>> {
-    let all = store.instances[i as usize].data_segment(segment);
+    let all = store.items.instance(i).data_segment(segment);
     let start = all.start + src as usize;
     let end = start + n as usize * size;
     if end > all.end {
@@ -91,7 +91,7 @@ pub fn init_data(
 }
 
 fn write_data(store: &mut StoreOpaque, i: u32, array: u64, at: usize, source: Range<usize>) -> Result {
-    let module = store.instances[i as usize].module.clone();
+    let module = store.items.instance(i).module.clone();
     let bytes = store.objects.heap_mut().bytes_mut(array, at..at + source.len());
     match module.image().filter(|image| image.is_late(&source)) {
         // Same as for memories: see `InitError::trap`.

@@ -26,14 +26,14 @@ pub fn eval(store: &mut StoreOpaque, index: u32, expr: &ConstExpr) -> Result<VmV
 }
 
 fn step(store: &mut StoreOpaque, index: u32, op: ConstOp) -> Result<(), Trap> {
-    let instance = &store.instances[index as usize];
+    let instance = store.items.instance(index);
     let value = match op {
         ConstOp::I32(v) => VmValue::from_u32(v as u32),
         ConstOp::I64(v) => VmValue::from_u64(v as u64),
         ConstOp::F32(bits) => VmValue::from_u32(bits),
         ConstOp::F64(bits) => VmValue::from_u64(bits),
         ConstOp::V128(bytes) => VmValue(bytes),
-        ConstOp::GlobalGet(g) => store.global(instance.globals[g as usize]),
+        ConstOp::GlobalGet(g) => store.items.global(instance.globals[g as usize]).get(),
         ConstOp::RefNull => VmValue::default(),
         ConstOp::RefFunc(f) => VmValue::from_u64(instance.func_ref(f).as_ptr() as u64),
         ConstOp::RefI31 => VmValue::from_u64(i31_word(pop(store).u32())),
@@ -58,11 +58,11 @@ fn pop(store: &mut StoreOpaque) -> VmValue {
 }
 
 fn type_id(store: &StoreOpaque, index: u32, ty: u32) -> u32 {
-    store.instances[index as usize].module.types()[ty as usize].id
+    store.items.instance(index).module.types()[ty as usize].id
 }
 
 fn new_structure(store: &mut StoreOpaque, index: u32, ty: u32, initial: Initial) -> Result<VmValue, Trap> {
-    let module = store.instances[index as usize].module.clone();
+    let module = store.items.instance(index).module.clone();
     let fields = &module.info().types.get(ty).unwrap_struct().fields;
     let id = type_id(store, index, ty);
     let object = store.allocate(id, 0)?;
@@ -90,7 +90,7 @@ fn new_array(store: &mut StoreOpaque, index: u32, ty: u32, initial: Initial) -> 
 fn new_fixed(store: &mut StoreOpaque, index: u32, ty: u32, count: u32) -> Result<VmValue, Trap> {
     let id = type_id(store, index, ty);
     let array = store.allocate(id, count)?;
-    let module = store.instances[index as usize].module.clone();
+    let module = store.items.instance(index).module.clone();
     let element = module.info().types.get(ty).unwrap_array().0.element_type;
     for at in (0..count).rev() {
         let value = pop(store);

@@ -12,7 +12,8 @@ use hashbrown::{HashMap, HashSet};
 use wprof_jit::abi::object::{I31, TAG_MASK};
 
 use crate::runtime::instances::abi::VmValue;
-use crate::runtime::instances::store_opaque::{StoreId, StoreOpaque, Stored};
+use crate::runtime::instances::store_opaque::StoreOpaque;
+use crate::runtime::instances::stored::{StoreId, Stored};
 use crate::{Error, ErrorKind, FuncType, HeapType, RefType, ValType};
 
 /// A tag: the kind of an exception.
@@ -213,21 +214,13 @@ impl Exceptions {
 }
 
 impl StoreOpaque {
-    /// Adds a tag, and returns its index.
-    pub fn add_tag(&mut self, ty: FuncType, name: String) -> u32 {
-        let index = self.tags.len() as u32;
-        let tag = TagData { handle: self.handle(index), number: 1 + u64::from(index), ty, name };
-        self.tags.push(Arc::new(tag));
-        index
-    }
-
     /// Returns the word by which wasm refers to an exception.
     ///
     /// # Panics
     /// Panics if the exception belongs to another store.
     pub fn exception_word(&mut self, exception: Option<Arc<Exception>>) -> u64 {
         exception.map_or(0, |exception| {
-            self.index(exception.tag.handle);
+            self.items.index(exception.tag.handle);
             self.exceptions.insert(exception)
         })
     }
@@ -247,7 +240,7 @@ mod tests {
         store.add_tag(ty, "e".to_owned());
         let mut throw = |inner: u64, held: u64| {
             let carried = [VmValue::from_u64(inner), VmValue::from_u64(held)];
-            store.exceptions.insert(Arc::new(Exception::new(store.tags[0].clone(), &carried)))
+            store.exceptions.insert(Arc::new(Exception::new(store.items.tag(0).clone(), &carried)))
         };
         let (inner, other) = (throw(0, 7), throw(0, 8));
         let outer = throw(inner, 9);

@@ -5,6 +5,7 @@ pub mod const_eval;
 pub mod elements;
 pub mod exceptions;
 pub mod externs;
+pub mod global_data;
 pub mod handles;
 pub mod objects;
 pub mod table_data;

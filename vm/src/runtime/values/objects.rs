@@ -133,7 +133,7 @@ impl StoreOpaque {
         for entry in types {
             let Some(shape) = shape_of(entry) else { continue };
             if self.objects.heap.is_none() {
-                let limit = usize::try_from(self.limits.heap_bytes).unwrap_or(usize::MAX);
+                let limit = usize::try_from(self.items.limits().heap_bytes).unwrap_or(usize::MAX);
                 let heap = Heap::new(limit).map_err(|e| crate::Error::system("no memory for a heap", e))?;
                 self.objects.heap = Some(heap);
             }
@@ -274,12 +274,7 @@ impl StoreOpaque {
         let mut live: Vec<u64> = held.to_vec();
         live.extend(self.objects.held());
         live.extend(self.objects.operands.iter().map(|value| value.u64()));
-        self.add_definitions_to(&mut live);
-        for instance in &self.instances {
-            let segments =
-                instance.elements.iter().filter(|&(&segment, _)| !instance.is_elem_dropped(segment));
-            live.extend(segments.flat_map(|(_, words)| words));
-        }
+        self.items.add_roots_to(&mut live);
         live
     }
 }
