@@ -49,7 +49,7 @@ impl ExnRef {
         let carried: Vec<VmValue> = values.iter().map(|value| value.to_vm(opaque)).collect();
         let exception = Arc::new(Exception::new(tag, &carried));
         // The store keeps the referents of the exception alive while it holds the exception.
-        opaque.exceptions.insert(exception.clone());
+        opaque.collected.exceptions.insert(exception.clone());
         Ok(ExnRef(exception))
     }
 

@@ -90,7 +90,7 @@ impl<T: 'static> Store<T> {
     fn set_limiter(&mut self, limiter: Limiter<T>) {
         let inner = self.inner_mut();
         inner.above.hooks.limiter = Some(limiter);
-        inner.opaque.hooks.on_growth = Some(ask_limiter::<T>);
+        inner.opaque.control.hooks.on_growth = Some(ask_limiter::<T>);
     }
 }
 

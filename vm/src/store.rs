@@ -131,7 +131,7 @@ impl<T: 'static> Store<T> {
     /// # Errors
     /// Fails if the system has no thread for a timer.
     pub fn set_deadline(&mut self, at: Option<Instant>) -> Result<()> {
-        self.inner.opaque.set_deadline(at)
+        self.inner.opaque.control.set_deadline(at)
     }
 
     /// Stops wasm code of this store with [`Trap::Deadline`](crate::Trap::Deadline) when the engine's epoch has been
@@ -167,17 +167,17 @@ impl<T: 'static> Store<T> {
 
     /// Returns the statistics of allocations and collections so far; `None` if there are no object types.
     pub fn gc_statistics(&mut self) -> Option<&GcStatistics> {
-        self.inner.opaque.count_objects()
+        self.inner.opaque.collected.objects.statistics()
     }
 
     /// Returns the number of externrefs held for wasm code, including garbage.
     pub fn externref_count(&self) -> usize {
-        self.inner.opaque.externs.len()
+        self.inner.opaque.collected.externs.len()
     }
 
     /// Returns the number of exceptions held for wasm code, including garbage.
     pub fn exnref_count(&self) -> usize {
-        self.inner.opaque.exceptions.len()
+        self.inner.opaque.collected.exceptions.len()
     }
 }
 
@@ -249,7 +249,7 @@ impl<T: 'static> StoreContextMut<'_, T> {
     /// # Errors
     /// Fails as [`Store::set_deadline`] does.
     pub fn set_deadline(&mut self, at: Option<Instant>) -> Result<()> {
-        self.0.opaque.set_deadline(at)
+        self.0.opaque.control.set_deadline(at)
     }
 
     /// Frees garbage: see [`Store::gc`].

@@ -34,7 +34,7 @@ impl Wait {
     /// # Errors
     /// Fails if the surrounding call is not awaited; `what` is then named as what would have waited.
     pub(crate) fn begin(store: &mut StoreOpaque, what: &str) -> Result<Wait> {
-        let Some(suspender) = store.suspender else {
+        let Some(suspender) = store.control.suspender() else {
             let message = format!("{what} was called in a call that is not async: use call_async");
             return Err(Error::new(ErrorKind::Host, message));
         };

@@ -73,7 +73,7 @@ impl Ref {
         match self {
             Ref::Func(f) => store.items.func_word(f.map(|f| f.0)),
             Ref::Extern(value) => anyref::extern_word(value.clone(), store),
-            Ref::Exn(value) => store.exception_word(value.as_ref().map(|value| value.0.clone())),
+            Ref::Exn(value) => store.collected.exceptions.word(value.as_ref().map(|value| value.0.clone())),
             Ref::Any(value) => value.as_ref().map_or(0, |value| value.to_word(store)),
         }
     }
@@ -83,7 +83,7 @@ impl Ref {
     pub(crate) unsafe fn from_word(word: u64, ty: &RefType, store: &StoreOpaque) -> Ref {
         match ty.heap_type().top() {
             HeapType::Extern => Ref::Extern(anyref::extern_of_word(word, store)),
-            HeapType::Exn => Ref::Exn(store.exceptions.get(word).map(ExnRef)),
+            HeapType::Exn => Ref::Exn(store.collected.exceptions.get(word).map(ExnRef)),
             HeapType::Any => Ref::Any((word != 0).then(|| AnyRef::from_word(word, store))),
             // SAFETY: the caller guarantees it.
             _ => Ref::Func(unsafe { store.items.func_of_word(word) }.map(Func)),
@@ -235,7 +235,9 @@ impl Val {
             Val::V128(v) => VmValue::from_u128(*v),
             Val::FuncRef(f) => VmValue::from_u64(store.items.func_word(f.map(|f| f.0))),
             Val::ExternRef(e) => VmValue::from_u64(anyref::extern_word(e.clone(), store)),
-            Val::ExnRef(e) => VmValue::from_u64(store.exception_word(e.as_ref().map(|e| e.0.clone()))),
+            Val::ExnRef(e) => {
+                VmValue::from_u64(store.collected.exceptions.word(e.as_ref().map(|e| e.0.clone())))
+            }
             Val::AnyRef(a) => VmValue::from_u64(a.as_ref().map_or(0, |a| a.to_word(store))),
         }
     }

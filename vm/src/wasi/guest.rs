@@ -97,7 +97,7 @@ impl<'a> Guest<'a> {
     /// Takes the trap that ends the current call, if the program is to stop.
     pub(crate) fn take_interruption(&mut self) -> Option<Trap> {
         match &mut self.memory {
-            Source::Store(store, _) | Source::None(store) => store.interrupt().take().map(Trap::from),
+            Source::Store(store, _) | Source::None(store) => store.control.interrupt().take().map(Trap::from),
             Source::Bytes(_) => None,
         }
     }
@@ -121,7 +121,7 @@ impl<'a> Guest<'a> {
     /// Returns whether the program is to stop; functions that wait return then.
     pub fn is_interrupted(&self) -> bool {
         match &self.memory {
-            Source::Store(store, _) | Source::None(store) => store.interrupt().is_requested(),
+            Source::Store(store, _) | Source::None(store) => store.control.interrupt().is_requested(),
             Source::Bytes(_) => false,
         }
     }

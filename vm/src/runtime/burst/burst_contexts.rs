@@ -76,14 +76,14 @@ impl StoreOpaque {
 
     /// Passes the callee slot of the running host functions, when the host enters a function in burst code.
     pub fn pass_entry_context(&mut self) {
-        if self.contexts.is_none() || self.depth == 0 {
+        if self.contexts.is_none() || self.control.depth() == 0 {
             return;
         }
         // SAFETY: the context lives as long as the store; wasm code of this thread has called the host, and left
         // the frame pointer of its trampoline there.
         let fp = unsafe { (*self.context().as_ptr()).exit_fp };
         let passed = self.passed_to(fp);
-        let slot = self.through_hosts(passed.slot, self.depth);
+        let slot = self.through_hosts(passed.slot, self.control.depth());
         self.set_callee_slot(slot);
     }
 
@@ -93,7 +93,7 @@ impl StoreOpaque {
             return;
         }
         let counts = is_called_by_wasm && self.counts_for_callee() && self.was_slot_passed();
-        let (slot, depth) = (self.callee_slot(), self.depth);
+        let (slot, depth) = (self.callee_slot(), self.control.depth());
         let Some(contexts) = &mut self.contexts else { return };
         if counts {
             contexts.count(slot, routine, 0, Extent::ONE);

@@ -23,7 +23,7 @@ use crate::runtime::code::registry;
 use crate::runtime::counts::cpu_time;
 use crate::runtime::instances::abi::{VmContext, VmFuncRef};
 use crate::runtime::instances::loaded::LoadedModule;
-use crate::runtime::instances::store_opaque::{Pending, StoreOpaque};
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::interruption::fork;
 use crate::{Error, ErrorKind, ProfilingConfig, Result, Trap, Trigger};
 
@@ -338,7 +338,7 @@ impl StoreOpaque {
         let never = BurstLengths::new(BurstLengths::FOREVER, 1);
         let Trigger::Time(every) = trigger else { return Ok(lengths.unwrap_or(never)) };
         let ticks = lengths.map(|_| every.max(SHORTEST_TICK));
-        self.interrupt().set_ticks(ticks).map_err(|e| Error::system("no thread for a timer", e))?;
+        self.control.interrupt().set_ticks(ticks).map_err(|e| Error::system("no thread for a timer", e))?;
         Ok(lengths.map_or(never, |lengths| BurstLengths::new(BurstLengths::FOREVER, lengths.instrumented)))
     }
 
@@ -393,9 +393,9 @@ impl StoreOpaque {
     /// `pc`: see `abi::check_signature`.
     pub fn check_fired(&mut self, pc: usize, fp: usize) {
         // If another deadline has passed since the embedder was asked, it waits for the next check.
-        let go_on = match self.interrupt().take_at_once() {
+        let go_on = match self.control.interrupt().take_at_once() {
             Some(request) => {
-                *self.pending.get_mut() = Some(Pending::Error(Trap::from(request).into()));
+                self.control.fail_with(Trap::from(request));
                 check::TRAP
             }
             None => self.next_code(pc, fp).map_or(0, |address| address as i64),
@@ -407,7 +407,7 @@ impl StoreOpaque {
     /// Lets a burst that is due begin at the next check, when the host enters wasm code.
     pub fn heed_tick(&mut self) {
         let waits = self.bursts.as_ref().is_some_and(StoreBursts::waits_for_tick);
-        if waits && self.interrupt().has_ticked() {
+        if waits && self.control.interrupt().has_ticked() {
             // SAFETY: the context lives as long as the store, and machine code waits for the host.
             unsafe {
                 let context = self.context().as_ptr();
@@ -473,7 +473,7 @@ impl StoreOpaque {
     /// Decides a check that has fired and that machine code has counted.
     fn decide(&mut self, at: &Place) -> Option<usize> {
         let fired = arch::cycles();
-        let has_ticked = self.interrupt().take_tick();
+        let has_ticked = self.control.interrupt().take_tick();
         self.read_bursts(at.in_bursts);
         let before = self.bursts.as_ref()?.counts;
         if !at.in_bursts {

@@ -9,11 +9,12 @@ use std::ptr::NonNull;
 use wprof_jit::abi::{GROW_TRAPS, check as outcome, path_row, store_context};
 use wprof_profiler::BurstEvent;
 
+use super::store_control::Pending;
 use crate::runtime::counts::call_records::{Called, Extent};
 use crate::runtime::counts::metrics::Measured;
 use crate::runtime::counts::unfinished::Stopped;
 use crate::runtime::instances::abi::{VmContext, VmStoreContext};
-use crate::runtime::instances::store_opaque::{Pending, StoreOpaque};
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::interruption::{deadline, fork};
 use crate::runtime::linear_memory::atomics;
 use crate::runtime::linear_memory::bulk::{self, InitError};
@@ -39,7 +40,7 @@ fn status(store: &mut StoreOpaque, result: Result<(), Trap>) -> u32 {
     match result.map_err(Error::from).and_then(|()| store.items.check_data()) {
         Ok(()) => 0,
         Err(error) => {
-            *store.pending.get_mut() = Some(Pending::Error(error));
+            store.control.fail_with(error);
             1
         }
     }
@@ -158,7 +159,7 @@ unsafe fn grow(
         Err(panic) => Pending::Panic(panic),
     };
     // SAFETY: the store is lent to wasm, which waits for this builtin.
-    unsafe { *(*(*context).store).pending.get_mut() = Some(pending) };
+    unsafe { (*(*context).store).control.fail(pending) };
     GROW_TRAPS as u64
 }
 
@@ -211,7 +212,7 @@ pub unsafe extern "C" fn memory_notify(vmctx: *const VmContext, memory: u32, add
 
 /// Stores a trap in the store, and returns the result that signals it.
 fn fail<R>(store: &mut StoreOpaque, trap: Trap, result: R) -> R {
-    *store.pending.get_mut() = Some(Pending::Error(trap.into()));
+    store.control.fail_with(trap);
     result
 }
 
@@ -377,7 +378,7 @@ pub unsafe extern "C" fn check(
         if are_counted {
             (*context).checks = pinned;
         }
-        let is_to_ask = (*(*context).store).interrupt().is_to_ask();
+        let is_to_ask = (*(*context).store).control.interrupt().is_to_ask();
         if is_to_ask && !deadline::act_for_wasm(context, exit_fp) {
             (*context).go_on = outcome::TRAP;
         } else {

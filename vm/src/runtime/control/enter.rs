@@ -10,15 +10,16 @@ use wprof_jit::abi::TrapCode;
 
 use super::call_hooks::{self, CallHook};
 use super::host;
+use super::store_control::Pending;
 use crate::runtime::counts::event_counts;
 use crate::runtime::entries;
 use crate::runtime::instances::abi::{
     ArrayCall, VmActivation, VmFuncRef, VmHostContext, VmStoreContext, VmValue,
 };
-use crate::runtime::instances::store_opaque::{Pending, StoreOpaque, StoreWith};
+use crate::runtime::instances::store_opaque::{StoreOpaque, StoreWith};
 use crate::runtime::instances::stored::FuncPtr;
+use crate::runtime::interruption::deadline;
 use crate::runtime::interruption::interrupt_page::Signals;
-use crate::runtime::interruption::{deadline, thread_wakeup};
 use crate::runtime::stacks::activation::{self, Activation, TrapRecord};
 use crate::runtime::stacks::fiber::Suspender;
 use crate::runtime::stacks::frames::Frame;
@@ -101,14 +102,14 @@ impl Staying {
     /// The caller has the store, which lives longer than the result, whenever the result is made or dropped.
     unsafe fn new(store: NonNull<StoreOpaque>) -> Staying {
         // SAFETY: the caller guarantees it.
-        Staying { store, suspender: unsafe { (*store.as_ptr()).suspender.take() } }
+        Staying { store, suspender: unsafe { (*store.as_ptr()).control.replace_suspender(None) } }
     }
 }
 
 impl Drop for Staying {
     fn drop(&mut self) {
         // SAFETY: the caller of `new` guarantees it.
-        unsafe { (*self.store.as_ptr()).suspender = self.suspender.take() };
+        unsafe { (*self.store.as_ptr()).control.replace_suspender(self.suspender.take()) };
     }
 }
 
@@ -159,7 +160,7 @@ unsafe fn call_wasm_from(
         (opaque.items.func_ref(func), opaque.engine().host_to_wasm(opaque.items.func_type(func))?);
     let mut place = Place::find(here, opaque.engine().config().stack.max_bytes)
         .map_err(|e| Error::system("no memory for a stack", e))?;
-    if let Some(low) = opaque.objects.take_lowest() {
+    if let Some(low) = opaque.collected.objects.take_lowest() {
         place.clear_from(low);
     }
     // SAFETY: the store is whole, and nobody else uses it.
@@ -226,20 +227,18 @@ unsafe fn call_wasm(
     // SAFETY: this function holds the store exclusively until wasm code runs.
     let (context, interrupt) = unsafe {
         let store = &mut *store.as_ptr();
-        if store.depth == 0 {
-            store.interrupt().set_thread(thread_wakeup::thread_id());
-        }
+        store.control.attach_thread();
         if store.records_calls {
             store.trace_entry(func);
         }
         in_burst = store.check_entry(func);
-        store.depth += 1;
+        store.control.enter();
         span = store.begin_span();
         if store.records_calls {
             store.enter_metrics();
             store.enter_sampled();
         }
-        (store.context().as_ptr(), Arc::as_ptr(store.interrupt()))
+        (store.context().as_ptr(), Arc::as_ptr(store.control.interrupt()))
     };
     let activation = Activation {
         vm: UnsafeCell::new(VmActivation::default()),
@@ -278,11 +277,8 @@ unsafe fn call_wasm(
         (*context).frames_left = activation.saved_frames_left;
         &mut *store.as_ptr()
     };
-    store.depth -= 1;
     store.end_span(span);
-    if store.depth == 0 {
-        store.interrupt().set_thread(0);
-    }
+    store.control.leave();
     if trapped == 0 {
         return Ok(());
     }
@@ -303,13 +299,13 @@ fn trap_error(store: &mut StoreOpaque, record: TrapRecord) -> Ended {
     if let Err(error) = store.settle_events(&record) {
         return error.into();
     }
-    let frames = Some(match store.thrown() {
+    let frames = Some(match store.control.thrown() {
         Some(exception) => frames::of_returns(exception.thrown.get().map_or(&[], |thrown| thrown)),
         None => frames::of_trap(&record),
     });
     let error = match record.code.map(Trap::from_code) {
         None => Trap::StackOverflow.into(),
-        Some(Some(Trap::Interrupt)) => store.interrupt().take().map_or(Trap::Interrupt, Trap::from).into(),
+        Some(Some(Trap::Interrupt)) => store.control.interrupt().take().map_or(Trap::Interrupt, Trap::from).into(),
         Some(Some(trap)) => trap.into(),
         Some(None) => host_error(store),
     };
@@ -323,7 +319,7 @@ unsafe fn take_pending(store: NonNull<StoreOpaque>) -> Error {
 
 /// Returns the reason for which the host made wasm code trap.
 fn host_error(store: &mut StoreOpaque) -> Error {
-    match store.pending.get_mut().take() {
+    match store.control.take_pending() {
         // Unreadable data stops the code that accesses it; the signal handler does not determine the reason.
         None => store.items.check_data().err().unwrap_or_else(|| Trap::StackOverflow.into()),
         Some(Pending::Error(error)) => error,

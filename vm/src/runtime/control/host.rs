@@ -11,13 +11,14 @@ use wprof_jit::abi::host_context;
 use wprof_profiler::HOST_CALLEE;
 
 use super::call_hooks::{self, CallHook};
+use super::store_control::Pending;
 use crate::Result;
 use crate::runtime::code::no_code_memory;
 use crate::runtime::counts::host_clock::Span;
 use crate::runtime::instances::abi::{
     VmCodeSlots, VmContext, VmFuncRef, VmHostContext, VmStoreContext, VmValue,
 };
-use crate::runtime::instances::store_opaque::{Pending, StoreOpaque, StoreWith};
+use crate::runtime::instances::store_opaque::{StoreOpaque, StoreWith};
 use crate::runtime::instances::store_ptr::StorePtr;
 use crate::runtime::instances::stored::FuncPtr;
 use crate::runtime::interruption::deadline;
@@ -219,7 +220,7 @@ unsafe fn begin(
         // Who calls a store's host functions has the store, so nobody else writes.
         head.calls.store(head.calls() + 1, Ordering::Relaxed);
     }
-    if store.is_collection_due() {
+    if store.collected.is_due() {
         store.collect(&collected_in(&head.entry.func_type(), values));
     }
     store.records_calls.then(|| Around {
@@ -261,7 +262,7 @@ unsafe fn end(
         Err(panic) => Pending::Panic(panic),
     };
     // SAFETY: as above.
-    unsafe { *(*store.as_ptr()).pending.get_mut() = Some(pending) };
+    unsafe { (*store.as_ptr()).control.fail(pending) };
     1
 }
 

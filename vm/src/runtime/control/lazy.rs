@@ -7,9 +7,10 @@ use std::ptr::NonNull;
 use wprof_jit::abi;
 
 use super::host;
+use super::store_control::Pending;
 use crate::runtime::burst::store_bursts::StoreBursts;
 use crate::runtime::instances::abi::{VmContext, VmHostContext};
-use crate::runtime::instances::store_opaque::{Pending, StoreOpaque};
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::interruption::fork;
 use crate::{Result, Trap};
 
@@ -37,11 +38,11 @@ pub unsafe extern "C" fn lazy_compile(
     store.read_metrics();
     let failure = match compiled {
         Ok(Ok(Some(address))) => return address,
-        Ok(Ok(None)) => Pending::Error(store.interrupt().take().map_or(Trap::Interrupt, Trap::from).into()),
+        Ok(Ok(None)) => Pending::Error(store.control.interrupt().take().map_or(Trap::Interrupt, Trap::from).into()),
         Ok(Err(error)) => Pending::Error(error),
         Err(panic) => Pending::Panic(panic),
     };
-    *store.pending.get_mut() = Some(failure);
+    store.control.fail(failure);
     // SAFETY: the context lives as long as the store.
     unsafe {
         let context = store.context().as_ptr();
@@ -60,7 +61,7 @@ unsafe fn compile(store: &StoreOpaque, callee: NonNull<c_void>, index: u32) -> R
         }
         let instance = callee.cast::<VmContext>().as_ref().instance;
         let module = store.items.instance(instance as u32).module.clone();
-        module.code_unless(index, &|| store.interrupt().stops_at_once())
+        module.code_unless(index, &|| store.control.interrupt().stops_at_once())
     }
 }
 

@@ -15,12 +15,13 @@ use std::ptr::NonNull;
 
 use wprof_jit::abi::TrapCode;
 
+use super::store_control::Pending;
 use crate::arch;
 use crate::arch::{Interrupted, Registers};
 use crate::runtime::code::registry::{self, CodeObject};
 use crate::runtime::counts::event_counts;
 use crate::runtime::instances::abi::NOTHING;
-use crate::runtime::instances::store_opaque::{Pending, StoreOpaque};
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::interruption::deadline;
 use crate::runtime::interruption::signals::record;
 use crate::runtime::stacks::activation::{self, Activation};
@@ -101,7 +102,7 @@ unsafe fn refill_budget(activation: &Activation, interrupted: &Interrupted) -> b
         let asked = catch_unwind(AssertUnwindSafe(|| event_counts::out_of_budget(store)));
         (*context).exit_fp = outer;
         asked.unwrap_or_else(|panic| {
-            *(*store.as_ptr()).pending.get_mut() = Some(Pending::Panic(panic));
+            (*store.as_ptr()).control.fail(Pending::Panic(panic));
             false
         })
     }

@@ -19,7 +19,7 @@ use super::resume;
 use crate::runtime::code::registry::{self, CodeObject};
 use crate::runtime::counts::metrics::Sums;
 use crate::runtime::instances::abi::VmContext;
-use crate::runtime::instances::store_opaque::{Pending, StoreOpaque};
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::stacks::activation::{self, Activation, RawFrame, TrapRecord};
 use crate::runtime::stacks::many_frames::ManyFrames;
 use crate::runtime::stacks::walk;
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn make_exception(
         // SAFETY: that many values exist, and machine code waits for this builtin.
         count => unsafe { std::slice::from_raw_parts(carried, count) },
     };
-    store.exceptions.insert(Arc::new(Exception::new(tag, carried)))
+    store.collected.exceptions.insert(Arc::new(Exception::new(tag, carried)))
 }
 
 /// `Builtin::Throw`: reports whether `landed` holds the state to resume. `entries::throw` calls it on behalf of the
@@ -96,20 +96,14 @@ pub unsafe extern "C" fn throw(
 impl StoreOpaque {
     /// Returns the exception of a word, or for 0 the exception with which a host function has failed, if any.
     fn take_thrown(&mut self, word: u64) -> Option<Arc<Exception>> {
-        if let Some(exception) = self.exceptions.get(word) {
+        if let Some(exception) = self.collected.exceptions.get(word) {
             return Some(exception);
         }
-        let thrown = self.thrown()?;
+        let thrown = self.control.thrown()?;
         // In another store the exception is an ordinary error.
         let is_ours = thrown.store() == self.items.id();
-        is_ours.then(|| *self.pending.get_mut() = None)?;
+        is_ours.then(|| self.control.take_pending())?;
         Some(thrown)
-    }
-
-    /// Returns the exception that is the reason for the end of wasm code, if any.
-    pub fn thrown(&mut self) -> Option<Arc<Exception>> {
-        let Some(Pending::Error(error)) = self.pending.get_mut() else { return None };
-        Some(error.downcast_ref::<ThrownException>()?.0.clone())
     }
 
     /// Unwinds the frames of the activation up to the one with a handler, if any.
@@ -154,30 +148,24 @@ impl StoreOpaque {
             cycles: arch::cycles(),
         };
         if let Some(((pc, fp), landing, frame)) = caught {
-            self.give_back_frames(ended.len());
+            if self.engine().config().stack.max_depth.is_some() {
+                self.control.give_back_frames(ended.len());
+            }
             // SAFETY: as above; the frame with the handler and those below it stay.
             let done = self.end_frames(record, || unsafe { raw_from((pc, fp), end) });
-            let word = self.exception_word(Some(exception));
+            let word = self.collected.exceptions.word(Some(exception));
             match done {
                 Ok(()) => return Landed { pc: landing, sp: fp - frame, fp, exception: word, pinned: 0 },
-                Err(error) => *self.pending.get_mut() = Some(Pending::Error(error)),
+                Err(error) => self.control.fail_with(error),
             }
         } else {
-            *self.pending.get_mut() = Some(Pending::Error(ThrownException(exception).into_error()));
+            self.control.fail_with(ThrownException(exception).into_error());
         }
         // SAFETY: as in `resume`: only this thread accesses it, and the host reads it only after wasm code has ended.
         unsafe {
             *activation.trap.get() = Some(record());
             let vm = &*activation.vm.get();
             Landed { pc: vm.handler, sp: vm.sp, fp: vm.fp, exception: 0, pinned: 0 }
-        }
-    }
-
-    /// Gives back the frames that an exception ended, if the call depth is limited.
-    fn give_back_frames(&mut self, count: usize) {
-        if self.engine().config().stack.max_depth.is_some() {
-            // SAFETY: the context lives as long as the store; the throwing wasm code waits for this builtin.
-            unsafe { (*self.context().as_ptr()).frames_left += count as i64 };
         }
     }
 

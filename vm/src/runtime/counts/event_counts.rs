@@ -16,8 +16,9 @@ use hashbrown::HashMap;
 use wprof_jit::abi::store_context;
 use wprof_jit::plan::Counting;
 
+use crate::runtime::control::store_control::Pending;
 use crate::runtime::instances::abi::VmValue;
-use crate::runtime::instances::store_opaque::{Pending, StoreOpaque};
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::stacks::activation::{RawFrame, TrapRecord};
 use crate::runtime::stacks::frames::{self, Frame};
 use crate::runtime::stacks::walk;
@@ -68,7 +69,7 @@ impl StoreOpaque {
     /// Fails if a function on the stack cannot be planned again.
     pub fn event_count(&self, kind: u32) -> Result<u64> {
         let counted = self.raw_events(kind);
-        if self.depth == 0 || self.engine().collection().metered.is_some() {
+        if self.control.depth() == 0 || self.engine().collection().metered.is_some() {
             return Ok(counted);
         }
         let mut frames: HashMap<usize, u64> = HashMap::new();
@@ -220,15 +221,12 @@ impl StoreOpaque {
         let is_fuel = self.engine().config().consumes_fuel();
         let trap = if is_fuel { Trap::OutOfFuel } else { Trap::OutOfBudget };
         let error = Error::from(trap).context(OutOfBudget { kind, overdraft });
-        *self.pending.get_mut() = Some(Pending::Error(error));
+        self.control.fail_with(error);
     }
 
     /// Reports whether the program ends because a check has found the budget exhausted.
     fn is_refused_budget(&mut self) -> bool {
-        match self.pending.get_mut() {
-            Some(Pending::Error(error)) => error.trap() == Some(Trap::OutOfBudget),
-            _ => false,
-        }
+        self.control.is_out_of_budget()
     }
 
     /// Reports whether more events than the budget allows have happened.
@@ -299,7 +297,7 @@ pub unsafe fn ask_before_call(store: NonNull<StoreOpaque>) -> Result<()> {
         return Ok(());
     }
     // SAFETY: as above.
-    match unsafe { &mut *store.as_ptr() }.pending.get_mut().take() {
+    match unsafe { &mut *store.as_ptr() }.control.take_pending() {
         Some(Pending::Error(error)) => Err(error),
         _ => Err(Trap::OutOfBudget.into()),
     }
@@ -341,12 +339,12 @@ unsafe fn let_others_run(store: NonNull<StoreOpaque>) -> bool {
     // SAFETY: the caller upholds this function's safety contract; each reference ends with its line. A suspender exists
     // only where everything on the stack can be sent to another thread.
     unsafe {
-        let Some(suspender) = store.as_ref().suspender else { return true };
+        let Some(suspender) = store.as_ref().control.suspender() else { return true };
         let left = store.as_ref().leave_thread();
         let waited = suspender.yield_now();
         (*store.as_ptr()).go_on_after(left, 0);
         if waited.is_err() {
-            *(*store.as_ptr()).pending.get_mut() = Some(Pending::Error(Trap::Interrupt.into()));
+            (*store.as_ptr()).control.fail_with(Trap::Interrupt);
         }
         waited.is_ok()
     }

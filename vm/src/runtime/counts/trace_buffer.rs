@@ -123,7 +123,7 @@ impl StoreOpaque {
     /// # Errors
     /// Returns an error if a recording is active, or wasm code is running, and as `recording`.
     pub fn start_trace(&mut self, recording: impl FnOnce() -> Result<Recording>) -> Result<()> {
-        if self.depth > 0 {
+        if self.control.depth() > 0 {
             return Err(refused("a trace cannot begin while wasm code is running: call record_trace before"));
         }
         let Some(trace) = self.trace.as_mut().filter(|trace| trace.recording.is_none()) else {

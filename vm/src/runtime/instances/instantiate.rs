@@ -88,7 +88,8 @@ pub fn instantiate(
     };
     // The store owns the instance from here on, since the items defined in its vmctx refer to it.
     store.items.add_instance(instance);
-    store.add_object_types(module.types())?;
+    let limit = store.items.limits().heap_bytes;
+    store.collected.objects.add_types(module.types(), limit)?;
     add_definitions(store, index)?;
     apply_elements(store, index)?;
     apply_data(store, index)?;
@@ -141,7 +142,7 @@ fn fill_head(store: &StoreOpaque, vmctx: &VmCtx, index: u32, dropped: &[AtomicU8
         magic: head::MAGIC_INSTANCE,
         store: store.context().as_ptr(),
         builtins: BUILTINS.as_ptr().cast(),
-        poll: store.interrupt().address(),
+        poll: store.control.interrupt().address(),
         instance: index as usize,
         dropped: dropped.as_ptr() as *mut u8,
     };

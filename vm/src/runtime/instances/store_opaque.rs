@@ -1,6 +1,5 @@
 //! A store without its user's data: owner of instances, memories, tables, globals and host functions.
 
-use std::any::Any;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,13 +10,12 @@ use super::abi::{NOTHING, VmMemory, VmStoreContext};
 use super::engine_core::EngineCore;
 use super::exclusive::Exclusive;
 use super::items::Items;
-use super::store_ptr::StorePtr;
+use super::own_context::OwnContext;
 use crate::runtime::burst::burst_contexts::BurstContexts;
 use crate::runtime::burst::burst_log::BurstLog;
 use crate::runtime::burst::store_bursts::{OnRound, StoreBursts};
 use crate::runtime::burst::trials::TimedCall;
-use crate::runtime::control::call_hooks::Hooks;
-use crate::runtime::control::transfer::TransferBuffer;
+use crate::runtime::control::store_control::StoreControl;
 use crate::runtime::counts::allocations::Allocations;
 use crate::runtime::counts::call_records::{CallRecords, Figures};
 use crate::runtime::counts::cpu_time;
@@ -30,43 +28,15 @@ use crate::runtime::gc::Bump;
 use crate::runtime::interruption::interrupt_page::InterruptPage;
 use crate::runtime::linear_memory::memory_image::MemoryImage;
 use crate::runtime::samples::{self, Ring};
-use crate::runtime::stacks::fiber::Suspender;
-use crate::runtime::stacks::guarded_stack::GuardedStack;
-use crate::runtime::values::exceptions::Exceptions;
-use crate::runtime::values::externs::ExternArena;
-use crate::runtime::values::objects::Objects;
-use crate::{Error, MemoryType, Result};
-
-/// Size of the stack on which the runtime works for machine code: metrics need little, but the end of a trace chunk
-/// plans functions.
-const OWN_STACK: usize = 1 << 20;
-
-/// The reason for which the host makes machine code trap.
-pub enum Pending {
-    /// A host function or builtin failed.
-    Error(Error),
-    /// A host function panicked.
-    Panic(Box<dyn Any + Send>),
-}
+use crate::runtime::values::collected::Collected;
+use crate::{Error, MemoryType, Result, Trap};
 
 /// The store. Handles index its vectors, from which nothing is ever removed.
 pub struct StoreOpaque {
     engine: Arc<EngineCore>,
-    /// The state that machine code and `entries` read. Allocated separately, since every vmctx holds its address.
-    context: StorePtr<VmStoreContext>,
-    interrupt: Arc<InterruptPage>,
-    /// Kept alive for machine code, which finds it through the context, until the store ends.
-    transfer: Option<TransferBuffer>,
-    /// The stack, likewise, of runtime code that wasm code calls where its stack may be exhausted.
-    _own_stack: Option<GuardedStack>,
+    pub control: StoreControl,
     pub items: Items,
-    pub externs: ExternArena,
-    pub objects: Objects,
-    pub exceptions: Exceptions,
-    /// The reason of the next trap with code `Host`; a stack overflow if there is none.
-    pub pending: Exclusive<Option<Pending>>,
-    /// Number of entries into this store's wasm code that have not returned.
-    pub depth: usize,
+    pub collected: Collected,
     pub events: Events,
     /// The trace of machine code, if it writes one.
     pub trace: Option<Trace>,
@@ -90,14 +60,10 @@ pub struct StoreOpaque {
     pub started: Instant,
     /// The timed call, if there is one.
     pub timed: Option<TimedCall>,
-    /// The embedder's callbacks.
-    pub hooks: Hooks,
-    /// The suspender of the running code, if that runs on a fiber and everything below it there can be sent to another
-    /// thread.
-    pub suspender: Option<Suspender>,
     /// Whether entries and calls of the host are recorded in other ways than by bursts: in a trace, call records,
     /// metrics, samples or times.
     pub records_calls: bool,
+    context: OwnContext,
 }
 
 /// A store with the data of the layer above, which host functions can reach.
@@ -123,11 +89,9 @@ impl StoreOpaque {
     /// Fails if the system has no memory for it.
     pub fn new(engine: &Arc<EngineCore>, on_round: OnRound) -> Result<StoreOpaque> {
         let no_memory = |e| Error::system("no memory for a store", e);
-        let pool = engine.pool();
-        let interrupt = InterruptPage::new(pool.map(|pool| pool.interrupt_pages.clone()), engine.signals())
-            .map_err(no_memory)?;
-        let transfer = pool.and_then(|pool| pool.transfer_buffers.take(()));
-        let transfer = transfer.map_or_else(TransferBuffer::new, Ok).map_err(no_memory)?;
+        let mut context = OwnContext::reserve();
+        // SAFETY: the parts belong to this store, which drops the context last; they are used when it is filled.
+        let part = || unsafe { context.part() };
         let trace = engine
             .collection()
             .tracing
@@ -147,14 +111,15 @@ impl StoreOpaque {
             CallRecords::new(engine.config().contexts.memory, has)
         });
         let calls_runtime = metrics.call_runtime() || trace.is_some();
-        let own_stack = calls_runtime.then(|| GuardedStack::new(OWN_STACK)).transpose().map_err(no_memory)?;
+        let control = StoreControl::new(engine, part(), calls_runtime).map_err(no_memory)?;
         let items = Items::new(engine.config().limits);
         let pinned = engine.compiler().options().pinned_cell();
         let samples = engine.config().sampled_rate().and_then(samples::start);
-        let context = VmStoreContext {
+        let collected = Collected::new(items.id(), part(), engine.config().gc_stress);
+        context.fill(VmStoreContext {
             stack_limit: 0,
             exit_fp: 0,
-            transfer: transfer.address(),
+            transfer: control.transfer(),
             events: Default::default(),
             trace_word: trace_word::EMPTY,
             trace_next: trace.as_ref().map_or(ptr::null_mut(), Trace::buffer),
@@ -183,7 +148,7 @@ impl StoreOpaque {
             raise: engine.raise(),
             failed_callee: ptr::null_mut(),
             failed_index: 0,
-            own_stack: own_stack.as_ref().map_or(0, |stack| stack.top().expose_provenance()),
+            own_stack: control.own_stack(),
             demand: Arc::as_ptr(items.demand()),
             left_pc: 0,
             left_fp: 0,
@@ -195,20 +160,12 @@ impl StoreOpaque {
             cycles_off: 0,
             cycles_before: 0,
             recent_calls: contexts.as_ref().map_or(ptr::null(), CallRecords::recent_calls),
-        };
+        });
         let mut store = StoreOpaque {
             engine: engine.clone(),
-            // SAFETY: the context is freed with the store.
-            context: unsafe { StorePtr::new(NonNull::from(Box::leak(Box::new(context)))) },
-            interrupt: Arc::new(interrupt),
-            transfer: Some(transfer),
-            _own_stack: own_stack,
+            control,
             items,
-            externs: ExternArena::default(),
-            objects: Objects::default(),
-            exceptions: Exceptions::default(),
-            pending: Exclusive::default(),
-            depth: 0,
+            collected,
             events: Events::default(),
             trace,
             contexts,
@@ -221,9 +178,8 @@ impl StoreOpaque {
             burst_log: Exclusive::default(),
             started: Instant::now(),
             timed: None,
-            hooks: Hooks::default(),
-            suspender: None,
             records_calls: false,
+            context,
         };
         store.records_calls = store.trace.is_some()
             || store.contexts.is_some()
@@ -270,13 +226,7 @@ impl StoreOpaque {
     /// Returns the context that machine code reads.
     #[inline]
     pub fn context(&self) -> NonNull<VmStoreContext> {
-        *self.context
-    }
-
-    /// Returns the page by which the store is interrupted.
-    #[inline]
-    pub fn interrupt(&self) -> &Arc<InterruptPage> {
-        &self.interrupt
+        self.context.get()
     }
 
     /// Returns the interrupt page for use by others, whose requests take effect even where code has checks instead of
@@ -284,17 +234,9 @@ impl StoreOpaque {
     pub fn watched_interrupt(&self) -> &Arc<InterruptPage> {
         if self.bursts.is_some() {
             // Without a thread that watches, a request takes effect when a check fires on its own.
-            let _ = self.interrupt.watch();
+            let _ = self.control.interrupt().watch();
         }
-        &self.interrupt
-    }
-
-    /// Sets or clears the instant at which the store's code stops.
-    ///
-    /// # Errors
-    /// Fails if the system has no thread for a timer.
-    pub fn set_deadline(&self, at: Option<Instant>) -> Result<()> {
-        self.interrupt.set_deadline(at).map_err(|e| Error::system("no thread for a timer", e))
+        self.control.interrupt()
     }
 
     /// Stops the store's code when the engine's epoch has been incremented so many times.
@@ -331,16 +273,47 @@ impl StoreOpaque {
     /// has come, or data was read on demand.
     #[inline]
     pub fn has_news(&self) -> bool {
-        self.interrupt.is_requested() || self.interrupt.has_ticked() || self.items.has_demand()
+        let interrupt = self.control.interrupt();
+        interrupt.is_requested() || interrupt.has_ticked() || self.items.has_demand()
+    }
+
+    /// Allocates an object of the type with this id, with default fields, and returns its address. All live references
+    /// must be known: see [`StoreOpaque::collect`].
+    ///
+    /// # Errors
+    /// Fails if there is no room besides all reachable objects.
+    pub fn allocate(&mut self, id: u32, length: u32) -> Result<u64, Trap> {
+        if self.engine.config().gc_stress {
+            self.collect(&[]);
+        }
+        if let Some(object) = self.collected.objects.allocate(id, length) {
+            return Ok(object);
+        }
+        self.collect(&[]);
+        self.collected.objects.allocate_after_collection(id, length).ok_or(Trap::GcOutOfMemory)
+    }
+
+    /// Collects if it is time: see [`StoreOpaque::collect`].
+    #[inline]
+    pub fn collect_if_due(&mut self) {
+        if self.collected.is_due() {
+            self.collect(&[]);
+        }
+    }
+
+    /// Frees objects, externrefs and exceptions without references from a table, a global, a frame of wasm code, a live
+    /// object or exception, or `held`. Must be called in host code, when no other word is in transit except on the
+    /// stack below entries into wasm code.
+    pub fn collect(&mut self, held: &[u64]) {
+        let mut live = held.to_vec();
+        self.collected.objects.add_roots_to(&mut live);
+        self.items.add_roots_to(&mut live);
+        self.collected.collect(&live, self.control.is_running());
     }
 }
 
 impl Drop for StoreOpaque {
     fn drop(&mut self) {
-        // SAFETY: `new` leaked the context. Only machine code of this store refers to it, and none is running.
-        drop(unsafe { Box::from_raw(self.context.as_ptr()) });
-        if let Some((pool, buffer)) = self.engine.pool().zip(self.transfer.take()) {
-            pool.transfer_buffers.put((), buffer);
-        }
+        self.control.give_back(&self.engine);
     }
 }

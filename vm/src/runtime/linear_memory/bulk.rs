@@ -50,7 +50,7 @@ pub fn in_slices(
 ) -> Result {
     for (index, slice) in slices.enumerate() {
         if index > 0
-            && let Some(request) = store.interrupt().take_at_once()
+            && let Some(request) = store.control.interrupt().take_at_once()
         {
             return Err(request.into());
         }

@@ -87,7 +87,7 @@ pub unsafe fn table(
     // SAFETY: the caller upholds this function's safety contract; the references end with the block.
     let (current, maximum, interrupt) = unsafe {
         let table = store.as_ref().items.table(index);
-        (table.len(), table.ty().maximum, store.as_ref().interrupt().clone())
+        (table.len(), table.ty().maximum, store.as_ref().control.interrupt().clone())
     };
     let desired = current.saturating_add(delta);
     let growth = Growth { what: Grows::Table, current, desired, maximum, has_failed: false, may_wait };
@@ -103,7 +103,7 @@ unsafe fn grow(
 ) -> Result<Option<u64>> {
     // SAFETY: the caller upholds the safety contract of [`memory`]; the references end with their lines.
     unsafe {
-        let on_growth = store.as_ref().hooks.on_growth;
+        let on_growth = store.as_ref().control.hooks.on_growth;
         if let Some(ask) = on_growth
             && !ask(store, growth)?
         {

@@ -56,7 +56,7 @@ impl StoreOpaque {
     pub fn enter_sampled(&mut self) {
         if let Some(ring) = &self.samples {
             timer::ensure(ring.rate());
-            if self.depth == 1 {
+            if self.control.depth() == 1 {
                 ring.drain_if_due();
             }
         }

@@ -14,14 +14,14 @@ type Result<T = ()> = std::result::Result<T, Trap>;
 
 /// Returns the byte range of an array's elements `start..start + count`, counted from its head.
 fn bytes_of(store: &StoreOpaque, array: u64, start: u32, count: u32) -> Result<Range<usize>> {
-    let (ty, length) = store.objects.heap().head(array);
+    let (ty, length) = store.collected.objects.heap().head(array);
     let end = start.checked_add(count).filter(|&end| end <= length).ok_or(Trap::ArrayOutOfBounds)?;
     let size = element_size(store, ty);
     Ok(FIELDS as usize + start as usize * size..FIELDS as usize + end as usize * size)
 }
 
 fn element_size(store: &StoreOpaque, ty: u32) -> usize {
-    match store.objects.heap().shape(ty) {
+    match store.collected.objects.heap().shape(ty) {
         Shape::Array { element, .. } => *element as usize,
         Shape::Struct { .. } => unreachable!("validated: it is an array"),
     }
@@ -30,12 +30,12 @@ fn element_size(store: &StoreOpaque, ty: u32) -> usize {
 /// `array.fill`, with the low and high half of the value.
 pub fn fill(store: &mut StoreOpaque, _: u32, array: u64, start: u32, low: u64, high: u64, n: u32) -> Result {
     let range = bytes_of(store, array, start, n)?;
-    let (ty, _) = store.objects.heap().head(array);
+    let (ty, _) = store.collected.objects.heap().head(array);
     let size = element_size(store, ty);
     let value = (u128::from(high) << 64 | u128::from(low)).to_le_bytes();
     // The slice size is a multiple of the element size.
     in_slices(store, slices(range.len() as u64, SLICE, false), |store, slice| {
-        let bytes = store.objects.heap_mut().bytes_mut(array, at(range.start, &slice));
+        let bytes = store.collected.objects.heap_mut().bytes_mut(array, at(range.start, &slice));
         match size {
             1 => bytes.fill(value[0]),
             _ if low == 0 && high == 0 => bytes.fill(0),
@@ -51,7 +51,7 @@ pub fn copy(store: &mut StoreOpaque, _: u32, to: u64, dst: u32, from: u64, src: 
     // Within one array, elements must be read before they are overwritten.
     in_slices(store, slices(source.len() as u64, SLICE, dst > src), |store, slice| {
         let to_bytes = target.start + slice.start;
-        store.objects.heap_mut().copy((from, at(source.start, &slice)), (to, to_bytes));
+        store.collected.objects.heap_mut().copy((from, at(source.start, &slice)), (to, to_bytes));
     })
 }
 
@@ -85,14 +85,14 @@ pub fn init_data(
     n: u32,
 ) -> Result {
     let target = bytes_of(store, to, dst, n)?;
-    let (ty, _) = store.objects.heap().head(to);
+    let (ty, _) = store.collected.objects.heap().head(to);
     let source = data(store, i, segment, src, n, element_size(store, ty))?;
     write_data(store, i, to, target.start, source)
 }
 
 fn write_data(store: &mut StoreOpaque, i: u32, array: u64, at: usize, source: Range<usize>) -> Result {
     let module = store.items.instance(i).module.clone();
-    let bytes = store.objects.heap_mut().bytes_mut(array, at..at + source.len());
+    let bytes = store.collected.objects.heap_mut().bytes_mut(array, at..at + source.len());
     match module.image().filter(|image| image.is_late(&source)) {
         // Same as for memories: see `InitError::trap`.
         Some(image) => image.read_late(source, bytes).map_err(|_| Trap::MemoryOutOfBounds),
@@ -135,7 +135,7 @@ pub fn init_elem(
 }
 
 fn write_words(store: &mut StoreOpaque, array: u64, at: usize, words: &[u64]) {
-    let bytes = store.objects.heap_mut().bytes_mut(array, at..at + 8 * words.len());
+    let bytes = store.collected.objects.heap_mut().bytes_mut(array, at..at + 8 * words.len());
     bytes
         .chunks_exact_mut(8)
         .zip(words)

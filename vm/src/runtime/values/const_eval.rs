@@ -18,10 +18,9 @@ use crate::runtime::instances::store_opaque::StoreOpaque;
 /// Panics if the expression was not validated.
 pub fn eval(store: &mut StoreOpaque, index: u32, expr: &ConstExpr) -> Result<VmValue, Trap> {
     // A collection finds the operands there.
-    let below = store.objects.operands.len();
+    let below = store.collected.objects.operand_count();
     let done = expr.0.iter().try_for_each(|op| step(store, index, *op));
-    let value = store.objects.operands.last().copied();
-    store.objects.operands.truncate(below);
+    let value = store.collected.objects.end_operands(below);
     done.map(|()| value.expect("a validated expression leaves one value"))
 }
 
@@ -49,12 +48,12 @@ fn step(store: &mut StoreOpaque, index: u32, op: ConstOp) -> Result<(), Trap> {
         ConstOp::ArrayNew(ty, initial) => new_array(store, index, ty, initial)?,
         ConstOp::ArrayNewFixed(ty, count) => new_fixed(store, index, ty, count)?,
     };
-    store.objects.operands.push(value);
+    store.collected.objects.push_operand(value);
     Ok(())
 }
 
 fn pop(store: &mut StoreOpaque) -> VmValue {
-    store.objects.operands.pop().expect("validated")
+    store.collected.objects.pop_operand().expect("validated")
 }
 
 fn type_id(store: &StoreOpaque, index: u32, ty: u32) -> u32 {
@@ -101,7 +100,7 @@ fn new_fixed(store: &mut StoreOpaque, index: u32, ty: u32, count: u32) -> Result
 
 fn write(store: &mut StoreOpaque, object: u64, at: u32, storage: StorageType, value: VmValue) {
     let (at, size) = (at as usize, object::size_of(storage) as usize);
-    store.objects.heap_mut().bytes_mut(object, at..at + size).copy_from_slice(&value.0[..size]);
+    store.collected.objects.heap_mut().bytes_mut(object, at..at + size).copy_from_slice(&value.0[..size]);
 }
 
 fn arith_u64(arith: ConstArith, a: u64, b: u64) -> u64 {
