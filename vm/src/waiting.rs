@@ -39,8 +39,8 @@ impl Wait {
             return Err(Error::new(ErrorKind::Host, message));
         };
         // The duration of the wait says nothing about the code.
-        store.drop_timed_call();
-        Ok(Wait { suspender, left: store.leave_thread(), before: suspender.waited() })
+        store.observed.trials.drop_call();
+        Ok(Wait { suspender, left: store.observed.leave_thread(), before: suspender.waited() })
     }
 
     pub(crate) fn until<F: Future + Send + ?Sized>(&self, future: Box<F>) -> Result<F::Output, Dropped> {
@@ -51,6 +51,6 @@ impl Wait {
     }
 
     pub(crate) fn end(self, store: &mut StoreOpaque) {
-        store.go_on_after(self.left, self.suspender.waited() - self.before);
+        store.observed.go_on_after(self.left, self.suspender.waited() - self.before);
     }
 }

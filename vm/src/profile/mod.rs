@@ -43,11 +43,11 @@ use paths::{Counted, InContexts, PathsOfRecords};
 /// [`Instance::call_targets`](crate::Instance).
 pub fn call_targets(store: &StoreOpaque, index: u32) -> Vec<CallTarget> {
     let module = ModuleInner::from_loaded(&store.items.instance(index).module);
-    let (plans, kind) = match store.burst_rate() {
+    let (plans, kind) = match store.observed.burst_rate() {
         Some(rate) => (module.burst_plans(), FigureKind::Sampled { rate }),
         None => (module.plans(), FigureKind::Exact),
     };
-    plans.iter().flat_map(|(_, plan)| store.call_targets(index, plan, kind)).collect()
+    plans.iter().flat_map(|(_, plan)| store.items.call_targets(index, plan, kind)).collect()
 }
 
 /// Returns the execution count of each block of each compiled function of an instance, by function index.
@@ -99,8 +99,8 @@ fn of_instance(
 ) -> Result<Profile> {
     let instance = store.items.instance(index);
     let module = Module::from_loaded(&instance.module);
-    let rate = store.burst_rate();
-    if store.engine().collection().is_off() && rate.is_none() && store.samples.is_none() {
+    let rate = store.observed.burst_rate();
+    if store.engine().collection().is_off() && rate.is_none() && store.observed.samples.ring().is_none() {
         return Err(not_profiled());
     }
     let kind = rate.map_or(FigureKind::Exact, |rate| FigureKind::Sampled { rate });
@@ -122,7 +122,7 @@ fn of_instance(
         .filter_map(Result::transpose)
         .collect::<Result<Vec<_>>>()?;
     let call_targets =
-        versions.iter().flat_map(|(_, version)| store.call_targets(index, version, kind)).collect();
+        versions.iter().flat_map(|(_, version)| store.items.call_targets(index, version, kind)).collect();
     let counters = versions.iter().map(|(_, version)| placed(version)).sum();
     let compiled = module.ran() as u64;
     let code = CodeStats { functions: module.info().defined_funcs().into(), compiled, counters };
@@ -146,14 +146,14 @@ fn of_instance(
         events,
         metrics,
         contexts,
-        bursts: store.bursts.as_ref().map(|bursts| bursts.counts().independent()),
+        bursts: store.observed.bursts.as_ref().map(|bursts| bursts.counts().independent()),
         skipped: None,
-        accuracy: store.accuracy(index),
+        accuracy: store.observed.accuracy(index),
         call_targets,
         extended: instance.extended.as_ref().map(ExtendedPaths::profile),
         time: None,
-        branches: store.metrics.simulations.branches(index, instance.module.info()),
-        allocations: store.allocations.as_ref().map(|all| all.profile(index)),
+        branches: store.observed.metrics.simulations().branches(index, instance.module.info()),
+        allocations: store.observed.allocations.as_ref().map(|all| all.profile(index)),
         timeline: None,
         supergraphs: None,
     };
@@ -402,14 +402,16 @@ fn paths_of_records(
     (exits, in_contexts): (&HashMap<u32, Exits>, &InContexts),
 ) -> Result<PathsOfRecords> {
     let mut all = PathsOfRecords::new();
-    let Some(contexts) = store.contexts.as_ref().filter(|_| store.has_flow()) else { return Ok(all) };
+    let Some(records) = store.observed.records().filter(|_| store.observed.has_flow()) else {
+        return Ok(all);
+    };
     // The profile states the subtracted amounts once, with the functions' paths.
     let mut columns = Columns::new(store);
     for (func, version) in versions {
         let Plan::Paths(plan) = &version.plan else { continue };
         let counted = in_contexts.get(func).map_or(&[][..], Vec::as_slice);
         let frames = exits.get(func).into_iter().flat_map(|exits| &exits.frames);
-        let record = |stop: &Stop| contexts.record_at(stop.record?);
+        let record = |stop: &Stop| records.record_at(stop.record?);
         let stopped = frames.filter_map(|(stop, stopped)| Some((record(stop)?, *stop, *stopped)));
         let stopped: Vec<_> = stopped.collect();
         let counted = (counted, stopped.as_slice());
@@ -521,7 +523,7 @@ fn host_calls(store: &StoreOpaque) -> Vec<HostCalls> {
     let called = store.items.hosts().iter().map(|host| host.head()).filter(|head| head.calls() > 0);
     let row = |head: &HostHead| {
         let (module, name) = head.name.clone()?;
-        let time_ns = store.host_clock.as_ref().map(|clock| clock.nanoseconds(head.ticks()));
+        let time_ns = store.observed.host_clock().map(|clock| clock.nanoseconds(head.ticks()));
         Some(HostCalls { module, name, count: head.calls(), kind: FigureKind::Exact, time_ns })
     };
     called.filter_map(row).collect()

@@ -11,7 +11,7 @@ use crate::runtime::samples::{Place, TimedNode, TimedStacks};
 /// Returns the time profile of a store, if it is sampled. Functions of instance number `index` are the profile's
 /// own.
 pub fn of_instance(store: &StoreOpaque, index: u32) -> Option<TimeProfile> {
-    let stacks = store.timed_stacks()?;
+    let stacks = store.observed.samples.stacks()?;
     let mut log = TimeLog::new(store.engine().config().sampled_rate().unwrap_or(0));
     log.lost = stacks.lost;
     // By node of the samples, its node in the log and the instance in which it runs.
@@ -52,7 +52,7 @@ fn callee(
             let module = &stacks.modules[module as usize];
             let instance = instance_like(store, caller, module);
             let func = module.info().func_at(offset as usize);
-            let found = func.map(|func| store.function_of(seen_from, instance, func));
+            let found = func.map(|func| store.items.callee(seen_from, instance, func));
             (instance, found.unwrap_or(Callee::Beyond))
         }
         Place::Host(number) => {

@@ -20,14 +20,15 @@ pub unsafe extern "C" fn enter_allocator(
 ) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, _) = unsafe { caller(vmctx) };
-    let StoreOpaque { allocations: Some(allocations), contexts: Some(contexts), items, .. } = store else {
+    let StoreOpaque { items, observed, .. } = store;
+    let (Some(allocations), Some(contexts)) = (&mut observed.allocations, &observed.contexts) else {
         return 0;
     };
     let is_allocator = |called: &Called| match *called {
         Called::Wasm(instance, func) => items.instance(instance).module.info().allocators.contains_key(&func),
         Called::Root | Called::Host(_) | Called::Beyond => false,
     };
-    let is_own = || !contexts.way_up(record).skip(1).any(is_allocator);
+    let is_own = || !contexts.records().way_up(record).skip(1).any(is_allocator);
     allocations.enter(record, (size.saturating_mul(count), old), is_own);
     0
 }
@@ -39,7 +40,8 @@ pub unsafe extern "C" fn enter_allocator(
 pub unsafe extern "C" fn leave_allocator(vmctx: *const VmContext, record: u64, new: u32, result: u64) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    let Some(old) = store.allocations.as_ref().and_then(|allocations| allocations.old_of(record)) else {
+    let Some(old) = store.observed.allocations.as_ref().and_then(|allocations| allocations.old_of(record))
+    else {
         return 0;
     };
     let (freed, block) = match new {
@@ -51,7 +53,7 @@ pub unsafe extern "C" fn leave_allocator(vmctx: *const VmContext, record: u64, n
         _ if result == 0 => (None, pointer_at(store, instance, old)),
         _ => (None, None),
     };
-    if let Some(allocations) = &mut store.allocations {
+    if let Some(allocations) = &mut store.observed.allocations {
         allocations.leave(instance, freed, block);
     }
     0
@@ -70,7 +72,7 @@ pub unsafe extern "C" fn count_object(
 ) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    if let Some(allocations) = &mut store.allocations {
+    if let Some(allocations) = &mut store.observed.allocations {
         allocations.count_object(record, (instance, func, ty), bytes);
     }
     0

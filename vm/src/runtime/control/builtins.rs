@@ -235,7 +235,7 @@ pub unsafe extern "C" fn table_grow(vmctx: *const VmContext, table: u32, delta: 
 pub unsafe extern "C" fn count_path(vmctx: *const VmContext, func: u32, number: u64) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    if store.counts_in_burst() {
+    if store.observed.counts_in_burst() {
         store.items.instance_mut(instance).paths.count(func, number);
     }
     0
@@ -248,7 +248,7 @@ pub unsafe extern "C" fn count_path(vmctx: *const VmContext, func: u32, number: 
 pub unsafe extern "C" fn take_row(vmctx: *const VmContext, func: u32, row: *mut u64, key: u64) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    let figures = 1 + store.metrics.all().len() as u32;
+    let figures = 1 + store.observed.metrics.all().len() as u32;
     // SAFETY: the row consists of that many words, and machine code waits for this builtin.
     let row = unsafe { std::slice::from_raw_parts_mut(row, path_row::words(figures) as usize) };
     store.items.instance_mut(instance).paths.empty_row(func, row);
@@ -263,7 +263,7 @@ pub unsafe extern "C" fn take_row(vmctx: *const VmContext, func: u32, row: *mut 
 pub unsafe extern "C" fn count_target(vmctx: *const VmContext, cell: u32, reference: u64) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    if store.counts_for_callee() {
+    if store.observed.counts_for_callee() {
         store.items.instance_mut(instance).count_target(cell, reference);
     }
     0
@@ -285,11 +285,11 @@ pub unsafe extern "C" fn cut_path(
     if counts > 0 {
         // SAFETY: the context lives as long as the store; machine code, which has stored the measurements there, waits.
         let measured = unsafe { (*store.context().as_ptr()).measured }.map(i64::cast_unsigned);
-        let measured = if store.metrics.all().is_empty() { Measured::default() } else { measured };
+        let measured = if store.observed.metrics.all().is_empty() { Measured::default() } else { measured };
         let cut = store.items.instance_mut(instance).cut.entry((func, block, register)).or_default();
         cut.add(Stopped { count: 1, measured });
     }
-    store.read_metrics();
+    store.observed.metrics.read_all();
     0
 }
 
@@ -304,8 +304,13 @@ pub unsafe extern "C" fn record_burst(vmctx: *const VmContext, func: u32, number
         u64::MAX => BurstEvent::Enter { func },
         id => BurstEvent::Path { func, id },
     };
-    store.record_in_burst(instance, event);
-    store.extend_path(instance, event, leaves != 0);
+    let of_caller = store.items.instance_mut(instance);
+    if let Some(bursts) = &mut store.observed.bursts {
+        bursts.record(&of_caller.module, event);
+    }
+    if store.observed.counts_in_burst() {
+        of_caller.extend_path(event, leaves != 0);
+    }
     0
 }
 
@@ -316,7 +321,10 @@ pub unsafe extern "C" fn record_burst(vmctx: *const VmContext, func: u32, number
 pub unsafe extern "C" fn record_access(vmctx: *const VmContext, site: u32, address: u64, bytes: u64) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    store.record_in_burst(instance, BurstEvent::Access { site, address, bytes });
+    if let Some(bursts) = &mut store.observed.bursts {
+        let module = &store.items.instance(instance).module;
+        bursts.record(module, BurstEvent::Access { site, address, bytes });
+    }
     0
 }
 
@@ -327,7 +335,7 @@ pub unsafe extern "C" fn record_access(vmctx: *const VmContext, site: u32, addre
 pub unsafe extern "C" fn begin_trial(vmctx: *const VmContext, func: u32) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    store.begin_trial(instance, func)
+    store.observed.trials.begin(&store.items, instance, func)
 }
 
 /// `Builtin::EndTrial`.
@@ -337,7 +345,8 @@ pub unsafe extern "C" fn begin_trial(vmctx: *const VmContext, func: u32) -> u32 
 pub unsafe extern "C" fn end_trial(vmctx: *const VmContext) -> u32 {
     let ended = arch::cycles();
     // SAFETY: machine code passes its own vmctx.
-    unsafe { caller(vmctx) }.0.end_trial(ended);
+    let (store, _) = unsafe { caller(vmctx) };
+    store.observed.trials.end(&store.items, ended);
     0
 }
 
@@ -356,7 +365,7 @@ pub unsafe extern "C" fn promote(vmctx: *const VmContext, func: u32, block: u32)
     if promoted.is_none() {
         of_caller.cool_down(func);
     }
-    store.read_metrics();
+    store.observed.metrics.read_all();
     promoted.unwrap_or(0)
 }
 
@@ -397,12 +406,13 @@ pub unsafe extern "C" fn check(
 pub unsafe extern "C" fn find_record(vmctx: *const VmContext, func: u32, sites: u32, slot: usize) {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    let cells = store.record_cells(instance, func);
-    if let Some(contexts) = &mut store.contexts {
-        let routine = contexts.routine(Called::Wasm(instance, func));
-        contexts.find_and_keep(slot, routine, (vmctx.addr() + func as usize) as u64, Extent { sites, cells });
+    let cells = store.observed.record_cells(&store.items, instance, func);
+    if let Some(contexts) = &mut store.observed.contexts {
+        let (records, key) = (contexts.records_mut(), (vmctx.addr() + func as usize) as u64);
+        let routine = records.routine(Called::Wasm(instance, func));
+        records.find_and_keep(slot, routine, key, Extent { sites, cells });
     }
-    store.read_metrics();
+    store.observed.metrics.read_all();
 }
 
 /// `abi::read_metrics_signature`; called by `entries::read_metrics`, which preserves all registers.
@@ -412,7 +422,7 @@ pub unsafe extern "C" fn find_record(vmctx: *const VmContext, func: u32, sites: 
 pub unsafe extern "C" fn read_metrics(context: *mut VmStoreContext) {
     // SAFETY: the store is lent to wasm, which waits for this builtin.
     let store = unsafe { &mut *(*context).store };
-    store.read_metrics();
+    store.observed.metrics.read_all();
 }
 
 /// Shows simulations what they have yet to see; called by `entries::read_cycles_and_log`, which preserves all registers
@@ -423,5 +433,5 @@ pub unsafe extern "C" fn read_metrics(context: *mut VmStoreContext) {
 pub unsafe extern "C" fn simulate(context: *mut VmStoreContext) {
     // SAFETY: the store is lent to wasm, which waits for this builtin.
     let store = unsafe { &mut *(*context).store };
-    store.simulate_in_reading();
+    store.observed.metrics.simulate_in_reading();
 }

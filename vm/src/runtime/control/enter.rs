@@ -124,7 +124,7 @@ unsafe fn call_any(store: NonNull<StoreOpaque>, func: FuncPtr, values: *mut VmVa
     if here.is_low() {
         return Err(Error::from(Trap::StackOverflow).into());
     }
-    opaque.pass_entry_slot();
+    opaque.observed.pass_entry_slot();
     match host::context_of(opaque, func) {
         // SAFETY: the caller upholds the safety contract of `call`.
         Some(context) => unsafe { call_host(store, context, values) },
@@ -228,15 +228,15 @@ unsafe fn call_wasm(
     let (context, interrupt) = unsafe {
         let store = &mut *store.as_ptr();
         store.control.attach_thread();
-        if store.records_calls {
-            store.trace_entry(func);
+        if let Some(trace) = &mut store.observed.trace {
+            trace.enter(func);
         }
         in_burst = store.check_entry(func);
         store.control.enter();
-        span = store.begin_span();
-        if store.records_calls {
-            store.enter_metrics();
-            store.enter_sampled();
+        span = store.observed.begin_span();
+        if store.observed.record_calls() {
+            store.observed.metrics.enter();
+            store.observed.samples.enter(store.control.depth());
         }
         (store.context().as_ptr(), Arc::as_ptr(store.control.interrupt()))
     };
@@ -277,7 +277,7 @@ unsafe fn call_wasm(
         (*context).frames_left = activation.saved_frames_left;
         &mut *store.as_ptr()
     };
-    store.end_span(span);
+    store.observed.end_span(span);
     store.control.leave();
     if trapped == 0 {
         return Ok(());
@@ -291,12 +291,15 @@ fn trap_error(store: &mut StoreOpaque, record: TrapRecord) -> Ended {
     if record.code == Some(TrapCode::Budget) {
         store.refuse_for_lack_of_stack();
     }
-    store.drop_timed_call();
+    store.observed.trials.drop_call();
     let unborn = store.count_unborn_context(&record);
     store.count_unfinished(&record, unborn);
-    store.charge_ended(&record);
-    store.trace_unwind(&record);
-    if let Err(error) = store.settle_events(&record) {
+    store.observed.charge_ended(&record);
+    if let Some(trace) = &mut store.observed.trace {
+        trace.unwind(&record);
+    }
+    let is_out_of_budget = store.control.is_out_of_budget();
+    if let Err(error) = store.observed.settle_events(&record, is_out_of_budget) {
         return error.into();
     }
     let frames = Some(match store.control.thrown() {
@@ -305,7 +308,9 @@ fn trap_error(store: &mut StoreOpaque, record: TrapRecord) -> Ended {
     });
     let error = match record.code.map(Trap::from_code) {
         None => Trap::StackOverflow.into(),
-        Some(Some(Trap::Interrupt)) => store.control.interrupt().take().map_or(Trap::Interrupt, Trap::from).into(),
+        Some(Some(Trap::Interrupt)) => {
+            store.control.interrupt().take().map_or(Trap::Interrupt, Trap::from).into()
+        }
         Some(Some(trap)) => trap.into(),
         Some(None) => host_error(store),
     };

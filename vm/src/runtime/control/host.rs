@@ -135,7 +135,7 @@ pub fn add<D: 'static>(
     };
     let counted = opaque.engine().config().profiling != crate::ProfilingConfig::Off;
     let vm = VmHostContext { magic: host_context::MAGIC, func: shim::<D>, slots, func_ref };
-    let routine = opaque.host_routine(name.as_ref());
+    let routine = opaque.observed.host_routine(name.as_ref());
     // SAFETY: the pointer leads to the store's own context, and becomes a part of the store.
     let context = unsafe { StorePtr::new(opaque.context()) };
     let (calls, ticks) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -223,10 +223,11 @@ unsafe fn begin(
     if store.collected.is_due() {
         store.collect(&collected_in(&head.entry.func_type(), values));
     }
-    store.records_calls.then(|| Around {
-        outer: store.enter_host_context(head.routine, is_called_by_wasm),
-        span: store.begin_span(),
-        host: store.note_host(1 + head.number),
+    let StoreOpaque { observed, control, .. } = store;
+    observed.record_calls().then(|| Around {
+        outer: observed.enter_host_context(head.routine, is_called_by_wasm, control.depth()),
+        span: observed.begin_span(),
+        host: observed.samples.note_host(1 + head.number),
     })
 }
 
@@ -243,10 +244,11 @@ unsafe fn end(
     // SAFETY: the caller guarantees it; the reference ends before the embedder is asked.
     let opaque = unsafe { &mut *store.as_ptr() };
     if let Some(around) = around {
-        opaque.note_host(around.host);
-        head.ticks.fetch_add(opaque.end_span(around.span), Ordering::Relaxed);
-        opaque.leave_host_context(around.outer);
-        opaque.read_metrics();
+        let observed = &mut opaque.observed;
+        observed.samples.note_host(around.host);
+        head.ticks.fetch_add(observed.end_span(around.span), Ordering::Relaxed);
+        observed.leave_host_context(around.outer);
+        observed.metrics.read_all();
     }
     let pending = match result.map(|done| done.and_then(|()| opaque.items.check_data())) {
         // SAFETY: the caller guarantees it.

@@ -28,17 +28,19 @@ pub unsafe extern "C" fn lazy_compile(
 ) -> usize {
     // SAFETY: the caller guarantees it. Wasm code waits for this function, so nothing else refers to the store.
     let store = unsafe { &mut *(*caller.as_ref().store).store };
-    let began = store.bursts.as_ref().and_then(StoreBursts::begin_first_call);
+    let began = store.observed.bursts.as_ref().and_then(StoreBursts::begin_first_call);
     let compiled = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: the caller guarantees it.
         unsafe { compile(store, callee, index) }
     }));
-    store.bursts.iter_mut().for_each(|bursts| bursts.end_first_call(began));
-    store.came_back();
-    store.read_metrics();
+    store.observed.bursts.iter_mut().for_each(|bursts| bursts.end_first_call(began));
+    store.observed.samples.came_back();
+    store.observed.metrics.read_all();
     let failure = match compiled {
         Ok(Ok(Some(address))) => return address,
-        Ok(Ok(None)) => Pending::Error(store.control.interrupt().take().map_or(Trap::Interrupt, Trap::from).into()),
+        Ok(Ok(None)) => {
+            Pending::Error(store.control.interrupt().take().map_or(Trap::Interrupt, Trap::from).into())
+        }
         Ok(Err(error)) => Pending::Error(error),
         Err(panic) => Pending::Panic(panic),
     };

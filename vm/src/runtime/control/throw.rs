@@ -175,27 +175,19 @@ impl StoreOpaque {
         record: impl FnOnce() -> TrapRecord,
         staying: impl FnOnce() -> ManyFrames,
     ) -> Result<()> {
-        self.drop_timed_call();
-        if self.looks_at_ended_frames() {
+        self.observed.trials.drop_call();
+        if self.observed.look_at_ended_frames() {
             let record = record();
             self.count_unfinished(&record, None);
-            self.charge_ended(&record);
-            if self.trace.is_some() {
-                self.trace_caught(&record, &staying());
+            self.observed.charge_ended(&record);
+            if let Some(trace) = &mut self.observed.trace {
+                trace.catch(&record, &staying());
             }
-            self.settle_events(&record)?;
+            let is_out_of_budget = self.control.is_out_of_budget();
+            self.observed.settle_events(&record, is_out_of_budget)?;
         }
-        self.read_metrics();
+        self.observed.metrics.read_all();
         Ok(())
-    }
-
-    /// Reports whether anything is counted that depends on where frames end.
-    fn looks_at_ended_frames(&self) -> bool {
-        let is_exact = matches!(self.engine().config().profiling, crate::ProfilingConfig::Exact(_));
-        is_exact
-            || self.trace.is_some()
-            || self.contexts.is_some()
-            || !self.engine().collection().events.is_empty()
     }
 }
 

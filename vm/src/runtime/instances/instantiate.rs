@@ -57,7 +57,9 @@ pub fn instantiate(
     imports: Imports,
 ) -> Result<u32> {
     check_count("instances", store.items.instances().len(), store.items.limits().instances)?;
-    store.check_traced(module)?;
+    if let Some(trace) = &store.observed.trace {
+        trace.check_instance(module, store.items.instances())?;
+    }
     let index = store.items.instances().len() as u32;
     let vmctx = VmCtx::new(module.layout(), module.counter_capacity(), store.engine().pool())
         .map_err(|e| Error::system("no memory for an instance", e))?;

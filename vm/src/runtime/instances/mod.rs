@@ -9,6 +9,7 @@ pub mod instantiate;
 pub mod items;
 pub mod kept;
 pub mod loaded;
+pub mod observed;
 pub mod own_context;
 pub mod perf;
 pub mod pool;

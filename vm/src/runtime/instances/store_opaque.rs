@@ -1,68 +1,48 @@
-//! A store without its user's data: owner of instances, memories, tables, globals and host functions.
+//! A store without its user's data: its parts, and what concerns several of them.
+//!
+//! # Parts
+//!
+//! | part | what it is | its state |
+//! |---|---|---|
+//! | [`StoreControl`] | who may stop the running code, and why it ends | interrupt page, entries, reason of the next trap, hooks, suspender, OSR buffer, own stack |
+//! | [`Items`] | what handles refer to | instances, memories, tables, globals, tags, host functions, components, limits |
+//! | [`Collected`] | what is freed before the store ends | objects, host values, exceptions |
+//! | [`Observed`] | counts, traces, samples, bursts | one part a kind: events, trace, calling contexts, allocations, metrics, samples, bursts, trials |
+//! | [`OwnContext`] | what machine code reads | the memory of `VmStoreContext` |
+//!
+//! The state of a part is private to it, and what needs only that state is a method of the part. So `&mut` to one part
+//! says that the others stay as they are, and code borrows several at once. A method belongs to the store if it needs
+//! parts that do not know each other, or hands the store to the embedder. Those of one topic stand in the file of the
+//! topic: checks of bursts (`burst::checks`), throws (`control::throw`), frames that ended (`counts::unfinished`).
+//!
+//! A part whose state machine code works on has a copy of the context's address, for the fields that are its own.
+//!
+//! Invariant: parts are dropped in the order of the fields. Nothing is called while they are, except the drop of the
+//! embedder's values, which do not reach the store. The context goes last, since all others hold its address; what
+//! machine code finds through it, and items that are defined in a vmctx, is not followed any more.
 
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use wprof_jit::abi::{store_context, trace_word};
-
-use super::abi::{NOTHING, VmMemory, VmStoreContext};
+use super::abi::{VmMemory, VmStoreContext};
 use super::engine_core::EngineCore;
-use super::exclusive::Exclusive;
 use super::items::Items;
+use super::observed::Observed;
 use super::own_context::OwnContext;
-use crate::runtime::burst::burst_contexts::BurstContexts;
-use crate::runtime::burst::burst_log::BurstLog;
 use crate::runtime::burst::store_bursts::{OnRound, StoreBursts};
-use crate::runtime::burst::trials::TimedCall;
 use crate::runtime::control::store_control::StoreControl;
-use crate::runtime::counts::allocations::Allocations;
-use crate::runtime::counts::call_records::{CallRecords, Figures};
-use crate::runtime::counts::cpu_time;
-use crate::runtime::counts::event_counts::Events;
-use crate::runtime::counts::host_clock::{HostClock, Span};
-use crate::runtime::counts::metrics::Metrics;
-use crate::runtime::counts::trace_buffer::Trace;
-use crate::runtime::entries;
-use crate::runtime::gc::Bump;
 use crate::runtime::interruption::interrupt_page::InterruptPage;
 use crate::runtime::linear_memory::memory_image::MemoryImage;
-use crate::runtime::samples::{self, Ring};
 use crate::runtime::values::collected::Collected;
 use crate::{Error, MemoryType, Result, Trap};
 
-/// The store. Handles index its vectors, from which nothing is ever removed.
+/// The store.
 pub struct StoreOpaque {
     engine: Arc<EngineCore>,
     pub control: StoreControl,
     pub items: Items,
     pub collected: Collected,
-    pub events: Events,
-    /// The trace of machine code, if it writes one.
-    pub trace: Option<Trace>,
-    /// The calling context tree, if contexts are counted.
-    pub contexts: Option<CallRecords>,
-    /// The allocations by context, if they are counted.
-    pub allocations: Option<Allocations>,
-    /// The state to determine the context in which a burst begins.
-    pub burst_contexts: BurstContexts,
-    /// The state of metrics besides their readings.
-    pub metrics: Metrics,
-    /// The ring that receives its threads' samples, if they are sampled. The context refers to it.
-    pub samples: Option<Arc<Ring>>,
-    /// The bursts, if there are any.
-    pub bursts: Option<StoreBursts>,
-    /// The clock that measures host functions, if they are measured.
-    pub host_clock: Option<HostClock>,
-    /// The events in bursts, if they are recorded.
-    pub burst_log: Exclusive<Option<BurstLog>>,
-    /// Creation time of the store, where its time line begins.
-    pub started: Instant,
-    /// The timed call, if there is one.
-    pub timed: Option<TimedCall>,
-    /// Whether entries and calls of the host are recorded in other ways than by bursts: in a trace, call records,
-    /// metrics, samples or times.
-    pub records_calls: bool,
+    pub observed: Observed,
     context: OwnContext,
 }
 
@@ -88,133 +68,24 @@ impl StoreOpaque {
     /// # Errors
     /// Fails if the system has no memory for it.
     pub fn new(engine: &Arc<EngineCore>, on_round: OnRound) -> Result<StoreOpaque> {
-        let no_memory = |e| Error::system("no memory for a store", e);
         let mut context = OwnContext::reserve();
-        // SAFETY: the parts belong to this store, which drops the context last; they are used when it is filled.
+        // SAFETY: the parts belong to this store, which drops the context last; they follow its address only after it is
+        // filled.
         let part = || unsafe { context.part() };
-        let trace = engine
-            .collection()
-            .tracing
-            .map(|_| Trace::new(engine.config().trace.buffer / 8, engine.config().trace.references))
-            .transpose()
-            .map_err(no_memory)?;
-        let metrics = Metrics::new(&engine.counted().metrics)?;
-        let contexts = engine.counted().contexts.then(|| {
-            let counted = engine.counted();
-            let has = Figures {
-                metrics: metrics.all().len() as u32,
-                events: counted.events_in_records(),
-                paths: counted.flow_contexts.is_some(),
-                merges_sites: counted.merges_sites,
-                in_bursts: counted.in_bursts,
-            };
-            CallRecords::new(engine.config().contexts.memory, has)
-        });
-        let calls_runtime = metrics.call_runtime() || trace.is_some();
-        let control = StoreControl::new(engine, part(), calls_runtime).map_err(no_memory)?;
-        let items = Items::new(engine.config().limits);
-        let pinned = engine.compiler().options().pinned_cell();
-        let samples = engine.config().sampled_rate().and_then(samples::start);
-        let collected = Collected::new(items.id(), part(), engine.config().gc_stress);
-        context.fill(VmStoreContext {
-            stack_limit: 0,
-            exit_fp: 0,
-            transfer: control.transfer(),
-            events: Default::default(),
-            trace_word: trace_word::EMPTY,
-            trace_next: trace.as_ref().map_or(ptr::null_mut(), Trace::buffer),
-            reference_next: trace.as_ref().map_or(ptr::null_mut(), Trace::references),
-            callee_slot: 0,
-            find_record: entries::find_record as *const () as usize,
-            path: 0,
-            metrics: metrics.first_readings(),
-            measured: Default::default(),
-            read_metrics: metrics.reader(pinned == Some(store_context::SIMULATION_NEXT)),
-            simulation_next: metrics.simulations.log(),
-            checks: 0,
-            burst: 0,
-            counts: 1,
-            passed: 0,
-            check: entries::check as *const () as usize,
-            check_pinned: entries::check_pinned as *const () as usize,
-            leave: entries::leave as *const () as usize,
-            leaving: ptr::null_mut(),
-            go_on: 0,
-            heap: Bump::default(),
-            displays: ptr::null(),
-            frames_left: engine.config().stack.max_depth.map_or(i64::MAX, i64::from),
-            pinned: pinned.map_or(NOTHING, |cell| cell as usize),
-            store: ptr::null_mut(),
-            raise: engine.raise(),
-            failed_callee: ptr::null_mut(),
-            failed_index: 0,
-            own_stack: control.own_stack(),
-            demand: Arc::as_ptr(items.demand()),
-            left_pc: 0,
-            left_fp: 0,
-            left_for: 0,
-            host: 0,
-            samples: samples.as_ref().map_or(ptr::null(), Arc::as_ptr),
-            saved: Default::default(),
-            simulation_log: metrics.simulations.log(),
-            cycles_off: 0,
-            cycles_before: 0,
-            recent_calls: contexts.as_ref().map_or(ptr::null(), CallRecords::recent_calls),
-        });
-        let mut store = StoreOpaque {
-            engine: engine.clone(),
-            control,
-            items,
-            collected,
-            events: Events::default(),
-            trace,
-            contexts,
-            allocations: engine.counted().allocations.then(Allocations::new),
-            burst_contexts: BurstContexts::default(),
-            metrics,
-            samples,
-            bursts: None,
-            host_clock: engine.config().contexts.times_host_calls.then(HostClock::start),
-            burst_log: Exclusive::default(),
-            started: Instant::now(),
-            timed: None,
-            records_calls: false,
-            context,
-        };
-        store.records_calls = store.trace.is_some()
-            || store.contexts.is_some()
-            || !store.metrics.all().is_empty()
-            || store.samples.is_some()
-            || store.host_clock.is_some();
-        store.pass_entry_slot();
-        store.start_metering();
-        store.start_bursts(on_round)?;
+        let (config, bursts) = (engine.config(), part());
+        let items = Items::new(config.limits);
+        let collected = Collected::new(items.id(), part(), config.gc_stress);
+        let observed = Observed::new(engine, part)?;
+        let control = StoreControl::new(engine, part(), observed.call_runtime())
+            .map_err(|e| Error::system("no memory for a store", e))?;
+        context.fill(engine, &control, &items, &observed);
+        let mut store = StoreOpaque { engine: engine.clone(), control, items, collected, observed, context };
+        let StoreOpaque { control, observed, .. } = &mut store;
+        observed.pass_entry_slot();
+        observed.events.start_metering(config.consumes_fuel());
+        observed.bursts =
+            StoreBursts::start(engine, bursts, control.interrupt(), observed.started(), on_round)?;
         Ok(store)
-    }
-
-    /// Begins the span of a host function, or of code that one has called.
-    pub fn begin_span(&mut self) -> Option<Span> {
-        self.host_clock.as_mut().map(HostClock::begin)
-    }
-
-    /// Ends a span. Returns its own ticks, if they are measured.
-    pub fn end_span(&mut self, span: Option<Span>) -> u64 {
-        self.host_clock.as_mut().zip(span).map_or(0, |(clock, span)| clock.end(span))
-    }
-
-    /// Prepares the running code to wait. Returns the argument of [`StoreOpaque::go_on_after`].
-    pub fn leave_thread(&self) -> Duration {
-        self.bursts.as_ref().map_or(Duration::ZERO, |_| cpu_time::of_thread())
-    }
-
-    /// Resumes code that has waited for so many ticks.
-    pub fn go_on_after(&mut self, left: Duration, ticks: u64) {
-        if let Some(clock) = &mut self.host_clock {
-            clock.note_wait(ticks);
-        }
-        if let Some(bursts) = &mut self.bursts {
-            bursts.go_on_after(left);
-        }
     }
 
     /// Returns the engine.
@@ -232,7 +103,7 @@ impl StoreOpaque {
     /// Returns the interrupt page for use by others, whose requests take effect even where code has checks instead of
     /// polls.
     pub fn watched_interrupt(&self) -> &Arc<InterruptPage> {
-        if self.bursts.is_some() {
+        if self.observed.bursts.is_some() {
             // Without a thread that watches, a request takes effect when a check fires on its own.
             let _ = self.control.interrupt().watch();
         }
@@ -244,10 +115,18 @@ impl StoreOpaque {
         self.engine().epochs().stop_after(epochs, self.watched_interrupt());
     }
 
+    /// Reports whether something may have to be done after a call of the host: someone wants the store to stop, a tick
+    /// has come, or data was read on demand.
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        let interrupt = self.control.interrupt();
+        interrupt.is_requested() || interrupt.has_ticked() || self.items.has_demand()
+    }
+
     /// Adds a memory with the contents of the image, if there is one.
     ///
     /// # Errors
-    /// Fails as [`LinearMemory::new`] does, or if there are too many.
+    /// Fails as [`Items::add_memory`] does.
     pub fn add_memory(
         &mut self,
         ty: MemoryType,
@@ -261,20 +140,17 @@ impl StoreOpaque {
 
     /// Records the current size of a memory, if allocations are counted.
     pub fn note_size(&mut self, index: u32) {
-        let pages = self.items.memory(index).pages();
-        let has_times = self.engine.config().observed.time_line;
-        let at_ns = if has_times { self.started.elapsed().as_nanos() as u64 } else { 0 };
-        if let Some(allocations) = &mut self.allocations {
-            allocations.resize(at_ns, index, pages);
-        }
+        self.observed.note_size(index, self.items.memory(index).pages());
     }
 
-    /// Reports whether something may have to be done after a call of the host: someone wants the store to stop, a tick
-    /// has come, or data was read on demand.
-    #[inline]
-    pub fn has_news(&self) -> bool {
-        let interrupt = self.control.interrupt();
-        interrupt.is_requested() || interrupt.has_ticked() || self.items.has_demand()
+    /// Shows the simulated cache, if there is one, a bulk operation on memory `memory` of an instance.
+    pub fn touch_memory(&mut self, instance: u32, memory: u32, address: u64, bytes: u64) {
+        if !self.observed.metrics.simulations().are_any() || !self.observed.counts_in_burst() {
+            return;
+        }
+        let memory = self.items.instance(instance).memories[memory as usize];
+        let start = self.items.memory(memory).base().addr().get() as u64;
+        self.observed.metrics.touch(start, address, bytes);
     }
 
     /// Allocates an object of the type with this id, with default fields, and returns its address. All live references

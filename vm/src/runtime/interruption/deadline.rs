@@ -83,9 +83,9 @@ pub unsafe fn act(store: NonNull<StoreOpaque>) -> Option<Pending> {
         // SAFETY: the caller guarantees it. A suspender exists only where everything on the stack may move to another
         // thread.
         let waited = unsafe {
-            let left = store.as_ref().leave_thread();
+            let left = store.as_ref().observed.leave_thread();
             let waited = store.as_ref().control.suspender().map_or(Ok(()), |suspender| suspender.yield_now());
-            (*store.as_ptr()).go_on_after(left, 0);
+            (*store.as_ptr()).observed.go_on_after(left, 0);
             waited
         };
         if waited.is_err() {

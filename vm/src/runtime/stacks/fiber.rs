@@ -277,7 +277,7 @@ pub unsafe fn on_fiber<'a, D: 'static, R: 'a>(
 ) -> io::Result<OnFiber<'a, R>> {
     let engine = store.opaque.engine().clone();
     let interrupt = store.opaque.control.interrupt().clone();
-    let samples = store.opaque.samples.clone();
+    let samples = store.opaque.observed.samples.ring().cloned();
     let size = engine.config().stack.max_bytes.unwrap_or(SIZE);
     let stack = engine.fiber_stacks().take(size)?;
     let result = NonNull::from(Box::leak(Box::new(None)));
