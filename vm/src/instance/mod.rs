@@ -8,8 +8,8 @@ use wprof_jit::module::Entity;
 use crate::func::{WasmParams, WasmResults};
 use crate::runtime::instances::instance::InstanceData;
 use crate::runtime::instances::instantiate::{Imports, entity_index, instantiate};
+use crate::runtime::instances::items::Items;
 use crate::runtime::instances::loaded;
-use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::instances::stored::Stored;
 use crate::store::{StoreContext, StoreContextMut, StoreInner};
 use crate::waiting::on_fiber;
@@ -91,7 +91,7 @@ impl Instance {
         let index = instantiate(&mut context.0.opaque, &module.loaded(), Box::new(module.clone()), imports)?;
         let instance = Instance(context.0.opaque.items.handle(index));
         if let Some(start) = module.info().start {
-            instance.func(&context.0.opaque, start).call_in(context.0, &[], &mut [], may_wait)?;
+            instance.func(&context.0.opaque.items, start).call_in(context.0, &[], &mut [], may_wait)?;
         }
         Ok(instance)
     }
@@ -115,9 +115,9 @@ impl Instance {
 
     /// Returns the export called `name`.
     pub fn get_export(&self, mut store: impl AsContextMut, name: &str) -> Option<Extern> {
-        let opaque = &store.as_context_mut().0.opaque;
-        let entity = opaque.items.instance(opaque.items.index(self.0)).export(name)?;
-        Some(self.entity(opaque, entity))
+        let items = &store.as_context_mut().0.opaque.items;
+        let entity = items.instance(items.index(self.0)).export(name)?;
+        Some(self.entity(items, entity))
     }
 
     /// Returns the function exported as `name`.
@@ -165,24 +165,24 @@ impl Instance {
         &self,
         store: impl Into<StoreContext<'a, T>>,
     ) -> impl ExactSizeIterator<Item = Export<'a>> {
-        let opaque = &store.into().0.opaque;
+        let items = &store.into().0.opaque.items;
         let instance = *self;
-        let exports = &opaque.items.instance(opaque.items.index(self.0)).module.info().exports;
-        exports.iter().map(move |(name, entity)| Export { name, item: instance.entity(opaque, *entity) })
+        let exports = &items.instance(items.index(self.0)).module.info().exports;
+        exports.iter().map(move |(name, entity)| Export { name, item: instance.entity(items, *entity) })
     }
 
     /// Returns function number `index`, which is imported or used as a value somewhere.
-    fn func(&self, store: &StoreOpaque, index: u32) -> Func {
-        let pointer = store.items.instance(store.items.index(self.0)).func_ref(index);
+    fn func(&self, items: &Items, index: u32) -> Func {
+        let pointer = items.instance(items.index(self.0)).func_ref(index);
         // SAFETY: the pointer comes from an instance of this store.
-        Func(unsafe { store.items.func_handle(pointer) })
+        Func(unsafe { items.func_handle(pointer) })
     }
 
-    fn entity(&self, store: &StoreOpaque, entity: Entity) -> Extern {
-        let instance = store.items.instance(store.items.index(self.0));
-        let handle = || store.items.handle(entity_index(instance, entity));
+    fn entity(&self, items: &Items, entity: Entity) -> Extern {
+        let instance = items.instance(items.index(self.0));
+        let handle = || items.handle(entity_index(instance, entity));
         match entity {
-            Entity::Func(f) => Extern::Func(self.func(store, f)),
+            Entity::Func(f) => Extern::Func(self.func(items, f)),
             Entity::Table(_) => Extern::Table(Table(handle())),
             Entity::Memory(_) => Extern::Memory(Memory(handle())),
             Entity::Global(_) => Extern::Global(Global(handle())),

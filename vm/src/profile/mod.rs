@@ -33,6 +33,7 @@ use crate::runtime::control::host::HostHead;
 use crate::runtime::counts::metrics::Measured;
 use crate::runtime::counts::unfinished::{Stop, Stopped};
 use crate::runtime::instances::instance::InstanceData;
+use crate::runtime::instances::items::Items;
 use crate::runtime::instances::loaded::{self, LoadedModule};
 use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::{Error, ErrorKind, Module, Result};
@@ -177,7 +178,7 @@ fn sampled(store: &StoreOpaque, index: u32) -> Option<Profile> {
 /// functions that are newly hot or have changed their behaviour. Returns the number of bursts at the end of the next
 /// round.
 pub fn look_for_hot_code(store: &mut StoreOpaque, module: &Arc<dyn LoadedModule>, begun: u64) -> u64 {
-    let sampled = first_of(store, module).and_then(|index| Some((index, sampled(store, index)?)));
+    let sampled = first_of(&store.items, module).and_then(|index| Some((index, sampled(store, index)?)));
     let functions = sampled.as_ref().map_or(0, |(_, profile)| profile.functions.len());
     let next = |policy: &Policy| policy.next_round(begun, functions);
     let next = store.engine().reoptimization().map_or(u64::MAX, next);
@@ -190,13 +191,13 @@ pub fn look_for_hot_code(store: &mut StoreOpaque, module: &Arc<dyn LoadedModule>
 
 /// Returns the current profile of the first instance of a module, with the time line.
 pub fn so_far(store: &StoreOpaque, module: &Arc<dyn LoadedModule>) -> Option<Profile> {
-    with_timeline(store, first_of(store, module)?, false).ok()
+    with_timeline(store, first_of(&store.items, module)?, false).ok()
 }
 
 /// Returns the number of the first instance of a module.
-fn first_of(store: &StoreOpaque, module: &Arc<dyn LoadedModule>) -> Option<u32> {
+fn first_of(items: &Items, module: &Arc<dyn LoadedModule>) -> Option<u32> {
     let is_of = |instance: &InstanceData| loaded::same(&instance.module, module);
-    store.items.instances().iter().position(is_of).map(|index| index as u32)
+    items.instances().iter().position(is_of).map(|index| index as u32)
 }
 
 /// The frames of a function that ended or currently are in the middle of a block.

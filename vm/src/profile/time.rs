@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use wprof_profiler::{Callee, TimeLog, TimeProfile, Timed};
 
+use crate::runtime::instances::items::Items;
 use crate::runtime::instances::loaded::{self, LoadedModule};
 use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::samples::{Place, TimedNode, TimedStacks};
@@ -50,7 +51,7 @@ fn callee(
     match place {
         Place::Wasm { module, offset, .. } => {
             let module = &stacks.modules[module as usize];
-            let instance = instance_like(store, caller, module);
+            let instance = instance_like(&store.items, caller, module);
             let func = module.info().func_at(offset as usize);
             let found = func.map(|func| store.items.callee(seen_from, instance, func));
             (instance, found.unwrap_or(Callee::Beyond))
@@ -68,11 +69,11 @@ fn callee(
 /// Returns the instance of `module` in which a frame runs whose caller runs in `caller`. A call stays in its
 /// instance, unless the callee belongs to another module; of several instances of that module the first is
 /// assumed.
-fn instance_like(store: &StoreOpaque, caller: u32, module: &Arc<dyn LoadedModule>) -> u32 {
+fn instance_like(items: &Items, caller: u32, module: &Arc<dyn LoadedModule>) -> u32 {
     let is_of = |index: &u32| {
-        let instance = store.items.instances().get(*index as usize);
+        let instance = items.instances().get(*index as usize);
         instance.is_some_and(|instance| loaded::same(&instance.module, module))
     };
-    let all = 0..store.items.instances().len() as u32;
+    let all = 0..items.instances().len() as u32;
     std::iter::once(caller).chain(all).find(is_of).unwrap_or(caller)
 }

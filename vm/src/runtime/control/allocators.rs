@@ -5,6 +5,7 @@ use wprof_jit::module::NewBlock;
 use super::builtins::caller;
 use crate::runtime::counts::call_records::Called;
 use crate::runtime::instances::abi::VmContext;
+use crate::runtime::instances::items::Items;
 use crate::runtime::instances::store_opaque::StoreOpaque;
 
 /// `Builtin::EnterAllocator`.
@@ -50,7 +51,7 @@ pub unsafe extern "C" fn leave_allocator(vmctx: *const VmContext, record: u64, n
             0 => (None, None),
             block => (Some(old), Some(block)),
         },
-        _ if result == 0 => (None, pointer_at(store, instance, old)),
+        _ if result == 0 => (None, pointer_at(&store.items, instance, old)),
         _ => (None, None),
     };
     if let Some(allocations) = &mut store.observed.allocations {
@@ -79,8 +80,8 @@ pub unsafe extern "C" fn count_object(
 }
 
 /// Reads the pointer at an address in memory 0 of an instance; `None` if it is out of bounds.
-fn pointer_at(store: &StoreOpaque, instance: u32, address: u64) -> Option<u64> {
-    let memory = store.items.memory(*store.items.instance(instance).memories.first()?);
+fn pointer_at(items: &Items, instance: u32, address: u64) -> Option<u64> {
+    let memory = items.memory(*items.instance(instance).memories.first()?);
     let size = if memory.ty().is_64 { 8 } else { 4 };
     let mut bytes = [0; 8];
     if address.checked_add(size as u64)? > memory.len() {

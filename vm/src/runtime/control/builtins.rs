@@ -180,7 +180,7 @@ pub unsafe extern "C" fn memory_wait(
 ) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    let memory = match atomics::to_wait_at(store, instance, memory, address, bytes) {
+    let memory = match atomics::to_wait_at(&store.items, instance, memory, address, bytes) {
         Ok(memory) => memory,
         Err(trap) => return fail(store, trap, WAIT_FAILED),
     };
@@ -206,7 +206,7 @@ pub unsafe extern "C" fn memory_wait(
 pub unsafe extern "C" fn memory_notify(vmctx: *const VmContext, memory: u32, address: u64, most: u32) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    let result = atomics::notify(store, instance, memory, address, most);
+    let result = atomics::notify(&store.items, instance, memory, address, most);
     result.unwrap_or_else(|trap| fail(store, trap, u32::MAX))
 }
 

@@ -125,7 +125,7 @@ unsafe fn call_any(store: NonNull<StoreOpaque>, func: FuncPtr, values: *mut VmVa
         return Err(Error::from(Trap::StackOverflow).into());
     }
     opaque.observed.pass_entry_slot();
-    match host::context_of(opaque, func) {
+    match host::context_of(&opaque.items, func) {
         // SAFETY: the caller upholds the safety contract of `call`.
         Some(context) => unsafe { call_host(store, context, values) },
         // SAFETY: as above.

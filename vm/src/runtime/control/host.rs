@@ -18,6 +18,7 @@ use crate::runtime::counts::host_clock::Span;
 use crate::runtime::instances::abi::{
     VmCodeSlots, VmContext, VmFuncRef, VmHostContext, VmStoreContext, VmValue,
 };
+use crate::runtime::instances::items::Items;
 use crate::runtime::instances::store_opaque::{StoreOpaque, StoreWith};
 use crate::runtime::instances::store_ptr::StorePtr;
 use crate::runtime::instances::stored::FuncPtr;
@@ -277,8 +278,8 @@ fn collected_in(ty: &crate::FuncType, values: &[VmValue]) -> SmallVec<[u64; 4]> 
 
 /// Returns the context of `func`, if it is a host function.
 #[inline]
-pub fn context_of(store: &StoreOpaque, func: FuncPtr) -> Option<NonNull<VmHostContext>> {
-    let vmctx = NonNull::new(store.items.func_ref(func).vmctx)?;
+pub fn context_of(items: &Items, func: FuncPtr) -> Option<NonNull<VmHostContext>> {
+    let vmctx = NonNull::new(items.func_ref(func).vmctx)?;
     // SAFETY: every vmctx starts with its magic number.
     let magic = unsafe { vmctx.cast::<u32>().read() };
     (magic == host_context::MAGIC).then(|| vmctx.cast())

@@ -14,7 +14,9 @@ use wprof_jit::abi::{Builtin, vmctx as head};
 use wprof_jit::module::{ElementItems, Entity, SegmentMode};
 
 use super::abi::{VmContext, VmFuncImport, VmFuncRef, VmMemory, VmTable, VmValue};
+use super::engine_core::EngineCore;
 use super::instance::InstanceData;
+use super::items::Items;
 use super::loaded::LoadedModule;
 use super::store_opaque::StoreOpaque;
 use super::stored::FuncPtr;
@@ -66,7 +68,7 @@ pub fn instantiate(
     let segments = module.info().data.len().max(module.info().elements.len());
     let dropped: Box<[AtomicU8]> = (0..2 * segments).map(|_| AtomicU8::new(0)).collect();
     fill_head(store, &vmctx, index, &dropped);
-    fill_imports(store, &**module, &vmctx, &imports);
+    fill_imports(&store.items, &**module, &vmctx, &imports);
     fill_func_refs(&**module, &vmctx);
     let Imports { tables, memories, globals, tags, .. } = imports;
     let instance = InstanceData {
@@ -152,29 +154,26 @@ fn fill_head(store: &StoreOpaque, vmctx: &VmCtx, index: u32, dropped: &[AtomicU8
     unsafe { vmctx.head().write(content) };
 }
 
-fn fill_imports(store: &StoreOpaque, module: &dyn LoadedModule, vmctx: &VmCtx, imports: &Imports) {
+fn fill_imports(items: &Items, module: &dyn LoadedModule, vmctx: &VmCtx, imports: &Imports) {
     let layout = module.layout();
     for (i, &func) in (0..).zip(&imports.funcs) {
-        let VmFuncRef { slots, vmctx: callee, .. } = store.items.func_ref(func);
-        let import = VmFuncImport {
-            slots,
-            vmctx: callee,
-            func_ref: store.items.func_word(Some(func)) as *mut VmFuncRef,
-        };
+        let VmFuncRef { slots, vmctx: callee, .. } = items.func_ref(func);
+        let import =
+            VmFuncImport { slots, vmctx: callee, func_ref: items.func_word(Some(func)) as *mut VmFuncRef };
         // SAFETY: the layout reserves this place in a fresh vmctx; likewise below.
         unsafe { vmctx.at(layout.func_import(i)).write(import) };
     }
     for (i, &table) in (0..).zip(&imports.tables) {
         // SAFETY: as above.
-        unsafe { vmctx.at(layout.table_import(i)).write(store.items.table(table).definition()) };
+        unsafe { vmctx.at(layout.table_import(i)).write(items.table(table).definition()) };
     }
     for (i, &memory) in (0..).zip(&imports.memories) {
         // SAFETY: as above.
-        unsafe { vmctx.at(layout.memory_import(i)).write(store.items.memory(memory).definition()) };
+        unsafe { vmctx.at(layout.memory_import(i)).write(items.memory(memory).definition()) };
     }
     for (i, &global) in (0..).zip(&imports.globals) {
         // SAFETY: as above.
-        unsafe { vmctx.at(layout.global_import(i)).write(store.items.global(global).cell()) };
+        unsafe { vmctx.at(layout.global_import(i)).write(items.global(global).cell()) };
     }
 }
 
@@ -197,7 +196,7 @@ fn fill_func_refs(module: &dyn LoadedModule, vmctx: &VmCtx) {
 
 fn add_definitions(store: &mut StoreOpaque, index: u32) -> Result<()> {
     let module = store.items.instance(index).module.clone();
-    let (info, layout, images) = (module.info(), module.layout(), images(store, &*module));
+    let (info, layout, images) = (module.info(), module.layout(), images(store.engine(), &*module));
     for (n, (ty, init)) in
         (0..).zip(info.tables[info.imported_tables as usize..].iter().zip(&info.table_inits))
     {
@@ -226,28 +225,28 @@ fn add_definitions(store: &mut StoreOpaque, index: u32) -> Result<()> {
             store.items.add_global(GlobalType::from_parser(&global.ty, module.types()), value, Some(cell));
         store.items.instance_mut(index).globals.push(global);
     }
-    add_tags(store, &*module, index);
+    add_tags(&mut store.items, &*module, index);
     elements::make(store, index)?;
     Ok(())
 }
 
 /// Returns the initial images of the module's memories, if instances share them.
-fn images<'m>(store: &StoreOpaque, module: &'m dyn LoadedModule) -> Option<&'m [Arc<MemoryImage>]> {
-    let style = store.engine().compiler().options().memory;
-    store.engine().pool().filter(|_| style.is_static()).and_then(|_| module.memory_images())
+fn images<'m>(engine: &EngineCore, module: &'m dyn LoadedModule) -> Option<&'m [Arc<MemoryImage>]> {
+    let style = engine.compiler().options().memory;
+    engine.pool().filter(|_| style.is_static()).and_then(|_| module.memory_images())
 }
 
 /// Adds the tags that a module defines, and passes all tags to its code.
-fn add_tags(store: &mut StoreOpaque, module: &dyn LoadedModule, instance: u32) {
+fn add_tags(items: &mut Items, module: &dyn LoadedModule, instance: u32) {
     let (info, layout) = (module.info(), module.layout());
     for tag in info.imported_tags..info.tags.len() as u32 {
         let ty = module.types()[info.tags[tag as usize] as usize].func_type();
-        let index = store.items.add_tag(ty, info.tag_name(tag));
-        store.items.instance_mut(instance).tags.push(index);
+        let index = items.add_tag(ty, info.tag_name(tag));
+        items.instance_mut(instance).tags.push(index);
     }
-    let instance = store.items.instance(instance);
+    let instance = items.instance(instance);
     for (n, &tag) in (0..).zip(&instance.tags) {
-        let number = store.items.tag(tag).number;
+        let number = items.tag(tag).number;
         // SAFETY: the layout reserves this place in the vmctx, and no code of the instance has run.
         unsafe { instance.vmctx.at(layout.tag(n)).write(number) };
     }
@@ -275,7 +274,7 @@ fn apply_elements(store: &mut StoreOpaque, index: u32) -> Result<()> {
 
 fn apply_data(store: &mut StoreOpaque, index: u32) -> Result<()> {
     let module = store.items.instance(index).module.clone();
-    let is_there = images(store, &*module).is_some();
+    let is_there = images(store.engine(), &*module).is_some();
     for (segment, data) in (0..).zip(&module.info().data) {
         if let SegmentMode::Active { target, offset } = &data.mode {
             if is_there {

@@ -262,9 +262,9 @@ impl Items {
         Ok(self.memories.len() as u32 - 1)
     }
 
-    /// Returns the number of memories.
-    pub fn memory_count(&self) -> usize {
-        self.memories.len()
+    /// Returns all memories.
+    pub fn memories(&self) -> &[StoreMemory] {
+        &self.memories
     }
 
     /// Returns memory number `index`.
@@ -327,9 +327,9 @@ impl Items {
         Ok(self.tables.len() as u32 - 1)
     }
 
-    /// Returns the number of tables.
-    pub fn table_count(&self) -> usize {
-        self.tables.len()
+    /// Returns all tables.
+    pub fn tables(&self) -> &[TableData] {
+        &self.tables
     }
 
     /// Returns table number `index`.
@@ -354,9 +354,9 @@ impl Items {
         self.globals.len() as u32 - 1
     }
 
-    /// Returns the number of globals.
-    pub fn global_count(&self) -> u32 {
-        self.globals.len() as u32
+    /// Returns all globals.
+    pub fn globals(&self) -> &[GlobalData] {
+        &self.globals
     }
 
     /// Returns global number `index`.

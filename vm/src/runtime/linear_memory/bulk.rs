@@ -191,7 +191,7 @@ pub fn table_init(
     n: u32,
 ) -> Result {
     let table = store.items.instance(i).tables[table as usize];
-    let source = elements(src.into(), n.into(), segments::len(store, i, segment) as u64)?;
+    let source = elements(src.into(), n.into(), segments::len(&store.items, i, segment) as u64)?;
     let target = elements(dst, n.into(), store.items.table(table).len())?;
     let mut result = Ok(());
     in_slices(store, slices(n.into(), ELEMENTS, false), |store, slice| {

@@ -9,6 +9,7 @@ use wprof_jit::module::{ConstExpr, ElementItems};
 
 use super::const_eval::eval;
 use crate::Trap;
+use crate::runtime::instances::items::Items;
 use crate::runtime::instances::store_opaque::StoreOpaque;
 
 /// Evaluates the segments of instance `i` that create objects.
@@ -32,8 +33,8 @@ pub fn make(store: &mut StoreOpaque, i: u32) -> Result<(), Trap> {
 }
 
 /// Returns the number of elements of a segment; 0 if it was dropped.
-pub fn len(store: &StoreOpaque, i: u32, segment: u32) -> usize {
-    let instance = store.items.instance(i);
+pub fn len(items: &Items, i: u32, segment: u32) -> usize {
+    let instance = items.instance(i);
     match &instance.module.info().elements[segment as usize].items {
         _ if instance.is_elem_dropped(segment) => 0,
         ElementItems::Funcs(funcs) => funcs.len(),
