@@ -4,10 +4,10 @@
 //!
 //! | part | what it is | its state |
 //! |---|---|---|
-//! | [`StoreControl`] | who may stop the running code, and why it ends | interrupt page, entries, reason of the next trap, hooks, suspender, OSR buffer, own stack |
+//! | [`StoreControl`] | who may stop running code, and why it ends | interrupt page, entries, next trap, hooks, suspender, stacks |
 //! | [`Items`] | what handles refer to | instances, memories, tables, globals, tags, host functions, components, limits |
 //! | [`Collected`] | what is freed before the store ends | objects, host values, exceptions |
-//! | [`Observed`] | counts, traces, samples, bursts | one part a kind: events, trace, calling contexts, allocations, metrics, samples, bursts, trials |
+//! | [`Observed`] | counts, traces, samples, bursts | a part for each kind: events, trace, contexts, metrics, … |
 //! | [`OwnContext`] | what machine code reads | the memory of `VmStoreContext` |
 //!
 //! The state of a part is private to it, and what needs only that state is a method of the part. So `&mut` to one part
