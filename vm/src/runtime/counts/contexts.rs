@@ -64,10 +64,11 @@ impl Contexts {
         self.records.enter_host(self.callee_slot(), routine)
     }
 
-    /// Begins a host function where bursts count contexts. Its call is counted if the calling code counts its own calls.
-    fn enter_host_in_bursts(&mut self, routine: u32, is_called_by_wasm: bool, depth: usize) {
+    /// Begins a host function where bursts count contexts. Its call is counted if the calling code, of wasm in a burst,
+    /// counts its own calls.
+    fn enter_host_in_bursts(&mut self, routine: u32, is_called_in_burst: bool, depth: usize) {
         let slot = self.callee_slot();
-        if is_called_by_wasm && self.is_passed() && self.in_bursts.was_passed(&self.records, slot) {
+        if is_called_in_burst && self.in_bursts.was_passed(&self.records, slot) {
             self.records.count(slot, routine, 0, Extent::ONE);
         }
         self.in_bursts.enter_host(routine, depth);
@@ -115,12 +116,6 @@ impl Contexts {
         // SAFETY: the context lives as long as the store; machine code does not run now.
         unsafe { (*self.context.as_ptr()).callee_slot = slot };
     }
-
-    /// Returns whether the frame that has called the host, in burst code, counts the work of its callees.
-    fn is_passed(&self) -> bool {
-        // SAFETY: the context lives as long as the store, and machine code waits for the host.
-        unsafe { (*self.context.as_ptr()).passed > 0 }
-    }
 }
 
 impl Observed {
@@ -141,11 +136,10 @@ impl Observed {
     /// record to return to.
     pub fn enter_host_context(&mut self, routine: u32, is_called_by_wasm: bool, depth: usize) -> u32 {
         let Some(contexts) = &mut self.contexts else { return ROOT };
-        if self.bursts.is_some() {
-            contexts.enter_host_in_bursts(routine, is_called_by_wasm, depth);
-            return ROOT;
-        }
-        contexts.enter_host(routine)
+        let Some(bursts) = &self.bursts else { return contexts.enter_host(routine) };
+        let is_called_in_burst = is_called_by_wasm && bursts.count_for_callee();
+        contexts.enter_host_in_bursts(routine, is_called_in_burst, depth);
+        ROOT
     }
 
     /// Ends a host function.
