@@ -13,14 +13,14 @@ impl<T: 'static> Store<T> {
     /// one begins; `None` without an adaptive profile. With [`Trigger::Time`](crate::Trigger::Time) nobody counts
     /// the checks between bursts: see [`Store::burst_rate`].
     pub fn bursts(&self) -> Option<Bursts> {
-        self.opaque().bursts.as_ref().map(|bursts| *bursts.counts())
+        self.opaque().observed.bursts.as_ref().map(|bursts| *bursts.counts())
     }
 
     /// Returns the share of the program that was in bursts so far, as profiles state it; `None` without an
     /// adaptive profile. It is a share of all checks or, with [`Trigger::Time`](crate::Trigger::Time), of the
     /// thread's CPU time in nanoseconds.
     pub fn burst_rate(&self) -> Option<Rate> {
-        self.opaque().burst_rate()
+        self.opaque().observed.burst_rate()
     }
 
     /// Changes the length of bursts and the number of checks between them; `None` stops bursts until lengths are
@@ -54,7 +54,9 @@ impl<T: 'static> Store<T> {
         }
         let head = TraceHead { program: program.to_owned(), module_hash: module.hash() };
         let log = BurstLog::start(module.loaded(), &head, Box::new(out), limit)?;
-        *self.opaque_mut().burst_log.get_mut() = Some(log);
+        if let Some(bursts) = &mut self.opaque_mut().observed.bursts {
+            bursts.set_log(Some(log));
+        }
         Ok(())
     }
 
@@ -63,7 +65,7 @@ impl<T: 'static> Store<T> {
     /// # Errors
     /// Returns an error if no bursts are being recorded, or they could not be written.
     pub fn finish_bursts(&mut self) -> Result<TraceSummary> {
-        let log = self.opaque_mut().burst_log.get_mut().take();
+        let log = self.opaque_mut().observed.bursts.as_mut().and_then(|bursts| bursts.set_log(None));
         log.ok_or_else(|| refused("no bursts are being recorded: use Store::record_bursts"))?.finish()
     }
 }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::events::{self, Stop, StoppedValue};
+use crate::runtime::instances::items::Items;
 use crate::runtime::instances::loaded::{self, LoadedModule};
 use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::linear_memory::store_memory::StoreMemory;
@@ -51,16 +52,16 @@ impl WasmCoreDump {
     /// instance it runs for, so a frame is attributed to the newest instance of its module.
     pub fn serialize(&self, store: impl AsContext, name: &str) -> Vec<u8> {
         let store = &store.as_context().0.opaque;
-        let (modules, module_of) = modules(store);
+        let (items, (modules, module_of)) = (&store.items, modules(&store.items));
         let mut dump = b"\0asm\x01\0\0\0".to_vec();
         let mut core = vec![0];
         put_name(&mut core, name);
         custom(&mut dump, "core", &core);
         custom(&mut dump, "coremodules", &module_names(&modules));
-        custom(&mut dump, "coreinstances", &instances(store, &module_of));
-        section(&mut dump, MEMORIES, &memories(store));
-        section(&mut dump, GLOBALS, &globals(store));
-        section(&mut dump, DATA, &data(store));
+        custom(&mut dump, "coreinstances", &instances(items, &module_of));
+        section(&mut dump, MEMORIES, &memories(items));
+        section(&mut dump, GLOBALS, &globals(items));
+        section(&mut dump, DATA, &data(items));
         custom(&mut dump, "corestack", &self.stack(store));
         dump
     }
@@ -71,7 +72,7 @@ impl WasmCoreDump {
         let stop = if self.is_out_of_budget { events::stop(store).ok().flatten() } else { None };
         for (depth, frame) in self.frames.iter().enumerate() {
             let module = frame.module().loaded();
-            let instance = store.instances.iter().rposition(|i| loaded::same(&i.module, &module));
+            let instance = store.items.instances().iter().rposition(|i| loaded::same(&i.module, &module));
             let Some(instance) = instance else { continue };
             let mut bytes = vec![0];
             let numbers = [instance, frame.func_index() as usize, frame.func_offset()];
@@ -144,9 +145,9 @@ const END: u8 = 0x0b;
 const PIECE: usize = 4096;
 
 /// Returns the modules that a store has instances of, and for each instance the index of its module.
-fn modules(store: &StoreOpaque) -> (Vec<&Module>, Vec<usize>) {
+fn modules(items: &Items) -> (Vec<&Module>, Vec<usize>) {
     let (mut modules, mut of): (Vec<&Module>, Vec<usize>) = (Vec::new(), Vec::new());
-    for instance in &store.instances {
+    for instance in items.instances() {
         let is_it = |module: &&Module| loaded::same(&module.loaded(), &instance.module);
         let index = modules.iter().position(is_it).unwrap_or_else(|| {
             modules.push(instance.handle.downcast_ref().expect("instances are made of modules"));
@@ -167,8 +168,8 @@ fn module_names(modules: &[&Module]) -> Vec<u8> {
 }
 
 /// Memories and globals are numbered as in the store.
-fn instances(store: &StoreOpaque, module_of: &[usize]) -> Vec<u8> {
-    all(store.instances.iter().zip(module_of).map(|(instance, &module)| {
+fn instances(items: &Items, module_of: &[usize]) -> Vec<u8> {
+    all(items.instances().iter().zip(module_of).map(|(instance, &module)| {
         let mut bytes = vec![0];
         put(&mut bytes, module as u64);
         for numbers in [&instance.memories, &instance.globals] {
@@ -179,9 +180,8 @@ fn instances(store: &StoreOpaque, module_of: &[usize]) -> Vec<u8> {
     }))
 }
 
-fn memories(store: &StoreOpaque) -> Vec<u8> {
-    all((0..store.counts().0 as u32).map(|index| {
-        let memory = store.memory(index);
+fn memories(items: &Items) -> Vec<u8> {
+    all(items.memories().iter().map(|memory| {
         let MemoryType { maximum, is_64, is_shared, .. } = memory.ty();
         let flags = [maximum.is_some(), is_shared, is_64].map(u8::from);
         let mut bytes = vec![flags[0] | flags[1] << 1 | flags[2] << 2];
@@ -201,10 +201,10 @@ fn top(ty: &RefType) -> u8 {
     }
 }
 
-fn globals(store: &StoreOpaque) -> Vec<u8> {
-    all((0..store.global_count()).map(|index| {
-        let (ty, value) = (store.global_type(index), store.global(index));
-        let (code, mut init) = match ty.content {
+fn globals(items: &Items) -> Vec<u8> {
+    all(items.globals().iter().map(|global| {
+        let (ty, value) = (global.ty(), global.get());
+        let (code, mut init) = match &ty.content {
             ValType::I32 => (0x7f, signed(I32_CONST, i64::from(value.u32() as i32))),
             ValType::I64 => (0x7e, signed(I64_CONST, value.u64() as i64)),
             ValType::F32 => (0x7d, [&[F32_CONST][..], &value.u32().to_le_bytes()].concat()),
@@ -212,7 +212,7 @@ fn globals(store: &StoreOpaque) -> Vec<u8> {
             ValType::V128 => (0x7b, [&V128_CONST[..], &value.u128().to_le_bytes()].concat()),
             // A dump does not contain the referents of references.
             ValType::Ref(ty) => {
-                let code = top(&ty);
+                let code = top(ty);
                 (code, vec![REF_NULL, code])
             }
         };
@@ -221,10 +221,9 @@ fn globals(store: &StoreOpaque) -> Vec<u8> {
     }))
 }
 
-fn data(store: &StoreOpaque) -> Vec<u8> {
+fn data(items: &Items) -> Vec<u8> {
     let mut segments = Vec::new();
-    for index in 0..store.counts().0 as u32 {
-        let memory = store.memory(index);
+    for (index, memory) in (0_u32..).zip(items.memories()) {
         let constant = if memory.ty().is_64 { I64_CONST } else { I32_CONST };
         let data = contents(memory);
         for range in written(&data) {

@@ -39,7 +39,7 @@ impl<T: 'static> Store<T> {
     /// Fails if this kind has no budget: see [`Config::budget`](crate::Config::budget).
     pub fn set_budget(&mut self, kind: &str, more: u64) -> Result<()> {
         let kind = metered(self.engine(), kind)?;
-        self.as_context_mut().0.opaque.set_budget(kind, more);
+        self.as_context_mut().0.opaque.observed.events.set_budget(kind, more);
         Ok(())
     }
 
@@ -49,7 +49,7 @@ impl<T: 'static> Store<T> {
     /// Fails as [`Store::set_budget`] does.
     pub fn budget_left(&self, kind: &str) -> Result<i64> {
         let kind = metered(self.engine(), kind)?;
-        Ok(self.as_context().0.opaque.budget_left(kind))
+        Ok(self.as_context().0.opaque.observed.events.budget_left(kind))
     }
 
     /// Sets the callback for an exhausted budget: `ask` returns a new budget, and the program continues, or `None`, and
@@ -59,7 +59,7 @@ impl<T: 'static> Store<T> {
     pub fn on_out_of_budget(&mut self, ask: impl FnMut(&mut T, i64) -> Option<u64> + Send + Sync + 'static) {
         let inner = self.as_context_mut().0;
         inner.above.on_out_of_budget = Some(Box::new(ask));
-        inner.opaque.events.on_out_of_budget = Some(ask_embedder::<T>);
+        inner.opaque.observed.events.ask_when_out_of_budget(ask_embedder::<T>);
     }
 }
 
@@ -131,7 +131,7 @@ impl<T: 'static> Store<T> {
 /// # Errors
 /// Fails if the function cannot be read again.
 pub(crate) fn stop(store: &StoreOpaque) -> Result<Option<(&Arc<dyn LoadedModule>, Stop)>> {
-    let Some(stop) = &store.events.stop else { return Ok(None) };
+    let Some(stop) = store.observed.events.stop() else { return Ok(None) };
     let (info, origin) = (stop.frame.module.info(), stop.frame.origin);
     let cfg = wprof_jit::cfg::build(info, origin.func)?;
     let types = wprof_jit::cfg::operand_types(info, origin.func, origin.offset)?;
@@ -168,8 +168,8 @@ impl Instance {
     /// # Errors
     /// Fails if there is no such instruction, or the engine counts no events.
     pub fn query(&self, store: impl AsContext, func: u32, offset: u32) -> Result<Vec<i64>> {
-        let store = &store.as_context().0.opaque;
-        let module = ModuleInner::from_loaded(&store.instances[store.index(self.0) as usize].module);
+        let items = &store.as_context().0.opaque.items;
+        let module = ModuleInner::from_loaded(&items.instance(items.index(self.0)).module);
         let info = module.info();
         if func < info.imported_funcs || func as usize >= info.funcs.len() {
             return Err(Error::new(ErrorKind::Type, format_args!("the module defines no function {func}")));
@@ -207,7 +207,12 @@ fn metered(engine: &Engine, kind: &str) -> Result<u32> {
 unsafe fn ask_embedder<T: 'static>(store: NonNull<StoreOpaque>) -> Option<u64> {
     // SAFETY: the caller guarantees a whole, exclusively borrowed store; a store begins with its `StoreOpaque`.
     let store = unsafe { &mut *store.cast::<StoreInner<T>>().as_ptr() };
-    let left = store.opaque.engine().collection().metered.map_or(0, |kind| store.opaque.budget_left(kind));
+    let left = store
+        .opaque
+        .engine()
+        .collection()
+        .metered
+        .map_or(0, |kind| store.opaque.observed.events.budget_left(kind));
     let mut ask = store.above.on_out_of_budget.take()?;
     let more = ask(&mut store.above.data, left);
     store.above.on_out_of_budget = Some(ask);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::exnref::ExnRef;
 use crate::runtime::instances::abi::VmValue;
-use crate::runtime::instances::store_opaque::Stored;
+use crate::runtime::instances::stored::Stored;
 use crate::runtime::values::exceptions::Exception;
 pub use crate::runtime::values::exceptions::ThrownException;
 use crate::{AsContext, AsContextMut, Error, ErrorKind, Result, Store, StoreContextMut, TagType, Val};
@@ -17,15 +17,15 @@ pub struct Tag(pub(crate) Stored);
 impl Tag {
     /// Creates a tag that is equal to no other tag.
     pub fn new(mut store: impl AsContextMut, ty: &TagType) -> Tag {
-        let opaque = &mut store.as_context_mut().0.opaque;
-        let index = opaque.add_tag(ty.ty().clone(), "of the host".to_owned());
-        Tag(opaque.handle(index))
+        let items = &mut store.as_context_mut().0.opaque.items;
+        let index = items.add_tag(ty.ty().clone(), "of the host".to_owned());
+        Tag(items.handle(index))
     }
 
     /// Returns the type.
     pub fn ty(&self, store: impl AsContext) -> TagType {
-        let opaque = &store.as_context().0.opaque;
-        TagType::new(opaque.tags[opaque.index(self.0) as usize].ty.clone())
+        let items = &store.as_context().0.opaque.items;
+        TagType::new(items.tag(items.index(self.0)).ty.clone())
     }
 }
 
@@ -39,7 +39,7 @@ impl ExnRef {
     /// Panics if the tag or a value belongs to another store.
     pub fn new(mut store: impl AsContextMut, tag: &Tag, values: &[Val]) -> Result<ExnRef> {
         let opaque = &mut store.as_context_mut().0.opaque;
-        let tag = opaque.tags[opaque.index(tag.0) as usize].clone();
+        let tag = opaque.items.tag(opaque.items.index(tag.0)).clone();
         if values.len() != tag.ty.params().len() {
             let message =
                 format!("the tag's exceptions carry {} values, got {}", tag.ty.params().len(), values.len());
@@ -49,7 +49,7 @@ impl ExnRef {
         let carried: Vec<VmValue> = values.iter().map(|value| value.to_vm(opaque)).collect();
         let exception = Arc::new(Exception::new(tag, &carried));
         // The store keeps the referents of the exception alive while it holds the exception.
-        opaque.exceptions.insert(exception.clone());
+        opaque.collected.exceptions.insert(exception.clone());
         Ok(ExnRef(exception))
     }
 
@@ -64,7 +64,7 @@ impl ExnRef {
     /// Panics if the exception belongs to another store.
     pub fn values(&self, store: impl AsContext) -> Vec<Val> {
         let opaque = &store.as_context().0.opaque;
-        opaque.index(self.0.tag.handle);
+        opaque.items.index(self.0.tag.handle);
         // SAFETY: the values have the types of the exception's tag, and `index` checked that the store is theirs.
         self.0.typed().map(|(ty, value)| unsafe { Val::from_vm(value, &ty, opaque) }).collect()
     }
@@ -107,7 +107,7 @@ impl<T: 'static> StoreContextMut<'_, T> {
     /// # Panics
     /// Panics as [`Store::throw`] does.
     pub fn throw<R>(&mut self, exception: ExnRef) -> Result<R> {
-        self.0.opaque.index(exception.0.tag.handle);
+        self.0.opaque.items.index(exception.0.tag.handle);
         Err(ThrownException(exception.0).into_error())
     }
 }

@@ -38,7 +38,7 @@ impl<T: 'static> Store<T> {
         let interval = interval.map(|fuel| NonZeroU64::new(fuel).ok_or_else(none)).transpose()?;
         let store = &mut self.as_context_mut().0.opaque;
         let kind = kind(store)?;
-        store.yield_each(kind, interval);
+        store.observed.events.yield_each(kind, interval);
         Ok(())
     }
 }
@@ -81,12 +81,12 @@ impl<T: 'static> StoreContextMut<'_, T> {
 
 fn set(store: &mut StoreOpaque, fuel: u64) -> Result<()> {
     let kind = kind(store)?;
-    store.set_budget(kind, fuel);
+    store.observed.events.set_budget(kind, fuel);
     Ok(())
 }
 
 fn left(store: &StoreOpaque) -> Result<u64> {
-    Ok(store.budget_left(kind(store)?).max(0).unsigned_abs())
+    Ok(store.observed.events.budget_left(kind(store)?).max(0).unsigned_abs())
 }
 
 fn kind(store: &StoreOpaque) -> Result<u32> {

@@ -22,7 +22,7 @@ impl<T: 'static> Store<T> {
     ) {
         let inner = self.inner_mut();
         inner.above.hooks.on_call = Some(Box::new(hook));
-        inner.opaque.hooks.on_call = Some(tell::<T>);
+        inner.opaque.control.hooks.on_call = Some(tell::<T>);
     }
 
     /// Makes the store call `decide` when the time set by [`Store::set_deadline`] is up. It decides whether the
@@ -41,8 +41,8 @@ impl<T: 'static> Store<T> {
     ) {
         let inner = self.inner_mut();
         inner.above.hooks.on_deadline = Some(Box::new(decide));
-        inner.opaque.hooks.on_deadline = Some(decide_deadline::<T>);
-        inner.opaque.interrupt().set_asks(true);
+        inner.opaque.control.hooks.on_deadline = Some(decide_deadline::<T>);
+        inner.opaque.control.interrupt().set_asks(true);
     }
 }
 

@@ -34,10 +34,10 @@ pub(crate) fn check(store: &StoreOpaque, module: &Module, given: &[Extern]) -> R
 pub(crate) fn add(store: &StoreOpaque, item: &Extern, imports: &mut Imports) {
     match item {
         Extern::Func(f) => imports.funcs.push(f.0),
-        Extern::Table(t) => imports.tables.push(store.index(t.0)),
-        Extern::Memory(m) => imports.memories.push(store.index(m.0)),
-        Extern::Global(g) => imports.globals.push(store.index(g.0)),
-        Extern::Tag(t) => imports.tags.push(store.index(t.0)),
+        Extern::Table(t) => imports.tables.push(store.items.index(t.0)),
+        Extern::Memory(m) => imports.memories.push(store.items.index(m.0)),
+        Extern::Global(g) => imports.globals.push(store.items.index(g.0)),
+        Extern::Tag(t) => imports.tags.push(store.items.index(t.0)),
     }
 }
 
@@ -51,15 +51,15 @@ pub(crate) fn check_type(import: &Import, expected: &ExternType, found: &ExternT
 
 fn type_of(store: &StoreOpaque, item: &Extern) -> ExternType {
     match item {
-        Extern::Func(f) => ExternType::Func(store.func_type(f.0).func_type()),
-        Extern::Global(g) => ExternType::Global(store.global_type(store.index(g.0))),
-        Extern::Tag(t) => ExternType::Tag(TagType::new(store.tags[store.index(t.0) as usize].ty.clone())),
+        Extern::Func(f) => ExternType::Func(store.items.func_type(f.0).func_type()),
+        Extern::Global(g) => ExternType::Global(store.items.global(store.items.index(g.0)).ty().clone()),
+        Extern::Tag(t) => ExternType::Tag(TagType::new(store.items.tag(store.items.index(t.0)).ty.clone())),
         Extern::Table(t) => {
-            let table = store.table(store.index(t.0));
+            let table = store.items.table(store.items.index(t.0));
             ExternType::Table(TableType { minimum: table.len(), ..table.ty().clone() })
         }
         Extern::Memory(m) => {
-            let memory = store.memory(store.index(m.0));
+            let memory = store.items.memory(store.items.index(m.0));
             ExternType::Memory(MemoryType { minimum: memory.pages(), ..memory.ty() })
         }
     }

@@ -248,11 +248,11 @@ fn string_of<T>(caller: &mut Caller<'_, T>, len: usize, units: impl FnOnce() -> 
 
 /// Charges `bytes` to the store's limit.
 fn charge(store: &mut StoreOpaque, bytes: usize) -> Result<Charge, Trap> {
-    let (bytes, limit) = (bytes as u64, store.limits.heap_bytes);
-    let charge = store.externs.charge(bytes, limit).or_else(|| {
+    let (bytes, limit) = (bytes as u64, store.items.limits().heap_bytes);
+    let charge = store.collected.externs.charge(bytes, limit).or_else(|| {
         // The collection needs no further roots: the arguments that the caller passed are host values already.
         store.collect(&[]);
-        store.externs.charge(bytes, limit)
+        store.collected.externs.charge(bytes, limit)
     });
     charge.ok_or(Trap::GcOutOfMemory)
 }

@@ -9,6 +9,7 @@ use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::linear_memory::growth::{Grows, Growth};
 use crate::runtime::linear_memory::private_memory::WASM_PAGE;
 use crate::runtime::linear_memory::shared_data::SharedData;
+use crate::runtime::linear_memory::store_memory::StoreMemory;
 use crate::store::{Limiter, StoreInner};
 use crate::waiting::Wait;
 use crate::{Error, ErrorKind, MemoryType, Module, Result, Store, TableType};
@@ -90,7 +91,7 @@ impl<T: 'static> Store<T> {
     fn set_limiter(&mut self, limiter: Limiter<T>) {
         let inner = self.inner_mut();
         inner.above.hooks.limiter = Some(limiter);
-        inner.opaque.hooks.on_growth = Some(ask_limiter::<T>);
+        inner.opaque.control.hooks.on_growth = Some(ask_limiter::<T>);
     }
 }
 
@@ -138,8 +139,8 @@ pub(crate) fn admit_memory<T: 'static>(
 /// # Errors
 /// Returns an error if the limiter refuses.
 pub(crate) fn admit_shared<T: 'static>(store: &mut StoreInner<T>, memory: &Arc<SharedData>) -> Result<()> {
-    let is_it = |index| store.opaque.memory(index).shared().is_some_and(|known| Arc::ptr_eq(known, memory));
-    let is_known = (0..store.opaque.counts().0 as u32).any(is_it);
+    let is_it = |known: &StoreMemory| known.shared().is_some_and(|known| Arc::ptr_eq(known, memory));
+    let is_known = store.opaque.items.memories().iter().any(is_it);
     if is_known { Ok(()) } else { admit_counts(store, 0, 1, 0) }
 }
 
@@ -162,8 +163,9 @@ fn admit_counts<T: 'static>(
     memories: usize,
     tables: usize,
 ) -> Result<()> {
-    let (have_memories, have_tables) = store.opaque.counts();
-    let have_instances = store.opaque.instances.len();
+    let items = &store.opaque.items;
+    let (have_memories, have_tables) = (items.memories().len(), items.tables().len());
+    let have_instances = items.instances().len();
     let data = &mut store.above.data;
     let limits = match &mut store.above.hooks.limiter {
         None => return Ok(()),

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::ptr::NonNull;
 
 use crate::limiter;
-use crate::runtime::instances::store_opaque::Stored;
+use crate::runtime::instances::stored::Stored;
 use crate::runtime::linear_memory::growth;
 use crate::runtime::linear_memory::private_memory::WASM_PAGE;
 use crate::shared_memory::{MemoryAccessError, SharedMemory};
@@ -46,13 +46,13 @@ impl Memory {
         limiter::admit_memory(inner, ty, may_wait)?;
         let opaque = &mut inner.opaque;
         let index = opaque.add_memory(ty, None, None)?;
-        Ok(Memory(opaque.handle(index)))
+        Ok(Memory(opaque.items.handle(index)))
     }
 
     /// Returns the memory's type, with the current size as the minimum.
     pub fn ty(&self, store: impl AsContext) -> MemoryType {
-        let opaque = &store.as_context().0.opaque;
-        let memory = opaque.memory(opaque.index(self.0));
+        let items = &store.as_context().0.opaque.items;
+        let memory = items.memory(items.index(self.0));
         MemoryType { minimum: memory.pages(), ..memory.ty() }
     }
 
@@ -67,16 +67,16 @@ impl Memory {
             return Err(Error::new(ErrorKind::Link, message));
         }
         limiter::admit_shared(context.0, memory.data())?;
-        let opaque = &mut context.0.opaque;
-        let index = opaque.share_memory(memory.data())?;
-        Ok(Memory(opaque.handle(index)))
+        let items = &mut context.0.opaque.items;
+        let index = items.share_memory(memory.data())?;
+        Ok(Memory(items.handle(index)))
     }
 
     /// Returns the shared memory, if other stores can have it, too.
     pub fn shared(&self, store: impl AsContext) -> Option<SharedMemory> {
         let context = store.as_context();
-        let opaque = &context.0.opaque;
-        let data = opaque.memory(opaque.index(self.0)).shared()?;
+        let items = &context.0.opaque.items;
+        let data = items.memory(items.index(self.0)).shared()?;
         Some(SharedMemory::of_data(context.engine(), data.clone()))
     }
 
@@ -87,8 +87,8 @@ impl Memory {
     /// # Panics
     /// Panics if the memory is shared: other threads may change its contents at any time. See [`Memory::read`].
     pub fn data<'a, T: 'static>(&self, store: impl Into<StoreContext<'a, T>>) -> &'a [u8] {
-        let opaque = &store.into().0.opaque;
-        opaque.memory(opaque.index(self.0)).own().expect(NO_SLICE).data()
+        let items = &store.into().0.opaque.items;
+        items.memory(items.index(self.0)).own().expect(NO_SLICE).data()
     }
 
     /// Returns the contents mutably, as [`Memory::data`] does.
@@ -120,8 +120,11 @@ impl Memory {
         store: impl Into<StoreContextMut<'a, T>>,
     ) -> (&'a mut [u8], &'a mut T) {
         let inner = store.into().0;
-        let index = inner.opaque.index(self.0);
-        (inner.opaque.memory_mut(index).own_mut().expect(NO_SLICE).data_on_demand(), &mut inner.above.data)
+        let index = inner.opaque.items.index(self.0);
+        (
+            inner.opaque.items.memory_mut(index).own_mut().expect(NO_SLICE).data_on_demand(),
+            &mut inner.above.data,
+        )
     }
 
     /// Reads bytes that are still in the file, as far as the range lies in the memory.
@@ -129,17 +132,17 @@ impl Memory {
     /// # Errors
     /// Fails if the bytes cannot be read.
     pub(crate) fn fill(&self, store: impl AsContext, start: u64, len: u64) -> Result<()> {
-        let opaque = &store.as_context().0.opaque;
-        let Some(memory) = opaque.memory(opaque.index(self.0)).own() else { return Ok(()) };
+        let items = &store.as_context().0.opaque.items;
+        let Some(memory) = items.memory(items.index(self.0)).own() else { return Ok(()) };
         let end = start.saturating_add(len).min(memory.len());
         memory.fill(&(start.min(end) as usize..end as usize));
-        opaque.check_data()
+        items.check_data()
     }
 
     /// Returns the size in bytes.
     pub fn data_size(&self, store: impl AsContext) -> usize {
-        let opaque = &store.as_context().0.opaque;
-        opaque.memory(opaque.index(self.0)).len() as usize
+        let items = &store.as_context().0.opaque.items;
+        items.memory(items.index(self.0)).len() as usize
     }
 
     /// Returns the size in pages of 64 KiB.
@@ -170,7 +173,7 @@ impl Memory {
     }
 
     fn grow_in<T: 'static>(&self, inner: &mut StoreInner<T>, delta: u64, may_wait: bool) -> Result<u64> {
-        let index = inner.opaque.index(self.0);
+        let index = inner.opaque.items.index(self.0);
         // SAFETY: the store is whole, and this function borrows it exclusively. What may wait is alone on its fiber.
         let old = unsafe { growth::memory(NonNull::from(inner).cast(), index, delta, may_wait)? };
         old.ok_or_else(|| {
@@ -185,8 +188,8 @@ impl Memory {
     /// Fails if the range is not entirely in the memory.
     pub fn read(&self, store: impl AsContext, offset: usize, to: &mut [u8]) -> Result<(), MemoryAccessError> {
         let bytes = self.range(&store, offset, to.len())?;
-        let opaque = &store.as_context().0.opaque;
-        opaque.memory(opaque.index(self.0)).read(bytes.start, to);
+        let items = &store.as_context().0.opaque.items;
+        items.memory(items.index(self.0)).read(bytes.start, to);
         Ok(())
     }
 
@@ -201,9 +204,9 @@ impl Memory {
         from: &[u8],
     ) -> Result<(), MemoryAccessError> {
         let bytes = self.range(&store, offset, from.len())?;
-        let opaque = &mut store.as_context_mut().0.opaque;
-        let index = opaque.index(self.0);
-        opaque.memory_mut(index).write(bytes.start, from);
+        let items = &mut store.as_context_mut().0.opaque.items;
+        let index = items.index(self.0);
+        items.memory_mut(index).write(bytes.start, from);
         Ok(())
     }
 

@@ -36,7 +36,7 @@ impl<T: 'static> Store<T> {
         every: Duration,
         receive: impl FnMut(Profile) + Send + Sync + 'static,
     ) -> Result<()> {
-        if self.opaque().bursts.is_none() {
+        if self.opaque().observed.bursts.is_none() {
             let message =
                 "only adaptive profiles are taken while a program runs: use ProfilingConfig::Adaptive";
             return Err(Error::new(ErrorKind::Type, message));

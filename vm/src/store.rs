@@ -116,12 +116,12 @@ impl<T: 'static> Store<T> {
 
     /// Sets the limits for items created from now on. Existing items keep the limits of their creation.
     pub fn set_limits(&mut self, limits: StoreLimits) {
-        self.inner.opaque.limits = limits;
+        self.inner.opaque.items.set_limits(limits);
     }
 
     /// Returns the limits.
     pub fn limits(&self) -> StoreLimits {
-        self.inner.opaque.limits
+        *self.inner.opaque.items.limits()
     }
 
     /// Stops wasm code of this store with [`Trap::Deadline`](crate::Trap::Deadline) soon after an instant, as an
@@ -131,7 +131,7 @@ impl<T: 'static> Store<T> {
     /// # Errors
     /// Fails if the system has no thread for a timer.
     pub fn set_deadline(&mut self, at: Option<Instant>) -> Result<()> {
-        self.inner.opaque.set_deadline(at)
+        self.inner.opaque.control.set_deadline(at)
     }
 
     /// Stops wasm code of this store with [`Trap::Deadline`](crate::Trap::Deadline) when the engine's epoch has been
@@ -167,17 +167,17 @@ impl<T: 'static> Store<T> {
 
     /// Returns the statistics of allocations and collections so far; `None` if there are no object types.
     pub fn gc_statistics(&mut self) -> Option<&GcStatistics> {
-        self.inner.opaque.count_objects()
+        self.inner.opaque.collected.objects.statistics()
     }
 
     /// Returns the number of externrefs held for wasm code, including garbage.
     pub fn externref_count(&self) -> usize {
-        self.inner.opaque.externs.len()
+        self.inner.opaque.collected.externs.len()
     }
 
     /// Returns the number of exceptions held for wasm code, including garbage.
     pub fn exnref_count(&self) -> usize {
-        self.inner.opaque.exceptions.len()
+        self.inner.opaque.collected.exceptions.len()
     }
 }
 
@@ -236,12 +236,12 @@ impl<T: 'static> StoreContextMut<'_, T> {
 
     /// Sets the limits: see [`Store::set_limits`].
     pub fn set_limits(&mut self, limits: StoreLimits) {
-        self.0.opaque.limits = limits;
+        self.0.opaque.items.set_limits(limits);
     }
 
     /// Returns the limits: see [`Store::limits`].
     pub fn limits(&self) -> StoreLimits {
-        self.0.opaque.limits
+        *self.0.opaque.items.limits()
     }
 
     /// Sets the deadline: see [`Store::set_deadline`].
@@ -249,7 +249,7 @@ impl<T: 'static> StoreContextMut<'_, T> {
     /// # Errors
     /// Fails as [`Store::set_deadline`] does.
     pub fn set_deadline(&mut self, at: Option<Instant>) -> Result<()> {
-        self.0.opaque.set_deadline(at)
+        self.0.opaque.control.set_deadline(at)
     }
 
     /// Frees garbage: see [`Store::gc`].

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::ptr::NonNull;
 
 use crate::limiter;
-use crate::runtime::instances::store_opaque::Stored;
+use crate::runtime::instances::stored::Stored;
 use crate::runtime::linear_memory::growth;
 use crate::store::{StoreContextMut, StoreInner};
 use crate::waiting::on_fiber;
@@ -47,27 +47,27 @@ impl Table {
         limiter::admit_table(inner, &ty, may_wait)?;
         let opaque = &mut inner.opaque;
         let word = init.to_word(opaque);
-        let index = opaque.add_table(ty, word, None)?;
-        Ok(Table(opaque.handle(index)))
+        let index = opaque.items.add_table(ty, word, None)?;
+        Ok(Table(opaque.items.handle(index)))
     }
 
     /// Returns the table's type, with the current size as the minimum.
     pub fn ty(&self, store: impl AsContext) -> TableType {
-        let opaque = &store.as_context().0.opaque;
-        let table = opaque.table(opaque.index(self.0));
+        let items = &store.as_context().0.opaque.items;
+        let table = items.table(items.index(self.0));
         TableType { minimum: table.len(), ..table.ty().clone() }
     }
 
     /// Returns the number of elements.
     pub fn size(&self, store: impl AsContext) -> u64 {
-        let opaque = &store.as_context().0.opaque;
-        opaque.table(opaque.index(self.0)).len()
+        let items = &store.as_context().0.opaque.items;
+        items.table(items.index(self.0)).len()
     }
 
     /// Returns an element; `None` beyond the end.
     pub fn get(&self, mut store: impl AsContextMut, index: u64) -> Option<Ref> {
         let opaque = &store.as_context_mut().0.opaque;
-        let table = opaque.table(opaque.index(self.0));
+        let table = opaque.items.table(opaque.items.index(self.0));
         let word = *table.elements().get(usize::try_from(index).ok()?)?;
         // SAFETY: a table of this store holds references of its element type.
         Some(unsafe { Ref::from_word(word, &table.ty().element, opaque) })
@@ -79,14 +79,14 @@ impl Table {
     /// Fails if the index is beyond the end, or `value` has another type.
     pub fn set(&self, mut store: impl AsContextMut, index: u64, value: Ref) -> Result<()> {
         let opaque = &mut store.as_context_mut().0.opaque;
-        let table = opaque.index(self.0);
-        value.check_type(&opaque.table(table).ty().element, opaque)?;
-        let size = opaque.table(table).len();
+        let table = opaque.items.index(self.0);
+        value.check_type(&opaque.items.table(table).ty().element, opaque)?;
+        let size = opaque.items.table(table).len();
         if index >= size {
             return Err(Error::new(ErrorKind::Type, format_args!("element {index} of a table of {size}")));
         }
         let word = value.to_word(opaque);
-        opaque.table_mut(table).elements_mut()[index as usize] = word;
+        opaque.items.table_mut(table).elements_mut()[index as usize] = word;
         Ok(())
     }
 
@@ -96,11 +96,11 @@ impl Table {
     /// Fails if the range is not within the table, or `value` has another type; nothing is set then.
     pub fn fill(&self, mut store: impl AsContextMut, start: u64, value: Ref, len: u64) -> Result<()> {
         let opaque = &mut store.as_context_mut().0.opaque;
-        let table = opaque.index(self.0);
-        value.check_type(&opaque.table(table).ty().element, opaque)?;
-        let range = range(start, len, opaque.table(table).len())?;
+        let table = opaque.items.index(self.0);
+        value.check_type(&opaque.items.table(table).ty().element, opaque)?;
+        let range = range(start, len, opaque.items.table(table).len())?;
         let word = value.to_word(opaque);
-        opaque.table_mut(table).elements_mut()[range].fill(word);
+        opaque.items.table_mut(table).elements_mut()[range].fill(word);
         Ok(())
     }
 
@@ -117,19 +117,19 @@ impl Table {
         from_start: u64,
         len: u64,
     ) -> Result<()> {
-        let opaque = &mut store.as_context_mut().0.opaque;
-        let (to, from) = (opaque.index(to.0), opaque.index(from.0));
-        let (target, source) = (&opaque.table(to).ty().element, &opaque.table(from).ty().element);
+        let items = &mut store.as_context_mut().0.opaque.items;
+        let (to, from) = (items.index(to.0), items.index(from.0));
+        let (target, source) = (&items.table(to).ty().element, &items.table(from).ty().element);
         if !source.matches(target) {
             let message = format_args!("elements of type {source} do not fit into a table of {target}");
             return Err(Error::new(ErrorKind::Type, message));
         }
-        let target = range(to_start, len, opaque.table(to).len())?;
-        let source = range(from_start, len, opaque.table(from).len())?;
+        let target = range(to_start, len, items.table(to).len())?;
+        let source = range(from_start, len, items.table(from).len())?;
         if to == from {
-            opaque.table_mut(to).elements_mut().copy_within(source, target.start);
+            items.table_mut(to).elements_mut().copy_within(source, target.start);
         } else {
-            let (to, from) = opaque.two_tables(to, from);
+            let (to, from) = items.two_tables(to, from);
             to.elements_mut()[target].copy_from_slice(&from.elements()[source]);
         }
         Ok(())
@@ -165,8 +165,8 @@ impl Table {
         init: Ref,
         may_wait: bool,
     ) -> Result<u64> {
-        let table = inner.opaque.index(self.0);
-        init.check_type(&inner.opaque.table(table).ty().element, &inner.opaque)?;
+        let table = inner.opaque.items.index(self.0);
+        init.check_type(&inner.opaque.items.table(table).ty().element, &inner.opaque)?;
         let word = init.to_word(&mut inner.opaque);
         // SAFETY: the store is whole, and this function borrows it exclusively. What may wait is alone on its fiber.
         let old = unsafe { growth::table(NonNull::from(inner).cast(), table, delta, word, false, may_wait)? };

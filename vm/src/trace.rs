@@ -7,6 +7,7 @@ use wprof_profiler::TraceHead;
 pub use crate::runtime::counts::recording::TraceSummary;
 
 use crate::runtime::counts::recording::{Recording, refused};
+use crate::runtime::counts::trace_buffer::Trace;
 use crate::runtime::instances::loaded;
 use crate::{AsContextMut, Module, Result, Store};
 
@@ -28,16 +29,16 @@ impl<T: 'static> Store<T> {
         limit: u64,
     ) -> Result<()> {
         let (loaded, store) = (module.loaded(), &mut self.as_context_mut().0.opaque);
-        if store.trace.is_none() {
+        let Some(trace) = &mut store.observed.trace else {
             return Err(refused("the engine does not trace: use Config::trace"));
-        }
-        if store.instances.iter().any(|instance| !loaded::same(&instance.module, &loaded))
-            || store.instances.len() > 1
+        };
+        if store.items.instances().iter().any(|instance| !loaded::same(&instance.module, &loaded))
+            || store.items.instances().len() > 1
         {
             return Err(refused("a trace is of one instance: use a store for it alone"));
         }
         let head = TraceHead { program: program.to_owned(), module_hash: module.hash() };
-        store.start_trace(|| Recording::start(loaded, &head, Box::new(out), limit))
+        trace.start(store.control.is_running(), || Recording::start(loaded, &head, Box::new(out), limit))
     }
 
     /// Completes the trace that is being recorded.
@@ -45,7 +46,7 @@ impl<T: 'static> Store<T> {
     /// # Errors
     /// Returns an error if no trace is being recorded, or it could not be written.
     pub fn finish_trace(&mut self) -> Result<TraceSummary> {
-        let recording = self.as_context_mut().0.opaque.end_trace();
+        let recording = self.opaque_mut().observed.trace.as_mut().and_then(Trace::end);
         recording.ok_or_else(|| refused("no trace is being recorded: use Store::record_trace"))?.finish()
     }
 }

@@ -34,13 +34,13 @@ impl Wait {
     /// # Errors
     /// Fails if the surrounding call is not awaited; `what` is then named as what would have waited.
     pub(crate) fn begin(store: &mut StoreOpaque, what: &str) -> Result<Wait> {
-        let Some(suspender) = store.suspender else {
+        let Some(suspender) = store.control.suspender() else {
             let message = format!("{what} was called in a call that is not async: use call_async");
             return Err(Error::new(ErrorKind::Host, message));
         };
         // The duration of the wait says nothing about the code.
-        store.drop_timed_call();
-        Ok(Wait { suspender, left: store.leave_thread(), before: suspender.waited() })
+        store.observed.trials.drop_call();
+        Ok(Wait { suspender, left: store.observed.leave_thread(), before: suspender.waited() })
     }
 
     pub(crate) fn until<F: Future + Send + ?Sized>(&self, future: Box<F>) -> Result<F::Output, Dropped> {
@@ -51,6 +51,6 @@ impl Wait {
     }
 
     pub(crate) fn end(self, store: &mut StoreOpaque) {
-        store.go_on_after(self.left, self.suspender.waited() - self.before);
+        store.observed.go_on_after(self.left, self.suspender.waited() - self.before);
     }
 }

@@ -16,7 +16,8 @@ use super::plan::{self, CoreItem, Encoding, ModuleSource};
 use super::resource::ResourceType;
 use super::trap;
 use super::types::FuncType;
-use crate::runtime::instances::store_opaque::{StoreOpaque, Stored};
+use crate::runtime::instances::store_opaque::StoreOpaque;
+use crate::runtime::instances::stored::Stored;
 use crate::runtime::values::handles::{ComponentInstance, Handles};
 use crate::store::StoreContextMut;
 use crate::{Error, ErrorKind, Extern, Func, Instance, Memory, Module, Result, Val};
@@ -70,7 +71,7 @@ impl State {
         modules: HashMap<u32, Module>,
     ) -> Arc<State> {
         let plan = component.plan();
-        let instances = store.add_component(plan.instances.len());
+        let instances = store.items.add_component(plan.instances.len());
         let destructors = plan.resources.iter().map(|_| OnceLock::new()).collect();
         let inner = Inner { core_instances: Vec::new(), trampolines: vec![None; plan.trampolines.len()] };
         let lifted = plan.lifted.iter().map(|_| OnceLock::new()).collect();
@@ -238,7 +239,7 @@ impl State {
     /// # Panics
     /// Panics if the component is in another store.
     fn instances<'s>(&self, store: &'s mut StoreOpaque) -> &'s mut [ComponentInstance] {
-        store.component_mut(self.instances)
+        store.items.component_mut(self.instances)
     }
 
     /// Returns the contents of a memory, and the instances.
@@ -250,7 +251,7 @@ impl State {
         store: &'s mut StoreOpaque,
         memory: Option<Memory>,
     ) -> (&'s [u8], &'s mut [ComponentInstance]) {
-        store.memory_and_component(memory.map(|memory| memory.0), self.instances)
+        store.items.memory_and_component(memory.map(|memory| memory.0), self.instances)
     }
 
     /// Returns the handles of an instance.

@@ -7,7 +7,8 @@ use wprof_jit::abi::object::{self, FIELDS, HOST, I31 as I31_BIT, StructLayout, T
 
 use super::val::Val;
 use crate::runtime::instances::abi::VmValue;
-use crate::runtime::instances::store_opaque::{StoreId, StoreOpaque};
+use crate::runtime::instances::store_opaque::StoreOpaque;
+use crate::runtime::instances::stored::StoreId;
 use crate::types::defined::DefinedType;
 use crate::types::{ArrayType, HeapType, StructType};
 use crate::{AsContext, AsContextMut, Error, ErrorKind, ExternRef, Result, Trap, ValType};
@@ -86,8 +87,12 @@ impl AnyRef {
     pub(crate) fn from_word(word: u64, store: &StoreOpaque) -> AnyRef {
         AnyRef(match word & TAG_MASK {
             _ if word & I31_BIT != 0 => Kind::I31(I31(word as u32 >> 1)),
-            HOST => Kind::Host(store.externs.get(word).expect("it is not null")),
-            _ => Kind::Object(Object { store: store.id(), word, _root: store.objects.hold(word) }),
+            HOST => Kind::Host(store.collected.externs.get(word).expect("it is not null")),
+            _ => Kind::Object(Object {
+                store: store.items.id(),
+                word,
+                _root: store.collected.objects.hold(word),
+            }),
         })
     }
 
@@ -98,7 +103,7 @@ impl AnyRef {
     pub(crate) fn to_word(&self, store: &mut StoreOpaque) -> u64 {
         match &self.0 {
             Kind::I31(value) => i31_word(value.0),
-            Kind::Host(value) => store.externs.insert(Some(value.clone())),
+            Kind::Host(value) => store.collected.externs.insert(Some(value.clone())),
             Kind::Object(object) => object.word_in(store),
         }
     }
@@ -136,7 +141,9 @@ impl AnyRef {
         match &self.0 {
             Kind::I31(_) => HeapType::I31,
             Kind::Host(_) => HeapType::Any,
-            Kind::Object(object) => HeapType::new(store.objects.type_of(object.word_in(store)).ty.clone()),
+            Kind::Object(object) => {
+                HeapType::new(store.collected.objects.type_of(object.word_in(store)).ty.clone())
+            }
         }
     }
 
@@ -160,7 +167,10 @@ impl AnyRef {
 
 impl Object {
     fn word_in(&self, store: &StoreOpaque) -> u64 {
-        assert!(self.store == store.id(), "object used with the wrong store: it belongs to another one");
+        assert!(
+            self.store == store.items.id(),
+            "object used with the wrong store: it belongs to another one"
+        );
         self.word
     }
 }
@@ -228,14 +238,14 @@ impl Place {
 
     fn read(&self, object: &Object, store: &StoreOpaque) -> Val {
         let mut value = VmValue::default();
-        let bytes = store.objects.heap().bytes(object.word_in(store), self.bytes());
+        let bytes = store.collected.objects.heap().bytes(object.word_in(store), self.bytes());
         value.0[..bytes.len()].copy_from_slice(bytes);
         Val::of_field(value, &self.ty, store)
     }
 
     fn write(&self, object: &Object, store: &mut StoreOpaque, value: &Val) {
         let (word, value) = (object.word_in(store), value.to_vm(store));
-        let bytes = store.objects.heap_mut().bytes_mut(word, self.bytes());
+        let bytes = store.collected.objects.heap_mut().bytes_mut(word, self.bytes());
         let len = bytes.len();
         bytes.copy_from_slice(&value.0[..len]);
     }
@@ -257,7 +267,8 @@ fn beyond(what: &str, index: usize, len: usize) -> Error {
 /// Allocates an object with its header and no contents.
 fn allocate(store: &mut StoreOpaque, ty: &DefinedType, len: u32) -> Result<AnyRef> {
     let entry = store.engine().types().entry(ty);
-    store.add_object_types(std::slice::from_ref(&entry))?;
+    let limit = store.items.limits().heap_bytes;
+    store.collected.objects.add_types(std::slice::from_ref(&entry), limit)?;
     let word = store.allocate(entry.id, len)?;
     Ok(AnyRef::from_word(word, store))
 }
@@ -346,7 +357,7 @@ impl ArrayRef {
     }
 
     fn len_in(&self, store: &StoreOpaque) -> u32 {
-        store.objects.heap().head(self.0.object().word_in(store)).1
+        store.collected.objects.heap().head(self.0.object().word_in(store)).1
     }
 
     fn place(&self, store: &StoreOpaque, index: u32) -> Result<Place> {
@@ -397,8 +408,11 @@ impl ArrayRef {
         if start > end || end > self.len_in(store) {
             return Err(Trap::ArrayOutOfBounds);
         }
-        let bytes =
-            store.objects.heap().bytes(self.0.object().word_in(store), bytes_of_units(start, end - start));
+        let bytes = store
+            .collected
+            .objects
+            .heap()
+            .bytes(self.0.object().word_in(store), bytes_of_units(start, end - start));
         Ok(bytes.as_chunks().0.iter().map(|&unit| u16::from_le_bytes(unit)).collect())
     }
 
@@ -415,7 +429,8 @@ impl ArrayRef {
             return Err(Trap::ArrayOutOfBounds);
         }
         let word = self.0.object().word_in(store);
-        let bytes = store.objects.heap_mut().bytes_mut(word, bytes_of_units(start, units.len() as u32));
+        let bytes =
+            store.collected.objects.heap_mut().bytes_mut(word, bytes_of_units(start, units.len() as u32));
         for (bytes, unit) in bytes.as_chunks_mut().0.iter_mut().zip(units) {
             *bytes = unit.to_le_bytes();
         }
@@ -439,7 +454,7 @@ fn place_in(ty: &ArrayType, index: u32) -> Place {
 pub(crate) fn extern_word(value: Option<ExternRef>, store: &mut StoreOpaque) -> u64 {
     match value.as_ref().and_then(ExternRef::downcast_ref::<AnyRef>) {
         Some(any) => any.to_word(store),
-        None => store.externs.insert(value),
+        None => store.collected.externs.insert(value),
     }
 }
 

@@ -47,7 +47,8 @@ use crate::caller::Caller;
 use crate::runtime::control::enter::Ended;
 use crate::runtime::control::{enter, host as runtime_host};
 use crate::runtime::instances::abi::VmValue;
-use crate::runtime::instances::store_opaque::{FuncPtr, StoreOpaque};
+use crate::runtime::instances::store_opaque::StoreOpaque;
+use crate::runtime::instances::stored::FuncPtr;
 use crate::store::{StoreContextMut, StoreInner};
 use crate::waiting::on_fiber;
 use crate::{AsContext, AsContextMut, Error, ErrorKind, FuncType, Result, ValType, WasmBacktrace};
@@ -142,7 +143,7 @@ impl Func {
 
     /// Returns the function's type.
     pub fn ty(&self, store: impl AsContext) -> FuncType {
-        store.as_context().0.opaque.func_type(self.0).func_type()
+        store.as_context().0.opaque.items.func_type(self.0).func_type()
     }
 
     /// Calls the function. Types are checked at each call; [`Func::typed`] checks them once.
@@ -183,7 +184,7 @@ impl Func {
         may_wait: bool,
     ) -> Result<()> {
         let context = StoreContextMut(store);
-        let ty = context.0.opaque.func_type(self.0).func_type();
+        let ty = context.0.opaque.items.func_type(self.0).func_type();
         check_params(&ty, params, &context.0.opaque)?;
         if results.len() != ty.results().len() {
             let message = format!("expected room for {} results, got {}", ty.results().len(), results.len());
@@ -218,7 +219,7 @@ impl Func {
         store: &mut StoreContextMut<'_, T>,
         args: &[u64],
     ) -> Result<Option<u64>> {
-        let numbers = store.0.opaque.func_type(self.0).numbers();
+        let numbers = store.0.opaque.items.func_type(self.0).numbers();
         let (params, has_result) = numbers.expect("a function of numbers");
         assert!(params == args.len(), "a function with so many numbers");
         store.0.opaque.collect_if_due();

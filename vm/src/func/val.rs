@@ -71,9 +71,9 @@ impl Ref {
     /// Returns the reference as a word, as in table elements.
     pub(crate) fn to_word(&self, store: &mut StoreOpaque) -> u64 {
         match self {
-            Ref::Func(f) => store.func_word(f.map(|f| f.0)),
+            Ref::Func(f) => store.items.func_word(f.map(|f| f.0)),
             Ref::Extern(value) => anyref::extern_word(value.clone(), store),
-            Ref::Exn(value) => store.exception_word(value.as_ref().map(|value| value.0.clone())),
+            Ref::Exn(value) => store.collected.exceptions.word(value.as_ref().map(|value| value.0.clone())),
             Ref::Any(value) => value.as_ref().map_or(0, |value| value.to_word(store)),
         }
     }
@@ -83,10 +83,10 @@ impl Ref {
     pub(crate) unsafe fn from_word(word: u64, ty: &RefType, store: &StoreOpaque) -> Ref {
         match ty.heap_type().top() {
             HeapType::Extern => Ref::Extern(anyref::extern_of_word(word, store)),
-            HeapType::Exn => Ref::Exn(store.exceptions.get(word).map(ExnRef)),
+            HeapType::Exn => Ref::Exn(store.collected.exceptions.get(word).map(ExnRef)),
             HeapType::Any => Ref::Any((word != 0).then(|| AnyRef::from_word(word, store))),
             // SAFETY: the caller guarantees it.
-            _ => Ref::Func(unsafe { store.func_of_word(word) }.map(Func)),
+            _ => Ref::Func(unsafe { store.items.func_of_word(word) }.map(Func)),
         }
     }
 
@@ -104,7 +104,7 @@ impl Ref {
         }
         match (self, ty.heap_type()) {
             (Ref::Func(Some(func)), HeapType::ConcreteFunc(ty)) => {
-                store.func_type(func.0).func_type().matches(ty)
+                store.items.func_type(func.0).func_type().matches(ty)
             }
             (Ref::Any(Some(any)), of) => any.type_in(store).matches(of),
             (_, of) => self.ty().heap_type().matches(of),
@@ -122,7 +122,7 @@ impl Ref {
     /// Returns the description of the reference for error messages.
     fn told(&self, store: &StoreOpaque) -> String {
         match self {
-            Ref::Func(Some(func)) => format!("function {}", store.func_type(func.0).func_type()),
+            Ref::Func(Some(func)) => format!("function {}", store.items.func_type(func.0).func_type()),
             Ref::Any(Some(any)) => format!("{}", any.type_in(store)),
             _ if self.is_null() => format!("{}, null", self.ty()),
             _ => self.ty().to_string(),
@@ -233,9 +233,11 @@ impl Val {
             Val::F32(bits) => VmValue::from_u32(*bits),
             Val::F64(bits) => VmValue::from_u64(*bits),
             Val::V128(v) => VmValue::from_u128(*v),
-            Val::FuncRef(f) => VmValue::from_u64(store.func_word(f.map(|f| f.0))),
+            Val::FuncRef(f) => VmValue::from_u64(store.items.func_word(f.map(|f| f.0))),
             Val::ExternRef(e) => VmValue::from_u64(anyref::extern_word(e.clone(), store)),
-            Val::ExnRef(e) => VmValue::from_u64(store.exception_word(e.as_ref().map(|e| e.0.clone()))),
+            Val::ExnRef(e) => {
+                VmValue::from_u64(store.collected.exceptions.word(e.as_ref().map(|e| e.0.clone())))
+            }
             Val::AnyRef(a) => VmValue::from_u64(a.as_ref().map_or(0, |a| a.to_word(store))),
         }
     }

@@ -61,12 +61,12 @@ wasm_types! {
         |v, store| VmValue::from_u64(v.map_or(0, |v| v.to_word(store))),
         |v, store| (v.u64() != 0).then(|| AnyRef::from_word(v.u64(), store));
     Option<ExnRef> = ValType::EXNREF,
-        |v, store| VmValue::from_u64(store.exception_word(v.map(|e| e.0))),
-        |v, store| store.exceptions.get(v.u64()).map(ExnRef);
+        |v, store| VmValue::from_u64(store.collected.exceptions.word(v.map(|e| e.0))),
+        |v, store| store.collected.exceptions.get(v.u64()).map(ExnRef);
     Option<Func> = ValType::FUNCREF,
-        |v, store| VmValue::from_u64(store.func_word(v.map(|f| f.0))),
+        |v, store| VmValue::from_u64(store.items.func_word(v.map(|f| f.0))),
         // SAFETY: the caller guarantees that the value is a funcref of this store.
-        |v, store| unsafe { store.func_of_word(v.u64()) }.map(Func);
+        |v, store| unsafe { store.items.func_of_word(v.u64()) }.map(Func);
 }
 
 /// The parameters of a [`TypedFunc`](crate::TypedFunc): one value, or a tuple of them.

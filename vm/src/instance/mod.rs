@@ -8,8 +8,9 @@ use wprof_jit::module::Entity;
 use crate::func::{WasmParams, WasmResults};
 use crate::runtime::instances::instance::InstanceData;
 use crate::runtime::instances::instantiate::{Imports, entity_index, instantiate};
+use crate::runtime::instances::items::Items;
 use crate::runtime::instances::loaded;
-use crate::runtime::instances::store_opaque::{StoreOpaque, Stored};
+use crate::runtime::instances::stored::Stored;
 use crate::store::{StoreContext, StoreContextMut, StoreInner};
 use crate::waiting::on_fiber;
 use crate::{
@@ -88,9 +89,9 @@ impl Instance {
         check_engine(&context, module);
         limiter::admit_instance(context.0, module, may_wait)?;
         let index = instantiate(&mut context.0.opaque, &module.loaded(), Box::new(module.clone()), imports)?;
-        let instance = Instance(context.0.opaque.handle(index));
+        let instance = Instance(context.0.opaque.items.handle(index));
         if let Some(start) = module.info().start {
-            instance.func(&context.0.opaque, start).call_in(context.0, &[], &mut [], may_wait)?;
+            instance.func(&context.0.opaque.items, start).call_in(context.0, &[], &mut [], may_wait)?;
         }
         Ok(instance)
     }
@@ -98,25 +99,25 @@ impl Instance {
     /// Returns the newest instance of `module` in a store, including one whose start function is running or has failed,
     /// so that its profile is not lost, but not one whose creation failed earlier.
     pub fn newest_of(store: impl AsContext, module: &Module) -> Option<Instance> {
-        let opaque = &store.as_context().0.opaque;
+        let items = &store.as_context().0.opaque.items;
         let module = module.loaded();
         let of_module = |i: &InstanceData| i.is_ready && loaded::same(&i.module, &module);
-        let index = opaque.instances.iter().rposition(of_module)?;
-        Some(Instance(opaque.handle(index as u32)))
+        let index = items.instances().iter().rposition(of_module)?;
+        Some(Instance(items.handle(index as u32)))
     }
 
     /// Returns the instance's module.
     pub fn module<'a, T: 'static>(&self, store: impl Into<StoreContext<'a, T>>) -> &'a Module {
-        let opaque = &store.into().0.opaque;
-        let handle = &opaque.instances[opaque.index(self.0) as usize].handle;
+        let items = &store.into().0.opaque.items;
+        let handle = &items.instance(items.index(self.0)).handle;
         handle.downcast_ref().expect("instances are made of modules")
     }
 
     /// Returns the export called `name`.
     pub fn get_export(&self, mut store: impl AsContextMut, name: &str) -> Option<Extern> {
-        let opaque = &store.as_context_mut().0.opaque;
-        let entity = opaque.instances[opaque.index(self.0) as usize].export(name)?;
-        Some(self.entity(opaque, entity))
+        let items = &store.as_context_mut().0.opaque.items;
+        let entity = items.instance(items.index(self.0)).export(name)?;
+        Some(self.entity(items, entity))
     }
 
     /// Returns the function exported as `name`.
@@ -164,24 +165,24 @@ impl Instance {
         &self,
         store: impl Into<StoreContext<'a, T>>,
     ) -> impl ExactSizeIterator<Item = Export<'a>> {
-        let opaque = &store.into().0.opaque;
+        let items = &store.into().0.opaque.items;
         let instance = *self;
-        let exports = &opaque.instances[opaque.index(self.0) as usize].module.info().exports;
-        exports.iter().map(move |(name, entity)| Export { name, item: instance.entity(opaque, *entity) })
+        let exports = &items.instance(items.index(self.0)).module.info().exports;
+        exports.iter().map(move |(name, entity)| Export { name, item: instance.entity(items, *entity) })
     }
 
     /// Returns function number `index`, which is imported or used as a value somewhere.
-    fn func(&self, store: &StoreOpaque, index: u32) -> Func {
-        let pointer = store.instances[store.index(self.0) as usize].func_ref(index);
+    fn func(&self, items: &Items, index: u32) -> Func {
+        let pointer = items.instance(items.index(self.0)).func_ref(index);
         // SAFETY: the pointer comes from an instance of this store.
-        Func(unsafe { store.func_handle(pointer) })
+        Func(unsafe { items.func_handle(pointer) })
     }
 
-    fn entity(&self, store: &StoreOpaque, entity: Entity) -> Extern {
-        let instance = &store.instances[store.index(self.0) as usize];
-        let handle = || store.handle(entity_index(instance, entity));
+    fn entity(&self, items: &Items, entity: Entity) -> Extern {
+        let instance = items.instance(items.index(self.0));
+        let handle = || items.handle(entity_index(instance, entity));
         match entity {
-            Entity::Func(f) => Extern::Func(self.func(store, f)),
+            Entity::Func(f) => Extern::Func(self.func(items, f)),
             Entity::Table(_) => Extern::Table(Table(handle())),
             Entity::Memory(_) => Extern::Memory(Memory(handle())),
             Entity::Global(_) => Extern::Global(Global(handle())),
@@ -198,7 +199,7 @@ fn check_engine<T: 'static>(context: &StoreContextMut<'_, T>, module: &Module) {
 impl<T: 'static> Caller<'_, T> {
     /// Returns the calling instance; `None` if the host itself called.
     pub fn instance(&self) -> Option<Instance> {
-        self.instance_index().map(|index| Instance(self.as_context().0.opaque.handle(index)))
+        self.instance_index().map(|index| Instance(self.as_context().0.opaque.items.handle(index)))
     }
 
     /// Returns the export called `name` of the calling instance.

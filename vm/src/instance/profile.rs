@@ -15,14 +15,14 @@ impl Instance {
     /// Returns an error if the engine neither profiles nor counts events.
     pub fn profile(&self, store: impl AsContext) -> Result<Profile> {
         let store = &store.as_context().0.opaque;
-        profile::with_timeline(store, store.index(self.0), true)
+        profile::with_timeline(store, store.items.index(self.0), true)
     }
 
     /// Returns the callees of its functions' indirect calls so far, by caller and call site. They are counted in
     /// bursts only. The [`profile`](Self::profile) contains them too, sorted, but takes longer.
     pub fn call_targets(&self, store: impl AsContext) -> Vec<CallTarget> {
         let store = &store.as_context().0.opaque;
-        profile::call_targets(store, store.index(self.0))
+        profile::call_targets(store, store.items.index(self.0))
     }
 
     /// Returns how often each block of each compiled function was entered, by function index.
@@ -31,13 +31,13 @@ impl Instance {
     /// Returns an error if the engine does not profile.
     pub fn block_counts(&self, store: impl AsContext) -> Result<Vec<(u32, Vec<u64>)>> {
         let store = &store.as_context().0.opaque;
-        profile::block_counts(store, store.index(self.0))
+        profile::block_counts(store, store.items.index(self.0))
     }
 
     /// Returns the number of counters of its functions, and the number of increments that optimised code makes
     /// for their counts.
     pub fn counter_cost(&self, store: impl AsContext) -> CounterCost {
         let store = &store.as_context().0.opaque;
-        profile::counter_cost(store, store.index(self.0))
+        profile::counter_cost(store, store.items.index(self.0))
     }
 }

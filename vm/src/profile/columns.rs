@@ -9,7 +9,7 @@
 use wprof_jit::cfg::Cfg;
 use wprof_jit::events::{EventModel, executed};
 use wprof_jit::module::ModuleInfo;
-use wprof_jit::plan::{FunctionPlan, Metric};
+use wprof_jit::plan::{FunctionPlan, Instrumentation, Metric};
 use wprof_profiler::{BlockId, Path};
 
 use crate::Result;
@@ -58,7 +58,7 @@ pub struct Way<'a> {
 impl<'a> Columns<'a> {
     /// Creates the columns of a store.
     pub fn new(store: &'a StoreOpaque) -> Columns<'a> {
-        if !store.counts_paths() {
+        if store.engine().counted().counters != Instrumentation::Paths {
             return Columns(Vec::new());
         }
         let Columns(mut columns) = Columns::measured(store);
@@ -75,10 +75,10 @@ impl<'a> Columns<'a> {
 
     /// Creates the columns of a store's calling contexts: the measured metrics.
     pub fn measured(store: &'a StoreOpaque) -> Columns<'a> {
-        let metrics = store.metrics.all().iter().enumerate();
+        let metrics = store.observed.metrics.all().iter().enumerate();
         let metrics = metrics.filter(|(_, metric)| !matches!(metric, Metric::Lengths(_)));
         let measured = metrics.map(|(number, metric)| {
-            let source = Source::Measured(number, store.cost_of_start(metric));
+            let source = Source::Measured(number, store.observed.metrics.cost_of_start(metric));
             Column { name: metric.name(), source, taken_off: 0 }
         });
         let mut columns: Vec<Column<'_>> = measured.collect();

@@ -29,9 +29,9 @@ pub fn paths_in_contexts(
     exits: &HashMap<u32, Exits>,
 ) -> InContexts {
     let mut all = InContexts::default();
-    let Some(contexts) = &store.contexts else { return all };
+    let Some(contexts) = store.observed.records() else { return all };
     let plans: HashMap<u32, &FunctionPlan> = plans.iter().map(|(func, plan)| (*func, &**plan)).collect();
-    let of = &store.instances[instance as usize];
+    let of = store.items.instance(instance);
     let mut elsewhere: HashMap<(u32, u32), Vec<Counted>> = HashMap::new();
     for (&func, version) in plans.iter().filter(|(_, plan)| plan.flow_contexts.is_some()) {
         let owed = exits.get(&func).into_iter().flat_map(|exits| &exits.owed);
@@ -71,13 +71,13 @@ pub fn context_tree(store: &StoreOpaque, index: u32, paths: PathsOfRecords) -> R
         }
         &Called::Wasm(instance, func) => wasm_routine(store, index, instance, func),
     };
-    let Some(contexts) = store.contexts.as_ref() else { return Ok(None) };
+    let Some(contexts) = store.observed.records() else { return Ok(None) };
     let mut beside = vec![(INSTRUCTIONS, contexts.ops())];
     beside.extend(events(store, contexts)?);
-    beside.extend(store.allocations.iter().flat_map(|all| allocations(all, contexts)));
-    let measured = (&mut Columns::measured(store), &store.live_measured()[..]);
+    beside.extend(store.observed.allocations.iter().flat_map(|all| allocations(all, contexts)));
+    let measured = (&mut Columns::measured(store), &store.observed.live_measured()[..]);
     let tree = tree(contexts, measured, paths, beside, routine);
-    let Some(rate) = store.burst_rate() else { return Ok(Some(tree)) };
+    let Some(rate) = store.observed.burst_rate() else { return Ok(Some(tree)) };
     let tree = ContextTree { kind: FigureKind::Sampled { rate }, ..tree.pruned() };
     // The root always exists.
     Ok((tree.records.len() > 1).then_some(tree))
@@ -87,7 +87,7 @@ pub fn context_tree(store: &StoreOpaque, index: u32, paths: PathsOfRecords) -> R
 /// frames.
 fn events<'a>(store: &'a StoreOpaque, contexts: &CallRecords) -> Result<Vec<(&'a str, Vec<u64>)>> {
     let collection = store.engine().counted();
-    let live = store.live_events()?;
+    let live = store.observed.live_events()?;
     let of_kind = |(kind, model): (u32, &'a EventModel)| {
         let mut events: Vec<u64> = contexts.events(kind).collect();
         for (address, owed) in &live {
@@ -116,9 +116,9 @@ fn allocations<'a>(all: &Allocations, contexts: &CallRecords) -> Vec<(&'a str, V
 }
 
 fn wasm_routine(store: &StoreOpaque, seen_from: u32, instance: u32, index: u32) -> Routine {
-    let sites = store.instances[instance as usize].module.call_sites(index);
+    let sites = store.items.instance(instance).module.call_sites(index);
     let sites = sites.first_calls().collect();
-    Routine { callee: store.function_of(seen_from, instance, index), sites }
+    Routine { callee: store.items.callee(seen_from, instance, index), sites }
 }
 
 /// Builds the tree, given the routines as readers see them, the uncharged measurements of live frames, and

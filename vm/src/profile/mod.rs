@@ -33,6 +33,7 @@ use crate::runtime::control::host::HostHead;
 use crate::runtime::counts::metrics::Measured;
 use crate::runtime::counts::unfinished::{Stop, Stopped};
 use crate::runtime::instances::instance::InstanceData;
+use crate::runtime::instances::items::Items;
 use crate::runtime::instances::loaded::{self, LoadedModule};
 use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::{Error, ErrorKind, Module, Result};
@@ -42,12 +43,12 @@ use paths::{Counted, InContexts, PathsOfRecords};
 /// Returns the callees of the indirect calls of an instance's functions so far: see
 /// [`Instance::call_targets`](crate::Instance).
 pub fn call_targets(store: &StoreOpaque, index: u32) -> Vec<CallTarget> {
-    let module = ModuleInner::from_loaded(&store.instances[index as usize].module);
-    let (plans, kind) = match store.burst_rate() {
+    let module = ModuleInner::from_loaded(&store.items.instance(index).module);
+    let (plans, kind) = match store.observed.burst_rate() {
         Some(rate) => (module.burst_plans(), FigureKind::Sampled { rate }),
         None => (module.plans(), FigureKind::Exact),
     };
-    plans.iter().flat_map(|(_, plan)| store.call_targets(index, plan, kind)).collect()
+    plans.iter().flat_map(|(_, plan)| store.items.call_targets(index, plan, kind)).collect()
 }
 
 /// Returns the execution count of each block of each compiled function of an instance, by function index.
@@ -55,7 +56,7 @@ pub fn call_targets(store: &StoreOpaque, index: u32) -> Vec<CallTarget> {
 /// # Errors
 /// Fails if the engine does not profile.
 pub fn block_counts(store: &StoreOpaque, index: u32) -> Result<Vec<(u32, Vec<u64>)>> {
-    let instance = &store.instances[index as usize];
+    let instance = store.items.instance(index);
     let plans = ModuleInner::from_loaded(&instance.module).plans();
     let exits = exits_by_func(store, index);
     let in_contexts = contexts::paths_in_contexts(store, index, &plans, &exits);
@@ -70,7 +71,7 @@ pub fn block_counts(store: &StoreOpaque, index: u32) -> Result<Vec<(u32, Vec<u64
 /// Returns the number of counters of an instance's functions and their cost: see
 /// [`Instance::counter_cost`](crate::Instance).
 pub fn counter_cost(store: &StoreOpaque, index: u32) -> CounterCost {
-    let instance = &store.instances[index as usize];
+    let instance = store.items.instance(index);
     let versions = ModuleInner::from_loaded(&instance.module).plans();
     let costs = versions.iter().map(|(_, version)| cost(version, &instance.counters(version)));
     costs.fold(CounterCost::default(), CounterCost::plus)
@@ -79,7 +80,7 @@ pub fn counter_cost(store: &StoreOpaque, index: u32) -> CounterCost {
 /// Returns the profile of an instance, including skipped bursts, sampled time and the time line if available; for contexts see
 /// [`of_instance`].
 pub fn with_timeline(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Profile> {
-    let module = ModuleInner::from_loaded(&store.instances[index as usize].module);
+    let module = ModuleInner::from_loaded(&store.items.instance(index).module);
     let mut profile = of_instance(store, index, module.hash(), has_contexts)?;
     profile.skipped = skipped::of_instance(store, index);
     profile.time = time::of_instance(store, index);
@@ -97,10 +98,10 @@ fn of_instance(
     module_hash: [u8; 32],
     has_contexts: bool,
 ) -> Result<Profile> {
-    let instance = &store.instances[index as usize];
+    let instance = store.items.instance(index);
     let module = Module::from_loaded(&instance.module);
-    let rate = store.burst_rate();
-    if store.engine().collection().is_off() && rate.is_none() && store.samples.is_none() {
+    let rate = store.observed.burst_rate();
+    if store.engine().collection().is_off() && rate.is_none() && store.observed.samples.ring().is_none() {
         return Err(not_profiled());
     }
     let kind = rate.map_or(FigureKind::Exact, |rate| FigureKind::Sampled { rate });
@@ -122,7 +123,7 @@ fn of_instance(
         .filter_map(Result::transpose)
         .collect::<Result<Vec<_>>>()?;
     let call_targets =
-        versions.iter().flat_map(|(_, version)| store.call_targets(index, version, kind)).collect();
+        versions.iter().flat_map(|(_, version)| store.items.call_targets(index, version, kind)).collect();
     let counters = versions.iter().map(|(_, version)| placed(version)).sum();
     let compiled = module.ran() as u64;
     let code = CodeStats { functions: module.info().defined_funcs().into(), compiled, counters };
@@ -146,14 +147,14 @@ fn of_instance(
         events,
         metrics,
         contexts,
-        bursts: store.bursts.as_ref().map(|bursts| bursts.counts().independent()),
+        bursts: store.observed.bursts.as_ref().map(|bursts| bursts.counts().independent()),
         skipped: None,
-        accuracy: store.accuracy(index),
+        accuracy: store.observed.accuracy(index),
         call_targets,
         extended: instance.extended.as_ref().map(ExtendedPaths::profile),
         time: None,
-        branches: store.metrics.simulations.branches(index, instance.module.info()),
-        allocations: store.allocations.as_ref().map(|all| all.profile(index)),
+        branches: store.observed.metrics.simulations().branches(index, instance.module.info()),
+        allocations: store.observed.allocations.as_ref().map(|all| all.profile(index)),
         timeline: None,
         supergraphs: None,
     };
@@ -177,12 +178,12 @@ fn sampled(store: &StoreOpaque, index: u32) -> Option<Profile> {
 /// functions that are newly hot or have changed their behaviour. Returns the number of bursts at the end of the next
 /// round.
 pub fn look_for_hot_code(store: &mut StoreOpaque, module: &Arc<dyn LoadedModule>, begun: u64) -> u64 {
-    let sampled = first_of(store, module).and_then(|index| Some((index, sampled(store, index)?)));
+    let sampled = first_of(&store.items, module).and_then(|index| Some((index, sampled(store, index)?)));
     let functions = sampled.as_ref().map_or(0, |(_, profile)| profile.functions.len());
     let next = |policy: &Policy| policy.next_round(begun, functions);
     let next = store.engine().reoptimization().map_or(u64::MAX, next);
     if let Some((index, profile)) = sampled {
-        let instance = &mut store.instances[index as usize];
+        let instance = store.items.instance_mut(index);
         instance.advice = Module::from_loaded(module).inner().advise(&profile, instance.advice.as_deref());
     }
     next
@@ -190,13 +191,13 @@ pub fn look_for_hot_code(store: &mut StoreOpaque, module: &Arc<dyn LoadedModule>
 
 /// Returns the current profile of the first instance of a module, with the time line.
 pub fn so_far(store: &StoreOpaque, module: &Arc<dyn LoadedModule>) -> Option<Profile> {
-    with_timeline(store, first_of(store, module)?, false).ok()
+    with_timeline(store, first_of(&store.items, module)?, false).ok()
 }
 
 /// Returns the number of the first instance of a module.
-fn first_of(store: &StoreOpaque, module: &Arc<dyn LoadedModule>) -> Option<u32> {
+fn first_of(items: &Items, module: &Arc<dyn LoadedModule>) -> Option<u32> {
     let is_of = |instance: &InstanceData| loaded::same(&instance.module, module);
-    store.instances.iter().position(is_of).map(|index| index as u32)
+    items.instances().iter().position(is_of).map(|index| index as u32)
 }
 
 /// The frames of a function that ended or currently are in the middle of a block.
@@ -238,7 +239,7 @@ impl Exits {
 
 fn exits_by_func(store: &StoreOpaque, index: u32) -> HashMap<u32, Exits> {
     let mut all = store.live_unfinished(index);
-    for (&stop, &stopped) in &store.instances[index as usize].unfinished {
+    for (&stop, &stopped) in &store.items.instance(index).unfinished {
         all.entry(stop).or_default().add(stopped);
     }
     let mut by_func: HashMap<u32, Exits> = HashMap::new();
@@ -402,14 +403,16 @@ fn paths_of_records(
     (exits, in_contexts): (&HashMap<u32, Exits>, &InContexts),
 ) -> Result<PathsOfRecords> {
     let mut all = PathsOfRecords::new();
-    let Some(contexts) = store.contexts.as_ref().filter(|_| store.has_flow()) else { return Ok(all) };
+    let Some(records) = store.observed.records().filter(|_| store.observed.has_flow()) else {
+        return Ok(all);
+    };
     // The profile states the subtracted amounts once, with the functions' paths.
     let mut columns = Columns::new(store);
     for (func, version) in versions {
         let Plan::Paths(plan) = &version.plan else { continue };
         let counted = in_contexts.get(func).map_or(&[][..], Vec::as_slice);
         let frames = exits.get(func).into_iter().flat_map(|exits| &exits.frames);
-        let record = |stop: &Stop| contexts.record_at(stop.record?);
+        let record = |stop: &Stop| records.record_at(stop.record?);
         let stopped = frames.filter_map(|(stop, stopped)| Some((record(stop)?, *stop, *stopped)));
         let stopped: Vec<_> = stopped.collect();
         let counted = (counted, stopped.as_slice());
@@ -518,10 +521,10 @@ fn edge_kind(block: &Block, edge: usize) -> EdgeKind {
 }
 
 fn host_calls(store: &StoreOpaque) -> Vec<HostCalls> {
-    let called = store.hosts.iter().map(|host| host.head()).filter(|head| head.calls() > 0);
+    let called = store.items.hosts().iter().map(|host| host.head()).filter(|head| head.calls() > 0);
     let row = |head: &HostHead| {
         let (module, name) = head.name.clone()?;
-        let time_ns = store.host_clock.as_ref().map(|clock| clock.nanoseconds(head.ticks()));
+        let time_ns = store.observed.host_clock().map(|clock| clock.nanoseconds(head.ticks()));
         Some(HostCalls { module, name, count: head.calls(), kind: FigureKind::Exact, time_ns })
     };
     called.filter_map(row).collect()

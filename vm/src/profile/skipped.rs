@@ -11,13 +11,13 @@ use crate::runtime::instances::store_opaque::StoreOpaque;
 
 /// Returns the skipped bursts of a store, by function of instance number `index`; `None` if none were skipped.
 pub fn of_instance(store: &StoreOpaque, index: u32) -> Option<SkippedBursts> {
-    let bursts = store.bursts.as_ref()?;
-    let module = &store.instances[index as usize].module;
+    let bursts = store.observed.bursts.as_ref()?;
+    let module = &store.items.instance(index).module;
     let skipped = |(function, here): (u32, SkippedHere)| {
         let name = module.func_name(function).map(str::to_string);
         // Only functions that can be planned run.
         let per_check = module.any_plan_of(function).map_or(0.0, |plan| ops_per_check(store, module, &plan));
-        let checks = here.stands_for as f64 * store.checks_seen_per_due();
+        let checks = here.stands_for as f64 * bursts.checks_seen_per_due();
         SkippedIn { function, name, bursts: here.bursts, ops: (checks * per_check).round() as u64 }
     };
     let mut functions: Vec<SkippedIn> = bursts.skipped().of_module(module).map(skipped).collect();

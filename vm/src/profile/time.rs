@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use wprof_profiler::{Callee, TimeLog, TimeProfile, Timed};
 
+use crate::runtime::instances::items::Items;
 use crate::runtime::instances::loaded::{self, LoadedModule};
 use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::samples::{Place, TimedNode, TimedStacks};
@@ -11,7 +12,7 @@ use crate::runtime::samples::{Place, TimedNode, TimedStacks};
 /// Returns the time profile of a store, if it is sampled. Functions of instance number `index` are the profile's
 /// own.
 pub fn of_instance(store: &StoreOpaque, index: u32) -> Option<TimeProfile> {
-    let stacks = store.timed_stacks()?;
+    let stacks = store.observed.samples.stacks()?;
     let mut log = TimeLog::new(store.engine().config().sampled_rate().unwrap_or(0));
     log.lost = stacks.lost;
     // By node of the samples, its node in the log and the instance in which it runs.
@@ -50,13 +51,13 @@ fn callee(
     match place {
         Place::Wasm { module, offset, .. } => {
             let module = &stacks.modules[module as usize];
-            let instance = instance_like(store, caller, module);
+            let instance = instance_like(&store.items, caller, module);
             let func = module.info().func_at(offset as usize);
-            let found = func.map(|func| store.function_of(seen_from, instance, func));
+            let found = func.map(|func| store.items.callee(seen_from, instance, func));
             (instance, found.unwrap_or(Callee::Beyond))
         }
         Place::Host(number) => {
-            let head = store.hosts.get(number as usize).map(|host| host.head());
+            let head = store.items.hosts().get(number as usize).map(|host| host.head());
             let (module, name) = head.and_then(|head| head.name.clone()).unwrap_or_default();
             (caller, Callee::Host { module, name })
         }
@@ -68,11 +69,11 @@ fn callee(
 /// Returns the instance of `module` in which a frame runs whose caller runs in `caller`. A call stays in its
 /// instance, unless the callee belongs to another module; of several instances of that module the first is
 /// assumed.
-fn instance_like(store: &StoreOpaque, caller: u32, module: &Arc<dyn LoadedModule>) -> u32 {
+fn instance_like(items: &Items, caller: u32, module: &Arc<dyn LoadedModule>) -> u32 {
     let is_of = |index: &u32| {
-        let instance = store.instances.get(*index as usize);
+        let instance = items.instances().get(*index as usize);
         instance.is_some_and(|instance| loaded::same(&instance.module, module))
     };
-    let all = 0..store.instances.len() as u32;
+    let all = 0..items.instances().len() as u32;
     std::iter::once(caller).chain(all).find(is_of).unwrap_or(caller)
 }

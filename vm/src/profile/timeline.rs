@@ -13,13 +13,14 @@ use crate::runtime::instances::store_opaque::StoreOpaque;
 
 /// Returns the timeline of a store, if it has one, for the code of one module.
 pub fn of_store(store: &StoreOpaque, module: &ModuleInner) -> Option<Timeline> {
-    let since = store.started;
+    let since = store.observed.started();
     if !store.engine().config().observed.time_line {
         return None;
     }
     let versions = module.versions();
     let versions = versions.iter().map(|version| code_version(module, version, since)).collect();
-    let bursts = store.bursts.as_ref().and_then(StoreBursts::spans).map_or_else(Vec::new, BurstSpans::all);
+    let bursts =
+        store.observed.bursts.as_ref().and_then(StoreBursts::spans).map_or_else(Vec::new, BurstSpans::all);
     Some(Timeline { versions, bursts })
 }
 

@@ -8,10 +8,10 @@
 //! compile, then profiles, stores and the rest of the API; in a few places it calls functions that are `unsafe`
 //! here, with arguments that it has checked.
 //!
-//! **Offered**: memory for code, and the metadata of a pc (`code`); instances and their parts (`store`,
-//! `instance`, `memory`, `table`); entering wasm code and returning (`enter`); stopping it (`interrupt`,
-//! `signals`, `forced_check`); frames and their positions in wasm (`walk`, `frames`); raw counters, rows, call
-//! records and recordings, to be read while the host runs. The layer of profiles interprets them.
+//! **Offered**: memory for code, and the metadata of a pc (`code`); stores, which consist of
+//! [parts](instances::store_opaque), and instances; entering wasm code and returning (`enter`); stopping it
+//! (`interrupt`, `signals`, `forced_check`); frames and their positions in wasm (`walk`, `frames`); raw counters, rows,
+//! call records and recordings, to be read while the host runs. The layer of profiles interprets them.
 //!
 //! **Required of the layers above**:
 //! * [`LoadedModule`](instances::loaded::LoadedModule): the parsed module, and its code, by addresses that

@@ -97,7 +97,7 @@ impl<'a> Guest<'a> {
     /// Takes the trap that ends the current call, if the program is to stop.
     pub(crate) fn take_interruption(&mut self) -> Option<Trap> {
         match &mut self.memory {
-            Source::Store(store, _) | Source::None(store) => store.interrupt().take().map(Trap::from),
+            Source::Store(store, _) | Source::None(store) => store.control.interrupt().take().map(Trap::from),
             Source::Bytes(_) => None,
         }
     }
@@ -121,7 +121,7 @@ impl<'a> Guest<'a> {
     /// Returns whether the program is to stop; functions that wait return then.
     pub fn is_interrupted(&self) -> bool {
         match &self.memory {
-            Source::Store(store, _) | Source::None(store) => store.interrupt().is_requested(),
+            Source::Store(store, _) | Source::None(store) => store.control.interrupt().is_requested(),
             Source::Bytes(_) => false,
         }
     }
@@ -163,8 +163,8 @@ impl<'a> Guest<'a> {
     fn bytes_on_demand(&mut self) -> Option<&mut [u8]> {
         match &mut self.memory {
             Source::Store(store, memory) => {
-                let index = store.index(memory.0);
-                store.memory_mut(index).own_mut().map(|memory| memory.data_on_demand())
+                let index = store.items.index(memory.0);
+                store.items.memory_mut(index).own_mut().map(|memory| memory.data_on_demand())
             }
             Source::Bytes(bytes) => Some(bytes),
             Source::None(_) => Some(&mut []),
@@ -173,13 +173,13 @@ impl<'a> Guest<'a> {
 
     fn shared(&self) -> Option<&SharedData> {
         let Source::Store(store, memory) = &self.memory else { return None };
-        store.memory(store.index(memory.0)).shared().map(|memory| &**memory)
+        store.items.memory(store.items.index(memory.0)).shared().map(|memory| &**memory)
     }
 
     /// Returns the current size of the memory in bytes.
     fn len(&self) -> u64 {
         match &self.memory {
-            Source::Store(store, memory) => store.memory(store.index(memory.0)).len(),
+            Source::Store(store, memory) => store.items.memory(store.items.index(memory.0)).len(),
             Source::Bytes(bytes) => bytes.len() as u64,
             Source::None(_) => 0,
         }
@@ -188,7 +188,7 @@ impl<'a> Guest<'a> {
     /// Copies bytes out of memory; the range must be in memory.
     fn copy_out(&self, at: usize, to: &mut [u8]) {
         match &self.memory {
-            Source::Store(store, memory) => store.memory(store.index(memory.0)).read(at, to),
+            Source::Store(store, memory) => store.items.memory(store.items.index(memory.0)).read(at, to),
             Source::Bytes(bytes) => to.copy_from_slice(&bytes[at..at + to.len()]),
             Source::None(_) => {}
         }
@@ -198,8 +198,8 @@ impl<'a> Guest<'a> {
     fn copy_in(&mut self, at: usize, from: &[u8]) {
         match &mut self.memory {
             Source::Store(store, memory) => {
-                let index = store.index(memory.0);
-                store.memory_mut(index).write(at, from);
+                let index = store.items.index(memory.0);
+                store.items.memory_mut(index).write(at, from);
             }
             Source::Bytes(bytes) => bytes[at..at + from.len()].copy_from_slice(from),
             Source::None(_) => {}
@@ -212,13 +212,13 @@ impl<'a> Guest<'a> {
     /// Returns an error if they cannot be read from the module's file.
     fn fill(&mut self, parts: impl IntoIterator<Item = Range<usize>>) -> Result<()> {
         let Source::Store(store, memory) = &mut self.memory else { return Ok(()) };
-        let Some(memory) = store.memory(store.index(memory.0)).own() else { return Ok(()) };
+        let Some(memory) = store.items.memory(store.items.index(memory.0)).own() else { return Ok(()) };
         if memory.is_there() {
             return Ok(());
         }
         let len = memory.len() as usize;
         parts.into_iter().for_each(|part| memory.fill(&(part.start.min(len)..part.end.min(len))));
-        store.check_data()
+        store.items.check_data()
     }
 
     fn range(&mut self, at: u64, len: u64) -> Outcome<Range<usize>> {

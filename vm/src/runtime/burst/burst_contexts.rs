@@ -17,12 +17,14 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use wprof_jit::plan::{FunctionContexts, RecordCells};
-use wprof_profiler::BurstLengths;
+use wprof_profiler::{BurstLengths, Bursts};
 
 use crate::runtime::code::registry;
-use crate::runtime::counts::call_records::{Called, Extent};
+use crate::runtime::counts::call_records::{CallRecords, Called, Extent};
+use crate::runtime::instances::abi::VmStoreContext;
+use crate::runtime::instances::items::Items;
 use crate::runtime::instances::loaded::{self, LoadedModule};
-use crate::runtime::instances::store_opaque::StoreOpaque;
+use crate::runtime::instances::store_ptr::StorePtr;
 use crate::runtime::stacks::frames::{self, Frame};
 use crate::runtime::stacks::walk::{self, Entry};
 
@@ -33,8 +35,10 @@ const MOST_FRAMES: usize = 20_000;
 const MOST_KNOWN: usize = 1 << 16;
 
 /// The known part of the contexts on the stack.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct BurstContexts {
+    /// Tells which activations are the store's, and where its innermost frame is.
+    context: StorePtr<VmStoreContext>,
     /// The running host functions, outermost first: their routines, and the number of entries into wasm code
     /// below each.
     hosts: Vec<(u32, usize)>,
@@ -54,93 +58,104 @@ struct Passed {
     instance: u32,
 }
 
-impl StoreOpaque {
-    /// Prepares the move of the frame with this frame pointer into burst code, at the check whose call returns to
-    /// `pc`: makes its call record available to that code.
-    pub fn pass_burst_context(&mut self, pc: usize, fp: usize) {
-        if self.contexts.is_none() {
-            return;
-        }
-        let frames: Vec<Frame> = frames::all_of_return(pc).collect();
-        let [own, callers @ ..] = &frames[..] else { return };
-        let mut passed = self.passed_to(fp);
-        for caller in callers.iter().rev() {
-            passed = self.pass_through(passed, caller);
-        }
-        let slot = match own.origin.block {
-            0 => passed.slot,
-            _ => self.record_of(passed, own).map_or(passed.slot, |(record, ..)| self.record_address(record)),
-        };
-        self.set_callee_slot(slot);
+impl BurstContexts {
+    /// Creates the contexts of a new store: none is known.
+    pub fn new(context: StorePtr<VmStoreContext>) -> BurstContexts {
+        BurstContexts { context, hosts: Vec::new(), known: HashMap::new(), burst: 0, looked_at: 0 }
     }
 
-    /// Passes the callee slot of the running host functions, when the host enters a function in burst code.
-    pub fn pass_entry_context(&mut self) {
-        if self.contexts.is_none() || self.depth == 0 {
-            return;
+    /// Returns the callee slot, or the call record, for the frame with this frame pointer, which moves into burst code at
+    /// the check whose call returns to `pc`.
+    pub fn slot_at_check(
+        &mut self,
+        records: &mut CallRecords,
+        items: &Items,
+        bursts: &Bursts,
+        (pc, fp): (usize, usize),
+    ) -> Option<usize> {
+        let frames: Vec<Frame> = frames::all_of_return(pc).collect();
+        let [own, callers @ ..] = &frames[..] else { return None };
+        let mut search = Search { state: self, records, items };
+        let mut passed = search.passed_to(fp, bursts);
+        for caller in callers.iter().rev() {
+            passed = search.pass_through(passed, caller);
         }
+        Some(match own.origin.block {
+            0 => passed.slot,
+            _ => search
+                .record_of(passed, own)
+                .map_or(passed.slot, |(record, ..)| search.records.address(record)),
+        })
+    }
+
+    /// Returns the callee slot of the running host functions, of which the innermost has so many entries below it.
+    pub fn slot_at_entry(
+        &mut self,
+        records: &mut CallRecords,
+        items: &Items,
+        bursts: &Bursts,
+        depth: usize,
+    ) -> usize {
         // SAFETY: the context lives as long as the store; wasm code of this thread has called the host, and left
         // the frame pointer of its trampoline there.
-        let fp = unsafe { (*self.context().as_ptr()).exit_fp };
-        let passed = self.passed_to(fp);
-        let slot = self.through_hosts(passed.slot, self.depth);
-        self.set_callee_slot(slot);
+        let fp = unsafe { (*self.context.as_ptr()).exit_fp };
+        let mut search = Search { state: self, records, items };
+        let passed = search.passed_to(fp, bursts);
+        search.through_hosts(passed.slot, depth)
     }
 
-    /// Begins a host function. Its call is counted if the calling code counts its own calls.
-    pub fn enter_host_in_bursts(&mut self, routine: u32, is_called_by_wasm: bool) {
-        if self.contexts.is_none() {
-            return;
-        }
-        let counts = is_called_by_wasm && self.counts_for_callee() && self.was_slot_passed();
-        let (slot, depth) = (self.callee_slot(), self.depth);
-        let Some(contexts) = &mut self.contexts else { return };
-        if counts {
-            contexts.count(slot, routine, 0, Extent::ONE);
-        }
-        self.burst_contexts.hosts.push((routine, depth));
+    /// Begins a host function, below which are so many entries.
+    pub fn enter_host(&mut self, routine: u32, depth: usize) {
+        self.hosts.push((routine, depth));
     }
 
     /// Ends a host function.
-    pub fn leave_host_in_bursts(&mut self) {
-        self.burst_contexts.hosts.pop();
+    pub fn leave_host(&mut self) {
+        self.hosts.pop();
     }
 
-    /// Returns whether the current caller of the host passed the callee slot.
-    fn was_slot_passed(&self) -> bool {
+    /// Returns whether the current caller of the host passed this callee slot.
+    pub fn was_passed(&self, records: &CallRecords, slot: usize) -> bool {
         // SAFETY: this is host code, which wasm code has just called.
         match unsafe { walk::caller_of_host() } {
             Some(pc) => registry::find_return(pc).is_some_and(|object| object.code.in_bursts),
             // The function that the host entered has left for this one, by a tail call.
-            None => {
-                self.contexts.as_ref().is_some_and(|contexts| contexts.entry_slot() != self.callee_slot())
-            }
+            None => records.entry_slot() != slot,
         }
     }
 
-    /// Returns what the innermost frame, which has this frame pointer, would have been passed.
-    fn passed_to(&mut self, fp: usize) -> Passed {
-        let (burst, lengths) = self
-            .bursts
-            .as_ref()
-            .map_or_else(Default::default, |bursts| (bursts.counts().begun, bursts.counts().lengths()));
-        if burst != self.burst_contexts.burst {
-            (self.burst_contexts.burst, self.burst_contexts.looked_at) = (burst, 0);
+    /// Returns how many frames may be examined in the current burst.
+    fn frames_left(&mut self, bursts: &Bursts) -> usize {
+        if bursts.begun != self.burst {
+            (self.burst, self.looked_at) = (bursts.begun, 0);
         }
         // A burst without end need not be cheap.
-        let left = match lengths.instrumented {
+        match bursts.lengths().instrumented {
             BurstLengths::FOREVER => usize::MAX,
-            _ => MOST_FRAMES - self.burst_contexts.looked_at.min(MOST_FRAMES),
-        };
-        // SAFETY: wasm code of this thread waits for the host, in the frame with this frame pointer.
-        let entries = unsafe { walk::entries(self.context().as_ptr(), fp, left) };
-        let frames: usize = entries.iter().map(|entry| entry.returns.len()).sum();
-        self.burst_contexts.looked_at += frames;
-        if frames == left {
-            return Passed { slot: self.unknown_caller(), instance: 0 };
+            _ => MOST_FRAMES - self.looked_at.min(MOST_FRAMES),
         }
-        let first = self.contexts.as_ref().map_or(0, |contexts| contexts.entry_slot());
-        let mut passed = Passed { slot: first, instance: 0 };
+    }
+}
+
+/// A search for what a frame was passed.
+struct Search<'a> {
+    state: &'a mut BurstContexts,
+    records: &'a mut CallRecords,
+    items: &'a Items,
+}
+
+impl Search<'_> {
+    /// Returns what the innermost frame, which has this frame pointer, would have been passed.
+    fn passed_to(&mut self, fp: usize, bursts: &Bursts) -> Passed {
+        let left = self.state.frames_left(bursts);
+        // SAFETY: wasm code of this thread waits for the host, in the frame with this frame pointer.
+        let entries = unsafe { walk::entries(self.state.context.as_ptr(), fp, left) };
+        let frames: usize = entries.iter().map(|entry| entry.returns.len()).sum();
+        self.state.looked_at += frames;
+        if frames == left {
+            return Passed { slot: self.records.unknown_caller(), instance: 0 };
+        }
+        let mut passed = Passed { slot: self.records.entry_slot(), instance: 0 };
         for (depth, entry) in entries.iter().enumerate() {
             passed.slot = self.through_hosts(passed.slot, depth);
             passed = self.through_entry(passed.slot, entry);
@@ -150,10 +165,9 @@ impl StoreOpaque {
 
     /// Returns the slot that is passed by the host functions with `depth` entries below them.
     fn through_hosts(&mut self, mut slot: usize, depth: usize) -> usize {
-        let Some(contexts) = &mut self.contexts else { return slot };
-        for &(routine, _) in self.burst_contexts.hosts.iter().filter(|(_, of)| *of == depth) {
-            let record = contexts.find(slot, routine, 0, Extent::ONE);
-            slot = contexts.slot_address(record, 0);
+        for &(routine, _) in self.state.hosts.iter().filter(|(_, of)| *of == depth) {
+            let record = self.records.find(slot, routine, 0, Extent::ONE);
+            slot = self.records.slot_address(record, 0);
         }
         slot
     }
@@ -161,7 +175,7 @@ impl StoreOpaque {
     fn through_entry(&mut self, slot: usize, entry: &Entry) -> Passed {
         let mut passed = Passed { slot, instance: entry.instance };
         for &pc in entry.returns.iter().rev() {
-            passed = match self.burst_contexts.known.get(&(passed, pc)) {
+            passed = match self.state.known.get(&(passed, pc)) {
                 Some(&known) => known,
                 None => self.through_frame(passed, pc),
             };
@@ -173,7 +187,7 @@ impl StoreOpaque {
     fn through_frame(&mut self, first: Passed, pc: usize) -> Passed {
         let frames: Vec<Frame> = frames::all_of_return(pc).collect();
         let passed = frames.iter().rev().fold(first, |passed, frame| self.pass_through(passed, frame));
-        let known = &mut self.burst_contexts.known;
+        let known = &mut self.state.known;
         if known.len() >= MOST_KNOWN {
             known.clear();
         }
@@ -184,36 +198,26 @@ impl StoreOpaque {
     /// Returns what a frame passes at its current call.
     fn pass_through(&mut self, passed: Passed, frame: &Frame) -> Passed {
         let Some((record, instance, sites)) = self.record_of(passed, frame) else { return passed };
-        let slot = sites.slot_at(frame.origin.offset).zip(self.contexts.as_ref());
-        let slot = slot.map(|(slot, contexts)| contexts.slot_address(record, slot));
-        Passed { slot: slot.unwrap_or_else(|| self.unknown_caller()), instance }
+        let slot = sites.slot_at(frame.origin.offset).map(|slot| self.records.slot_address(record, slot));
+        Passed { slot: slot.unwrap_or_else(|| self.records.unknown_caller()), instance }
     }
 
     /// Returns the call record of a frame, its instance, and the call sites of its function.
     fn record_of(&mut self, passed: Passed, frame: &Frame) -> Option<(u32, u32, Arc<FunctionContexts>)> {
         let (instance, func) = (self.instance_like(passed.instance, &frame.module)?, frame.origin.func);
         let sites = frame.module.call_sites(func);
-        let key = self.instances[instance as usize].vmctx.head().addr().get() + func as usize;
-        let contexts = self.contexts.as_mut()?;
-        let routine = contexts.routine(Called::Wasm(instance, func));
+        let key = self.items.instance(instance).vmctx.head().addr().get() + func as usize;
+        let routine = self.records.routine(Called::Wasm(instance, func));
         let extent = Extent { sites: sites.slot_count(), cells: RecordCells::Counters(0) };
-        Some((contexts.find(passed.slot, routine, key as u64, extent), instance, sites))
+        Some((self.records.find(passed.slot, routine, key as u64, extent), instance, sites))
     }
 
     /// Returns the instance of `module` in which a frame runs whose caller runs in `caller`. A call stays in its
     /// instance, unless the callee belongs to another module; of several instances of that module the first is
     /// assumed.
     fn instance_like(&self, caller: u32, module: &Arc<dyn LoadedModule>) -> Option<u32> {
-        let is_of = |index: u32| loaded::same(&self.instances[index as usize].module, module);
-        let all = 0..self.instances.len() as u32;
+        let is_of = |index: u32| loaded::same(&self.items.instance(index).module, module);
+        let all = 0..self.items.instances().len() as u32;
         std::iter::once(caller).filter(|caller| all.contains(caller)).chain(all.clone()).find(|&i| is_of(i))
-    }
-
-    fn record_address(&self, record: u32) -> usize {
-        self.contexts.as_ref().map_or(0, |contexts| contexts.address(record))
-    }
-
-    fn unknown_caller(&mut self) -> usize {
-        self.contexts.as_mut().map_or(0, |contexts| contexts.unknown_caller())
     }
 }

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use wprof_profiler::{BurstEvent, BurstWriter, ExtendedPaths, TraceFileError, TraceHead};
 
+use super::store_bursts::StoreBursts;
 use crate::runtime::counts::recording::TraceSummary;
+use crate::runtime::instances::instance::InstanceData;
+use crate::runtime::instances::items::Items;
 use crate::runtime::instances::loaded::{self, LoadedModule};
-use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::{Error, Result};
 
 /// A recording of bursts.
@@ -79,34 +81,35 @@ impl BurstLog {
     }
 }
 
-impl StoreOpaque {
+impl Items {
     /// Begins a burst: the frames on the stack are not part of extended paths.
     pub fn begin_extended_paths(&mut self) {
-        self.instances
+        self.instances_mut()
             .iter_mut()
             .filter_map(|instance| instance.extended.as_mut())
             .for_each(ExtendedPaths::begin);
     }
+}
 
-    /// Adds an event of an instance to an extended path, if these are counted and a burst is running.
-    pub fn extend_path(&mut self, instance: u32, event: BurstEvent, leaves: bool) {
-        if !self.counts_in_burst() {
-            return;
-        }
-        let Some(extended) = &mut self.instances[instance as usize].extended else { return };
+impl InstanceData {
+    /// Adds an event in a burst to an extended path, if these are counted.
+    pub fn extend_path(&mut self, event: BurstEvent, leaves: bool) {
+        let Some(extended) = &mut self.extended else { return };
         match event {
             BurstEvent::Enter { func } => extended.enter(func),
             BurstEvent::Path { func, id } => extended.end((func, id), leaves),
             BurstEvent::Begin { .. } | BurstEvent::BeginByTime { .. } | BurstEvent::Access { .. } => {}
         }
     }
+}
 
-    /// Records an event of an instance, if a burst is running and is recorded.
-    pub fn record_in_burst(&mut self, instance: u32, event: BurstEvent) {
-        if self.counts_in_burst()
-            && let Some(log) = self.burst_log.get_mut()
+impl StoreBursts {
+    /// Records an event of an instance of `module`, if a burst is running and is recorded.
+    pub fn record(&mut self, module: &Arc<dyn LoadedModule>, event: BurstEvent) {
+        if self.are_counting()
+            && let Some(log) = self.log()
         {
-            log.push_of(&self.instances[instance as usize].module, event);
+            log.push_of(module, event);
         }
     }
 }

@@ -12,7 +12,7 @@ use wprof_profiler::{CallTarget, Callee, FigureKind, HOST_CALLEE};
 use crate::runtime::control::host;
 use crate::runtime::instances::abi::{VmContext, VmFuncRef, VmHostContext};
 use crate::runtime::instances::instance::InstanceData;
-use crate::runtime::instances::store_opaque::StoreOpaque;
+use crate::runtime::instances::items::Items;
 
 /// Number of calls, by the first cell of the call site and the function reference.
 pub type TargetTable = BTreeMap<(u32, u64), u64>;
@@ -48,11 +48,11 @@ impl InstanceData {
     }
 }
 
-impl StoreOpaque {
+impl Items {
     /// Returns the callees of the indirect calls of a function of instance `index`, in no particular order. The
     /// counts have kind `kind`.
     pub fn call_targets(&self, index: u32, plan: &FunctionPlan, kind: FigureKind) -> Vec<CallTarget> {
-        let instance = &self.instances[index as usize];
+        let instance = self.instance(index);
         let sites = plan.targets.iter().flat_map(|targets| &targets.sites).map(|site| site.offset);
         let cells = (plan.first_target_cell()..).step_by(CELLS_PER_SITE as usize);
         let calls = sites.zip(cells).flat_map(|(site, cell)| {
@@ -82,6 +82,6 @@ impl StoreOpaque {
         }
         // SAFETY: all other references belong to instances of this store, and hold their vmctx.
         let instance = unsafe { (*func.vmctx.cast::<VmContext>()).instance };
-        self.function_of(seen_from, instance as u32, func.trace_token.reverse_bits())
+        self.callee(seen_from, instance as u32, func.trace_token.reverse_bits())
     }
 }

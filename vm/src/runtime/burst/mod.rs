@@ -8,6 +8,8 @@ pub mod burst_spans;
 pub mod burst_spread;
 pub mod burst_time;
 pub mod call_targets;
+pub mod checks;
+pub mod place;
 pub mod skipped;
 pub mod store_bursts;
 pub mod trials;

@@ -5,6 +5,7 @@ use wprof_jit::module::NewBlock;
 use super::builtins::caller;
 use crate::runtime::counts::call_records::Called;
 use crate::runtime::instances::abi::VmContext;
+use crate::runtime::instances::items::Items;
 use crate::runtime::instances::store_opaque::StoreOpaque;
 
 /// `Builtin::EnterAllocator`.
@@ -20,17 +21,15 @@ pub unsafe extern "C" fn enter_allocator(
 ) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, _) = unsafe { caller(vmctx) };
-    let StoreOpaque { allocations: Some(allocations), contexts: Some(contexts), instances, .. } = store
-    else {
+    let StoreOpaque { items, observed, .. } = store;
+    let (Some(allocations), Some(contexts)) = (&mut observed.allocations, &observed.contexts) else {
         return 0;
     };
     let is_allocator = |called: &Called| match *called {
-        Called::Wasm(instance, func) => {
-            instances[instance as usize].module.info().allocators.contains_key(&func)
-        }
+        Called::Wasm(instance, func) => items.instance(instance).module.info().allocators.contains_key(&func),
         Called::Root | Called::Host(_) | Called::Beyond => false,
     };
-    let is_own = || !contexts.way_up(record).skip(1).any(is_allocator);
+    let is_own = || !contexts.records().way_up(record).skip(1).any(is_allocator);
     allocations.enter(record, (size.saturating_mul(count), old), is_own);
     0
 }
@@ -42,7 +41,8 @@ pub unsafe extern "C" fn enter_allocator(
 pub unsafe extern "C" fn leave_allocator(vmctx: *const VmContext, record: u64, new: u32, result: u64) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    let Some(old) = store.allocations.as_ref().and_then(|allocations| allocations.old_of(record)) else {
+    let Some(old) = store.observed.allocations.as_ref().and_then(|allocations| allocations.old_of(record))
+    else {
         return 0;
     };
     let (freed, block) = match new {
@@ -51,10 +51,10 @@ pub unsafe extern "C" fn leave_allocator(vmctx: *const VmContext, record: u64, n
             0 => (None, None),
             block => (Some(old), Some(block)),
         },
-        _ if result == 0 => (None, pointer_at(store, instance, old)),
+        _ if result == 0 => (None, pointer_at(&store.items, instance, old)),
         _ => (None, None),
     };
-    if let Some(allocations) = &mut store.allocations {
+    if let Some(allocations) = &mut store.observed.allocations {
         allocations.leave(instance, freed, block);
     }
     0
@@ -73,15 +73,15 @@ pub unsafe extern "C" fn count_object(
 ) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    if let Some(allocations) = &mut store.allocations {
+    if let Some(allocations) = &mut store.observed.allocations {
         allocations.count_object(record, (instance, func, ty), bytes);
     }
     0
 }
 
 /// Reads the pointer at an address in memory 0 of an instance; `None` if it is out of bounds.
-fn pointer_at(store: &StoreOpaque, instance: u32, address: u64) -> Option<u64> {
-    let memory = store.memory(*store.instances[instance as usize].memories.first()?);
+fn pointer_at(items: &Items, instance: u32, address: u64) -> Option<u64> {
+    let memory = items.memory(*items.instance(instance).memories.first()?);
     let size = if memory.ty().is_64 { 8 } else { 4 };
     let mut bytes = [0; 8];
     if address.checked_add(size as u64)? > memory.len() {

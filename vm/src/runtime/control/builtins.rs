@@ -9,11 +9,12 @@ use std::ptr::NonNull;
 use wprof_jit::abi::{GROW_TRAPS, check as outcome, path_row, store_context};
 use wprof_profiler::BurstEvent;
 
+use super::store_control::Pending;
 use crate::runtime::counts::call_records::{Called, Extent};
 use crate::runtime::counts::metrics::Measured;
 use crate::runtime::counts::unfinished::Stopped;
 use crate::runtime::instances::abi::{VmContext, VmStoreContext};
-use crate::runtime::instances::store_opaque::{Pending, StoreOpaque};
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::interruption::{deadline, fork};
 use crate::runtime::linear_memory::atomics;
 use crate::runtime::linear_memory::bulk::{self, InitError};
@@ -36,10 +37,10 @@ pub(super) unsafe fn caller<'a>(vmctx: *const VmContext) -> (&'a mut StoreOpaque
 }
 
 fn status(store: &mut StoreOpaque, result: Result<(), Trap>) -> u32 {
-    match result.map_err(Error::from).and_then(|()| store.check_data()) {
+    match result.map_err(Error::from).and_then(|()| store.items.check_data()) {
         Ok(()) => 0,
         Err(error) => {
-            *store.pending.get_mut() = Some(Pending::Error(error));
+            store.control.fail_with(error);
             1
         }
     }
@@ -134,7 +135,7 @@ pub unsafe extern "C" fn array_new_elem(
 pub unsafe extern "C" fn memory_grow(vmctx: *const VmContext, memory: u32, delta: u64) -> u64 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    let memory = store.instances[instance as usize].memories[memory as usize];
+    let memory = store.items.instance(instance).memories[memory as usize];
     // SAFETY: as above; the store is whole at the origin of the loan, and nothing else uses it meanwhile.
     unsafe { grow((*vmctx).store, |store| growth::memory(store, memory, delta, true)) }
 }
@@ -158,7 +159,7 @@ unsafe fn grow(
         Err(panic) => Pending::Panic(panic),
     };
     // SAFETY: the store is lent to wasm, which waits for this builtin.
-    unsafe { *(*(*context).store).pending.get_mut() = Some(pending) };
+    unsafe { (*(*context).store).control.fail(pending) };
     GROW_TRAPS as u64
 }
 
@@ -179,7 +180,7 @@ pub unsafe extern "C" fn memory_wait(
 ) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    let memory = match atomics::to_wait_at(store, instance, memory, address, bytes) {
+    let memory = match atomics::to_wait_at(&store.items, instance, memory, address, bytes) {
         Ok(memory) => memory,
         Err(trap) => return fail(store, trap, WAIT_FAILED),
     };
@@ -205,13 +206,13 @@ pub unsafe extern "C" fn memory_wait(
 pub unsafe extern "C" fn memory_notify(vmctx: *const VmContext, memory: u32, address: u64, most: u32) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    let result = atomics::notify(store, instance, memory, address, most);
+    let result = atomics::notify(&store.items, instance, memory, address, most);
     result.unwrap_or_else(|trap| fail(store, trap, u32::MAX))
 }
 
 /// Stores a trap in the store, and returns the result that signals it.
 fn fail<R>(store: &mut StoreOpaque, trap: Trap, result: R) -> R {
-    *store.pending.get_mut() = Some(Pending::Error(trap.into()));
+    store.control.fail_with(trap);
     result
 }
 
@@ -222,7 +223,7 @@ fn fail<R>(store: &mut StoreOpaque, trap: Trap, result: R) -> R {
 pub unsafe extern "C" fn table_grow(vmctx: *const VmContext, table: u32, delta: u64, init: u64) -> u64 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    let table = store.instances[instance as usize].tables[table as usize];
+    let table = store.items.instance(instance).tables[table as usize];
     // SAFETY: as in `memory_grow`.
     unsafe { grow((*vmctx).store, |store| growth::table(store, table, delta, init, true, true)) }
 }
@@ -234,8 +235,8 @@ pub unsafe extern "C" fn table_grow(vmctx: *const VmContext, table: u32, delta: 
 pub unsafe extern "C" fn count_path(vmctx: *const VmContext, func: u32, number: u64) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    if store.counts_in_burst() {
-        store.instances[instance as usize].paths.count(func, number);
+    if store.observed.counts_in_burst() {
+        store.items.instance_mut(instance).paths.count(func, number);
     }
     0
 }
@@ -247,10 +248,10 @@ pub unsafe extern "C" fn count_path(vmctx: *const VmContext, func: u32, number: 
 pub unsafe extern "C" fn take_row(vmctx: *const VmContext, func: u32, row: *mut u64, key: u64) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    let figures = 1 + store.metrics.all().len() as u32;
+    let figures = 1 + store.observed.metrics.all().len() as u32;
     // SAFETY: the row consists of that many words, and machine code waits for this builtin.
     let row = unsafe { std::slice::from_raw_parts_mut(row, path_row::words(figures) as usize) };
-    store.instances[instance as usize].paths.empty_row(func, row);
+    store.items.instance_mut(instance).paths.empty_row(func, row);
     row[0] = key;
     0
 }
@@ -262,8 +263,8 @@ pub unsafe extern "C" fn take_row(vmctx: *const VmContext, func: u32, row: *mut 
 pub unsafe extern "C" fn count_target(vmctx: *const VmContext, cell: u32, reference: u64) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    if store.counts_for_callee() {
-        store.instances[instance as usize].count_target(cell, reference);
+    if store.observed.counts_for_callee() {
+        store.items.instance_mut(instance).count_target(cell, reference);
     }
     0
 }
@@ -284,11 +285,11 @@ pub unsafe extern "C" fn cut_path(
     if counts > 0 {
         // SAFETY: the context lives as long as the store; machine code, which has stored the measurements there, waits.
         let measured = unsafe { (*store.context().as_ptr()).measured }.map(i64::cast_unsigned);
-        let measured = if store.metrics.all().is_empty() { Measured::default() } else { measured };
-        let cut = store.instances[instance as usize].cut.entry((func, block, register)).or_default();
+        let measured = if store.observed.metrics.all().is_empty() { Measured::default() } else { measured };
+        let cut = store.items.instance_mut(instance).cut.entry((func, block, register)).or_default();
         cut.add(Stopped { count: 1, measured });
     }
-    store.read_metrics();
+    store.observed.metrics.read_all();
     0
 }
 
@@ -303,8 +304,13 @@ pub unsafe extern "C" fn record_burst(vmctx: *const VmContext, func: u32, number
         u64::MAX => BurstEvent::Enter { func },
         id => BurstEvent::Path { func, id },
     };
-    store.record_in_burst(instance, event);
-    store.extend_path(instance, event, leaves != 0);
+    let of_caller = store.items.instance_mut(instance);
+    if let Some(bursts) = &mut store.observed.bursts {
+        bursts.record(&of_caller.module, event);
+    }
+    if store.observed.counts_in_burst() {
+        of_caller.extend_path(event, leaves != 0);
+    }
     0
 }
 
@@ -315,7 +321,10 @@ pub unsafe extern "C" fn record_burst(vmctx: *const VmContext, func: u32, number
 pub unsafe extern "C" fn record_access(vmctx: *const VmContext, site: u32, address: u64, bytes: u64) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    store.record_in_burst(instance, BurstEvent::Access { site, address, bytes });
+    if let Some(bursts) = &mut store.observed.bursts {
+        let module = &store.items.instance(instance).module;
+        bursts.record(module, BurstEvent::Access { site, address, bytes });
+    }
     0
 }
 
@@ -326,7 +335,7 @@ pub unsafe extern "C" fn record_access(vmctx: *const VmContext, site: u32, addre
 pub unsafe extern "C" fn begin_trial(vmctx: *const VmContext, func: u32) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    store.begin_trial(instance, func)
+    store.observed.trials.begin(&store.items, instance, func)
 }
 
 /// `Builtin::EndTrial`.
@@ -336,7 +345,8 @@ pub unsafe extern "C" fn begin_trial(vmctx: *const VmContext, func: u32) -> u32 
 pub unsafe extern "C" fn end_trial(vmctx: *const VmContext) -> u32 {
     let ended = arch::cycles();
     // SAFETY: machine code passes its own vmctx.
-    unsafe { caller(vmctx) }.0.end_trial(ended);
+    let (store, _) = unsafe { caller(vmctx) };
+    store.observed.trials.end(&store.items, ended);
     0
 }
 
@@ -347,7 +357,7 @@ pub unsafe extern "C" fn end_trial(vmctx: *const VmContext) -> u32 {
 pub unsafe extern "C" fn promote(vmctx: *const VmContext, func: u32, block: u32) -> usize {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    let of_caller = &store.instances[instance as usize];
+    let of_caller = store.items.instance(instance);
     let calls = of_caller.calls_in_baseline(func);
     let quiet = fork::quiet();
     let promoted = of_caller.module.clone().request_promotion(func, block, calls);
@@ -355,7 +365,7 @@ pub unsafe extern "C" fn promote(vmctx: *const VmContext, func: u32, block: u32)
     if promoted.is_none() {
         of_caller.cool_down(func);
     }
-    store.read_metrics();
+    store.observed.metrics.read_all();
     promoted.unwrap_or(0)
 }
 
@@ -377,7 +387,7 @@ pub unsafe extern "C" fn check(
         if are_counted {
             (*context).checks = pinned;
         }
-        let is_to_ask = (*(*context).store).interrupt().is_to_ask();
+        let is_to_ask = (*(*context).store).control.interrupt().is_to_ask();
         if is_to_ask && !deadline::act_for_wasm(context, exit_fp) {
             (*context).go_on = outcome::TRAP;
         } else {
@@ -396,12 +406,13 @@ pub unsafe extern "C" fn check(
 pub unsafe extern "C" fn find_record(vmctx: *const VmContext, func: u32, sites: u32, slot: usize) {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    let cells = store.record_cells(instance, func);
-    if let Some(contexts) = &mut store.contexts {
-        let routine = contexts.routine(Called::Wasm(instance, func));
-        contexts.find_and_keep(slot, routine, (vmctx.addr() + func as usize) as u64, Extent { sites, cells });
+    let cells = store.observed.record_cells(&store.items, instance, func);
+    if let Some(contexts) = &mut store.observed.contexts {
+        let (records, key) = (contexts.records_mut(), (vmctx.addr() + func as usize) as u64);
+        let routine = records.routine(Called::Wasm(instance, func));
+        records.find_and_keep(slot, routine, key, Extent { sites, cells });
     }
-    store.read_metrics();
+    store.observed.metrics.read_all();
 }
 
 /// `abi::read_metrics_signature`; called by `entries::read_metrics`, which preserves all registers.
@@ -411,7 +422,7 @@ pub unsafe extern "C" fn find_record(vmctx: *const VmContext, func: u32, sites: 
 pub unsafe extern "C" fn read_metrics(context: *mut VmStoreContext) {
     // SAFETY: the store is lent to wasm, which waits for this builtin.
     let store = unsafe { &mut *(*context).store };
-    store.read_metrics();
+    store.observed.metrics.read_all();
 }
 
 /// Shows simulations what they have yet to see; called by `entries::read_cycles_and_log`, which preserves all registers
@@ -422,5 +433,5 @@ pub unsafe extern "C" fn read_metrics(context: *mut VmStoreContext) {
 pub unsafe extern "C" fn simulate(context: *mut VmStoreContext) {
     // SAFETY: the store is lent to wasm, which waits for this builtin.
     let store = unsafe { &mut *(*context).store };
-    store.simulate_in_reading();
+    store.observed.metrics.simulate_in_reading();
 }

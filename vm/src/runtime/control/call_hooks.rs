@@ -50,5 +50,5 @@ pub struct Hooks {
 #[inline]
 pub unsafe fn tell(store: NonNull<StoreOpaque>, passage: CallHook) -> Result<()> {
     // SAFETY: the caller guarantees it.
-    unsafe { (*store.as_ptr()).hooks.on_call.map_or(Ok(()), |tell| tell(store, passage)) }
+    unsafe { (*store.as_ptr()).control.hooks.on_call.map_or(Ok(()), |tell| tell(store, passage)) }
 }

@@ -10,14 +10,16 @@ use wprof_jit::abi::TrapCode;
 
 use super::call_hooks::{self, CallHook};
 use super::host;
+use super::store_control::Pending;
 use crate::runtime::counts::event_counts;
 use crate::runtime::entries;
 use crate::runtime::instances::abi::{
     ArrayCall, VmActivation, VmFuncRef, VmHostContext, VmStoreContext, VmValue,
 };
-use crate::runtime::instances::store_opaque::{FuncPtr, Pending, StoreOpaque, StoreWith};
+use crate::runtime::instances::store_opaque::{StoreOpaque, StoreWith};
+use crate::runtime::instances::stored::FuncPtr;
+use crate::runtime::interruption::deadline;
 use crate::runtime::interruption::interrupt_page::Signals;
-use crate::runtime::interruption::{deadline, thread_wakeup};
 use crate::runtime::stacks::activation::{self, Activation, TrapRecord};
 use crate::runtime::stacks::fiber::Suspender;
 use crate::runtime::stacks::frames::Frame;
@@ -55,7 +57,7 @@ pub type Outcome = Result<(), Ended>;
 /// `values` has room for all arguments and results, and holds arguments of the types of `func`, whose references belong
 /// to this store.
 pub unsafe fn call<D>(store: &mut StoreWith<D>, func: FuncPtr, values: &mut [VmValue]) -> Outcome {
-    debug_assert!(values.len() >= store.opaque.func_type(func).ty.array_len());
+    debug_assert!(values.len() >= store.opaque.items.func_type(func).ty.array_len());
     // SAFETY: the caller upholds this function's safety contract, and `StoreWith` begins with its `StoreOpaque`.
     unsafe { call_alone(NonNull::from(store).cast(), func, values.as_mut_ptr()) }
 }
@@ -71,7 +73,7 @@ pub unsafe fn call<D>(store: &mut StoreWith<D>, func: FuncPtr, values: &mut [VmV
 /// # Safety
 /// Same as for [`call`]; the caller's values on the stack can be sent to another thread.
 pub unsafe fn call_or_wait<D>(store: &mut StoreWith<D>, func: FuncPtr, values: &mut [VmValue]) -> Outcome {
-    debug_assert!(values.len() >= store.opaque.func_type(func).ty.array_len());
+    debug_assert!(values.len() >= store.opaque.items.func_type(func).ty.array_len());
     // SAFETY: as in `call`.
     unsafe { call_any(NonNull::from(store).cast(), func, values.as_mut_ptr()) }
 }
@@ -100,14 +102,14 @@ impl Staying {
     /// The caller has the store, which lives longer than the result, whenever the result is made or dropped.
     unsafe fn new(store: NonNull<StoreOpaque>) -> Staying {
         // SAFETY: the caller guarantees it.
-        Staying { store, suspender: unsafe { (*store.as_ptr()).suspender.take() } }
+        Staying { store, suspender: unsafe { (*store.as_ptr()).control.replace_suspender(None) } }
     }
 }
 
 impl Drop for Staying {
     fn drop(&mut self) {
         // SAFETY: the caller of `new` guarantees it.
-        unsafe { (*self.store.as_ptr()).suspender = self.suspender.take() };
+        unsafe { (*self.store.as_ptr()).control.replace_suspender(self.suspender.take()) };
     }
 }
 
@@ -116,14 +118,14 @@ unsafe fn call_any(store: NonNull<StoreOpaque>, func: FuncPtr, values: *mut VmVa
     unsafe { deadline::act_before_call(store)? };
     // SAFETY: as above; the reference ends before the store is lent.
     let opaque = unsafe { &mut *store.as_ptr() };
-    opaque.check_data()?;
+    opaque.items.check_data()?;
     opaque.heed_tick();
     let here = Here::now();
     if here.is_low() {
         return Err(Error::from(Trap::StackOverflow).into());
     }
-    opaque.pass_entry_slot();
-    match host::context_of(opaque, func) {
+    opaque.observed.pass_entry_slot();
+    match host::context_of(&opaque.items, func) {
         // SAFETY: the caller upholds the safety contract of `call`.
         Some(context) => unsafe { call_host(store, context, values) },
         // SAFETY: as above.
@@ -154,10 +156,11 @@ unsafe fn call_wasm_from(
 ) -> Outcome {
     // SAFETY: the caller has the store; the reference ends before it is lent.
     let opaque = unsafe { &mut *store.as_ptr() };
-    let (callee, trampoline) = (opaque.func_ref(func), opaque.engine().host_to_wasm(opaque.func_type(func))?);
+    let (callee, trampoline) =
+        (opaque.items.func_ref(func), opaque.engine().host_to_wasm(opaque.items.func_type(func))?);
     let mut place = Place::find(here, opaque.engine().config().stack.max_bytes)
         .map_err(|e| Error::system("no memory for a stack", e))?;
-    if let Some(low) = opaque.objects.take_lowest() {
+    if let Some(low) = opaque.collected.objects.take_lowest() {
         place.clear_from(low);
     }
     // SAFETY: the store is whole, and nobody else uses it.
@@ -224,20 +227,18 @@ unsafe fn call_wasm(
     // SAFETY: this function holds the store exclusively until wasm code runs.
     let (context, interrupt) = unsafe {
         let store = &mut *store.as_ptr();
-        if store.depth == 0 {
-            store.interrupt().set_thread(thread_wakeup::thread_id());
-        }
-        if store.records_calls {
-            store.trace_entry(func);
+        store.control.attach_thread();
+        if let Some(trace) = &mut store.observed.trace {
+            trace.enter(func);
         }
         in_burst = store.check_entry(func);
-        store.depth += 1;
-        span = store.begin_span();
-        if store.records_calls {
-            store.enter_metrics();
-            store.enter_sampled();
+        store.control.enter();
+        span = store.observed.begin_span();
+        if store.observed.record_calls() {
+            store.observed.metrics.enter();
+            store.observed.samples.enter(store.control.depth());
         }
-        (store.context().as_ptr(), Arc::as_ptr(store.interrupt()))
+        (store.context().as_ptr(), Arc::as_ptr(store.control.interrupt()))
     };
     let activation = Activation {
         vm: UnsafeCell::new(VmActivation::default()),
@@ -276,11 +277,8 @@ unsafe fn call_wasm(
         (*context).frames_left = activation.saved_frames_left;
         &mut *store.as_ptr()
     };
-    store.depth -= 1;
-    store.end_span(span);
-    if store.depth == 0 {
-        store.interrupt().set_thread(0);
-    }
+    store.observed.end_span(span);
+    store.control.leave();
     if trapped == 0 {
         return Ok(());
     }
@@ -293,21 +291,26 @@ fn trap_error(store: &mut StoreOpaque, record: TrapRecord) -> Ended {
     if record.code == Some(TrapCode::Budget) {
         store.refuse_for_lack_of_stack();
     }
-    store.drop_timed_call();
+    store.observed.trials.drop_call();
     let unborn = store.count_unborn_context(&record);
     store.count_unfinished(&record, unborn);
-    store.charge_ended(&record);
-    store.trace_unwind(&record);
-    if let Err(error) = store.settle_events(&record) {
+    store.observed.charge_ended(&record);
+    if let Some(trace) = &mut store.observed.trace {
+        trace.unwind(&record);
+    }
+    let is_out_of_budget = store.control.is_out_of_budget();
+    if let Err(error) = store.observed.settle_events(&record, is_out_of_budget) {
         return error.into();
     }
-    let frames = Some(match store.thrown() {
+    let frames = Some(match store.control.thrown() {
         Some(exception) => frames::of_returns(exception.thrown.get().map_or(&[], |thrown| thrown)),
         None => frames::of_trap(&record),
     });
     let error = match record.code.map(Trap::from_code) {
         None => Trap::StackOverflow.into(),
-        Some(Some(Trap::Interrupt)) => store.interrupt().take().map_or(Trap::Interrupt, Trap::from).into(),
+        Some(Some(Trap::Interrupt)) => {
+            store.control.interrupt().take().map_or(Trap::Interrupt, Trap::from).into()
+        }
         Some(Some(trap)) => trap.into(),
         Some(None) => host_error(store),
     };
@@ -321,9 +324,9 @@ unsafe fn take_pending(store: NonNull<StoreOpaque>) -> Error {
 
 /// Returns the reason for which the host made wasm code trap.
 fn host_error(store: &mut StoreOpaque) -> Error {
-    match store.pending.get_mut().take() {
+    match store.control.take_pending() {
         // Unreadable data stops the code that accesses it; the signal handler does not determine the reason.
-        None => store.check_data().err().unwrap_or_else(|| Trap::StackOverflow.into()),
+        None => store.items.check_data().err().unwrap_or_else(|| Trap::StackOverflow.into()),
         Some(Pending::Error(error)) => error,
         Some(Pending::Panic(payload)) => resume_unwind(payload),
     }

@@ -11,14 +11,17 @@ use wprof_jit::abi::host_context;
 use wprof_profiler::HOST_CALLEE;
 
 use super::call_hooks::{self, CallHook};
+use super::store_control::Pending;
 use crate::Result;
 use crate::runtime::code::no_code_memory;
 use crate::runtime::counts::host_clock::Span;
 use crate::runtime::instances::abi::{
     VmCodeSlots, VmContext, VmFuncRef, VmHostContext, VmStoreContext, VmValue,
 };
-use crate::runtime::instances::store_opaque::{FuncPtr, Pending, StoreOpaque, StoreWith};
+use crate::runtime::instances::items::Items;
+use crate::runtime::instances::store_opaque::{StoreOpaque, StoreWith};
 use crate::runtime::instances::store_ptr::StorePtr;
+use crate::runtime::instances::stored::FuncPtr;
 use crate::runtime::interruption::deadline;
 use crate::runtime::values::types::TypeEntry;
 
@@ -133,11 +136,11 @@ pub fn add<D: 'static>(
     };
     let counted = opaque.engine().config().profiling != crate::ProfilingConfig::Off;
     let vm = VmHostContext { magic: host_context::MAGIC, func: shim::<D>, slots, func_ref };
-    let routine = opaque.host_routine(name.as_ref());
+    let routine = opaque.observed.host_routine(name.as_ref());
     // SAFETY: the pointer leads to the store's own context, and becomes a part of the store.
     let context = unsafe { StorePtr::new(opaque.context()) };
     let (calls, ticks) = (AtomicU64::new(0), AtomicU64::new(0));
-    let number = opaque.hosts.len();
+    let number = opaque.items.hosts().len();
     let len = func.ty.array_len();
     let head = HostHead { vm, context, entry, name, calls, ticks, counted, routine, number, len };
     let pointer = NonNull::from(Box::leak(Box::new(HostContext { head, func: func.clone() })));
@@ -150,9 +153,9 @@ pub fn add<D: 'static>(
         (*vm).func_ref.vmctx = vm.cast::<c_void>();
         NonNull::new_unchecked(&raw mut (*vm).func_ref)
     };
-    opaque.hosts.push(AnyHostContext { pointer: head, free: free::<D> });
+    opaque.items.add_host(AnyHostContext { pointer: head, free: free::<D> });
     // SAFETY: the funcref lies in a host context of this store.
-    Ok(unsafe { opaque.func_handle(func_ref) })
+    Ok(unsafe { opaque.items.func_handle(func_ref) })
 }
 
 /// # Safety
@@ -218,13 +221,14 @@ unsafe fn begin(
         // Who calls a store's host functions has the store, so nobody else writes.
         head.calls.store(head.calls() + 1, Ordering::Relaxed);
     }
-    if store.is_collection_due() {
+    if store.collected.is_due() {
         store.collect(&collected_in(&head.entry.func_type(), values));
     }
-    store.records_calls.then(|| Around {
-        outer: store.enter_host_context(head.routine, is_called_by_wasm),
-        span: store.begin_span(),
-        host: store.note_host(1 + head.number),
+    let StoreOpaque { observed, control, .. } = store;
+    observed.record_calls().then(|| Around {
+        outer: observed.enter_host_context(head.routine, is_called_by_wasm, control.depth()),
+        span: observed.begin_span(),
+        host: observed.samples.note_host(1 + head.number),
     })
 }
 
@@ -241,12 +245,13 @@ unsafe fn end(
     // SAFETY: the caller guarantees it; the reference ends before the embedder is asked.
     let opaque = unsafe { &mut *store.as_ptr() };
     if let Some(around) = around {
-        opaque.note_host(around.host);
-        head.ticks.fetch_add(opaque.end_span(around.span), Ordering::Relaxed);
-        opaque.leave_host_context(around.outer);
-        opaque.read_metrics();
+        let observed = &mut opaque.observed;
+        observed.samples.note_host(around.host);
+        head.ticks.fetch_add(observed.end_span(around.span), Ordering::Relaxed);
+        observed.leave_host_context(around.outer);
+        observed.metrics.read_all();
     }
-    let pending = match result.map(|done| done.and_then(|()| opaque.check_data())) {
+    let pending = match result.map(|done| done.and_then(|()| opaque.items.check_data())) {
         // SAFETY: the caller guarantees it.
         Ok(Ok(())) => match unsafe { deadline::act(store) } {
             None => {
@@ -260,7 +265,7 @@ unsafe fn end(
         Err(panic) => Pending::Panic(panic),
     };
     // SAFETY: as above.
-    unsafe { *(*store.as_ptr()).pending.get_mut() = Some(pending) };
+    unsafe { (*store.as_ptr()).control.fail(pending) };
     1
 }
 
@@ -273,8 +278,8 @@ fn collected_in(ty: &crate::FuncType, values: &[VmValue]) -> SmallVec<[u64; 4]> 
 
 /// Returns the context of `func`, if it is a host function.
 #[inline]
-pub fn context_of(store: &StoreOpaque, func: FuncPtr) -> Option<NonNull<VmHostContext>> {
-    let vmctx = NonNull::new(store.func_ref(func).vmctx)?;
+pub fn context_of(items: &Items, func: FuncPtr) -> Option<NonNull<VmHostContext>> {
+    let vmctx = NonNull::new(items.func_ref(func).vmctx)?;
     // SAFETY: every vmctx starts with its magic number.
     let magic = unsafe { vmctx.cast::<u32>().read() };
     (magic == host_context::MAGIC).then(|| vmctx.cast())

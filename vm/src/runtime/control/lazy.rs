@@ -7,9 +7,10 @@ use std::ptr::NonNull;
 use wprof_jit::abi;
 
 use super::host;
+use super::store_control::Pending;
 use crate::runtime::burst::store_bursts::StoreBursts;
 use crate::runtime::instances::abi::{VmContext, VmHostContext};
-use crate::runtime::instances::store_opaque::{Pending, StoreOpaque};
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::interruption::fork;
 use crate::{Result, Trap};
 
@@ -27,21 +28,23 @@ pub unsafe extern "C" fn lazy_compile(
 ) -> usize {
     // SAFETY: the caller guarantees it. Wasm code waits for this function, so nothing else refers to the store.
     let store = unsafe { &mut *(*caller.as_ref().store).store };
-    let began = store.bursts.as_ref().and_then(StoreBursts::begin_first_call);
+    let began = store.observed.bursts.as_ref().and_then(StoreBursts::begin_first_call);
     let compiled = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: the caller guarantees it.
         unsafe { compile(store, callee, index) }
     }));
-    store.bursts.iter_mut().for_each(|bursts| bursts.end_first_call(began));
-    store.came_back();
-    store.read_metrics();
+    store.observed.bursts.iter_mut().for_each(|bursts| bursts.end_first_call(began));
+    store.observed.samples.came_back();
+    store.observed.metrics.read_all();
     let failure = match compiled {
         Ok(Ok(Some(address))) => return address,
-        Ok(Ok(None)) => Pending::Error(store.interrupt().take().map_or(Trap::Interrupt, Trap::from).into()),
+        Ok(Ok(None)) => {
+            Pending::Error(store.control.interrupt().take().map_or(Trap::Interrupt, Trap::from).into())
+        }
         Ok(Err(error)) => Pending::Error(error),
         Err(panic) => Pending::Panic(panic),
     };
-    *store.pending.get_mut() = Some(failure);
+    store.control.fail(failure);
     // SAFETY: the context lives as long as the store.
     unsafe {
         let context = store.context().as_ptr();
@@ -59,8 +62,8 @@ unsafe fn compile(store: &StoreOpaque, callee: NonNull<c_void>, index: u32) -> R
             return host_trampoline(store, callee.cast()).map(Some);
         }
         let instance = callee.cast::<VmContext>().as_ref().instance;
-        let module = store.instances[instance].module.clone();
-        module.code_unless(index, &|| store.interrupt().stops_at_once())
+        let module = store.items.instance(instance as u32).module.clone();
+        module.code_unless(index, &|| store.control.interrupt().stops_at_once())
     }
 }
 

@@ -8,5 +8,6 @@ pub mod host;
 pub mod lazy;
 pub mod raise;
 pub mod resume;
+pub mod store_control;
 pub mod throw;
 pub mod transfer;

@@ -80,7 +80,7 @@ pub unsafe extern "C" fn poll(vmctx: *const VmContext, frame: usize, pinned: i64
             return Polled { answer: INTERRUPTED, pinned };
         }
         let answer = if deadline::act_for_wasm(activation.context, frame) { CONTINUES } else { FAILED };
-        caller(vmctx).0.empty_simulation_log();
+        caller(vmctx).0.observed.metrics.empty_simulation_log();
         Polled { answer, pinned: resume::pinned(activation).unwrap_or(pinned) }
     }
 }

@@ -15,12 +15,13 @@ use std::ptr::NonNull;
 
 use wprof_jit::abi::TrapCode;
 
+use super::store_control::Pending;
 use crate::arch;
 use crate::arch::{Interrupted, Registers};
 use crate::runtime::code::registry::{self, CodeObject};
 use crate::runtime::counts::event_counts;
 use crate::runtime::instances::abi::NOTHING;
-use crate::runtime::instances::store_opaque::{Pending, StoreOpaque};
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::interruption::deadline;
 use crate::runtime::interruption::signals::record;
 use crate::runtime::stacks::activation::{self, Activation};
@@ -80,7 +81,7 @@ pub unsafe extern "C" fn go_on(interrupted: *mut Interrupted) {
     // SAFETY: the context lives as long as the store, which is lent to the code that waits. The instruction is a store that
     // was to fault and do nothing else, or else a poll, which is repeated.
     unsafe {
-        (*(*activation.context).store).empty_simulation_log();
+        (*(*activation.context).store).observed.metrics.empty_simulation_log();
         if let Some(cell) = pinned_cell(activation) {
             *interrupted.pinned() = cell.read();
         }
@@ -101,7 +102,7 @@ unsafe fn refill_budget(activation: &Activation, interrupted: &Interrupted) -> b
         let asked = catch_unwind(AssertUnwindSafe(|| event_counts::out_of_budget(store)));
         (*context).exit_fp = outer;
         asked.unwrap_or_else(|panic| {
-            *(*store.as_ptr()).pending.get_mut() = Some(Pending::Panic(panic));
+            (*store.as_ptr()).control.fail(Pending::Panic(panic));
             false
         })
     }
@@ -118,10 +119,11 @@ unsafe fn empty_trace(
     let store: &mut StoreOpaque = unsafe { &mut *(*activation.context).store };
     // SAFETY: the registers are those of machine code of this activation.
     let record = unsafe { record(code, object, interrupted.registers(), (*activation.vm.get()).fp) };
+    let Some(trace) = &mut store.observed.trace else { return true };
     match code {
-        Some(TrapCode::TraceFull) => store.trace_is_full(&record),
+        Some(TrapCode::TraceFull) => trace.words_are_full(&record),
         // SAFETY: the instruction stores a register.
-        _ => store.references_are_full(&record, unsafe { interrupted.stored_value() }),
+        _ => trace.references_are_full(&record, unsafe { interrupted.stored_value() }),
     }
     true
 }

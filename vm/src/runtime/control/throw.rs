@@ -19,7 +19,7 @@ use super::resume;
 use crate::runtime::code::registry::{self, CodeObject};
 use crate::runtime::counts::metrics::Sums;
 use crate::runtime::instances::abi::VmContext;
-use crate::runtime::instances::store_opaque::{Pending, StoreOpaque};
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::stacks::activation::{self, Activation, RawFrame, TrapRecord};
 use crate::runtime::stacks::many_frames::ManyFrames;
 use crate::runtime::stacks::walk;
@@ -58,13 +58,13 @@ pub unsafe extern "C" fn make_exception(
     let (store, instance) = unsafe { caller(vmctx) };
     // The values of the exception are still on the stack.
     store.collect_if_due();
-    let tag = store.tags[store.instances[instance as usize].tags[tag as usize] as usize].clone();
+    let tag = store.items.tag(store.items.instance(instance).tags[tag as usize]).clone();
     let carried = match tag.ty.params().len() {
         0 => &[][..],
         // SAFETY: that many values exist, and machine code waits for this builtin.
         count => unsafe { std::slice::from_raw_parts(carried, count) },
     };
-    store.exceptions.insert(Arc::new(Exception::new(tag, carried)))
+    store.collected.exceptions.insert(Arc::new(Exception::new(tag, carried)))
 }
 
 /// `Builtin::Throw`: reports whether `landed` holds the state to resume. `entries::throw` calls it on behalf of the
@@ -96,20 +96,14 @@ pub unsafe extern "C" fn throw(
 impl StoreOpaque {
     /// Returns the exception of a word, or for 0 the exception with which a host function has failed, if any.
     fn take_thrown(&mut self, word: u64) -> Option<Arc<Exception>> {
-        if let Some(exception) = self.exceptions.get(word) {
+        if let Some(exception) = self.collected.exceptions.get(word) {
             return Some(exception);
         }
-        let thrown = self.thrown()?;
+        let thrown = self.control.thrown()?;
         // In another store the exception is an ordinary error.
-        let is_ours = thrown.store() == self.id();
-        is_ours.then(|| *self.pending.get_mut() = None)?;
+        let is_ours = thrown.store() == self.items.id();
+        is_ours.then(|| self.control.take_pending())?;
         Some(thrown)
-    }
-
-    /// Returns the exception that is the reason for the end of wasm code, if any.
-    pub fn thrown(&mut self) -> Option<Arc<Exception>> {
-        let Some(Pending::Error(error)) = self.pending.get_mut() else { return None };
-        Some(error.downcast_ref::<ThrownException>()?.0.clone())
     }
 
     /// Unwinds the frames of the activation up to the one with a handler, if any.
@@ -154,16 +148,18 @@ impl StoreOpaque {
             cycles: arch::cycles(),
         };
         if let Some(((pc, fp), landing, frame)) = caught {
-            self.give_back_frames(ended.len());
+            if self.engine().config().stack.max_depth.is_some() {
+                self.control.give_back_frames(ended.len());
+            }
             // SAFETY: as above; the frame with the handler and those below it stay.
             let done = self.end_frames(record, || unsafe { raw_from((pc, fp), end) });
-            let word = self.exception_word(Some(exception));
+            let word = self.collected.exceptions.word(Some(exception));
             match done {
                 Ok(()) => return Landed { pc: landing, sp: fp - frame, fp, exception: word, pinned: 0 },
-                Err(error) => *self.pending.get_mut() = Some(Pending::Error(error)),
+                Err(error) => self.control.fail_with(error),
             }
         } else {
-            *self.pending.get_mut() = Some(Pending::Error(ThrownException(exception).into_error()));
+            self.control.fail_with(ThrownException(exception).into_error());
         }
         // SAFETY: as in `resume`: only this thread accesses it, and the host reads it only after wasm code has ended.
         unsafe {
@@ -173,41 +169,25 @@ impl StoreOpaque {
         }
     }
 
-    /// Gives back the frames that an exception ended, if the call depth is limited.
-    fn give_back_frames(&mut self, count: usize) {
-        if self.engine().config().stack.max_depth.is_some() {
-            // SAFETY: the context lives as long as the store; the throwing wasm code waits for this builtin.
-            unsafe { (*self.context().as_ptr()).frames_left += count as i64 };
-        }
-    }
-
     /// Counts the frames that an exception has ended.
     fn end_frames(
         &mut self,
         record: impl FnOnce() -> TrapRecord,
         staying: impl FnOnce() -> ManyFrames,
     ) -> Result<()> {
-        self.drop_timed_call();
-        if self.looks_at_ended_frames() {
+        self.observed.trials.drop_call();
+        if self.observed.look_at_ended_frames() {
             let record = record();
             self.count_unfinished(&record, None);
-            self.charge_ended(&record);
-            if self.trace.is_some() {
-                self.trace_caught(&record, &staying());
+            self.observed.charge_ended(&record);
+            if let Some(trace) = &mut self.observed.trace {
+                trace.catch(&record, &staying());
             }
-            self.settle_events(&record)?;
+            let is_out_of_budget = self.control.is_out_of_budget();
+            self.observed.settle_events(&record, is_out_of_budget)?;
         }
-        self.read_metrics();
+        self.observed.metrics.read_all();
         Ok(())
-    }
-
-    /// Reports whether anything is counted that depends on where frames end.
-    fn looks_at_ended_frames(&self) -> bool {
-        let is_exact = matches!(self.engine().config().profiling, crate::ProfilingConfig::Exact(_));
-        is_exact
-            || self.trace.is_some()
-            || self.contexts.is_some()
-            || !self.engine().collection().events.is_empty()
     }
 }
 

@@ -14,10 +14,14 @@ use std::ptr::NonNull;
 
 use hashbrown::HashMap;
 use wprof_jit::abi::store_context;
-use wprof_jit::plan::Counting;
+use wprof_jit::plan::{Collection, Counting};
 
-use crate::runtime::instances::abi::VmValue;
-use crate::runtime::instances::store_opaque::{Pending, StoreOpaque};
+use crate::runtime::control::store_control::Pending;
+use crate::runtime::instances::abi::{VmStoreContext, VmValue};
+use crate::runtime::instances::engine_core::EngineCore;
+use crate::runtime::instances::observed::Observed;
+use crate::runtime::instances::store_opaque::StoreOpaque;
+use crate::runtime::instances::store_ptr::StorePtr;
 use crate::runtime::stacks::activation::{RawFrame, TrapRecord};
 use crate::runtime::stacks::frames::{self, Frame};
 use crate::runtime::stacks::walk;
@@ -26,15 +30,19 @@ use crate::{Error, OutOfBudget, Result, Trap};
 /// The host's callback for an exhausted budget: returns the amount to add, or `None` to end the program.
 pub type OnOutOfBudget = unsafe fn(NonNull<StoreOpaque>) -> Option<u64>;
 
-/// The state of a store's events besides the counters of machine code.
-#[derive(Debug, Default)]
+/// The events of a store.
+#[derive(Debug)]
 pub struct Events {
+    /// Holds the counters of machine code.
+    context: StorePtr<VmStoreContext>,
+    /// The kind with a budget, if there is one.
+    metered: Option<u32>,
+    /// Whether machine code counts in call records: see `CompilerOptions::counts_in_store`.
+    are_in_records: bool,
     /// The count at which each counter is zero: the budget, for a metered kind.
     bias: [u64; store_context::EVENT_KINDS as usize],
-    /// Where the program stopped, if each instruction checks the budget.
-    pub stop: Option<RawStop>,
-    /// The callback that asks the embedder, if set.
-    pub on_out_of_budget: Option<OnOutOfBudget>,
+    stop: Option<RawStop>,
+    on_out_of_budget: Option<OnOutOfBudget>,
     /// The rest of the budget: it is granted in portions, with a yield to other calls after each.
     reserve: u64,
     /// The size of a portion.
@@ -53,36 +61,129 @@ pub struct RawStop {
 /// The distance below zero at which a metered counter without a budget starts.
 const UNLIMITED: u64 = i64::MAX as u64;
 
-impl StoreOpaque {
-    /// Prepares the counter of the metered kind, before a budget is set.
-    pub fn start_metering(&mut self) {
-        if let Some(kind) = self.engine().collection().metered {
-            let limit = if self.engine().config().consumes_fuel() { 0 } else { UNLIMITED };
-            self.set_event_limit(kind, limit);
+impl Events {
+    /// Creates the events of a new store.
+    pub fn new(collection: &Collection, context: StorePtr<VmStoreContext>) -> Events {
+        Events {
+            context,
+            metered: collection.metered,
+            are_in_records: collection.events_in_records() > 0,
+            bias: Default::default(),
+            stop: None,
+            on_out_of_budget: None,
+            reserve: 0,
+            portion: None,
         }
     }
 
-    /// Returns the exact number of events of `kind`, while the host runs.
-    ///
-    /// # Errors
-    /// Fails if a function on the stack cannot be planned again.
-    pub fn event_count(&self, kind: u32) -> Result<u64> {
-        let counted = self.raw_events(kind);
-        if self.depth == 0 || self.engine().collection().metered.is_some() {
-            return Ok(counted);
-        }
-        let mut frames: HashMap<usize, u64> = HashMap::new();
-        self.visit_live(|frame| *frames.entry(frame.pc).or_default() += 1);
-        let mut total = counted;
-        for (pc, count) in frames {
-            if let Some(frame) = frames::of_return(pc) {
-                let correction = corrections(&frame)?[kind as usize];
-                total = total.wrapping_add((correction as u64).wrapping_mul(count));
-            }
-        }
-        Ok(total)
+    /// Returns where the program stopped, if each instruction checks the budget.
+    pub fn stop(&self) -> Option<&RawStop> {
+        self.stop.as_ref()
     }
 
+    /// Sets the callback that asks the embedder for more.
+    pub fn ask_when_out_of_budget(&mut self, ask: OnOutOfBudget) {
+        self.on_out_of_budget = Some(ask);
+    }
+
+    /// Prepares the counter of the metered kind, before a budget is set. Code that consumes fuel begins without.
+    pub fn start_metering(&mut self, consumes_fuel: bool) {
+        if let Some(kind) = self.metered {
+            self.set_limit(kind, if consumes_fuel { 0 } else { UNLIMITED });
+        }
+    }
+
+    /// Allows `more` events of the metered `kind` from now on.
+    pub fn set_budget(&mut self, kind: u32, more: u64) {
+        let first = self.portion.map_or(more, |portion| more.min(portion.get()));
+        self.reserve = more - first;
+        self.set_limit(kind, self.counted(kind).saturating_add(first));
+    }
+
+    /// Makes awaited calls yield to others each time that so many events of the metered `kind` have happened.
+    pub fn yield_each(&mut self, kind: u32, portion: Option<NonZeroU64>) {
+        self.portion = portion;
+        if let Ok(left) = u64::try_from(self.budget_left(kind)) {
+            self.set_budget(kind, left);
+        }
+    }
+
+    /// Returns the rest of the budget of the metered `kind`; negative by the overdraft.
+    pub fn budget_left(&self, kind: u32) -> i64 {
+        let reserve = i64::try_from(self.reserve).unwrap_or(i64::MAX);
+        self.counter(kind).wrapping_neg().saturating_add(reserve)
+    }
+
+    fn add_to_budget(&mut self, more: u64) {
+        if let Some(kind) = self.metered {
+            self.set_budget(kind, more);
+        }
+    }
+
+    /// Grants the next portion of the budget; reports whether there was one.
+    fn take_portion(&mut self) -> bool {
+        let reserve = self.reserve;
+        let Some(kind) = self.metered.filter(|_| reserve > 0) else { return false };
+        let next = self.portion.map_or(reserve, |portion| reserve.min(portion.get()));
+        self.reserve = reserve - next;
+        self.set_limit(kind, self.bias[kind as usize].saturating_add(next));
+        true
+    }
+
+    /// Reports whether more events than the budget allows have happened.
+    fn is_over_budget(&self) -> bool {
+        self.metered.is_some_and(|kind| self.counter(kind) > 0)
+    }
+
+    /// Returns the error of an exhausted budget.
+    fn out_of_budget(&self, engine: &EngineCore) -> Option<Error> {
+        let kind = self.metered?;
+        let overdraft = self.counter(kind).unsigned_abs();
+        let kind = engine.collection().events[kind as usize].name.clone();
+        let trap = if engine.config().consumes_fuel() { Trap::OutOfFuel } else { Trap::OutOfBudget };
+        Some(Error::from(trap).context(OutOfBudget { kind, overdraft }))
+    }
+
+    fn raw_stop(&self, frame: Frame) -> RawStop {
+        // SAFETY: the buffer lives as long as the store; no machine code of it runs at the same time.
+        let values = unsafe {
+            let buffer = (*self.context.as_ptr()).transfer;
+            std::slice::from_raw_parts(buffer, store_context::TRANSFER_VALUES as usize)
+        };
+        RawStop { frame, values: values.to_vec() }
+    }
+
+    /// Reports whether the store's context has a counter of this kind.
+    fn has_counter(&self, kind: u32) -> bool {
+        !self.are_in_records || self.metered == Some(kind)
+    }
+
+    /// Returns the events of a kind that has a counter.
+    fn counted(&self, kind: u32) -> u64 {
+        (self.counter(kind) as u64).wrapping_add(self.bias[kind as usize])
+    }
+
+    fn set_counted(&mut self, kind: u32, count: u64) {
+        let relative = count.wrapping_sub(self.bias[kind as usize]);
+        // SAFETY: the context lives as long as the store; no machine code of it runs at the same time.
+        unsafe { (&raw mut (*self.context.as_ptr()).events[kind as usize]).write(relative as i64) };
+    }
+
+    fn counter(&self, kind: u32) -> i64 {
+        // SAFETY: as above.
+        unsafe { (&raw const (*self.context.as_ptr()).events[kind as usize]).read() }
+    }
+
+    /// Moves the zero of the counter of the metered `kind` to a total of `limit` events, capped so that the difference
+    /// fits.
+    fn set_limit(&mut self, kind: u32, limit: u64) {
+        let count = self.counted(kind);
+        self.bias[kind as usize] = limit.min(count.saturating_add(UNLIMITED));
+        self.set_counted(kind, count);
+    }
+}
+
+impl Observed {
     /// Returns the events that live frames have not counted in their records yet: the address of the record and the
     /// events by kind, modulo 2^64.
     ///
@@ -110,18 +211,18 @@ impl StoreOpaque {
         // SAFETY: only host code holds a reference to a store.
         unsafe {
             walk::live(usize::MAX, |frame, context| {
-                if std::ptr::eq(context, self.context().as_ptr()) {
+                if std::ptr::eq(context, self.events.context.as_ptr()) {
                     visit(frame);
                 }
             });
         }
     }
 
-    /// Adds the uncounted events of the frames that a trap has ended.
+    /// Adds the uncounted events of the frames that a trap has ended, or an exhausted budget.
     ///
     /// # Errors
     /// Fails as [`StoreOpaque::event_count`] does.
-    pub fn settle_events(&mut self, record: &TrapRecord) -> Result<()> {
+    pub fn settle_events(&mut self, record: &TrapRecord, is_out_of_budget: bool) -> Result<()> {
         let collection = self.engine().collection();
         if collection.events.is_empty() {
             return Ok(());
@@ -130,7 +231,7 @@ impl StoreOpaque {
         let mut stop = None;
         // A call that overflowed the stack has not counted its entry either, and has no frame.
         if let Some(frame) = frames::of_fault(record.top.pc).filter(|_| !frames::is_unborn(record)) {
-            let before = match self.is_refused_budget() {
+            let before = match is_out_of_budget {
                 true => frame.module.events_owed_before(&frame.origin)?,
                 false => None,
             };
@@ -150,7 +251,7 @@ impl StoreOpaque {
             }
         }
         if stops_anywhere || stop.is_some() {
-            self.events.stop = stop.map(|frame| self.raw_stop(frame));
+            self.events.stop = stop.map(|frame| self.events.raw_stop(frame));
         }
         Ok(())
     }
@@ -158,123 +259,62 @@ impl StoreOpaque {
     /// Adds uncounted events by kind of a frame with this call record to all counters that code would update.
     fn add_owed(&mut self, record: Option<u64>, owed: &[u64]) {
         for (kind, &more) in (0..).zip(owed).filter(|(_, more)| **more != 0) {
-            if self.has_counter(kind) {
-                self.set_raw_events(kind, self.raw_events(kind).wrapping_add(more));
+            if self.events.has_counter(kind) {
+                self.events.set_counted(kind, self.events.counted(kind).wrapping_add(more));
             }
             if let (Some(contexts), Some(address)) = (&self.contexts, record) {
-                contexts.add_events(address, kind, more);
+                contexts.records().add_events(address, kind, more);
             }
         }
     }
 
-    fn add_to_budget(&mut self, more: u64) {
-        if let Some(kind) = self.engine().collection().metered {
-            self.set_budget(kind, more);
+    /// Returns the events counted by code.
+    fn raw_events(&self, kind: u32) -> u64 {
+        match &self.contexts {
+            Some(contexts) if !self.events.has_counter(kind) => {
+                contexts.records().events(kind).fold(0, u64::wrapping_add)
+            }
+            _ => self.events.counted(kind),
         }
     }
+}
 
-    /// Allows `more` events of the metered `kind` from now on.
-    pub fn set_budget(&mut self, kind: u32, more: u64) {
-        let first = self.events.portion.map_or(more, |portion| more.min(portion.get()));
-        self.events.reserve = more - first;
-        self.set_event_limit(kind, self.raw_events(kind).saturating_add(first));
-    }
-
-    /// Makes awaited calls yield to others each time that so many events of the metered `kind` have happened.
-    pub fn yield_each(&mut self, kind: u32, portion: Option<NonZeroU64>) {
-        self.events.portion = portion;
-        if let Ok(left) = u64::try_from(self.budget_left(kind)) {
-            self.set_budget(kind, left);
+impl StoreOpaque {
+    /// Returns the exact number of events of `kind`, while the host runs.
+    ///
+    /// # Errors
+    /// Fails if a function on the stack cannot be planned again.
+    pub fn event_count(&self, kind: u32) -> Result<u64> {
+        let observed = &self.observed;
+        let counted = observed.raw_events(kind);
+        if !self.control.is_running() || observed.events.metered.is_some() {
+            return Ok(counted);
         }
-    }
-
-    /// Grants the next portion of the budget; reports whether there was one.
-    fn take_portion(&mut self) -> bool {
-        let reserve = self.events.reserve;
-        let Some(kind) = self.engine().collection().metered.filter(|_| reserve > 0) else { return false };
-        let next = self.events.portion.map_or(reserve, |portion| reserve.min(portion.get()));
-        self.events.reserve = reserve - next;
-        self.set_event_limit(kind, self.events.bias[kind as usize].saturating_add(next));
-        true
-    }
-
-    /// Returns the rest of the budget of the metered `kind`; negative by the overdraft.
-    pub fn budget_left(&self, kind: u32) -> i64 {
-        let reserve = i64::try_from(self.events.reserve).unwrap_or(i64::MAX);
-        self.context_events(kind).wrapping_neg().saturating_add(reserve)
+        let mut frames: HashMap<usize, u64> = HashMap::new();
+        observed.visit_live(|frame| *frames.entry(frame.pc).or_default() += 1);
+        let mut total = counted;
+        for (pc, count) in frames {
+            if let Some(frame) = frames::of_return(pc) {
+                let correction = corrections(&frame)?[kind as usize];
+                total = total.wrapping_add((correction as u64).wrapping_mul(count));
+            }
+        }
+        Ok(total)
     }
 
     /// Handles an exhausted budget where too little stack is left to ask the embedder. If there is no callback, the
     /// exhausted budget is the reason of the trap; otherwise the stack is.
     pub fn refuse_for_lack_of_stack(&mut self) {
-        if self.events.on_out_of_budget.is_none() {
+        if self.observed.events.on_out_of_budget.is_none() {
             self.refuse_budget();
         }
     }
 
     /// Stores the exhausted budget as the reason of the trap.
     fn refuse_budget(&mut self) {
-        let Some(kind) = self.engine().collection().metered else { return };
-        let overdraft = self.context_events(kind).unsigned_abs();
-        let kind = self.engine().collection().events[kind as usize].name.clone();
-        let is_fuel = self.engine().config().consumes_fuel();
-        let trap = if is_fuel { Trap::OutOfFuel } else { Trap::OutOfBudget };
-        let error = Error::from(trap).context(OutOfBudget { kind, overdraft });
-        *self.pending.get_mut() = Some(Pending::Error(error));
-    }
-
-    /// Reports whether the program ends because a check has found the budget exhausted.
-    fn is_refused_budget(&mut self) -> bool {
-        match self.pending.get_mut() {
-            Some(Pending::Error(error)) => error.trap() == Some(Trap::OutOfBudget),
-            _ => false,
+        if let Some(error) = self.observed.events.out_of_budget(self.engine()) {
+            self.control.fail_with(error);
         }
-    }
-
-    /// Reports whether more events than the budget allows have happened.
-    fn is_over_budget(&self) -> bool {
-        self.engine().collection().metered.is_some_and(|kind| self.context_events(kind) > 0)
-    }
-
-    fn raw_stop(&self, frame: Frame) -> RawStop {
-        // SAFETY: the buffer lives as long as the store; no machine code of it runs at the same time.
-        let values = unsafe {
-            let buffer = (*self.context().as_ptr()).transfer;
-            std::slice::from_raw_parts(buffer, store_context::TRANSFER_VALUES as usize)
-        };
-        RawStop { frame, values: values.to_vec() }
-    }
-
-    /// Reports whether the store's context has a counter of this kind: see `CompilerOptions::counts_in_store`.
-    fn has_counter(&self, kind: u32) -> bool {
-        let collection = self.engine().collection();
-        collection.events_in_records() == 0 || collection.metered == Some(kind)
-    }
-
-    /// Returns the events counted by code.
-    fn raw_events(&self, kind: u32) -> u64 {
-        match &self.contexts {
-            Some(contexts) if !self.has_counter(kind) => contexts.events(kind).fold(0, u64::wrapping_add),
-            _ => (self.context_events(kind) as u64).wrapping_add(self.events.bias[kind as usize]),
-        }
-    }
-
-    fn set_raw_events(&mut self, kind: u32, count: u64) {
-        let relative = count.wrapping_sub(self.events.bias[kind as usize]);
-        // SAFETY: the context lives as long as the store; no machine code of it runs at the same time.
-        unsafe { (&raw mut (*self.context().as_ptr()).events[kind as usize]).write(relative as i64) };
-    }
-
-    fn context_events(&self, kind: u32) -> i64 {
-        // SAFETY: as above.
-        unsafe { (&raw const (*self.context().as_ptr()).events[kind as usize]).read() }
-    }
-
-    /// Moves the zero of the counter of `kind` to a total of `limit` events, capped so that the difference fits.
-    fn set_event_limit(&mut self, kind: u32, limit: u64) {
-        let count = self.raw_events(kind);
-        self.events.bias[kind as usize] = limit.min(count.saturating_add(UNLIMITED));
-        self.set_raw_events(kind, count);
     }
 }
 
@@ -289,7 +329,8 @@ pub unsafe fn ask_before_call(store: NonNull<StoreOpaque>) -> Result<()> {
     let is_over = {
         // SAFETY: the caller upholds this function's safety contract; the reference ends with the block.
         let store = unsafe { store.as_ref() };
-        store.is_over_budget() && !matches!(store.engine().collection().counting, Counting::Before(_))
+        store.observed.events.is_over_budget()
+            && !matches!(store.engine().collection().counting, Counting::Before(_))
     };
     if !is_over {
         return Ok(());
@@ -299,7 +340,7 @@ pub unsafe fn ask_before_call(store: NonNull<StoreOpaque>) -> Result<()> {
         return Ok(());
     }
     // SAFETY: as above.
-    match unsafe { &mut *store.as_ptr() }.pending.get_mut().take() {
+    match unsafe { &mut *store.as_ptr() }.control.take_pending() {
         Some(Pending::Error(error)) => Err(error),
         _ => Err(Trap::OutOfBudget.into()),
     }
@@ -314,19 +355,19 @@ pub unsafe fn ask_before_call(store: NonNull<StoreOpaque>) -> Result<()> {
 pub unsafe fn out_of_budget(store: NonNull<StoreOpaque>) -> bool {
     // SAFETY: the caller upholds this function's safety contract; each reference ends with its line.
     unsafe {
-        while store.as_ref().is_over_budget() {
-            if (*store.as_ptr()).take_portion() {
+        while store.as_ref().observed.events.is_over_budget() {
+            if (*store.as_ptr()).observed.events.take_portion() {
                 if !let_others_run(store) {
                     return false;
                 }
                 continue;
             }
-            let ask = store.as_ref().events.on_out_of_budget;
+            let ask = store.as_ref().observed.events.on_out_of_budget;
             let Some(more) = ask.and_then(|ask| ask(store)) else {
                 (*store.as_ptr()).refuse_budget();
                 return false;
             };
-            (*store.as_ptr()).add_to_budget(more);
+            (*store.as_ptr()).observed.events.add_to_budget(more);
         }
     }
     true
@@ -341,12 +382,12 @@ unsafe fn let_others_run(store: NonNull<StoreOpaque>) -> bool {
     // SAFETY: the caller upholds this function's safety contract; each reference ends with its line. A suspender exists
     // only where everything on the stack can be sent to another thread.
     unsafe {
-        let Some(suspender) = store.as_ref().suspender else { return true };
-        let left = store.as_ref().leave_thread();
+        let Some(suspender) = store.as_ref().control.suspender() else { return true };
+        let left = store.as_ref().observed.leave_thread();
         let waited = suspender.yield_now();
-        (*store.as_ptr()).go_on_after(left, 0);
+        (*store.as_ptr()).observed.go_on_after(left, 0);
         if waited.is_err() {
-            *(*store.as_ptr()).pending.get_mut() = Some(Pending::Error(Trap::Interrupt.into()));
+            (*store.as_ptr()).control.fail_with(Trap::Interrupt);
         }
         waited.is_ok()
     }

@@ -5,12 +5,13 @@
 use std::ptr;
 
 use wprof_jit::abi::store_context::METRIC_KINDS;
-use wprof_jit::plan::{Instrumentation, Metric};
+use wprof_jit::plan::Metric;
 
 use super::simulations::{Seen, Simulations};
 use super::system_counter::SystemCounter;
 use crate::runtime::entries;
-use crate::runtime::instances::store_opaque::StoreOpaque;
+use crate::runtime::instances::abi::VmStoreContext;
+use crate::runtime::instances::store_ptr::StorePtr;
 use crate::runtime::stacks::activation::TrapRecord;
 use crate::{Error, Result, arch};
 
@@ -29,8 +30,10 @@ const TRIES: u32 = 1000;
 /// The state that metrics need.
 #[derive(Debug)]
 pub struct Metrics {
+    /// Holds the readings, and the ends of the log for simulations.
+    context: StorePtr<VmStoreContext>,
     metrics: Vec<Metric>,
-    pub simulations: Simulations,
+    simulations: Simulations,
     /// Cycles of a reading that runs simulations, beyond those of one that does not and what it excludes itself; `None`
     /// until they are measured.
     cycles_of_simulating: Option<u64>,
@@ -45,17 +48,22 @@ impl Metrics {
     ///
     /// # Errors
     /// Fails if the operating system does not count one of them.
-    pub fn new(metrics: &[Metric]) -> Result<Metrics> {
+    pub fn new(metrics: &[Metric], context: StorePtr<VmStoreContext>) -> Result<Metrics> {
         let counters: Vec<Option<SystemCounter>> = metrics.iter().map(counter).collect::<Result<_>>()?;
         let simulations = Simulations::new(metrics);
         let metrics = metrics.to_vec();
         let (cycles_of_simulating, cycles_of_reading) = (None, None);
-        Ok(Metrics { metrics, simulations, cycles_of_simulating, cycles_of_reading, counters })
+        Ok(Metrics { context, metrics, simulations, cycles_of_simulating, cycles_of_reading, counters })
     }
 
     /// Returns the metrics in the order of the readings.
     pub fn all(&self) -> &[Metric] {
         &self.metrics
+    }
+
+    /// Returns the simulations.
+    pub fn simulations(&self) -> &Simulations {
+        &self.simulations
     }
 
     /// Returns the initial readings.
@@ -97,24 +105,21 @@ impl Metrics {
     pub fn call_runtime(&self) -> bool {
         self.simulations.are_any() || self.counters.iter().any(Option::is_some)
     }
-
-    fn position(&self, is_wanted: impl Fn(&Metric) -> bool) -> Option<usize> {
-        self.metrics.iter().position(is_wanted)
-    }
 }
 
-impl StoreOpaque {
+/// Readings.
+impl Metrics {
     /// Returns the measurements of the trapped frame since its path began.
     pub fn measured_at_trap(&mut self, record: &TrapRecord) -> Measured {
         self.simulate();
-        let context = self.context().as_ptr();
+        let context = self.context.as_ptr();
         // SAFETY: the context lives as long as the store; machine code is not running.
         let (mut readings, off) =
             unsafe { (ptr::read(&raw const (*context).metrics), (*context).cycles_off) };
-        for ((number, metric), reading) in self.metrics.all().iter().enumerate().zip(&mut readings) {
+        for ((number, metric), reading) in self.metrics.iter().enumerate().zip(&mut readings) {
             *reading = match metric {
                 Metric::Cycles => record.cycles.wrapping_sub(off),
-                _ => self.metrics.read(number).unwrap_or(*reading),
+                _ => self.read(number).unwrap_or(*reading),
             };
         }
         let mut measured = record.top.sums.map(i64::cast_unsigned);
@@ -126,19 +131,14 @@ impl StoreOpaque {
         measured
     }
 
-    /// Reports whether paths are counted.
-    pub fn counts_paths(&self) -> bool {
-        self.engine().counted().counters == Instrumentation::Paths
-    }
-
     /// Returns the growth of a metric between a start and an immediate stop of measuring.
     pub fn cost_of_start(&self, metric: &Metric) -> u64 {
         match metric {
             // A reading takes longer while another thread has the same core, or the clock of the processor is low. Only what
             // it takes at its fastest is the same in each run.
             Metric::Cycles => {
-                let now = self.cycles_of_reading();
-                self.metrics.cycles_of_reading.map_or(now, |before| before.min(now))
+                let now = self.measure_reading();
+                self.cycles_of_reading.map_or(now, |before| before.min(now))
             }
             Metric::System(_) => self.cost_of_reading(metric),
             _ => 0,
@@ -147,26 +147,26 @@ impl StoreOpaque {
 
     /// Prepares the readings when the host enters wasm code, while no frame of the store measures. Bulk operations that
     /// trapped with lengths beyond any memory may have left a reading too large to subtract from.
-    pub fn enter_metrics(&mut self) {
-        for (number, metric) in self.metrics.metrics.iter().enumerate() {
+    pub fn enter(&mut self) {
+        for (number, metric) in self.metrics.iter().enumerate() {
             if matches!(metric, Metric::Lengths(_)) {
                 // SAFETY: as above.
-                unsafe { (*self.context().as_ptr()).metrics[number] = FIRST };
+                unsafe { (*self.context.as_ptr()).metrics[number] = FIRST };
             }
         }
-        if self.metrics.measures_cycles() && self.metrics.cycles_of_reading.is_none() {
-            self.metrics.cycles_of_reading = Some(self.cycles_of_reading());
-            if self.metrics.simulations.are_any() {
+        if self.measures_cycles() && self.cycles_of_reading.is_none() {
+            self.cycles_of_reading = Some(self.measure_reading());
+            if self.simulations.are_any() {
                 self.calibrate();
             }
         }
-        self.read_metrics();
+        self.read_all();
     }
 
     /// Finds the cycles of a reading that runs simulations: the minimum of many tries, as any other activity only adds to it.
     fn calibrate(&mut self) {
         self.empty_simulation_log();
-        let context = self.context().as_ptr();
+        let context = self.context.as_ptr();
         let took = |is_simulating| {
             // SAFETY: the context lives as long as the store, which runs no machine code; the log is empty.
             unsafe {
@@ -180,33 +180,33 @@ impl StoreOpaque {
         let tries = (0..TRIES).map(|_| [true, false].map(took));
         let least = |[a, b]: [u64; 2], [c, d]: [u64; 2]| [a.min(c), b.min(d)];
         let [with, without] = tries.reduce(least).unwrap_or_default();
-        self.metrics.cycles_of_simulating = Some(with.saturating_sub(without));
+        self.cycles_of_simulating = Some(with.saturating_sub(without));
     }
 
     /// Runs a simulation within a builtin, whose other cycles are the program's.
-    fn unmeasured(&mut self, work: impl FnOnce(&mut StoreOpaque)) {
+    fn unmeasured(&mut self, work: impl FnOnce(&mut Metrics)) {
         let began = arch::cycles();
         work(self);
         let took = arch::cycles().saturating_sub(began);
         // SAFETY: the context lives as long as the store; machine code is not running.
-        unsafe { (*self.context().as_ptr()).cycles_off += took };
+        unsafe { (*self.context.as_ptr()).cycles_off += took };
     }
 
     /// Shows simulations what they have yet to see. Cycles are not the program's.
     pub fn empty_simulation_log(&mut self) {
-        if self.metrics.simulations.are_any() {
-            self.unmeasured(StoreOpaque::simulate);
+        if self.simulations.are_any() {
+            self.unmeasured(Metrics::simulate);
         }
     }
 
     /// Shows simulations what they have yet to see, and updates their readings.
     fn simulate(&mut self) {
-        let context = self.context().as_ptr();
+        let context = self.context.as_ptr();
         // SAFETY: the context lives as long as the store; machine code, which has written the log, is not running.
         let seen = unsafe {
             let next = (*context).simulation_next;
             (*context).simulation_next = (*context).simulation_log;
-            self.metrics.simulations.see(next)
+            self.simulations.see(next)
         };
         self.add_to_readings(&seen);
     }
@@ -215,11 +215,11 @@ impl StoreOpaque {
     /// never below the one before.
     pub fn simulate_in_reading(&mut self) {
         self.simulate();
-        let cost = self.metrics.cycles_of_simulating.unwrap_or(0);
+        let cost = self.cycles_of_simulating.unwrap_or(0);
         if cost > 0 {
             // SAFETY: as above; cycles are the first metric.
             unsafe {
-                let context = self.context().as_ptr();
+                let context = self.context.as_ptr();
                 let least = (*context).cycles_before;
                 (*context).metrics[0] = (*context).metrics[0].saturating_sub(cost).max(least);
             }
@@ -227,9 +227,9 @@ impl StoreOpaque {
     }
 
     fn add_to_readings(&mut self, seen: &Seen) {
-        let context = self.context().as_ptr();
-        for (at, metric) in self.metrics.metrics.iter().enumerate() {
-            let more = self.metrics.simulations.growth(metric, seen);
+        let context = self.context.as_ptr();
+        for (at, metric) in self.metrics.iter().enumerate() {
+            let more = self.simulations.growth(metric, seen);
             // SAFETY: as above.
             unsafe { (*context).metrics[at] += more };
         }
@@ -240,24 +240,24 @@ impl StoreOpaque {
     ///
     /// The log for simulations has been emptied before, or its end is known to the store: wasm code does not wait for a
     /// builtin with entries in a log whose end only the pinned register tells.
-    pub fn read_metrics(&mut self) {
+    pub fn read_all(&mut self) {
         self.empty_simulation_log();
-        for metric in 0..self.metrics.all().len() {
-            if let Some(mut reading) = self.metrics.read(metric) {
-                if self.metrics.metrics[metric] == Metric::Cycles {
+        for metric in 0..self.metrics.len() {
+            if let Some(mut reading) = self.read(metric) {
+                if self.metrics[metric] == Metric::Cycles {
                     // SAFETY: as above.
-                    reading -= unsafe { (*self.context().as_ptr()).cycles_off };
+                    reading -= unsafe { (*self.context.as_ptr()).cycles_off };
                 }
                 // SAFETY: as above.
-                unsafe { (*self.context().as_ptr()).metrics[metric] = reading };
+                unsafe { (*self.context.as_ptr()).metrics[metric] = reading };
             }
         }
     }
 
     /// Returns what the operating system counts between two immediate readings of a metric: the minimum of many tries.
     fn cost_of_reading(&self, metric: &Metric) -> u64 {
-        let at = self.metrics.position(|known| known == metric);
-        let read = || at.and_then(|at| self.metrics.read(at)).unwrap_or(0);
+        let at = self.metrics.iter().position(|known| known == metric);
+        let read = || at.and_then(|at| self.read(at)).unwrap_or(0);
         let between = || {
             let first = read();
             read().saturating_sub(first)
@@ -266,8 +266,8 @@ impl StoreOpaque {
     }
 
     /// Returns the cycles of a reading: the minimum of many tries, as any other activity only adds to it.
-    fn cycles_of_reading(&self) -> u64 {
-        let context = self.context().as_ptr();
+    fn measure_reading(&self) -> u64 {
+        let context = self.context.as_ptr();
         let read = || {
             // SAFETY: the context lives as long as the store; the code changes only the reading, and registers that it
             // may change.
@@ -283,16 +283,11 @@ impl StoreOpaque {
         (0..TRIES).map(|_| between()).min().unwrap_or(0)
     }
 
-    /// Shows the simulated cache, if there is one, a bulk operation on memory `memory` of an instance.
-    pub fn touch_memory(&mut self, instance: u32, memory: u32, address: u64, bytes: u64) {
-        if !self.metrics.simulations.are_any() || !self.counts_in_burst() {
-            return;
-        }
-        let memory = self.instances[instance as usize].memories[memory as usize];
-        let start = self.memory(memory).base().addr().get() as u64;
-        self.unmeasured(|store| {
-            let lines = store.metrics.simulations.touch(start, address, bytes);
-            store.add_to_readings(&Seen { lines, ..Seen::default() });
+    /// Shows the simulated cache, if there is one, an access to so many bytes of a memory that starts at `start`.
+    pub fn touch(&mut self, start: u64, address: u64, bytes: u64) {
+        self.unmeasured(|metrics| {
+            let lines = metrics.simulations.touch(start, address, bytes);
+            metrics.add_to_readings(&Seen { lines, ..Seen::default() });
         });
     }
 }

@@ -18,8 +18,10 @@ use wprof_profiler::{BlockId, Call, Frame, HOST_CALLEE, Stage, Unwind};
 use super::recording::{Recording, refused};
 use crate::Result;
 use crate::runtime::instances::abi::{VmFuncRef, VmStoreContext};
+use crate::runtime::instances::engine_core::EngineCore;
+use crate::runtime::instances::instance::InstanceData;
 use crate::runtime::instances::loaded::{self, LoadedModule};
-use crate::runtime::instances::store_opaque::StoreOpaque;
+use crate::runtime::instances::store_ptr::StorePtr;
 use crate::runtime::stacks::activation::TrapRecord;
 use crate::runtime::stacks::frames;
 use crate::runtime::stacks::many_frames::ManyFrames;
@@ -30,6 +32,10 @@ const PAGE: usize = 4096;
 /// The trace of a store.
 #[derive(Debug)]
 pub struct Trace {
+    /// Holds the current word, and the ends of what was written to the buffers.
+    context: StorePtr<VmStoreContext>,
+    /// The address of the code that traps with `TrapCode::Host`.
+    raise: usize,
     buffer: Buffer,
     /// The buffer of data references, if they are recorded.
     references: Option<Buffer>,
@@ -39,16 +45,18 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Creates a trace without a recording, with a buffer of `words` words, and one of eight times as many words
+    /// Creates a trace without a recording, with a buffer of the configured size, and one of eight times as many words
     /// for data references if they are recorded.
     ///
     /// # Errors
     /// Returns an error if the system has no memory for the buffers.
-    pub fn new(words: usize, references: bool) -> std::io::Result<Trace> {
+    pub fn new(engine: &EngineCore, context: StorePtr<VmStoreContext>) -> std::io::Result<Trace> {
+        let (config, raise) = (&engine.config().trace, engine.raise());
+        let words = config.buffer / 8;
         let buffer = Buffer::new(words)?;
         let references =
-            references.then(|| Buffer::new((words * 8).max(reference::MAX_WORDS))).transpose()?;
-        Ok(Trace { buffer, references, recording: None, counted: (0, 0) })
+            config.references.then(|| Buffer::new((words * 8).max(reference::MAX_WORDS))).transpose()?;
+        Ok(Trace { context, raise, buffer, references, recording: None, counted: (0, 0) })
     }
 
     /// Returns the first word of the buffer.
@@ -117,39 +125,39 @@ impl Drop for Buffer {
     }
 }
 
-impl StoreOpaque {
-    /// Starts a recording.
+impl Trace {
+    /// Starts a recording, unless wasm code is running.
     ///
     /// # Errors
     /// Returns an error if a recording is active, or wasm code is running, and as `recording`.
-    pub fn start_trace(&mut self, recording: impl FnOnce() -> Result<Recording>) -> Result<()> {
-        if self.depth > 0 {
+    pub fn start(&mut self, is_running: bool, recording: impl FnOnce() -> Result<Recording>) -> Result<()> {
+        if is_running {
             return Err(refused("a trace cannot begin while wasm code is running: call record_trace before"));
         }
-        let Some(trace) = self.trace.as_mut().filter(|trace| trace.recording.is_none()) else {
+        if self.recording.is_some() {
             return Err(refused("a trace is being recorded already: call finish_trace before"));
-        };
-        trace.recording = Some(recording()?);
+        }
+        self.recording = Some(recording()?);
         self.take_words(0);
         self.take_references();
         Ok(())
     }
 
     /// Ends the recording, if there is one, while the host runs.
-    pub fn end_trace(&mut self) -> Option<Recording> {
-        self.trace.as_ref()?.recording.as_ref()?;
+    pub fn end(&mut self) -> Option<Recording> {
+        self.recording.as_ref()?;
         let end = self.live_frames();
         self.end_chunk(self.word_count(), end, 0);
-        self.trace.as_mut()?.recording.take()
+        self.recording.take()
     }
 
-    /// Checks that an instance of `module` may be created.
+    /// Checks that an instance of `module` may be created in a store with these instances.
     ///
     /// # Errors
     /// Returns an error if a trace of another instance is being recorded.
-    pub fn check_traced(&self, module: &Arc<dyn LoadedModule>) -> Result<()> {
-        match self.trace.as_ref().and_then(|trace| trace.recording.as_ref()) {
-            Some(recording) if !self.instances.is_empty() || !loaded::same(&recording.module, module) => {
+    pub fn check_instance(&self, module: &Arc<dyn LoadedModule>, others: &[InstanceData]) -> Result<()> {
+        match &self.recording {
+            Some(recording) if !others.is_empty() || !loaded::same(&recording.module, module) => {
                 Err(refused("a trace is being recorded, which is of one instance: use another store"))
             }
             _ => Ok(()),
@@ -157,11 +165,8 @@ impl StoreOpaque {
     }
 
     /// Traces the host's entry into a function.
-    pub fn trace_entry(&mut self, func: &VmFuncRef) {
+    pub fn enter(&mut self, func: &VmFuncRef) {
         const BITS: u32 = 33;
-        if self.trace.is_none() {
-            return;
-        }
         if self.word() >> (64 - BITS) != 0 {
             self.store_word();
         }
@@ -169,16 +174,14 @@ impl StoreOpaque {
     }
 
     /// Handles a full buffer: the word that did not fit is still to be taken.
-    pub fn trace_is_full(&mut self, record: &TrapRecord) {
-        self.end_chunk_at(self.capacity(), record);
+    pub fn words_are_full(&mut self, record: &TrapRecord) {
+        self.end_chunk_at(self.buffer.words, record);
     }
 
     /// Handles a full buffer of data references; `word` did not fit.
     pub fn references_are_full(&mut self, record: &TrapRecord, word: u64) {
         self.end_chunk_at(self.word_count(), record);
-        let Some(references) = self.trace.as_ref().and_then(|trace| trace.references.as_ref()) else {
-            return;
-        };
+        let Some(references) = &self.references else { return };
         // SAFETY: the buffer has room for it. Machine code, which moves the pointer behind it, does not run now.
         unsafe { references.first.write(word) };
     }
@@ -186,7 +189,7 @@ impl StoreOpaque {
     /// Ends a chunk where machine code was interrupted.
     fn end_chunk_at(&mut self, count: usize, record: &TrapRecord) {
         // SAFETY: machine code of this store was interrupted and waits.
-        let outer = unsafe { walk::left_for_host(self.context().as_ptr(), true) };
+        let outer = unsafe { walk::left_for_host(self.context.as_ptr(), true) };
         let (end, done) = match self.is_traced() {
             true => (self.named_frames(&outer, Some(record)).0, accesses_before(record.top.pc)),
             false => (Vec::new(), 0),
@@ -195,15 +198,15 @@ impl StoreOpaque {
     }
 
     /// Traces that a trap has ended the frames of an activation.
-    pub fn trace_unwind(&mut self, record: &TrapRecord) {
+    pub fn unwind(&mut self, record: &TrapRecord) {
         if !self.is_traced() {
             return;
         }
         // SAFETY: the activation that trapped has been unlinked, so this is host code.
-        let outer = unsafe { walk::left_for_host(self.context().as_ptr(), false) };
+        let outer = unsafe { walk::left_for_host(self.context.as_ptr(), false) };
         let (frames, keep) = self.named_frames(&outer, Some(record));
         let (position, references) = (self.bits_in_chunk(), self.reference_words());
-        let Some(recording) = self.recording() else { return };
+        let Some(recording) = &mut self.recording else { return };
         if !recording.add_unwind(Unwind { position, frames, keep: keep as u32 }, references) {
             let end = self.live_frames();
             self.end_chunk(self.word_count(), end, 0);
@@ -213,7 +216,7 @@ impl StoreOpaque {
     /// Traces an exception that has ended frames of the newest activation, or none if the catching frame has
     /// thrown it itself or got it from the host. The frames of `staying` continue; the innermost of them catches
     /// the exception.
-    pub fn trace_caught(&mut self, record: &TrapRecord, staying: &ManyFrames) {
+    pub fn catch(&mut self, record: &TrapRecord, staying: &ManyFrames) {
         if !self.is_traced() {
             return;
         }
@@ -225,7 +228,7 @@ impl StoreOpaque {
         let (mut frames, references) = (self.staying_frames(staying, Moment::InCall), self.reference_words());
         let (keep, position) = (frames.len() as u32, self.bits_in_chunk());
         frames.extend(ended.frames.into_iter().rev());
-        let Some(recording) = self.recording() else { return };
+        let Some(recording) = &mut self.recording else { return };
         frames.iter().for_each(|frame| recording.add_function(frame.function));
         if !recording.add_unwind(Unwind { position, frames, keep }, references) {
             let end = self.staying_frames(staying, Moment::After);
@@ -237,7 +240,7 @@ impl StoreOpaque {
     fn append_return_of_host(&mut self, staying: &ManyFrames) {
         if self.word() >> 63 != 0 {
             let count = self.word_count();
-            if count == self.capacity() {
+            if count == self.buffer.words {
                 let end = self.staying_frames(staying, Moment::InHost);
                 self.end_chunk(count, end, 0);
             } else {
@@ -252,10 +255,10 @@ impl StoreOpaque {
         let mut naming = Naming::default();
         naming.callers(staying, first);
         // SAFETY: machine code of this store waits.
-        for frames in unsafe { walk::left_for_host(self.context().as_ptr(), true) } {
+        for frames in unsafe { walk::left_for_host(self.context.as_ptr(), true) } {
             naming.callers(&frames, Moment::InHost);
         }
-        if let Some(recording) = self.recording() {
+        if let Some(recording) = &mut self.recording {
             naming.frames.iter().for_each(|frame| recording.add_function(frame.function));
         }
         naming.frames.reverse();
@@ -264,18 +267,13 @@ impl StoreOpaque {
 
     /// Returns whether the trace is being written to a recording that accepts it.
     fn is_traced(&self) -> bool {
-        let recording = self.trace.as_ref().and_then(|trace| trace.recording.as_ref());
-        recording.is_some_and(|recording| !recording.is_full())
-    }
-
-    fn recording(&mut self) -> Option<&mut Recording> {
-        self.trace.as_mut()?.recording.as_mut()
+        self.recording.as_ref().is_some_and(|recording| !recording.is_full())
     }
 
     /// Returns the live frames while the host runs, outermost first.
     fn live_frames(&mut self) -> Vec<Frame> {
         // SAFETY: only host code holds a reference to a store.
-        let outer = unsafe { walk::left_for_host(self.context().as_ptr(), false) };
+        let outer = unsafe { walk::left_for_host(self.context.as_ptr(), false) };
         self.named_frames(&outer, None).0
     }
 
@@ -290,7 +288,7 @@ impl StoreOpaque {
         for frames in outer {
             naming.callers(frames, Moment::InHost);
         }
-        if let Some(recording) = self.recording() {
+        if let Some(recording) = &mut self.recording {
             naming.frames.iter().for_each(|frame| recording.add_function(frame.function));
         }
         let keep = naming.frames.len() - of_inner;
@@ -316,7 +314,7 @@ impl StoreOpaque {
                 }
                 _ => naming.frame(&frame, Moment::Before),
             }
-        } else if at == self.engine().raise()
+        } else if at == self.raise
             && let Some(callee) = self.failed_callee()
         {
             naming.frames.push(entered(callee));
@@ -343,7 +341,7 @@ impl StoreOpaque {
         // SAFETY: the context lives as long as the store. `lazy` has left the vmctx or host context there; both
         // begin with their magic number.
         unsafe {
-            let context = self.context().as_ptr();
+            let context = self.context.as_ptr();
             let magic = (*context).failed_callee.cast::<u32>().as_ref()?;
             (*magic != host_context::MAGIC).then(|| (*context).failed_index)
         }
@@ -352,13 +350,13 @@ impl StoreOpaque {
     /// Moves the current word into the buffer, while the host runs.
     fn store_word(&mut self) {
         let count = self.word_count();
-        if count == self.capacity() {
+        if count == self.buffer.words {
             let end = self.live_frames();
             return self.end_chunk(count, end, 0);
         }
         // SAFETY: the buffer has room for one more word. Machine code does not run now.
         unsafe {
-            let context = self.context().as_ptr();
+            let context = self.context.as_ptr();
             (*context).trace_next.write((*context).trace_word);
             (*context).trace_next = (*context).trace_next.add(1);
         }
@@ -369,25 +367,24 @@ impl StoreOpaque {
     /// innermost frame of `end` has made `done` accesses of its block.
     fn end_chunk(&mut self, count: usize, end: Vec<Frame>, done: u32) {
         let (words, references) = (self.take_words(count), self.take_references());
-        if let Some(recording) = self.recording().filter(|recording| !recording.is_full()) {
+        if let Some(recording) = self.recording.as_mut().filter(|recording| !recording.is_full()) {
             recording.send(words, references, end, done);
         }
     }
 
     /// Returns the number of words of data references since the chunk began.
     fn reference_words(&self) -> usize {
-        let Some(trace) = &self.trace else { return 0 };
         // SAFETY: the context lives as long as the store; the pointer stays in the buffer, or at its end.
-        let next = unsafe { (*self.context().as_ptr()).reference_next };
-        (next.addr() - trace.references().addr()) / 8
+        let next = unsafe { (*self.context.as_ptr()).reference_next };
+        (next.addr() - self.references().addr()) / 8
     }
 
     /// Empties the buffer of data references and returns its words; `None` if they are not recorded.
     fn take_references(&mut self) -> Option<Vec<u64>> {
         let (count, is_traced) = (self.reference_words(), self.is_traced());
-        let references = self.trace.as_ref()?.references.as_ref()?;
+        let references = self.references.as_ref()?;
         // SAFETY: the context lives as long as the store; machine code does not run now.
-        unsafe { (*self.context().as_ptr()).reference_next = references.first };
+        unsafe { (*self.context.as_ptr()).reference_next = references.first };
         Some(if is_traced { references.words(count).to_vec() } else { Vec::new() })
     }
 
@@ -396,52 +393,42 @@ impl StoreOpaque {
         let is_traced = self.is_traced();
         let word = self.word();
         self.set_word(trace_word::EMPTY);
-        let Some(trace) = self.trace.as_mut() else { return Vec::new() };
-        trace.counted = (0, 0);
+        self.counted = (0, 0);
         let words = match is_traced {
-            true => trace.words(count).iter().copied().chain([word]).collect(),
+            true => self.words(count).iter().copied().chain([word]).collect(),
             false => Vec::new(),
         };
-        let first = trace.buffer();
         // SAFETY: the context lives as long as the store; machine code does not run now.
-        unsafe { (*self.context().as_ptr()).trace_next = first };
+        unsafe { (*self.context.as_ptr()).trace_next = self.buffer() };
         words
     }
 
     /// Returns the number of bits since the chunk began.
     fn bits_in_chunk(&mut self) -> u64 {
         let (count, word) = (self.word_count(), self.word());
-        let Some(trace) = self.trace.as_mut() else { return 0 };
-        let (before, bits) = trace.counted;
+        let (before, bits) = self.counted;
         let more: u64 =
-            trace.words(count)[before..].iter().map(|&word| u64::from(trace_word::len(word))).sum();
-        trace.counted = (count, bits + more);
+            self.words(count)[before..].iter().map(|&word| u64::from(trace_word::len(word))).sum();
+        self.counted = (count, bits + more);
         bits + more + u64::from(trace_word::len(word))
-    }
-
-    /// Returns the number of words that the buffer has room for.
-    fn capacity(&self) -> usize {
-        self.trace.as_ref().map_or(0, |trace| trace.buffer.words)
     }
 
     /// Returns the number of words in the buffer.
     fn word_count(&self) -> usize {
-        let Some(trace) = &self.trace else { return 0 };
         // SAFETY: the context lives as long as the store; machine code leaves the pointer in the buffer, or at
         // its end.
-        let next = unsafe { (*self.context().as_ptr()).trace_next };
-        (next.addr() - trace.buffer().addr()) / 8
+        let next = unsafe { (*self.context.as_ptr()).trace_next };
+        (next.addr() - self.buffer().addr()) / 8
     }
 
     fn word(&self) -> u64 {
         // SAFETY: the context lives as long as the store.
-        unsafe { (*self.context().as_ptr()).trace_word }
+        unsafe { (*self.context.as_ptr()).trace_word }
     }
 
     fn set_word(&mut self, word: u64) {
-        let context: *mut VmStoreContext = self.context().as_ptr();
         // SAFETY: the context lives as long as the store; machine code does not run now.
-        unsafe { (*context).trace_word = word };
+        unsafe { (*self.context.as_ptr()).trace_word = word };
     }
 }
 

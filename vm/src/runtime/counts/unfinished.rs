@@ -8,6 +8,7 @@ use wprof_jit::compile::Origin;
 
 use super::metrics::Measured;
 use crate::ProfilingConfig;
+use crate::runtime::instances::items::Items;
 use crate::runtime::instances::loaded;
 use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::stacks::activation::{RawFrame, TrapRecord};
@@ -54,23 +55,24 @@ impl StoreOpaque {
             return;
         }
         if let Some(frame) = frames::of_fault(record.top.pc) {
-            let index = self.instance_of_trap(&frame, record);
+            let index = self.items.instance_of_trap(&frame, record);
             let is_unborn = frames::is_unborn(record);
             let stop = match is_unborn {
                 true => Stop { origin: frame.origin, path: self.path_of_unborn(&frame), record: unborn },
                 false => self.stop(frame.origin, record.top),
             };
-            let measured = self.measured_at_trap(record);
+            let measured = self.observed.metrics.measured_at_trap(record);
             let stopped = Stopped { count: 1, measured };
-            self.add_unfinished(index, stop, stopped);
+            self.items.add_unfinished(index, stop, stopped);
             if is_unborn {
-                self.add_overflowed(index, &frame);
+                self.items.add_overflowed(index, &frame);
             }
         }
         for (raw, count) in record.callers.tally() {
             if let Some(frame) = frames::of_return(raw.pc) {
                 let stop = self.stop(frame.origin, raw);
-                self.add_unfinished(self.instance_of(&frame, raw), stop, stopped(raw, count));
+                let index = self.items.instance_of(&frame, raw);
+                self.items.add_unfinished(index, stop, stopped(raw, count));
             }
         }
     }
@@ -83,7 +85,7 @@ impl StoreOpaque {
         let mut live = Unfinished::default();
         for (raw, count) in all.tally() {
             if let Some(frame) = frames::of_return(raw.pc)
-                && self.instance_of(&frame, raw) == Some(index)
+                && self.items.instance_of(&frame, raw) == Some(index)
             {
                 let stop = self.stop(frame.origin, raw);
                 live.entry(stop).or_default().add(stopped(raw, count));
@@ -95,13 +97,7 @@ impl StoreOpaque {
     /// Describes a frame that stopped at `origin`.
     fn stop(&self, origin: Origin, frame: RawFrame) -> Stop {
         let path = origin.path.map(i64::cast_unsigned).or(frame.path);
-        Stop { origin, path, record: frame.record.filter(|_| self.has_flow()) }
-    }
-
-    fn add_unfinished(&mut self, index: Option<u32>, stop: Stop, stopped: Stopped) {
-        if let Some(index) = index {
-            self.instances[index as usize].unfinished.entry(stop).or_default().add(stopped);
-        }
+        Stop { origin, path, record: frame.record.filter(|_| self.observed.has_flow()) }
     }
 
     /// Returns the path register of a frame that did not fit on the stack when it continued in another version of
@@ -110,12 +106,20 @@ impl StoreOpaque {
         // SAFETY: the context lives as long as the store, and no wasm code runs.
         (frame.origin.block != 0).then(|| unsafe { (*self.context().as_ptr()).path })
     }
+}
+
+impl Items {
+    fn add_unfinished(&mut self, index: Option<u32>, stop: Stop, stopped: Stopped) {
+        if let Some(index) = index {
+            self.instance_mut(index).unfinished.entry(stop).or_default().add(stopped);
+        }
+    }
 
     /// Records that a frame did not fit on the stack and so has not reached the counter at its entry, if there is
     /// one.
     fn add_overflowed(&mut self, index: Option<u32>, frame: &Frame) {
         if let Some(index) = index {
-            *self.instances[index as usize].overflowed.entry(frame.origin).or_default() += 1;
+            *self.instance_mut(index).overflowed.entry(frame.origin).or_default() += 1;
         }
     }
 
@@ -124,11 +128,10 @@ impl StoreOpaque {
     fn instance_of(&self, frame: &Frame, raw: RawFrame) -> Option<u32> {
         // SAFETY: a live frame holds its own vmctx, which belongs to this store or to one whose wasm code is on
         // the stack. The same holds for the vmctx of a frame that has just ended.
-        let vmctx = unsafe { raw.vmctx.as_ref() }?;
-        let index = vmctx.instance;
-        let is_ours = std::ptr::eq(vmctx.store, self.context().as_ptr());
-        let module = is_ours.then(|| &self.instances[index].module)?;
-        loaded::same(module, &frame.module).then_some(index as u32)
+        let index = unsafe { raw.vmctx.as_ref() }?.instance;
+        let instance = self.instances().get(index)?;
+        let is_ours = std::ptr::eq(instance.vmctx.head().as_ptr(), raw.vmctx);
+        (is_ours && loaded::same(&instance.module, &frame.module)).then_some(index as u32)
     }
 
     /// Returns the instance in which the frame of a trap ran.
@@ -140,7 +143,7 @@ impl StoreOpaque {
     /// Returns the instance of a frame that did not fit on the stack: that of its nearest caller in the same
     /// module, which is right for recursion, or else the newest instance.
     fn instance_below(&self, frame: &Frame, callers: &ManyFrames) -> Option<u32> {
-        let newest = || self.instances.iter().rposition(|i| loaded::same(&i.module, &frame.module));
+        let newest = || self.instances().iter().rposition(|i| loaded::same(&i.module, &frame.module));
         let below = callers.iter().find_map(|caller| self.instance_of(frame, caller));
         below.or_else(|| newest().map(|index| index as u32))
     }

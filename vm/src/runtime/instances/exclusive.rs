@@ -8,11 +8,6 @@ pub struct Exclusive<T>(T);
 unsafe impl<T: Send> Sync for Exclusive<T> {}
 
 impl<T> Exclusive<T> {
-    /// Wraps a value.
-    pub const fn new(value: T) -> Exclusive<T> {
-        Exclusive(value)
-    }
-
     /// Returns the value.
     pub fn get_mut(&mut self) -> &mut T {
         &mut self.0

@@ -14,9 +14,12 @@ use wprof_jit::abi::{Builtin, vmctx as head};
 use wprof_jit::module::{ElementItems, Entity, SegmentMode};
 
 use super::abi::{VmContext, VmFuncImport, VmFuncRef, VmMemory, VmTable, VmValue};
+use super::engine_core::EngineCore;
 use super::instance::InstanceData;
+use super::items::Items;
 use super::loaded::LoadedModule;
-use super::store_opaque::{FuncPtr, StoreOpaque};
+use super::store_opaque::StoreOpaque;
+use super::stored::FuncPtr;
 use super::vmctx::VmCtx;
 use crate::limits::check_count;
 use crate::runtime::burst::call_targets::TargetTable;
@@ -55,15 +58,17 @@ pub fn instantiate(
     handle: Box<dyn Any + Send + Sync>,
     imports: Imports,
 ) -> Result<u32> {
-    check_count("instances", store.instances.len(), store.limits.instances)?;
-    store.check_traced(module)?;
-    let index = store.instances.len() as u32;
+    check_count("instances", store.items.instances().len(), store.items.limits().instances)?;
+    if let Some(trace) = &store.observed.trace {
+        trace.check_instance(module, store.items.instances())?;
+    }
+    let index = store.items.instances().len() as u32;
     let vmctx = VmCtx::new(module.layout(), module.counter_capacity(), store.engine().pool())
         .map_err(|e| Error::system("no memory for an instance", e))?;
     let segments = module.info().data.len().max(module.info().elements.len());
     let dropped: Box<[AtomicU8]> = (0..2 * segments).map(|_| AtomicU8::new(0)).collect();
     fill_head(store, &vmctx, index, &dropped);
-    fill_imports(store, &**module, &vmctx, &imports);
+    fill_imports(&store.items, &**module, &vmctx, &imports);
     fill_func_refs(&**module, &vmctx);
     let Imports { tables, memories, globals, tags, .. } = imports;
     let instance = InstanceData {
@@ -86,12 +91,13 @@ pub fn instantiate(
         advice: None,
     };
     // The store owns the instance from here on, since the items defined in its vmctx refer to it.
-    store.instances.push(instance);
-    store.add_object_types(module.types())?;
+    store.items.add_instance(instance);
+    let limit = store.items.limits().heap_bytes;
+    store.collected.objects.add_types(module.types(), limit)?;
     add_definitions(store, index)?;
     apply_elements(store, index)?;
     apply_data(store, index)?;
-    store.instances[index as usize].is_ready = true;
+    store.items.instance_mut(index).is_ready = true;
     Ok(index)
 }
 
@@ -140,7 +146,7 @@ fn fill_head(store: &StoreOpaque, vmctx: &VmCtx, index: u32, dropped: &[AtomicU8
         magic: head::MAGIC_INSTANCE,
         store: store.context().as_ptr(),
         builtins: BUILTINS.as_ptr().cast(),
-        poll: store.interrupt().address(),
+        poll: store.control.interrupt().address(),
         instance: index as usize,
         dropped: dropped.as_ptr() as *mut u8,
     };
@@ -148,26 +154,26 @@ fn fill_head(store: &StoreOpaque, vmctx: &VmCtx, index: u32, dropped: &[AtomicU8
     unsafe { vmctx.head().write(content) };
 }
 
-fn fill_imports(store: &StoreOpaque, module: &dyn LoadedModule, vmctx: &VmCtx, imports: &Imports) {
+fn fill_imports(items: &Items, module: &dyn LoadedModule, vmctx: &VmCtx, imports: &Imports) {
     let layout = module.layout();
     for (i, &func) in (0..).zip(&imports.funcs) {
-        let VmFuncRef { slots, vmctx: callee, .. } = store.func_ref(func);
+        let VmFuncRef { slots, vmctx: callee, .. } = items.func_ref(func);
         let import =
-            VmFuncImport { slots, vmctx: callee, func_ref: store.func_word(Some(func)) as *mut VmFuncRef };
+            VmFuncImport { slots, vmctx: callee, func_ref: items.func_word(Some(func)) as *mut VmFuncRef };
         // SAFETY: the layout reserves this place in a fresh vmctx; likewise below.
         unsafe { vmctx.at(layout.func_import(i)).write(import) };
     }
     for (i, &table) in (0..).zip(&imports.tables) {
         // SAFETY: as above.
-        unsafe { vmctx.at(layout.table_import(i)).write(store.table(table).definition()) };
+        unsafe { vmctx.at(layout.table_import(i)).write(items.table(table).definition()) };
     }
     for (i, &memory) in (0..).zip(&imports.memories) {
         // SAFETY: as above.
-        unsafe { vmctx.at(layout.memory_import(i)).write(store.memory(memory).definition()) };
+        unsafe { vmctx.at(layout.memory_import(i)).write(items.memory(memory).definition()) };
     }
     for (i, &global) in (0..).zip(&imports.globals) {
         // SAFETY: as above.
-        unsafe { vmctx.at(layout.global_import(i)).write(store.global_cell(global)) };
+        unsafe { vmctx.at(layout.global_import(i)).write(items.global(global).cell()) };
     }
 }
 
@@ -189,64 +195,65 @@ fn fill_func_refs(module: &dyn LoadedModule, vmctx: &VmCtx) {
 }
 
 fn add_definitions(store: &mut StoreOpaque, index: u32) -> Result<()> {
-    let i = index as usize;
-    let module = store.instances[i].module.clone();
-    let (info, layout, images) = (module.info(), module.layout(), images(store, &*module));
+    let module = store.items.instance(index).module.clone();
+    let (info, layout, images) = (module.info(), module.layout(), images(store.engine(), &*module));
     for (n, (ty, init)) in
         (0..).zip(info.tables[info.imported_tables as usize..].iter().zip(&info.table_inits))
     {
-        let definition: NonNull<VmTable> = store.instances[i].vmctx.at(layout.table(n));
+        let definition: NonNull<VmTable> = store.items.instance(index).vmctx.at(layout.table(n));
         let init = init.as_ref().map_or(Ok(0), |init| eval(store, index, init).map(|value| value.u64()))?;
-        let table = store.add_table(TableType::from_parser(ty, module.types()), init, Some(definition))?;
-        store.instances[i].tables.push(table);
+        let table =
+            store.items.add_table(TableType::from_parser(ty, module.types()), init, Some(definition))?;
+        store.items.instance_mut(index).tables.push(table);
     }
     for (n, ty) in (0..).zip(&info.memories[info.imported_memories as usize..]) {
-        let definition: NonNull<VmMemory> = store.instances[i].vmctx.at(layout.memory(n));
+        let definition: NonNull<VmMemory> = store.items.instance(index).vmctx.at(layout.memory(n));
         let image = images.and_then(|images| images.get(n as usize)).cloned();
         let memory = store.add_memory(MemoryType::from_parser(ty), Some(definition), image)?;
         if ty.shared {
-            let place: NonNull<NonNull<VmMemory>> = store.instances[i].vmctx.at(layout.memory(n));
+            let place: NonNull<NonNull<VmMemory>> = store.items.instance(index).vmctx.at(layout.memory(n));
             // SAFETY: the layout reserves this place in a fresh vmctx.
-            unsafe { place.write(store.memory(memory).definition()) };
+            unsafe { place.write(store.items.memory(memory).definition()) };
         }
-        store.instances[i].memories.push(memory);
+        store.items.instance_mut(index).memories.push(memory);
     }
     for (n, global) in (0..).zip(&info.globals[info.imported_globals as usize..]) {
-        let cell: NonNull<VmValue> = store.instances[i].vmctx.at(layout.global(n));
+        let cell: NonNull<VmValue> = store.items.instance(index).vmctx.at(layout.global(n));
         let init = global.init.as_ref().expect("defined globals have an initial value");
         let value = eval(store, index, init)?;
-        let global = store.add_global(GlobalType::from_parser(&global.ty, module.types()), value, Some(cell));
-        store.instances[i].globals.push(global);
+        let global =
+            store.items.add_global(GlobalType::from_parser(&global.ty, module.types()), value, Some(cell));
+        store.items.instance_mut(index).globals.push(global);
     }
-    add_tags(store, &*module, i);
+    add_tags(&mut store.items, &*module, index);
     elements::make(store, index)?;
     Ok(())
 }
 
 /// Returns the initial images of the module's memories, if instances share them.
-fn images<'m>(store: &StoreOpaque, module: &'m dyn LoadedModule) -> Option<&'m [Arc<MemoryImage>]> {
-    let style = store.engine().compiler().options().memory;
-    store.engine().pool().filter(|_| style.is_static()).and_then(|_| module.memory_images())
+fn images<'m>(engine: &EngineCore, module: &'m dyn LoadedModule) -> Option<&'m [Arc<MemoryImage>]> {
+    let style = engine.compiler().options().memory;
+    engine.pool().filter(|_| style.is_static()).and_then(|_| module.memory_images())
 }
 
 /// Adds the tags that a module defines, and passes all tags to its code.
-fn add_tags(store: &mut StoreOpaque, module: &dyn LoadedModule, instance: usize) {
+fn add_tags(items: &mut Items, module: &dyn LoadedModule, instance: u32) {
     let (info, layout) = (module.info(), module.layout());
     for tag in info.imported_tags..info.tags.len() as u32 {
         let ty = module.types()[info.tags[tag as usize] as usize].func_type();
-        let index = store.add_tag(ty, info.tag_name(tag));
-        store.instances[instance].tags.push(index);
+        let index = items.add_tag(ty, info.tag_name(tag));
+        items.instance_mut(instance).tags.push(index);
     }
-    let instance = &store.instances[instance];
+    let instance = items.instance(instance);
     for (n, &tag) in (0..).zip(&instance.tags) {
-        let number = store.tags[tag as usize].number;
+        let number = items.tag(tag).number;
         // SAFETY: the layout reserves this place in the vmctx, and no code of the instance has run.
         unsafe { instance.vmctx.at(layout.tag(n)).write(number) };
     }
 }
 
 fn apply_elements(store: &mut StoreOpaque, index: u32) -> Result<()> {
-    let module = store.instances[index as usize].module.clone();
+    let module = store.items.instance(index).module.clone();
     for (segment, elements) in (0..).zip(&module.info().elements) {
         match &elements.mode {
             SegmentMode::Passive => continue,
@@ -260,18 +267,18 @@ fn apply_elements(store: &mut StoreOpaque, index: u32) -> Result<()> {
                 bulk::table_init(store, index, *target, segment, at, 0, len as u32)?;
             }
         }
-        store.instances[index as usize].drop_elem(segment);
+        store.items.instance(index).drop_elem(segment);
     }
     Ok(())
 }
 
 fn apply_data(store: &mut StoreOpaque, index: u32) -> Result<()> {
-    let module = store.instances[index as usize].module.clone();
-    let is_there = images(store, &*module).is_some();
+    let module = store.items.instance(index).module.clone();
+    let is_there = images(store.engine(), &*module).is_some();
     for (segment, data) in (0..).zip(&module.info().data) {
         if let SegmentMode::Active { target, offset } = &data.mode {
             if is_there {
-                store.instances[index as usize].drop_data(segment);
+                store.items.instance(index).drop_data(segment);
                 continue;
             }
             let at = offset_value(store, index, offset, module.info().memories[*target as usize].memory64)?;
@@ -280,7 +287,7 @@ fn apply_data(store: &mut StoreOpaque, index: u32) -> Result<()> {
                 InitError::Trap(trap) => Error::from(trap),
                 InitError::File(error) => Error::system("cannot read the module's data", error),
             })?;
-            store.instances[index as usize].drop_data(segment);
+            store.items.instance(index).drop_data(segment);
         }
     }
     Ok(())

@@ -1,173 +1,49 @@
-//! A store without its user's data: owner of instances, memories, tables, globals and host functions.
+//! A store without its user's data: its parts, and what concerns several of them.
+//!
+//! # Parts
+//!
+//! | part | what it is | its state |
+//! |---|---|---|
+//! | [`StoreControl`] | who may stop running code, and why it ends | interrupt page, entries, next trap, hooks, suspender, stacks |
+//! | [`Items`] | what handles refer to | instances, memories, tables, globals, tags, host functions, components, limits |
+//! | [`Collected`] | what is freed before the store ends | objects, host values, exceptions |
+//! | [`Observed`] | counts, traces, samples, bursts | a part for each kind: events, trace, contexts, metrics, … |
+//! | [`OwnContext`] | what machine code reads | the memory of `VmStoreContext` |
+//!
+//! The state of a part is private to it, and what needs only that state is a method of the part. So `&mut` to one part
+//! says that the others stay as they are, and code borrows several at once. A method belongs to the store if it needs
+//! parts that do not know each other, or hands the store to the embedder. Those of one topic stand in the file of the
+//! topic: checks of bursts (`burst::checks`), throws (`control::throw`), frames that ended (`counts::unfinished`).
+//!
+//! A part whose state machine code works on has a copy of the context's address, for the fields that are its own.
+//!
+//! Invariant: parts are dropped in the order of the fields. Nothing is called while they are, except the drop of the
+//! embedder's values, which do not reach the store. The context goes last, since all others hold its address; what
+//! machine code finds through it, and items that are defined in a vmctx, is not followed any more.
 
-use std::any::Any;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
-use wprof_jit::abi::{store_context, trace_word};
-
-use super::abi::{NOTHING, VmFuncRef, VmMemory, VmStoreContext, VmTable, VmValue};
+use super::abi::{VmMemory, VmStoreContext};
 use super::engine_core::EngineCore;
-use super::exclusive::Exclusive;
-use super::instance::InstanceData;
-use super::store_ptr::StorePtr;
-use crate::limits::check_count;
-use crate::runtime::burst::burst_contexts::BurstContexts;
-use crate::runtime::burst::burst_log::BurstLog;
+use super::items::Items;
+use super::observed::Observed;
+use super::own_context::OwnContext;
 use crate::runtime::burst::store_bursts::{OnRound, StoreBursts};
-use crate::runtime::burst::trials::TimedCall;
-use crate::runtime::control::call_hooks::Hooks;
-use crate::runtime::control::host::AnyHostContext;
-use crate::runtime::control::transfer::TransferBuffer;
-use crate::runtime::counts::allocations::Allocations;
-use crate::runtime::counts::call_records::{CallRecords, Figures};
-use crate::runtime::counts::cpu_time;
-use crate::runtime::counts::event_counts::Events;
-use crate::runtime::counts::host_clock::{HostClock, Span};
-use crate::runtime::counts::metrics::Metrics;
-use crate::runtime::counts::trace_buffer::Trace;
-use crate::runtime::entries;
-use crate::runtime::gc::Bump;
+use crate::runtime::control::store_control::StoreControl;
 use crate::runtime::interruption::interrupt_page::InterruptPage;
-use crate::runtime::linear_memory::demand::DemandList;
 use crate::runtime::linear_memory::memory_image::MemoryImage;
-use crate::runtime::linear_memory::private_memory::{LinearMemory, Pooled};
-use crate::runtime::linear_memory::shared_data::SharedData;
-use crate::runtime::linear_memory::store_memory::StoreMemory;
-use crate::runtime::samples::{self, Ring};
-use crate::runtime::stacks::fiber::Suspender;
-use crate::runtime::stacks::guarded_stack::GuardedStack;
-use crate::runtime::values::exceptions::{Exceptions, TagData};
-use crate::runtime::values::externs::ExternArena;
-use crate::runtime::values::handles::ComponentInstance;
-use crate::runtime::values::objects::Objects;
-use crate::runtime::values::table_data::TableData;
-use crate::runtime::values::types::TypeEntry;
-use crate::{Error, GlobalType, MemoryType, Result, StoreLimits, TableType, ValType};
+use crate::runtime::values::collected::Collected;
+use crate::{Error, MemoryType, Result, Trap};
 
-/// Size of the stack on which the runtime works for machine code: metrics need little, but the end of a trace chunk
-/// plans functions.
-const OWN_STACK: usize = 1 << 20;
-
-/// Identifies a store within the process, so that foreign handles are detected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct StoreId(u64);
-
-/// An item in a store, by its index among the items of its kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Stored {
-    store: StoreId,
-    index: u32,
-}
-
-impl Stored {
-    /// Returns the store that contains the item.
-    pub fn store(self) -> StoreId {
-        self.store
-    }
-}
-
-/// A function in a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct FuncPtr {
-    store: StoreId,
-    pointer: NonNull<VmFuncRef>,
-}
-
-// SAFETY: the pointer is only followed together with a reference to its store, which is checked.
-unsafe impl Send for FuncPtr {}
-// SAFETY: as above.
-unsafe impl Sync for FuncPtr {}
-
-/// A global's cell.
-#[derive(Debug)]
-pub struct GlobalData {
-    /// Its type.
-    pub ty: GlobalType,
-    cell: StorePtr<VmValue>,
-    owns_cell: bool,
-}
-
-impl Drop for GlobalData {
-    fn drop(&mut self) {
-        if self.owns_cell {
-            // SAFETY: `add_global` leaked the cell; the instances that import it are dropped with the same store.
-            drop(unsafe { Box::from_raw(self.cell.as_ptr()) });
-        }
-    }
-}
-
-/// The reason for which the host makes machine code trap.
-pub enum Pending {
-    /// A host function or builtin failed.
-    Error(Error),
-    /// A host function panicked.
-    Panic(Box<dyn Any + Send>),
-}
-
-/// The store. Handles index its vectors, from which nothing is ever removed.
+/// The store.
 pub struct StoreOpaque {
-    id: StoreId,
     engine: Arc<EngineCore>,
-    /// The state that machine code and `entries` read. Allocated separately, since every vmctx holds its address.
-    context: StorePtr<VmStoreContext>,
-    interrupt: Arc<InterruptPage>,
-    /// Kept alive for machine code, which finds it through the context, until the store ends.
-    transfer: Option<TransferBuffer>,
-    /// The stack, likewise, of runtime code that wasm code calls where its stack may be exhausted.
-    _own_stack: Option<GuardedStack>,
-    /// The demand-paged ranges of its memories. The signal handler finds them through the context.
-    demand: Arc<DemandList>,
-    pub limits: StoreLimits,
-    pub instances: Vec<InstanceData>,
-    memories: Vec<StoreMemory>,
-    tables: Vec<TableData>,
-    globals: Vec<GlobalData>,
-    /// For each component, the instances of its file's components.
-    components: Vec<Vec<ComponentInstance>>,
-    /// Host functions; funcrefs point into them.
-    pub hosts: Vec<AnyHostContext>,
-    pub externs: ExternArena,
-    pub objects: Objects,
-    pub tags: Vec<Arc<TagData>>,
-    pub exceptions: Exceptions,
-    /// The reason of the next trap with code `Host`; a stack overflow if there is none.
-    pub pending: Exclusive<Option<Pending>>,
-    /// Number of entries into this store's wasm code that have not returned.
-    pub depth: usize,
-    pub events: Events,
-    /// The trace of machine code, if it writes one.
-    pub trace: Option<Trace>,
-    /// The calling context tree, if contexts are counted.
-    pub contexts: Option<CallRecords>,
-    /// The allocations by context, if they are counted.
-    pub allocations: Option<Allocations>,
-    /// The state to determine the context in which a burst begins.
-    pub burst_contexts: BurstContexts,
-    /// The state of metrics besides their readings.
-    pub metrics: Metrics,
-    /// The ring that receives its threads' samples, if they are sampled. The context refers to it.
-    pub samples: Option<Arc<Ring>>,
-    /// The bursts, if there are any.
-    pub bursts: Option<StoreBursts>,
-    /// The clock that measures host functions, if they are measured.
-    pub host_clock: Option<HostClock>,
-    /// The events in bursts, if they are recorded.
-    pub burst_log: Exclusive<Option<BurstLog>>,
-    /// Creation time of the store, where its time line begins.
-    pub started: Instant,
-    /// The timed call, if there is one.
-    pub timed: Option<TimedCall>,
-    /// The embedder's callbacks.
-    pub hooks: Hooks,
-    /// The suspender of the running code, if that runs on a fiber and everything below it there can be sent to another
-    /// thread.
-    pub suspender: Option<Suspender>,
-    /// Whether entries and calls of the host are recorded in other ways than by bursts: in a trace, call records,
-    /// metrics, samples or times.
-    pub records_calls: bool,
+    pub control: StoreControl,
+    pub items: Items,
+    pub collected: Collected,
+    pub observed: Observed,
+    context: OwnContext,
 }
 
 /// A store with the data of the layer above, which host functions can reach.
@@ -192,158 +68,24 @@ impl StoreOpaque {
     /// # Errors
     /// Fails if the system has no memory for it.
     pub fn new(engine: &Arc<EngineCore>, on_round: OnRound) -> Result<StoreOpaque> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        let no_memory = |e| Error::system("no memory for a store", e);
-        let pool = engine.pool();
-        let interrupt = InterruptPage::new(pool.map(|pool| pool.interrupt_pages.clone()), engine.signals())
-            .map_err(no_memory)?;
-        let transfer = pool.and_then(|pool| pool.transfer_buffers.take(()));
-        let transfer = transfer.map_or_else(TransferBuffer::new, Ok).map_err(no_memory)?;
-        let trace = engine
-            .collection()
-            .tracing
-            .map(|_| Trace::new(engine.config().trace.buffer / 8, engine.config().trace.references))
-            .transpose()
-            .map_err(no_memory)?;
-        let metrics = Metrics::new(&engine.counted().metrics)?;
-        let contexts = engine.counted().contexts.then(|| {
-            let counted = engine.counted();
-            let has = Figures {
-                metrics: metrics.all().len() as u32,
-                events: counted.events_in_records(),
-                paths: counted.flow_contexts.is_some(),
-                merges_sites: counted.merges_sites,
-                in_bursts: counted.in_bursts,
-            };
-            CallRecords::new(engine.config().contexts.memory, has)
-        });
-        let calls_runtime = metrics.call_runtime() || trace.is_some();
-        let own_stack = calls_runtime.then(|| GuardedStack::new(OWN_STACK)).transpose().map_err(no_memory)?;
-        let demand: Arc<DemandList> = Arc::default();
-        let pinned = engine.compiler().options().pinned_cell();
-        let samples = engine.config().sampled_rate().and_then(samples::start);
-        let context = VmStoreContext {
-            stack_limit: 0,
-            exit_fp: 0,
-            transfer: transfer.address(),
-            events: Default::default(),
-            trace_word: trace_word::EMPTY,
-            trace_next: trace.as_ref().map_or(ptr::null_mut(), Trace::buffer),
-            reference_next: trace.as_ref().map_or(ptr::null_mut(), Trace::references),
-            callee_slot: 0,
-            find_record: entries::find_record as *const () as usize,
-            path: 0,
-            metrics: metrics.first_readings(),
-            measured: Default::default(),
-            read_metrics: metrics.reader(pinned == Some(store_context::SIMULATION_NEXT)),
-            simulation_next: metrics.simulations.log(),
-            checks: 0,
-            burst: 0,
-            counts: 1,
-            passed: 0,
-            check: entries::check as *const () as usize,
-            check_pinned: entries::check_pinned as *const () as usize,
-            leave: entries::leave as *const () as usize,
-            leaving: ptr::null_mut(),
-            go_on: 0,
-            heap: Bump::default(),
-            displays: ptr::null(),
-            frames_left: engine.config().stack.max_depth.map_or(i64::MAX, i64::from),
-            pinned: pinned.map_or(NOTHING, |cell| cell as usize),
-            store: ptr::null_mut(),
-            raise: engine.raise(),
-            failed_callee: ptr::null_mut(),
-            failed_index: 0,
-            own_stack: own_stack.as_ref().map_or(0, |stack| stack.top().expose_provenance()),
-            demand: Arc::as_ptr(&demand),
-            left_pc: 0,
-            left_fp: 0,
-            left_for: 0,
-            host: 0,
-            samples: samples.as_ref().map_or(ptr::null(), Arc::as_ptr),
-            saved: Default::default(),
-            simulation_log: metrics.simulations.log(),
-            cycles_off: 0,
-            cycles_before: 0,
-            recent_calls: contexts.as_ref().map_or(ptr::null(), CallRecords::recent_calls),
-        };
-        let mut store = StoreOpaque {
-            id: StoreId(NEXT.fetch_add(1, Ordering::Relaxed)),
-            engine: engine.clone(),
-            // SAFETY: the context is freed with the store.
-            context: unsafe { StorePtr::new(NonNull::from(Box::leak(Box::new(context)))) },
-            interrupt: Arc::new(interrupt),
-            transfer: Some(transfer),
-            _own_stack: own_stack,
-            demand,
-            limits: engine.config().limits,
-            instances: Vec::new(),
-            memories: Vec::new(),
-            tables: Vec::new(),
-            globals: Vec::new(),
-            components: Vec::new(),
-            hosts: Vec::new(),
-            externs: ExternArena::default(),
-            objects: Objects::default(),
-            tags: Vec::new(),
-            exceptions: Exceptions::default(),
-            pending: Exclusive::default(),
-            depth: 0,
-            events: Events::default(),
-            trace,
-            contexts,
-            allocations: engine.counted().allocations.then(Allocations::new),
-            burst_contexts: BurstContexts::default(),
-            metrics,
-            samples,
-            bursts: None,
-            host_clock: engine.config().contexts.times_host_calls.then(HostClock::start),
-            burst_log: Exclusive::default(),
-            started: Instant::now(),
-            timed: None,
-            hooks: Hooks::default(),
-            suspender: None,
-            records_calls: false,
-        };
-        store.records_calls = store.trace.is_some()
-            || store.contexts.is_some()
-            || !store.metrics.all().is_empty()
-            || store.samples.is_some()
-            || store.host_clock.is_some();
-        store.pass_entry_slot();
-        store.start_metering();
-        store.start_bursts(on_round)?;
+        let mut context = OwnContext::reserve();
+        // SAFETY: the parts belong to this store, which drops the context last; they follow its address only after it is
+        // filled.
+        let part = || unsafe { context.part() };
+        let (config, bursts) = (engine.config(), part());
+        let items = Items::new(config.limits);
+        let collected = Collected::new(items.id(), part(), config.gc_stress);
+        let observed = Observed::new(engine, part)?;
+        let control = StoreControl::new(engine, part(), observed.call_runtime())
+            .map_err(|e| Error::system("no memory for a store", e))?;
+        context.fill(engine, &control, &items, &observed);
+        let mut store = StoreOpaque { engine: engine.clone(), control, items, collected, observed, context };
+        let StoreOpaque { control, observed, .. } = &mut store;
+        observed.pass_entry_slot();
+        observed.events.start_metering(config.consumes_fuel());
+        observed.bursts =
+            StoreBursts::start(engine, bursts, control.interrupt(), observed.started(), on_round)?;
         Ok(store)
-    }
-
-    /// Begins the span of a host function, or of code that one has called.
-    pub fn begin_span(&mut self) -> Option<Span> {
-        self.host_clock.as_mut().map(HostClock::begin)
-    }
-
-    /// Ends a span. Returns its own ticks, if they are measured.
-    pub fn end_span(&mut self, span: Option<Span>) -> u64 {
-        self.host_clock.as_mut().zip(span).map_or(0, |(clock, span)| clock.end(span))
-    }
-
-    /// Prepares the running code to wait. Returns the argument of [`StoreOpaque::go_on_after`].
-    pub fn leave_thread(&self) -> Duration {
-        self.bursts.as_ref().map_or(Duration::ZERO, |_| cpu_time::of_thread())
-    }
-
-    /// Resumes code that has waited for so many ticks.
-    pub fn go_on_after(&mut self, left: Duration, ticks: u64) {
-        if let Some(clock) = &mut self.host_clock {
-            clock.note_wait(ticks);
-        }
-        if let Some(bursts) = &mut self.bursts {
-            bursts.go_on_after(left);
-        }
-    }
-
-    /// Returns the store's identity.
-    pub fn id(&self) -> StoreId {
-        self.id
     }
 
     /// Returns the engine.
@@ -355,31 +97,17 @@ impl StoreOpaque {
     /// Returns the context that machine code reads.
     #[inline]
     pub fn context(&self) -> NonNull<VmStoreContext> {
-        *self.context
-    }
-
-    /// Returns the page by which the store is interrupted.
-    #[inline]
-    pub fn interrupt(&self) -> &Arc<InterruptPage> {
-        &self.interrupt
+        self.context.get()
     }
 
     /// Returns the interrupt page for use by others, whose requests take effect even where code has checks instead of
     /// polls.
     pub fn watched_interrupt(&self) -> &Arc<InterruptPage> {
-        if self.bursts.is_some() {
+        if self.observed.bursts.is_some() {
             // Without a thread that watches, a request takes effect when a check fires on its own.
-            let _ = self.interrupt.watch();
+            let _ = self.control.interrupt().watch();
         }
-        &self.interrupt
-    }
-
-    /// Sets or clears the instant at which the store's code stops.
-    ///
-    /// # Errors
-    /// Fails if the system has no thread for a timer.
-    pub fn set_deadline(&self, at: Option<Instant>) -> Result<()> {
-        self.interrupt.set_deadline(at).map_err(|e| Error::system("no thread for a timer", e))
+        self.control.interrupt()
     }
 
     /// Stops the store's code when the engine's epoch has been incremented so many times.
@@ -387,283 +115,81 @@ impl StoreOpaque {
         self.engine().epochs().stop_after(epochs, self.watched_interrupt());
     }
 
-    /// Returns a handle for item number `index` of its kind.
-    pub fn handle(&self, index: u32) -> Stored {
-        Stored { store: self.id, index }
-    }
-
-    /// Returns the index of a handle.
-    ///
-    /// # Panics
-    /// Panics if the handle belongs to another store.
-    pub fn index(&self, handle: Stored) -> u32 {
-        self.check(handle.store);
-        handle.index
-    }
-
-    fn check(&self, id: StoreId) {
-        assert!(id == self.id, "object used with the wrong store: it belongs to another one");
-    }
-
-    /// Returns a handle for a function of this store.
-    ///
-    /// # Safety
-    /// `pointer` comes from a vmctx or host context of this store.
-    pub unsafe fn func_handle(&self, pointer: NonNull<VmFuncRef>) -> FuncPtr {
-        FuncPtr { store: self.id, pointer }
-    }
-
-    /// Returns the target of a function handle.
-    ///
-    /// # Panics
-    /// Panics if the handle belongs to another store.
+    /// Reports whether something may have to be done after a call of the host: someone wants the store to stop, a tick
+    /// has come, or data was read on demand.
     #[inline]
-    pub fn func_ref(&self, func: FuncPtr) -> VmFuncRef {
-        self.check(func.store);
-        // SAFETY: the function belongs to this store (`func_handle`), which keeps it and does not change it.
-        unsafe { func.pointer.read() }
-    }
-
-    /// Returns the type of a function.
-    ///
-    /// # Panics
-    /// Panics if the function belongs to another store.
-    #[inline]
-    pub fn func_type(&self, func: FuncPtr) -> &TypeEntry {
-        let display = self.func_ref(func).display;
-        // SAFETY: the function belongs to this store, of which an instance's module or a host function holds the entry.
-        unsafe { TypeEntry::of_display(display) }
-    }
-
-    /// Returns a function as a word in tables and globals.
-    ///
-    /// # Panics
-    /// Panics if the function belongs to another store.
-    pub fn func_word(&self, func: Option<FuncPtr>) -> u64 {
-        func.map_or(0, |f| {
-            self.check(f.store);
-            f.pointer.as_ptr() as u64
-        })
-    }
-
-    /// Returns the function of a word that wasm code of this store stored as a funcref.
-    ///
-    /// # Safety
-    /// The word was a funcref of this store.
-    pub unsafe fn func_of_word(&self, word: u64) -> Option<FuncPtr> {
-        NonNull::new(word as *mut VmFuncRef).map(|pointer| FuncPtr { store: self.id, pointer })
+    pub fn has_news(&self) -> bool {
+        let interrupt = self.control.interrupt();
+        interrupt.is_requested() || interrupt.has_ticked() || self.items.has_demand()
     }
 
     /// Adds a memory with the contents of the image, if there is one.
     ///
     /// # Errors
-    /// Fails as [`LinearMemory::new`] does, or if there are too many.
+    /// Fails as [`Items::add_memory`] does.
     pub fn add_memory(
         &mut self,
         ty: MemoryType,
         definition: Option<NonNull<VmMemory>>,
         image: Option<Arc<MemoryImage>>,
     ) -> Result<u32> {
-        check_count("memories", self.memories.len(), self.limits.memories)?;
-        let style = self.engine.compiler().options().memory;
-        self.memories.push(match ty.is_shared {
-            true => StoreMemory::Shared(Arc::new(SharedData::new(ty, style, &self.limits)?)),
-            false => {
-                let demand = self.demand.clone();
-                let pooled = self.engine.pool().map(|pool| Pooled { pool: pool.clone(), image });
-                StoreMemory::Own(LinearMemory::new(ty, style, &self.limits, definition, demand, pooled)?)
-            }
-        });
-        let index = self.memories.len() as u32 - 1;
+        let index = self.items.add_memory(&self.engine, ty, definition, image)?;
         self.note_size(index);
         Ok(index)
     }
 
     /// Records the current size of a memory, if allocations are counted.
     pub fn note_size(&mut self, index: u32) {
-        let pages = self.memory(index).pages();
-        let has_times = self.engine.config().observed.time_line;
-        let at_ns = if has_times { self.started.elapsed().as_nanos() as u64 } else { 0 };
-        if let Some(allocations) = &mut self.allocations {
-            allocations.resize(at_ns, index, pages);
+        self.observed.note_size(index, self.items.memory(index).pages());
+    }
+
+    /// Shows the simulated cache, if there is one, a bulk operation on memory `memory` of an instance.
+    pub fn touch_memory(&mut self, instance: u32, memory: u32, address: u64, bytes: u64) {
+        if !self.observed.metrics.simulations().are_any() || !self.observed.counts_in_burst() {
+            return;
+        }
+        let memory = self.items.instance(instance).memories[memory as usize];
+        let start = self.items.memory(memory).base().addr().get() as u64;
+        self.observed.metrics.touch(start, address, bytes);
+    }
+
+    /// Allocates an object of the type with this id, with default fields, and returns its address. All live references
+    /// must be known: see [`StoreOpaque::collect`].
+    ///
+    /// # Errors
+    /// Fails if there is no room besides all reachable objects.
+    pub fn allocate(&mut self, id: u32, length: u32) -> Result<u64, Trap> {
+        if self.engine.config().gc_stress {
+            self.collect(&[]);
+        }
+        if let Some(object) = self.collected.objects.allocate(id, length) {
+            return Ok(object);
+        }
+        self.collect(&[]);
+        self.collected.objects.allocate_after_collection(id, length).ok_or(Trap::GcOutOfMemory)
+    }
+
+    /// Collects if it is time: see [`StoreOpaque::collect`].
+    #[inline]
+    pub fn collect_if_due(&mut self) {
+        if self.collected.is_due() {
+            self.collect(&[]);
         }
     }
 
-    /// Returns the index of a memory that other stores share; adds it if it is not in this store yet.
-    ///
-    /// # Errors
-    /// Fails if there are too many.
-    pub fn share_memory(&mut self, memory: &Arc<SharedData>) -> Result<u32> {
-        let is_it = |known: &StoreMemory| known.shared().is_some_and(|known| Arc::ptr_eq(known, memory));
-        if let Some(index) = self.memories.iter().position(is_it) {
-            return Ok(index as u32);
-        }
-        check_count("memories", self.memories.len(), self.limits.memories)?;
-        self.memories.push(StoreMemory::Shared(memory.clone()));
-        Ok(self.memories.len() as u32 - 1)
-    }
-
-    /// Adds a table filled with `init`.
-    ///
-    /// # Errors
-    /// Fails as [`TableData::new`] does, or if there are too many.
-    pub fn add_table(
-        &mut self,
-        ty: TableType,
-        init: u64,
-        definition: Option<NonNull<VmTable>>,
-    ) -> Result<u32> {
-        check_count("tables", self.tables.len(), self.limits.tables)?;
-        self.tables.push(TableData::new(ty, init, &self.limits, definition)?);
-        Ok(self.tables.len() as u32 - 1)
-    }
-
-    /// Returns the numbers of memories and tables.
-    pub fn counts(&self) -> (usize, usize) {
-        (self.memories.len(), self.tables.len())
-    }
-
-    /// Adds a global with the given cell in a vmctx of this store, or else with its own cell.
-    pub fn add_global(&mut self, ty: GlobalType, value: VmValue, cell: Option<NonNull<VmValue>>) -> u32 {
-        let owns_cell = cell.is_none();
-        let cell = cell.unwrap_or_else(|| NonNull::from(Box::leak(Box::new(value))));
-        // SAFETY: the cell is in a vmctx of this store, or is the global's own, which is dropped with the store.
-        let cell = unsafe {
-            cell.write(value);
-            StorePtr::new(cell)
-        };
-        self.globals.push(GlobalData { ty, cell, owns_cell });
-        self.globals.len() as u32 - 1
-    }
-
-    /// Returns memory number `index`.
-    pub fn memory(&self, index: u32) -> &StoreMemory {
-        &self.memories[index as usize]
-    }
-
-    /// Returns memory number `index`.
-    pub fn memory_mut(&mut self, index: u32) -> &mut StoreMemory {
-        &mut self.memories[index as usize]
-    }
-
-    /// Adds the instances of a component, of which there are so many.
-    pub fn add_component(&mut self, instances: usize) -> Stored {
-        self.components.push((0..instances).map(|_| ComponentInstance::default()).collect());
-        self.handle(self.components.len() as u32 - 1)
-    }
-
-    /// Returns the instances of a component.
-    ///
-    /// # Panics
-    /// Panics if it belongs to another store.
-    #[inline]
-    pub fn component_mut(&mut self, component: Stored) -> &mut [ComponentInstance] {
-        let index = self.index(component);
-        &mut self.components[index as usize]
-    }
-
-    /// Returns the contents of a memory, which is not shared, and the instances of a component.
-    ///
-    /// # Panics
-    /// Panics if one of them belongs to another store.
-    #[inline]
-    pub fn memory_and_component(
-        &mut self,
-        memory: Option<Stored>,
-        component: Stored,
-    ) -> (&[u8], &mut [ComponentInstance]) {
-        let (memory, component) = (memory.map(|memory| self.index(memory)), self.index(component));
-        let memory = memory.and_then(|index| self.memories[index as usize].own());
-        (memory.map_or(&[], |memory| memory.data()), &mut self.components[component as usize])
-    }
-
-    /// Checks that all accessed data of the memories could be read from the files of their modules; if not, no code of
-    /// this store may continue.
-    ///
-    /// # Errors
-    /// Fails if some could not be read.
-    #[inline]
-    pub fn check_data(&self) -> Result<()> {
-        if self.demand.is_empty() { Ok(()) } else { self.check_demand() }
-    }
-
-    /// Reports whether something may have to be done after a call of the host: someone wants the store to stop, a tick
-    /// has come, or data was read on demand.
-    #[inline]
-    pub fn has_news(&self) -> bool {
-        self.interrupt.is_requested() || self.interrupt.has_ticked() || !self.demand.is_empty()
-    }
-
-    fn check_demand(&self) -> Result<()> {
-        let checked = self.memories.iter().try_for_each(StoreMemory::check);
-        checked.map_err(|e| Error::system("cannot read the module's data", e))
-    }
-
-    /// Returns two different memories.
-    pub fn two_memories(&mut self, a: u32, b: u32) -> (&mut StoreMemory, &mut StoreMemory) {
-        let [a, b] = self.memories.get_disjoint_mut([a as usize, b as usize]).expect("different and present");
-        (a, b)
-    }
-
-    /// Returns table number `index`.
-    pub fn table(&self, index: u32) -> &TableData {
-        &self.tables[index as usize]
-    }
-
-    /// Returns table number `index`.
-    pub fn table_mut(&mut self, index: u32) -> &mut TableData {
-        &mut self.tables[index as usize]
-    }
-
-    /// Returns two different tables.
-    pub fn two_tables(&mut self, a: u32, b: u32) -> (&mut TableData, &mut TableData) {
-        let [a, b] = self.tables.get_disjoint_mut([a as usize, b as usize]).expect("different and present");
-        (a, b)
-    }
-
-    /// Returns the number of globals.
-    pub fn global_count(&self) -> u32 {
-        self.globals.len() as u32
-    }
-
-    /// Returns the type of global number `index`.
-    pub fn global_type(&self, index: u32) -> GlobalType {
-        self.globals[index as usize].ty.clone()
-    }
-
-    /// Returns the cell of global number `index` that machine code accesses.
-    pub fn global_cell(&self, index: u32) -> NonNull<VmValue> {
-        *self.globals[index as usize].cell
-    }
-
-    /// Returns the value of global number `index`.
-    pub fn global(&self, index: u32) -> VmValue {
-        // SAFETY: the cell lives as long as the store; machine code does not run while the store is borrowed.
-        unsafe { self.globals[index as usize].cell.read() }
-    }
-
-    /// Sets the value of global number `index`.
-    pub fn set_global(&mut self, index: u32, value: VmValue) {
-        // SAFETY: as in `global`, and the borrow is exclusive.
-        unsafe { self.globals[index as usize].cell.write(value) };
-    }
-
-    /// Adds the words of all tables and globals that keep values alive.
-    pub fn add_definitions_to(&self, live: &mut Vec<u64>) {
-        let tables = self.tables.iter().filter(|t| t.ty().element.is_collected());
-        live.extend(tables.flat_map(|t| t.elements()));
-        let is_collected = |ty: &GlobalType| matches!(&ty.content, ValType::Ref(ty) if ty.is_collected());
-        let globals = (0..self.globals.len()).filter(|&g| is_collected(&self.globals[g].ty));
-        live.extend(globals.map(|g| self.global(g as u32).u64()));
+    /// Frees objects, externrefs and exceptions without references from a table, a global, a frame of wasm code, a live
+    /// object or exception, or `held`. Must be called in host code, when no other word is in transit except on the
+    /// stack below entries into wasm code.
+    pub fn collect(&mut self, held: &[u64]) {
+        let mut live = held.to_vec();
+        self.collected.objects.add_roots_to(&mut live);
+        self.items.add_roots_to(&mut live);
+        self.collected.collect(&live, self.control.is_running());
     }
 }
 
 impl Drop for StoreOpaque {
     fn drop(&mut self) {
-        // SAFETY: `new` leaked the context. Only machine code of this store refers to it, and none is running.
-        drop(unsafe { Box::from_raw(self.context.as_ptr()) });
-        if let Some((pool, buffer)) = self.engine.pool().zip(self.transfer.take()) {
-            pool.transfer_buffers.put((), buffer);
-        }
+        self.control.give_back(&self.engine);
     }
 }

@@ -10,8 +10,9 @@ use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 use super::interrupt_page::Request;
+use crate::runtime::control::store_control::Pending;
 use crate::runtime::instances::abi::VmStoreContext;
-use crate::runtime::instances::store_opaque::{Pending, StoreOpaque};
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::{Error, Result, Trap};
 
 /// The decision at a deadline: see [`Store::deadline_callback`](crate::Store::deadline_callback).
@@ -65,7 +66,7 @@ pub type OnDeadline = unsafe fn(NonNull<StoreOpaque>) -> Result<UpdateDeadline>;
 pub unsafe fn act(store: NonNull<StoreOpaque>) -> Option<Pending> {
     // SAFETY: the caller guarantees it; the references end with these lines.
     let (request, on_deadline) =
-        unsafe { (store.as_ref().interrupt().take()?, store.as_ref().hooks.on_deadline) };
+        unsafe { (store.as_ref().control.interrupt().take()?, store.as_ref().control.hooks.on_deadline) };
     let stop = |request| Some(Pending::Error(Trap::from(request).into()));
     let Some(ask) = on_deadline.filter(|_| request == Request::Deadline) else { return stop(request) };
     // SAFETY: the caller guarantees it.
@@ -82,9 +83,9 @@ pub unsafe fn act(store: NonNull<StoreOpaque>) -> Option<Pending> {
         // SAFETY: the caller guarantees it. A suspender exists only where everything on the stack may move to another
         // thread.
         let waited = unsafe {
-            let left = store.as_ref().leave_thread();
-            let waited = store.as_ref().suspender.map_or(Ok(()), |suspender| suspender.yield_now());
-            (*store.as_ptr()).go_on_after(left, 0);
+            let left = store.as_ref().observed.leave_thread();
+            let waited = store.as_ref().control.suspender().map_or(Ok(()), |suspender| suspender.yield_now());
+            (*store.as_ptr()).observed.go_on_after(left, 0);
             waited
         };
         if waited.is_err() {
@@ -94,7 +95,7 @@ pub unsafe fn act(store: NonNull<StoreOpaque>) -> Option<Pending> {
     // SAFETY: the caller guarantees it.
     let store = unsafe { store.as_ref() };
     let set = match next {
-        Next::After(more) => store.set_deadline(Instant::now().checked_add(more)),
+        Next::After(more) => store.control.set_deadline(Instant::now().checked_add(more)),
         Next::Epochs(more) => {
             store.set_epoch_deadline(more);
             Ok(())
@@ -116,7 +117,7 @@ pub unsafe fn act(store: NonNull<StoreOpaque>) -> Option<Pending> {
 #[inline]
 pub unsafe fn act_before_call(store: NonNull<StoreOpaque>) -> Result<(), Error> {
     // SAFETY: the caller guarantees it.
-    if !unsafe { store.as_ref() }.interrupt().is_requested() {
+    if !unsafe { store.as_ref() }.control.interrupt().is_requested() {
         return Ok(());
     }
     // SAFETY: the caller guarantees it.
@@ -140,7 +141,7 @@ pub unsafe fn act_for_wasm(context: *mut VmStoreContext, exit_fp: usize) -> bool
     let goes_on = stopped.is_none();
     if let Some(pending) = stopped {
         // SAFETY: the store is lent to the wasm code that waits.
-        unsafe { *(*(*context).store).pending.get_mut() = Some(pending) };
+        unsafe { (*(*context).store).control.fail(pending) };
     }
     goes_on
 }

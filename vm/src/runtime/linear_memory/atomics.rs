@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::shared_data::SharedData;
 use super::store_memory::StoreMemory;
 use crate::Trap;
-use crate::runtime::instances::store_opaque::StoreOpaque;
+use crate::runtime::instances::items::Items;
 use crate::runtime::interruption::parking::Woken;
 
 /// Returns the shared memory of an instance, after checking that a thread may wait at `bytes` bytes at the
@@ -16,13 +16,13 @@ use crate::runtime::interruption::parking::Woken;
 /// Returns an error if the address is not in the memory or not a multiple of the size, or the memory is not
 /// shared.
 pub fn to_wait_at(
-    store: &StoreOpaque,
+    items: &Items,
     instance: u32,
     memory: u32,
     address: u64,
     bytes: u32,
 ) -> Result<Arc<SharedData>, Trap> {
-    let memory = checked(store, instance, (memory, address), bytes)?;
+    let memory = checked(items, instance, (memory, address), bytes)?;
     memory.shared().cloned().ok_or(Trap::ExpectedSharedMemory)
 }
 
@@ -50,20 +50,14 @@ pub fn wait<E>(
 ///
 /// # Errors
 /// Returns an error if the address is not in the memory, or is not a multiple of four.
-pub fn notify(
-    store: &mut StoreOpaque,
-    instance: u32,
-    memory: u32,
-    address: u64,
-    most: u32,
-) -> Result<u32, Trap> {
-    let memory = checked(store, instance, (memory, address), 4)?;
+pub fn notify(items: &Items, instance: u32, memory: u32, address: u64, most: u32) -> Result<u32, Trap> {
+    let memory = checked(items, instance, (memory, address), 4)?;
     Ok(memory.shared().map_or(0, |memory| memory.parking.notify(address, most)))
 }
 
 /// Returns the memory, if a thread may wait at the address.
 fn checked(
-    store: &StoreOpaque,
+    items: &Items,
     instance: u32,
     (memory, address): (u32, u64),
     bytes: u32,
@@ -71,7 +65,7 @@ fn checked(
     if !address.is_multiple_of(bytes.into()) {
         return Err(Trap::UnalignedAtomic);
     }
-    let memory = store.memory(store.instances[instance as usize].memories[memory as usize]);
+    let memory = items.memory(items.instance(instance).memories[memory as usize]);
     let end = address.checked_add(bytes.into()).filter(|&end| end <= memory.len());
     end.map(|_| memory).ok_or(Trap::MemoryOutOfBounds)
 }

@@ -50,7 +50,7 @@ pub fn in_slices(
 ) -> Result {
     for (index, slice) in slices.enumerate() {
         if index > 0
-            && let Some(request) = store.interrupt().take_at_once()
+            && let Some(request) = store.control.interrupt().take_at_once()
         {
             return Err(request.into());
         }
@@ -74,18 +74,18 @@ pub fn memory_copy(
     src: u64,
     n: u64,
 ) -> Result {
-    let memories = &store.instances[i as usize].memories;
+    let memories = &store.items.instance(i).memories;
     let (target_memory, source_memory) = (memories[to as usize], memories[from as usize]);
-    let source = bytes(src, n, store.memory(source_memory).len())?.start;
-    let target = bytes(dst, n, store.memory(target_memory).len())?.start;
+    let source = bytes(src, n, store.items.memory(source_memory).len())?.start;
+    let target = bytes(dst, n, store.items.memory(target_memory).len())?.start;
     in_slices(store, slices(n, SLICE, dst > src), |store, slice| {
         let (source, target) = (at(source, &slice), at(target, &slice));
         store.touch_memory(i, from, source.start as u64, slice.len() as u64);
         store.touch_memory(i, to, target.start as u64, slice.len() as u64);
         if target_memory == source_memory {
-            store.memory_mut(target_memory).copy_within(source, target.start);
+            store.items.memory_mut(target_memory).copy_within(source, target.start);
         } else {
-            let (to, from) = store.two_memories(target_memory, source_memory);
+            let (to, from) = store.items.two_memories(target_memory, source_memory);
             to.copy_from(target.start, from, source);
         }
     })
@@ -93,12 +93,12 @@ pub fn memory_copy(
 
 /// `memory.fill`
 pub fn memory_fill(store: &mut StoreOpaque, i: u32, memory: u32, dst: u64, byte: u8, n: u64) -> Result {
-    let index = store.instances[i as usize].memories[memory as usize];
-    let target = bytes(dst, n, store.memory(index).len())?.start;
+    let index = store.items.instance(i).memories[memory as usize];
+    let target = bytes(dst, n, store.items.memory(index).len())?.start;
     in_slices(store, slices(n, SLICE, false), |store, slice| {
         let target = at(target, &slice);
         store.touch_memory(i, memory, target.start as u64, slice.len() as u64);
-        store.memory_mut(index).fill_with(target, byte);
+        store.items.memory_mut(index).fill_with(target, byte);
     })
 }
 
@@ -113,17 +113,17 @@ pub fn memory_init(
     n: u32,
 ) -> std::result::Result<(), InitError> {
     // The clone keeps the module alive, so that its bytes can be read while the memory is written.
-    let instance = &store.instances[i as usize];
+    let instance = store.items.instance(i);
     let (module, index) = (instance.module.clone(), instance.memories[memory as usize]);
     let all = instance.data_segment(segment);
     let source = at(all.start, &bytes(src.into(), n.into(), all.len() as u64)?);
-    let target = bytes(dst, n.into(), store.memory(index).len())?.start;
+    let target = bytes(dst, n.into(), store.items.memory(index).len())?.start;
     if let Some(image) = module.image().filter(|image| image.is_late(&source)) {
-        return store.memory_mut(index).fill_late(target, image, source).map_err(InitError::File);
+        return store.items.memory_mut(index).fill_late(target, image, source).map_err(InitError::File);
     }
     in_slices(store, slices(n.into(), SLICE, false), |store, slice| {
         let (source, target) = (at(source.start, &slice), at(target, &slice));
-        store.memory_mut(index).write(target.start, &module.info().bytes[source]);
+        store.items.memory_mut(index).write(target.start, &module.info().bytes[source]);
     })?;
     Ok(())
 }
@@ -156,16 +156,16 @@ impl InitError {
 
 /// `table.copy`
 pub fn table_copy(store: &mut StoreOpaque, i: u32, to: u32, from: u32, dst: u64, src: u64, n: u64) -> Result {
-    let tables = &store.instances[i as usize].tables;
+    let tables = &store.items.instance(i).tables;
     let (to, from) = (tables[to as usize], tables[from as usize]);
-    let source = elements(src, n, store.table(from).len())?.start;
-    let target = elements(dst, n, store.table(to).len())?.start;
+    let source = elements(src, n, store.items.table(from).len())?.start;
+    let target = elements(dst, n, store.items.table(to).len())?.start;
     in_slices(store, slices(n, ELEMENTS, dst > src), |store, slice| {
         let (source, target) = (at(source, &slice), at(target, &slice));
         if to == from {
-            store.table_mut(to).elements_mut().copy_within(source, target.start);
+            store.items.table_mut(to).elements_mut().copy_within(source, target.start);
         } else {
-            let (to, from) = store.two_tables(to, from);
+            let (to, from) = store.items.two_tables(to, from);
             to.elements_mut()[target].copy_from_slice(&from.elements()[source]);
         }
     })
@@ -173,10 +173,10 @@ pub fn table_copy(store: &mut StoreOpaque, i: u32, to: u32, from: u32, dst: u64,
 
 /// `table.fill`
 pub fn table_fill(store: &mut StoreOpaque, i: u32, table: u32, dst: u64, value: u64, n: u64) -> Result {
-    let table = store.instances[i as usize].tables[table as usize];
-    let target = elements(dst, n, store.table(table).len())?.start;
+    let table = store.items.instance(i).tables[table as usize];
+    let target = elements(dst, n, store.items.table(table).len())?.start;
     in_slices(store, slices(n, ELEMENTS, false), |store, slice| {
-        store.table_mut(table).elements_mut()[at(target, &slice)].fill(value);
+        store.items.table_mut(table).elements_mut()[at(target, &slice)].fill(value);
     })
 }
 
@@ -190,14 +190,14 @@ pub fn table_init(
     src: u32,
     n: u32,
 ) -> Result {
-    let table = store.instances[i as usize].tables[table as usize];
-    let source = elements(src.into(), n.into(), segments::len(store, i, segment) as u64)?;
-    let target = elements(dst, n.into(), store.table(table).len())?;
+    let table = store.items.instance(i).tables[table as usize];
+    let source = elements(src.into(), n.into(), segments::len(&store.items, i, segment) as u64)?;
+    let target = elements(dst, n.into(), store.items.table(table).len())?;
     let mut result = Ok(());
     in_slices(store, slices(n.into(), ELEMENTS, false), |store, slice| {
         let (source, target) = (at(source.start, &slice), at(target.start, &slice));
         match segments::words(store, i, segment, source) {
-            Ok(words) => store.table_mut(table).elements_mut()[target].copy_from_slice(&words),
+            Ok(words) => store.items.table_mut(table).elements_mut()[target].copy_from_slice(&words),
             Err(trap) => result = Err(trap),
         }
     })?;

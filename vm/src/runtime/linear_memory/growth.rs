@@ -54,13 +54,13 @@ pub unsafe fn memory(
 ) -> Result<Option<u64>> {
     // SAFETY: the caller upholds this function's safety contract; the reference ends with the block.
     let (current, maximum) = unsafe {
-        let memory = store.as_ref().memory(index);
+        let memory = store.as_ref().items.memory(index);
         (memory.len(), memory.ty().maximum.map(|pages| pages.saturating_mul(WASM_PAGE)))
     };
     let desired = current.saturating_add(delta.saturating_mul(WASM_PAGE));
     let growth = Growth { what: Grows::Memory, current, desired, maximum, has_failed: false, may_wait };
     let work = |store: &mut StoreOpaque| {
-        let old = store.memory_mut(index).grow(delta)?;
+        let old = store.items.memory_mut(index).grow(delta)?;
         store.note_size(index);
         Some(old)
     };
@@ -86,14 +86,14 @@ pub unsafe fn table(
 ) -> Result<Option<u64>> {
     // SAFETY: the caller upholds this function's safety contract; the references end with the block.
     let (current, maximum, interrupt) = unsafe {
-        let table = store.as_ref().table(index);
-        (table.len(), table.ty().maximum, store.as_ref().interrupt().clone())
+        let table = store.as_ref().items.table(index);
+        (table.len(), table.ty().maximum, store.as_ref().control.interrupt().clone())
     };
     let desired = current.saturating_add(delta);
     let growth = Growth { what: Grows::Table, current, desired, maximum, has_failed: false, may_wait };
     let is_to_stop = || may_stop && interrupt.stops_at_once();
     // SAFETY: the caller upholds this function's safety contract.
-    unsafe { grow(store, growth, |store| store.table_mut(index).grow(delta, init, is_to_stop)) }
+    unsafe { grow(store, growth, |store| store.items.table_mut(index).grow(delta, init, is_to_stop)) }
 }
 
 unsafe fn grow(
@@ -103,7 +103,7 @@ unsafe fn grow(
 ) -> Result<Option<u64>> {
     // SAFETY: the caller upholds the safety contract of [`memory`]; the references end with their lines.
     unsafe {
-        let on_growth = store.as_ref().hooks.on_growth;
+        let on_growth = store.as_ref().control.hooks.on_growth;
         if let Some(ask) = on_growth
             && !ask(store, growth)?
         {

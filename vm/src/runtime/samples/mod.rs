@@ -30,7 +30,8 @@ pub use resolve::Place;
 pub use ring::Ring;
 pub use stacks::{TimedNode, TimedStacks};
 
-use super::instances::store_opaque::StoreOpaque;
+use super::instances::abi::VmStoreContext;
+use super::instances::store_ptr::StorePtr;
 
 /// Wasm code waits for the runtime to do work of the program.
 pub const FOR_PROGRAM: usize = 0;
@@ -39,7 +40,7 @@ pub const FOR_ENGINE: usize = 1;
 
 /// Creates the ring of a store whose threads are sampled `rate` times a second; `None` if the system has no timer
 /// or signal for it.
-pub fn start(rate: u32) -> Option<Arc<Ring>> {
+fn start(rate: u32) -> Option<Arc<Ring>> {
     handler::signal()?;
     let ring = Arc::new(Ring::new(rate));
     drain::add(&ring);
@@ -51,12 +52,30 @@ pub fn ensure(ring: &Ring) {
     timer::ensure(ring.rate());
 }
 
-impl StoreOpaque {
-    /// Prepares this thread for wasm code, whose entry is already counted.
-    pub fn enter_sampled(&mut self) {
-        if let Some(ring) = &self.samples {
+/// The samples of a store, and what tells them where wasm code waits.
+pub struct StoreSamples {
+    /// Holds the running host function, and where wasm code waits for a stub.
+    context: StorePtr<VmStoreContext>,
+    /// The ring that receives the samples of the store's threads, if they are sampled. The context refers to it.
+    ring: Option<Arc<Ring>>,
+}
+
+impl StoreSamples {
+    /// Creates the samples of a new store, whose threads are sampled `rate` times a second.
+    pub fn new(rate: Option<u32>, context: StorePtr<VmStoreContext>) -> StoreSamples {
+        StoreSamples { context, ring: rate.and_then(start) }
+    }
+
+    /// Returns the ring, if the store is sampled.
+    pub fn ring(&self) -> Option<&Arc<Ring>> {
+        self.ring.as_ref()
+    }
+
+    /// Prepares this thread for wasm code, whose entry is already counted as the `depth`th.
+    pub fn enter(&mut self, depth: usize) {
+        if let Some(ring) = &self.ring {
             timer::ensure(ring.rate());
-            if self.depth == 1 {
+            if depth == 1 {
                 ring.drain_if_due();
             }
         }
@@ -66,17 +85,17 @@ impl StoreOpaque {
     /// returns to it. Returns the previous value.
     pub fn note_host(&mut self, host: usize) -> usize {
         // SAFETY: the context lives as long as the store, and is accessed only by raw pointers.
-        unsafe { std::mem::replace(&mut (*self.context().as_ptr()).host, host) }
+        unsafe { std::mem::replace(&mut (*self.context.as_ptr()).host, host) }
     }
 
     /// Records that machine code continues after waiting for a stub.
     pub fn came_back(&mut self) {
         // SAFETY: as in `note_host`.
-        unsafe { (*self.context().as_ptr()).left_pc = 0 };
+        unsafe { (*self.context.as_ptr()).left_pc = 0 };
     }
 
     /// Returns the stacks with their times so far, if the store is sampled.
-    pub fn timed_stacks(&self) -> Option<TimedStacks> {
-        self.samples.as_ref().map(|ring| ring.stacks())
+    pub fn stacks(&self) -> Option<TimedStacks> {
+        self.ring.as_ref().map(|ring| ring.stacks())
     }
 }

@@ -276,8 +276,8 @@ pub unsafe fn on_fiber<'a, D: 'static, R: 'a>(
     body: impl FnOnce(&mut StoreWith<D>) -> R + Send + 'a,
 ) -> io::Result<OnFiber<'a, R>> {
     let engine = store.opaque.engine().clone();
-    let interrupt = store.opaque.interrupt().clone();
-    let samples = store.opaque.samples.clone();
+    let interrupt = store.opaque.control.interrupt().clone();
+    let samples = store.opaque.observed.samples.ring().cloned();
     let size = engine.config().stack.max_bytes.unwrap_or(SIZE);
     let stack = engine.fiber_stacks().take(size)?;
     let result = NonNull::from(Box::leak(Box::new(None)));
@@ -286,9 +286,9 @@ pub unsafe fn on_fiber<'a, D: 'static, R: 'a>(
         // SAFETY: the future has the store's only reference, and lives until the fiber has ended; so does the
         // memory of the result.
         let (store, result) = unsafe { (&mut *store.as_ptr(), &mut *result.as_ptr()) };
-        let outer = store.opaque.suspender.replace(suspender);
+        let outer = store.opaque.control.replace_suspender(Some(suspender));
         let done = catch_unwind(AssertUnwindSafe(|| body(store)));
-        store.opaque.suspender = outer;
+        store.opaque.control.replace_suspender(outer);
         match done {
             Ok(done) => *result = Some(done),
             Err(panic) => resume_unwind(panic),

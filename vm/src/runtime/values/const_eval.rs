@@ -18,22 +18,21 @@ use crate::runtime::instances::store_opaque::StoreOpaque;
 /// Panics if the expression was not validated.
 pub fn eval(store: &mut StoreOpaque, index: u32, expr: &ConstExpr) -> Result<VmValue, Trap> {
     // A collection finds the operands there.
-    let below = store.objects.operands.len();
+    let below = store.collected.objects.operand_count();
     let done = expr.0.iter().try_for_each(|op| step(store, index, *op));
-    let value = store.objects.operands.last().copied();
-    store.objects.operands.truncate(below);
+    let value = store.collected.objects.end_operands(below);
     done.map(|()| value.expect("a validated expression leaves one value"))
 }
 
 fn step(store: &mut StoreOpaque, index: u32, op: ConstOp) -> Result<(), Trap> {
-    let instance = &store.instances[index as usize];
+    let instance = store.items.instance(index);
     let value = match op {
         ConstOp::I32(v) => VmValue::from_u32(v as u32),
         ConstOp::I64(v) => VmValue::from_u64(v as u64),
         ConstOp::F32(bits) => VmValue::from_u32(bits),
         ConstOp::F64(bits) => VmValue::from_u64(bits),
         ConstOp::V128(bytes) => VmValue(bytes),
-        ConstOp::GlobalGet(g) => store.global(instance.globals[g as usize]),
+        ConstOp::GlobalGet(g) => store.items.global(instance.globals[g as usize]).get(),
         ConstOp::RefNull => VmValue::default(),
         ConstOp::RefFunc(f) => VmValue::from_u64(instance.func_ref(f).as_ptr() as u64),
         ConstOp::RefI31 => VmValue::from_u64(i31_word(pop(store).u32())),
@@ -49,20 +48,20 @@ fn step(store: &mut StoreOpaque, index: u32, op: ConstOp) -> Result<(), Trap> {
         ConstOp::ArrayNew(ty, initial) => new_array(store, index, ty, initial)?,
         ConstOp::ArrayNewFixed(ty, count) => new_fixed(store, index, ty, count)?,
     };
-    store.objects.operands.push(value);
+    store.collected.objects.push_operand(value);
     Ok(())
 }
 
 fn pop(store: &mut StoreOpaque) -> VmValue {
-    store.objects.operands.pop().expect("validated")
+    store.collected.objects.pop_operand().expect("validated")
 }
 
 fn type_id(store: &StoreOpaque, index: u32, ty: u32) -> u32 {
-    store.instances[index as usize].module.types()[ty as usize].id
+    store.items.instance(index).module.types()[ty as usize].id
 }
 
 fn new_structure(store: &mut StoreOpaque, index: u32, ty: u32, initial: Initial) -> Result<VmValue, Trap> {
-    let module = store.instances[index as usize].module.clone();
+    let module = store.items.instance(index).module.clone();
     let fields = &module.info().types.get(ty).unwrap_struct().fields;
     let id = type_id(store, index, ty);
     let object = store.allocate(id, 0)?;
@@ -90,7 +89,7 @@ fn new_array(store: &mut StoreOpaque, index: u32, ty: u32, initial: Initial) -> 
 fn new_fixed(store: &mut StoreOpaque, index: u32, ty: u32, count: u32) -> Result<VmValue, Trap> {
     let id = type_id(store, index, ty);
     let array = store.allocate(id, count)?;
-    let module = store.instances[index as usize].module.clone();
+    let module = store.items.instance(index).module.clone();
     let element = module.info().types.get(ty).unwrap_array().0.element_type;
     for at in (0..count).rev() {
         let value = pop(store);
@@ -101,7 +100,7 @@ fn new_fixed(store: &mut StoreOpaque, index: u32, ty: u32, count: u32) -> Result
 
 fn write(store: &mut StoreOpaque, object: u64, at: u32, storage: StorageType, value: VmValue) {
     let (at, size) = (at as usize, object::size_of(storage) as usize);
-    store.objects.heap_mut().bytes_mut(object, at..at + size).copy_from_slice(&value.0[..size]);
+    store.collected.objects.heap_mut().bytes_mut(object, at..at + size).copy_from_slice(&value.0[..size]);
 }
 
 fn arith_u64(arith: ConstArith, a: u64, b: u64) -> u64 {

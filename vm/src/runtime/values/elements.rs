@@ -9,6 +9,7 @@ use wprof_jit::module::{ConstExpr, ElementItems};
 
 use super::const_eval::eval;
 use crate::Trap;
+use crate::runtime::instances::items::Items;
 use crate::runtime::instances::store_opaque::StoreOpaque;
 
 /// Evaluates the segments of instance `i` that create objects.
@@ -16,7 +17,7 @@ use crate::runtime::instances::store_opaque::StoreOpaque;
 /// # Errors
 /// Returns an error if there is no memory for the objects.
 pub fn make(store: &mut StoreOpaque, i: u32) -> Result<(), Trap> {
-    let module = store.instances[i as usize].module.clone();
+    let module = store.items.instance(i).module.clone();
     for (segment, elements) in (0..).zip(&module.info().elements) {
         let ElementItems::Exprs(exprs) = &elements.items else { continue };
         if !exprs.iter().any(ConstExpr::allocates) {
@@ -25,15 +26,15 @@ pub fn make(store: &mut StoreOpaque, i: u32) -> Result<(), Trap> {
         for expr in exprs {
             let word = eval(store, i, expr)?.u64();
             // From here on a collection finds the word.
-            store.instances[i as usize].elements.entry(segment).or_default().push(word);
+            store.items.instance_mut(i).elements.entry(segment).or_default().push(word);
         }
     }
     Ok(())
 }
 
 /// Returns the number of elements of a segment; 0 if it was dropped.
-pub fn len(store: &StoreOpaque, i: u32, segment: u32) -> usize {
-    let instance = &store.instances[i as usize];
+pub fn len(items: &Items, i: u32, segment: u32) -> usize {
+    let instance = items.instance(i);
     match &instance.module.info().elements[segment as usize].items {
         _ if instance.is_elem_dropped(segment) => 0,
         ElementItems::Funcs(funcs) => funcs.len(),
@@ -49,7 +50,7 @@ pub fn len(store: &StoreOpaque, i: u32, segment: u32) -> usize {
 /// # Panics
 /// Panics if the segment has fewer elements.
 pub fn words(store: &mut StoreOpaque, i: u32, segment: u32, range: Range<usize>) -> Result<Vec<u64>, Trap> {
-    let instance = &store.instances[i as usize];
+    let instance = store.items.instance(i);
     if let Some(words) = instance.elements.get(&segment) {
         return Ok(words[range].to_vec());
     }

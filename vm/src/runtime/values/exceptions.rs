@@ -12,7 +12,7 @@ use hashbrown::{HashMap, HashSet};
 use wprof_jit::abi::object::{I31, TAG_MASK};
 
 use crate::runtime::instances::abi::VmValue;
-use crate::runtime::instances::store_opaque::{StoreId, StoreOpaque, Stored};
+use crate::runtime::instances::stored::{StoreId, Stored};
 use crate::{Error, ErrorKind, FuncType, HeapType, RefType, ValType};
 
 /// A tag: the kind of an exception.
@@ -121,6 +121,7 @@ impl ThrownException {
 /// The exceptions that wasm code may hold.
 #[derive(Debug)]
 pub struct Exceptions {
+    store: StoreId,
     by_address: HashMap<usize, Arc<Exception>>,
     /// Number of exceptions at which the next collection is due.
     threshold: usize,
@@ -132,14 +133,24 @@ pub struct Exceptions {
 /// Minimum number of exceptions for which a collection pays off.
 const FIRST_THRESHOLD: usize = 1024;
 
-impl Default for Exceptions {
-    fn default() -> Self {
-        let (by_address, marked) = Default::default();
-        Exceptions { by_address, threshold: FIRST_THRESHOLD, marked, pending: Vec::new() }
-    }
-}
-
 impl Exceptions {
+    /// Creates the exceptions of a new store: none.
+    pub fn new(store: StoreId) -> Exceptions {
+        let (by_address, marked) = Default::default();
+        Exceptions { store, by_address, threshold: FIRST_THRESHOLD, marked, pending: Vec::new() }
+    }
+
+    /// Returns the word by which wasm refers to an exception, or to none.
+    ///
+    /// # Panics
+    /// Panics if the exception belongs to another store.
+    pub fn word(&mut self, exception: Option<Arc<Exception>>) -> u64 {
+        exception.map_or(0, |exception| {
+            self.store.index(exception.tag.handle);
+            self.insert(exception)
+        })
+    }
+
     /// Registers an exception and returns the word by which wasm refers to it.
     pub fn insert(&mut self, exception: Arc<Exception>) -> u64 {
         let address = exception.address();
@@ -212,46 +223,22 @@ impl Exceptions {
     }
 }
 
-impl StoreOpaque {
-    /// Adds a tag, and returns its index.
-    pub fn add_tag(&mut self, ty: FuncType, name: String) -> u32 {
-        let index = self.tags.len() as u32;
-        let tag = TagData { handle: self.handle(index), number: 1 + u64::from(index), ty, name };
-        self.tags.push(Arc::new(tag));
-        index
-    }
-
-    /// Returns the word by which wasm refers to an exception.
-    ///
-    /// # Panics
-    /// Panics if the exception belongs to another store.
-    pub fn exception_word(&mut self, exception: Option<Arc<Exception>>) -> u64 {
-        exception.map_or(0, |exception| {
-            self.index(exception.tag.handle);
-            self.exceptions.insert(exception)
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
-    use crate::runtime::instances::engine_core::EngineCore;
 
     #[test]
     fn what_a_kept_exception_carries_is_kept_and_nothing_else_is() {
-        let engine = Arc::new(EngineCore::new(&Config::default()).expect("an engine"));
-        let mut store = StoreOpaque::new(&engine, |_, _, round| round).expect("a store");
+        let store = StoreId::fresh();
         let ty = FuncType::new([ValType::EXNREF, ValType::EXTERNREF], []);
-        store.add_tag(ty, "e".to_owned());
+        let tag = Arc::new(TagData { handle: store.handle(0), number: 1, ty, name: "e".to_owned() });
+        let mut exceptions = Exceptions::new(store);
         let mut throw = |inner: u64, held: u64| {
             let carried = [VmValue::from_u64(inner), VmValue::from_u64(held)];
-            store.exceptions.insert(Arc::new(Exception::new(store.tags[0].clone(), &carried)))
+            exceptions.insert(Arc::new(Exception::new(tag.clone(), &carried)))
         };
         let (inner, other) = (throw(0, 7), throw(0, 8));
         let outer = throw(inner, 9);
-        let exceptions = &mut store.exceptions;
         let held = exceptions.get(other);
         let mut collect = |root: u64, are_all_known: bool| {
             let mut seen = Vec::new();

@@ -7,10 +7,13 @@
 //! `memory` and `machine` say, and that no other code reads the stack below the top of the frame.
 
 mod compute;
+mod conditions;
 mod control;
 mod convention;
 mod image;
+mod instructions;
 mod machine;
+mod operands;
 #[cfg(test)]
 mod passes;
 pub(super) mod reference;
