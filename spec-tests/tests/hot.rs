@@ -66,6 +66,8 @@ impl Done {
         for version in profile.timeline.iter().flat_map(|line| &line.versions) {
             *self.tiers.entry(version.tier.name()).or_default() += 1;
         }
+        let vectors = ran.vectorized_loops().iter().filter(|found| found.outcome.is_ok()).count();
+        *self.verdicts.entry("vectors").or_default() += vectors as u32;
         for decision in ran.reoptimizations().iter().flat_map(|done| &done.decisions) {
             let what = match &decision.verdict {
                 Verdict::Superblock { .. } => "superblock",
@@ -75,7 +77,7 @@ impl Done {
                 Verdict::NoSuperblock { .. } | Verdict::Refused { .. } | Verdict::NotVectorized(_) => {
                     "refused"
                 }
-                Verdict::Vectorized { .. } => "vectors",
+                Verdict::Vectorized { .. } => "many rounds",
                 Verdict::Prefetched => "prefetching",
                 Verdict::Predicted(_) | Verdict::Tried { .. } => "measured",
             };
@@ -98,7 +100,7 @@ fn every_tier_and_every_kind_of_decision_happens() {
             tier.name()
         );
     }
-    for what in ["superblock", "guessed call", "inlined call", "new phase", "refused"] {
+    for what in ["superblock", "guessed call", "inlined call", "new phase", "refused", "vectors"] {
         assert!(done.verdicts.get(what).is_some_and(|&count| count >= 5), "{what} too seldom: {done:?}");
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use wprof::{
     AsContext, AsContextMut, Caller, Engine, Error, ErrorKind, Exit, Extern, ExternRef, ExternType, FuncType,
     Global, HeapType, Instance, Linker, Memory, Module, Ref, Reoptimization, Store, Table, Tag, Val, ValType,
-    event_count,
+    VectorizedLoop, event_count,
 };
 use wprof_profiler::{Callee, Profile};
 
@@ -100,6 +100,11 @@ impl Ran {
     /// Returns the log of the reoptimizer.
     pub fn reoptimizations(&self) -> Vec<Reoptimization> {
         self.instance.map_or_else(Vec::new, |instance| instance.module(&self.store).reoptimizations())
+    }
+
+    /// Returns the loops that optimised code may do in vectors.
+    pub fn vectorized_loops(&self) -> Vec<VectorizedLoop> {
+        self.instance.map_or_else(Vec::new, |instance| instance.module(&self.store).vectorized_loops())
     }
 
     /// Stores the code of the module in the code cache, if there is one.

@@ -9,6 +9,7 @@
 //! observable.
 //! Oracle: `tests/hot.rs` checks that hot programs undergo every optimisation.
 
+mod arrays;
 mod body;
 mod expression;
 pub mod lowered;

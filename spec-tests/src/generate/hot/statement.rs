@@ -164,6 +164,9 @@ impl Body<'_> {
             return vec![self.assign(2)];
         }
         let share = allowed * (35 + self.rng.below(60) as u64) / 100;
+        if !self.loops.is_empty() && self.rng.chance(15) {
+            return self.arrays(share);
+        }
         let around = self.around(share);
         let Around { counter, is_wide, form, step, rounds, labels: [exit, next] } = around;
         let dynamic = (rounds.is_power_of_two() && rounds > 1 && self.rng.chance(50))
