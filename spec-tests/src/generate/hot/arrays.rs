@@ -37,7 +37,7 @@ impl Body<'_> {
     /// Returns a loop over arrays that executes at most `share` instructions.
     pub fn arrays(&mut self, share: u64) -> Vec<Stmt> {
         let kind = self.rng.pick(&KINDS);
-        let fits = |rounds: &u32| u64::from(*rounds) * 40 <= share && rounds << kind.log2 <= MOST_BYTES;
+        let fits = |rounds: &u32| u64::from(*rounds) * 25 <= share && rounds << kind.log2 <= MOST_BYTES;
         let fits: Vec<u32> = ROUNDS.into_iter().filter(fits).collect();
         if fits.is_empty() {
             return vec![self.store(2)];
@@ -47,7 +47,7 @@ impl Body<'_> {
         let around = Around {
             counter: self.counters(is_wide),
             is_wide,
-            form: self.rng.pick(&[LoopForm::Down, LoopForm::Up, LoopForm::Up]),
+            form: self.rng.pick(&[LoopForm::Down, LoopForm::Up, LoopForm::Up, LoopForm::Up, LoopForm::Up]),
             step: if in_bytes { 1 << kind.log2 } else { 1 },
             rounds,
             labels: [self.new_label(), self.new_label()],
@@ -85,12 +85,20 @@ impl Body<'_> {
             true => count,
             false => Expr::op(I32, I::I32Shl, vec![count, Expr::i32(kind.log2 as i32)]),
         };
-        let base = self.rng.pick(&[0, 0x2000, 0x6000, 0x8000, 0x8000]);
-        let further = self.rng.pick(&[0, 0, 0, 1, 2, 3, 8]) << kind.log2;
+        // An array at a known address, or where a pointer says, which is not known before the loop runs.
+        let index = match self.rng.chance(40) {
+            true => index,
+            false => {
+                let pointer = Expr::local(I32, self.local(I32));
+                let pointer = Expr::op(I32, I::I32And, vec![pointer, Expr::i32(0x7ff8)]);
+                Expr::op(I32, I::I32Add, vec![pointer, index])
+            }
+        };
+        let further = self.rng.pick(&[0, 0, 0, 1, 2, 3, 8, 100]) << kind.log2;
         // Seldom it ends behind the memory.
         let far = if self.rng.chance(1) { 0xc000 } else { 0 };
         let target = MemArgTarget::Memory(0);
-        (index, MemArg { offset: base + further + far, align: 0, target, ordering: None })
+        (index, MemArg { offset: further + far, align: 0, target, ordering: None })
     }
 
     /// Returns an expression of what is side by side.

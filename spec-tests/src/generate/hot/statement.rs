@@ -164,7 +164,7 @@ impl Body<'_> {
             return vec![self.assign(2)];
         }
         let share = allowed * (35 + self.rng.below(60) as u64) / 100;
-        if !self.loops.is_empty() && self.rng.chance(15) {
+        if !self.loops.is_empty() && self.rng.chance(25) {
             return self.arrays(share);
         }
         let around = self.around(share);
