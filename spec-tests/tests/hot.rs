@@ -66,8 +66,6 @@ impl Done {
         for version in profile.timeline.iter().flat_map(|line| &line.versions) {
             *self.tiers.entry(version.tier.name()).or_default() += 1;
         }
-        for found in ran.vectorized_loops() {
-        }
         let vectors = ran.vectorized_loops().iter().filter(|found| found.outcome.is_ok()).count();
         *self.verdicts.entry("vectors").or_default() += vectors as u32;
         for decision in ran.reoptimizations().iter().flat_map(|done| &done.decisions) {
