@@ -153,7 +153,8 @@ struct Shared {
     changed: Condvar,
     /// Bytes of bytecode of the function that is being optimised, or 0.
     optimising: AtomicUsize,
-    /// Whether the code cache keeps what is being compiled, and the number of finished jobs.
+    /// Whether the code cache keeps what is being compiled; set while the orders are locked. And the number of finished
+    /// jobs of this kind.
     is_for_callers: AtomicBool,
     done: AtomicUsize,
 }
@@ -196,12 +197,14 @@ impl Background {
     }
 
     /// Waits until the version for callers that is being compiled is done, if there is one, but no longer than
-    /// `most`.
-    pub fn finish_version(&self, most: Duration) {
+    /// `most`; or until the first of those that only the next run needs is done, but no longer than `least`.
+    pub fn finish_version(&self, most: Duration, least: Duration) {
         let (began, done) = (Instant::now(), self.shared.done.load(Ordering::Relaxed));
         let is_busy = || {
+            let orders = self.shared.lock();
+            let is_coming = orders.queue.has_for_next_run() && began.elapsed() < least;
             let is_same = self.shared.done.load(Ordering::Relaxed) == done;
-            is_same && self.shared.is_for_callers.load(Ordering::Relaxed)
+            is_same && (is_coming || self.shared.is_for_callers.load(Ordering::Relaxed))
         };
         while is_busy() && began.elapsed() < most {
             std::thread::sleep(LOOK_EVERY);
@@ -222,13 +225,13 @@ impl Shared {
     fn work(&self) {
         while let Some(job) = self.next() {
             self.optimising.store(job.bytes_to_optimise(), Ordering::Relaxed);
-            self.is_for_callers.store(job.is_for_callers(), Ordering::Relaxed);
             let quiet = fork::quiet();
             job.run();
             drop(quiet);
             self.optimising.store(0, Ordering::Relaxed);
-            self.is_for_callers.store(false, Ordering::Relaxed);
-            self.done.fetch_add(1, Ordering::Relaxed);
+            if self.is_for_callers.swap(false, Ordering::Relaxed) {
+                self.done.fetch_add(1, Ordering::Relaxed);
+            }
         }
     }
 
@@ -240,6 +243,7 @@ impl Shared {
                 return None;
             }
             if let Some(job) = orders.queue.pop() {
+                self.is_for_callers.store(job.is_for_callers(), Ordering::Relaxed);
                 return Some(job);
             }
             let wait = QUIET.saturating_sub(idle_since.elapsed());

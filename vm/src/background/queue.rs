@@ -87,6 +87,11 @@ impl Queue {
         !self.at_leisure.is_empty()
     }
 
+    /// Returns whether there is an order for a version that only the next run needs.
+    pub fn has_for_next_run(&self) -> bool {
+        self.later.iter().any(|job| matches!(job.task, Task::PromoteForNextRun(_)))
+    }
+
     /// Takes the most urgent order for a speculative compilation.
     pub fn pop_ahead(&mut self) -> Option<Job> {
         self.near.pop_back().or_else(|| self.far.pop_back())

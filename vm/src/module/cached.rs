@@ -37,8 +37,8 @@ impl Module {
     /// Stores the code compiled so far in the engine's code cache, for the next time this module is loaded; see
     /// [`Config::code_cache`](crate::Config::code_cache). Does nothing if there is no cache, or if the cache
     /// lacks little of the code. Waits for a better version that is being compiled, but no longer than a tenth of
-    /// a second or twice the CPU time of the process: without waiting, the next run would start that compilation
-    /// anew and be as slow. Returns whether code was stored.
+    /// a second or twice the CPU time of the process, and a tenth of a second for one that only the next run needs:
+    /// without waiting, the next run would start that compilation anew and be as slow. Returns whether code was stored.
     ///
     /// # Errors
     /// Returns an error if the system refuses to store the code.
@@ -46,7 +46,7 @@ impl Module {
         let inner = self.inner();
         let Some(cache) = inner.engine.code_cache() else { return Ok(false) };
         if let Some(background) = inner.engine.background() {
-            background.finish_version(LEAST_WAIT.max(2 * cpu_time::of_process()));
+            background.finish_version(LEAST_WAIT.max(2 * cpu_time::of_process()), LEAST_WAIT);
         }
         let (functions, bytes) = self.compiled();
         let changes = inner.code.changes.swap(0, Ordering::Relaxed);

@@ -11,7 +11,7 @@ use wprof_jit::abi::TrapCode;
 use super::call_hooks::{self, CallHook};
 use super::host;
 use super::store_control::Pending;
-use crate::runtime::counts::event_counts;
+use crate::runtime::counts::{event_counts, metrics};
 use crate::runtime::entries;
 use crate::runtime::instances::abi::{
     ArrayCall, VmActivation, VmFuncRef, VmHostContext, VmStoreContext, VmValue,
@@ -223,6 +223,12 @@ unsafe fn call_wasm(
         }
         event_counts::ask_before_call(store)?;
     };
+    // SAFETY: this function holds the store exclusively, and gave no reference to it away.
+    unsafe {
+        if (*store.as_ptr()).observed.record_calls() {
+            metrics::calibrate(store);
+        }
+    }
     let (span, in_burst);
     // SAFETY: this function holds the store exclusively until wasm code runs.
     let (context, interrupt) = unsafe {

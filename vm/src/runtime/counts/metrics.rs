@@ -2,7 +2,7 @@
 //!
 //! Invariant: readings only grow, and exceed every possible measurement of a frame; see `wprof_jit::plan::Metric`.
 
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 use wprof_jit::abi::store_context::METRIC_KINDS;
 use wprof_jit::plan::Metric;
@@ -11,6 +11,7 @@ use super::simulations::{Seen, Simulations};
 use super::system_counter::SystemCounter;
 use crate::runtime::entries;
 use crate::runtime::instances::abi::VmStoreContext;
+use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::instances::store_ptr::StorePtr;
 use crate::runtime::stacks::activation::TrapRecord;
 use crate::{Error, Result, arch};
@@ -41,6 +42,37 @@ pub struct Metrics {
     cycles_of_reading: Option<u64>,
     /// The operating system's counter of each metric, if any.
     counters: Vec<Option<SystemCounter>>,
+}
+
+/// Measures what readings take, before the host enters wasm code of the store for the first time: of a reading that runs
+/// simulations the minimum of many tries, as any other activity only adds to it.
+///
+/// # Safety
+/// Nobody refers to the store, whose simulations the readings update, and it runs no machine code.
+pub unsafe fn calibrate(store: NonNull<StoreOpaque>) {
+    // SAFETY: the caller upholds this function's safety contract; the reference ends before a reading.
+    let (is_due, context) = unsafe {
+        let metrics = &mut (*store.as_ptr()).observed.metrics;
+        (metrics.begin_calibration(), metrics.context.as_ptr())
+    };
+    if !is_due {
+        return;
+    }
+    let took = |is_simulating| {
+        // SAFETY: the context lives as long as the store, which runs no machine code; the log is empty.
+        unsafe {
+            entries::read_cycles_of(context);
+            let before = ptr::read_volatile(&raw const (*context).metrics[0]);
+            entries::read_cycles_and_empty_log(context, is_simulating);
+            ptr::read_volatile(&raw const (*context).metrics[0]).saturating_sub(before)
+        }
+    };
+    // In turns, so that a change of the processor's clock affects both.
+    let tries = (0..TRIES).map(|_| [true, false].map(took));
+    let least = |[a, b]: [u64; 2], [c, d]: [u64; 2]| [a.min(c), b.min(d)];
+    let [with, without] = tries.reduce(least).unwrap_or_default();
+    // SAFETY: as above.
+    unsafe { (*store.as_ptr()).observed.metrics.cycles_of_simulating = Some(with.saturating_sub(without)) };
 }
 
 impl Metrics {
@@ -154,33 +186,17 @@ impl Metrics {
                 unsafe { (*self.context.as_ptr()).metrics[number] = FIRST };
             }
         }
-        if self.measures_cycles() && self.cycles_of_reading.is_none() {
-            self.cycles_of_reading = Some(self.measure_reading());
-            if self.simulations.are_any() {
-                self.calibrate();
-            }
-        }
         self.read_all();
     }
 
-    /// Finds the cycles of a reading that runs simulations: the minimum of many tries, as any other activity only adds to it.
-    fn calibrate(&mut self) {
+    /// Measures a reading, the first time. Reports whether one that runs simulations is to be measured as well.
+    fn begin_calibration(&mut self) -> bool {
+        if !self.measures_cycles() || self.cycles_of_reading.is_some() {
+            return false;
+        }
+        self.cycles_of_reading = Some(self.measure_reading());
         self.empty_simulation_log();
-        let context = self.context.as_ptr();
-        let took = |is_simulating| {
-            // SAFETY: the context lives as long as the store, which runs no machine code; the log is empty.
-            unsafe {
-                entries::read_cycles_of(context);
-                let before = ptr::read_volatile(&raw const (*context).metrics[0]);
-                entries::read_cycles_and_empty_log(context, is_simulating);
-                ptr::read_volatile(&raw const (*context).metrics[0]).saturating_sub(before)
-            }
-        };
-        // In turns, so that a change of the processor's clock affects both.
-        let tries = (0..TRIES).map(|_| [true, false].map(took));
-        let least = |[a, b]: [u64; 2], [c, d]: [u64; 2]| [a.min(c), b.min(d)];
-        let [with, without] = tries.reduce(least).unwrap_or_default();
-        self.cycles_of_simulating = Some(with.saturating_sub(without));
+        self.simulations.are_any()
     }
 
     /// Runs a simulation within a builtin, whose other cycles are the program's.
