@@ -164,7 +164,8 @@ impl Body<'_> {
             return vec![self.assign(2)];
         }
         let share = allowed * (35 + self.rng.below(60) as u64) / 100;
-        if !self.loops.is_empty() && self.rng.chance(25) {
+        // Programs with objects are for these.
+        if !self.shape.is_managed && !self.loops.is_empty() && self.rng.chance(25) {
             return self.arrays(share);
         }
         let around = self.around(share);
