@@ -25,7 +25,7 @@ pub use crate::code::{
 use crate::graph::{BlockGraph, Node};
 pub use crate::options::{CompilerOptions, MemoryStyle, Pass, PassSet, Passes, PassesError, Stage};
 use crate::passes::{self, Done, Pipeline, Preserved};
-use crate::plan::{FunctionPlan, SmallLoop};
+use crate::plan::FunctionPlan;
 use crate::target::{self, Baseline, Target, isa};
 pub use crate::translate::ModuleEnv;
 use crate::translate::{Translated, translate};
@@ -187,8 +187,8 @@ impl Compiler {
 
     /// Compiles the graph that `version` makes of a plan. Loops that are to be vectorised are not unrolled, and only
     /// their code tells whether they can be: if some cannot, and would be unrolled, the function is compiled once more
-    /// without these ([`MachineCode::not_vectorized`] names them all the same). Returns also the last graph, and what
-    /// came with it.
+    /// without these ([`MachineCode::not_vectorized`] names them all the same). So it is for loops of inlined callees.
+    /// Returns also the last graph, and what came with it.
     ///
     /// # Errors
     /// Returns an error in the same cases as [`Compiler::function`], and those of `version`.
@@ -202,9 +202,12 @@ impl Compiler {
         let (graph, with) = version(plan)?;
         let code = self.graph(env, &plan.cfg, &graph, tier)?;
         let refused = code.not_vectorized();
-        let start = |found: &SmallLoop| plan.cfg.blocks[found.blocks[0] as usize].start;
-        let is_refused = |found: &SmallLoop| refused.iter().any(|&(at, _)| at == start(found));
-        if !plan.loops.iter().any(is_refused) {
+        let is_unrolled =
+            |&(at, _): &(u32, NoVectors)| match plan.cfg.blocks.iter().position(|b| b.start == at) {
+                Some(header) => plan.loops.iter().any(|found| found.blocks[0] == header as u32),
+                None => true,
+            };
+        if !refused.iter().any(is_unrolled) {
             return Ok((code, graph, with));
         }
         let (graph, with) = version(&plan.clone().without_vectors(&refused))?;

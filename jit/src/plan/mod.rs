@@ -189,6 +189,9 @@ pub struct FunctionPlan {
     pub strips: Vec<Strip>,
     /// Loops that optimised code may vectorise, if nothing is counted in it.
     pub vectors: Vec<VectorLoop>,
+    /// The loops of the function, and of callees inlined in it, that turned out not to be vectorised, by the byte offset
+    /// in the module of their first instruction, with the reasons.
+    pub not_vectorized: Vec<(u32, NoVectors)>,
     /// Execution counts from an earlier run of each prefix of a path, if paths are counted and such a run exists.
     pub prefixes: Option<PrefixCounts>,
     /// Its calls, if calling contexts are counted.
@@ -233,14 +236,16 @@ impl FunctionPlan {
         Ok(FunctionPlan { strips, vectors, ..plan })
     }
 
-    /// Returns the plan in which these loops, by the byte offset in the module of their first instruction, are not
-    /// vectorised, for these reasons; except loops of few rounds, of which a later profile may say otherwise.
+    /// Returns the plan in which these loops, of the function or of callees, are not vectorised: see
+    /// [`FunctionPlan::not_vectorized`]. Left out are loops of few rounds, of which a later profile may say otherwise.
     #[must_use]
     pub fn without_vectors(mut self, refused: &[(u32, NoVectors)]) -> FunctionPlan {
+        let is_known = |&&(_, why): &&(u32, NoVectors)| why != NoVectors::FewRounds;
+        self.not_vectorized.extend(refused.iter().filter(is_known));
         for found in &mut self.vectors {
             let start = self.cfg.blocks[found.header as usize].start;
-            let why = refused.iter().find(|&&(at, _)| at == start).map(|&(_, why)| why);
-            found.refused = found.refused.or(why.filter(|&why| why != NoVectors::FewRounds));
+            let why = self.not_vectorized.iter().find(|&&(at, _)| at == start);
+            found.refused = why.map(|&(_, why)| why);
         }
         self
     }
@@ -308,6 +313,7 @@ impl FunctionPlan {
             loops,
             strips: Vec::new(),
             vectors: Vec::new(),
+            not_vectorized: Vec::new(),
             prefixes,
             contexts,
             allocator,

@@ -9,6 +9,7 @@ use wasmparser::Operator;
 use super::{Decision, FunctionAdvice, Refusal, Reoptimizer, Verdict, Versions};
 use crate::CompileError;
 use crate::cfg::{Cfg, End, Operators, Target};
+use crate::code::NoVectors;
 use crate::graph::{BlockGraph, InlinedCall, Node, Site};
 use crate::plan::FunctionPlan;
 use crate::plan::Probe;
@@ -18,6 +19,8 @@ pub(super) struct Inlining<'a> {
     by: &'a Reoptimizer<'a>,
     own: &'a Arc<Cfg>,
     versions: &'a dyn Versions,
+    /// The loops of callees that cannot be vectorised.
+    not_vectorized: &'a [(u32, NoVectors)],
     pub(super) graph: BlockGraph,
     /// Whether the entry of the function is checked.
     is_checked: bool,
@@ -62,14 +65,28 @@ struct Call {
 impl<'a> Inlining<'a> {
     pub(super) fn new(
         by: &'a Reoptimizer<'a>,
-        (own, is_checked): (&'a Arc<Cfg>, bool),
+        plan: &'a FunctionPlan,
         graph: BlockGraph,
         versions: &'a dyn Versions,
         decisions: Vec<Decision>,
     ) -> Inlining<'a> {
         let nodes = (0..).zip(&graph.nodes).filter_map(|(index, node)| Some((node.count?, index))).collect();
+        let is_checked = plan.checks.as_ref().is_some_and(|checks| checks.entry);
+        let (own, not_vectorized) = (&plan.cfg, &*plan.not_vectorized);
         let (advice, callees, room) = (by.advice_of(own), HashMap::new(), by.policy.room);
-        Inlining { by, own, versions, graph, is_checked, decisions, nodes, advice, callees, room }
+        Inlining {
+            by,
+            own,
+            versions,
+            not_vectorized,
+            graph,
+            is_checked,
+            decisions,
+            nodes,
+            advice,
+            callees,
+            room,
+        }
     }
 
     /// Examines the calls of all nodes that ran.
@@ -205,6 +222,7 @@ impl<'a> Inlining<'a> {
 
     fn new_callee(&self, func: u32) -> Result<Callee<'a>, CompileError> {
         let plan = FunctionPlan::new(self.by.info, func, self.by.collection, 0)?;
+        let plan = plan.without_vectors(self.not_vectorized);
         let cfg = plan.cfg.clone();
         let returns = |end: &End| !matches!(end, End::TailCall);
         let has_exit = cfg.blocks.iter().any(|b| b.edges.iter().any(|e| e.target == Target::Exit));

@@ -80,8 +80,7 @@ impl<'a> Reoptimizer<'a> {
         let Some(advice) = self.advice_of(cfg) else { return Ok(None) };
         let graph = self.with_superblocks((plan, advice), versions.probed(plan), &mut decisions);
         let (graph, guards) = self.with_vectors((cfg, advice), versions.vectors(plan), graph, &mut decisions);
-        let is_checked = plan.checks.as_ref().is_some_and(|checks| checks.entry);
-        let mut inlining = Inlining::new(self, (cfg, is_checked), graph, versions, decisions);
+        let mut inlining = Inlining::new(self, plan, graph, versions, decisions);
         if self.policy.inlining {
             inlining.run()?;
         }

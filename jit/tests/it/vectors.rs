@@ -5,6 +5,7 @@ use std::sync::Arc;
 use wprof_jit::abi::VmLayout;
 use wprof_jit::compile::{Compiler, CompilerOptions, Lanes, ModuleEnv, NoVectors, Tier, Vectorized};
 use wprof_jit::plan::{Checks, Collection, FunctionPlan, Instrumentation};
+use wprof_jit::reoptimize::{Advice, FunctionAdvice, Policy, Reoptimizer};
 use wprof_jit::{CompileError, module};
 
 /// Compiles a function of three addresses, a number of rounds and an f64, with a loop of this body. `i` counts rounds,
@@ -34,6 +35,16 @@ fn with_function<T>(
                 (local.set $at (i32.add (local.get $at) (i32.const 8)))
                 (br_if $again (i32.lt_s (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $n))))))"
     );
+    with_module(&text, 0, collection, with)
+}
+
+/// Calls `with` with a function of a module, and a compiler for what is collected.
+fn with_module<T>(
+    text: &str,
+    func: u32,
+    collection: &Collection,
+    with: impl FnOnce(&Compiler, &ModuleEnv<'_>, &FunctionPlan) -> T,
+) -> T {
     let bytes: Arc<[u8]> = wat::parse_str(text).expect("valid text").into();
     let info = module::parse(bytes).expect("valid module");
     let layout = VmLayout::new(&info);
@@ -46,7 +57,7 @@ fn with_function<T>(
         slots: 0x1000,
         dispatch_cells: Some(0x1000),
     };
-    let plan = FunctionPlan::new(&info, 0, collection, 0).expect("within limits");
+    let plan = FunctionPlan::new(&info, func, collection, 0).expect("within limits");
     let compiler = Compiler::new(CompilerOptions::default().collecting(collection)).expect("this machine");
     with(&compiler, &env, &plan)
 }
@@ -106,6 +117,39 @@ fn loops_that_turn_out_not_to_be_vectorized_are_unrolled() {
         let (_, graph, ()) = settled.expect("within limits");
         let copies = plan.loops[0].copies as usize;
         assert!(graph.nodes.len() >= version(plan).nodes.len() + copies - 1);
+    });
+}
+
+#[test]
+fn so_are_loops_of_inlined_callees() {
+    let text = "(module (memory 1)
+        (func (param $n i32) (local $i i32)
+            (loop $again
+                (f64.store offset=8 (local.get $i) (f64.neg (f64.load (local.get $i))))
+                (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 8))) (local.get $n)))))
+        (func (param $n i32) (call 0 (local.get $n)) (call 0 (i32.const 800))))";
+    let collection = Collection { checks: Some(Checks::default()), ..Collection::default() };
+    with_module(text, 1, &collection, |compiler, env, plan| {
+        let known = |func: u32| {
+            let cfg = FunctionPlan::new(env.info, func, &collection, 0).expect("within limits").cfg;
+            let counts = vec![100; cfg.blocks.len()];
+            let fingerprint = cfg.shape().fingerprint();
+            let targets = Default::default();
+            (func, FunctionAdvice { fingerprint, calls: 100, counts, ops: 100, paths: Vec::new(), targets })
+        };
+        let (advice, policy) = ([0, 1].map(known).into_iter().collect::<Advice>(), Policy::eager());
+        let by = Reoptimizer { info: env.info, advice: &advice, policy: &policy, collection: &collection };
+        let version = |plan: &FunctionPlan| {
+            compiler.reoptimized(plan, &by).map(|better| better.expect("advised").graph)
+        };
+        let hoped = version(plan).expect("within limits");
+        assert_eq!(hoped.nodes.iter().filter(|node| node.vectors.is_some()).count(), 2);
+        let settled =
+            compiler.settled(env, plan, Tier::Optimized, |plan| version(plan).map(|graph| (graph, ())));
+        let (code, graph, ()) = settled.expect("within limits");
+        assert_eq!(code.not_vectorized().first().map(|&(_, why)| why), Some(NoVectors::Dependence));
+        assert!(graph.nodes.iter().all(|node| node.vectors.is_none()));
+        assert!(graph.nodes.len() > hoped.nodes.len() + 2);
     });
 }
 

@@ -59,7 +59,10 @@ impl Module {
     /// Returns the loops that optimised code may do in vectors, with what became of them, by ascending function and
     /// offset. Loops whose functions came from the code cache are missing.
     pub fn vectorized_loops(&self) -> Vec<VectorizedLoop> {
-        self.inner().code.vectorized()
+        let mut all = self.inner().code.vectorized();
+        // Its code may have loops of inlined callees.
+        all.retain(|found| self.info().body(found.func).contains(&(found.offset as usize)));
+        all
     }
 
     /// Returns the functions for which the last attempt made no better version, and why, by ascending index.
