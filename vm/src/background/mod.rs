@@ -273,3 +273,65 @@ impl Drop for Background {
         self.shared.changed.notify_one();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A module whose versions take a while, and until it is open. It notes those that are made.
+    #[derive(Default)]
+    struct Slow {
+        is_open: AtomicBool,
+        made: Mutex<Vec<Promotion>>,
+    }
+
+    impl Compiles for Slow {
+        fn promote(self: Arc<Self>, _: u32, promotion: Promotion) -> Result<()> {
+            std::thread::sleep(Duration::from_millis(60));
+            while !self.is_open.load(Ordering::Relaxed) {
+                std::thread::sleep(LOOK_EVERY);
+            }
+            self.made.lock().expect("no panic").push(promotion);
+            Ok(())
+        }
+
+        fn compile_ahead(self: Arc<Self>, _: u32) -> Result<()> {
+            Ok(())
+        }
+
+        fn advance_hash(self: Arc<Self>) {}
+
+        fn size_of(&self, _: u32) -> usize {
+            0
+        }
+
+        fn takes_long(&self, _: u32) -> bool {
+            false
+        }
+    }
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    /// Gives the orders, and waits for a version. Returns what is made by then.
+    fn made(orders: &[Task], is_open: bool, least: Duration) -> Vec<Promotion> {
+        let (background, module) = (Background::default(), Arc::new(Slow::default()));
+        module.is_open.store(is_open, Ordering::Relaxed);
+        background.order(orders.iter().map(|&task| Job::new(&module, 0, task)));
+        let began = Instant::now();
+        background.finish_version(LONG, least);
+        assert!(began.elapsed() < LONG);
+        let made = module.made.lock().expect("no panic").clone();
+        module.is_open.store(true, Ordering::Relaxed);
+        made
+    }
+
+    #[test]
+    fn a_version_for_the_next_run_is_waited_for() {
+        let (resume, next) = (Promotion::Resume(1), Task::PromoteForNextRun(Promotion::Entry));
+        // The program needs another one first.
+        assert_eq!(made(&[next, Task::Promote(resume)], true, LONG), [resume, Promotion::Entry]);
+        // One that the cache does not keep is not waited for, and none for longer than allowed.
+        assert_eq!(made(&[Task::Promote(resume)], false, LONG), []);
+        assert_eq!(made(&[next, Task::Promote(resume)], false, Duration::ZERO), []);
+    }
+}
