@@ -327,11 +327,17 @@ pub fn replay(check: Check, seed: u64, file: &Path) -> ExitCode {
             return ExitCode::SUCCESS;
         }
     };
-    on_large_stack(check, move || match (check.check)(&Engines::default(), &case) {
-        Ok(_) => ExitCode::SUCCESS,
-        Err(message) => {
-            say(format_args!("{message}"));
-            ExitCode::from(FAILED)
+    on_large_stack(check, move || {
+        let engines = Engines::default();
+        match (check.check)(&engines, &case) {
+            Ok(_) => ExitCode::SUCCESS,
+            Err(message) => {
+                say(format_args!("{message}"));
+                if let Some(fewest) = check.settings.and_then(|fewest| fewest(&engines, &case)) {
+                    say(format_args!("enough for it: [{fewest}]"));
+                }
+                ExitCode::from(FAILED)
+            }
         }
     })
 }

@@ -18,6 +18,8 @@ pub struct Check {
     pub check: fn(&Engines, &Case) -> Result<Summary, String>,
     /// Stack size of the checking thread, in bytes.
     pub stack: usize,
+    /// Describes the fewest settings with which a case still fails, if the check has settings.
+    pub settings: Option<fn(&Engines, &Case) -> Option<String>>,
 }
 
 /// Enough stack for any recursion that fuel allows.
@@ -27,58 +29,71 @@ const LARGE_STACK: usize = 512 << 20;
 const SMALL_STACK: usize = 4 << 20;
 
 /// See [`Engines::differential`].
-pub const DIFFERENTIAL: Check = Check { case, check: Engines::differential, stack: LARGE_STACK };
+pub const DIFFERENTIAL: Check =
+    Check { case, check: Engines::differential, stack: LARGE_STACK, settings: None };
 
 /// See [`Engines::sampled`].
-pub const SAMPLED: Check = Check { case: mixed_case, check: Engines::sampled, stack: LARGE_STACK };
+pub const SAMPLED: Check = Check {
+    case: mixed_case,
+    check: Engines::sampled,
+    stack: LARGE_STACK,
+    settings: Some(Engines::fewest_settings),
+};
 
 /// See [`Engines::hot`].
-pub const HOT: Check = Check { case: hot_case, check: Engines::hot, stack: LARGE_STACK };
+pub const HOT: Check = Check { case: hot_case, check: Engines::hot, stack: LARGE_STACK, settings: None };
 
 /// See [`Engines::wasm3`].
-pub const WASM3: Check = Check { case: wasm3_case, check: Engines::wasm3, stack: LARGE_STACK };
+pub const WASM3: Check =
+    Check { case: wasm3_case, check: Engines::wasm3, stack: LARGE_STACK, settings: None };
 
 /// See [`Engines::hot_objects`].
-pub const HOT_OBJECTS: Check = Check { case: managed_case, check: Engines::hot_objects, stack: LARGE_STACK };
+pub const HOT_OBJECTS: Check =
+    Check { case: managed_case, check: Engines::hot_objects, stack: LARGE_STACK, settings: None };
 
 /// See [`Engines::superblocks`].
-pub const SUPERBLOCKS: Check = Check { case, check: Engines::superblocks, stack: LARGE_STACK };
+pub const SUPERBLOCKS: Check =
+    Check { case, check: Engines::superblocks, stack: LARGE_STACK, settings: None };
 
 /// See [`Engines::oracle`].
-pub const ORACLE: Check = Check { case, check: Engines::oracle, stack: LARGE_STACK };
+pub const ORACLE: Check = Check { case, check: Engines::oracle, stack: LARGE_STACK, settings: None };
 
 /// See [`Engines::overflow`].
-pub const OVERFLOW: Check = Check { case: deep_case, check: Engines::overflow, stack: SMALL_STACK };
+pub const OVERFLOW: Check =
+    Check { case: deep_case, check: Engines::overflow, stack: SMALL_STACK, settings: None };
 
 /// See [`Engines::contexts`].
-pub const CONTEXTS: Check = Check { case, check: Engines::contexts, stack: LARGE_STACK };
+pub const CONTEXTS: Check = Check { case, check: Engines::contexts, stack: LARGE_STACK, settings: None };
 
 /// [`CONTEXTS`] for modules that overflow the stack.
-pub const DEEP_CONTEXTS: Check = Check { case: deep_case, check: Engines::contexts, stack: SMALL_STACK };
+pub const DEEP_CONTEXTS: Check =
+    Check { case: deep_case, check: Engines::contexts, stack: SMALL_STACK, settings: None };
 
 /// See [`Engines::events`].
-pub const EVENTS: Check = Check { case, check: Engines::events, stack: LARGE_STACK };
+pub const EVENTS: Check = Check { case, check: Engines::events, stack: LARGE_STACK, settings: None };
 
 /// See [`Engines::references`].
-pub const REFERENCES: Check = Check { case, check: Engines::references, stack: LARGE_STACK };
+pub const REFERENCES: Check = Check { case, check: Engines::references, stack: LARGE_STACK, settings: None };
 
 /// See [`Engines::paths`].
-pub const PATHS: Check = Check { case, check: Engines::paths, stack: LARGE_STACK };
+pub const PATHS: Check = Check { case, check: Engines::paths, stack: LARGE_STACK, settings: None };
 
 /// [`PATHS`] for modules that overflow the stack.
-pub const DEEP_PATHS: Check = Check { case: deep_case, check: Engines::paths, stack: SMALL_STACK };
+pub const DEEP_PATHS: Check =
+    Check { case: deep_case, check: Engines::paths, stack: SMALL_STACK, settings: None };
 
 /// See [`Engines::flow`].
-pub const FLOW: Check = Check { case, check: Engines::flow, stack: LARGE_STACK };
+pub const FLOW: Check = Check { case, check: Engines::flow, stack: LARGE_STACK, settings: None };
 /// See [`Engines::preferential`].
-pub const PREFERENTIAL: Check = Check { case, check: Engines::preferential, stack: LARGE_STACK };
+pub const PREFERENTIAL: Check =
+    Check { case, check: Engines::preferential, stack: LARGE_STACK, settings: None };
 
 /// [`PREFERENTIAL`] for modules that overflow the stack.
 pub const DEEP_PREFERENTIAL: Check =
-    Check { case: deep_case, check: Engines::preferential, stack: SMALL_STACK };
+    Check { case: deep_case, check: Engines::preferential, stack: SMALL_STACK, settings: None };
 
 /// Ends the process if a hot program makes a tail call of itself; for the test that a run survives a dead child.
-pub const ABORTING: Check = Check { case: hot_case, check: abort, stack: LARGE_STACK };
+pub const ABORTING: Check = Check { case: hot_case, check: abort, stack: LARGE_STACK, settings: None };
 
 fn abort(_: &Engines, case: &Case) -> Result<Summary, String> {
     // The bytes of a return_call with an index of one byte, and end.

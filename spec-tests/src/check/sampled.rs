@@ -16,6 +16,7 @@ use super::{Engines, Summary, same_places, tail_calls, without};
 use crate::engines::{ours, reference};
 use crate::generate::Case;
 use crate::outcome::Outcome;
+use crate::pairs::Row;
 use crate::rng::Rng;
 use crate::settings::{config, describe, random_row};
 
@@ -63,14 +64,18 @@ impl Sampled {
 
 /// Returns the settings of a seed, described and as a configuration.
 pub fn settings_of(seed: u64) -> (String, Config) {
-    let number = seed / SEEDS_OF_ROW;
-    if number.is_multiple_of(4) {
-        let mut ways = ways();
-        let way = ways.swap_remove((number / 4 % ways.len() as u64) as usize);
-        return (way.name.to_string(), way.config);
+    if let Some(row) = row_of(seed) {
+        return (describe(&row), config(&row));
     }
-    let row = random_row(&mut Rng::new(number));
-    (describe(&row), config(&row))
+    let mut ways = ways();
+    let way = ways.swap_remove((seed / SEEDS_OF_ROW / 4 % ways.len() as u64) as usize);
+    (way.name.to_string(), way.config)
+}
+
+/// Returns the arbitrary settings of a seed; `None` if it has one of the configurations by name.
+fn row_of(seed: u64) -> Option<Row> {
+    let number = seed / SEEDS_OF_ROW;
+    (!number.is_multiple_of(4)).then(|| random_row(&mut Rng::new(number)))
 }
 
 impl Engines {
@@ -83,6 +88,24 @@ impl Engines {
         let Sample { settings, engine, .. } = self.sampled.of(case.seed)?;
         let compared = self.compared(case, &engine);
         compared.map_err(|e| format!("with [{settings}], reference first: {e}"))
+    }
+
+    /// Describes the fewest settings of the seed with which a case still fails [`sampled`](Self::sampled): each other one
+    /// has its default. `None` if the seed has a configuration by name, or the case passes.
+    pub fn fewest_settings(&self, case: &Case) -> Option<String> {
+        let mut row = row_of(case.seed)?;
+        let fails =
+            |row: &Row| try_engine(&config(row)).is_ok_and(|engine| self.compared(case, &engine).is_err());
+        if !fails(&row) {
+            return None;
+        }
+        for setting in 0..row.len() {
+            let choice = std::mem::take(&mut row[setting]);
+            if choice != 0 && !fails(&row) {
+                row[setting] = choice;
+            }
+        }
+        Some(describe(&row))
     }
 
     fn compared(&self, case: &Case, engine: &Engine) -> Result<Summary, String> {
