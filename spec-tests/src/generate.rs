@@ -9,6 +9,7 @@ pub mod deep;
 pub mod flow;
 pub mod hot;
 pub mod mutate;
+pub mod nans;
 pub mod smith;
 
 use std::sync::Arc;

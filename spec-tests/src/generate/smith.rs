@@ -3,6 +3,7 @@
 use arbtest::arbitrary::Unstructured;
 use wasm_smith::{Config, InstructionKind, InstructionKinds, Module};
 
+use super::nans;
 use crate::rng::Rng;
 
 /// Returns a module that exports all its items.
@@ -43,7 +44,7 @@ fn made(rng: &mut Rng, config: impl Fn(&mut Rng) -> Config) -> Vec<u8> {
         let size = 500 + rng.below(3500);
         let bytes = rng.bytes(size);
         if let Ok(module) = Module::new(config(rng), &mut Unstructured::new(&bytes)) {
-            return module.to_bytes();
+            return nans::canonical(&module.to_bytes()).expect("a generated module is well formed");
         }
     }
 }

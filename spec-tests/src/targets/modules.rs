@@ -11,7 +11,7 @@ use wprof_jit::module::parse;
 use crate::check::{Engines, SEEDS_OF_ROW};
 use crate::drive::Drive;
 use crate::fuel;
-use crate::generate::{Case, Maker, flow, hot, smith};
+use crate::generate::{Case, Maker, flow, hot, nans, smith};
 use crate::rng::Rng;
 
 /// Sections of debug information, in the order in which a target's bytes are divided.
@@ -80,7 +80,8 @@ pub fn behaviour(bytes: &[u8]) {
     let Some((first, bytes)) = bytes.split_first() else { return };
     let config = smith::config(&mut Rng::new(bytes.len() as u64));
     let Ok(made) = wasm_smith::Module::new(config, &mut Unstructured::new(bytes)) else { return };
-    let wasm = fuel::limit(&made.to_bytes(), FUEL).expect("a generated module is well formed");
+    let made = nans::canonical(&made.to_bytes()).expect("a generated module is well formed");
+    let wasm = fuel::limit(&made, FUEL).expect("a generated module is well formed");
     let seed = u64::from(first % SETTINGS) * SEEDS_OF_ROW;
     let drive = Drive::new(&wasm, seed, 2, FUEL).expect("valid");
     let case = Case { seed, maker: Maker::Smith, wasm, drive, tree: None };

@@ -17,6 +17,10 @@ const WAT: &str = r#"(module
         (drop (call $look (i32.add (local.get 0) (i32.const 100))))
         (if (result i32) (i32.eqz (local.get 0)) (then (i32.const 0))
             (else (return_call $even (i32.sub (local.get 0) (i32.const 1))))))
+    (func $tail (type $unary)
+        (if (result i32) (i32.and (local.get 0) (i32.const 1))
+            (then (return_call $look (i32.add (local.get 0) (i32.const 300))))
+            (else (return_call_indirect (type $unary) (local.get 0) (i32.const 2)))))
     (func $inner (export "inner") (type $unary)
         (i32.store8 (local.get 0) (call $look (i32.const 200)))
         (i32.load (local.get 0)))
@@ -31,7 +35,8 @@ const WAT: &str = r#"(module
                     (br $again)))
             (local.set $sum (i32.add
                 (call_indirect (type $unary) (local.get $n) (i32.rem_u (local.get $n) (i32.const 3)))
-                (i32.add (call $look (local.get $n)) (call $even (local.get $n)))))
+                (i32.add (call $tail (local.get $n)) (call $even (local.get $n)))))
+            (drop (call $look (local.get $n)))
             (if (i32.eq (local.get $n) (i32.const 41)) (then unreachable))
             (memory.fill (local.get $n) (i32.const 1) (local.get $n))
             (br_if $outer (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
@@ -68,8 +73,13 @@ fn sample(config: &mut Config, fails: bool) -> Result<(Store<Seen>, Instance)> {
 
 fn configs() -> Vec<Config> {
     let mut all = Vec::new();
-    // With and without the pinned register.
-    let bases: [fn() -> Config; 2] = [Config::new, Config::conservative];
+    // With and without the pinned register, and with calls of the host where others make tail calls.
+    let traced = || {
+        let mut config = Config::new();
+        config.trace(Tracing::Best);
+        config
+    };
+    let bases: [fn() -> Config; 3] = [Config::new, Config::conservative, traced];
     for (counting, base) in [Counting::Chords, Counting::PerBlock, Counting::PerInstruction]
         .into_iter()
         .flat_map(|counting| bases.map(|base| (counting, base)))

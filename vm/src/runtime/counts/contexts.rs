@@ -3,6 +3,8 @@
 //! Invariant: every function that the host enters is called through a slot of the running host function, or of
 //! the root.
 
+use std::ops::ControlFlow;
+
 use wprof_jit::plan::RecordCells;
 use wprof_profiler::{Bursts, Callee};
 
@@ -185,10 +187,11 @@ impl Observed {
         let mut all = Vec::new();
         // SAFETY: only host code holds a reference to a store.
         unsafe {
-            walk::live(usize::MAX, |frame, context| {
+            walk::live(|frame, context| {
                 if std::ptr::eq(context, contexts.context.as_ptr()) {
                     all.extend(frame.record.map(|address| (address, frame.sums.map(i64::cast_unsigned))));
                 }
+                ControlFlow::Continue(())
             });
         }
         all.retain(|(_, measured)| *measured != Measured::default());

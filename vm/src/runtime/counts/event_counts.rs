@@ -2,7 +2,8 @@
 //!
 //! Machine code adds to the counters in the store's context. A counter alone is exact when no wasm code of the store is
 //! on the stack. Otherwise each frame has a correction, which its position alone determines, so that queries cost
-//! nothing in code that makes none. If events are metered, the correction of a frame in a call is zero.
+//! nothing in code that makes none. If events are metered, the correction of a frame in a call is zero, except in the
+//! calls of the host that stand for tail calls in traced code.
 //!
 //! If calling contexts are counted, code adds to the call record of its frame instead, and the sum over the records is
 //! the count; a kind with a budget also has its counter. Each record therefore holds the events of its function's own
@@ -10,6 +11,7 @@
 //! Source: Ball 1994, sections 3.2 and 4.
 
 use std::num::NonZeroU64;
+use std::ops::ControlFlow;
 use std::ptr::NonNull;
 
 use hashbrown::HashMap;
@@ -210,10 +212,11 @@ impl Observed {
     fn visit_live(&self, mut visit: impl FnMut(RawFrame)) {
         // SAFETY: only host code holds a reference to a store.
         unsafe {
-            walk::live(usize::MAX, |frame, context| {
+            walk::live(|frame, context| {
                 if std::ptr::eq(context, self.events.context.as_ptr()) {
                     visit(frame);
                 }
+                ControlFlow::Continue(())
             });
         }
     }
@@ -287,7 +290,10 @@ impl StoreOpaque {
     pub fn event_count(&self, kind: u32) -> Result<u64> {
         let observed = &self.observed;
         let counted = observed.raw_events(kind);
-        if !self.control.is_running() || observed.events.metered.is_some() {
+        // A metered count is exact at calls, but not at tail calls, and traced code calls the host where it makes one.
+        let is_traced = self.engine().collection().tracing.is_some();
+        let is_exact_at_calls = observed.events.metered.is_some() && !is_traced;
+        if !self.control.is_running() || is_exact_at_calls {
             return Ok(counted);
         }
         let mut frames: HashMap<usize, u64> = HashMap::new();

@@ -3,6 +3,8 @@
 //! Source: Ball & Larus 1994, section 3.2, early termination. Such a frame gets a pseudo edge from its block to
 //! the exit.
 
+use std::ops::ControlFlow;
+
 use hashbrown::HashMap;
 use wprof_jit::compile::Origin;
 
@@ -81,7 +83,7 @@ impl StoreOpaque {
     pub fn live_unfinished(&self, index: u32) -> Unfinished {
         let mut all = ManyFrames::default();
         // SAFETY: only host code holds a reference to a store.
-        unsafe { walk::live(usize::MAX, |frame, _| all.push(frame)) };
+        unsafe { walk::live(|frame, _| ControlFlow::Continue(all.push(frame))) };
         let mut live = Unfinished::default();
         for (raw, count) in all.tally() {
             if let Some(frame) = frames::of_return(raw.pc)

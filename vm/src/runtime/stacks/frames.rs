@@ -1,11 +1,12 @@
 //! Resolution of pcs to wasm frames: the function and the instruction of each frame.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use wprof_jit::abi::TrapCode;
 use wprof_jit::compile::Origin;
 
-use super::activation::TrapRecord;
+use super::activation::{RawFrame, TrapRecord};
 use super::walk;
 use crate::runtime::code::registry::{self, CodeObject};
 use crate::runtime::instances::loaded::LoadedModule;
@@ -67,8 +68,15 @@ pub fn live() -> Vec<Frame> {
 }
 
 fn add_live(frames: &mut Vec<Frame>) {
+    let add = |frame: RawFrame, _| {
+        if frames.len() >= LIMIT {
+            return ControlFlow::Break(());
+        }
+        frames.extend(all_of_return(frame.pc));
+        ControlFlow::Continue(())
+    };
     // SAFETY: this is host code.
-    unsafe { walk::live(LIMIT - frames.len(), |frame, _| frames.extend(all_of_return(frame.pc))) };
+    unsafe { walk::live(add) };
     frames.truncate(LIMIT);
 }
 

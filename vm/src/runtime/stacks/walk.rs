@@ -4,7 +4,7 @@
 //! 8]`. The walk of one activation ends at the frame of its entry trampoline. Frames of instrumented code contain
 //! their vmctx and their path register, see `MachineCode::vmctx_slot`.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::ptr;
 
 use super::activation::{self, Activation, RawFrame};
@@ -108,25 +108,22 @@ pub unsafe fn frame(pc: usize, code: Option<&CodeObject>, fp: usize) -> RawFrame
     RawFrame { pc, vmctx: vmctx.map_or(ptr::null(), |vmctx| vmctx as *const VmContext), path, sums, record }
 }
 
-/// Visits the callers among this thread's live wasm frames, innermost first, up to `limit`; not those of the
+/// Visits the callers among this thread's live wasm frames, innermost first, until a visit ends it; not those of the
 /// newest activation if wasm code, rather than the host, is running in it. Each is passed with the context of the
-/// store that was entered.
+/// store that was entered. Some are frames of trampolines.
 ///
 /// # Safety
 /// The caller guarantees that the thread is in host code, entered from wasm in the proper way, or by none.
-pub unsafe fn live(limit: usize, mut visit: impl FnMut(RawFrame, *const VmStoreContext)) {
-    let mut left = limit;
+pub unsafe fn live(mut visit: impl FnMut(RawFrame, *const VmStoreContext) -> ControlFlow<()>) {
     let mut activation = activation::newest();
     // SAFETY: activations on the chain are locals of live frames.
     while let Some(current) = unsafe { activation.as_ref() } {
         // SAFETY: a trampoline of the activation that has not returned yet has left the frame pointer.
         let frames = unsafe { callers(exit_fp(current), (*current.vm.get()).fp) };
         for frame in frames {
-            if left == 0 {
+            if visit(frame, current.context).is_break() {
                 return;
             }
-            left -= 1;
-            visit(frame, current.context);
         }
         activation = current.previous;
     }
