@@ -349,3 +349,50 @@ fn a_trap_is_at_the_same_place_however_code_was_compiled() -> Outcome {
     }
     Ok(())
 }
+
+/// Wasm and the host call each other, directly, through a table and in the middle of more calls, in code of each tier.
+#[test]
+fn a_long_backtrace_has_all_its_frames_in_all_code() -> Outcome {
+    let wat = r#"(module
+        (type $unary (func (param i32) (result i32)))
+        (import "host" "f" (func $host (type $unary)))
+        (table funcref (elem $host $inner))
+        (func $inner (type $unary)
+            (if (result i32) (i32.eqz (local.get 0))
+                (then (i32.div_s (i32.const 1) (local.get 0)))
+                (else (i32.add (i32.const 1) (call_indirect (type $unary)
+                    (i32.sub (local.get 0) (i32.const 1)) (i32.const 0))))))
+        (func $outer (export "run") (type $unary)
+            (i32.add (i32.const 1) (call_indirect (type $unary) (local.get 0) (i32.const 1)))))"#;
+    let lengths = profiler::BurstLengths::new(7, 5);
+    let burst = || ProfilingConfig::Adaptive(Adaptive { lengths, ..Adaptive::default() });
+    let mut found_frames = Vec::new();
+    for strategy in [Strategy::Baseline, Strategy::Optimized, Strategy::Tiered] {
+        for profiling in [ProfilingConfig::Off, burst()] {
+            for depth in [None, Some(1 << 20)] {
+                let mut config = Config::new();
+                config.strategy(strategy).profiling(profiling.clone()).max_call_depth(depth);
+                config.promote_after(2).reoptimization(Some(Policy::eager()));
+                let engine = Engine::new(&config)?;
+                let module = Module::new(&engine, wat)?;
+                let mut linker = Linker::new(&engine);
+                linker.func_wrap("host", "f", |mut caller: Caller<'_, ()>, n: i32| -> Result<i32> {
+                    let instance = caller.instance().expect("wasm calls it");
+                    instance.get_typed_func::<i32, i32>(&mut caller, "run")?.call(&mut caller, n)
+                })?;
+                let mut store = Store::new(&engine, ());
+                let run =
+                    linker.instantiate(&mut store, &module)?.get_typed_func::<i32, i32>(&mut store, "run")?;
+                for n in [10, 30, 31, 80, 80, 80] {
+                    let error = run.call(&mut store, n).expect_err("it divides by zero");
+                    let found = names(&error);
+                    let all = (0..2 * (n as usize + 1)).map(|at| ["inner", "outer"][at % 2]);
+                    assert_eq!(found, all.take(64).collect::<Vec<_>>(), "{strategy:?} {n}");
+                    found_frames.push(found.len());
+                }
+            }
+        }
+    }
+    assert_eq!(found_frames.iter().filter(|&&len| len == 64).count(), 12 * 4);
+    Ok(())
+}

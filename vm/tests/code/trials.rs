@@ -13,6 +13,7 @@ type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 /// calls back; it divides by x.
 const WAT: &str = r#"(module
     (import "host" "again" (func $again (param i32) (result i32)))
+    (import "host" "fall" (func $fall_on (param i32 i32) (result i32)))
     (func $sum (param $n i32) (result i32) (local $sum i32)
         (loop $next
             (local.set $sum (i32.add (local.get $sum) (local.get $n)))
@@ -37,6 +38,10 @@ const WAT: &str = r#"(module
     (func $tail (param i32) (result i32)
         (if (i32.gt_u (local.get 0) (i32.const 100)) (then (return_call $sum (local.get 0))))
         (local.get 0))
+    (func $fall (export "fall") (param $n i32) (param $x i32) (result i32)
+        (if (result i32) (local.get $n)
+            (then (i32.add (i32.const 1) (call $fall_on (i32.sub (local.get $n) (i32.const 1)) (local.get $x))))
+            (else (i32.div_u (i32.const 1) (local.get $x)))))
     (func (export "run") (param $n i32) (param $x i32) (result i32) (local $all i32) (local $float f64)
         (loop $next
             (local.set $all (i32.add (local.get $all) (call $sum (local.get $n))))
@@ -53,6 +58,7 @@ const WAT: &str = r#"(module
             (local.set $all (i32.add (local.get $all) (call $divide (local.get $n) (local.get $x))))
             (local.set $all (i32.add (local.get $all) (call $host (local.get $n))))
             (local.set $all (i32.add (local.get $all) (call $tail (local.get $n))))
+            (local.set $all (i32.add (local.get $all) (call $fall (i32.and (local.get $n) (i32.const 7)) (i32.const 1))))
             (br_if $next (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
         (local.get $all))
     (func (export "deep") (param $n i32) (param i32) (result i32)
@@ -61,6 +67,9 @@ const WAT: &str = r#"(module
         (if (result i32) (local.get 0)
             (then (i32.add (i32.const 1) (call $descend (i32.sub (local.get 0) (i32.const 1)))))
             (else (i32.const 0)))))"#;
+
+/// The index of `$fall`.
+const FALL: u32 = 9;
 
 /// Minimum number of the program's functions that are called often and get other code.
 const HOT: usize = 5;
@@ -77,6 +86,10 @@ impl Program {
         linker.func_wrap("host", "again", |mut caller: Caller<'_, ()>, n: i32| -> Result<i32> {
             let fib = caller.get_export("fib").and_then(Extern::into_func).expect("is exported");
             fib.typed::<i32, i32>(&caller)?.call(&mut caller, n & 7)
+        })?;
+        linker.func_wrap("host", "fall", |mut caller: Caller<'_, ()>, n: i32, x: i32| -> Result<i32> {
+            let fall = caller.get_export("fall").and_then(Extern::into_func).expect("is exported");
+            fall.typed::<(i32, i32), i32>(&caller)?.call(&mut caller, (n, x))
         })?;
         let instance = linker.instantiate(&mut store, module)?;
         Ok(Program { store, module: module.clone(), instance })
@@ -188,6 +201,15 @@ fn traps_recursion_and_overflow_are_as_without_a_trial() -> Outcome {
     for _ in 0..40 {
         assert_eq!(program.call("deep", (1000, 0))?, 1000);
     }
+    // The frames of trials, between those of the host and of wasm, take no place in a backtrace.
+    run_until(&mut program, |program| {
+        let fallen = program.module.reoptimizations();
+        fallen.iter().any(|done| done.func == FALL)
+    })?;
+    let [expected, found] =
+        [&mut plain, &mut program].map(|program| program.call("fall", (100, 0)).expect_err("it divides"));
+    assert_eq!(places(&found).len(), 64);
+    assert_eq!(places(&found), places(&expected));
     for _ in 0..3 {
         let error = program.call("deep", (i32::MAX, 0)).expect_err("too deep");
         assert_eq!(error.trap(), Some(Trap::StackOverflow), "{error}");
