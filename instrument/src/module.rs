@@ -9,9 +9,10 @@ use std::ops::Range;
 use sha2::{Digest, Sha256};
 use wasmparser::{
     BinaryReader, BlockType, CompositeInnerType, DataKind, ElementItems, Encoding, ExternalKind, FuncType,
-    FunctionBody, MemoryType, Name, NameSectionReader, Operator, Parser, Payload, TypeRef, ValType,
-    Validator, WasmFeatures,
+    FunctionBody, MemoryType, Operator, Parser, Payload, TypeRef, ValType, Validator, WasmFeatures,
 };
+
+use wprof_profiler::NameSection;
 
 use crate::Error;
 
@@ -354,15 +355,9 @@ impl<'a> Source<'a> {
 
     /// Returns the names of functions: from the name section, or else from exports and imports.
     pub fn names(&self) -> HashMap<u32, String> {
-        let mut names = HashMap::new();
-        let section = self.custom_section("name").unwrap_or_default();
-        for subsection in NameSectionReader::new(BinaryReader::new(section, 0)).map_while(Result::ok) {
-            if let Name::Function(map) = subsection {
-                names.extend(
-                    map.into_iter().map_while(Result::ok).map(|name| (name.index, name.name.to_owned())),
-                );
-            }
-        }
+        let section = NameSection::read(self.custom_section("name").unwrap_or_default());
+        let named = section.functions.into_iter().map(|(func, name)| (func, name.to_owned()));
+        let mut names: HashMap<u32, String> = named.collect();
         for (name, kind, index) in &self.exports {
             if *kind == ExternalKind::Func {
                 names.entry(*index).or_insert_with(|| name.clone());

@@ -33,7 +33,8 @@ impl ExnRef {
     /// Creates an exception that carries these values.
     ///
     /// # Errors
-    /// Returns an error if the types of the values differ from those of the tag.
+    /// Returns an error if the types of the values differ from those of the tag, or the exceptions and host values that
+    /// wasm holds take more than [`StoreLimits::heap_bytes`](crate::StoreLimits::heap_bytes).
     ///
     /// # Panics
     /// Panics if the tag or a value belongs to another store.
@@ -47,7 +48,9 @@ impl ExnRef {
         }
         values.iter().zip(tag.ty.params()).try_for_each(|(value, ty)| value.check_type(&ty, opaque))?;
         let carried: Vec<VmValue> = values.iter().map(|value| value.to_vm(opaque)).collect();
-        let exception = Arc::new(Exception::new(tag, &carried));
+        let words: Vec<u64> = carried.iter().map(|value| value.u64()).collect();
+        let charge = opaque.charge(Exception::size(&tag), &words)?;
+        let exception = Arc::new(Exception::new(tag, &carried, charge));
         // The store keeps the referents of the exception alive while it holds the exception.
         opaque.collected.exceptions.insert(exception.clone());
         Ok(ExnRef(exception))

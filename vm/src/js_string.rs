@@ -11,7 +11,6 @@ use std::fmt;
 
 use crate::caller::Caller;
 use crate::func::{ArrayRef, IntoFunc};
-use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::values::externs::Charge;
 use crate::types::ArrayType;
 use crate::{AnyRef, AsContext, AsContextMut, ExternRef, ExternType, FuncType, Global, HeapType};
@@ -241,20 +240,11 @@ fn string_of<T>(caller: &mut Caller<'_, T>, len: usize, units: impl FnOnce() -> 
     if len > MAX_UNITS {
         return Err(Trap::GcOutOfMemory.into());
     }
-    let charge = charge(&mut caller.as_context_mut().0.opaque, size_of::<JsString>() + 2 * len)?;
+    let bytes = (size_of::<JsString>() + 2 * len) as u64;
+    // A collection needs no further roots: the arguments that the caller passed are host values already.
+    let charge = caller.as_context_mut().0.opaque.charge(bytes, &[])?;
     let string = JsString { units: units(), _charge: Some(charge) };
     Ok(Some(ExternRef::new(string)))
-}
-
-/// Charges `bytes` to the store's limit.
-fn charge(store: &mut StoreOpaque, bytes: usize) -> Result<Charge, Trap> {
-    let (bytes, limit) = (bytes as u64, store.items.limits().heap_bytes);
-    let charge = store.collected.externs.charge(bytes, limit).or_else(|| {
-        // The collection needs no further roots: the arguments that the caller passed are host values already.
-        store.collect(&[]);
-        store.collected.externs.charge(bytes, limit)
-    });
-    charge.ok_or(Trap::GcOutOfMemory)
 }
 
 #[cfg(test)]

@@ -129,7 +129,7 @@ fn a_host_function_can_set_the_deadline_of_what_called_it() -> Outcome {
 }
 
 /// Bulk operations on many megabytes.
-const BULK: [(&str, &str); 10] = [
+const BULK: [(&str, &str); 12] = [
     ("fill", "memory.fill (i32.const 0) (i32.const 1) (i32.const 0x4000000)"),
     ("copy up", "memory.copy (i32.const 16) (i32.const 0) (i32.const 0x3fffff0)"),
     ("copy down", "memory.copy (i32.const 0) (i32.const 16) (i32.const 0x3fffff0)"),
@@ -146,6 +146,8 @@ const BULK: [(&str, &str); 10] = [
         "array copy down",
         "array.copy $w $w (global.get $w) (i32.const 0) (global.get $w) (i32.const 1) (i32.const 0x7fffff)",
     ),
+    ("array new", "global.set $a (array.new_default $a (i32.const 0x4000000))"),
+    ("array new filled", "global.set $w (array.new $w (i64.const 5) (i32.const 0x800000))"),
 ];
 
 /// Plain code without polls notices a deadline only in its callees; all iterations together take seconds.
@@ -160,20 +162,23 @@ fn a_deadline_stops_large_bulk_operations() -> Outcome {
     };
     let exports: String = BULK.iter().map(export).collect();
     let arrays = r#"(type $a (array (mut i8))) (type $w (array (mut i64)))
-        (global $a (ref $a) (array.new_default $a (i32.const 0x4000000)))
-        (global $w (ref $w) (array.new_default $w (i32.const 0x800000)))"#;
+        (global $a (mut (ref $a)) (array.new_default $a (i32.const 0x4000000)))
+        (global $w (mut (ref $w)) (array.new_default $w (i32.const 0x800000)))"#;
     let module = format!(
         "(module {arrays} (memory 1024) (table $t 1000000 funcref) (table $u 1000000 funcref) {exports})"
     );
-    let engine = Engine::new(Config::new().profiling(ProfilingConfig::Off))?;
-    let mut store = Store::new(&engine, ());
-    let instance = Instance::new(&mut store, &Module::new(&engine, module)?, &[])?;
-    for (name, _) in BULK {
-        let func = instance.get_typed_func::<i32, ()>(&mut store, name)?;
-        func.call(&mut store, 1)?;
-        store.set_deadline(Some(Instant::now() + Duration::from_millis(20)))?;
-        let error = func.call(&mut store, 2000).expect_err("it takes too long");
-        assert_eq!(error.trap(), Some(Trap::Deadline), "{name}: {error}");
+    // Without polls, and with checks, which a signal makes fire where it finds code of a function.
+    for profiling in [ProfilingConfig::Off, ProfilingConfig::Adaptive(Adaptive::default())] {
+        let engine = Engine::new(Config::new().profiling(profiling.clone()))?;
+        let mut store = Store::new(&engine, ());
+        let instance = Instance::new(&mut store, &Module::new(&engine, &module)?, &[])?;
+        for (name, _) in BULK {
+            let func = instance.get_typed_func::<i32, ()>(&mut store, name)?;
+            func.call(&mut store, 1)?;
+            store.set_deadline(Some(Instant::now() + Duration::from_millis(20)))?;
+            let error = func.call(&mut store, 2000).expect_err("it takes too long");
+            assert_eq!(error.trap(), Some(Trap::Deadline), "{name} {profiling:?}: {error}");
+        }
     }
     Ok(())
 }

@@ -213,3 +213,66 @@ fn an_interface_that_is_not_there_is_named() {
         wprof(&["run", "-q", stubs, &proxy]).succeeded();
     }
 }
+
+/// Two instances of one module, and another module.
+const TWICE: &str = r#"(component
+    (core module $m
+        (func $work (export "work") (param i32) (result i32) (local $sum i32)
+            (loop $next
+                (local.set $sum (i32.add (local.get $sum) (local.get 0)))
+                (br_if $next (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))
+            (local.get $sum)))
+    (core module $other (func (export "other") (param i32) (result i32) (i32.mul (local.get 0) (i32.const 3))))
+    (core instance $a (instantiate $m))
+    (core instance $b (instantiate $m))
+    (core instance $c (instantiate $other))
+    (func (export "a") (param "n" s32) (result s32) (canon lift (core func $a "work")))
+    (func (export "b") (param "n" s32) (result s32) (canon lift (core func $b "work")))
+    (func (export "c") (param "n" s32) (result s32) (canon lift (core func $c "other"))))"#;
+
+#[test]
+fn all_instances_of_a_core_module_are_in_its_profile() {
+    let folder = Folder::new();
+    let (component, profile) = (folder.file("twice.wat", TWICE), folder.path("p.wprof"));
+    let mut totals = Vec::new();
+    for call in ["a(1000)", "b(1000)"] {
+        let run = ["run", "-q", "--exact", "-o", &profile, "--invoke", call, &component];
+        assert_eq!(wprof(&run).succeeded(), "500500\n");
+        let report: serde_json::Value =
+            serde_json::from_str(&wprof(&["report", "--json", &profile]).succeeded()).expect("JSON");
+        totals.push(report["functions"][0]["ops"].clone());
+    }
+    assert!(totals[0].as_u64().is_some_and(|total| total > 5000), "{totals:?}");
+    assert_eq!(totals[0], totals[1]);
+}
+
+#[test]
+fn advice_is_for_one_module_of_a_component() {
+    let folder = Folder::new();
+    let (component, profile) = (folder.file("twice.wat", TWICE), folder.path("p.wprof"));
+    wprof(&["run", "-q", "--exact", "-o", &profile, "--invoke", "a(1000)", &component]).succeeded();
+    let used = wprof(&["run", "-q", "--profile-use", &profile, "--invoke", "b(4)", &component]);
+    assert_eq!(used.succeeded(), "10\n");
+    let alien = folder.file(
+        "alien.wat",
+        &TWICE
+            .replace("i32.const 3", "i32.const 4")
+            .replace("$sum", "$n")
+            .replace("i32.const 1)", "i32.const 2)"),
+    );
+    let refused = wprof(&["run", "-q", "--profile-use", &profile, "--invoke", "b(4)", &alien]).failed();
+    assert!(refused.contains("a profile of another module"), "{refused}");
+}
+
+#[test]
+fn names_in_any_order_are_read() {
+    let folder = Folder::new();
+    // The names of functions 2, 0 and 1.
+    let text = r#"(module (func (export "run") (call 1)) (func (call 2)) (func unreachable)
+        (@custom "name" "\01\14\03\02\04deep\00\03top\01\06middle"))"#;
+    let module = folder.file("names.wat", text);
+    let trapped = wprof(&["run", "-q", "--invoke", "run", &module]);
+    for name in ["deep", "middle", "top"] {
+        assert!(trapped.err.contains(name), "{}", trapped.err);
+    }
+}

@@ -111,3 +111,27 @@ fn threads_share_the_system_interface() {
         folder.file("missing.wat", "(module (import \"wasi\" \"thread-spawn\" (func (param i64))))");
     assert!(wprof(&["run", &missing]).failed().contains("thread-spawn"));
 }
+
+/// Each thread that has ended leaves nothing: the stacks of all of them would not fit into the address space.
+#[test]
+fn threads_one_after_another_take_the_room_of_one() {
+    let folder = Folder::new();
+    let module = folder.file(
+        "many.wat",
+        program("", "").replace("(local $left i32)", "(local $left i32) (local $n i32)").replace(
+            "(call $start (i32.const 1)) (call $start (i32.const 20)) (call $start (i32.const 300))",
+            "(loop $next
+            (call $start (i32.const 1))
+            (loop $ends (if (local.tee $left (i32.atomic.load (i32.const 4))) (then
+                (drop (memory.atomic.wait32 (i32.const 4) (local.get $left) (i64.const -1))) (br $ends))))
+            (br_if $next (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 2560))))",
+        ),
+    );
+    for options in [&["--profile", "off"][..], &["--exact"]] {
+        let script = "ulimit -v 16000000 && exec \"$0\" \"$@\"";
+        let args =
+            [&["-c", script, env!("CARGO_BIN_EXE_wprof"), "run", "-q"], options, &[module.as_str()]].concat();
+        let output = std::process::Command::new("bash").args(args).output().unwrap();
+        assert_eq!(output.status.code(), Some(2560 % 256), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}

@@ -97,6 +97,33 @@ impl Profile {
         Ok(())
     }
 
+    /// Adds the counts that another instance of the same module has for itself in the same run. What belongs to the run
+    /// rather than to an instance (calls of the host, events, calling contexts, time) stays as it is.
+    ///
+    /// # Errors
+    /// Fails under the conditions of [`merge`](Self::merge).
+    pub fn add_instance(&mut self, other: &Self) -> Result<(), MergeError> {
+        let run = self.clone();
+        self.merge(other)?;
+        let Self {
+            runs, host_calls, events, contexts, code, time, timeline, accuracy, bursts, skipped, ..
+        } = run;
+        *self = Self {
+            runs,
+            host_calls,
+            events,
+            contexts,
+            code,
+            time,
+            timeline,
+            accuracy,
+            bursts,
+            skipped,
+            ..std::mem::take(self)
+        };
+        Ok(())
+    }
+
     /// Returns the calling contexts with only some of the path metrics.
     fn contexts_with(&self, kept: &[Metric]) -> Option<ContextTree> {
         let columns = metric::columns(&self.metrics, kept);

@@ -113,7 +113,7 @@ mod tests {
         let mut call = |name: &str| {
             let mut results = [Val::I64(0)];
             instance.get_func(&mut store, name).unwrap().call(&mut store, &[], &mut results).unwrap();
-            results[0].unwrap_i64()
+            results[0].i64().unwrap()
         };
         assert_eq!(call("promote"), 0x7ff8_0000_0000_0000);
         assert_eq!(call("demote"), 0x7fc0_0000);

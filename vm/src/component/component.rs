@@ -9,7 +9,7 @@ use super::inline::inline;
 use super::parse::parse;
 use super::plan::{Export, Plan};
 use super::types::FuncType;
-use crate::module::binary;
+use crate::module::{binary, of_another_module};
 use crate::{Engine, Error, ErrorKind, Module, Result};
 
 /// The header that distinguishes a binary component from a binary module.
@@ -45,9 +45,12 @@ impl Component {
         let parsed = parse(&bytes)?;
         let load = |(index, range): (usize, &std::ops::Range<usize>)| {
             let module = bytes.get(range.clone()).unwrap_or_default();
-            Module::new(engine, module).map_err(|e| e.context(format_args!("core module {index}")))
+            Module::of_component(engine, module).map_err(|e| e.context(format_args!("core module {index}")))
         };
-        let modules = parsed.modules.iter().enumerate().map(load).collect::<Result<_>>()?;
+        let modules = parsed.modules.iter().enumerate().map(load).collect::<Result<Vec<_>>>()?;
+        if engine.config().tiers.advice.is_some() && !modules.iter().any(Module::is_advised) {
+            return Err(of_another_module("hot paths"));
+        }
         let plan = inline(&parsed, modules)?;
         Ok(Component(Arc::new(Inner { engine: engine.clone(), plan })))
     }

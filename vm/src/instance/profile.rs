@@ -2,7 +2,16 @@
 
 use wprof_profiler::{CallTarget, CounterCost, Profile};
 
-use crate::{AsContext, Instance, Result, profile};
+use crate::{AsContext, Instance, Module, Result, profile};
+
+impl Module {
+    /// Returns the sum of the [profiles](Instance::profile) of all its instances in a store; `None` if it has none. An
+    /// instance whose start function runs or has failed counts, too. Contexts name functions of the newest instance as
+    /// their own, and those of others with the number of the instance.
+    pub fn profile(&self, store: impl AsContext) -> Option<Result<Profile>> {
+        profile::of_module(&store.as_context().0.opaque, &self.loaded())
+    }
+}
 
 impl Instance {
     /// Returns the counts of what its functions have executed so far. Host calls, totals of events and calling

@@ -10,7 +10,7 @@ use wprof_jit::parallel::share_out;
 use wprof_jit::reoptimize::Advice;
 use wprof_profiler::Profile;
 
-use super::{Kept, ModuleInner};
+use super::{Kept, ModuleInner, Owner};
 use crate::artifact::{self, MadeFor};
 use crate::code_cache::{CachedFunction, CachedModule, Placed};
 use crate::runtime::linear_memory::mapped_file::MappedFile;
@@ -115,7 +115,7 @@ where
     let (module, code) = artifact::read(&MadeFor::new(engine)?, &owner)?;
     super::check_size(engine, module.len() as u64)?;
     let bytes = ModuleBytes::kept_by(Arc::new(Part { owner, range: module }));
-    Module::load_with(engine, bytes.into(), file, Kept::Artifact(code))
+    Module::load_with(engine, bytes.into(), file, (Kept::Artifact(code), Owner::None))
 }
 
 /// A range of the bytes that `owner` holds.
@@ -156,8 +156,12 @@ fn compile(
         ));
     }
     let compiled = share_out(vec![FIRST, SECOND], |stand_ins: StandIns| {
-        let module =
-            Module::load_with(&own, ModuleBytes::from(bytes).into(), None, Kept::StandIns(stand_ins))?;
+        let module = Module::load_with(
+            &own,
+            ModuleBytes::from(bytes).into(),
+            None,
+            (Kept::StandIns(stand_ins), Owner::None),
+        )?;
         module.inner().code.set_advice(advice.clone());
         module.compile_all()?;
         module.inner().prepare_trampolines()?;

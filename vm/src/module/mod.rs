@@ -36,6 +36,7 @@ use wprof_jit::abi::VmLayout;
 use wprof_jit::code::stand_ins::StandIns;
 use wprof_jit::compile::Tier;
 use wprof_jit::module::{Entity, ModuleBytes, ModuleInfo};
+use wprof_profiler::Profile;
 
 pub use artifact::Precompiled;
 pub use interface::{ExportType, ImportType};
@@ -107,10 +108,27 @@ impl Module {
     }
 
     fn load(engine: &Engine, contents: Contents, file: Option<&Path>) -> Result<Module> {
-        Module::load_with(engine, contents, file, Kept::InCache)
+        Module::load_with(engine, contents, file, (Kept::InCache, Owner::None))
     }
 
-    fn load_with(engine: &Engine, contents: Contents, file: Option<&Path>, kept: Kept) -> Result<Module> {
+    /// Loads a core module of a component. The engine's advice is for one of these modules; the others do without.
+    pub(crate) fn of_component(engine: &Engine, bytes: &[u8]) -> Result<Module> {
+        check_size(engine, bytes.len() as u64)?;
+        Module::load_with(engine, ModuleBytes::from(bytes).into(), None, (Kept::InCache, Owner::Component))
+    }
+
+    /// Reports whether the engine's advice, if it has any, is for this module.
+    pub(crate) fn is_advised(&self) -> bool {
+        let advice = self.0.engine.config().tiers.advice.as_ref();
+        advice.is_some_and(|advice| is_profile_of(advice, &self.0.info, &self.0.hash))
+    }
+
+    fn load_with(
+        engine: &Engine,
+        contents: Contents,
+        file: Option<&Path>,
+        (kept, owner): (Kept, Owner),
+    ) -> Result<Module> {
         let _quiet = fork::quiet();
         let Contents { bytes, image } = contents;
         let info = parse(engine, bytes)?;
@@ -123,7 +141,8 @@ impl Module {
             DefinedType::all_of(&info.types).iter().map(|ty| engine.core().types().entry(ty)).collect();
         let type_ids: Vec<u32> = types.iter().map(|entry| entry.id).collect();
         let hash = ModuleHash::new(&info);
-        check_profiles(engine, |of| hash.get(&info.bytes) == *of || hash::of_older_profiles(&info) == *of)?;
+        let is_of = |profile: &Profile| is_profile_of(profile, &info, &hash);
+        check_profiles(engine, owner, is_of)?;
         let (cached, stand_ins) = match kept {
             Kept::InCache => (engine.code_cache().and_then(|cache| cache.load(&hash.get(&info.bytes))), None),
             Kept::Artifact(code) => (Some(code), None),
@@ -135,7 +154,7 @@ impl Module {
         let (slots, cached) = slots(engine, &info, &part_rows, cached).map_err(no_code_memory)?;
         let stand_ins = stand_ins.map(|of| StandInConstants::new(of, &slots, type_ids.len()));
         let code = ModuleCode::new(engine);
-        let code = code.advised(engine.config().tiers.advice.as_deref());
+        let code = code.advised(engine.config().tiers.advice.as_deref().filter(|advice| is_of(advice)));
         let (engine, names, symbols) = (engine.clone(), OnceLock::new(), OnceLock::new());
         let (file, debug_file) = (file.map(Path::to_owned), OnceLock::new());
         let inner = Arc::new(ModuleInner {
@@ -515,24 +534,41 @@ fn check_limits(engine: &Engine, info: &ModuleInfo) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the profiles given to the engine describe this module.
-fn check_profiles(engine: &Engine, has_hash: impl Fn(&[u8; 32]) -> bool) -> Result<()> {
+/// To what a module belongs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    /// Nothing: it is a program or a library.
+    None,
+    /// A component.
+    Component,
+}
+
+/// Reports whether a profile is one of a module.
+fn is_profile_of(profile: &Profile, info: &ModuleInfo, hash: &ModuleHash) -> bool {
+    hash.get(&info.bytes) == profile.module_hash || hash::of_older_profiles(info) == profile.module_hash
+}
+
+/// Checks that the profiles given to the engine describe this module. Advice for a component is for one of its modules.
+fn check_profiles(engine: &Engine, owner: Owner, is_of: impl Fn(&Profile) -> bool) -> Result<()> {
     let config = engine.config();
     let interesting = config.paths.interesting.as_ref().map(|interesting| &interesting.profile);
-    let profiles = [
-        (config.weights.as_ref(), "weights"),
-        (interesting, "interesting paths"),
-        (config.tiers.advice.as_ref(), "hot paths"),
-    ];
+    let advice = config.tiers.advice.as_ref().filter(|_| owner == Owner::None);
+    let profiles =
+        [(config.weights.as_ref(), "weights"), (interesting, "interesting paths"), (advice, "hot paths")];
     for (profile, what) in profiles {
-        if profile.is_some_and(|profile| !has_hash(&profile.module_hash)) {
-            let message = format!(
-                "the {what} are a profile of another module, or of another build of it: take one of this module"
-            );
-            return Err(Error::new(ErrorKind::Module, message));
+        if profile.is_some_and(|profile| !is_of(profile)) {
+            return Err(of_another_module(what));
         }
     }
     Ok(())
+}
+
+/// Returns the error of a profile that describes another module.
+pub(crate) fn of_another_module(what: &str) -> Error {
+    let message = format!(
+        "the {what} are a profile of another module, or of another build of it: take one of this module"
+    );
+    Error::new(ErrorKind::Module, message)
 }
 
 /// Checks that the bytes left to be read later are not needed for compilation.

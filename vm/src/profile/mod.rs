@@ -89,6 +89,24 @@ pub fn with_timeline(store: &StoreOpaque, index: u32, has_contexts: bool) -> Res
     Ok(profile)
 }
 
+/// Returns the sum of the profiles of all instances of a module in a store; `None` if there are none.
+pub fn of_module(store: &StoreOpaque, module: &Arc<dyn LoadedModule>) -> Option<Result<Profile>> {
+    let is_of = |(instance, index): (&InstanceData, u32)| {
+        (instance.is_ready && loaded::same(&instance.module, module)).then_some(index)
+    };
+    let mut all: Vec<u32> = store.items.instances().iter().zip(0..).filter_map(is_of).collect();
+    let newest = all.pop()?;
+    let whole = || {
+        let mut profile = with_timeline(store, newest, true)?;
+        for &index in &all {
+            let other = of_instance(store, index, profile.module_hash, false)?;
+            profile.add_instance(&other).map_err(Error::msg)?;
+        }
+        Ok(profile)
+    };
+    Some(whole())
+}
+
 /// Returns the profile of instance number `index` of a store, without skipped bursts, sampled time and time line: see
 /// [`Instance::profile`]. Calling contexts can only be read in host code that wasm has called, or when no wasm code
 /// runs.

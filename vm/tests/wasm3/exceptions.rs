@@ -190,3 +190,62 @@ fn traps_are_not_caught_and_deep_frames_are_dropped() -> Outcome {
     }
     Ok(())
 }
+
+/// `keep(n)` makes a chain of exceptions in a global, `drop(n)` forgets each at once; `fill(n)` makes a list of objects.
+const KEPT: &str = r#"(module
+    (type $numbers (array (mut i64)))
+    (type $node (struct (field (ref null $node)) (field (ref $numbers))))
+    (tag $e (param exnref))
+    (global $kept (mut exnref) (ref.null exn))
+    (global $list (mut (ref null $node)) (ref.null $node))
+    (func $make (param $of exnref) (result exnref)
+        (block $caught (result exnref)
+            (try_table (catch_all_ref $caught) (throw $e (local.get $of)))
+            (unreachable)))
+    (func (export "keep") (param $n i32)
+        (loop $next
+            (global.set $kept (call $make (global.get $kept)))
+            (br_if $next (local.tee $n (i32.sub (local.get $n) (i32.const 1))))))
+    (func (export "drop") (param $n i32)
+        (loop $next
+            (drop (call $make (ref.null exn)))
+            (br_if $next (local.tee $n (i32.sub (local.get $n) (i32.const 1))))))
+    (func (export "fill") (param $n i32)
+        (loop $next
+            (global.set $list (struct.new $node (global.get $list) (array.new_default $numbers (i32.const 128))))
+            (br_if $next (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))))"#;
+
+#[test]
+fn exceptions_count_against_the_limit_of_the_heap_until_they_are_garbage() -> Outcome {
+    for config in strategies() {
+        let engine = Engine::new(&config)?;
+        let mut store = Store::new(&engine, ());
+        store.set_limits(StoreLimits { heap_bytes: 1 << 20, ..StoreLimits::default() });
+        let instance = Instance::new(&mut store, &Module::new(&engine, KEPT)?, &[])?;
+        let [keep, drop] = ["keep", "drop"].map(|name| instance.get_typed_func::<i32, ()>(&mut store, name));
+        let (keep, drop) = (keep?, drop?);
+        keep.call(&mut store, 1000)?;
+        // Several times the permitted number.
+        drop.call(&mut store, 50_000)?;
+        let error = keep.call(&mut store, 50_000).expect_err("they are too many");
+        assert_eq!(error.trap(), Some(Trap::GcOutOfMemory), "{error}");
+    }
+    Ok(())
+}
+
+/// A collection marks the whole heap, so it must not come each time that there are a few exceptions.
+#[test]
+fn throws_beside_a_large_heap_seldom_collect() -> Outcome {
+    let engine = Engine::default();
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &Module::new(&engine, KEPT)?, &[])?;
+    let fill = instance.get_typed_func::<i32, ()>(&mut store, "fill")?;
+    fill.call(&mut store, 16_000)?;
+    store.gc();
+    let collections = |store: &mut Store<()>| store.gc_statistics().expect("it has objects").collections;
+    let before = collections(&mut store);
+    instance.get_typed_func::<i32, ()>(&mut store, "drop")?.call(&mut store, 100_000)?;
+    let more = collections(&mut store) - before;
+    assert!(more < 5, "{more} collections");
+    Ok(())
+}

@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow, bail};
 use wprof::component::{Component, FuncType, Instance, Linker, Val};
 use wprof::wasi::WasiCtx;
-use wprof::{Error, ErrorKind, Instance as CoreInstance, Module, Store, wasi2};
+use wprof::{Error, ErrorKind, Module, Store, wasi2};
 use wprof_profiler::Profile;
 
 use super::args::ProgramArgs;
@@ -94,7 +94,7 @@ pub fn others(store: &Store<WasiCtx>, component: &Component, main: &Module) -> R
     let all = component.modules().iter().enumerate();
     let others = all.filter(|(_, module)| module.hash() != main.hash());
     let profile = |(number, module): (usize, &Module)| {
-        let profile = CoreInstance::newest_of(store, module)?.profile(store);
+        let profile = module.profile(store)?;
         Some(profile.map(|profile| (number, profile)).map_err(failure))
     };
     let ran = |profile: &Result<(usize, Profile)>| {

@@ -170,7 +170,7 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     store.set_deadline(deadline).map_err(failure)?;
     threads.iter().for_each(|threads| threads.begin(store.interrupt_handle()));
     let (mut requests, mut earlier) = (None, Earlier::default());
-    let (instance, ended) = match &component {
+    let ended = match &component {
         Some(component) => {
             let ended = match server {
                 Some(server) => {
@@ -195,14 +195,14 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
                 }
                 None => component::call(args, &mut store, component)?,
             };
-            (Instance::newest_of(&store, module), ended)
+            ended
         }
         None => run_module((args, is_quiet), &mut store, module, &linker)?,
     };
     let wall = clock.elapsed();
     let dump = ended.as_ref().err().filter(|_| has_core_dump).and_then(WasmCoreDump::new);
     let core_dump = dump.map(|dump| dump.serialize(&store, &program));
-    let (other, profiles) = threads.map(|threads| threads.end()).unwrap_or_default();
+    let (other, of_threads) = threads.map(|threads| threads.end()).unwrap_or_default();
     let ended = threads::ended_by(ended, other);
     store.end_snapshots();
     live.into_iter().for_each(Following::end);
@@ -217,11 +217,11 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
         _ => Vec::new(),
     };
     let collected = store.gc_statistics().cloned();
-    let instance = instance.filter(|_| has_profile);
-    let mut profile = instance.map(|instance| instance.profile(&store)).transpose().map_err(failure)?;
+    let profile = has_profile.then(|| module.profile(&store)).flatten();
+    let mut profile = profile.transpose().map_err(failure)?;
     earlier.add_to(&mut profile, &mut others)?;
     if let Some(profile) = &mut profile {
-        profiles.iter().try_for_each(|other| profile.merge(other))?;
+        of_threads.iter().try_for_each(|other| profile.merge(other))?;
     }
     let ending = ending::classify(&ended, signal);
     let error = ended.err();
@@ -250,16 +250,16 @@ fn guarded<T>(lock: Mutex<T>) -> T {
     lock.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Instantiates a module and calls it; returns its instance, if there is one, and how the program ended.
+/// Instantiates a module and calls it; returns how the program ended.
 fn run_module(
     (args, is_quiet): (&ProgramArgs, bool),
     store: &mut Store<WasiCtx>,
     module: &Module,
     linker: &Linker<WasiCtx>,
-) -> Result<(Option<Instance>, Result<(), Error>)> {
+) -> Result<Result<(), Error>> {
     match linker.instantiate(&mut *store, module) {
-        Ok(instance) => Ok((Some(instance), call((args, is_quiet), store, instance)?)),
-        Err(error) if is_of_program(&error) => Ok((Instance::newest_of(&*store, module), Err(error))),
+        Ok(instance) => call((args, is_quiet), store, instance),
+        Err(error) if is_of_program(&error) => Ok(Err(error)),
         Err(error) => {
             let missing = host::missing_imports(linker, store, module, args.module());
             Err(missing.unwrap_or_else(|| failure(error)))

@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::Result;
 use wprof::component::{Component, Instance, Linker};
 use wprof::wasi::WasiCtx;
-use wprof::{Error, Instance as CoreInstance, Module, Store, Trap};
+use wprof::{Error, Module, Store, Trap};
 use wprof_profiler::Profile;
 
 use super::args::ProgramArgs;
@@ -72,7 +72,7 @@ impl Instances for Renewal<'_> {
 
     fn keep(&self, store: &Store<WasiCtx>) -> Result<()> {
         let Some(earlier) = &self.earlier else { return Ok(()) };
-        let profile = CoreInstance::newest_of(store, self.main).map(|instance| instance.profile(store));
+        let profile = self.main.profile(store);
         let others = component::others(store, self.component, self.main)?;
         let profile = profile.transpose().map_err(failure)?;
         earlier.lock().unwrap_or_else(PoisonError::into_inner).add(profile, others)

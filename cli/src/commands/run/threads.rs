@@ -5,6 +5,7 @@
 //! main thread only.
 //! Source: the wasi-threads proposal, which defines the names below.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use wprof::wasi::{SharedWasi, WasiCtx};
 use wprof::{Error, ExternType, InterruptHandle, Linker, Module, SharedMemory, Store, Trap};
-use wprof_profiler::Profile;
+use wprof_profiler::{MergeError, Profile};
 
 use super::ending;
 use crate::modules::failure;
@@ -22,6 +23,8 @@ use crate::modules::failure;
 const SPAWN: (&str, &str) = ("wasi", "thread-spawn");
 /// The export that a thread runs, called with the thread's number and the argument.
 const START: &str = "wasi_thread_start";
+/// The number of the main thread here; a program's threads have positive ones.
+const MAIN: i32 = 0;
 /// The exclusive upper bound of thread numbers.
 const NUMBERS: i32 = 1 << 29;
 /// The interval at which a thread is asked to end, until it has.
@@ -48,15 +51,30 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// The handles of running threads, including the main one.
-    handles: Vec<InterruptHandle>,
+    /// The handles of running threads by their numbers; the main thread has 0.
+    handles: HashMap<i32, InterruptHandle>,
+    /// The threads that may still run.
     joins: Vec<JoinHandle<()>>,
-    profiles: Vec<Profile>,
+    /// The sum of the profiles of threads that have ended.
+    profile: Option<Profile>,
     /// Whether the program has ended.
     is_over: bool,
     error: Option<Error>,
     /// Whether the main thread has ended.
     has_main_ended: bool,
+}
+
+impl State {
+    /// Adds the profile of a thread that has ended.
+    fn add(&mut self, profile: Profile) -> Result<(), MergeError> {
+        match &mut self.profile {
+            Some(sum) => sum.merge(&profile),
+            none => {
+                *none = Some(profile);
+                Ok(())
+            }
+        }
+    }
 }
 
 /// The settings that threads take from the main one.
@@ -123,12 +141,12 @@ impl Threads {
 
     /// Registers the main thread, which is about to run: it stops too when another thread ends the program.
     pub fn begin(&self, handle: InterruptHandle) {
-        self.0.state().handles.push(handle);
+        self.0.state().handles.insert(MAIN, handle);
     }
 
-    /// Ends the program with its main thread. Returns the reason, if another thread ended the program first, and the
-    /// profiles of the other threads, as far as they stop when asked to.
-    pub fn end(&self) -> (Option<Error>, Vec<Profile>) {
+    /// Ends the program with its main thread. Returns the reason, if another thread ended the program first, and the sum
+    /// of the profiles of the other threads, as far as they stop when asked to.
+    pub fn end(&self) -> (Option<Error>, Option<Profile>) {
         self.0.state().has_main_ended = true;
         self.0.stop(None);
         let joins = std::mem::take(&mut self.0.state().joins);
@@ -139,7 +157,7 @@ impl Threads {
             thread::sleep(ASK_AGAIN);
         }
         let mut state = self.0.state();
-        (state.error.take(), std::mem::take(&mut state.profiles))
+        (state.error.take(), state.profile.take())
     }
 }
 
@@ -164,6 +182,8 @@ impl Shared {
         let thread = thread::Builder::new().name(format!("thread {number}")).stack_size(self.stack as usize);
         match thread.spawn(run) {
             Ok(join) => {
+                // A handle of a thread that has ended keeps its stack.
+                state.joins.retain(|join| !join.is_finished());
                 state.joins.push(join);
                 number
             }
@@ -179,15 +199,21 @@ impl Shared {
             if state.is_over {
                 return Ok(());
             }
-            state.handles.push(store.interrupt_handle());
+            state.handles.insert(number, store.interrupt_handle());
         }
+        let ended = self.run_in(&mut store, (number, arg));
+        self.state().handles.remove(&number);
+        ended
+    }
+
+    fn run_in(&self, store: &mut Store<WasiCtx>, (number, arg): (i32, i32)) -> Result<(), Error> {
         let linker = self.linker.get().expect("set before any thread is started");
-        let instance = linker.instantiate(&mut store, &self.module)?;
-        let start = instance.get_typed_func::<(i32, i32), ()>(&mut store, START)?;
-        let ended = start.call(&mut store, (number, arg));
+        let instance = linker.instantiate(&mut *store, &self.module)?;
+        let start = instance.get_typed_func::<(i32, i32), ()>(&mut *store, START)?;
+        let ended = start.call(&mut *store, (number, arg));
         if self.has_profile {
-            let profile = instance.profile(&store)?;
-            self.state().profiles.push(profile);
+            let profile = instance.profile(&*store)?;
+            self.state().add(profile).map_err(Error::msg)?;
         }
         ended
     }
@@ -221,7 +247,7 @@ impl Shared {
     }
 
     fn interrupt_all(&self) {
-        for handle in &self.state().handles {
+        for handle in self.state().handles.values() {
             handle.interrupt();
             handle.wake();
         }

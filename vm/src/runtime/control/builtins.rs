@@ -36,6 +36,26 @@ pub(super) unsafe fn caller<'a>(vmctx: *const VmContext) -> (&'a mut StoreOpaque
     }
 }
 
+/// Reports whether the program is to stop here, and stores the reason: a request to stop is found by checks, but a loop
+/// may spend almost all its time in builtins, where no signal finds a check. May ask the embedder, and may collect, so
+/// it is called before the builtin's own work.
+///
+/// # Safety
+/// For builtins called through `entries` only: `vmctx` belongs to the calling instance, and no reference to its store
+/// exists.
+pub(super) unsafe fn is_to_stop(vmctx: *const VmContext) -> bool {
+    // SAFETY: the caller upholds this function's safety contract; `entries` has stored the calling frame there.
+    unsafe {
+        let context = (*vmctx).store;
+        if !(*(*context).store).control.interrupt().is_requested() {
+            return false;
+        }
+        // The frame record that a function prologue would create.
+        let frame = [(*context).left_fp, (*context).left_pc];
+        !deadline::act_for_wasm(context, frame.as_ptr().expose_provenance())
+    }
+}
+
 fn status(store: &mut StoreOpaque, result: Result<(), Trap>) -> u32 {
     match result.map_err(Error::from).and_then(|()| store.items.check_data()) {
         Ok(()) => 0,
@@ -55,6 +75,10 @@ macro_rules! bulk_operations {
             /// # Safety
             /// For machine code only, which passes its own vmctx.
             pub unsafe extern "C" fn $name(vmctx: *const VmContext, $($arg: $ty),*) -> u32 {
+                // SAFETY: `entries` calls this builtin.
+                if unsafe { is_to_stop(vmctx) } {
+                    return 1;
+                }
                 // SAFETY: machine code passes its own vmctx.
                 let (store, instance) = unsafe { caller(vmctx) };
                 let operation: fn(&mut StoreOpaque, u32, $($ty),*) -> Result<(), Trap> = $operation;
@@ -89,6 +113,10 @@ bulk_operations! {
 /// # Safety
 /// For machine code only, which passes its own vmctx and the id of a type of its module.
 pub unsafe extern "C" fn allocate(vmctx: *const VmContext, id: u32, length: u32) -> u64 {
+    // SAFETY: `entries` calls this builtin.
+    if unsafe { is_to_stop(vmctx) } {
+        return 0;
+    }
     // SAFETY: machine code passes its own vmctx.
     let (store, _) = unsafe { caller(vmctx) };
     store.allocate(id, length).unwrap_or_else(|trap| fail(store, trap, 0))
@@ -105,6 +133,10 @@ pub unsafe extern "C" fn array_new_data(
     src: u32,
     n: u32,
 ) -> u64 {
+    // SAFETY: `entries` calls this builtin.
+    if unsafe { is_to_stop(vmctx) } {
+        return 0;
+    }
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
     let array = arrays::new_data(store, instance, id, segment, src, n);
@@ -122,6 +154,10 @@ pub unsafe extern "C" fn array_new_elem(
     src: u32,
     n: u32,
 ) -> u64 {
+    // SAFETY: `entries` calls this builtin.
+    if unsafe { is_to_stop(vmctx) } {
+        return 0;
+    }
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
     let array = arrays::new_elem(store, instance, id, segment, src, n);
@@ -211,7 +247,7 @@ pub unsafe extern "C" fn memory_notify(vmctx: *const VmContext, memory: u32, add
 }
 
 /// Stores a trap in the store, and returns the result that signals it.
-fn fail<R>(store: &mut StoreOpaque, trap: Trap, result: R) -> R {
+pub(super) fn fail<R>(store: &mut StoreOpaque, trap: Trap, result: R) -> R {
     store.control.fail_with(trap);
     result
 }

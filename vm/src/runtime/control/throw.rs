@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::builtins::caller;
+use super::builtins::{caller, fail, is_to_stop};
 use super::resume;
 use crate::runtime::code::registry::{self, CodeObject};
 use crate::runtime::counts::metrics::Sums;
@@ -54,6 +54,10 @@ pub unsafe extern "C" fn make_exception(
     tag: u32,
     carried: *const crate::runtime::instances::abi::VmValue,
 ) -> u64 {
+    // SAFETY: `entries` calls this builtin.
+    if unsafe { is_to_stop(vmctx) } {
+        return 0;
+    }
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
     // The values of the exception are still on the stack.
@@ -64,7 +68,10 @@ pub unsafe extern "C" fn make_exception(
         // SAFETY: that many values exist, and machine code waits for this builtin.
         count => unsafe { std::slice::from_raw_parts(carried, count) },
     };
-    store.collected.exceptions.insert(Arc::new(Exception::new(tag, carried)))
+    match store.charge(Exception::size(&tag), &[]) {
+        Ok(charge) => store.collected.exceptions.insert(Arc::new(Exception::new(tag, carried, charge))),
+        Err(trap) => fail(store, trap, 0),
+    }
 }
 
 /// `Builtin::Throw`: reports whether `landed` holds the state to resume. `entries::throw` calls it on behalf of the

@@ -34,6 +34,7 @@ use crate::runtime::control::store_control::StoreControl;
 use crate::runtime::interruption::interrupt_page::InterruptPage;
 use crate::runtime::linear_memory::memory_image::MemoryImage;
 use crate::runtime::values::collected::Collected;
+use crate::runtime::values::externs::Charge;
 use crate::{Error, MemoryType, Result, Trap};
 
 /// The store.
@@ -167,6 +168,19 @@ impl StoreOpaque {
         }
         self.collect(&[]);
         self.collected.objects.allocate_after_collection(id, length).ok_or(Trap::GcOutOfMemory)
+    }
+
+    /// Charges `bytes` for a host value or an exception, perhaps after a collection, which also keeps `held`.
+    ///
+    /// # Errors
+    /// Fails if all that is reachable takes too much.
+    pub fn charge(&mut self, bytes: u64, held: &[u64]) -> Result<Charge, Trap> {
+        let limit = self.items.limits().heap_bytes;
+        let charge = self.collected.externs.charge(bytes, limit).or_else(|| {
+            self.collect(held);
+            self.collected.externs.charge(bytes, limit)
+        });
+        charge.ok_or(Trap::GcOutOfMemory)
     }
 
     /// Collects if it is time: see [`StoreOpaque::collect`].

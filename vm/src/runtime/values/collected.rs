@@ -71,8 +71,9 @@ impl Collected {
                 break;
             }
         }
-        externs.end_collection(are_all_known);
-        exceptions.end_collection(are_all_known);
         objects.end_collection(are_all_known);
+        let live = objects.live();
+        externs.end_collection(are_all_known, live);
+        exceptions.end_collection(are_all_known, live);
     }
 }

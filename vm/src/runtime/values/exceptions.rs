@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 use hashbrown::{HashMap, HashSet};
 use wprof_jit::abi::object::{I31, TAG_MASK};
 
+use super::externs::{Charge, next_threshold};
 use crate::runtime::instances::abi::VmValue;
 use crate::runtime::instances::stored::{StoreId, Stored};
 use crate::{Error, ErrorKind, FuncType, HeapType, RefType, ValType};
@@ -37,16 +38,25 @@ pub struct Exception {
     pub tag: Arc<TagData>,
     /// Return addresses of the frames in which it was first thrown, innermost first.
     pub thrown: OnceLock<Box<[usize]>>,
+    /// What it is charged for.
+    _charge: Charge,
 }
 
 impl Exception {
+    /// Returns the bytes that an exception of a tag takes, its places in tables included.
+    pub fn size(tag: &TagData) -> u64 {
+        let words = (1 + tag.ty.params().len()) * size_of::<VmValue>();
+        (size_of::<Exception>() + words + BESIDE) as u64
+    }
+
     /// Creates an exception with these values, which match the tag's types; references belong to its store.
-    pub fn new(tag: Arc<TagData>, carried: &[VmValue]) -> Exception {
+    pub fn new(tag: Arc<TagData>, carried: &[VmValue], charge: Charge) -> Exception {
         let head = VmValue::from_u64(tag.number);
         Exception {
             words: [head].into_iter().chain(carried.iter().copied()).collect(),
             tag,
             thrown: OnceLock::new(),
+            _charge: charge,
         }
     }
 
@@ -130,6 +140,9 @@ pub struct Exceptions {
     pending: Vec<usize>,
 }
 
+/// Bytes that a store has for each exception: its entry in a table that is half full, its counts, and a few frames.
+const BESIDE: usize = 128;
+
 /// Minimum number of exceptions for which a collection pays off.
 const FIRST_THRESHOLD: usize = 1024;
 
@@ -173,7 +186,7 @@ impl Exceptions {
         self.by_address.len()
     }
 
-    /// Reports whether there are twice as many exceptions as after the last collection.
+    /// Reports whether it is time to collect: see [`Exceptions::end_collection`].
     #[inline]
     pub fn is_due(&self) -> bool {
         self.len() >= self.threshold
@@ -213,18 +226,20 @@ impl Exceptions {
         }
     }
 
-    /// Ends the collection and frees all other exceptions, or none if unknown references may exist.
-    pub fn end_collection(&mut self, are_all_known: bool) {
+    /// Ends the collection and frees all other exceptions, or none if unknown references may exist. The next one is due
+    /// when there are twice as many, and they take as much as the `live` bytes of the heap that it has to mark.
+    pub fn end_collection(&mut self, are_all_known: bool, live: u64) {
         if are_all_known {
             let marked = &self.marked;
             self.by_address.retain(|address, _| marked.contains(address));
         }
-        self.threshold = (self.len() * 2).max(FIRST_THRESHOLD);
+        self.threshold = next_threshold(self.len(), live).max(FIRST_THRESHOLD);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::externs::ExternArena;
     use super::*;
 
     #[test]
@@ -235,7 +250,8 @@ mod tests {
         let mut exceptions = Exceptions::new(store);
         let mut throw = |inner: u64, held: u64| {
             let carried = [VmValue::from_u64(inner), VmValue::from_u64(held)];
-            exceptions.insert(Arc::new(Exception::new(tag.clone(), &carried)))
+            let charge = ExternArena::default().charge(1, u64::MAX).expect("no limit");
+            exceptions.insert(Arc::new(Exception::new(tag.clone(), &carried, charge)))
         };
         let (inner, other) = (throw(0, 7), throw(0, 8));
         let outer = throw(inner, 9);
@@ -244,7 +260,7 @@ mod tests {
             let mut seen = Vec::new();
             exceptions.begin_collection(&[0, root, u64::MAX]);
             exceptions.trace(|word| seen.push(word));
-            exceptions.end_collection(are_all_known);
+            exceptions.end_collection(are_all_known, 0);
             seen.sort_unstable();
             (exceptions.len(), seen)
         };

@@ -30,6 +30,7 @@ pub struct ExternArena {
 }
 
 /// The bytes charged for a value, which are returned when it is dropped.
+#[derive(Debug)]
 pub struct Charge {
     bytes: u64,
     of: Arc<AtomicU64>,
@@ -99,7 +100,7 @@ impl ExternArena {
         })
     }
 
-    /// Returns whether the number of values, or the charged bytes, have doubled since the last collection.
+    /// Returns whether it is time to collect: see [`ExternArena::end_collection`].
     #[inline]
     pub fn is_due(&self) -> bool {
         self.len() >= self.threshold || self.charged.load(Ordering::Relaxed) >= self.bytes_threshold
@@ -119,16 +120,28 @@ impl ExternArena {
         }
     }
 
-    /// Ends the collection: frees all other values, or none if there may be handles that are not known.
-    pub fn end_collection(&mut self, are_all_known: bool) {
+    /// Ends the collection: frees all other values, or none if there may be handles that are not known. The next one is
+    /// due when the number of values, or the charged bytes, have doubled, and they take as much as the `live` bytes of
+    /// the heap that it has to mark.
+    pub fn end_collection(&mut self, are_all_known: bool, live: u64) {
         for (index, slot) in self.slots.iter_mut().enumerate().filter(|_| are_all_known) {
             if !self.marked[index] && slot.take().is_some() {
                 self.free.push(index as u32);
             }
         }
-        self.threshold = (self.len() * 2).max(FIRST_THRESHOLD);
-        self.bytes_threshold = (self.charged.load(Ordering::Relaxed) * 2).max(FIRST_BYTES);
+        let charged = self.charged.load(Ordering::Relaxed);
+        self.threshold = next_threshold(self.len(), live).max(FIRST_THRESHOLD);
+        self.bytes_threshold = charged.saturating_add(charged.max(live)).max(FIRST_BYTES);
     }
+}
+
+/// The bytes that a value takes at least.
+const LEAST_BYTES: u64 = 64;
+
+/// Returns the number of values at which the next collection is due if so many survived the last one, and so many bytes
+/// of objects: a byte that is allocated pays for marking one.
+pub fn next_threshold(survivors: usize, live: u64) -> usize {
+    survivors + survivors.max((live / LEAST_BYTES) as usize)
 }
 
 /// Returns the index of a handle, if the word may be one.
@@ -147,9 +160,9 @@ mod tests {
         let handles: Vec<u64> = (0..10).map(|i| arena.insert(Some(ExternRef::new(i)))).collect();
         arena.begin_collection(&[0]);
         handles.iter().copied().skip(1).step_by(2).chain([0, 11, HOST, u64::MAX]).for_each(|h| arena.keep(h));
-        arena.end_collection(false);
+        arena.end_collection(false, 0);
         assert_eq!(arena.len(), 10);
-        arena.end_collection(true);
+        arena.end_collection(true, 0);
         assert_eq!(arena.len(), 5);
         assert_eq!(arena.get(handles[1]).and_then(|v| v.downcast_ref::<i32>().copied()), Some(1));
         assert_eq!(arena.insert(None), 0);

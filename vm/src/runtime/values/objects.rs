@@ -175,6 +175,11 @@ impl Objects {
         self.give_bump();
     }
 
+    /// Returns the bytes of the objects that the last collection has kept.
+    pub fn live(&self) -> u64 {
+        self.heap.as_ref().map_or(0, |heap| heap.statistics().live)
+    }
+
     /// Returns the number of operands of constant expressions under evaluation.
     pub fn operand_count(&self) -> usize {
         self.operands.len()
