@@ -1,6 +1,6 @@
 //! Component values as text in WAVE (WebAssembly Value Encoding): `f("text", [1, 2], {x: some(3)})`.
 //!
-//! Source: the README of the crate wasm-wave. Multi-line strings and comments are not supported.
+//! Source: the README of the crate wasm-wave.
 
 mod parse;
 mod write;

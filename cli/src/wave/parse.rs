@@ -117,7 +117,7 @@ impl<'t> Reader<'t> {
                     _ => bail!("expected one character, such as 'x', got '{text}'"),
                 }
             }
-            TypeKind::String => Val::String(self.quoted('"')?),
+            TypeKind::String => Val::String(self.string()?),
             TypeKind::List(element) => {
                 self.expect('[')?;
                 Val::List(self.until(']', |reader| reader.value(element))?)
@@ -138,11 +138,7 @@ impl<'t> Reader<'t> {
                 Val::Enum(name)
             }
             TypeKind::Option(some) => self.option(some)?,
-            TypeKind::Result { ok, err } => match self.word() {
-                "ok" => Val::Result(Ok(ok.as_ref().map(|ty| self.held(ty)).transpose()?)),
-                "err" => Val::Result(Err(err.as_ref().map(|ty| self.held(ty)).transpose()?)),
-                other => bail!("expected ok or err, got `{other}`"),
-            },
+            TypeKind::Result { ok, err } => self.result((ok.as_ref(), err.as_ref()))?,
             TypeKind::Flags(names) => {
                 self.expect('{')?;
                 let flag = |reader: &mut Self| {
@@ -198,6 +194,22 @@ impl<'t> Reader<'t> {
         Ok(Val::Option(Some(Box::new(self.value(some)?))))
     }
 
+    /// Parses `ok(value)`, `err(value)`, or what `ok` holds alone if it is unambiguous.
+    fn result(&mut self, (ok, err): (Option<&Type>, Option<&Type>)) -> Result<Val> {
+        self.peek();
+        let before = self.rest;
+        match self.word() {
+            "ok" => return Ok(Val::Result(Ok(ok.map(|ty| self.held(ty)).transpose()?))),
+            "err" => return Ok(Val::Result(Err(err.map(|ty| self.held(ty)).transpose()?))),
+            _ => self.rest = before,
+        }
+        let is_nested = |ty: &&Type| matches!(ty.kind(), TypeKind::Option(_) | TypeKind::Result { .. });
+        match ok.filter(|ty| !is_nested(ty)) {
+            Some(ok) => Ok(Val::Result(Ok(Some(Box::new(self.value(ok)?))))),
+            None => bail!("expected ok or err at `{}`", beginning(before)),
+        }
+    }
+
     fn held(&mut self, ty: &Type) -> Result<Box<Val>> {
         self.expect('(')?;
         let value = self.value(ty)?;
@@ -241,34 +253,45 @@ impl<'t> Reader<'t> {
         self.take_while(|c| c.is_ascii_alphanumeric() || c == '-')
     }
 
+    /// Parses a text in one line, or one of several lines between `"""` and a line with `"""`, whose indentation each line
+    /// has.
+    fn string(&mut self) -> Result<String> {
+        self.peek();
+        let Some(opened) = self.rest.strip_prefix("\"\"\"") else { return self.quoted('"') };
+        let unclosed = || format!("no closing \"\"\" on a line of its own in `{}`", beginning(self.text));
+        let (first, lines) = opened.split_once('\n').with_context(unclosed)?;
+        ensure!(first.trim().is_empty(), "a line ends behind the opening \"\"\"");
+        let mut at = 0;
+        let mut text: Vec<&str> = Vec::new();
+        for line in lines.split_inclusive('\n') {
+            let content = line.trim_end_matches(['\n', '\r']);
+            if let Some(behind) = content.trim_start_matches(' ').strip_prefix("\"\"\"") {
+                let indent = &content[..content.len() - 3 - behind.len()];
+                self.rest = &lines[at + indent.len() + 3..];
+                let line = |line: &&str| -> Result<String> {
+                    let line = line.strip_prefix(indent).or_else(|| line.trim().is_empty().then_some(""));
+                    unescaped(line.context("a line is indented less than the closing \"\"\"")?)
+                };
+                return Ok(text.iter().map(line).collect::<Result<Vec<_>>>()?.join("\n"));
+            }
+            at += line.len();
+            text.push(content);
+        }
+        bail!(unclosed())
+    }
+
     fn quoted(&mut self, quote: char) -> Result<String> {
         self.expect(quote)?;
-        let mut text = String::new();
-        let mut chars = self.rest.char_indices();
-        while let Some((at, char)) = chars.next() {
-            if char == quote {
-                self.rest = &self.rest[at + char.len_utf8()..];
-                return Ok(text);
-            }
-            if char != '\\' {
-                text.push(char);
-                continue;
-            }
-            match chars.next().map(|(_, escape)| escape) {
-                Some('n') => text.push('\n'),
-                Some('r') => text.push('\r'),
-                Some('t') => text.push('\t'),
-                Some(char @ ('\\' | '\'' | '"')) => text.push(char),
-                Some('u') => {
-                    let digits: String = chars.by_ref().map(|(_, c)| c).take_while(|&c| c != '}').collect();
-                    let digits = digits.strip_prefix('{').unwrap_or_default();
-                    let char = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32);
-                    text.push(char.context("expected a character such as \\u{e9}")?);
-                }
-                _ => bail!("unknown escape: \\n, \\r, \\t, \\\\, \\', \\\" and \\u{{…}} are known"),
-            }
-        }
-        bail!("no closing {quote} in `{}`", beginning(self.text))
+        let mut is_escaped = false;
+        let end = self.rest.find(|char| {
+            let is_end = char == quote && !is_escaped;
+            is_escaped = char == '\\' && !is_escaped;
+            is_end
+        });
+        let end = end.with_context(|| format!("no closing {quote} in `{}`", beginning(self.text)))?;
+        let text = unescaped(&self.rest[..end])?;
+        self.rest = &self.rest[end + quote.len_utf8()..];
+        Ok(text)
     }
 
     fn take_while(&mut self, is_part: impl Fn(char) -> bool) -> &'t str {
@@ -278,9 +301,12 @@ impl<'t> Reader<'t> {
         taken
     }
 
-    /// Returns the next character that is not a space.
+    /// Returns the next character that is neither a space nor in a comment.
     fn peek(&mut self) -> Option<char> {
         self.rest = self.rest.trim_start();
+        while let Some(comment) = self.rest.strip_prefix("//") {
+            self.rest = comment.split_once('\n').map_or("", |(_, rest)| rest).trim_start();
+        }
         self.rest.chars().next()
     }
 
@@ -301,6 +327,32 @@ impl<'t> Reader<'t> {
             rest => bail!("expected `{wanted}` at `{}`", beginning(rest)),
         }
     }
+}
+
+/// Returns a text with characters instead of their escapes.
+fn unescaped(escaped: &str) -> Result<String> {
+    let mut text = String::new();
+    let mut chars = escaped.chars();
+    while let Some(char) = chars.next() {
+        if char != '\\' {
+            text.push(char);
+            continue;
+        }
+        match chars.next() {
+            Some('n') => text.push('\n'),
+            Some('r') => text.push('\r'),
+            Some('t') => text.push('\t'),
+            Some(char @ ('\\' | '\'' | '"')) => text.push(char),
+            Some('u') => {
+                let digits: String = chars.by_ref().take_while(|&c| c != '}').collect();
+                let digits = digits.strip_prefix('{').unwrap_or_default();
+                let char = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32);
+                text.push(char.context("expected a character such as \\u{e9}")?);
+            }
+            _ => bail!("unknown escape: \\n, \\r, \\t, \\\\, \\', \\\" and \\u{{…}} are known"),
+        }
+    }
+    Ok(text)
 }
 
 /// Returns the fields in the order of the type.

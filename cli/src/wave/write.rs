@@ -1,5 +1,7 @@
 //! Formatting of values.
 
+use std::fmt;
+
 use wprof::component::Val;
 
 /// Formats a value in one line.
@@ -15,9 +17,9 @@ pub fn shown(value: &Val) -> String {
         Val::S64(value) => value.to_string(),
         Val::U64(value) => value.to_string(),
         Val::Float32(value) if value.is_nan() => "nan".to_owned(),
-        Val::Float32(value) => value.to_string(),
+        Val::Float32(value) => float(f64::from(value.abs()), value),
         Val::Float64(value) if value.is_nan() => "nan".to_owned(),
-        Val::Float64(value) => value.to_string(),
+        Val::Float64(value) => float(value.abs(), value),
         Val::Char(value) => format!("'{}'", escaped(&value.to_string(), '\'')),
         Val::String(value) => format!("\"{}\"", escaped(value, '"')),
         Val::List(values) => format!("[{}]", list(values)),
@@ -37,6 +39,12 @@ pub fn shown(value: &Val) -> String {
         }
         Val::Resource(resource) => format!("<{}>", resource.ty()),
     }
+}
+
+/// Formats a number of this size with an exponent where it would have many zeros.
+fn float(size: f64, value: &(impl fmt::Display + fmt::LowerExp)) -> String {
+    let is_plain = size == 0.0 || size.is_infinite() || (1e-5..1e16).contains(&size);
+    if is_plain { value.to_string() } else { format!("{value:e}") }
 }
 
 fn list(values: &[Val]) -> String {

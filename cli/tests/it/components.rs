@@ -16,6 +16,7 @@ const COMPONENT: &str = r#"(component
       (i32.store (i32.const 20) (local.get 1))
       (i32.const 16))
     (func (export "scalar") (param i32) (result i32) (local.get 0))
+    (func (export "float") (param f64) (result f64) (local.get 0))
     (func $count (export "count") (param i32) (result i32) (local i32)
       (loop $again
         (local.set 1 (i32.add (local.get 1) (i32.const 1)))
@@ -33,6 +34,9 @@ const COMPONENT: &str = r#"(component
     (memory (core memory $m "memory")) (realloc (core func $m "realloc"))))
   (func (export "maybe") (param "x" (option u32)) (result (option u32)) (canon lift (core func $m "pair")
     (memory (core memory $m "memory"))))
+  (func (export "outcome") (param "x" (result u32 (error u32))) (result (result u32 (error u32)))
+    (canon lift (core func $m "pair") (memory (core memory $m "memory"))))
+  (func (export "float") (param "x" float64) (result float64) (canon lift (core func $m "float")))
   (func (export "color-of") (param "x" $color) (result $color) (canon lift (core func $m "scalar")))
   (func (export "marks-of") (param "x" $marks) (result $marks) (canon lift (core func $m "scalar")))
   (func (export "points") (param "x" (list $point)) (result (list $point)) (canon lift (core func $m "pair")
@@ -53,6 +57,15 @@ fn values_are_read_and_written_as_text() {
         ("maybe(none)", "none"),
         ("maybe(some(7))", "some(7)"),
         ("maybe(8)", "some(8)"),
+        ("outcome(8)", "ok(8)"),
+        ("outcome(ok(8))", "ok(8)"),
+        ("outcome(err(3))", "err(3)"),
+        ("text(\"\"\"\n  a \\\"b\\\"\n\n    c\n  \"\"\")", r#""a \"b\"\n\n  c""#),
+        ("maybe( // what follows is a number\n8)", "some(8)"),
+        ("float(1e300)", "1e300"),
+        ("float(-1e-7)", "-1e-7"),
+        ("float(0.1)", "0.1"),
+        ("float(-inf)", "-inf"),
         ("color-of(green)", "green"),
         ("marks-of({b, a})", "{a, b}"),
         ("points([{y: some(2), x: -1}, {x: 3}])", "[{x: -1, y: some(2)}, {x: 3, y: none}]"),
