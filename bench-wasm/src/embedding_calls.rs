@@ -124,7 +124,7 @@ macro_rules! embedding_calls {
                 })
             }
 
-            /// Does an operation `count` times; calls of the host are so many whole batches.
+            /// Does an operation `count` times; for calls of the host, `count` batches.
             fn run(&mut self, operation: usize, count: u32) -> $engine::Result<()> {
                 let (store, waiting) = (&mut self.store, &mut self.waiting);
                 for _ in 0..count {

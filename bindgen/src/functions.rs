@@ -114,7 +114,7 @@ impl<'a> Func<'a> {
         format!("            {field}: instance.get_typed_func(\"{path}{}\")?,\n", self.name)
     }
 
-    /// Returns the method that calls an export, whose field `of` has.
+    /// Returns the method that calls an export; `of` is the struct whose field holds it.
     pub fn called(&self, scope: &Scope<'_>, of: &str) -> String {
         let name = if self.is_constructor { "constructor".to_owned() } else { names::snake(&self.rust) };
         let call = format!("{of}.{}.call(store, {})", self.field_name(scope), self.tuple());

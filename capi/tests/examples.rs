@@ -121,7 +121,7 @@ fn what_is_installed_is_found_by_pkg_config() {
     assert!(text.contains(&format!("Version: {}\n", env!("CARGO_PKG_VERSION"))), "{text}");
     let module = wat::parse_file(sources().join("examples/hello.wat")).expect("valid text");
     fs::write(folder.path().join("hello.wasm"), module).expect("room on the disk");
-    // What pkg-config makes of the file; it may not be here itself.
+    // Reads the file as pkg-config would, which may not be installed.
     let (include, lib) = (folder.path().join("include"), folder.path().join("lib"));
     assert!(text.contains(&format!("prefix={}\n", folder.path().display())) && text.contains("-lwprof"));
     let program = folder.path().join("program");

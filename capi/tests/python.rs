@@ -75,7 +75,7 @@ fn the_wheel_has_all_that_the_examples_need() {
             .args(["-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-compile", "--target"])
             .arg(&site)
             .arg(wheel)),
-        // What an installer does, in short.
+        // Unpacks the wheel, as an installer would.
         false => run(python().args(["-m", "zipfile", "-e"]).arg(wheel).arg(&site)),
     };
     let text = fs::read_to_string(root().join("python/README.md")).expect("it is there");

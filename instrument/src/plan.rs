@@ -33,7 +33,7 @@ pub enum Collected {
     Flow,
     /// Nothing in functions: only what is counted besides.
     Nothing,
-    /// The exact sequence of blocks, in so many bytes of memory at most as [`Options`](crate::Options) say; nothing is
+    /// The exact sequence of blocks, in at most as many bytes of memory as [`Options`](crate::Options) allow; nothing is
     /// counted.
     Trace,
 }

@@ -46,7 +46,7 @@ pub struct Input<'a> {
     pub source: &'a Source<'a>,
     /// The layout of the additions.
     pub layout: &'a Layout,
-    /// What stands for functions of the host where they are values.
+    /// The functions that replace imported functions where they are used as values.
     pub shims: &'a Shims,
     /// The call graph.
     pub calls: &'a Calls,

@@ -40,7 +40,7 @@ pub struct Times {
     pub instantiate: Duration,
     /// From `_start` to its end.
     pub run: Duration,
-    /// What the thread that runs it had of a processor in that time.
+    /// The processor time of its thread in that time.
     pub thread: Duration,
 }
 

@@ -30,7 +30,7 @@ struct Run {
     /// Take the paths of an earlier run, which is not measured, for interesting: they are counted without a table.
     #[arg(long)]
     interesting: bool,
-    /// The same, but interesting paths are not counted.
+    /// Count all paths except the interesting ones.
     #[arg(long, conflicts_with = "interesting")]
     residual: bool,
     /// A profile of the earlier run, which then is not made anew.
@@ -39,10 +39,10 @@ struct Run {
     /// Place counters by an earlier run, which is not measured, instead of by the static heuristic.
     #[arg(long, value_enum)]
     weights: Option<Weights>,
-    /// Count paths in bursts: so many checks without, so many with.
+    /// Count paths in bursts: N checks between bursts, M checks in each.
     #[arg(long, value_name = "N:M")]
     burst: Option<BurstLengths>,
-    /// Begin bursts by time, so often, instead of by the number of checks.
+    /// Begin a burst every so many microseconds instead of after a number of checks.
     #[arg(long, value_name = "MICROSECONDS", requires = "burst")]
     every: Option<u64>,
     /// Begin bursts so seldom that the program takes no more than this longer for them.

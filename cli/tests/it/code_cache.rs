@@ -49,7 +49,7 @@ fn a_copy_of_the_program_shares_the_cache_and_another_build_does_not() {
     assert_eq!(run(&copy), 2, "it is another build");
 }
 
-/// What a run says of how many functions ran, of how many.
+/// Returns how many functions ran, and of how many, as a run reports it.
 fn ran(options: &[&str], cache: &str) -> String {
     let json = program("json");
     let args = [&["run"], options, &[&json, "2", "1"]].concat();

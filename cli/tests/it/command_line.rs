@@ -139,7 +139,7 @@ fn top_says_that_it_shows_samples() {
 fn what_takes_long_is_told_on_a_terminal_only() {
     let folder = Folder::new();
     let module = folder.path("slow.wat");
-    // A pipe that somebody writes to when the spinner is there: so it is slow for as long as that takes.
+    // A pipe delays the command until the spinner is there; only then does the shell write to it.
     let Some(made) = foreign(Command::new("mkfifo").arg(&module)) else { return };
     accepted(made);
     let (wprof, log) = (env!("CARGO_BIN_EXE_wprof"), folder.file("log", ""));

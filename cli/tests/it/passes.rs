@@ -102,7 +102,7 @@ fn the_pass_and_the_function_at_fault_are_found() {
         crash.contains("the pass redundant-moves, in function 57\n") && crash.contains("signal 11"),
         "{crash}"
     );
-    // The later of the two is what it takes.
+    // Of the two faults the later one is found.
     let expected = folder.file("expected", "right\n");
     let wrong = bisect("wrong", &["--expect", &expected]);
     assert!(wrong.contains("the pass tables, in function 3\n"), "{wrong}");

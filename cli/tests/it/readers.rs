@@ -12,7 +12,7 @@ use super::export::{FORMATS, json_exports};
 use super::html::document;
 use super::{Folder, function, json, program, wprof};
 
-/// What a program that may not be installed makes of a file; a note that the test was skipped if it is not.
+/// Runs a program that may not be installed; says that the test was skipped, and returns `None`, if it is not.
 pub fn foreign(command: &mut Command) -> Option<Output> {
     match command.output() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

@@ -176,7 +176,7 @@ fn share(code: &mut Code<'_, '_>, (slot, func): (u32, u32), record: u32) {
     code.sink.end();
 }
 
-/// Makes room for so many bytes, or returns the record that stands for nothing.
+/// Grows the memory by `bytes`; if it cannot grow, the function returns the record of unknown contexts.
 fn more_memory(code: &mut Code<'_, '_>, bytes: u32, pages: u32) {
     let memory = code.layout.memory;
     code.get(Global::End);

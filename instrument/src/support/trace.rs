@@ -184,7 +184,7 @@ pub fn emit(layout: &Layout) -> Function {
     })
 }
 
-/// `(bits)`: takes back so many bits, the ones appended last, unless there was no room for them.
+/// `(bits)`: removes the bits that were appended last, `bits` of them, unless there was no room for them.
 pub fn retract(layout: &Layout) -> Function {
     const BITS: u32 = 0;
     const LEFT: u32 = 1;
@@ -376,8 +376,8 @@ pub fn caught(layout: &Layout) -> Function {
     })
 }
 
-/// Returns what stands for a function of the host with so many parameters where it is a value: it says that the host was
-/// called, unless the host calls it.
+/// Returns the function that replaces an imported function with `params` parameters where it is used as a value: it
+/// records that the host was called, unless the host itself calls it.
 pub fn shim(layout: &Layout, import: u32, params: u32) -> Function {
     let [via, place, outer, bits] = [0, 1, 2, 3].map(|local| params + local);
     let value = params + 4;

@@ -52,7 +52,7 @@ fn the_address_of_a_memory_is_read_once_in_a_block() {
     let body = "(i32.store (i32.load (local.get 0)) (i32.load offset=4 (local.get 0)))";
     let text = clif(&format!("(module (memory 1) (func (param i32) {body}))"));
     let reads = text.lines().filter(|line| line.contains("load.i64") && line.contains("can_move v0"));
-    // The others are for the request of a better version.
+    // The other loads belong to the request for a better version.
     let of_memory = reads.filter(|line| !line.ends_with("v0+16"));
     assert_eq!(of_memory.count(), 1, "{text}");
 }
@@ -90,9 +90,10 @@ fn what_is_behind_a_call_reads_locals_from_the_frame() {
             (block (br_if 0 (local.get 0)))
             (local.get 0)))",
     );
-    // Its first value and the product go there, and both blocks behind the call read it, once each, as does the first.
+    // The frame is accessed five times: its first value and the product are stored there, the first block reads it once, and so does
+    // each of the two blocks behind the call.
     assert_eq!(accesses_of_frame(&text), 5, "{text}");
-    // The first block has the place of each local that goes there.
+    // Only the first block computes the address of the slot.
     assert_eq!(count(&text, "stack_addr"), 1, "{text}");
 }
 
@@ -103,6 +104,6 @@ fn a_local_that_no_other_block_reads_does_not_go_to_the_frame() {
             (local.set 1 (i32.mul (local.get 0) (local.get 0)))
             (i32.add (call 0 (i32.const 1)) (local.get 1))))",
     );
-    // Of the parameter, at the entry and where it is read.
+    // The parameter is stored at the entry and loaded where it is used.
     assert_eq!(accesses_of_frame(&text), 2, "{text}");
 }

@@ -81,8 +81,8 @@ fn calls(count: usize) -> String {
     )
 }
 
-/// As much code for each call in a function of 100,000 as in one of 20,000, so that no register is given out anew
-/// around each, and little of it.
+/// A call takes as little code in a function of 100,000 calls as in one of 20,000: no register is allocated anew around
+/// each call.
 #[test]
 fn calls_in_a_row_take_as_much_code_however_many_they_are() {
     for tier in [Tier::Baseline, Tier::Optimized] {

@@ -123,7 +123,7 @@ fn a_mask_that_does_not_change_is_computed_before_the_loop() {
 
 #[test]
 fn what_a_load_has_extended_is_not_extended_once_more() {
-    // Needed in another block, compared, and stored as it was: with zeros, and with signs.
+    // The loaded value is used in another block, compared, and stored as it was; it is zero-extended, then sign-extended.
     for (load, again) in
         [("load16_u", "movzw"), ("load16_s", "movsw"), ("load8_u", "movzb"), ("load8_s", "movsb")]
     {
@@ -144,7 +144,7 @@ fn what_a_load_has_extended_is_not_extended_once_more() {
 
 #[test]
 fn the_result_of_a_loop_keeps_nothing_alive_but_itself() {
-    // The sum, not what it is the sum of, is what waits for the end: one addition.
+    // Only the sum is needed at the end of the loop, not its operands: there is one addition.
     let text = instructions(
         "(module (memory 1) (func (param $n i32) (result i32) (local $sum i32)
             (loop $again

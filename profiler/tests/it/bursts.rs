@@ -133,7 +133,8 @@ fn checks_of_waiting_frames_are_checks_outside_of_bursts() {
     assert!(bursts.begun > 90, "{bursts:?}");
 }
 
-/// Bursts are lost in one of two pieces of code that take turns, each for longer than the program waits to try again.
+/// Two pieces of code take turns, and bursts are lost in one of them, which runs for longer than the wait before the next
+/// attempt.
 #[test]
 fn lost_bursts_stand_for_the_checks_that_no_burst_sees() {
     let mut bursts = Bursts::new(BurstLengths::new(5000, 2));
@@ -187,7 +188,7 @@ fn a_frame_that_cannot_leave_waits_without_counting() {
     bursts.wait();
     while check(&mut bursts, Version::Checking) == Version::Checking {}
     assert!(bursts.counts() && bursts.begun == 2);
-    // After the next burst not for long, again.
+    // After the next burst the wait is short again.
     while check(&mut bursts, Version::Instrumented) == Version::Instrumented {}
     bursts.wait();
     assert_eq!(bursts.instrumented, 8);
@@ -242,7 +243,7 @@ fn phases_grow_after_every_256_bursts_and_the_share_of_checks_in_bursts_stays() 
     }
     // The 256 times 1, 2, 4, 8, and 768 times 10.
     assert_eq!(bursts.independent(), 11_520 * 11_520 / (256 * 85 + 768 * 100));
-    // One that is lost counts for nothing.
+    // A lost burst does not count.
     assert_eq!(phase(&mut bursts, Version::Checking), 70);
     bursts.lose();
     assert_eq!((bursts.begun_by_length, bursts.rate().counted), (by_length, 3 * by_length));
@@ -256,7 +257,7 @@ fn phases_grow_after_every_256_bursts_and_the_share_of_checks_in_bursts_stays() 
 fn a_burst_that_is_put_off_comes_later_and_all_checks_are_counted() {
     let mut bursts = Bursts::new(BurstLengths::new(7, 3));
     assert!((0..6).all(|_| check(&mut bursts, Version::Checking) == Version::Checking));
-    // The one that would begin it.
+    // The next check would begin a burst.
     bursts.checking -= 1;
     bursts.put_off(2);
     assert_eq!(phase(&mut bursts, Version::Checking), 14);

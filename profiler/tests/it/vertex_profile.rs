@@ -476,7 +476,7 @@ fn input_that_contradicts_itself_is_refused() {
     assert!(matches!(negative, Err(PropagateError::Imbalance { .. })));
 }
 
-/// One frame comes to block 1, and two end there: what its free edges have together would be -1.
+/// One frame enters block 1, and two end there: the sum of its free edges would be -1.
 #[test]
 fn edges_of_a_broken_cycle_cannot_be_negative_together() {
     let cfg = Cfg::from_pairs(2, &[(0, 1), (1, 2), (1, 2)]).unwrap();

@@ -152,7 +152,7 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
         store.record_trace(module, &program, BufWriter::new(file), max_size).map_err(failure)?;
     }
     let has_log = bursts.is_some();
-    // What is written of one store, or ends with it, would break off where the next one begins.
+    // A trace, a log or a budget belongs to one store, and would end where the next store begins.
     let can_renew = !is_traced && !has_log && live.is_none() && !has_core_dump && counted.budget.is_none();
     if let Some(TraceTarget { file, max_size }) = bursts {
         store.record_bursts(module, &program, BufWriter::new(file), max_size).map_err(failure)?;

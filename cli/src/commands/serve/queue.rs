@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The maximum number of requests that wait for a worker; who brings another one waits.
+/// The maximum number of requests that wait for a worker; the thread that adds another one waits until there is room.
 const LONGEST: usize = 64;
 
 /// What waits for a worker, in the order in which it came.
@@ -23,7 +23,7 @@ struct State<J> {
 }
 
 impl<J> Queue<J> {
-    /// Creates a queue from which at most so many are taken.
+    /// Creates a queue from which at most `most` items are taken.
     pub fn new(most: u64) -> Queue<J> {
         let state = State { waiting: VecDeque::new(), left: most, idle: 0 };
         Queue { state: Mutex::new(state), changed: Condvar::new() }
@@ -67,7 +67,7 @@ impl<J> Queue<J> {
         Some(job)
     }
 
-    /// Reports whether the first has waited so long, and all workers are busy.
+    /// Reports whether the first item has waited for `time` and all workers are busy.
     pub fn is_behind(&self, time: Duration) -> bool {
         let state = self.lock();
         state.left > 0

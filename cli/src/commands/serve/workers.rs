@@ -91,7 +91,7 @@ impl<I> Drop for Alive<'_, '_, I> {
 }
 
 impl<'a, I: Instances> Crew<'a, I> {
-    /// Creates a crew of at most so many workers, which have so much stack, and so many restarts together.
+    /// Creates a crew of at most `most` workers with stacks of `max_stack` bytes, which may restart `restarts` times in all.
     pub fn new(
         jobs: &'a Jobs,
         instances: &'a I,

@@ -274,7 +274,7 @@ fn give_up(reply: &mut TcpStream, mut from: BufReader<Timed>, error: &WireError)
     reply.flush()
 }
 
-/// A connection that is read until a point in time; whoever sends much has more time.
+/// A connection that is read until a deadline, which each received byte moves back.
 struct Timed {
     stream: TcpStream,
     patience: Duration,

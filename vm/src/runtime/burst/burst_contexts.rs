@@ -42,7 +42,7 @@ pub struct BurstContexts {
     /// The running host functions, outermost first: their routines, and the number of entries into wasm code
     /// below each.
     hosts: Vec<(u32, usize)>,
-    /// What a frame passes to its callee, by what it was passed and its return address.
+    /// The context that a frame passes to its callee, by the context that it was passed and its return address.
     known: HashMap<(Passed, usize), Passed>,
     /// The number of the burst, and the number of frames examined in it.
     burst: u64,
@@ -88,7 +88,7 @@ impl BurstContexts {
         })
     }
 
-    /// Returns the callee slot of the running host functions, of which the innermost has so many entries below it.
+    /// Returns the callee slot of the running host functions; the innermost one was called with `depth` entries on the stack.
     pub fn slot_at_entry(
         &mut self,
         records: &mut CallRecords,
@@ -104,7 +104,7 @@ impl BurstContexts {
         search.through_hosts(passed.slot, depth)
     }
 
-    /// Begins a host function, below which are so many entries.
+    /// Begins a host function, which is called with `depth` entries on the stack.
     pub fn enter_host(&mut self, routine: u32, depth: usize) {
         self.hosts.push((routine, depth));
     }

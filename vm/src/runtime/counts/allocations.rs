@@ -6,7 +6,7 @@
 //! a throw therefore needs no repair: the next entry discards the request of a frame that never returned. The live
 //! figures at the peak are not copied at each new peak: a context saves them before its figures first change after the
 //! most recent peak.
-//! Oracle: a program that logs its own allocations, in `spec-tests/tests/allocations.rs`.
+//! Oracle: a program that logs its own allocations, in `vm/tests/profiles/allocations.rs`.
 
 use hashbrown::HashMap;
 use wprof_profiler::{AllocationProfile, Blocks, LIVES, MemorySize, ObjectCount, life};

@@ -227,8 +227,8 @@ impl Metrics {
         self.add_to_readings(&seen);
     }
 
-    /// The same while `entries` takes a reading of cycles, which lacks what simulating costs in the program's time, but is
-    /// never below the one before.
+    /// Simulates as [`simulate`](Self::simulate) does, while `entries` takes a reading of cycles. The reading leaves out the
+    /// cost of simulating, and is never below the previous one.
     pub fn simulate_in_reading(&mut self) {
         self.simulate();
         let cost = self.cycles_of_simulating.unwrap_or(0);

@@ -35,7 +35,7 @@ pub enum Framing {
     Close,
 }
 
-/// Reports whether a response has no body, whatever it says.
+/// Reports whether a response with this status has no body, whatever its headers say.
 fn is_without_body(status: u16) -> bool {
     matches!(status, 100..200 | 204 | 304)
 }
