@@ -110,13 +110,28 @@ pub struct Comparison<'a> {
     after: &'a Profile,
     functions: Vec<Pair<'a>>,
     samples: Samples,
+    /// Whether code and contexts are compared, and not only time and what is always exact.
+    has_code: bool,
 }
 
 impl<'a> Comparison<'a> {
     /// Matches the functions of two profiles.
     pub fn new(before: &'a Profile, after: &'a Profile) -> Self {
         let samples = Samples { before: Sample::new(before), after: Sample::new(after) };
-        Self { before, after, functions: matching::pairs(before, after), samples }
+        Self { before, after, functions: matching::pairs(before, after), samples, has_code: true }
+    }
+
+    /// Compares the amounts in two profiles. If one of them saw too little of its run ([`Profile::saw_enough`]), only
+    /// time, events and calls to the host are compared.
+    pub fn of_amounts(before: &'a Profile, after: &'a Profile) -> Self {
+        let has_code = before.saw_enough() && after.saw_enough();
+        let all = Self::new(before, after);
+        if has_code { all } else { Self { functions: Vec::new(), has_code, ..all } }
+    }
+
+    /// Reports whether code and contexts are compared: both profiles saw enough of their runs.
+    pub fn has_code(&self) -> bool {
+        self.has_code
     }
 
     /// Reports whether both profiles are of the same module, byte for byte.
@@ -144,7 +159,7 @@ impl<'a> Comparison<'a> {
             may_be_chance,
         });
         let mut totals: Vec<TotalChange> = of_time.into_iter().collect();
-        if has_code(before) && has_code(after) {
+        if self.has_code && has_code(before) && has_code(after) {
             totals.push(self.total("instructions", FunctionProfile::ops, Figure::of_ops));
             totals.push(self.total("calls", FunctionProfile::calls, Figure::of_calls));
         }
@@ -190,7 +205,9 @@ impl<'a> Comparison<'a> {
     /// counts in that profile only. The list is empty unless both profiles have edge counts.
     pub fn edges(&self) -> Vec<Change> {
         let all = [self.before, self.after].map(|profile| &profile.functions);
-        if all.iter().any(|functions| functions.iter().any(|function| !function.has_edge_counts())) {
+        if !self.has_code
+            || all.iter().any(|functions| functions.iter().any(|function| !function.has_edge_counts()))
+        {
             return Vec::new();
         }
         self.functions.iter().flat_map(Pair::edges).collect()
@@ -214,8 +231,8 @@ impl<'a> Comparison<'a> {
     /// of two modules have none.
     pub fn call_targets(&self) -> Vec<CallTargetChange> {
         match self.is_of_one_module() {
-            true => targets::changes(self.before, self.after),
-            false => Vec::new(),
+            true if self.has_code => targets::changes(self.before, self.after),
+            _ => Vec::new(),
         }
     }
 
@@ -225,7 +242,7 @@ impl<'a> Comparison<'a> {
     }
 
     fn trees(&self) -> Option<(&'a ContextTree, &'a ContextTree)> {
-        self.before.contexts.as_ref().zip(self.after.contexts.as_ref())
+        self.before.contexts.as_ref().zip(self.after.contexts.as_ref()).filter(|_| self.has_code)
     }
 }
 

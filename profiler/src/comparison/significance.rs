@@ -4,7 +4,8 @@
 //! than two samples of one program would in nineteen of twenty cases.
 //! A burst is one sample, however many paths it counts, because programs repeat themselves for a while. The added-up
 //! counts no longer show how alike the paths of one burst are, so the test assumes the worst: that they are all the
-//! same. The design effect of a cluster sample, 1 + (m - 1) rho for clusters of m (Kish, *Survey Sampling*, 1965,
+//! same; what is in both the sample and the run is known, so a sample of much of a run counts as more bursts
+//! ([`Profile::effective_bursts`]). The design effect of a cluster sample, 1 + (m - 1) rho for clusters of m (Kish, *Survey Sampling*, 1965,
 //! section 5.4), is then m: a figure is the mean of as many draws of a path as there were bursts. The test may
 //! therefore take a significant change for chance, but hardly the reverse. One reservation: bursts come at a fixed
 //! interval of checks, not at random, and a program may be in step with them.
@@ -28,7 +29,7 @@ impl Sample {
         profile.functions.iter().any(|function| is_drawn(function.kind)).then(|| {
             let paths = profile.functions.iter().filter_map(|function| function.paths.as_ref());
             let counts = paths.flat_map(|paths| &paths.finished).map(|path| path.count as f64);
-            Self { bursts: profile.bursts.unwrap_or(0) as f64, paths: counts.sum() }
+            Self { bursts: profile.effective_bursts(), paths: counts.sum() }
         })
     }
 

@@ -29,6 +29,22 @@ struct Caller {
 }
 
 impl ContextTree {
+    /// Returns, by record, the inclusive weight of `routines`, which are treated as one function: at the outermost of
+    /// their records, each of which includes those below it, and 0 elsewhere. `weights` has one entry per record.
+    pub fn outermost(&self, routines: &[u32], weights: &[u64]) -> Vec<u64> {
+        let inclusive = self.inclusive(weights);
+        let mut is_inside = vec![false; self.records.len()];
+        let mut found = vec![0; self.records.len()];
+        for (number, record) in self.records.iter().enumerate() {
+            // A parent comes before its children; the root is its own parent.
+            let is_below = is_inside[record.parent as usize];
+            let is_one = routines.contains(&record.routine);
+            is_inside[number] = is_below || is_one;
+            found[number] = if is_one && !is_below { inclusive[number] } else { 0 };
+        }
+        found
+    }
+
     /// Returns the callers of all records of `routines`, which are treated as one function, that account for at least
     /// `least` of its weight: depth first, heavier callers first. Callers are identified by function and call site.
     /// `weights` has one entry per record.
@@ -51,8 +67,9 @@ impl ContextTree {
         let routine = routines.first().copied().unwrap_or(Self::ROOT);
         let mut callers = vec![Caller { routine, site: 0, weight: 0, above: Vec::new() }];
         let mut known: HashMap<(usize, u32, u32), usize> = HashMap::new();
+        let of_routine = self.records.iter().zip(weights);
         let of_routine =
-            self.records.iter().zip(weights).filter(|(record, _)| routines.contains(&record.routine));
+            of_routine.filter(|(record, weight)| **weight > 0 && routines.contains(&record.routine));
         for (mut record, &weight) in of_routine {
             let mut at = 0;
             callers[at].weight = callers[at].weight.saturating_add(weight);

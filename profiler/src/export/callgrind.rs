@@ -26,6 +26,10 @@ use crate::{CallEdge, CallTarget, Callee, ContextTree, FigureKind, FunctionProfi
 pub fn write_callgrind(profile: &Profile, code: &CodeMap, mut out: impl Write) -> io::Result<()> {
     let command = profile.runs.first().map_or(String::new(), |run| run.args.join(" "));
     writeln!(out, "# callgrind format\nversion: 1\ncreator: {TOOL}\ncmd: {}", line(&command))?;
+    if let Some(rate) = profile.sampled() {
+        let percent = 100.0 * rate.as_f64();
+        writeln!(out, "desc: Sample: instructions and calls are those of {percent:.3}% of the run")?;
+    }
     let time = profile.time.as_ref().filter(|time| time.total().samples > 0);
     let costs = Costs { has_time: time.is_some() };
     writeln!(out, "positions: instr line\n{}", costs.events())?;

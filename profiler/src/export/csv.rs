@@ -2,14 +2,15 @@
 //!
 //! Source: RFC 4180, with line feeds. The table loses blocks, edges, paths and contexts. Host functions have no
 //! instructions. Sampled time comes first: that of the function itself, the ends of its 95% interval, the number of
-//! samples, and the time with callees; its columns are empty if none was sampled.
+//! samples, and the time with callees; its columns are empty if none was sampled. If calls and instructions are of a
+//! sample, which is not scaled up, a last column has the share of the run that was counted.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 
 use super::{CodeMap, Frame};
 use crate::contexts::function_name;
-use crate::{Callee, FunctionProfile, Interval, Profile, RoutineTime, Timed};
+use crate::{Callee, FunctionProfile, Interval, Profile, Rate, RoutineTime, Timed};
 
 /// Writes a profile's functions by index, then those that were sampled only, the host functions, and the engine.
 ///
@@ -17,17 +18,23 @@ use crate::{Callee, FunctionProfile, Interval, Profile, RoutineTime, Timed};
 /// Returns the error of `out` if a write fails.
 pub fn write_csv(profile: &Profile, code: &CodeMap, mut out: impl Write) -> io::Result<()> {
     let mut times = Times::new(profile);
+    let is_sampled = profile.sampled().is_some();
+    let (title, none) = if is_sampled { (",counted_share", ",") } else { ("", "") };
     writeln!(
         out,
         "index,function,time_ns,time_least_ns,time_most_ns,samples,time_with_callees_ns,\
-         calls,instructions,blocks,blocks_run,start,end,file,line"
+         calls,instructions,blocks,blocks_run,start,end,file,line{title}"
     )?;
     for function in &profile.functions {
         write_function(function, code, &times.take(&Key::Function(function.index)), &mut out)?;
+        let share = function.kind.rate().map_or(1.0, Rate::as_f64);
+        writeln!(out, "{}", if is_sampled { format!(",{share}") } else { String::new() })?;
     }
     for host in &profile.host_calls {
         let time = times.take(&Key::Host(&host.module, &host.name));
-        writeln!(out, ",{},{time},{},,,,,,,", quoted(&Frame::of_host(host).name), host.count)?;
+        // Calls to the host are always counted.
+        let share = if is_sampled { ",1" } else { "" };
+        writeln!(out, ",{},{time},{},,,,,,,{share}", quoted(&Frame::of_host(host).name), host.count)?;
     }
     for routine in times.left.iter().flatten() {
         let index = match routine.callee {
@@ -35,7 +42,7 @@ pub fn write_csv(profile: &Profile, code: &CodeMap, mut out: impl Write) -> io::
             _ => String::new(),
         };
         let (name, time) = (quoted(&routine.callee.to_string()), times.columns(routine));
-        writeln!(out, "{index},{name},{time},,,,,,,,")?;
+        writeln!(out, "{index},{name},{time},,,,,,,,{none}")?;
     }
     Ok(())
 }
@@ -105,7 +112,7 @@ fn write_function(
     let ran = function.block_counts().into_iter().filter(|&count| count > 0).count();
     let place = code.line_of(function);
     let (file, line) = place.map_or(("", String::new()), |line| (code.file(line), line.line.to_string()));
-    writeln!(
+    write!(
         out,
         "{index},{},{time},{},{},{},{ran},{},{},{},{line}",
         quoted(&function_name(*index, name.as_deref())),

@@ -50,9 +50,7 @@ impl Profile {
         if self.module_hash != other.module_hash {
             return Err(MergeError::OtherModule(self.module_hash, other.module_hash));
         }
-        let is_exact = |profile: &Self| profile.functions.iter().any(|f| f.kind == FigureKind::Exact);
-        let is_sampled = |profile: &Self| profile.sampled().is_some();
-        if is_exact(self) && is_sampled(other) || is_sampled(self) && is_exact(other) {
+        if self.is_counted() && other.is_drawn() || self.is_drawn() && other.is_counted() {
             return Err(MergeError::OtherKind);
         }
         let metrics = metric::merged(&self.metrics, &other.metrics);
@@ -122,6 +120,18 @@ impl Profile {
             ..std::mem::take(self)
         };
         Ok(())
+    }
+
+    /// Reports whether code or contexts were counted exactly.
+    fn is_counted(&self) -> bool {
+        let contexts = self.contexts.as_ref().filter(|_| self.bursts.is_none());
+        let kinds = self.functions.iter().map(|function| function.kind);
+        kinds.chain(contexts.map(|tree| tree.kind)).any(|kind| kind == FigureKind::Exact)
+    }
+
+    /// Reports whether the profile is of bursts, also if they saw nothing.
+    fn is_drawn(&self) -> bool {
+        self.sampled().is_some() || self.bursts.is_some() && !self.is_counted()
     }
 
     /// Returns the calling contexts with only some of the path metrics.

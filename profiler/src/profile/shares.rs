@@ -7,6 +7,8 @@
 //! were bursts, where a draw of n instructions counts n times: a ratio estimate, whose variance for a part A of all
 //! paths is `N ((1 - p)² S(A) + p² (S - S(A))) / (T² n)`, with p the share, N paths, T instructions, S the sum of the
 //! squares of the paths' instructions, and n bursts; less the share of the run that is in the sample.
+//! Where a sample is most of the run, an interval is no wider than what is left: the part that was seen is known. The share of
+//! the run is one of checks, so up to twice as many instructions may have been left out.
 //! What skipped bursts would have counted ([`SkippedBursts`](super::SkippedBursts)) is a stratum of its own: the share of a
 //! function is that in the sample, weighted by the part of the run that bursts saw, and the estimate for the rest. How
 //! the rest divides is known from few places only, and how many instructions it had from graphs, so the interval takes
@@ -43,6 +45,8 @@ pub struct Shares {
     /// Number of bursts, if the profile is a sample; of one that is a large part of the run, as many as would be as
     /// good a sample of a run without end.
     bursts: Option<f64>,
+    /// The largest part of the run that may not be in the sample.
+    left_out: f64,
     all: Part,
     functions: HashMap<u32, Part>,
     records: Vec<Part>,
@@ -106,7 +110,7 @@ impl Shares {
         let skipped = profile.skipped.iter().flat_map(|skipped| &skipped.functions);
         let unseen_of: HashMap<u32, f64> = skipped.map(|of| (of.function, of.ops as f64)).collect();
         let unseen = unseen_of.values().sum();
-        Shares { bursts, all, functions, records, unseen, unseen_of }
+        Shares { bursts, left_out: profile.most_left_out(), all, functions, records, unseen, unseen_of }
     }
 
     /// Returns the share of the function with this index, without its callees; 0 if it was not seen.
@@ -146,6 +150,8 @@ impl Shares {
         }
         let share = (part.ops / self.all.ops).min(1.0);
         let Some(bursts) = self.bursts else { return Share { share, low: share, high: share } };
+        // What is in the sample is known, however few bursts it was.
+        let (least, most) = ((1.0 - self.left_out) * share, (1.0 - self.left_out) * share + self.left_out);
         if bursts == 0.0 {
             return Share { share, low: 0.0, high: 1.0 };
         }
@@ -157,11 +163,23 @@ impl Shares {
         let more = draws + STANDARD_ERRORS.powi(2);
         let middle = (share * draws + STANDARD_ERRORS.powi(2) / 2.0) / more;
         let half = STANDARD_ERRORS * (middle * (1.0 - middle) / more).sqrt();
-        Share { share, low: (middle - half).max(0.0).min(share), high: (middle + half).min(1.0).max(share) }
+        Share {
+            share,
+            low: (middle - half).max(least).min(share),
+            high: (middle + half).min(most).max(share),
+        }
     }
 }
 
 impl Profile {
+    /// Returns the largest part of the run's instructions that may not be in the sample, from 0 to 1: between two checks that
+    /// were not in bursts there may be more of them than between others.
+    pub fn most_left_out(&self) -> f64 {
+        let seen = self.sampled().map_or(0.0, Rate::as_f64);
+        let most = MOST_UNSEEN * (1.0 - seen);
+        if most > 0.0 { most / (most + seen) } else { 0.0 }
+    }
+
     /// Returns the number of bursts that would be as good a sample of a run without end. What is left to chance is only
     /// what is not in the sample: the variance is the smaller by the share of the run that is.
     pub fn effective_bursts(&self) -> f64 {

@@ -88,6 +88,14 @@ impl Profile {
         if skipped > 0.0 { skipped / (skipped + self.ops() as f64) } else { 0.0 }
     }
 
+    /// Reports whether bursts saw enough of the run for amounts to be told: something, and at least half of what they
+    /// could see. Exact profiles have seen everything.
+    pub fn saw_enough(&self) -> bool {
+        const MOST_UNSEEN: f64 = 0.5;
+        let saw_nothing = self.bursts.is_some() && self.functions.is_empty();
+        !saw_nothing && self.unseen() < MOST_UNSEEN
+    }
+
     /// Returns the expected overlap of sampled instructions by function with the whole run's, from 0 to 1, if it is known:
     /// that of the part of the run that bursts could see, and none of the rest.
     pub fn expected_overlap(&self) -> Option<f64> {

@@ -377,6 +377,22 @@ fn callers_share_the_weight_of_their_callee() {
 }
 
 #[test]
+fn callers_share_what_their_callee_weighs_with_its_callees() {
+    let tree = example();
+    let own: Vec<u64> = (0..tree.records.len()).map(|number| 10_u64.pow(number as u32)).collect();
+    for routine in 1..tree.routines.len() as u32 {
+        let weights = tree.outermost(&[routine], &own);
+        let rows = tree.callers(&[routine], &weights, 0);
+        assert_eq!(rows[0].weight, tree.totals(&own)[routine as usize].inclusive, "{routine}");
+    }
+    // The first record is above all others: they are in its weight already.
+    let all: Vec<u32> = (1..tree.routines.len() as u32).collect();
+    let weights = tree.outermost(&all, &own);
+    assert_eq!(weights.iter().sum::<u64>(), own[1..].iter().sum::<u64>());
+    assert_eq!(tree.callers(&all, &weights, 0).len(), 1);
+}
+
+#[test]
 fn broken_trees_are_refused() {
     type Break = fn(&mut ContextTree);
     let breaks: [(Break, InvalidContexts); 13] = [

@@ -167,6 +167,11 @@ fn profiles_of_another_module_or_division_are_refused_and_nothing_changes() {
     // No exact count is added to one of a sample.
     assert_eq!(sum.merge(&sampled(1, 9)), Err(MergeError::OtherKind));
     assert_eq!(sampled(1, 9).merge(&example()), Err(MergeError::OtherKind));
+    // A sample that saw nothing is one nevertheless.
+    let mut nothing = Profile { functions: Vec::new(), bursts: Some(0), ..example() };
+    assert_eq!(nothing.merge(&example()), Err(MergeError::OtherKind));
+    assert_eq!(example().merge(&nothing), Err(MergeError::OtherKind));
+    assert_eq!(nothing.clone().merge(&nothing), Ok(()));
     assert_eq!(sum, example());
     let mut both = sampled(1, 9);
     both.merge(&sampled(3, 11)).expect("two samples have a sum");

@@ -2,7 +2,7 @@
 
 use wprof_profiler::{
     BlockId, BlockProfile, Cfg, CodeRange, Comparison, CounterCost, EdgeKind, EdgeProfile, FigureKind,
-    FunctionProfile, PathCount, PathProfile, Profile, Rate,
+    FunctionProfile, PathCount, PathProfile, Profile, Rate, Shares,
 };
 
 use crate::rng::Rng;
@@ -102,4 +102,21 @@ fn figures_are_scaled_up_to_the_whole_run() {
     let comparison = Comparison::new(&sampled, &exact);
     assert!(comparison.functions().iter().all(|function| function.ops.delta() == 0));
     assert_eq!(comparison.totals()[0].total.before, exact.ops());
+}
+
+/// One long burst that saw nearly all leaves little to chance.
+#[test]
+fn intervals_are_no_wider_than_what_was_not_seen() {
+    let of = |counted: u64| {
+        let kind = FigureKind::Sampled { rate: Rate { counted, of: 1000 } };
+        let function = |index, count| FunctionProfile { kind, ..function(index, 10, count) };
+        let functions = vec![function(0, 250), function(1, 750)];
+        Shares::new(&Profile { functions, bursts: Some(1), ..Profile::default() }).function(0)
+    };
+    let most = of(988);
+    assert!(most.low > 0.24 && most.share == 0.25 && most.high < 0.28, "{most:?}");
+    let half = of(500);
+    assert!(half.low < 0.1 && half.high > 0.7, "{half:?}");
+    let all = of(1000);
+    assert_eq!([all.low, all.high], [0.25; 2]);
 }
