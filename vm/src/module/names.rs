@@ -82,10 +82,57 @@ fn demangle_rust(name: &str) -> Option<String> {
 }
 
 fn demangle_cpp(name: &str) -> Option<String> {
-    let cpp = name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name).ok()).flatten()?;
+    let whole = || cpp_demangle::Symbol::new(name.to_owned()).ok();
+    let cpp = name.starts_with("_Z").then(|| whole().or_else(|| parsed_in_part(name))).flatten()?;
     let mut text = Short::default();
     cpp.structured_demangle(&mut text, &cpp_demangle::DemangleOptions::default()).ok()?;
     Some(text.0)
+}
+
+/// The maximum number of beginnings of a name that are tried, and the length of the longest name of which they are.
+const MOST_TRIED: usize = 64;
+const LONGEST_TRIED: usize = 1 << 13;
+
+/// Returns what the demangler makes of a name that it does not know whole: without the marks of declarations of template
+/// parameters, or else of its beginning, without the last template arguments and what follows them.
+fn parsed_in_part(name: &str) -> Option<cpp_demangle::Symbol<String>> {
+    if name.len() > LONGEST_TRIED {
+        return None;
+    }
+    let parsed = |name: String| cpp_demangle::Symbol::new(name).ok();
+    let mut parts = parts(name);
+    // The type of a value that follows such a mark then counts as a template argument of its own. It stays, as later parts
+    // of the name refer to earlier ones by number.
+    parts.retain(|part| !["Tn", "Tp"].contains(part));
+    let arguments = (0..parts.len()).rev().filter(|&at| parts[at] == "I").take(MOST_TRIED);
+    let beginnings = || arguments.flat_map(|at| [parts[..at].concat() + "E", parts[..at].concat()]);
+    parsed(parts.concat()).or_else(|| beginnings().find_map(parsed))
+}
+
+/// Returns the parts of a mangled name: identifiers with their lengths, marks of declarations, and single characters.
+fn parts(name: &str) -> Vec<&str> {
+    let (mut parts, mut at) = (Vec::new(), 0);
+    while let Some(first) = name[at..].chars().next() {
+        let (before, rest) = name.split_at(at);
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        // Other numbers than lengths are those of a reference, an array or a literal.
+        let is_length = digits > 0 && !before.ends_with(['S', 'T', 'A']) && !is_literal(before);
+        let length = match rest[..digits].parse::<usize>() {
+            Ok(length) if is_length => digits.saturating_add(length),
+            _ if ["Tn", "Tp"].iter().any(|mark| rest.starts_with(mark)) => 2,
+            _ => digits.max(first.len_utf8()),
+        };
+        let part = rest.get(..length).unwrap_or(&rest[..first.len_utf8()]);
+        parts.push(part);
+        at += part.len();
+    }
+    parts
+}
+
+/// Reports whether a mangled name ends with `L` and the letter of a type, perhaps with the sign of a number behind it.
+fn is_literal(text: &str) -> bool {
+    let mut letters = text.strip_suffix('n').unwrap_or(text).bytes().rev();
+    letters.next().is_some_and(|letter| letter.is_ascii_lowercase()) && letters.next() == Some(b'L')
 }
 
 /// A text of at most [`MOST_DEMANGLED`] bytes.
@@ -116,6 +163,38 @@ mod tests {
         );
         assert_eq!(demangle("_Z3addii"), "add(int, int)");
         assert_eq!(demangle("memcpy"), "memcpy");
+    }
+
+    /// What libc++ 19 has, as clang 19 mangles it.
+    #[test]
+    fn declarations_of_template_parameters_do_not_keep_names_mangled() {
+        let copy = "_ZNSt3__219__constexpr_memmoveB8nn190107IiiTnNS_9enable_ifIXsr23__is_always_bitcastableIT0_T_EE5valueEiE4typeELi0EEEPS3_S6_PS2_NS_15__element_countE";
+        assert_eq!(
+            demangle(copy),
+            "int* std::__2::__constexpr_memmove[abi:nn190107]<int, int, std::__2::enable_if<__is_always_bitcastable<int, \
+             int>::value, int>::type, 0>(int*, int*, std::__2::__element_count)"
+        );
+        let simple = "_Z1fIiTnNSt9enable_ifILb1EiE4typeELi0EEvT_";
+        assert_eq!(demangle(simple), "void f<int, std::enable_if<true, int>::type, 0>(int)");
+    }
+
+    #[test]
+    fn names_that_are_not_known_whole_have_their_beginning() {
+        let leaf = "_ZNSt3__212__tuple_leafILm0EONS_12basic_stringIcNS_11char_traitsIcEENS_9allocatorIcEEEELb0EEC2B8nn190107IS6_TnNS_9enable_ifIXsr4_AndINS_17integral_constantIbXntu9__is_sameu14__remove_cvrefIT_ES8_EEEENS_16is_constructibleIS7_JSC_EEEEE5valueEiE4typeELi0EEEOSC_";
+        assert_eq!(demangle(leaf), "std::__2::__tuple_leaf");
+        for name in ["_Z", "_Z99Tn", "_ZI", "_Zé9éI", "_ZNI"] {
+            assert_eq!(demangle(name), name);
+        }
+    }
+
+    #[test]
+    fn marks_in_identifiers_and_numbers_of_literals_are_left_alone() {
+        let divided =
+            [("_Z4fTn1i", 4), ("Li42E", 4), ("TnS10_", 4), ("9999999999999999999999", 1), ("3é", 2)];
+        for (name, count) in divided {
+            let found = parts(name);
+            assert_eq!((found.len(), found.concat()), (count, name.to_owned()), "{name}: {found:?}");
+        }
     }
 
     /// Each of the substitutions contains the previous type twice.
